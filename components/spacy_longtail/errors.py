@@ -1,0 +1,53 @@
+"""Every message this package raises or warns with, under a stable code. `what, found, fix`."""
+
+
+class Errors:
+    # Settings of losses and policies
+    L001 = "[L001] '{name}' must be {rule}, found {value!r}. {fix}"
+    L002 = "[L002] {who} cannot train with {loss}: {reason}. {fix}"
+    L003 = "[L003] 'loss' of {who} must be a registered loss, found {found}. Use a [components.NAME.loss] block with @losses, such as longtail.Focal.v1."
+    L004 = "[L004] {who} needs corpus counts for {preset}, but got no 'counts_corpus'. Add to the config: [initialize.components.{name}] counts_corpus = ${{corpora.plain}}, a reader of the untouched training data."
+    L005 = "[L005] The class weights name types that the data does not have: {unknown}. Known types: {known}."
+    L006 = "[L006] longtail.log_inverse_frequency.v1 with beta = {beta} gives class {label!r} the negative weight {weight:.4g}, which would reward its errors. Use beta >= {least:.4g}."
+    L007 = "[L007] The loss of {who} is {loss} after a batch of {n_rows} rows. Lower the learning rate or the class weights; the weights of the last evaluation are untouched."
+    L008 = "[L008] A loss needs class weights that were never resolved: {loss}. Call pipe.initialize, or loss.bind(weights) with one weight per class."
+    L009 = "[L009] lengths sum to {found} but there are {n_tokens} tokens."
+
+    # Readers
+    L101 = "[L101] {policy} was fitted on {n_units} units without a single entity, so there is nothing to resample. Check the path of the training corpus and that its entities are annotated."
+    L102 = "[L102] mode = 'sample' draws afresh each epoch and needs [training] max_epochs = -1, found {found}. With other values spaCy reads the corpus once and would train on one draw. Use max_epochs = -1, or mode = 'repeat'."
+    L103 = "[L103] 'repeats' must be a policy with a fit method, found {found}. Use @misc = longtail.sCR.v1 or another policy of this package."
+    L104 = "[L104] 'epoch_size' is used in mode = 'sample' only, found {value} with mode = '{mode}'. Remove it or set mode = 'sample'."
+    L105 = "[L105] 'corpus' changed while it was read: {first} units in the counting pass, {second} in the next. Wrap a reader that yields the same units each time (no augmenter that adds examples, no random limit)."
+
+    # Pipes
+    L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
+    L202 = "[L202] 'include' of {who} names types that the data does not have: {unknown}. Known types: {known}."
+    L203 = "[L203] 'weak_labels' of {who} names types that the data does not have: {unknown}. Known types: {known}."
+    L204 = "[L204] 'weak_labels' of {who} must name at least one type, found {found!r}."
+    L205 = "[L205] {who} found no sentence with a type of {labels} in the training data, so it cannot learn when to open. Check the labels and the corpus."
+    L206 = "[L206] {who} has a listener as its encoder ({layer}), but trains on single sentences, which a shared encoder never saw. Give it an encoder of its own, such as spacy.HashEmbedCNN.v2."
+    L207 = "[L207] merge = 'span' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner, or use merge = 'fill'."
+    L208 = "[L208] The component {name!r} is no transition-based NER, found factory {found!r}. Only 'ner' can be converted."
+    L209 = "[L209] longtail_ner reads action probabilities from a model with 3 state features, found {found}. Set extra_state_tokens = false or scores_key = null."
+    L210 = "[L210] No sentence gate before {who} writes doc.spans['{key}']. Add a longtail_sentence_gate with spans_key = \"{key}\" before it, or mend 'spans_key'."
+    L211 = "[L211] head = '{found}' is not known to {who}. Use one of: {known}."
+    L212 = "[L212] {who} has no labels to learn. Set 'labels', or give examples that contain entities."
+
+    # Scoring
+    L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
+
+    # Files
+    L401 = "[L401] {path}:{line}: {problem}. {fix}"
+    L402 = "[L402] {path} does not exist. {fix}"
+    L403 = "[L403] {path} holds no sentence. {fix}"
+    L404 = "[L404] The pipeline was loaded but spaCy could not read {path}: {problem}. Run `python -m spacy_longtail convert` to write it again."
+    L405 = "[L405] {path} cannot be a report's input: {problem}. Write it with `python -m spacy_longtail {command}`."
+    L406 = "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
+
+
+class Warnings:
+    W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."
+    W002 = "[LW002] {n} declared types have no gold mention in this data and count as F1 = 0 in the macro average: {labels}."
+    W003 = "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left out of the scores."
+    W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."

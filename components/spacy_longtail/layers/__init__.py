@@ -1,0 +1,5 @@
+"""New forward and backward pairs."""
+
+from .sentences import with_sentences
+
+__all__ = ["with_sentences"]

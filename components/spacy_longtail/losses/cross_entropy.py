@@ -1,0 +1,26 @@
+"""Cross-entropy, plain or weighted by class."""
+
+from dataclasses import dataclass
+
+from thinc.types import Floats1d
+
+from ..types import ClassWeights
+from .gold import OfGold
+
+
+@dataclass(frozen=True)
+class CrossEntropy(OfGold):
+    """Cross-entropy: -w log x, x the probability of the gold class (or of all acceptable ones).
+
+    weights (Optional[ClassWeights]): A class-weight preset, such as longtail.inverse_frequency.v1;
+        null weighs every class 1.
+    RETURNS (LossResult): Nats per unmasked token, and the exact gradient.
+    SOURCE: METHODS section 3; with weights, Nemoto et al. 2025 (WCE).
+    """
+
+    weights: ClassWeights | None = None
+
+    def of_gold(
+        self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
+    ) -> tuple[Floats1d, Floats1d]:
+        return -weight * log_x, weight + 0.0 * log_x

@@ -1,0 +1,105 @@
+"""Majority or minority (MoM): a base loss plus the same loss on O tokens."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from thinc.api import get_array_module
+from thinc.types import Floats1d, Ints1d
+
+from ..errors import Errors, Warnings
+from ..numerics import sentence_index
+from ..types import ClassWeights, GoldLoss
+from .cross_entropy import CrossEntropy
+from .gold import OfGold
+from .weights import finite
+
+Normalizer = Literal["tokens", "sentence", "fixed"]
+ONormalizer = Literal["tokens", "sentence", "fixed", "o_tokens"]
+
+
+@dataclass(frozen=True)
+class MoM(OfGold):
+    """lam base(all tokens) + (1 - lam) base(gold-O tokens).
+
+    With one normaliser for both terms this is the base loss weighted 1 on O and lam on entities:
+    O counts 1 / lam times an entity, the reverse of inverse frequency.
+
+    base (Optional[GoldLoss]): The loss to wrap; null is cross-entropy.
+    lam (float): Share of the base term, no unit, 0 to 1. 1 is the base alone.
+    normalizer (str): Divisor of the first term: the batch's "tokens", each "sentence"'s tokens
+        (then the mean over sentences), or "fixed".
+    o_normalizer (str): Divisor of the second term; "o_tokens" is the sentence's O tokens.
+    fixed_length (int): Divisor of "fixed", in tokens.
+    RETURNS (LossResult): Nats per unmasked token (with "tokens"), and the exact gradient.
+    RAISES (ValueError): L001, L002.
+    SOURCE: Nemoto et al. 2025, eq. 1-2, with the sign mended (METHODS section 3).
+    """
+
+    base: GoldLoss | None = None
+    lam: float = 0.2
+    normalizer: Normalizer = "tokens"
+    o_normalizer: ONormalizer = "tokens"
+    fixed_length: int | None = None
+
+    def __post_init__(self) -> None:
+        lam = finite("lam", self.lam, "between 0 and 1", "1 is the base loss alone.", 0.0, 1.0)
+        if lam == 0:
+            warnings.warn(Warnings.W001, stacklevel=2)
+        base = CrossEntropy() if self.base is None else self.base
+        if not isinstance(base, OfGold) or isinstance(base, MoM):
+            reason = "it is no loss of p(gold)" if not isinstance(base, OfGold) else "it is MoM itself"
+            fix = "Use longtail.CrossEntropy.v1 or longtail.Focal.v1 as base."
+            raise ValueError(Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix))
+        uses_fixed = "fixed" in (self.normalizer, self.o_normalizer)
+        if uses_fixed != (self.fixed_length is not None) or (uses_fixed and self.fixed_length < 1):  # type: ignore[operator]
+            raise ValueError(
+                Errors.L001.format(
+                    name="fixed_length",
+                    rule="a positive number of tokens with a 'fixed' normaliser, and null without",
+                    value=self.fixed_length,
+                    fix="The paper uses the longest sentence or 128.",
+                )
+            )
+        object.__setattr__(self, "lam", lam)
+        object.__setattr__(self, "base", base)
+
+    @property
+    def weights(self) -> ClassWeights | None:  # type: ignore[override]
+        return self.base.weights  # type: ignore[union-attr]
+
+    @property
+    def normalizers(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.normalizer, self.o_normalizer)
+
+    def of_gold(
+        self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
+    ) -> tuple[Floats1d, Floats1d]:
+        f, u = self.base.of_gold(log_x, is_o, weight)  # type: ignore[union-attr]
+        factor = is_o + self.lam * (1 - is_o)
+        return f * factor, u * factor
+
+    def rows(self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float) -> Any:
+        return self.base.of_gold(log_x, is_o, weight)  # type: ignore[union-attr]
+
+    def coefficients(self, is_o: Floats1d, mask: Floats1d, lengths: Ints1d | None) -> Floats1d:
+        first = self._divided(self.normalizer, mask, mask, lengths)
+        second = self._divided(self.o_normalizer, is_o * mask, mask, lengths)
+        return self.lam * first + (1 - self.lam) * second
+
+    def _divided(
+        self, normalizer: str, counted: Floats1d, mask: Floats1d, lengths: Ints1d | None
+    ) -> Floats1d:
+        """`counted` (0 or 1 a token) over the normaliser's divisor."""
+        xp = get_array_module(mask)
+        if normalizer == "tokens":
+            return counted / xp.maximum(mask.sum(), 1.0)
+        sentence = sentence_index(lengths, len(mask), mask)
+        n_slots = int(sentence.max()) + 1 if len(sentence) else 1
+        real = xp.bincount(sentence, weights=mask, minlength=n_slots)
+        n_sentences = xp.maximum((real > 0).sum(), 1)  # those with an annotated token
+        if normalizer == "fixed":
+            return counted / (self.fixed_length * n_sentences)
+        per_sentence = xp.bincount(sentence, weights=counted, minlength=n_slots)
+        divisor = per_sentence if normalizer == "o_tokens" else real
+        return counted / (xp.maximum(divisor, 1.0)[sentence] * n_sentences)

@@ -1,0 +1,1 @@
+"""Pipeline components. They meet only through attributes of the Doc."""

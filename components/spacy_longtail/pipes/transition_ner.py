@@ -1,0 +1,317 @@
+"""`longtail_ner`: spaCy's transition-based NER, trained on any loss of p(gold)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline.ner import DEFAULT_NER_MODEL, EntityRecognizer
+from spacy.tokens import Doc, SpanGroup
+from spacy.training import Example, remove_bilu_prefix
+from thinc.api import Model
+
+from ..errors import Errors
+from ..examples import keep_types
+from ..types import GoldLoss
+from .weighting import Reader, check_loss, resolve_weights
+
+WHO = "longtail_ner"
+
+DEFAULTS: dict[str, Any] = {
+    "moves": None,
+    "update_with_oracle_cut_size": 100,
+    "model": DEFAULT_NER_MODEL,
+    "incorrect_spans_key": None,
+    "beam_width": 1,
+    "loss": None,
+    "include": None,
+    "scores_key": None,
+    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
+}
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config=DEFAULTS,
+    default_score_weights={
+        "ents_f": 1.0,
+        "ents_p": 0.0,
+        "ents_r": 0.0,
+        "ents_macro_f": 0.0,
+        "ents_per_type": None,
+    },
+)
+def make_longtail_ner(
+    nlp: Language,
+    name: str,
+    model: Model,
+    moves: Any,
+    update_with_oracle_cut_size: int,
+    incorrect_spans_key: str | None,
+    beam_width: int,
+    loss: Callable | None,
+    include: list[str] | None,
+    scores_key: str | None,
+    scorer: Callable | None,
+) -> "LongtailNER":
+    """A drop-in for `ner` with a loss block.
+
+    model (Model): As for `ner`: spacy.TransitionBasedParser.v2.
+    moves, update_with_oracle_cut_size, incorrect_spans_key: As for `ner`.
+    beam_width (int): 1. A real beam is refused: its update bypasses the loss.
+    loss (Optional[GoldLoss]): A loss of p(gold); null trains exactly as `ner` does.
+    include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
+    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    scorer (Optional[Callable]): The scoring function.
+    RAISES (ValueError): L002, L003, L201.
+    """
+    if beam_width != 1:
+        raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
+    check_loss(loss, WHO)
+    if loss is not None:
+        refusal = _refusal(loss)
+        if refusal:
+            raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=refusal[0], fix=refusal[1]))
+    return LongtailNER(
+        nlp.vocab,
+        model,
+        name,
+        moves,
+        loss=loss,
+        include=include,
+        scores_key=scores_key,
+        update_with_oracle_cut_size=update_with_oracle_cut_size,
+        incorrect_spans_key=incorrect_spans_key,
+        scorer=scorer,
+    )
+
+
+def _refusal(loss: Any) -> tuple[str, str] | None:
+    """Why a loss cannot train a transition system, and what to do; None if it can."""
+    if not isinstance(loss, GoldLoss):
+        return "it is no function of p(gold) alone", "Use a cross-entropy, focal or MoM loss."
+    if loss.weights is not None and loss.weights.unit != "type":
+        return "its class weights are by tag, actions have none", 'Set unit = "type" on the weights.'
+    if any(n != "tokens" for n in loss.normalizers):
+        return "its normaliser needs whole sentences", 'Set both normalisers to "tokens".'
+    return None
+
+
+class LongtailNER(EntityRecognizer):
+    """spaCy's EntityRecognizer with a loss of p(gold) in place of cross-entropy.
+
+    Each row of spaCy's own gradient, p - q, is multiplied by u(x), x the probability of the
+    least-cost actions (METHODS section 4). The loss column shows the summed loss of all states in nats;
+    without a loss it shows the summed squared gradient, as stock `ner` does.
+    """
+
+    def __init__(
+        self,
+        vocab: Any,
+        model: Model,
+        name: str = WHO,
+        moves: Any = None,
+        *,
+        loss: GoldLoss | None = None,
+        include: list[str] | None = None,
+        scores_key: str | None = None,
+        **settings: Any,
+    ) -> None:
+        # Parser keeps its settings in cfg; pickling passes cfg back as keyword arguments
+        kept = {k: settings.pop(k) for k in ("class_weights",) if k in settings}
+        for dropped in ("min_action_freq", "learn_tokens"):
+            settings.pop(dropped, None)
+        super().__init__(vocab, model, name, moves, **settings)
+        if scores_key is not None and model.get_ref("lower").get_dim("nF") != 3:
+            raise ValueError(Errors.L209.format(found=model.get_ref("lower").get_dim("nF")))
+        self.loss = loss
+        self.cfg.update(include=include, scores_key=scores_key, **kept)
+        self._weights_by_move: np.ndarray | None = None
+
+    @property
+    def include(self) -> list[str] | None:
+        return self.cfg["include"]
+
+    @property
+    def scores_key(self) -> str | None:
+        return self.cfg["scores_key"]
+
+    def _kept(self, examples: Iterable[Example]) -> Iterable[Example]:
+        if self.include is None:
+            return examples
+        labels = set(self.include)
+        return [keep_types(eg, labels) for eg in examples]
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: dict[str, dict[str, int]] | None = None,
+        counts_corpus: Callable | None = None,
+    ) -> None:
+        """Initialize the model and resolve the loss's class weights.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline.
+        labels (Optional[dict]): As for `ner`: the output of `init labels`.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights.
+        RAISES (ValueError): L004, L005, L202.
+        """
+        if self.include is not None and labels is not None:
+            known = {label for by_label in labels.values() for label in by_label}
+            self._check_include(known - {""})
+            kept = {*self.include, ""}
+            labels = {a: {t: n for t, n in by.items() if t in kept} for a, by in labels.items()}
+        super().initialize(lambda: self._kept(get_examples()), nlp=nlp, labels=labels)
+        if self.include is not None and labels is None:
+            self._check_include(set(self.labels))
+        self.cfg["class_weights"] = resolve_weights(
+            self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
+        )
+        self._weights_by_move = None
+
+    def _check_include(self, known: set[str]) -> None:
+        unknown = sorted(set(self.include or ()) - known)
+        if unknown:
+            raise ValueError(
+                Errors.L202.format(who=WHO, unknown=", ".join(unknown), known=", ".join(sorted(known)))
+            )
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """As for `ner`, on the included types alone."""
+        return super().update(self._kept(examples), drop=drop, sgd=sgd, losses=losses)
+
+    def get_batch_loss(
+        self, states: Any, golds: Any, scores: Any, losses: dict[str, float] | None
+    ) -> np.ndarray:
+        """spaCy's gradient, each row times u(x) of the loss. (n_states, n_moves)"""
+        if self.loss is None:
+            return super().get_batch_loss(states, golds, scores, losses)
+        d_scores = super().get_batch_loss(states, golds, scores, None)
+        z = np.asarray(scores)
+        log_p = z - z.max(axis=1, keepdims=True)
+        log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
+        q = np.exp(log_p) - d_scores  # the least-cost part of p, renormalised
+        rows = np.arange(len(q))
+        best = q.argmax(axis=1)
+        log_x = np.minimum(log_p[rows, best] - np.log(q[rows, best]), 0.0)
+        outside = self.moves_named("O")
+        is_o = (q[:, outside] > 0.5).astype(z.dtype)
+        weights = self._move_weights()
+        weight = 1.0 if weights is None else q @ weights
+        f, u = self.loss.of_gold(log_x, is_o, weight)
+        total = float(f.sum())
+        if not np.isfinite(total):
+            raise ValueError(Errors.L007.format(who=self.name, loss=total, n_rows=len(f)))
+        if losses is not None:
+            losses[self.name] = losses.get(self.name, 0.0) + total
+        d_scores *= u[:, None]  # in place: stays float32 in C order
+        return d_scores
+
+    def moves_named(self, name: str) -> int:
+        """The column of an action, such as "O" or "B-PER"."""
+        return self._columns()[name]
+
+    def _columns(self) -> dict[str, int]:
+        cached = getattr(self, "_column_cache", None)
+        if cached is None or cached[0] != self.moves.n_moves:
+            n = self.moves.n_moves
+            cached = (n, {self.moves.get_class_name(i): i for i in range(n)})
+            self._column_cache = cached
+        return cached[1]
+
+    def _move_weights(self) -> np.ndarray | None:
+        """The class weight of each action; an unweighted loss has none."""
+        by_class = self.cfg.get("class_weights")
+        if self.loss is None or self.loss.weights is None:
+            return None
+        if by_class is None:
+            raise ValueError(Errors.L008.format(loss=self.loss))
+        cached = self._weights_by_move
+        if cached is None or len(cached) != self.moves.n_moves:  # labels can be added in training
+            weights = [by_class.get(remove_bilu_prefix(n) if "-" in n else n, 1.0) for n in self._columns()]
+            self._weights_by_move = cached = np.asarray(weights, dtype="float32")
+        return cached
+
+    def set_annotations(self, docs: Iterable[Doc], states: Any) -> None:
+        """Write the entities, and their scores where scores_key is set."""
+        super().set_annotations(docs, states)
+        if self.scores_key is not None:
+            self._write_scores([docs] if isinstance(docs, Doc) else list(docs))
+
+    def _write_scores(self, docs: list[Doc]) -> None:
+        scores = self._entity_scores(docs)
+        for doc in docs:
+            group = SpanGroup(doc, name=self.scores_key or "", spans=list(doc.ents))
+            group.attrs["scores"] = [scores.pop(0) for _ in doc.ents]
+            doc.spans[self.scores_key] = group
+
+    def _entity_scores(self, docs: list[Doc]) -> list[float]:
+        """The mean probability of each entity's actions, replayed in one matrix for all documents.
+
+        An action's probability is the softmax over all actions, as in training.
+        """
+        ents, offset, columns, context, first = [], 0, self._columns(), [], []
+        moves: list[int] = []
+        for doc in docs:
+            for ent in doc.ents:
+                prefixes = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
+                known = f"U-{ent.label_}" in columns
+                ents.append(len(ent) if known else 0)
+                if known:
+                    moves.extend(columns[f"{p}-{ent.label_}"] for p in prefixes)
+                    first.extend([offset + ent.start] * len(ent))
+                    context.extend(range(offset + ent.start, offset + ent.end))
+            offset += len(doc)
+        if not moves:
+            return [1.0] * len(ents)  # preset entities of types this pipe does not know
+        token, start = np.asarray(context, dtype="int32"), np.asarray(first, dtype="int32")
+        inside = token > start
+        ids = np.stack([token, np.where(inside, start, -1), np.where(inside, token - 1, -1)], axis=1)
+        step = self.model.predict(docs)
+        scores = step.state2vec.predict(np.ascontiguousarray(ids, dtype="int32"))
+        if step.attrs["has_upper"]:
+            scores = step.vec2scores.predict(scores)
+        scores = np.asarray(scores).reshape(len(ids), -1)
+        scores[:, step._class_mask == 0] = np.nanmin(scores)
+        step.clear_memory()
+        p = np.exp(scores - scores.max(axis=1, keepdims=True))
+        chosen = p[np.arange(len(p)), moves] / p.sum(axis=1)
+        n_tokens = np.asarray(ents)
+        ends = np.cumsum(n_tokens)
+        sums = np.concatenate([[0.0], np.cumsum(chosen, dtype="float64")])
+        means = (sums[ends] - sums[ends - n_tokens]) / np.maximum(n_tokens, 1)
+        return np.where(n_tokens > 0, means, 1.0).tolist()
+
+
+def convert_ner(
+    nlp: Language, name: str = "ner", config: Mapping[str, Any] | None = None
+) -> LongtailNER:
+    """Turn a trained stock `ner` of a pipeline into a `longtail_ner` with the same weights.
+
+    nlp (Language): The pipeline; changed in place.
+    name (str): The component to convert.
+    config (Optional[Mapping]): Settings that `ner` does not have: loss, include, scores_key.
+    RETURNS (LongtailNER): The new component; predictions are unchanged until it is trained on.
+    RAISES (ValueError): L208.
+    """
+    factory = nlp.get_pipe_meta(name).factory
+    if factory not in ("ner", WHO):
+        raise ValueError(Errors.L208.format(name=name, found=factory))
+    trained = nlp.get_pipe(name).to_bytes(exclude=["vocab"])
+    unset = ("factory", "@factories", "scorer")
+    old = {k: v for k, v in nlp.get_pipe_config(name).items() if k not in unset}
+    pipe = nlp.replace_pipe(name, WHO, config={**old, **(config or {})})
+    new_cfg = dict(pipe.cfg)
+    pipe.from_bytes(trained, exclude=["vocab"])
+    pipe.cfg.update({k: new_cfg[k] for k in ("include", "scores_key")})
+    return pipe

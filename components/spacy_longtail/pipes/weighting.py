@@ -1,0 +1,55 @@
+"""Class weights of a loss: checked when the pipe is built, resolved at initialisation, kept in its cfg."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from spacy.language import Language
+from spacy.training import Example
+
+from ..counts import CorpusCounts, count_doc
+from ..errors import Errors
+from ..types import GoldLoss, TagLoss
+
+Reader = Callable[[Language], Iterable[Example]]
+
+
+def check_loss(loss: Any, who: str) -> None:
+    """Refuse what is no loss on token logits. RAISES (ValueError): L003."""
+    if loss is not None and not isinstance(loss, TagLoss):
+        raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
+
+
+def read_counts(
+    reader: Reader | None, nlp: Language | None, loss: TagLoss, name: str, who: str
+) -> CorpusCounts:
+    """Counts of the untouched corpus for a preset that needs them. RAISES (ValueError): L004."""
+    if reader is None or nlp is None:
+        preset = getattr(loss, "weights", None)
+        raise ValueError(Errors.L004.format(who=who, preset=type(preset).__name__, name=name))
+    counts = CorpusCounts()
+    for eg in reader(nlp):
+        counts.add(count_doc(eg.reference))
+    return counts
+
+
+def resolve_weights(
+    loss: GoldLoss | None,
+    labels: Iterable[str],
+    prefixes: str,
+    *,
+    reader: Reader | None,
+    nlp: Language | None,
+    name: str,
+    who: str,
+) -> dict[str, float] | None:
+    """The weight of each class of a loss with a preset, or None for a loss without.
+
+    RETURNS (Optional[Dict[str, float]]): Weight by "O" and type, or by "O" and tag.
+    """
+    preset = getattr(loss, "weights", None)
+    if loss is None or preset is None:
+        return None
+    counts = CorpusCounts()
+    if preset.needs_counts:
+        counts = read_counts(reader, nlp, loss, name, who)
+    return preset.resolve(counts.classes(preset.unit, labels, prefixes))

@@ -1,0 +1,167 @@
+"""Span scores against a declared label set, and the gate's own scores."""
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.scorer import PRFScore
+from spacy.training import Example
+
+from .errors import Errors, Warnings
+from .examples import sentence_lengths
+
+Scorer = Callable[..., dict[str, Any]]
+
+
+class NerScorer:
+    """Strict span scores of one example set, by type and averaged; see `make_ner_scorer`."""
+
+    def __init__(
+        self, labels: Sequence[str] | None, tail: Sequence[str] | None, prefix: str
+    ) -> None:
+        self.declared = None if labels is None else list(labels)
+        self.tail = None if tail is None else list(tail)
+        self.prefix = prefix
+        if self.declared is not None and self.tail is not None:
+            unknown = sorted(set(self.tail) - set(self.declared))
+            if unknown:
+                known = ", ".join(self.declared)
+                raise ValueError(Errors.L301.format(unknown=", ".join(unknown), known=known))
+
+    def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """examples (Iterable[Example]): Documents with predictions and gold annotation.
+        RETURNS (Dict[str, Any]): The scores, all floats in [0, 1] but for the per-type table."""
+        declared = self.declared
+        if declared is None:
+            declared = [label for label in kwargs.get("labels") or () if label]
+        # the secondary is scored on its own types alone, whatever stands beside them
+        only = set(declared) if self.prefix != "ents" else None
+        per_type, n_exact, n_docs = _count(examples, only)
+        counted = {label: per_type.get(label, PRFScore()) for label in declared}
+        support = {t: s.tp + s.fn for t, s in {**per_type, **counted}.items()}
+        absent = [t for t in declared if not support[t]]
+        if absent and n_docs and self.prefix == "ents":
+            warnings.warn(Warnings.W002.format(n=len(absent), labels=", ".join(absent)), stacklevel=2)
+        micro = PRFScore()
+        for score in per_type.values():
+            micro += score
+        f = {t: s.fscore for t, s in counted.items()}
+        table = {
+            t: {**s.to_dict(), "support": support[t]} for t, s in {**counted, **per_type}.items()
+        }
+        n_gold = sum(support[t] for t in declared)
+        name = self.prefix
+        scores: dict[str, Any] = {
+            f"{name}_p": micro.precision,
+            f"{name}_r": micro.recall,
+            f"{name}_f": micro.fscore,
+            f"{name}_macro_f": _mean(f.values()),
+            f"{name}_weighted_f": sum(f[t] * support[t] for t in declared) / n_gold if n_gold else 0.0,
+            f"{name}_doc_acc": n_exact / n_docs if n_docs else 0.0,
+            f"{name}_per_type": table,
+        }
+        if self.tail is not None:
+            scores[f"{name}_tail_f"] = _mean(f.get(t, 0.0) for t in self.tail)
+        return scores
+
+
+def make_ner_scorer(
+    labels: list[str] | None = None, tail: list[str] | None = None, prefix: str = "ents"
+) -> Scorer:
+    """Entity scores with averages over a declared label set: every system is judged on the same types.
+
+    Adds to spaCy's ents_p, ents_r, ents_f and ents_per_type: support, ents_macro_f, ents_weighted_f,
+    ents_tail_f and ents_doc_acc. A type without gold mentions counts 0 in the macro average.
+
+    labels (Optional[List[str]]): The declared types; null takes the labels of the pipe.
+    tail (Optional[List[str]]): The rare types that ents_tail_f averages; null leaves that key out.
+    prefix (str): Of every key. With any other than "ents" only the declared types are looked at.
+    RETURNS (Callable): The scorer.
+    RAISES (ValueError): L301.
+    """
+    return NerScorer(labels, tail, prefix)
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return sum(found) / len(found) if found else 0.0
+
+
+def _count(
+    examples: Iterable[Example], only: set[str] | None
+) -> tuple[dict[str, PRFScore], int, int]:
+    """True and false positives and false negatives by type; documents all right; documents."""
+    per_type: dict[str, PRFScore] = {}
+    n_exact = n_docs = n_all = 0
+    for eg in examples:
+        n_all += 1
+        if not eg.reference.has_annotation("ENT_IOB"):
+            continue
+        n_docs += 1
+        gold = {(e.label_, e.start, e.end) for e in eg.reference.ents if not only or e.label_ in only}
+        x2y = eg.alignment.x2y
+        unannotated = eg.reference.to_array("ENT_IOB") == 0
+        n_wrong = 0
+        for ent in eg.predicted.ents:
+            if only and ent.label_ not in only:
+                continue
+            found = x2y[ent.start : ent.end]
+            if not len(found):
+                continue
+            start, end = int(found[0]), int(found[-1]) + 1
+            if unannotated[start:end].any():
+                continue  # neither right nor wrong
+            score = per_type.setdefault(ent.label_, PRFScore())
+            if (ent.label_, start, end) in gold:
+                gold.remove((ent.label_, start, end))
+                score.tp += 1
+            else:
+                score.fp += 1
+                n_wrong += 1
+        for label, _, _ in gold:
+            per_type.setdefault(label, PRFScore()).fn += 1
+        n_exact += not gold and not n_wrong
+    if n_all > n_docs:
+        warnings.warn(Warnings.W003.format(n=n_all - n_docs, total=n_all), stacklevel=2)
+    return per_type, n_exact, n_docs
+
+
+class GateScorer:
+    """Precision, recall and F of flagged sentences; see `make_gate_scorer`."""
+
+    def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """examples (Iterable[Example]): Documents after the gate, with gold annotation.
+        RETURNS (Dict[str, Any]): weak_sents_p, _r, _f and the share of sentences flagged."""
+        cfg = kwargs.get("cfg") or {}
+        weak_labels, key = set(cfg.get("weak_labels") or ()), cfg.get("spans_key", "")
+        score, n_open, n_all = PRFScore(), 0, 0
+        for eg in examples:
+            ends = np.cumsum(sentence_lengths(eg.predicted))
+            truth = np.zeros(len(ends), dtype=bool)
+            opened = np.zeros(len(ends), dtype=bool)
+            for ent in eg.reference.ents:
+                if ent.label_ in weak_labels:
+                    tokens = eg.alignment.y2x[ent.start : ent.end]
+                    truth[np.searchsorted(ends, tokens, side="right")] = True
+            for span in eg.predicted.spans.get(key, ()):
+                opened[np.searchsorted(ends, span.start, side="right")] = True
+            score.tp += int((truth & opened).sum())
+            score.fp += int((~truth & opened).sum())
+            score.fn += int((truth & ~opened).sum())
+            n_open += int(opened.sum())
+            n_all += len(ends)
+        return {
+            "weak_sents_p": score.precision,
+            "weak_sents_r": score.recall,
+            "weak_sents_f": score.fscore,
+            "weak_sents_open": n_open / n_all if n_all else 0.0,
+        }
+
+
+def make_gate_scorer() -> Scorer:
+    """Scores of the sentence gate: precision, recall and F1 of flagged sentences, and the open rate.
+
+    RETURNS (Callable): The scorer.
+    """
+    return GateScorer()
