@@ -44,6 +44,10 @@ class Errors:
     L404 = "[L404] The pipeline was loaded but spaCy could not read {path}: {problem}. Run `python -m spacy_longtail convert` to write it again."
     L405 = "[L405] {path} cannot be a report's input: {problem}. Write it with `python -m spacy_longtail {command}`."
     L406 = "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
+    L410 = "[L410] No evaluation can stand as the report's {role} {name!r}, found {found}. Give the evaluations of the baseline and of at least one other model."
+    L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
+    L412 = "[L412] Two evaluations are called {name!r}, found {path} and {other}. Give each a name of its own when it is evaluated."
+    L413 = "[L413] None of {found} has performance.ents_macro_f, the score on dev that 'ours' is chosen by. Name 'ours', or train with the scorer longtail.ner_scorer.v1."
 
 
 class Warnings:

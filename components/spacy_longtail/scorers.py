@@ -37,7 +37,7 @@ class NerScorer:
             declared = [label for label in kwargs.get("labels") or () if label]
         # the secondary is scored on its own types alone, whatever stands beside them
         only = set(declared) if self.prefix != "ents" else None
-        per_type, n_exact, n_docs = _count(examples, only)
+        per_type, n_docs = _count(examples, only)
         counted = {label: per_type.get(label, PRFScore()) for label in declared}
         support = {t: s.tp + s.fn for t, s in {**per_type, **counted}.items()}
         absent = [t for t in declared if not support[t]]
@@ -58,7 +58,6 @@ class NerScorer:
             f"{name}_f": micro.fscore,
             f"{name}_macro_f": _mean(f.values()),
             f"{name}_weighted_f": sum(f[t] * support[t] for t in declared) / n_gold if n_gold else 0.0,
-            f"{name}_doc_acc": n_exact / n_docs if n_docs else 0.0,
             f"{name}_per_type": table,
         }
         if self.tail is not None:
@@ -72,7 +71,7 @@ def make_ner_scorer(
     """Entity scores with averages over a declared label set: every system is judged on the same types.
 
     Adds to spaCy's ents_p, ents_r, ents_f and ents_per_type: support, ents_macro_f, ents_weighted_f,
-    ents_tail_f and ents_doc_acc. A type without gold mentions counts 0 in the macro average.
+    and ents_tail_f. A type without gold mentions counts 0 in the macro average.
 
     labels (Optional[List[str]]): The declared types; null takes the labels of the pipe.
     tail (Optional[List[str]]): The rare types that ents_tail_f averages; null leaves that key out.
@@ -90,10 +89,10 @@ def _mean(values: Iterable[float]) -> float:
 
 def _count(
     examples: Iterable[Example], only: set[str] | None
-) -> tuple[dict[str, PRFScore], int, int]:
-    """True and false positives and false negatives by type; documents all right; documents."""
+) -> tuple[dict[str, PRFScore], int]:
+    """True and false positives and false negatives by type; documents with annotation."""
     per_type: dict[str, PRFScore] = {}
-    n_exact = n_docs = n_all = 0
+    n_docs = n_all = 0
     for eg in examples:
         n_all += 1
         if not eg.reference.has_annotation("ENT_IOB"):
@@ -102,7 +101,6 @@ def _count(
         gold = {(e.label_, e.start, e.end) for e in eg.reference.ents if not only or e.label_ in only}
         x2y = eg.alignment.x2y
         unannotated = eg.reference.to_array("ENT_IOB") == 0
-        n_wrong = 0
         for ent in eg.predicted.ents:
             if only and ent.label_ not in only:
                 continue
@@ -118,13 +116,11 @@ def _count(
                 score.tp += 1
             else:
                 score.fp += 1
-                n_wrong += 1
         for label, _, _ in gold:
             per_type.setdefault(label, PRFScore()).fn += 1
-        n_exact += not gold and not n_wrong
     if n_all > n_docs:
         warnings.warn(Warnings.W003.format(n=n_all - n_docs, total=n_all), stacklevel=2)
-    return per_type, n_exact, n_docs
+    return per_type, n_docs
 
 
 class GateScorer:
@@ -133,8 +129,7 @@ class GateScorer:
     def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """examples (Iterable[Example]): Documents after the gate, with gold annotation.
         RETURNS (Dict[str, Any]): weak_sents_p, _r, _f and the share of sentences flagged."""
-        cfg = kwargs.get("cfg") or {}
-        weak_labels, key = set(cfg.get("weak_labels") or ()), cfg.get("spans_key", "")
+        weak_labels, key = set(kwargs.get("weak_labels", ())), kwargs.get("spans_key", "")
         score, n_open, n_all = PRFScore(), 0, 0
         for eg in examples:
             ends = np.cumsum(sentence_lengths(eg.predicted))

@@ -147,6 +147,7 @@ class GatedNER(TrainablePipe):
             "class_weights": None,
         }
         self.scorer = scorer
+        self._has_gradient = False
         self.codec = TagCodec(tuple(labels), "BILUO")
         self.legality = self.codec.legality()
         output = model.get_ref("output_layer")
@@ -297,10 +298,17 @@ class GatedNER(TrainablePipe):
         logits, backprop = self.model.begin_update([eg.predicted for eg in sentences])
         loss, d_logits = self.get_loss(sentences, logits)
         backprop(d_logits)
+        self._has_gradient = True
         if sgd not in (None, False):
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
+
+    def finish_update(self, sgd: Any) -> None:
+        """Step the optimizer, unless no rare type came by: its momentum would move the weights."""
+        if self._has_gradient:
+            super().finish_update(sgd)
+            self._has_gradient = False
 
     def get_loss(self, examples: Iterable[Example], scores: Ragged) -> tuple[float, Ragged]:
         """Summed loss and gradient on the logits of single sentences.

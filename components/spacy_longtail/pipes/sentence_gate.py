@@ -257,9 +257,10 @@ class SentenceGate(TrainablePipe):
                     if ent.label_ in weak_labels:
                         tokens = eg.alignment.y2x[ent.start : ent.end]
                         flags[np.searchsorted(ends, tokens, side="right")] = 1.0
-            missing = np.flatnonzero(eg.reference.to_array("ENT_IOB") == 0)
-            if len(missing):
-                tokens = eg.alignment.y2x[missing]
+            missing = eg.reference.to_array("ENT_IOB") == 0
+            if missing.any():
+                y2x = eg.alignment.y2x
+                tokens = y2x.data[np.repeat(missing, y2x.lengths)]
                 n_missing = np.bincount(np.searchsorted(ends, tokens, side="right"), minlength=len(ends))
                 seen = ((n_missing < np.diff(ends, prepend=0)) | (flags > 0)).astype(float)
             truth.append(flags)

@@ -87,10 +87,8 @@ def make_longtail_ner(
     )
 
 
-def _refusal(loss: Any) -> tuple[str, str] | None:
-    """Why a loss cannot train a transition system, and what to do; None if it can."""
-    if not isinstance(loss, GoldLoss):
-        return "it is no function of p(gold) alone", "Use a cross-entropy, focal or MoM loss."
+def _refusal(loss: GoldLoss) -> tuple[str, str] | None:
+    """Why a loss of p(gold) cannot train a transition system, and what to do; None if it can."""
     if loss.weights is not None and loss.weights.unit != "type":
         return "its class weights are by tag, actions have none", 'Set unit = "type" on the weights.'
     if any(n != "tokens" for n in loss.normalizers):

@@ -8,19 +8,19 @@ from spacy.training import Example
 
 from ..counts import CorpusCounts, count_doc
 from ..errors import Errors
-from ..types import GoldLoss, TagLoss
+from ..types import GoldLoss
 
 Reader = Callable[[Language], Iterable[Example]]
 
 
 def check_loss(loss: Any, who: str) -> None:
-    """Refuse what is no loss on token logits. RAISES (ValueError): L003."""
-    if loss is not None and not isinstance(loss, TagLoss):
+    """Refuse what is no loss of p(gold). RAISES (ValueError): L003."""
+    if loss is not None and not isinstance(loss, GoldLoss):
         raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
 
 
 def read_counts(
-    reader: Reader | None, nlp: Language | None, loss: TagLoss, name: str, who: str
+    reader: Reader | None, nlp: Language | None, loss: GoldLoss, name: str, who: str
 ) -> CorpusCounts:
     """Counts of the untouched corpus for a preset that needs them. RAISES (ValueError): L004."""
     if reader is None or nlp is None:

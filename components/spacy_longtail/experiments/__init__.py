@@ -1,0 +1,1 @@
+"""What runs over whole corpora and many trainings: statistics, evaluation, report."""

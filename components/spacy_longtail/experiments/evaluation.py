@@ -1,0 +1,106 @@
+"""Evaluation of one trained pipeline: scores, and every document with gold and predicted entities."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import spacy
+import srsly
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Corpus, Example
+
+from ..corpora import load_docs
+from ..errors import Errors
+from ..scorers import make_ner_scorer
+from ..types import ENTITY_SCORES
+
+
+def evaluate_model(
+    model: Path, data: Path, labels: list[str], tail: list[str], name: str | None = None
+) -> dict[str, Any]:
+    """Run a pipeline over a .spacy file and score it on the declared types.
+
+    model (Path): A pipeline folder, as `spacy train` writes it.
+    data (Path): A .spacy file.
+    labels (List[str]): The declared types. tail (List[str]): The rare ones.
+    name (Optional[str]): What reports call the model; null is the folder's name.
+    RETURNS (Dict[str, Any]): JSON data: name, model, data, config, performance, scores (ents_* in
+        [0, 1], ents_per_type with p, r, f and support), words_per_second, documents.
+    RAISES (ValueError): L402, L403, L404.
+    """
+    if not (model / "config.cfg").is_file():
+        raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
+    nlp = spacy.load(model)
+    load_docs(data, nlp)  # refuses a file that cannot be read, before the long work
+    examples = list(Corpus(data)(nlp))
+    start = time.perf_counter()
+    for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
+        eg.predicted = doc
+    seconds = time.perf_counter() - start
+    scores = make_ner_scorer(labels, tail)(examples)
+    for pipe_name, pipe in nlp.pipeline:
+        if "longtail_sentence_gate" in nlp.get_pipe_meta(pipe_name).factory:
+            scores.update(pipe.score(examples))
+    return {
+        "name": name or model.parent.name,
+        "model": str(model),
+        "data": str(data),
+        "labels": labels,
+        "tail": tail,
+        "training": _training(nlp),
+        "performance": {k: v for k, v in nlp.meta.get("performance", {}).items() if _is_number(v)},
+        "scores": scores,
+        "words_per_second": sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
+        "documents": [_document(eg) for eg in examples],
+    }
+
+
+def _training(nlp: Language) -> dict[str, Any]:
+    settings = nlp.config.interpolate()["training"]
+    return {k: settings[k] for k in ("seed", "max_steps", "max_epochs", "dropout")}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _document(eg: Example) -> dict[str, Any]:
+    """Text, sentence bounds and both annotations, in characters."""
+    doc = eg.predicted
+    scores: dict[tuple[int, int], float] = {}
+    if ENTITY_SCORES in doc.spans:
+        group = doc.spans[ENTITY_SCORES]
+        places = [(span.start_char, span.end_char) for span in group]
+        scores = dict(zip(places, group.attrs.get("scores", ()), strict=False))
+    gold = eg.reference
+    shift = {t.i: t.idx for t in doc}
+    return {
+        "title": gold.user_data.get("title", ""),
+        "text": doc.text,
+        "sentences": [[s.start_char, s.end_char] for s in _sentences(gold)],
+        "gold": [[*_place(eg, e.start, e.end, shift), e.label_] for e in gold.ents],
+        "predicted": [
+            [e.start_char, e.end_char, e.label_, scores.get((e.start_char, e.end_char))]
+            for e in doc.ents
+        ],
+    }
+
+
+def _sentences(doc: Doc) -> list[Any]:
+    return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
+
+
+def _place(eg: Example, start: int, end: int, shift: dict[int, int]) -> tuple[int, int]:
+    """Character bounds of a gold span in the predicted document."""
+    tokens = eg.alignment.y2x[start:end]
+    if not len(tokens):
+        return (0, 0)
+    last = eg.predicted[int(tokens[-1])]
+    return shift[int(tokens[0])], last.idx + len(last)
+
+
+def write_evaluation(result: dict[str, Any], path: Path) -> None:
+    """Write an evaluation as JSON, the folder made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    srsly.write_json(path, result)

@@ -1,0 +1,148 @@
+"""Gold and predicted entities of a document, cut into sentences with marked errors."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+KINDS = ("correct", "missed", "type", "boundary", "spurious")
+LIMIT = 400  # sentences on a page: more than anyone reads, and still a page that opens at once
+
+
+class Entity(NamedTuple):
+    start: int  # characters of the document
+    end: int
+    label: str
+    score: float | None = None
+
+
+class Segment(NamedTuple):
+    text: str
+    gold: bool
+    predicted: bool
+
+
+class Mark(NamedTuple):
+    """Text with the gold and predicted entities that touch each other; plain text has no kinds."""
+
+    segments: list[Segment]
+    kinds: tuple[str, ...] = ()
+    gold: tuple[str, ...] = ()
+    predicted: tuple[str, ...] = ()
+    score: float | None = None
+    rare: bool = False
+
+
+class MarkedSentence(NamedTuple):
+    title: str
+    marks: list[Mark]
+    rare: bool
+
+
+class MarkedCorpus(NamedTuple):
+    sentences: list[MarkedSentence]  # those with rare types first
+    n_left_out: int
+    kinds: Counter[str]  # marks of each kind in the whole test part
+
+
+def mark_documents(
+    documents: list[dict[str, Any]], tail: list[str], limit: int = LIMIT
+) -> MarkedCorpus:
+    """Every sentence with an error or a rare type, those with rare types first.
+
+    documents (List[Dict[str, Any]]): As an evaluation holds them.
+    tail (List[str]): The rare types.
+    limit (int): Most sentences to keep.
+    RETURNS (MarkedCorpus): The sentences, and how many were left out.
+    """
+    kinds: Counter[str] = Counter()
+    rare: list[MarkedSentence] = []
+    others: list[MarkedSentence] = []
+    for doc in documents:
+        for sentence in _mark_sentences(doc, set(tail)):
+            found = {kind for mark in sentence.marks for kind in mark.kinds}
+            kinds.update(kind for mark in sentence.marks for kind in mark.kinds)
+            if sentence.rare:
+                rare.append(sentence)
+            elif found - {"correct"}:
+                others.append(sentence)
+    every = rare + others
+    return MarkedCorpus(every[:limit], max(len(every) - limit, 0), kinds)
+
+
+def _mark_sentences(doc: dict[str, Any], tail: set[str]) -> Iterable[MarkedSentence]:
+    text = doc["text"]
+    # a gold entity that matches no token of the prediction has no place in the text: (0, 0)
+    gold = [Entity(*row[:3]) for row in doc["gold"] if row[0] < row[1]]
+    predicted = [Entity(*row[:4]) for row in doc["predicted"] if row[0] < row[1]]
+    clusters = _clusters(gold, predicted)
+    bounds = _sentence_bounds(doc["sentences"], clusters, len(text))
+    for start, end in bounds:
+        marks, at = [], start
+        for cluster in clusters:
+            if start <= cluster[0] < end:
+                marks.append(Mark([Segment(text[at : cluster[0]], False, False)]))
+                marks.append(_mark(text, *cluster, tail))
+                at = cluster[1]
+        marks.append(Mark([Segment(text[at:end], False, False)]))
+        rare = any(mark.rare for mark in marks)
+        yield MarkedSentence(doc.get("title") or "", [m for m in marks if m.segments[0].text], rare)
+
+
+Cluster = tuple[int, int, list[Entity], list[Entity]]  # start, end, gold, predicted
+
+
+def _clusters(gold: list[Entity], predicted: list[Entity]) -> list[Cluster]:
+    """Entities of either side that overlap, together, in the order of the text."""
+    found: list[Cluster] = []
+    both = [(e, 0) for e in gold] + [(e, 1) for e in predicted]
+    for entity, side in sorted(both, key=lambda pair: (pair[0].start, pair[0].end)):
+        if found and entity.start < found[-1][1]:
+            start, end, old_gold, old_predicted = found.pop()
+        else:
+            start, end, old_gold, old_predicted = entity.start, entity.end, [], []
+        (old_predicted if side else old_gold).append(entity)
+        found.append((start, max(end, entity.end), old_gold, old_predicted))
+    return found
+
+
+def _sentence_bounds(
+    sentences: list[list[int]], clusters: list[Cluster], length: int
+) -> list[tuple[int, int]]:
+    """Sentence bounds, those that an entity crosses as one sentence."""
+    bounds: list[tuple[int, int]] = []
+    ends = dict((start, end) for start, end, _, _ in clusters)
+    reach = 0
+    for start, end in sorted((s[0], s[1]) for s in sentences) or [(0, length)]:
+        if bounds and start < reach:
+            start = bounds.pop()[0]
+        reach = max([e for s, e in ends.items() if start <= s < end], default=0)
+        bounds.append((start, max(end, min(reach, length))))
+    return bounds
+
+
+def _mark(
+    text: str, start: int, end: int, gold: list[Entity], predicted: list[Entity], tail: set[str]
+) -> Mark:
+    cuts = sorted({edge for e in gold + predicted for edge in (e.start, e.end)})
+    segments = [
+        Segment(text[a:b], _covers(gold, a), _covers(predicted, a))
+        for a, b in zip(cuts, cuts[1:], strict=False)
+    ]
+    kinds: tuple[str, ...]
+    if not predicted:
+        kinds = ("missed",)
+    elif not gold:
+        kinds = ("spurious",)
+    else:
+        same_type = {e.label for e in gold} == {e.label for e in predicted}
+        same_place = {e[:2] for e in gold} == {e[:2] for e in predicted}
+        wrong = (("type", not same_type), ("boundary", not same_place))
+        kinds = tuple(kind for kind, is_wrong in wrong if is_wrong) or ("correct",)
+    labels = tuple(e.label for e in gold), tuple(e.label for e in predicted)
+    scores = [e.score for e in predicted if e.score is not None]
+    rare = not tail.isdisjoint(labels[0] + labels[1])
+    return Mark(segments, kinds, *labels, min(scores, default=None), rare)
+
+
+def _covers(entities: list[Entity], place: int) -> bool:
+    return any(e.start <= place < e.end for e in entities)

@@ -1,0 +1,139 @@
+"""The files a report is made of, read and checked before anything is written."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import srsly
+
+from ..corpora import PARTS
+from ..errors import Errors
+
+# A shape is a type, [shape] for a list, {key: shape} for these keys and perhaps others, {...: shape}
+# for any keys, (shape, ...) for a row that starts like this.
+COUNTS = {"mentions": float, "tokens": float, "sentences": float}
+PART = {"documents": float, "sentences": float, "tokens": float, "types": {...: COUNTS}}
+STATISTICS = {
+    "corpus": str,
+    "labels": [str],
+    "tail": [str],
+    "parts": dict.fromkeys(PARTS, PART),
+    "policies": {...: {"sentences": float, "tokens": float}},
+    "unseen": dict,
+}
+DOCUMENT = {
+    "text": str,
+    "sentences": [(int, int)],
+    "gold": [(int, int, str)],
+    "predicted": [(int, int, str)],
+}
+EVALUATION = {
+    "name": str,
+    "model": str,
+    "data": str,
+    "labels": [str],
+    "tail": [str],
+    "training": dict,
+    "performance": dict,
+    "scores": {
+        "ents_f": float,
+        "ents_macro_f": float,
+        "ents_weighted_f": float,
+        "ents_per_type": {...: {"p": float, "r": float, "f": float, "support": float}},
+    },
+    "words_per_second": float,
+    "documents": [DOCUMENT],
+}
+
+
+def read_statistics(path: Path) -> dict[str, Any]:
+    """Read the statistics of a corpus.
+
+    path (Path): A file that the command `stats` wrote.
+    RETURNS (Dict[str, Any]): Its content.
+    RAISES (ValueError): L405.
+    """
+    data = _read(path, STATISTICS, "stats")
+    problem = "" if data["labels"] else "it names no types"
+    for label in data["labels"]:
+        for part in PARTS:
+            if label not in data["parts"][part]["types"]:
+                problem = f"parts.{part}.types lacks {label!r}"
+    if problem:
+        raise ValueError(Errors.L405.format(path=path, problem=problem, command="stats"))
+    return data
+
+
+def read_evaluations(paths: list[Path], statistics: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Read evaluations and make sure that their scores may stand side by side.
+
+    paths (List[Path]): Files that the command `evaluate` wrote.
+    statistics (Dict[str, Any]): Of the corpus that all of them were evaluated on.
+    RETURNS (Dict[str, Dict[str, Any]]): Their content by name, in the order given.
+    RAISES (ValueError): L405, L411, L412.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    origin: dict[str, Path] = {}
+    for path in paths:
+        data = _read(path, EVALUATION, "evaluate")
+        name = data["name"]
+        if name in found:
+            raise ValueError(Errors.L412.format(name=name, path=path, other=origin[name]))
+        first = next(iter(found), None)
+        problem = _mismatch(data, statistics)
+        other = "the corpus statistics"
+        if not problem and first is not None and _gold(data) != _gold(found[first]):
+            problem, other = "their documents or gold entities differ", str(origin[first])
+        if problem:
+            raise ValueError(Errors.L411.format(path=path, other=other, problem=problem))
+        found[name], origin[name] = data, path
+    return found
+
+
+def _mismatch(evaluation: dict[str, Any], statistics: dict[str, Any]) -> str:
+    for key in ("labels", "tail"):
+        if set(evaluation[key]) != set(statistics[key]):
+            return f"{key} are {evaluation[key]} here and {statistics[key]} there"
+    return ""
+
+
+def _gold(evaluation: dict[str, Any]) -> list[Any]:
+    return [(doc["text"], doc["gold"]) for doc in evaluation["documents"]]
+
+
+def _read(path: Path, shape: Any, command: str) -> dict[str, Any]:
+    if not path.is_file():
+        problem = "there is no such file"
+    else:
+        try:
+            data = srsly.read_json(path)
+        except ValueError as error:
+            problem = f"it is not JSON ({error})"
+        else:
+            problem = _misfit(data, shape, "the file")
+    if problem:
+        raise ValueError(Errors.L405.format(path=path, problem=problem, command=command))
+    return data
+
+
+def _misfit(value: Any, shape: Any, where: str) -> str:
+    """What keeps a value from having a shape; empty if it has."""
+    if shape is float:  # NaN would travel through the whole page
+        fits = isinstance(value, (int, float)) and math.isfinite(value)
+        return "" if fits else f"{where} is not a number"
+    if isinstance(shape, type):
+        return "" if isinstance(value, shape) else f"{where} is not of type {shape.__name__}"
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return f"{where} is not of type dict"
+        lacking = [key for key in shape if key is not ... and key not in value]
+        if lacking:
+            return f"{where} lacks {lacking[0]!r}"
+        keys = value if ... in shape else shape
+        inner = [(value[key], shape.get(key, shape.get(...)), f"{where}, {key!r}") for key in keys]
+    else:
+        if not isinstance(value, list) or (isinstance(shape, tuple) and len(value) < len(shape)):
+            return f"{where} is not a list" + (f" of {len(shape)}" if isinstance(shape, tuple) else "")
+        parts = shape if isinstance(shape, tuple) else shape * len(value)
+        inner = [(v, s, f"{where}, {i}") for i, (v, s) in enumerate(zip(value, parts, strict=False))]
+    return next((problem for part in inner if (problem := _misfit(*part))), "")

@@ -1,0 +1,314 @@
+import pickle
+import random
+from functools import partial
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.training import Example
+
+from spacy_longtail.pipes.merging import ScoredSpan
+from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
+
+GATE_MODEL = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}
+TOKEN_MODEL = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+WEAK = ["NAT", "ART"]
+
+
+def gate_config(**settings):
+    return {"model": GATE_MODEL, "weak_labels": WEAK, "weak_weight": 0.7, **settings}
+
+
+def weak_config(**settings):
+    return {"model": TOKEN_MODEL, "labels": WEAK, "merge": "fill", **settings}
+
+
+def pipeline(gate=None, weak=None, ner=None, steps=60):
+    nlp = blank()
+    if ner is not None:
+        nlp.add_pipe("longtail_ner", name="ner", config=small_ner(**ner))
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate_config(**(gate or {})))
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak_config(**(weak or {})))
+    history = train(nlp, steps) if steps else []
+    return nlp, history
+
+
+def words(nlp, text):
+    return Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)])
+
+
+@pytest.mark.parametrize("reduction", ["max", "mean", "attention"])
+def test_the_gate_learns_which_sentences_hold_a_rare_type(reduction):
+    nlp, history = pipeline({"model": {**GATE_MODEL, "reduction": reduction}})
+    assert history[-1]["gate"] < 0.3 * history[0]["gate"]
+    for text in SENTENCES:
+        doc = nlp(words(nlp, text))
+        weak = "|NAT]" in text or "|ART]" in text
+        group = doc.spans["weak_sentences"]
+        assert [s.text for s in group] == ([doc.text.strip()] if weak else [])
+        assert all(0.5 <= p <= 1 for p in group.attrs["scores"]) and len(group.attrs["scores"]) == len(group)
+
+
+def test_the_gate_reads_sentences_inside_a_document():
+    nlp, _ = pipeline()
+    doc = two_sentences(nlp).predicted
+    for token in doc:
+        token.is_sent_start = token.i in (0, 6)
+    doc = nlp(doc)
+    assert [(s.start, s.end) for s in doc.spans["weak_sentences"]] == [(6, len(doc))]
+
+
+def test_a_document_without_boundaries_is_one_sentence():
+    nlp, _ = pipeline()
+    doc = nlp(words(nlp, SENTENCES[1]))
+    assert [(s.start, s.end) for s in doc.spans["weak_sentences"]] == [(0, len(doc))]
+
+
+def test_gate_loss_is_the_weighted_cross_entropy_with_its_gradient():
+    nlp, _ = pipeline(steps=0)
+    nlp.initialize(lambda: examples(nlp))
+    gate = nlp.get_pipe("gate")
+    gate.cfg["weak_weight"] = 0.98
+    weak = [Example(words(nlp, SENTENCES[1]), parse(nlp, SENTENCES[1]))]
+    z = np.array([[np.log(0.6 / 0.4)]], dtype="float32")
+    loss, d_z = gate.get_loss(weak, z)
+    assert loss == pytest.approx(0.5006, abs=1e-4)  # METHODS section 8
+    assert d_z[0, 0] == pytest.approx(-0.392, abs=1e-4)
+    data = examples(nlp)
+    z = np.random.default_rng(0).normal(size=(len(data), 1)).astype("float32") * 3
+    _, d_z = gate.get_loss(data, z)
+    for i in range(len(data)):
+        step = np.zeros_like(z)
+        step[i] = 1e-2
+        slope = (gate.get_loss(data, z + step)[0] - gate.get_loss(data, z - step)[0]) / 2e-2
+        assert slope == pytest.approx(d_z[i, 0], abs=1e-3)
+
+
+def test_swapped_priors_come_from_the_counts_corpus():
+    nlp, _ = pipeline(gate={"weak_weight": None}, steps=0)
+    gate = nlp.get_pipe("gate")
+    gate.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: [*examples(nlp), two_sentences(nlp)])
+    # 4 of 8 sentences, and one of the two of the last document
+    assert gate.cfg["weak_weight"] == pytest.approx(1 - 5 / 10)
+    with pytest.raises(ValueError, match="L004"):
+        pipeline(gate={"weak_weight": None}, steps=0)[0].initialize(lambda: examples(nlp))
+
+
+def test_unannotated_sentences_teach_the_gate_nothing():
+    nlp, _ = pipeline(steps=0)
+    nlp.initialize(lambda: examples(nlp))
+    bare = Doc(nlp.vocab, words=["No", "annotation", "here"])
+    data = [Example(bare.copy(), bare), *examples(nlp)[:2]]
+    loss, d_z = nlp.get_pipe("gate").get_loss(data, np.ones((3, 1), dtype="float32"))
+    assert d_z[0, 0] == 0 and d_z[1, 0] != 0 and loss > 0
+
+
+def test_a_shared_encoder_gets_the_gates_gradient():
+    nlp = blank()
+    nlp.add_pipe("tok2vec", config={"model": SMALL})
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate_config(model={**GATE_MODEL, "tok2vec": listener}))
+    train(nlp, 3)
+    before = params(nlp.get_pipe("tok2vec"))
+    optimizer = nlp.resume_training()
+    optimizer.L2 = 0.0
+    nlp.update(examples(nlp), sgd=optimizer)
+    changed = [not np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("tok2vec")), strict=True)]
+    assert any(changed)
+
+
+def test_the_secondary_learns_its_types_and_leaves_documents_without_a_flag_alone():
+    nlp, history = pipeline()
+    assert history[-1]["weak_ner"] < 0.1 * history[0]["weak_ner"]
+    doc = nlp(words(nlp, SENTENCES[6]))
+    assert [(e.text, e.label_) for e in doc.ents] == [("Storm Ida", "NAT")]
+    closed = words(nlp, SENTENCES[6])
+    nlp.get_pipe("gate").cfg["threshold"] = 1.01
+    closed.set_ents([Span(closed, 0, 1, label="GEO")])
+    doc = nlp(closed)
+    assert [(e.text, e.label_) for e in doc.ents] == [("Rome", "GEO")]
+    assert "entity_scores" not in doc.spans
+
+
+def merged(nlp, doc, strong, weak, merge="span", scores=None):
+    """Merge hand-written predictions through the pipe itself."""
+    pipe = nlp.get_pipe("weak_ner")
+    pipe.cfg["merge"] = merge
+    doc.set_ents([Span(doc, a, b, label=label) for a, b, label, _ in strong])
+    if merge == "span":
+        group = SpanGroup(doc, spans=list(doc.ents))
+        group.attrs["scores"] = [score for *_, score in strong]
+        doc.spans["entity_scores"] = group
+    pipe.set_annotations([doc], [[ScoredSpan(a, b, label, score, True) for a, b, label, score in weak]])
+    group = doc.spans.get("entity_scores")
+    found = [] if group is None else list(zip([(s.start, s.end, s.label_) for s in group], group.attrs["scores"]))
+    return [(e.start, e.end, e.label_) for e in doc.ents], found
+
+
+def test_merging_follows_the_worked_example():
+    nlp, _ = pipeline(steps=0)
+    doc = Doc(nlp.vocab, words=["w"] * 12)
+    strong = [(0, 2, "PER", 0.9), (4, 7, "ORG", 0.6)]
+    weak = [(1, 2, "ART", 0.9), (5, 8, "EVE", 0.7), (10, 11, "ART", 0.3)]
+    ents, scored = merged(nlp, doc, strong, weak)
+    assert ents == [(1, 2, "ART"), (5, 8, "EVE"), (10, 11, "ART")]  # METHODS section 8
+    assert scored == [((1, 2, "ART"), 0.9), ((5, 8, "EVE"), 0.7), ((10, 11, "ART"), 0.3)]
+    ents, scored = merged(nlp, Doc(nlp.vocab, words=["w"] * 12), strong, weak, merge="fill")
+    assert ents == [(0, 2, "PER"), (4, 7, "ORG"), (10, 11, "ART")]
+    assert scored == [((10, 11, "ART"), 0.3)]  # the primary's are unknown, not made up
+
+
+def test_a_better_primary_keeps_its_entity():
+    nlp, _ = pipeline(steps=0)
+    doc = Doc(nlp.vocab, words=["w"] * 4)
+    assert merged(nlp, doc, [(0, 2, "PER", 0.8)], [(1, 3, "ART", 0.79)])[0] == [(0, 2, "PER")]
+
+
+def test_entities_nobody_scored_are_kept():
+    nlp, _ = pipeline(steps=0)
+    doc = Doc(nlp.vocab, words=["w"] * 4)
+    doc.set_ents([Span(doc, 0, 2, label="RULE")])
+    pipe = nlp.get_pipe("weak_ner")
+    pipe.cfg["merge"] = "span"
+    pipe.set_annotations([doc], [[ScoredSpan(1, 3, "ART", 0.99, True), ScoredSpan(3, 4, "NAT", 0.5, True)]])
+    assert [(e.start, e.end, e.label_) for e in doc.ents] == [(0, 2, "RULE"), (3, 4, "NAT")]
+
+
+def test_primary_gate_and_secondary_train_together_and_merge_by_score():
+    nlp, _ = pipeline(ner={"scores_key": "entity_scores", "include": ["PER", "GEO"]}, weak={"merge": "span"})
+    for text in SENTENCES:
+        doc = nlp(words(nlp, text))
+        gold = parse(nlp, text)
+        assert [(e.text, e.label_) for e in doc.ents] == [(e.text, e.label_) for e in gold.ents]
+        group = doc.spans["entity_scores"]
+        assert [s.text for s in group] == [e.text for e in doc.ents]
+        assert all(0 < p <= 1 for p in group.attrs["scores"])
+
+
+def test_min_weak_score_drops_what_is_below():
+    nlp, _ = pipeline()
+    doc = nlp(words(nlp, SENTENCES[1]))
+    assert any(e.label_ == "NAT" for e in doc.ents)
+    nlp.get_pipe("weak_ner").cfg["min_weak_score"] = 1.01
+    assert not nlp(words(nlp, SENTENCES[1])).ents
+
+
+def test_round_trips_and_processes(tmp_path):
+    nlp, _ = pipeline(ner={"scores_key": "entity_scores"}, weak={"merge": "span"}, steps=40)
+    texts = [" ".join(t.text for t in parse(nlp, s)) for s in SENTENCES]
+
+    def seen(pipe, **settings):
+        return [
+            ([(e.text, e.label_) for e in d.ents], [s.text for s in d.spans["weak_sentences"]])
+            for d in pipe.pipe(texts, **settings)
+        ]
+
+    expected = seen(nlp)
+    assert any(ents for ents, _ in expected) and any(flagged for _, flagged in expected)
+    nlp.to_disk(tmp_path)
+    copies = [spacy.load(tmp_path), blank().from_config(nlp.config).from_bytes(nlp.to_bytes())]
+    copies.append(pickle.loads(pickle.dumps(nlp)))
+    assert all(seen(again) == expected for again in copies)
+    assert seen(nlp, batch_size=2) == expected
+    assert seen(nlp, batch_size=3, n_process=2) == expected
+    assert [seen(nlp, batch_size=8)[i] for i in range(8)] == expected
+
+
+def test_odd_documents_and_batches_without_rare_types():
+    nlp, _ = pipeline(steps=3)
+    for text in ("", " ", "\n", "Storm", "word " * 2000):
+        assert nlp(text).text == text
+    plain = [eg for eg in examples(nlp) if not {e.label_ for e in eg.reference.ents} & set(WEAK)]
+    before = params(nlp.get_pipe("weak_ner"))
+    losses = nlp.update(plain, sgd=nlp.resume_training())
+    assert losses["weak_ner"] == 0.0
+    assert all(np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("weak_ner")), strict=True))
+    empty = Doc(nlp.vocab)
+    assert nlp.update([Example(empty, empty.copy())]) is not None
+
+
+def test_missing_annotation_is_masked_in_the_secondary():
+    nlp, _ = pipeline(steps=2)
+    reference = parse(nlp, SENTENCES[1])
+    reference.set_ents([e for e in reference.ents if e.label_ == "PER"], missing=[reference[2:4]])
+    eg = Example(words(nlp, SENTENCES[1]), reference)
+    pipe = nlp.get_pipe("weak_ner")
+    logits = pipe.model.predict([eg.predicted])
+    _, d_logits = pipe.get_loss([eg], logits)
+    assert not d_logits.dataXd[2:4].any() and d_logits.dataXd[4:].any(axis=1).all()
+
+
+def test_the_gates_threshold_can_be_changed_after_training():
+    nlp, _ = pipeline()
+    nlp.get_pipe("gate").cfg["threshold"] = 0.0
+    assert all(len(nlp(words(nlp, s)).spans["weak_sentences"]) == 1 for s in SENTENCES)
+
+
+def test_gate_scores():
+    nlp, _ = pipeline()
+    gate = nlp.get_pipe("gate")
+    data = examples(nlp)
+    for eg in data:
+        nlp(eg.predicted)
+    scores = gate.score(data)
+    assert scores == {"weak_sents_p": 1.0, "weak_sents_r": 1.0, "weak_sents_f": 1.0, "weak_sents_open": 0.5}
+    del data[0].predicted.spans["weak_sentences"]
+    assert gate.score(data)["weak_sents_r"] == pytest.approx(3 / 4)
+    assert gate.score(data)["weak_sents_open"] == pytest.approx(3 / 8)
+
+
+@pytest.mark.parametrize(
+    ("gate", "weak", "code"),
+    [
+        ({"weak_labels": []}, {}, "L204"),
+        ({"threshold": 1.5}, {}, "L001"),
+        ({"weak_weight": -0.5}, {}, "L001"),
+        ({}, {"labels": []}, "L204"),
+        ({}, {"head": "hydra"}, "L211"),
+        ({}, {"merge": "span", "scores_key": None}, "L207"),
+        ({}, {"min_weak_score": 2.0}, "L001"),
+        ({}, {"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L003"),
+    ],
+)
+def test_bad_settings_are_refused_when_built(gate, weak, code):
+    with pytest.raises(ValueError, match=code):
+        pipeline(gate, weak, steps=0)
+
+
+@pytest.mark.parametrize(
+    ("gate", "weak", "code"),
+    [
+        ({"weak_labels": ["XYZ"]}, {}, "L205"),
+        ({"weak_labels": ["NAT", "XYZ"]}, {}, "L203"),
+        ({}, {"labels": ["NAT", "XYZ"]}, "L203"),
+        ({}, {"merge": "span"}, "L207"),
+        ({}, {"spans_key": "other"}, "L210"),
+        ({}, {"loss": {"@losses": "longtail.CrossEntropy.v1", "weights": {"@misc": "longtail.inverse_frequency.v1"}}}, "L004"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_at_initialisation(gate, weak, code):
+    nlp, _ = pipeline(gate, weak, steps=0)
+    pipe = nlp.get_pipe("gate")
+    pipe.initialize = partial(pipe.initialize, counts_corpus=lambda nlp: examples(nlp))
+    with pytest.raises(ValueError, match=code):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_a_listener_is_refused_as_the_secondarys_encoder():
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
+    with pytest.raises(ValueError, match="L206"):
+        blank().add_pipe("longtail_gated_ner", config=weak_config(model={**TOKEN_MODEL, "tok2vec": listener}))
+
+
+def test_class_weights_of_the_secondary_are_resolved_and_saved(tmp_path):
+    weights = {"@misc": "longtail.inverse_frequency.v1"}
+    nlp, _ = pipeline(weak={"loss": {"@losses": "longtail.CrossEntropy.v1", "weights": weights}}, steps=0)
+    pipe = nlp.get_pipe("weak_ner")
+    pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
+    saved = pipe.cfg["class_weights"]
+    assert saved["B-NAT"] > saved["O"] and set(saved) == {"O", *(f"{p}-{t}" for t in WEAK for p in "BILU")}
+    column = pipe.codec.tags.index("B-NAT")
+    assert pipe.codec.weights(saved)[column] == pytest.approx(saved["B-NAT"])
+    random.seed(0)
+    assert np.isfinite(pipe.update(examples(nlp))["weak_ner"])

@@ -1,0 +1,254 @@
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_longtail import convert_ner
+from tests.util import blank, examples, params, parse, small_ner, train, SENTENCES
+
+CE = {"@losses": "longtail.CrossEntropy.v1"}
+MOM = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1", "gamma": 2.0}}
+
+
+def trained(factory="longtail_ner", steps=12, **settings):
+    nlp = blank()
+    nlp.add_pipe(factory, name="ner", config=small_ner(**settings))
+    history = train(nlp, steps)
+    return nlp, history
+
+
+@pytest.mark.parametrize("loss", [None, CE])
+def test_cross_entropy_trains_the_weights_of_stock_ner_exactly(loss):
+    stock, stock_history = trained("ner", 20)
+    ours, history = trained(steps=20, loss=loss)
+    for a, b in zip(params(stock.get_pipe("ner")), params(ours.get_pipe("ner")), strict=True):
+        assert np.array_equal(a, b)
+    if loss is None:
+        assert history == stock_history
+
+
+def test_another_loss_trains_other_weights():
+    stock, _ = trained("ner")
+    for loss in (MOM, {"@losses": "longtail.Focal.v1"}):
+        ours, _ = trained(loss=loss)
+        pairs = zip(params(stock.get_pipe("ner")), params(ours.get_pipe("ner")), strict=True)
+        assert not all(np.array_equal(a, b) for a, b in pairs)
+
+
+def losses_and_gradient(pipe, scores, states, golds):
+    losses = {}
+    d_scores = pipe.get_batch_loss(states, golds, np.ascontiguousarray(scores, dtype="float32"), losses)
+    return losses[pipe.name], d_scores
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        CE,
+        {"@losses": "longtail.Focal.v1", "gamma": 1.5},
+        MOM,
+        {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"PER": 3.0, "ART": 0.5}}},
+        {**MOM, "base": {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"PER": 3.0}}}},
+    ],
+)
+def test_gradient_is_the_slope_of_the_reported_loss(loss):
+    nlp, _ = trained(loss=loss, steps=2)
+    pipe = nlp.get_pipe("ner")
+    rng = np.random.default_rng(0)
+    states, golds, _ = pipe.moves.init_gold_batch(examples(nlp))
+    scores = rng.normal(size=(len(states), pipe.moves.n_moves)).astype("float32")
+    _, d_scores = losses_and_gradient(pipe, scores, states, golds)
+    for _ in range(10):
+        step = rng.normal(size=scores.shape).astype("float32")
+        up, _ = losses_and_gradient(pipe, scores + 1e-2 * step, states, golds)
+        down, _ = losses_and_gradient(pipe, scores - 1e-2 * step, states, golds)
+        assert (up - down) / 2e-2 == pytest.approx(float((d_scores * step).sum()), rel=2e-2, abs=2e-2)
+
+
+def test_frequency_weights_come_from_the_counts_corpus_and_survive_saving(tmp_path):
+    loss = {**CE, "weights": {"@misc": "longtail.inverse_frequency.v1", "unit": "type"}}
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(loss=loss))
+    pipe = nlp.get_pipe("ner")
+    pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
+    weights = pipe.cfg["class_weights"]
+    assert weights["NAT"] > weights["PER"] > weights["O"] > 0
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path).get_pipe("ner")
+    assert again.cfg["class_weights"] == pytest.approx(weights)
+    assert again._move_weights() == pytest.approx(pipe._move_weights())
+    assert pipe._move_weights()[pipe._columns()["B-NAT"]] == pytest.approx(weights["NAT"])
+    assert pipe._move_weights()[pipe._columns()["O"]] == pytest.approx(weights["O"])
+
+
+def test_labels_added_in_training_get_weight_one():
+    loss = {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"NAT": 5.0}}}
+    nlp, _ = trained(loss=loss, steps=2)
+    pipe = nlp.get_pipe("ner")
+    pipe.add_label("NEW")
+    assert pipe._move_weights()[pipe._columns()["U-NEW"]] == 1.0
+    assert pipe._move_weights()[pipe._columns()["L-NAT"]] == 5.0
+
+
+def test_include_trains_and_predicts_the_named_types_alone():
+    nlp, _ = trained(steps=60, include=["PER", "GEO"])
+    assert set(nlp.get_pipe("ner").labels) == {"PER", "GEO"}
+    docs = [nlp(Doc(nlp.vocab, words=[t.text for t in parse(nlp, s)])) for s in SENTENCES]
+    assert {e.label_ for d in docs for e in d.ents} == {"PER", "GEO"}
+
+
+def test_include_leaves_the_callers_annotation_alone():
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(include=["PER"]))
+    data = examples(nlp)
+    before = [[(e.text, e.label_) for e in eg.reference.ents] for eg in data]
+    nlp.initialize(lambda: data)
+    nlp.update(data)
+    assert [[(e.text, e.label_) for e in eg.reference.ents] for eg in data] == before
+
+
+def test_entity_scores_are_the_probabilities_of_the_actions_taken():
+    nlp, _ = trained(steps=60, loss=CE, scores_key="entity_scores")
+    pipe = nlp.get_pipe("ner")
+    docs = [Doc(nlp.vocab, words=[t.text for t in parse(nlp, s)]) for s in SENTENCES]
+    docs = list(pipe.pipe(docs))
+    found = {(d.text, s.start): v for d in docs for s, v in zip(d.spans["entity_scores"], d.spans["entity_scores"].attrs["scores"])}
+    assert found and all([list(d.spans["entity_scores"]) == list(d.ents) for d in docs])
+    # replay step by step through spaCy's own states
+    for doc in docs:
+        fresh = Doc(nlp.vocab, words=[t.text for t in doc])
+        step, (state,) = pipe.model.predict([fresh]), pipe.moves.init_batch([fresh])
+        p = []
+        while not state.is_final():
+            z = step.predict([state])
+            p.append((np.exp(z - z.max()) / np.exp(z - z.max()).sum()).max())
+            pipe.transition_states([state], z)
+        for ent in doc.ents:
+            assert found[doc.text, ent.start] == pytest.approx(np.mean(p[ent.start : ent.end]), abs=1e-5)
+
+
+def test_scores_follow_documents_in_any_batch():
+    nlp, _ = trained(steps=60, scores_key="entity_scores")
+    words = [[t.text for t in parse(nlp, s)] for s in SENTENCES]
+    one = [nlp(Doc(nlp.vocab, words=w)) for w in words]
+    many = list(nlp.pipe([Doc(nlp.vocab, words=w) for w in words]))
+    for a, b in zip(one, many, strict=True):
+        assert [(e.start, e.end, e.label_) for e in a.ents] == [(e.start, e.end, e.label_) for e in b.ents]
+        scores = [d.spans["entity_scores"].attrs["scores"] for d in (a, b)]
+        assert scores[0] == pytest.approx(scores[1], abs=1e-5)
+
+
+def test_a_trained_stock_ner_is_converted_with_equal_predictions_and_trains_on():
+    nlp, _ = trained("ner", 40)
+    texts = [" ".join(t.text for t in parse(nlp, s)) for s in SENTENCES]
+    before = [[(e.text, e.label_) for e in nlp(t).ents] for t in texts]
+    assert any(before)
+    pipe = convert_ner(nlp, "ner", {"loss": MOM, "scores_key": "entity_scores"})
+    assert [[(e.text, e.label_) for e in nlp(t).ents] for t in texts] == before
+    assert pipe.loss.lam == 0.3
+    weights = params(pipe)
+    optimizer = nlp.resume_training()
+    nlp.update(examples(nlp), sgd=optimizer)
+    assert not all(np.array_equal(a, b) for a, b in zip(weights, params(pipe), strict=True))
+
+
+def test_only_a_transition_ner_is_converted():
+    nlp = blank()
+    nlp.add_pipe("sentencizer")
+    with pytest.raises(ValueError, match="L208"):
+        convert_ner(nlp, "sentencizer")
+
+
+def test_disk_bytes_and_pickle_keep_predictions_and_loss(tmp_path):
+    nlp, _ = trained(steps=40, loss=MOM, scores_key="entity_scores", include=["PER", "GEO"])
+    texts = [" ".join(t.text for t in parse(nlp, s)) for s in SENTENCES]
+    expected = [[(e.text, e.label_) for e in nlp(t).ents] for t in texts]
+    nlp.to_disk(tmp_path)
+    copies = [spacy.load(tmp_path), blank().from_config(nlp.config).from_bytes(nlp.to_bytes())]
+    copies.append(pickle.loads(pickle.dumps(nlp)))
+    for again in copies:
+        assert [[(e.text, e.label_) for e in again(t).ents] for t in texts] == expected
+        pipe = again.get_pipe("ner")
+        assert pipe.loss == nlp.get_pipe("ner").loss
+        assert (pipe.include, pipe.scores_key) == (["PER", "GEO"], "entity_scores")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_n_process(method):
+    import multiprocessing
+
+    nlp, _ = trained(steps=30, loss=MOM, scores_key="entity_scores")
+    texts = [" ".join(t.text for t in parse(nlp, s)) for s in SENTENCES]
+    expected = [(d.text, [e.label_ for e in d.ents], d.spans["entity_scores"].attrs["scores"]) for d in nlp.pipe(texts)]
+    before = multiprocessing.get_start_method()
+    multiprocessing.set_start_method(method, force=True)
+    try:
+        docs = list(nlp.pipe(texts, n_process=2, batch_size=3))
+    finally:
+        multiprocessing.set_start_method(before, force=True)
+    for (text, ents, scores), doc in zip(expected, docs, strict=True):
+        assert (doc.text, [e.label_ for e in doc.ents]) == (text, ents)
+        assert doc.spans["entity_scores"].attrs["scores"] == pytest.approx(scores, abs=1e-5)
+
+
+def test_odd_documents():
+    nlp, _ = trained(steps=5, loss=MOM, scores_key="entity_scores")
+    for text in ("", " ", "\n\n", "Maria", "word " * 3000):
+        doc = nlp(text)
+        assert doc.text == text
+        assert len(doc.spans.get("entity_scores", [])) == len(doc.ents)
+    assert [d.text for d in nlp.pipe(["", "Maria", " "])] == ["", "Maria", " "]
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"beam_width": 4}, "L201"),
+        ({"loss": {**CE, "weights": {"@misc": "longtail.inverse_frequency.v1"}}}, "L002"),
+        ({"loss": {"@losses": "longtail.MoM.v1", "normalizer": "sentence"}}, "L002"),
+        ({"loss": {"@losses": "longtail.Focal.v1", "gamma": "nan"}}, "L001"),
+        ({"loss": {"@losses": "longtail.Focal.v1", "gamma": -1.0}}, "L001"),
+        ({"loss": {"@losses": "longtail.MoM.v1", "lam": 1.5}}, "L001"),
+        ({"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L003"),
+    ],
+)
+def test_bad_settings_are_refused_when_the_pipe_is_built(settings, code):
+    with pytest.raises(ValueError, match=code):
+        blank().add_pipe("longtail_ner", config=small_ner(**settings))
+
+
+def test_a_beam_of_one_is_accepted():
+    assert blank().add_pipe("longtail_ner", config=small_ner(beam_width=1)) is not None
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"loss": {**CE, "weights": {"@misc": "longtail.inverse_frequency.v1", "unit": "type"}}}, "L004"),
+        ({"loss": {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"XYZ": 2.0}}}}, "L005"),
+        ({"include": ["PER", "XYZ"]}, "L202"),
+    ],
+)
+def test_settings_that_do_not_fit_the_data_are_refused_at_initialisation(settings, code):
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(**settings))
+    with pytest.raises(ValueError, match=code):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_a_loss_that_is_not_finite_stops_training():
+    nlp, _ = trained(loss=MOM, steps=1)
+    pipe = nlp.get_pipe("ner")
+    states, golds, _ = pipe.moves.init_gold_batch(examples(nlp))
+    scores = np.full((len(states), pipe.moves.n_moves), np.nan, dtype="float32")
+    with pytest.raises(ValueError, match="L007"):
+        pipe.get_batch_loss(states, golds, scores, {})
+
+
+def test_score_replay_needs_three_state_features():
+    config = small_ner(scores_key="entity_scores")
+    config["model"] = {**config["model"], "extra_state_tokens": True}
+    with pytest.raises(ValueError, match="L209"):
+        blank().add_pipe("longtail_ner", config=config)

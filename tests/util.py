@@ -1,0 +1,108 @@
+"""Small pipelines and corpora that tests train on."""
+
+import random
+
+import numpy as np
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import fix_random_seed
+
+SENTENCES = [
+    "[Maria|PER] sailed to [Oslo|GEO] on the [Fram|ART] .",
+    "Nobody saw [Storm Ida|NAT] coming , said [Jon Berg|PER] .",
+    "[Oslo|GEO] was quiet that night .",
+    "The rain fell for hours .",
+    "[Jon Berg|PER] and [Maria|PER] met in [Rome|GEO] .",
+    "A cup of tea helped .",
+    "[Rome|GEO] sent help when [Storm Ida|NAT] passed .",
+    "[Old Maria|PER] sold the [Fram|ART] in [Oslo|GEO] .",
+]
+
+
+def parse(nlp: Language, text: str) -> Doc:
+    words, spans = [], []
+    for chunk in text.replace("[", "\t[").replace("]", "]\t").split("\t"):
+        if chunk.startswith("["):
+            surface, label = chunk[1:-1].split("|")
+            start = len(words)
+            words += surface.split()
+            spans.append((start, len(words), label))
+        else:
+            words += chunk.split()
+    doc = Doc(nlp.vocab, words=words)
+    doc.set_ents([Span(doc, start, end, label=label) for start, end, label in spans])
+    for token in doc:
+        token.is_sent_start = token.i == 0
+    return doc
+
+
+def examples(nlp: Language, times: int = 1) -> list[Example]:
+    found = []
+    for text in SENTENCES * times:
+        reference = parse(nlp, text)
+        found.append(Example(Doc(nlp.vocab, words=[t.text for t in reference]), reference))
+    return found
+
+
+def two_sentences(nlp: Language) -> Example:
+    """A document of two sentences; the second holds a NAT."""
+    reference = Doc.from_docs([parse(nlp, SENTENCES[3]), parse(nlp, SENTENCES[6])])
+    return Example(Doc(nlp.vocab, words=[t.text for t in reference]), reference)
+
+
+SMALL = {
+    "@architectures": "spacy.HashEmbedCNN.v2",
+    "pretrained_vectors": None,
+    "width": 16,
+    "depth": 1,
+    "embed_size": 200,
+    "window_size": 1,
+    "maxout_pieces": 2,
+    "subword_features": True,
+}
+
+
+def small_ner(**settings):
+    parser = {
+        "@architectures": "spacy.TransitionBasedParser.v2",
+        "state_type": "ner",
+        "extra_state_tokens": False,
+        "hidden_width": 16,
+        "maxout_pieces": 2,
+        "use_upper": True,
+        "tok2vec": SMALL,
+    }
+    return {"model": parser, **settings}
+
+
+def train(nlp: Language, steps: int = 12, seed: int = 0, drop: float = 0.1, **initialize):
+    """Seeded training; returns the loss of each step."""
+    fix_random_seed(seed)
+    data = examples(nlp)
+    for name, settings in initialize.items():
+        nlp.config["initialize"]["components"][name] = settings
+    optimizer = nlp.initialize(lambda: examples(nlp))
+    optimizer.learn_rate = 0.01
+    random.seed(seed)
+    np.random.seed(seed)
+    history = []
+    for _ in range(steps):
+        losses: dict[str, float] = {}
+        nlp.update([Example(eg.predicted.copy(), eg.reference) for eg in data], sgd=optimizer, drop=drop, losses=losses)
+        history.append(losses)
+    return history
+
+
+def params(pipe) -> list[np.ndarray]:
+    return [
+        np.asarray(layer.get_param(name)).copy()
+        for layer in pipe.model.walk()
+        for name in layer.param_names
+        if layer.has_param(name)
+    ]
+
+
+def blank() -> Language:
+    return spacy.blank("en")
