@@ -74,4 +74,5 @@ class OfGold(ABC):
         is_o = (q[:, 0] > 0.5).astype(logits.dtype)
         f, u = self.rows(log_x, is_o, weight)
         scale = self.coefficients(is_o, xp.asarray(mask, dtype=logits.dtype), lengths)
+        scale = scale.astype(logits.dtype)
         return LossResult(float((f * scale).sum()), d_rows * (u * scale)[:, None])

@@ -1,0 +1,257 @@
+"""One contract for every registered loss, then each loss against its definition and torch."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.util import registry
+
+from spacy_longtail.losses import CrossEntropy, Focal, InverseFrequency, LabelWeights, LogInverseFrequency, MoM
+from spacy_longtail.numerics import gold_rows
+
+WEIGHTS = np.array([0.3, 2.0, 5.0])
+FIXED = LabelWeights({"x": 1.0})
+SETTINGS = {
+    "longtail.CrossEntropy.v1": [{}, {"weights": FIXED}],
+    "longtail.Focal.v1": [{}, {"gamma": 0.0}, {"gamma": 0.5}, {"gamma": 5.0, "weights": FIXED}],
+    "longtail.MoM.v1": [
+        {},
+        {"lam": 1.0},
+        {"lam": 0.3, "base": Focal(1.5, FIXED)},
+        {"normalizer": "sentence", "o_normalizer": "o_tokens"},
+        {"normalizer": "fixed", "o_normalizer": "sentence", "fixed_length": 7},
+    ],
+}
+NAMES = sorted(n for n in registry.losses.get_all() if n.startswith("longtail."))
+CASES = [(name, settings) for name in NAMES for settings in SETTINGS.get(name, [{}])]
+logit = st.floats(-30, 30, width=32)
+
+
+def build(name, settings):
+    loss = registry.losses.get(name)(**settings)
+    return loss if loss.weights is None else loss.bind(WEIGHTS)
+
+
+
+
+def test_every_published_loss_has_settings():
+    assert sorted(SETTINGS) == NAMES
+
+
+def batch(rows, seed, partial=False):
+    rng, z = np.random.default_rng(seed), np.array(rows, dtype="float64")
+    gold = np.eye(3)[rng.integers(0, 3, len(z))]
+    if partial:
+        gold = np.maximum(gold, np.eye(3)[rng.integers(0, 3, len(z))])
+    mask = np.ones(len(z)) if len(z) < 3 else np.r_[0.0, np.ones(len(z) - 1)]
+    n = len(z) // 2
+    return z, gold, mask, np.array([n, len(z) - n]) if n else np.array([len(z)])
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES)
+@given(
+    rows=st.lists(st.tuples(logit, logit, logit), min_size=1, max_size=5),
+    seed=st.integers(0, 2**31),
+    partial=st.booleans(),
+)
+def test_gradient_is_the_slope(name, settings, rows, seed, partial):
+    loss = build(name, settings)
+    # class weights of several acceptable tags are held constant (METHODS section 3), so one gold there
+    z, gold, mask, lengths = batch(rows, seed, partial and loss.weights is None)
+    if (gold > 0).sum() > len(gold):  # a token is O or not by q, a step function of the logits
+        q = gold_rows(z, gold).q[:, 0]
+        if ((q > 0.49) & (q < 0.51)).any():
+            return
+    step = np.random.default_rng(seed).normal(size=z.shape)
+    up, down = (loss(z + s * step, gold, mask, lengths) for s in (1e-5, -1e-5))
+    exact = (loss(z, gold, mask, lengths).d_logits * step).sum()
+    assert (up.loss - down.loss) / 2e-5 == pytest.approx(exact, abs=2e-5, rel=1e-4)
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES)
+@given(rows=st.lists(st.tuples(logit, logit, logit), min_size=3, max_size=5), seed=st.integers(0, 99))
+def test_float32_agrees_with_float64(name, settings, rows, seed):
+    loss = build(name, settings)
+    z, gold, mask, lengths = batch(rows, seed)
+    a, b = loss(z, gold, mask, lengths), loss(z.astype("float32"), gold, mask.astype("float32"), lengths)
+    assert b.loss == pytest.approx(a.loss, rel=1e-3, abs=1e-4)
+    assert b.d_logits == pytest.approx(a.d_logits, rel=1e-2, abs=1e-4)
+    assert b.d_logits.dtype == np.float32
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES)
+def test_masked_tokens_are_free_and_inputs_unchanged(name, settings):
+    loss = build(name, settings)
+    z, gold = np.array([[2.0, -1.0, 0.0], [0.5, 0.5, 1.0], [9.0, 0.0, 0.0]]), np.eye(3)
+    before = z.copy(), gold.copy()
+    nothing = loss(z, gold, np.zeros(3))
+    assert nothing.loss == 0.0 and not nothing.d_logits.any()
+    mask = np.array([1.0, 0.0, 1.0])
+    one = loss(z, gold, mask, np.array([3]))
+    assert not one.d_logits[1].any() and one.d_logits[2].any()
+    z[1] = 30.0
+    again = loss(z, gold, mask, np.array([3]))
+    assert again.loss == one.loss
+    z[1] = before[0][1]
+    assert np.array_equal(z, before[0]) and np.array_equal(gold, before[1]) and mask[1] == 0
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES)
+def test_the_order_of_tokens_within_a_sentence_does_not_matter(name, settings):
+    loss, rng = build(name, settings), np.random.default_rng(1)
+    z, gold, mask = rng.normal(size=(6, 3)), np.eye(3)[rng.integers(0, 3, 6)], np.ones(6)
+    order = rng.permutation(6)
+    a, b = loss(z, gold, mask), loss(z[order], gold[order], mask)
+    assert a.loss == pytest.approx(b.loss)
+    assert a.d_logits[order] == pytest.approx(b.d_logits)
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES)
+def test_of_gold_is_the_loss_of_one_token(name, settings):
+    loss = build(name, settings)
+    if set(loss.normalizers) != {"tokens"}:
+        return
+    z, gold = np.array([[1.0, 0.0, -1.0]]), np.array([[0.0, 1.0, 0.0]])
+    rows = gold_rows(z, gold)
+    weight = 1.0 if loss.weights is None else WEIGHTS[1]
+    f, u = loss.of_gold(rows.log_x, rows.q[:, 0], weight)
+    whole = loss(z, gold, np.ones(1))
+    assert whole.loss == pytest.approx(f[0])
+    assert whole.d_logits == pytest.approx(u[:, None] * rows.d_rows)
+
+
+Z, GOLD, ONE = np.array([[1.0, 0.0, -1.0]]), np.array([[0.0, 1.0, 0.0]]), np.ones(1)
+
+
+def test_worked_example():
+    ce, focal = CrossEntropy()(Z, GOLD, ONE), Focal(2.0)(Z, GOLD, ONE)
+    assert ce.loss == pytest.approx(1.4076, abs=1e-4)
+    assert ce.d_logits[0] == pytest.approx([0.6652, -0.7553, 0.0900], abs=1e-4)
+    assert focal.loss == pytest.approx(0.8029, abs=1e-4)
+    assert focal.d_logits[0] == pytest.approx(1.0908 * ce.d_logits[0], abs=1e-4)
+
+
+def test_weighted_losses_against_torch():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    z = rng.normal(size=(9, 3)) * 4
+    ids = rng.integers(0, 3, 9)
+    t = torch.tensor(z, requires_grad=True)
+    log_p = torch.log_softmax(t, 1)[torch.arange(9), torch.tensor(ids)]
+    w = torch.tensor(WEIGHTS)[torch.tensor(ids)]
+    for ours, theirs in (
+        (CrossEntropy(FIXED), -(w * log_p).mean()),
+        (Focal(1.7, FIXED), -(w * (1 - log_p.exp()) ** 1.7 * log_p).mean()),
+        (MoM(Focal(1.7, FIXED), 0.3), (-(w * (1 - log_p.exp()) ** 1.7 * log_p) * torch.where(torch.tensor(ids) == 0, 1.0, 0.3)).mean()),
+    ):
+        t.grad = None
+        theirs.backward(retain_graph=True)
+        result = ours.bind(WEIGHTS)(z, np.eye(3)[ids], np.ones(9))
+        assert result.loss == pytest.approx(theirs.item())
+        assert result.d_logits == pytest.approx(t.grad.numpy())
+
+
+@given(rows=st.lists(st.tuples(logit, logit, logit), min_size=2, max_size=6), lam=st.floats(0.01, 1), seed=st.integers(0, 99))
+def test_mom_of_cross_entropy_is_a_weighted_cross_entropy(rows, lam, seed):
+    z, gold, mask, lengths = batch(rows, seed)
+    for normalizer in ("tokens", "sentence"):
+        mom = MoM(None, lam, normalizer, normalizer)(z, gold, mask, lengths)
+        base = MoM(CrossEntropy(FIXED), 1.0, normalizer, normalizer).bind(np.array([1.0, lam, lam]))
+        weighted = base(z, gold, mask, lengths)
+        assert mom.loss == pytest.approx(weighted.loss)
+        assert mom.d_logits == pytest.approx(weighted.d_logits)
+
+
+def test_mom_normalisers_by_hand():
+    z = np.zeros((5, 3))  # every token loses log 3
+    gold = np.eye(3)[[0, 1, 1, 0, 0]]
+    mask, lengths = np.array([1.0, 1, 1, 1, 0]), np.array([3, 2])
+    n = math.log(3)
+
+    def value(first, second, **kwargs):
+        return MoM(None, 0.25, first, second, **kwargs)(z, gold, mask, lengths).loss / n
+
+    assert value("tokens", "tokens") == pytest.approx(0.25 + 0.75 * 2 / 4)
+    assert value("sentence", "tokens") == pytest.approx(0.25 + 0.75 * 2 / 4)
+    assert value("sentence", "sentence") == pytest.approx(0.25 + 0.75 * (1 / 3 + 1) / 2)
+    assert value("sentence", "o_tokens") == pytest.approx(0.25 + 0.75 * (1 + 1) / 2)
+    assert value("fixed", "fixed", fixed_length=10) == pytest.approx(0.25 * 4 / 20 + 0.75 * 2 / 20)
+
+
+def test_lengths_must_add_up():
+    with pytest.raises(ValueError, match="L009"):
+        MoM(normalizer="sentence")(np.zeros((3, 3)), np.eye(3), np.ones(3), np.array([2]))
+
+
+def test_weights_must_be_resolved():
+    with pytest.raises(ValueError, match="L008"):
+        CrossEntropy(FIXED)(Z, GOLD, ONE)
+
+
+COUNTS = {"O": 900, "a": 60, "b": 30, "c": 10}
+
+
+def test_weight_presets_by_the_published_example():
+    values = list(InverseFrequency().resolve(COUNTS).values())
+    assert values == pytest.approx([0.2778, 4.167, 8.333, 25], abs=1e-3)
+    raw = list(LogInverseFrequency(5, scale="raw").resolve(COUNTS).values())
+    assert raw == pytest.approx([0.7085, 1.3153, 1.5721, 2.0170], abs=1e-4)
+    assert InverseFrequency(scale="raw").resolve(COUNTS)["c"] == pytest.approx(100)
+    assert np.mean(list(InverseFrequency(scale="class_mean_one").resolve(COUNTS).values())) == pytest.approx(1)
+    scaled = LogInverseFrequency(3).resolve(COUNTS)
+    assert sum(COUNTS[c] * w for c, w in scaled.items()) == pytest.approx(sum(COUNTS.values()))
+
+
+def test_unseen_classes_weigh_one_and_do_not_scale():
+    with_unseen = InverseFrequency().resolve({**COUNTS, "z": 0})
+    assert with_unseen.pop("z") == 1.0
+    assert with_unseen == pytest.approx(InverseFrequency().resolve(COUNTS))
+
+
+def test_explicit_weights():
+    assert LabelWeights({"a": 3}).resolve(COUNTS) == {"O": 1.0, "a": 3.0, "b": 1.0, "c": 1.0}
+    with pytest.raises(ValueError, match="L005.*zz"):
+        LabelWeights({"zz": 2.0}).resolve(COUNTS)
+
+
+def test_a_negative_log_weight_is_refused_with_the_least_beta():
+    with pytest.raises(ValueError, match=r"L006.*beta >= 0\.8889"):
+        LogInverseFrequency(0.5).resolve(COUNTS)
+    assert LogInverseFrequency(0.8889, scale="raw").resolve(COUNTS)["O"] >= 0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Focal(-1.0),
+        lambda: Focal(float("inf")),
+        lambda: Focal("nan"),
+        lambda: Focal(True),
+        lambda: MoM(lam=-0.1),
+        lambda: MoM(lam=1.1),
+        lambda: MoM(normalizer="fixed"),
+        lambda: MoM(fixed_length=5),
+        lambda: LabelWeights({"a": -1.0}),
+        lambda: LogInverseFrequency("x"),
+    ],
+)
+def test_bad_settings(make):
+    with pytest.raises(ValueError, match="L001"):
+        make()
+
+
+def test_mom_wraps_losses_of_p_gold_only():
+    for base in (MoM(), lambda *a: None):
+        with pytest.raises(ValueError, match="L002"):
+            MoM(base)
+
+
+def test_mom_without_entities_warns():
+    with pytest.warns(UserWarning, match="LW001"):
+        MoM(lam=0)
+
+
+def test_numbers_that_arrive_as_text_are_numbers():
+    assert Focal("2").gamma == 2.0 and MoM(lam="0.5").lam == 0.5
