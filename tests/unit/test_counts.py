@@ -1,0 +1,81 @@
+import math
+
+import pytest
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_longtail.counts import CorpusCounts, count_doc, count_docs
+from spacy_longtail.examples import keep_types, sentence_lengths, sentences_with
+from tests.util import blank, examples, parse, two_sentences
+
+NLP = blank()
+
+
+def test_one_document_by_hand():
+    found = count_doc(parse(NLP, "[Jon Berg|PER] met [Ann|PER] in [New York City|GEO] ."))
+    assert found.tokens == {"PER": 3, "GEO": 3} and found.length == 9
+    assert found.mentions == {"PER": 2, "GEO": 1} and found.singles == {"PER": 1, "GEO": 0}
+
+
+def test_whitespace_and_unannotated_tokens_are_not_counted():
+    doc = Doc(NLP.vocab, words=["Ann", "\n", "left", "now"])
+    doc.set_ents([Span(doc, 0, 1, label="PER")], missing=[doc[3:4]])
+    assert count_doc(doc).length == 2
+    assert count_doc(Doc(NLP.vocab, words=["no", "annotation"])).length == 0
+
+
+def test_parts_merge_to_the_whole():
+    docs = [eg.reference for eg in examples(NLP)]
+    assert count_docs(docs[:3]) + count_docs(docs[3:]) == count_docs(docs)
+
+
+def test_times_is_the_same_as_adding_again():
+    once, twice = CorpusCounts(), CorpusCounts()
+    unit = count_doc(parse(NLP, "[Ann|PER] left ."))
+    once.add(unit, 2)
+    twice.add(unit)
+    twice.add(unit)
+    assert once == twice
+
+
+def test_rareness_is_in_bits():
+    counts = CorpusCounts(n_tokens=1024)
+    counts.tokens.update(a=64, b=8, all=1024)
+    assert counts.rareness() == {"a": 4.0, "b": 7.0, "all": 0.0}
+    assert math.copysign(1, counts.rareness()["all"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("unit", "prefixes", "expected"),
+    [
+        ("type", "BILU", {"O": 3, "PER": 3, "GEO": 3}),
+        ("tag", "BI", {"O": 3, "B-PER": 2, "I-PER": 1, "B-GEO": 1, "I-GEO": 2}),
+        ("tag", "BILU", {"O": 3, "B-PER": 1, "I-PER": 0, "L-PER": 1, "U-PER": 1, "B-GEO": 1, "I-GEO": 1, "L-GEO": 1, "U-GEO": 0}),
+    ],
+)
+def test_classes_of_a_tag_scheme(unit, prefixes, expected):
+    counts = count_docs([parse(NLP, "[Jon Berg|PER] met [Ann|PER] in [New York City|GEO] .")])
+    assert counts.classes(unit, ["PER", "GEO"], prefixes) == expected
+
+
+def test_sentence_lengths():
+    doc = two_sentences(NLP).reference
+    assert sentence_lengths(doc).tolist() == [6, len(doc) - 6]
+    assert sentence_lengths(Doc(NLP.vocab, words=["a", "b"])).tolist() == [2]
+    assert sentence_lengths(Doc(NLP.vocab)).tolist() == []
+
+
+def test_sentences_with_a_type():
+    found = sentences_with([two_sentences(NLP), *examples(NLP)[:3]], {"NAT"})
+    assert [eg.reference.text.split()[0] for eg in found] == ["Rome", "Nobody"]
+    assert all(len(eg.predicted) == len(eg.reference) for eg in found)
+
+
+def test_types_left_out_become_o_and_the_rest_is_untouched():
+    reference = parse(NLP, "[Ann|PER] took the [Fram|ART] home .")
+    reference.set_ents(list(reference.ents), missing=[reference[4:5]], default="unmodified")
+    eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)
+    kept = keep_types(eg, {"PER"})
+    assert kept.get_aligned_ner() == ["U-PER", "O", "O", "O", None, "O"]
+    assert eg.get_aligned_ner()[3] == "U-ART"
+    assert keep_types(eg, {"PER", "ART"}) is eg
