@@ -289,7 +289,7 @@ def test_bad_evaluation_leaves_no_file(tmp_path, bad, message):
 @pytest.mark.parametrize("keys", [("labels",), ("parts", "dev"), ("parts", "test", "types", "ART")])
 def test_bad_statistics_are_refused(tmp_path, keys):
     path, _ = write(tmp_path, _lack(statistics(), *keys))
-    with pytest.raises(ValueError, match="L405.*stats"):
+    with pytest.raises(ValueError, match=r"L405.*stats"):
         read_statistics(path)
 
 

@@ -1,0 +1,152 @@
+import logging
+from collections import Counter
+
+import pytest
+from spacy.training import Corpus, Example
+from spacy.tokens import DocBin
+
+from spacy_longtail.counts import count_doc, count_docs
+from spacy_longtail.readers import ResampledCorpus
+from spacy_longtail.repeats import nsCRD, sC, sCR, sCRD
+from tests.util import blank, examples, two_sentences
+
+NLP = blank()
+
+
+class Fixed:
+    """A reader that yields the same objects at each call, and counts its calls."""
+
+    def __init__(self, data):
+        self.data = data
+        self.calls = 0
+
+    def __call__(self, nlp):
+        self.calls += 1
+        yield from self.data
+
+
+def streaming():
+    nlp = blank()
+    nlp.config["training"]["max_epochs"] = -1
+    return nlp
+
+
+@pytest.mark.parametrize("policy", [sC(), sCR(), sCRD(), nsCRD(), sCR("code", 2)])
+def test_each_unit_comes_as_often_as_the_policy_says(policy):
+    data = examples(NLP)
+    found = Counter(id(eg) for eg in ResampledCorpus(Fixed(data), policy, unit="doc")(NLP))
+    fitted = policy.fit(count_docs(eg.reference for eg in data))
+    assert found == {id(eg): fitted(count_doc(eg.reference)) for eg in data}
+
+
+def test_copies_are_the_same_object_and_are_spread_out():
+    data = examples(NLP, 5)
+    found = list(ResampledCorpus(Fixed(data), sC(), unit="doc")(NLP))
+    assert len({id(eg) for eg in found}) == len(data) < len(found)
+    together = sum(a is b for a, b in zip(found, found[1:], strict=False))
+    assert together < len(found) / 4
+
+
+def test_documents_are_split_at_annotated_boundaries():
+    data = [two_sentences(NLP)]
+    found = list(ResampledCorpus(Fixed(data), sC(), unit="sentence")(NLP))
+    texts = Counter(eg.reference.text.strip() for eg in found)
+    assert sorted(texts.values()) == [1, 4]  # the second has one GEO and two NAT tokens
+    for eg in found:
+        assert eg.predicted.text == eg.reference.text and not eg.predicted.ents
+    whole = list(ResampledCorpus(Fixed(data), sC(), unit="doc")(NLP))
+    assert len(whole) == 4 and len(whole[0].reference) == len(data[0].reference)
+
+
+def test_the_order_is_seeded_and_differs_between_calls():
+    def texts(reader):
+        return [eg.reference.text for eg in reader(NLP)]
+
+    first, again = (ResampledCorpus(Fixed(examples(NLP)), sCR(), seed=3) for _ in range(2))
+    a, b = texts(first), texts(again)
+    assert a == b
+    assert texts(first) != a and sorted(texts(first)) == sorted(a)
+    assert texts(ResampledCorpus(Fixed(examples(NLP)), sCR(), seed=4)) != a
+
+
+def test_the_counting_pass_runs_once():
+    corpus = Fixed(examples(NLP))
+    reader = ResampledCorpus(corpus, sCR())
+    list(reader(NLP))
+    list(reader(NLP))
+    assert corpus.calls == 3
+
+
+def test_sample_mode_draws_in_proportion_to_copies():
+    data = examples(NLP)
+    reader = ResampledCorpus(Fixed(data), sC(), unit="doc", mode="sample", epoch_size=4000)
+    nlp = streaming()
+    drawn = Counter(eg.reference.text for eg in reader(nlp))
+    copies = {eg.reference.text: 1 + sum(count_doc(eg.reference).tokens.values()) for eg in data}
+    total = sum(copies.values())
+    assert sum(drawn.values()) == 4000
+    for text, n in copies.items():
+        assert drawn[text] == pytest.approx(4000 * n / total, rel=0.2)
+    assert Counter(eg.reference.text for eg in reader(nlp)) != drawn
+    default = ResampledCorpus(Fixed(data), sC(), unit="doc", mode="sample")
+    assert len(list(default(nlp))) == len(data)
+
+
+def test_sample_mode_needs_streaming():
+    with pytest.raises(ValueError, match="L102"):
+        list(ResampledCorpus(Fixed(examples(NLP)), sC(), mode="sample")(NLP))
+
+
+def test_an_augmenter_rewrites_later_copies_only():
+    def mark(nlp, eg):
+        reference = eg.reference.copy()
+        reference.user_data["augmented"] = True
+        yield Example(eg.predicted, reference)
+
+    data = examples(NLP)
+    found = list(ResampledCorpus(Fixed(data), sC(), unit="doc", augmenter=mark)(NLP))
+    plain = [eg for eg in found if "augmented" not in eg.reference.user_data]
+    assert sorted(map(id, plain)) == sorted(map(id, data)) and len(found) > len(data)
+
+
+def test_a_corpus_that_changes_between_passes_is_noticed():
+    class Shrinking(Fixed):
+        def __call__(self, nlp):
+            self.calls += 1
+            yield from self.data[self.calls - 1 :]
+
+    with pytest.raises(ValueError, match="L105"):
+        list(ResampledCorpus(Shrinking(examples(NLP)), sC())(NLP))
+
+
+def test_no_entity_and_no_data():
+    bare = [eg for eg in examples(NLP) if not eg.reference.ents]
+    with pytest.raises(ValueError, match="L101"):
+        list(ResampledCorpus(Fixed(bare), sC())(NLP))
+    assert list(ResampledCorpus(Fixed([]), sC())(NLP)) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [({"epoch_size": 5}, "L104"), ({"mode": "sample", "epoch_size": 0}, "L104"), ({"repeats": 3}, "L103")],
+)
+def test_bad_settings(settings, code):
+    with pytest.raises(ValueError, match=code):
+        ResampledCorpus(**{"corpus": Fixed([]), "repeats": sC(), **settings})
+
+
+def test_the_log_says_what_happened(caplog):
+    logging.getLogger("spacy").propagate = True
+    with caplog.at_level(logging.INFO, logger="spacy"):
+        list(ResampledCorpus(Fixed(examples(NLP)), sC(), unit="doc")(NLP))
+    text = caplog.text
+    assert "sC(" in text and "8 -> " in text and "NAT" in text and "factor" in text
+
+
+def test_over_a_real_corpus_file(tmp_path):
+    DocBin(docs=[eg.reference for eg in examples(NLP)]).to_disk(tmp_path / "a.spacy")
+    found = list(ResampledCorpus(Corpus(tmp_path), sCR())(NLP))
+    assert len({eg.reference.text for eg in found}) == 8
+    assert {eg.reference.text for eg in found if len(eg.reference.ents) == 0} == {
+        "The rain fell for hours . ", "A cup of tea helped . "
+    }
