@@ -18,10 +18,8 @@ def run_one(config: Path, corpus: Path, seed: int, steps: int, folder: Path) -> 
     """Train and evaluate one config with one seed, each in its own process."""
     output = folder / f"{corpus.name}-{config.stem}-{seed}"
     python = [sys.executable, "-m", "spacy_longtail"]
-    commands = [
-        [*python, "train", str(config), str(corpus), str(output), "--system.seed", str(seed)]
-        + ["--training.max_steps", str(steps)]
-    ]
+    settings = ["--system.seed", str(seed), "--training.max_steps", str(steps)]
+    commands = [[*python, "train", *map(str, (config, corpus, output)), *settings]]
     model = str(output / "model-best")
     for part in ("dev", "test"):
         target = str(output / f"{part}.json")

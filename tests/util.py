@@ -90,7 +90,12 @@ def train(nlp: Language, steps: int = 12, seed: int = 0, drop: float = 0.1, **in
     history = []
     for _ in range(steps):
         losses: dict[str, float] = {}
-        nlp.update([Example(eg.predicted.copy(), eg.reference) for eg in data], sgd=optimizer, drop=drop, losses=losses)
+        nlp.update(
+            [Example(eg.predicted.copy(), eg.reference) for eg in data],
+            sgd=optimizer,
+            drop=drop,
+            losses=losses,
+        )
         history.append(losses)
     return history
 

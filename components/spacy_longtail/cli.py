@@ -38,7 +38,9 @@ def _errors() -> Iterator[None]:
 
 @app.command()
 def convert(
-    source: Annotated[Path, typer.Argument(help="Folder with train, dev, test: .iob files or articles.")],
+    source: Annotated[
+        Path, typer.Argument(help="Folder with train, dev, test: .iob files or articles.")
+    ],
     target: Annotated[Path, typer.Argument(help="Folder for train.spacy, dev.spacy, test.spacy.")],
     lang: Annotated[str | None, typer.Option(help="spaCy language code.")] = None,
 ) -> None:
@@ -143,23 +145,29 @@ def evaluate(
     msg.divider(f"{result['name']} on {part}")
     head = ("type (* rare)", "support", "P", "R", "F")
     sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrrr")) + "\n")
-    for key, text in (("macro_f", "macro"), ("f", "micro"), ("weighted_f", "weighted"), ("tail_f", "tail")):
+    for key, text in (
+        ("macro_f", "macro"),
+        ("f", "micro"),
+        ("weighted_f", "weighted"),
+        ("tail_f", "tail"),
+    ):
         msg.text(f"{text} F1: {100 * scores[f'ents_{key}']:.2f}")
     msg.text(f"{result['words_per_second']:,.0f} words/s")
 
 
 @app.command()
 def report(
-    statistics: Annotated[Path, typer.Argument(help="JSON that `stats -o` wrote.")],
-    evaluations: Annotated[list[Path], typer.Argument(help="JSON that `evaluate -o` wrote.")],
+    metrics: Annotated[Path, typer.Argument(help="Folder with stats.json and the evaluations.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
     baseline: Annotated[str, typer.Option(help="Name of the model to compare with.")] = "baseline",
     ours: Annotated[str | None, typer.Option(help="Name of ours; the best on dev if left out.")] = None,
 ) -> None:
     """Write one self-contained HTML page, and print its result table."""
-    with _errors():
-        from .experiments.report import summary_table, write_report
+    from .experiments.report import summary_table, write_report
+    from .experiments.report_inputs import metrics_files
 
+    with _errors():
+        statistics, evaluations = metrics_files(metrics)
         summary = write_report(statistics, evaluations, output, baseline, ours)
     sys.stdout.write(summary_table(summary) + "\n")
     msg.good(f"Report: {output.resolve()}")

@@ -19,6 +19,7 @@ class Errors:
     L103 = "[L103] 'repeats' must be a policy with a fit method, found {found}. Use @misc = longtail.sCR.v1 or another policy of this package."
     L104 = "[L104] 'epoch_size' is used in mode = 'sample' only, found {value} with mode = '{mode}'. Remove it or set mode = 'sample'."
     L105 = "[L105] 'corpus' changed while it was read: {first} units in the counting pass, {second} in the next. Wrap a reader that yields the same units each time (no augmenter that adds examples, no random limit)."
+    L106 = "[L106] 'join' must be null or a whole number of at least 1, and 1 or null with unit = 'doc', found {value!r} with unit = '{unit}'. null keeps the corpus's own document size."
 
     # Pipes
     L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
@@ -32,7 +33,6 @@ class Errors:
     L209 = "[L209] longtail_ner reads action probabilities from a model with 3 state features, found {found}. Set extra_state_tokens = false or scores_key = null."
     L210 = "[L210] No sentence gate before {who} writes doc.spans['{key}']. Add a longtail_sentence_gate with spans_key = \"{key}\" before it, or mend 'spans_key'."
     L211 = "[L211] head = '{found}' is not known to {who}. Use one of: {known}."
-    L212 = "[L212] {who} has no labels to learn. Set 'labels', or give examples that contain entities."
 
     # Scoring
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
@@ -43,7 +43,9 @@ class Errors:
     L403 = "[L403] {path} holds no sentence. {fix}"
     L404 = "[L404] The pipeline was loaded but spaCy could not read {path}: {problem}. Run `python -m spacy_longtail convert` to write it again."
     L405 = "[L405] {path} cannot be a report's input: {problem}. Write it with `python -m spacy_longtail {command}`."
-    L406 = "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
+    L406 = (
+        "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
+    )
     L410 = "[L410] No evaluation can stand as the report's {role} {name!r}, found {found}. Give the evaluations of the baseline and of at least one other model."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
     L412 = "[L412] Two evaluations are called {name!r}, found {path} and {other}. Give each a name of its own when it is evaluated."

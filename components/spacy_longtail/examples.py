@@ -36,7 +36,7 @@ def keep_types(eg: Example, labels: Collection[str]) -> Example:
 
 def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list[Example]:
     """One example for each gold sentence that holds a type of `labels`."""
-    found = []
+    found: list[Example] = []
     for eg in examples:
         if holds(eg.reference, labels):
             found.extend(part for part in eg.split_sents() if holds(part.reference, labels))

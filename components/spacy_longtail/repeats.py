@@ -31,17 +31,23 @@ class _Resampling(ABC):
     cap: int | None = None
 
     def __post_init__(self) -> None:
-        if self.cap is not None and (isinstance(self.cap, bool) or int(self.cap) != self.cap or self.cap < 1):
+        if self.cap is not None and (
+            isinstance(self.cap, bool) or int(self.cap) != self.cap or self.cap < 1
+        ):
             raise ValueError(
                 Errors.L001.format(
-                    name="cap", rule="a whole number of at least 1, or null", value=self.cap,
+                    name="cap",
+                    rule="a whole number of at least 1, or null",
+                    value=self.cap,
                     fix="1 keeps every sentence once.",
                 )
             )
         if self.formula not in ("paper", "code"):
             raise ValueError(
                 Errors.L001.format(
-                    name="formula", rule='"paper" or "code"', value=self.formula,
+                    name="formula",
+                    rule='"paper" or "code"',
+                    value=self.formula,
                     fix='"paper" follows equations 1-4.',
                 )
             )

@@ -17,9 +17,7 @@ Scorer = Callable[..., dict[str, Any]]
 class NerScorer:
     """Strict span scores of one example set, by type and averaged; see `make_ner_scorer`."""
 
-    def __init__(
-        self, labels: Sequence[str] | None, tail: Sequence[str] | None, prefix: str
-    ) -> None:
+    def __init__(self, labels: Sequence[str] | None, tail: Sequence[str] | None, prefix: str) -> None:
         self.declared = None if labels is None else list(labels)
         self.tail = None if tail is None else list(tail)
         self.prefix = prefix
@@ -47,9 +45,7 @@ class NerScorer:
         for score in per_type.values():
             micro += score
         f = {t: s.fscore for t, s in counted.items()}
-        table = {
-            t: {**s.to_dict(), "support": support[t]} for t, s in {**counted, **per_type}.items()
-        }
+        table = {t: {**s.to_dict(), "support": support[t]} for t, s in {**counted, **per_type}.items()}
         n_gold = sum(support[t] for t in declared)
         name = self.prefix
         scores: dict[str, Any] = {
@@ -87,9 +83,7 @@ def _mean(values: Iterable[float]) -> float:
     return sum(found) / len(found) if found else 0.0
 
 
-def _count(
-    examples: Iterable[Example], only: set[str] | None
-) -> tuple[dict[str, PRFScore], int]:
+def _count(examples: Iterable[Example], only: set[str] | None) -> tuple[dict[str, PRFScore], int]:
     """True and false positives and false negatives by type; documents with annotation."""
     per_type: dict[str, PRFScore] = {}
     n_docs = n_all = 0

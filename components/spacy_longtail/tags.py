@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from thinc.types import Floats1d, Floats2d
+from thinc.types import Floats1d, Floats2d, Ints1d
 
 Scheme = Literal["BIO", "BILUO"]
 ILLEGAL = -1e4  # finite, so that a row of illegal tags still has an order
@@ -49,7 +49,7 @@ class TagCodec:
     def __len__(self) -> int:
         return 1 + len(self.labels) * len(self.prefixes)
 
-    def decode(self, ids: Sequence[int]) -> list[TagSpan]:
+    def decode(self, ids: Ints1d) -> list[TagSpan]:
         """Spans of a legal tag sequence, within the sequence's own offsets."""
         spans = []
         width = len(self.prefixes)

@@ -36,8 +36,11 @@ class TagLoss(Protocol):
 class GoldLoss(TagLoss, Protocol):
     """A loss that is a function of x, the probability of the acceptable classes, alone."""
 
-    weights: "ClassWeights | None"
-    normalizers: tuple[str, ...]
+    @property
+    def weights(self) -> "ClassWeights | None": ...
+
+    @property
+    def normalizers(self) -> tuple[str, ...]: ...
 
     def of_gold(
         self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float

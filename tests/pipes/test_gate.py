@@ -47,7 +47,9 @@ def test_the_gate_learns_which_sentences_hold_a_rare_type(reduction):
         weak = "|NAT]" in text or "|ART]" in text
         group = doc.spans["weak_sentences"]
         assert [s.text for s in group] == ([doc.text.strip()] if weak else [])
-        assert all(0.5 <= p <= 1 for p in group.attrs["scores"]) and len(group.attrs["scores"]) == len(group)
+        assert all(0.5 <= p <= 1 for p in group.attrs["scores"]) and len(group.attrs["scores"]) == len(
+            group
+        )
 
 
 def test_the_gate_reads_sentences_inside_a_document():
@@ -88,7 +90,9 @@ def test_gate_loss_is_the_weighted_cross_entropy_with_its_gradient():
 def test_swapped_priors_come_from_the_counts_corpus():
     nlp, _ = pipeline(gate={"weak_weight": None}, steps=0)
     gate = nlp.get_pipe("gate")
-    gate.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: [*examples(nlp), two_sentences(nlp)])
+    gate.initialize(
+        lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: [*examples(nlp), two_sentences(nlp)]
+    )
     # 4 of 8 sentences, and one of the two of the last document
     assert gate.cfg["weak_weight"] == pytest.approx(1 - 5 / 10)
     with pytest.raises(ValueError, match="L004"):
@@ -108,13 +112,19 @@ def test_a_shared_encoder_gets_the_gates_gradient():
     nlp = blank()
     nlp.add_pipe("tok2vec", config={"model": SMALL})
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate_config(model={**GATE_MODEL, "tok2vec": listener}))
+    nlp.add_pipe(
+        "longtail_sentence_gate",
+        name="gate",
+        config=gate_config(model={**GATE_MODEL, "tok2vec": listener}),
+    )
     train(nlp, 3)
     before = params(nlp.get_pipe("tok2vec"))
     optimizer = nlp.resume_training()
     optimizer.L2 = 0.0
     nlp.update(examples(nlp), sgd=optimizer)
-    changed = [not np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("tok2vec")), strict=True)]
+    changed = [
+        not np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("tok2vec")), strict=True)
+    ]
     assert any(changed)
 
 
@@ -142,7 +152,11 @@ def merged(nlp, doc, strong, weak, merge="span", scores=None):
         doc.spans["entity_scores"] = group
     pipe.set_annotations([doc], [[ScoredSpan(a, b, label, score, True) for a, b, label, score in weak]])
     group = doc.spans.get("entity_scores")
-    found = [] if group is None else list(zip([(s.start, s.end, s.label_) for s in group], group.attrs["scores"]))
+    found = (
+        []
+        if group is None
+        else list(zip([(s.start, s.end, s.label_) for s in group], group.attrs["scores"]))
+    )
     return [(e.start, e.end, e.label_) for e in doc.ents], found
 
 
@@ -171,12 +185,16 @@ def test_entities_nobody_scored_are_kept():
     doc.set_ents([Span(doc, 0, 2, label="RULE")])
     pipe = nlp.get_pipe("weak_ner")
     pipe.cfg["merge"] = "span"
-    pipe.set_annotations([doc], [[ScoredSpan(1, 3, "ART", 0.99, True), ScoredSpan(3, 4, "NAT", 0.5, True)]])
+    pipe.set_annotations(
+        [doc], [[ScoredSpan(1, 3, "ART", 0.99, True), ScoredSpan(3, 4, "NAT", 0.5, True)]]
+    )
     assert [(e.start, e.end, e.label_) for e in doc.ents] == [(0, 2, "RULE"), (3, 4, "NAT")]
 
 
 def test_primary_gate_and_secondary_train_together_and_merge_by_score():
-    nlp, _ = pipeline(ner={"scores_key": "entity_scores", "include": ["PER", "GEO"]}, weak={"merge": "span"})
+    nlp, _ = pipeline(
+        ner={"scores_key": "entity_scores", "include": ["PER", "GEO"]}, weak={"merge": "span"}
+    )
     for text in SENTENCES:
         doc = nlp(words(nlp, text))
         gold = parse(nlp, text)
@@ -223,7 +241,9 @@ def test_odd_documents_and_batches_without_rare_types():
     before = params(nlp.get_pipe("weak_ner"))
     losses = nlp.update(plain, sgd=nlp.resume_training())
     assert losses["weak_ner"] == 0.0
-    assert all(np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("weak_ner")), strict=True))
+    assert all(
+        np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("weak_ner")), strict=True)
+    )
     empty = Doc(nlp.vocab)
     assert nlp.update([Example(empty, empty.copy())]) is not None
 
@@ -252,7 +272,12 @@ def test_gate_scores():
     for eg in data:
         nlp(eg.predicted)
     scores = gate.score(data)
-    assert scores == {"weak_sents_p": 1.0, "weak_sents_r": 1.0, "weak_sents_f": 1.0, "weak_sents_open": 0.5}
+    assert scores == {
+        "weak_sents_p": 1.0,
+        "weak_sents_r": 1.0,
+        "weak_sents_f": 1.0,
+        "weak_sents_open": 0.5,
+    }
     del data[0].predicted.spans["weak_sentences"]
     assert gate.score(data)["weak_sents_r"] == pytest.approx(3 / 4)
     assert gate.score(data)["weak_sents_open"] == pytest.approx(3 / 8)
@@ -284,7 +309,16 @@ def test_bad_settings_are_refused_when_built(gate, weak, code):
         ({}, {"labels": ["NAT", "XYZ"]}, "L203"),
         ({}, {"merge": "span"}, "L207"),
         ({}, {"spans_key": "other"}, "L210"),
-        ({}, {"loss": {"@losses": "longtail.CrossEntropy.v1", "weights": {"@misc": "longtail.inverse_frequency.v1"}}}, "L004"),
+        (
+            {},
+            {
+                "loss": {
+                    "@losses": "longtail.CrossEntropy.v1",
+                    "weights": {"@misc": "longtail.inverse_frequency.v1"},
+                }
+            },
+            "L004",
+        ),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_at_initialisation(gate, weak, code):
@@ -298,16 +332,23 @@ def test_settings_that_do_not_fit_are_refused_at_initialisation(gate, weak, code
 def test_a_listener_is_refused_as_the_secondarys_encoder():
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
     with pytest.raises(ValueError, match="L206"):
-        blank().add_pipe("longtail_gated_ner", config=weak_config(model={**TOKEN_MODEL, "tok2vec": listener}))
+        blank().add_pipe(
+            "longtail_gated_ner", config=weak_config(model={**TOKEN_MODEL, "tok2vec": listener})
+        )
 
 
 def test_class_weights_of_the_secondary_are_resolved_and_saved(tmp_path):
     weights = {"@misc": "longtail.inverse_frequency.v1"}
-    nlp, _ = pipeline(weak={"loss": {"@losses": "longtail.CrossEntropy.v1", "weights": weights}}, steps=0)
+    nlp, _ = pipeline(
+        weak={"loss": {"@losses": "longtail.CrossEntropy.v1", "weights": weights}}, steps=0
+    )
     pipe = nlp.get_pipe("weak_ner")
     pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
     saved = pipe.cfg["class_weights"]
-    assert saved["B-NAT"] > saved["O"] and set(saved) == {"O", *(f"{p}-{t}" for t in WEAK for p in "BILU")}
+    assert saved["B-NAT"] > saved["O"] and set(saved) == {
+        "O",
+        *(f"{p}-{t}" for t in WEAK for p in "BILU"),
+    }
     column = pipe.codec.tags.index("B-NAT")
     assert pipe.codec.weights(saved)[column] == pytest.approx(saved["B-NAT"])
     random.seed(0)

@@ -1,9 +1,10 @@
 import logging
 from collections import Counter
+from itertools import pairwise
 
 import pytest
-from spacy.training import Corpus, Example
 from spacy.tokens import DocBin
+from spacy.training import Corpus, Example
 
 from spacy_longtail.counts import count_doc, count_docs
 from spacy_longtail.readers import ResampledCorpus
@@ -43,13 +44,13 @@ def test_copies_are_the_same_object_and_are_spread_out():
     data = examples(NLP, 5)
     found = list(ResampledCorpus(Fixed(data), sC(), unit="doc")(NLP))
     assert len({id(eg) for eg in found}) == len(data) < len(found)
-    together = sum(a is b for a, b in zip(found, found[1:], strict=False))
+    together = sum(a is b for a, b in pairwise(found))
     assert together < len(found) / 4
 
 
 def test_documents_are_split_at_annotated_boundaries():
     data = [two_sentences(NLP)]
-    found = list(ResampledCorpus(Fixed(data), sC(), unit="sentence")(NLP))
+    found = list(ResampledCorpus(Fixed(data), sC(), unit="sentence", join=1)(NLP))
     texts = Counter(eg.reference.text.strip() for eg in found)
     assert sorted(texts.values()) == [1, 4]  # the second has one GEO and two NAT tokens
     for eg in found:
@@ -128,7 +129,13 @@ def test_no_entity_and_no_data():
 
 @pytest.mark.parametrize(
     ("settings", "code"),
-    [({"epoch_size": 5}, "L104"), ({"mode": "sample", "epoch_size": 0}, "L104"), ({"repeats": 3}, "L103")],
+    [
+        ({"join": 0}, "L106"),
+        ({"join": 2, "unit": "doc"}, "L106"),
+        ({"epoch_size": 5}, "L104"),
+        ({"mode": "sample", "epoch_size": 0}, "L104"),
+        ({"repeats": 3}, "L103"),
+    ],
 )
 def test_bad_settings(settings, code):
     with pytest.raises(ValueError, match=code):
@@ -148,5 +155,37 @@ def test_over_a_real_corpus_file(tmp_path):
     found = list(ResampledCorpus(Corpus(tmp_path), sCR())(NLP))
     assert len({eg.reference.text for eg in found}) == 8
     assert {eg.reference.text for eg in found if len(eg.reference.ents) == 0} == {
-        "The rain fell for hours . ", "A cup of tea helped . "
+        "The rain fell for hours . ",
+        "A cup of tea helped . ",
     }
+
+
+def texts_of(found):
+    return [eg.reference.text for eg in found]
+
+
+def test_sentences_are_joined_to_documents_of_the_corpus_size():
+    data = [two_sentences(NLP) for _ in range(6)]
+    single = list(ResampledCorpus(Fixed(data), sC(), join=1)(NLP))
+    joined = list(ResampledCorpus(Fixed(data), sC())(NLP))
+    assert len(single) == 30 and len(joined) == 15  # two sentences a document, as in the corpus
+    words = [t for text in texts_of(single) for t in text.split()]
+    assert sorted(words) == sorted(t for text in texts_of(joined) for t in text.split())
+    for eg in joined:
+        assert [t.text for t in eg.predicted] == [t.text for t in eg.reference]
+        assert len(list(eg.reference.sents)) == 2 and not eg.predicted.has_annotation("SENT_START")
+    ents = [(e.text, e.label_) for eg in single for e in eg.reference.ents]
+    assert sorted(ents) == sorted((e.text, e.label_) for eg in joined for e in eg.reference.ents)
+    assert [len(list(eg.reference.sents)) for eg in ResampledCorpus(Fixed(data), sC(), join=7)(NLP)] == [
+        7,
+        7,
+        7,
+        7,
+        2,
+    ]
+
+
+def test_a_corpus_of_sentences_is_not_joined():
+    data = examples(NLP)
+    found = list(ResampledCorpus(Fixed(data), sC())(NLP))
+    assert {id(eg) for eg in found} == {id(eg) for eg in data}

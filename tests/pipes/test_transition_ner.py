@@ -6,7 +6,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_longtail import convert_ner
-from tests.util import blank, examples, params, parse, small_ner, train, SENTENCES
+from tests.util import SENTENCES, blank, examples, params, parse, small_ner, train
 
 CE = {"@losses": "longtail.CrossEntropy.v1"}
 MOM = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1", "gamma": 2.0}}
@@ -50,7 +50,10 @@ def losses_and_gradient(pipe, scores, states, golds):
         {"@losses": "longtail.Focal.v1", "gamma": 1.5},
         MOM,
         {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"PER": 3.0, "ART": 0.5}}},
-        {**MOM, "base": {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"PER": 3.0}}}},
+        {
+            **MOM,
+            "base": {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"PER": 3.0}}},
+        },
     ],
 )
 def test_gradient_is_the_slope_of_the_reported_loss(loss):
@@ -114,8 +117,12 @@ def test_entity_scores_are_the_probabilities_of_the_actions_taken():
     pipe = nlp.get_pipe("ner")
     docs = [Doc(nlp.vocab, words=[t.text for t in parse(nlp, s)]) for s in SENTENCES]
     docs = list(pipe.pipe(docs))
-    found = {(d.text, s.start): v for d in docs for s, v in zip(d.spans["entity_scores"], d.spans["entity_scores"].attrs["scores"])}
-    assert found and all([list(d.spans["entity_scores"]) == list(d.ents) for d in docs])
+    found = {
+        (d.text, s.start): v
+        for d in docs
+        for s, v in zip(d.spans["entity_scores"], d.spans["entity_scores"].attrs["scores"])
+    }
+    assert found and all(list(d.spans["entity_scores"]) == list(d.ents) for d in docs)
     # replay step by step through spaCy's own states
     for doc in docs:
         fresh = Doc(nlp.vocab, words=[t.text for t in doc])
@@ -135,7 +142,9 @@ def test_scores_follow_documents_in_any_batch():
     one = [nlp(Doc(nlp.vocab, words=w)) for w in words]
     many = list(nlp.pipe([Doc(nlp.vocab, words=w) for w in words]))
     for a, b in zip(one, many, strict=True):
-        assert [(e.start, e.end, e.label_) for e in a.ents] == [(e.start, e.end, e.label_) for e in b.ents]
+        assert [(e.start, e.end, e.label_) for e in a.ents] == [
+            (e.start, e.end, e.label_) for e in b.ents
+        ]
         scores = [d.spans["entity_scores"].attrs["scores"] for d in (a, b)]
         assert scores[0] == pytest.approx(scores[1], abs=1e-5)
 
@@ -181,7 +190,10 @@ def test_n_process(method):
 
     nlp, _ = trained(steps=30, loss=MOM, scores_key="entity_scores")
     texts = [" ".join(t.text for t in parse(nlp, s)) for s in SENTENCES]
-    expected = [(d.text, [e.label_ for e in d.ents], d.spans["entity_scores"].attrs["scores"]) for d in nlp.pipe(texts)]
+    expected = [
+        (d.text, [e.label_ for e in d.ents], d.spans["entity_scores"].attrs["scores"])
+        for d in nlp.pipe(texts)
+    ]
     before = multiprocessing.get_start_method()
     multiprocessing.set_start_method(method, force=True)
     try:
@@ -226,8 +238,14 @@ def test_a_beam_of_one_is_accepted():
 @pytest.mark.parametrize(
     ("settings", "code"),
     [
-        ({"loss": {**CE, "weights": {"@misc": "longtail.inverse_frequency.v1", "unit": "type"}}}, "L004"),
-        ({"loss": {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"XYZ": 2.0}}}}, "L005"),
+        (
+            {"loss": {**CE, "weights": {"@misc": "longtail.inverse_frequency.v1", "unit": "type"}}},
+            "L004",
+        ),
+        (
+            {"loss": {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"XYZ": 2.0}}}},
+            "L005",
+        ),
         ({"include": ["PER", "XYZ"]}, "L202"),
     ],
 )

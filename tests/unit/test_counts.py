@@ -50,7 +50,21 @@ def test_rareness_is_in_bits():
     [
         ("type", "BILU", {"O": 3, "PER": 3, "GEO": 3}),
         ("tag", "BI", {"O": 3, "B-PER": 2, "I-PER": 1, "B-GEO": 1, "I-GEO": 2}),
-        ("tag", "BILU", {"O": 3, "B-PER": 1, "I-PER": 0, "L-PER": 1, "U-PER": 1, "B-GEO": 1, "I-GEO": 1, "L-GEO": 1, "U-GEO": 0}),
+        (
+            "tag",
+            "BILU",
+            {
+                "O": 3,
+                "B-PER": 1,
+                "I-PER": 0,
+                "L-PER": 1,
+                "U-PER": 1,
+                "B-GEO": 1,
+                "I-GEO": 1,
+                "L-GEO": 1,
+                "U-GEO": 0,
+            },
+        ),
     ],
 )
 def test_classes_of_a_tag_scheme(unit, prefixes, expected):

@@ -26,7 +26,9 @@ def test_markup_becomes_character_spans():
     found = parse_line(Path("x"), 4, line, LABELS)
     assert found.text == 'In Lisbon\'s port, Ana Sá read "The Long Dusk".'
     assert [(found.text[a:b], t) for a, b, t in found.spans] == [
-        ("Lisbon", "GEO"), ("Ana Sá", "PER"), ("The Long Dusk", "ART")
+        ("Lisbon", "GEO"),
+        ("Ana Sá", "PER"),
+        ("The Long Dusk", "ART"),
     ]
 
 
@@ -55,7 +57,9 @@ def test_a_mention_that_does_not_align_with_tokens(tmp_path):
         article_doc(NLP, read_article(path, LABELS))
 
 
-@pytest.mark.parametrize(("text", "code"), [("kind: x\n", "L401"), ("title: T\nkind: x\n\n", "L403"), ("", "L401")])
+@pytest.mark.parametrize(
+    ("text", "code"), [("kind: x\n", "L401"), ("title: T\nkind: x\n\n", "L403"), ("", "L401")]
+)
 def test_bad_articles(text, code, tmp_path):
     with pytest.raises(ValueError, match=code):
         read_article(write(tmp_path / "a.txt", text), LABELS)
@@ -78,7 +82,8 @@ IOB = "-DOCSTART-\tO\n\nAna\tB-PER\nSá\tI-PER\nleft\tO\n\n\nLisbon\tB-GEO\nPort
 def test_iob_becomes_documents(tmp_path):
     docs = list(read_docs(write(tmp_path / "a.iob", IOB), NLP.vocab))
     assert [[(e.text, e.label_) for e in d.ents] for d in docs] == [
-        [("Ana Sá", "PER")], [("Lisbon", "GEO"), ("Porto", "GEO")]
+        [("Ana Sá", "PER")],
+        [("Lisbon", "GEO"), ("Porto", "GEO")],
     ]
     assert all(d.has_unknown_spaces and d.has_annotation("ENT_IOB") for d in docs)
 
@@ -132,7 +137,9 @@ def test_a_bad_part_leaves_nothing_behind(tmp_path):
 
 def test_declared_types_win(tmp_path):
     folder = corpus(tmp_path / "in")
-    srsly.write_json(folder / "corpus.json", {"labels": ["PER", "GEO", "ART"], "tail": ["ART"], "lang": "de"})
+    srsly.write_json(
+        folder / "corpus.json", {"labels": ["PER", "GEO", "ART"], "tail": ["ART"], "lang": "de"}
+    )
     assert convert_corpus(folder, tmp_path / "out") == (["PER", "GEO", "ART"], ["ART"])
 
 

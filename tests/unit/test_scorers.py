@@ -70,7 +70,9 @@ def test_agrees_with_spacy_on_random_documents():
         return found
 
     data = [example(spans(), spans()) for _ in range(200)]
-    data.append(Example(parse(NLP, "[Ann|A] left"), Doc(NLP.vocab, words=["Ann", "left"])))  # no annotation
+    data.append(
+        Example(parse(NLP, "[Ann|A] left"), Doc(NLP.vocab, words=["Ann", "left"]))
+    )  # no annotation
     theirs = get_ner_prf(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -109,7 +111,9 @@ def test_agrees_with_seqeval():
     ours = make_ner_scorer(labels=["A", "B"])(data)
     kwargs = {"mode": "strict", "scheme": scheme}
     assert ours["ents_f"] == pytest.approx(metrics.f1_score(gold, predicted, **kwargs))
-    assert ours["ents_macro_f"] == pytest.approx(metrics.f1_score(gold, predicted, average="macro", **kwargs))
+    assert ours["ents_macro_f"] == pytest.approx(
+        metrics.f1_score(gold, predicted, average="macro", **kwargs)
+    )
 
 
 def test_missing_gold_tokens_judge_nothing():

@@ -17,7 +17,11 @@ def is_legal(codec, ids):
     for before, tag, after in zip(["O", *tags[:-1]], tags, [*tags[1:], "O"], strict=True):
         if tag[0] in "IL" and not (before[0] in "BI" and before[2:] == tag[2:]):
             return False
-        if codec.scheme == "BILUO" and tag[0] in "BI" and not (after[0] in "IL" and after[2:] == tag[2:]):
+        if (
+            codec.scheme == "BILUO"
+            and tag[0] in "BI"
+            and not (after[0] in "IL" and after[2:] == tag[2:])
+        ):
             return False
     return True
 
@@ -63,7 +67,11 @@ def test_viterbi_finds_the_best_path_of_ragged_batches(codec, seed, lengths):
 
 def test_ties_go_to_the_lowest_tag():
     codec = CODECS[0]
-    assert viterbi(np.zeros((3, len(codec)), "f"), np.array([3]), *codec.legality()).tolist() == [0, 0, 0]
+    assert viterbi(np.zeros((3, len(codec)), "f"), np.array([3]), *codec.legality()).tolist() == [
+        0,
+        0,
+        0,
+    ]
 
 
 def test_no_sequence_at_all():

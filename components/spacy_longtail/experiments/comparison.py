@@ -118,7 +118,9 @@ def verdict(comparison: Comparison) -> tuple[str, str]:
             continue
         points = round(100 * pair.difference, 1)  # the sign of what is shown, not of what is rounded off
         signs[kind] = (points > 0) - (points < 0)
-        parts.append(f"{kind} F1 {percent(pair.ours)} against {percent(pair.baseline)} ({signed(points)})")
+        parts.append(
+            f"{kind} F1 {percent(pair.ours)} against {percent(pair.baseline)} ({signed(points)})"
+        )
     better = [kind for kind, sign in signs.items() if sign > 0]
     rest = [kind for kind, sign in signs.items() if sign <= 0]
     if not any(signs.values()):
@@ -128,9 +130,13 @@ def verdict(comparison: Comparison) -> tuple[str, str]:
     elif not better:
         headline = f"{ours} is not better than {baseline}."
     elif "macro" in better:
-        headline = f"{ours} is better than {baseline} on {_listed(better)} F1, but not on {_listed(rest)} F1."
+        headline = (
+            f"{ours} is better than {baseline} on {_listed(better)} F1, but not on {_listed(rest)} F1."
+        )
     else:
-        headline = f"{ours} is not better than {baseline} on {_listed(rest)} F1, only on {_listed(better)} F1."
+        headline = (
+            f"{ours} is not better than {baseline} on {_listed(rest)} F1, only on {_listed(better)} F1."
+        )
     return headline, f"In points of 100: {'; '.join(parts)}."
 
 

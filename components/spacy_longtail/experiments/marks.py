@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 KINDS = ("correct", "missed", "type", "boundary", "spurious")
@@ -44,9 +45,7 @@ class MarkedCorpus(NamedTuple):
     kinds: Counter[str]  # marks of each kind in the whole test part
 
 
-def mark_documents(
-    documents: list[dict[str, Any]], tail: list[str], limit: int = LIMIT
-) -> MarkedCorpus:
+def mark_documents(documents: list[dict[str, Any]], tail: list[str], limit: int = LIMIT) -> MarkedCorpus:
     """Every sentence with an error or a rare type, those with rare types first.
 
     documents (List[Dict[str, Any]]): As an evaluation holds them.
@@ -110,7 +109,7 @@ def _sentence_bounds(
 ) -> list[tuple[int, int]]:
     """Sentence bounds, those that an entity crosses as one sentence."""
     bounds: list[tuple[int, int]] = []
-    ends = dict((start, end) for start, end, _, _ in clusters)
+    ends = {start: end for start, end, _, _ in clusters}
     reach = 0
     for start, end in sorted((s[0], s[1]) for s in sentences) or [(0, length)]:
         if bounds and start < reach:
@@ -124,10 +123,7 @@ def _mark(
     text: str, start: int, end: int, gold: list[Entity], predicted: list[Entity], tail: set[str]
 ) -> Mark:
     cuts = sorted({edge for e in gold + predicted for edge in (e.start, e.end)})
-    segments = [
-        Segment(text[a:b], _covers(gold, a), _covers(predicted, a))
-        for a, b in zip(cuts, cuts[1:], strict=False)
-    ]
+    segments = [Segment(text[a:b], _covers(gold, a), _covers(predicted, a)) for a, b in pairwise(cuts)]
     kinds: tuple[str, ...]
     if not predicted:
         kinds = ("missed",)

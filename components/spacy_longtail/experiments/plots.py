@@ -59,7 +59,10 @@ def f1_bars(rows: list[TypeRow], baseline: str, ours: str) -> str:
     def draw(fig: "Figure") -> None:
         axes = fig.add_subplot()
         names = [f"{row.label} ({row.support})" + (" ◆" if row.rare else "") for row in rows]
-        series = [(baseline, [r.f.baseline or 0.0 for r in rows]), (ours, [r.f.ours or 0.0 for r in rows])]
+        series = [
+            (baseline, [r.f.baseline or 0.0 for r in rows]),
+            (ours, [r.f.ours or 0.0 for r in rows]),
+        ]
         _paired_bars(axes, names, [(n, [100 * v for v in values]) for n, values in series], "{:.1f}")
         axes.set_xlim(0, 108)  # room for the number behind a full bar
         axes.set_xticks(range(0, 101, 20))
@@ -124,9 +127,11 @@ def pr_arrows(rows: list[TypeRow], baseline: str, ours: str) -> str:
             Line2D([], [], color=RARE, lw=2.2, marker="D", ms=4, label=f"{ours}, rare type ◆"),
         ]
         fig.legend(handles=keys, loc="outside upper center", ncols=3)
-        _place_labels(axes, moves)
+        _place_labels(fig, axes, moves)
 
-    return _svg(draw, (WIDTH, WIDTH), "pr", f"Arrows: precision and recall by type, {baseline} to {ours}")
+    return _svg(
+        draw, (WIDTH, WIDTH), "pr", f"Arrows: precision and recall by type, {baseline} to {ours}"
+    )
 
 
 Point = tuple[float, float]
@@ -137,10 +142,15 @@ def _ends(row: TypeRow) -> tuple[Point, Point]:
     return old, (row.r.ours or 0.0, row.p.ours or 0.0)
 
 
-def _paired_bars(axes: "Axes", names: list[str], series: list[tuple[str, list[float]]], form: str) -> None:
+def _paired_bars(
+    axes: "Axes", names: list[str], series: list[tuple[str, list[float]]], form: str
+) -> None:
     places = np.arange(len(names))
     # hatched and solid: told apart without colour too
-    looks = [{"facecolor": "none", "edgecolor": BASELINE, "hatch": "////"}, {"color": OURS}]
+    looks: list[dict[str, Any]] = [
+        {"facecolor": "none", "edgecolor": BASELINE, "hatch": "////"},
+        {"color": OURS},
+    ]
     for i, ((label, values), look) in enumerate(zip(series, looks, strict=True)):
         bars = axes.barh(places + 0.38 * i - 0.19, values, 0.32, label=label, **look)
         axes.bar_label(bars, [form.format(v) for v in values], padding=3, fontsize=7.5)
@@ -158,13 +168,18 @@ def _iso_f1(axes: "Axes", low: float) -> None:
         axes.plot(recall, precision, color=FAINT, lw=0.7, zorder=0)
         at = f * 1.02 / (2.04 - f)
         if at > low:  # else the line leaves at the bottom, where the axis has its own numbers
-            note = {"xytext": (3, 0), "textcoords": "offset points", "va": "center", "fontsize": 7.5}
+            note: dict[str, Any] = {
+                "xytext": (3, 0),
+                "textcoords": "offset points",
+                "va": "center",
+                "fontsize": 7.5,
+            }
             axes.annotate(f"F1 {100 * f:.0f}", (1.02, at), annotation_clip=False, **note)
 
 
-def _place_labels(axes: "Axes", moves: list[tuple[TypeRow, Point, Point]]) -> None:
+def _place_labels(fig: "Figure", axes: "Axes", moves: list[tuple[TypeRow, Point, Point]]) -> None:
     """Put each name beside its arrow head, where it covers least."""
-    axes.figure.draw_without_rendering()  # settles the layout that the points are measured in
+    fig.draw_without_rendering()  # settles the layout that the points are measured in
     scale = axes.transData.transform
     frame = axes.get_window_extent()
     taken: list[Box] = []
@@ -180,11 +195,18 @@ def _place_labels(axes: "Axes", moves: list[tuple[TypeRow, Point, Point]]) -> No
                 dx, dy = np.cos(turn * np.pi / 4), np.sin(turn * np.pi / 4)
                 left, bottom = x + dx * (radius + wide / 2) - wide / 2, y + dy * (radius + 4) - high / 2
                 spots.append((left, bottom, left + wide, bottom + high))
-        best = min(spots, key=lambda box: sum(_overlap(box, other) for other in taken) + _outside(box, frame))
+        best = min(
+            spots, key=lambda box: sum(_overlap(box, other) for other in taken) + _outside(box, frame)
+        )
         taken.append(best)
-        look = {"color": RARE, "fontweight": "bold"} if row.rare else {"color": INK}
+        look: dict[str, Any] = {"color": RARE, "fontweight": "bold"} if row.rare else {"color": INK}
         axes.annotate(
-            row.label, end, (best[0] - x, best[1] + 1.5 - y), textcoords="offset points", fontsize=8, **look
+            row.label,
+            end,
+            (best[0] - x, best[1] + 1.5 - y),
+            textcoords="offset points",
+            fontsize=8,
+            **look,
         )
 
 
@@ -223,7 +245,9 @@ def _svg(draw: Any, size: tuple[float, float], key: str, title: str) -> str:
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{key}-", svg)  # ids are the page's, not the plot's
     for drawn, shown in PAGE_COLOURS.items():
         svg = svg.replace(drawn, shown)
-    svg = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 role="img" aria-label="@@">', svg, count=1)
+    svg = re.sub(
+        r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 role="img" aria-label="@@">', svg, count=1
+    )
     return svg.replace("@@", _escaped(title), 1)
 
 

@@ -45,7 +45,7 @@ def write_report(
         unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)
-    return _summary(stats["corpus"], comparison)
+    return summarize(stats["corpus"], comparison)
 
 
 def summary_table(summary: dict[str, Any]) -> str:
@@ -152,7 +152,12 @@ def _short(path: str) -> str:
     return "/".join(path.replace("\\", "/").rstrip("/").split("/")[-2:])
 
 
-def _summary(corpus: str, comparison: Comparison) -> dict[str, Any]:
+def summarize(corpus: str, comparison: Comparison) -> dict[str, Any]:
+    """What the result table shows, as `write_report` returns it.
+
+    corpus (str): Its name. comparison (Comparison): Baseline and ours.
+    RETURNS (Dict[str, Any]): JSON data, scores in [0, 1].
+    """
     rows = [
         {"type": r.label, "support": r.support, "rare": r.rare, **r.f._asdict()} for r in comparison.rows
     ]

@@ -1,13 +1,14 @@
 """The files a report is made of, read and checked before anything is written."""
 
+import json
 import math
 from pathlib import Path
 from typing import Any
 
-import srsly
-
 from ..corpora import PARTS
 from ..errors import Errors
+
+STATISTICS_FILE = "stats.json"
 
 # A shape is a type, [shape] for a list, {key: shape} for these keys and perhaps others, {...: shape}
 # for any keys, (shape, ...) for a row that starts like this.
@@ -44,6 +45,20 @@ EVALUATION = {
     "words_per_second": float,
     "documents": [DOCUMENT],
 }
+
+
+def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
+    """The statistics and the evaluations in a folder of metrics, by name.
+
+    folder (Path): What `stats -o FOLDER/stats.json` and `evaluate -o FOLDER/NAME.json` wrote.
+    RETURNS (Tuple[Path, List[Path]]): The statistics, the evaluations.
+    RAISES (ValueError): L402.
+    """
+    if not folder.is_dir():
+        fix = "Run the commands `stats` and `evaluate` with -o into that folder."
+        raise ValueError(Errors.L402.format(path=folder, fix=fix))
+    statistics = folder / STATISTICS_FILE
+    return statistics, sorted(path for path in folder.glob("*.json") if path != statistics)
 
 
 def read_statistics(path: Path) -> dict[str, Any]:
@@ -106,7 +121,8 @@ def _read(path: Path, shape: Any, command: str) -> dict[str, Any]:
         problem = "there is no such file"
     else:
         try:
-            data = srsly.read_json(path)
+            # not srsly: it reads 0.6 as 0.6000000000000001
+            data = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             problem = f"it is not JSON ({error})"
         else:

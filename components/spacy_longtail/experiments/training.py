@@ -23,7 +23,12 @@ def corpus_overrides(corpus: Path) -> dict[str, Any]:
 
 
 def train_model(
-    config: Path, corpus: Path, output: Path, *, gpu_id: int = -1, overrides: dict[str, Any] | None = None
+    config: Path,
+    corpus: Path,
+    output: Path,
+    *,
+    gpu_id: int = -1,
+    overrides: dict[str, Any] | None = None,
 ) -> Path:
     """Train a config on a corpus into an empty folder.
 

@@ -50,7 +50,9 @@ class MoM(OfGold):
         if not isinstance(base, OfGold) or isinstance(base, MoM):
             reason = "it is no loss of p(gold)" if not isinstance(base, OfGold) else "it is MoM itself"
             fix = "Use longtail.CrossEntropy.v1 or longtail.Focal.v1 as base."
-            raise ValueError(Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix))
+            raise ValueError(
+                Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix)
+            )
         uses_fixed = "fixed" in (self.normalizer, self.o_normalizer)
         if uses_fixed != (self.fixed_length is not None) or (uses_fixed and self.fixed_length < 1):  # type: ignore[operator]
             raise ValueError(

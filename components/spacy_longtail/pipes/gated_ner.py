@@ -95,7 +95,7 @@ def make_gated_ner(
         raise ValueError(Errors.L211.format(found=head, who=WHO, known=", ".join(HEADS)))
     if merge == "span" and scores_key is None:
         raise ValueError(Errors.L207.format(who=WHO, key=ENTITY_SCORES))
-    check_loss(loss, WHO)
+    gold_loss = check_loss(loss, WHO)
     for layer in model.walk():
         if "listener" in layer.name:
             raise ValueError(Errors.L206.format(who=WHO, layer=layer.name))
@@ -104,9 +104,11 @@ def make_gated_ner(
         model,
         name,
         labels=list(labels),
-        loss=CrossEntropy() if loss is None else loss,
+        loss=CrossEntropy() if gold_loss is None else gold_loss,
         merge=merge,
-        min_weak_score=finite("min_weak_score", min_weak_score, "between 0 and 1", "0 keeps all.", 0.0, 1.0),
+        min_weak_score=finite(
+            "min_weak_score", min_weak_score, "between 0 and 1", "0 keeps all.", 0.0, 1.0
+        ),
         spans_key=spans_key,
         scores_key=scores_key,
         scorer=scorer,
@@ -138,7 +140,7 @@ class GatedNER(TrainablePipe):
         self.model = model
         self.name = name
         self.loss = loss
-        self.cfg = {
+        self.cfg: dict[str, Any] = {
             "labels": labels,
             "merge": merge,
             "min_weak_score": min_weak_score,

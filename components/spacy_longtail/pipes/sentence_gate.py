@@ -115,7 +115,7 @@ class SentenceGate(TrainablePipe):
         self.vocab = vocab
         self.model = model
         self.name = name
-        self.cfg = {
+        self.cfg: dict[str, Any] = {
             "weak_labels": weak_labels,
             "threshold": threshold,
             "weak_weight": weak_weight,
@@ -157,7 +157,8 @@ class SentenceGate(TrainablePipe):
 
     def _count(self, counts_corpus: Reader, nlp: Language) -> None:
         """Check the rare types against the data and set the swapped priors."""
-        weak_labels, known = set(self.labels), set()
+        weak_labels = set(self.labels)
+        known: set[str] = set()
         n_weak = n_all = 0
         for eg in counts_corpus(nlp):
             known.update(ent.label_ for ent in eg.reference.ents)
@@ -172,7 +173,9 @@ class SentenceGate(TrainablePipe):
             raise ValueError(Errors.L205.format(who=WHO, labels=", ".join(self.labels)))
         if weak_labels - known:
             unknown = ", ".join(sorted(weak_labels - known))
-            raise ValueError(Errors.L203.format(who=WHO, unknown=unknown, known=", ".join(sorted(known))))
+            raise ValueError(
+                Errors.L203.format(who=WHO, unknown=unknown, known=", ".join(sorted(known)))
+            )
         if self.cfg["weak_weight"] is None:
             self.cfg["weak_weight"] = 1 - n_weak / n_all
         logger.info(

@@ -13,7 +13,7 @@ from thinc.api import Model
 from ..errors import Errors
 from ..examples import keep_types
 from ..types import GoldLoss
-from .weighting import Reader, check_loss, resolve_weights
+from .weighting import check_loss, resolve_weights
 
 WHO = "longtail_ner"
 
@@ -68,9 +68,9 @@ def make_longtail_ner(
     """
     if beam_width != 1:
         raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
-    check_loss(loss, WHO)
-    if loss is not None:
-        refusal = _refusal(loss)
+    gold_loss = check_loss(loss, WHO)
+    if gold_loss is not None:
+        refusal = _refusal(gold_loss)
         if refusal:
             raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=refusal[0], fix=refusal[1]))
     return LongtailNER(
@@ -78,7 +78,7 @@ def make_longtail_ner(
         model,
         name,
         moves,
-        loss=loss,
+        loss=gold_loss,
         include=include,
         scores_key=scores_key,
         update_with_oracle_cut_size=update_with_oracle_cut_size,
@@ -236,7 +236,9 @@ class LongtailNER(EntityRecognizer):
             raise ValueError(Errors.L008.format(loss=self.loss))
         cached = self._weights_by_move
         if cached is None or len(cached) != self.moves.n_moves:  # labels can be added in training
-            weights = [by_class.get(remove_bilu_prefix(n) if "-" in n else n, 1.0) for n in self._columns()]
+            weights = [
+                by_class.get(remove_bilu_prefix(n) if "-" in n else n, 1.0) for n in self._columns()
+            ]
             self._weights_by_move = cached = np.asarray(weights, dtype="float32")
         return cached
 
@@ -258,7 +260,10 @@ class LongtailNER(EntityRecognizer):
 
         An action's probability is the softmax over all actions, as in training.
         """
-        ents, offset, columns, context, first = [], 0, self._columns(), [], []
+        offset, columns = 0, self._columns()
+        ents: list[int] = []
+        context: list[int] = []
+        first: list[int] = []
         moves: list[int] = []
         for doc in docs:
             for ent in doc.ents:

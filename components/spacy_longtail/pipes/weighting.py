@@ -1,5 +1,6 @@
-"""Class weights of a loss: checked when the pipe is built, resolved at initialisation, kept in its cfg."""
+"""Class weights of a loss: checked when a pipe is built, resolved at initialisation, kept in its cfg."""
 
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -7,16 +8,17 @@ from spacy.language import Language
 from spacy.training import Example
 
 from ..counts import CorpusCounts, count_doc
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..types import GoldLoss
 
 Reader = Callable[[Language], Iterable[Example]]
 
 
-def check_loss(loss: Any, who: str) -> None:
-    """Refuse what is no loss of p(gold). RAISES (ValueError): L003."""
+def check_loss(loss: Any, who: str) -> GoldLoss | None:
+    """The loss, if it is one of p(gold) or null. RAISES (ValueError): L003."""
     if loss is not None and not isinstance(loss, GoldLoss):
         raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
+    return loss
 
 
 def read_counts(
@@ -30,6 +32,16 @@ def read_counts(
     for eg in reader(nlp):
         counts.add(count_doc(eg.reference))
     return counts
+
+
+def trains_resampled(nlp: Language) -> bool:
+    """Whether the config's training corpus is one of this package's resampling readers."""
+    config = nlp.config.interpolate()
+    block = config
+    for part in config["training"]["train_corpus"].split("."):
+        block = block.get(part, {}) if isinstance(block, dict) else {}
+    reader = block.get("@readers", "") if isinstance(block, dict) else ""
+    return reader.startswith("longtail.ResampledCorpus")
 
 
 def resolve_weights(
@@ -52,4 +64,6 @@ def resolve_weights(
     counts = CorpusCounts()
     if preset.needs_counts:
         counts = read_counts(reader, nlp, loss, name, who)
+        if nlp is not None and trains_resampled(nlp):
+            warnings.warn(Warnings.W004.format(who=name), stacklevel=2)
     return preset.resolve(counts.classes(preset.unit, labels, prefixes))

@@ -1,0 +1,44 @@
+"""Package the model with the best macro F1 on dev as an installable pipeline."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from spacy.cli.package import package
+from wasabi import msg
+
+from spacy_longtail.experiments.comparison import choose
+from spacy_longtail.experiments.report_inputs import metrics_files, read_evaluations, read_statistics
+
+
+def main(
+    metrics: Annotated[Path, typer.Argument(help="Folder with the evaluations of a run.")],
+    output: Annotated[Path, typer.Argument(help="Folder for the package; emptied first.")],
+    baseline: Annotated[
+        str, typer.Option(help="Name of the model that is never packaged.")
+    ] = "baseline",
+    version: Annotated[str, typer.Option(help="Version of the package.")] = "0.1.0",
+) -> None:
+    """Build an sdist with the pipeline inside, and write where it is to package.json."""
+    try:
+        statistics, evaluations = metrics_files(metrics)
+        found = read_evaluations(evaluations, read_statistics(statistics))
+        ours = found[choose(found, baseline, None)]
+    except ValueError as error:
+        msg.fail(str(error), exits=1)
+    if output.exists():
+        shutil.rmtree(output)
+    output.mkdir(parents=True)
+    name = f"longtail_{metrics.name}"
+    package(Path(ours["model"]), output, name=name, version=version, create_wheel=False, force=True)
+    archives = sorted(output.rglob("*.tar.gz"))
+    if not archives:
+        msg.fail(f"No package was written to {output}", exits=1)
+    record = {"model": ours["name"], "package": str(archives[0])}
+    (output / "package.json").write_text(json.dumps(record, indent=2), encoding="utf8")
+
+
+if __name__ == "__main__":
+    typer.run(main)

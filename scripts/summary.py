@@ -1,0 +1,37 @@
+"""Print the result table of a run, and where its report and its package are."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from spacy_longtail.experiments.comparison import compare
+from spacy_longtail.experiments.report import summarize, summary_table
+from spacy_longtail.experiments.report_inputs import metrics_files, read_evaluations, read_statistics
+
+
+def main(
+    metrics: Annotated[Path, typer.Argument(help="Folder with the evaluations of a run.")],
+    report: Annotated[Path, typer.Argument(help="The report.")],
+    packages: Annotated[Path, typer.Argument(help="Folder of the package.")],
+    baseline: Annotated[str, typer.Option(help="Name of the model to compare with.")] = "baseline",
+) -> None:
+    """The last words of a workflow."""
+    try:
+        statistics, evaluations = metrics_files(metrics)
+        stats = read_statistics(statistics)
+        comparison = compare(read_evaluations(evaluations, stats), stats, baseline, None)
+        typer.echo(summary_table(summarize(stats["corpus"], comparison)))
+    except ValueError as error:
+        msg.fail(str(error), exits=1)
+    msg.good(f"Report: {report.resolve()}")
+    record = packages / "package.json"
+    if record.is_file():
+        found = json.loads(record.read_text(encoding="utf8"))
+        msg.good(f"Package: {Path(found['package']).resolve()} ({found['model']})")
+
+
+if __name__ == "__main__":
+    typer.run(main)

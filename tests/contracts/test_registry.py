@@ -1,0 +1,89 @@
+"""What setup.cfg publishes exists, is documented argument by argument, and is in the docs' table."""
+
+import configparser
+import inspect
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.util import registry
+
+ROOT = Path(__file__).parents[2]
+
+
+def published():
+    parser = configparser.ConfigParser(delimiters=("=",))
+    parser.optionxform = str
+    parser.read(ROOT / "setup.cfg", encoding="utf8")
+    for group, lines in parser["options.entry_points"].items():
+        for line in lines.strip().splitlines():
+            name, target = (part.strip() for part in line.split("="))
+            yield pytest.param(group, name, target, id=name)
+
+
+ENTRIES = list(published())
+
+
+def target_of(target):
+    module, name = target.split(":")
+    return getattr(import_module(module), name)
+
+
+@pytest.mark.parametrize(("group", "name", "target"), ENTRIES)
+def test_published_names_resolve(group, name, target):
+    found = target_of(target)
+    spacy.blank("en")  # what loads the factories
+    space = group.removeprefix("spacy_").removeprefix("thinc_")
+    if space == "factories":
+        assert Language.has_factory(name) and "." not in name
+    else:
+        assert re.fullmatch(r"longtail\.\w+\.v\d+", name)
+        assert getattr(registry, space).get(name) is found
+
+
+@pytest.mark.parametrize(("group", "name", "target"), ENTRIES)
+def test_docstrings_cover_every_argument(group, name, target):
+    found = target_of(target)
+    text = inspect.getdoc(found) or ""
+    assert len(text.splitlines()[0]) > 20
+    skipped = {"nlp", "name", "self"}
+    for argument in inspect.signature(found).parameters:
+        if argument not in skipped:
+            assert re.search(rf"\b{argument}\b", text), f"{name}: {argument} is not documented"
+
+
+def test_names_are_published_once():
+    names = [entry.values[1] for entry in ENTRIES]
+    assert len(names) == len(set(names))
+
+
+def test_errors_are_used_and_unique():
+    source = (ROOT / "components/spacy_longtail/errors.py").read_text(encoding="utf8")
+    codes = re.findall(r"^    ([LW]\d+) = \"\[(\w+)\]", source, flags=re.M)
+    assert codes and all(text.endswith(name) for name, text in codes)
+    code = "".join(p.read_text(encoding="utf8") for p in (ROOT / "components").rglob("*.py"))
+    code += "".join(p.read_text(encoding="utf8") for p in (ROOT / "scripts").glob("*.py"))
+    unused = [name for name, _ in codes if not re.search(rf"(Errors|Warnings)\.{name}\b", code)]
+    assert not unused
+
+
+def test_the_table_of_registered_functions_is_up_to_date():
+    command = [sys.executable, str(ROOT / "scripts" / "document.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_light_core_imports_nothing_heavy():
+    code = (
+        "import sys, spacy, spacy_longtail, spacy_longtail.pipes.sentence_gate, spacy_longtail.pipes.gated_ner\n"
+        "import spacy_longtail.readers, spacy_longtail.scorers, spacy_longtail.cli\n"
+        "heavy = {'matplotlib', 'transformers', 'spacy_transformers', 'pandas', 'scipy'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
