@@ -26,11 +26,11 @@ def main(
         typer.echo(summary_table(summarize(stats["corpus"], comparison)))
     except ValueError as error:
         msg.fail(str(error), exits=1)
-    msg.good(f"Report: {report.resolve()}")
+    typer.echo(f"Report:  {report.resolve()}")
     record = packages / "package.json"
     if record.is_file():
         found = json.loads(record.read_text(encoding="utf8"))
-        msg.good(f"Package: {Path(found['package']).resolve()} ({found['model']})")
+        typer.echo(f"Package: {Path(found['package']).resolve()} ({found['model']})")
 
 
 if __name__ == "__main__":

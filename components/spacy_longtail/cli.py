@@ -170,7 +170,7 @@ def report(
         statistics, evaluations = metrics_files(metrics)
         summary = write_report(statistics, evaluations, output, baseline, ours)
     sys.stdout.write(summary_table(summary) + "\n")
-    msg.good(f"Report: {output.resolve()}")
+    sys.stdout.write(f"Report: {output.resolve()}\n")  # unwrapped, so that it can be copied
 
 
 def main() -> None:

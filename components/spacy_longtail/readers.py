@@ -18,7 +18,7 @@ from .types import Repeats, SentenceCounts
 
 Reader = Callable[[Language], Iterable[Example]]
 Unit = Literal["sentence", "doc"]
-SHUFFLE_BUFFER = 10_000  # examples held back so that copies do not share a batch
+SHUFFLE_BUFFER = 2_000  # examples held back so that copies do not share a batch
 JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
 
 

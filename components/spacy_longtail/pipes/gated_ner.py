@@ -1,6 +1,7 @@
 """`longtail_gated_ner`: the secondary NER, for rare types, on the sentences that the gate flags."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
@@ -177,13 +178,15 @@ class GatedNER(TrainablePipe):
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): Ignored in favour of the setting; present for `init labels`.
-        counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
+            and to check the types; null checks them against the training examples.
         RAISES (ValueError): L004, L005, L203, L207, L210.
         """
         if nlp is not None:
             self._check_pipeline(nlp)
+        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known: set[str] = set()
-        for eg in get_examples():
+        for eg in seen():
             known.update(ent.label_ for ent in eg.reference.ents)
         unknown = sorted(set(self.labels) - known)
         if unknown:
@@ -199,7 +202,7 @@ class GatedNER(TrainablePipe):
             name=self.name,
             who=WHO,
         )
-        sample = [eg.predicted for eg in islice(get_examples(), 10)]
+        sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
 
     def _check_pipeline(self, nlp: Language) -> None:

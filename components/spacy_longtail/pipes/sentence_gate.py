@@ -1,6 +1,7 @@
 """`longtail_sentence_gate`: finds the sentences that hold an entity of a rare type."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -148,11 +149,13 @@ class SentenceGate(TrainablePipe):
         counts_corpus (Optional[Callable]): A reader of the untouched training data.
         RAISES (ValueError): L004 without weak_weight and counts_corpus; L203, L205.
         """
+        seen = get_examples
         if counts_corpus is not None and nlp is not None:
             self._count(counts_corpus, nlp)
+            seen = partial(counts_corpus, nlp)
         elif self.cfg["weak_weight"] is None:
             raise ValueError(Errors.L004.format(who=WHO, preset="swapped priors", name=self.name))
-        sample = [eg.predicted for eg in islice(get_examples(), 10)]
+        sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
 
     def _count(self, counts_corpus: Reader, nlp: Language) -> None:

@@ -1,6 +1,7 @@
 """`longtail_ner`: spaCy's transition-based NER, trained on any loss of p(gold)."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -154,15 +155,17 @@ class LongtailNER(EntityRecognizer):
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[dict]): As for `ner`: the output of `init labels`.
-        counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
+            and labels; null finds the labels in the training examples.
         RAISES (ValueError): L004, L005, L202.
         """
+        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         if self.include is not None and labels is not None:
             known = {label for by_label in labels.values() for label in by_label}
             self._check_include(known - {""})
             kept = {*self.include, ""}
             labels = {a: {t: n for t, n in by.items() if t in kept} for a, by in labels.items()}
-        super().initialize(lambda: self._kept(get_examples()), nlp=nlp, labels=labels)
+        super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         if self.include is not None and labels is None:
             self._check_include(set(self.labels))
         self.cfg["class_weights"] = resolve_weights(

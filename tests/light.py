@@ -1,0 +1,50 @@
+"""The light install: imports, trains and predicts without torch and matplotlib. Run with that environment's Python."""
+
+import importlib.util
+import tempfile
+from pathlib import Path
+
+import spacy
+from spacy.cli.train import train
+from spacy.tokens import Doc, DocBin, Span
+
+SENTENCES = [
+    ("Maria sailed to Oslo on the Fram .", [(0, 1, "PER"), (3, 4, "GEO"), (6, 7, "ART")]),
+    ("Jon stayed in Rome .", [(0, 1, "PER"), (3, 4, "GEO")]),
+    ("It rained .", []),
+]
+
+
+def main() -> None:
+    for package in ("torch", "matplotlib", "spacy_transformers"):
+        assert importlib.util.find_spec(package) is None, (
+            f"{package} is installed: this is no light install"
+        )
+    config = Path(__file__).parents[1] / "configs" / "config.cfg"
+    nlp = spacy.blank("en")
+    docs = []
+    for text, ents in SENTENCES:
+        doc = Doc(nlp.vocab, words=text.split())
+        doc.set_ents([Span(doc, a, b, label=label) for a, b, label in ents])
+        docs.append(doc)
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data.spacy"
+        DocBin(docs=docs * 4).to_disk(data)
+        overrides = {
+            "paths.train": str(data),
+            "paths.dev": str(data),
+            "longtail.labels": ["PER", "GEO", "ART"],
+            "longtail.tail": ["ART"],
+            "training.max_steps": 30,
+            "training.eval_frequency": 30,
+        }
+        train(config, Path(folder) / "out", overrides=overrides)
+        trained = spacy.load(Path(folder) / "out" / "model-last")
+        doc = trained("Maria sailed to Oslo on the Fram .")
+        assert doc.ents, "nothing was learnt"
+        assert len(doc.spans["entity_scores"]) == len(doc.ents)
+    print("1 passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()

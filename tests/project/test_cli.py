@@ -1,0 +1,122 @@
+"""Commands as a user types them: results where they were asked for, coded errors, nothing half-written."""
+
+import json
+from pathlib import Path
+
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from tests.util import blank, small_ner, train
+
+RUN = CliRunner()
+LINES = {
+    "train": "Ann\tB-PER\nleft\tO\n\nOslo\tB-GEO\nslept\tO\n\nThe\tO\nFram\tB-ART\nsank\tO\n\n",
+    "dev": "Ann\tB-PER\nslept\tO\n\nThe\tO\nFram\tB-ART\nleft\tO\n\n",
+    "test": "Oslo\tB-GEO\nleft\tO\n\nThe\tO\nFram\tB-ART\nslept\tO\n\n",
+}
+
+
+@pytest.fixture
+def source(tmp_path):
+    folder = tmp_path / "assets" / "tiny"
+    folder.mkdir(parents=True)
+    for part, text in LINES.items():
+        (folder / f"{part}.iob").write_text(text, encoding="utf8")
+    return folder
+
+
+@pytest.fixture
+def corpus(source, tmp_path):
+    target = tmp_path / "corpus" / "tiny"
+    assert RUN.invoke(app, ["convert", str(source), str(target)]).exit_code == 0
+    return target
+
+
+@pytest.fixture
+def model(tmp_path):
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(scores_key="entity_scores"))
+    train(nlp, 40)
+    nlp.to_disk(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def fails(arguments, code):
+    result = RUN.invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 1
+    assert code in result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def test_help_names_every_command():
+    text = RUN.invoke(app, ["--help"]).output
+    assert all(name in text for name in ("convert", "stats", "train", "evaluate", "report"))
+
+
+def test_convert_refuses_bad_corpora_and_writes_nothing(source, tmp_path):
+    target = tmp_path / "out"
+    fails(["convert", tmp_path / "none", target], "L402")
+    (source / "dev.iob").write_text("Ann\tI-PER\n", encoding="utf8")
+    fails(["convert", source, target], "dev.iob:1")
+    (source / "dev.iob").write_text("", encoding="utf8")
+    fails(["convert", source, target], "L403")
+    (source / "dev.iob").unlink()
+    fails(["convert", source, target], "L402")
+    assert not target.exists()
+
+
+def test_stats(corpus, tmp_path):
+    shown = RUN.invoke(app, ["stats", str(corpus), "-o", str(tmp_path / "s.json")])
+    assert shown.exit_code == 0
+    assert "sCRD" in shown.output
+    found = json.loads((tmp_path / "s.json").read_text(encoding="utf8"))
+    assert found["parts"]["train"]["sentences"] == 3
+    assert found["parts"]["train"]["types"]["ART"]["mentions"] == 1
+    assert found["unseen"]["GEO"] == 0.0
+    assert json.loads(RUN.invoke(app, ["stats", str(corpus), "--json"]).output) == found
+
+
+def test_stats_of_a_corpus_that_is_not_there(tmp_path):
+    fails(["stats", tmp_path / "none"], "L402")
+
+
+def test_evaluate(corpus, model, tmp_path):
+    target = tmp_path / "m" / "x.json"
+    shown = RUN.invoke(app, ["evaluate", str(model), str(corpus), "-o", str(target), "--name", "x"])
+    assert shown.exit_code == 0
+    assert "macro F1" in shown.output
+    found = json.loads(target.read_text(encoding="utf8"))
+    assert found["name"] == "x"
+    assert [d["text"].strip() for d in found["documents"]] == ["Oslo left", "The Fram slept"]
+    assert found["documents"][1]["gold"] == [[4, 8, "ART"]]
+    nlp = spacy.load(model)
+    ents = [[e.start_char, e.end_char, e.label_] for e in nlp("Oslo left ").ents]
+    assert [p[:3] for p in found["documents"][0]["predicted"]] == ents
+    assert all(0 < p[3] <= 1 for d in found["documents"] for p in d["predicted"])
+
+
+def test_evaluate_refuses_what_is_no_model(corpus, tmp_path):
+    fails(["evaluate", tmp_path / "none", corpus, "-o", tmp_path / "x.json"], "L402")
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_train_refuses_before_it_deletes(corpus, tmp_path):
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "keep.txt").write_text("mine", encoding="utf8")
+    fails(["train", tmp_path / "none.cfg", corpus, output], "L402")
+    fails(
+        ["train", Path(__file__).parents[2] / "configs" / "baseline.cfg", tmp_path / "no", output],
+        "L402",
+    )
+    assert (output / "keep.txt").is_file()
+
+
+def test_report_needs_metrics(tmp_path):
+    fails(["report", tmp_path / "none"], "L402")
+    (tmp_path / "m").mkdir()
+    fails(["report", tmp_path / "m", "-o", tmp_path / "r.html"], "L405")
+    assert not (tmp_path / "r.html").exists()

@@ -1,0 +1,109 @@
+"""The embedded corpus keeps its promises: size, rareness, variety, and no repeated phrases."""
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.lang.en.stop_words import STOP_WORDS
+
+from spacy_longtail.corpora import PARTS
+from spacy_longtail.markup import article_doc, read_articles
+
+FOLDER = Path(__file__).parents[2] / "assets" / "field_notes"
+LABELS = ["PER", "ORG", "GEO", "GPE", "TIM", "ART", "EVE", "NAT"]
+RARE = {"ART", "EVE", "NAT"}
+
+
+@pytest.fixture(scope="module")
+def articles():
+    return {part: list(read_articles(FOLDER / part, LABELS)) for part in PARTS}
+
+
+@pytest.fixture(scope="module")
+def sentences(articles):
+    return {part: [s for a in found for s in a.sentences] for part, found in articles.items()}
+
+
+def masked(sentence):
+    text = sentence.text
+    for start, end, label in reversed(sentence.spans):
+        text = f"{text[:start]}<{label}>{text[end:]}"
+    return text
+
+
+def is_rare(sentence):
+    return any(label in RARE for *_, label in sentence.spans)
+
+
+def mentions(found):
+    return [(s.text[a:b].casefold(), label) for s in found for a, b, label in s.spans]
+
+
+def test_size(articles, sentences):
+    assert sum(map(len, articles.values())) >= 120
+    assert sum(map(len, sentences.values())) >= 1800
+    assert len({a.kind for found in articles.values() for a in found}) >= 20
+
+
+def test_rare_types_are_rare_but_measurable(sentences):
+    n_rare = {part: sum(map(is_rare, found)) for part, found in sentences.items()}
+    assert sum(n_rare.values()) >= 150
+    assert n_rare["dev"] >= 30
+    assert n_rare["test"] >= 30
+    train = [label for _, label in mentions(sentences["train"])]
+    assert all(10 <= train.count(t) <= 50 for t in RARE)
+    assert all(train.count(t) > 400 for t in set(LABELS) - RARE)
+
+
+def test_about_half_of_the_rare_test_mentions_are_unseen(sentences):
+    seen = set(mentions(sentences["train"]))
+    rare = [m for m in mentions(sentences["test"]) if m[1] in RARE]
+    assert 0.4 <= sum(m not in seen for m in rare) / len(rare) <= 0.6
+
+
+def test_sentences_without_entities(sentences):
+    found = [s for part in sentences.values() for s in part]
+    assert sum(not s.spans for s in found) / len(found) >= 0.12
+
+
+def test_masked_sentences_are_distinct(sentences):
+    found = [masked(s) for part in sentences.values() for s in part]
+    assert len(set(found)) / len(found) >= 0.98
+
+
+def test_no_phrase_recurs_over_articles(articles):
+    where = defaultdict(set)
+    found = [a for part in articles.values() for a in part]
+    for i, article in enumerate(found):
+        for sentence in article.sentences:
+            words = re.findall(r"[a-z]+", re.sub(r"<[A-Z]+>", " ", masked(sentence)).lower())
+            content = [w for w in words if w not in STOP_WORDS]
+            for gram in zip(*(content[k:] for k in range(5)), strict=False):
+                where[gram].add(i)
+    worst = max(where.values(), key=len)
+    assert len(worst) <= 0.01 * len(found)
+
+
+def test_the_same_word_has_several_types(sentences):
+    types = defaultdict(set)
+    for surface, label in mentions([s for part in sentences.values() for s in part]):
+        types[surface].add(label)
+    ambiguous = {s for s, found in types.items() if len(found) > 1}
+    assert len(ambiguous) >= 30
+    assert any({"GEO", "GPE", "ORG"} <= found for found in types.values())
+
+
+def test_no_sentence_is_in_two_parts(sentences):
+    found = [{s.text for s in part} for part in sentences.values()]
+    assert not (found[0] & found[1] | found[0] & found[2] | found[1] & found[2])
+
+
+def test_every_mention_aligns_with_tokens(articles):
+    nlp = spacy.blank("en")
+    for part in articles.values():
+        for article in part:
+            doc = article_doc(nlp, article)
+            assert len(doc.ents) == sum(len(s.spans) for s in article.sentences)
+            assert len(list(doc.sents)) == len(article.sentences)

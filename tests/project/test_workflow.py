@@ -1,0 +1,118 @@
+"""The project as a newcomer runs it: the smoke workflow, and spaCy's own commands on our configs."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WRITTEN = ("corpus", "training", "metrics", "report", "packages")
+pytestmark = pytest.mark.slow
+
+
+def run(*arguments, cwd, **environment):
+    command = [sys.executable, "-m", *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A copy of the project's files, without what earlier runs wrote, after `weasel run smoke`."""
+    folder = tmp_path_factory.mktemp("project") / "clone"
+    ignored = shutil.ignore_patterns(
+        *WRITTEN, ".git", ".venv", "__pycache__", "build", "*.egg-info", ".*_cache"
+    )
+    shutil.copytree(ROOT, folder, ignore=ignored)
+    for name in os.listdir(folder / "assets"):
+        if (folder / "assets" / name).is_dir() and name != "field_notes":
+            shutil.rmtree(folder / "assets" / name)
+    return folder, run("weasel", "run", "smoke", ".", cwd=folder)
+
+
+def test_smoke_writes_everything_and_says_where(project):
+    folder, output = project
+    report = folder / "report" / "smoke" / "field_notes.html"
+    assert report.is_file()
+    assert f"Report:  {report.resolve()}" in output
+    assert "Package:" in output
+    metrics = folder / "metrics" / "smoke" / "field_notes"
+    names = {path.stem for path in metrics.glob("*.json")}
+    assert {"stats", "baseline", "focal", "resampled_mom", "config"} <= names
+    for label in ("PER", "NAT", "macro", "micro", "tail"):
+        assert label in output
+
+
+def test_a_second_run_skips_what_is_done(project):
+    folder, _ = project
+    settings = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.eval_frequency", 6]
+    output = run("weasel", "run", "baseline", ".", *settings, cwd=folder)
+    assert "Skipping" in output
+
+
+def test_the_package_installs_and_loads_by_name(project, tmp_path):
+    folder, _ = project
+    record = folder / "packages" / "smoke" / "field_notes" / "package.json"
+    archive = json.loads(record.read_text(encoding="utf8"))["package"]
+    shutil.unpack_archive(folder / archive, tmp_path)
+    (unpacked,) = tmp_path.iterdir()
+    code = "import spacy; nlp = spacy.load('en_longtail_field_notes'); print(nlp('Ana left.').text)"
+    environment = {**os.environ, "PYTHONPATH": str(unpacked)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert "Ana left." in done.stdout, done.stderr
+    meta = next(unpacked.rglob("meta.json"))
+    assert any(
+        "spacy-longtail" in r or "spacy_longtail" in r
+        for r in json.loads(meta.read_text())["requirements"]
+    )
+
+
+def test_clean_really_deletes(project):
+    folder, _ = project
+    (folder / "corpus" / "old").mkdir(parents=True)
+    copy = folder.parent / "second"
+    shutil.copytree(folder, copy)
+    run("weasel", "run", "clean", ".", cwd=copy)
+    assert not any((copy / name).exists() for name in WRITTEN)
+
+
+@pytest.mark.parametrize("name", ["config", "weighted"])
+def test_spacys_own_commands_work_with_our_configs(name, project, tmp_path):
+    folder, _ = project
+    config = folder / "configs" / f"{name}.cfg"
+    paths = [f"--paths.{p}={folder}/corpus/field_notes/{p}.spacy" for p in ("train", "dev")]
+    run("spacy", "debug", "config", config, *paths, cwd=tmp_path)
+    steps = ["--training.max_steps=4", "--training.eval_frequency=4"]
+    run("spacy", "train", config, "-o", "out", *paths, *steps, cwd=tmp_path)
+    data = folder / "corpus" / "field_notes" / "dev.spacy"
+    run("spacy", "evaluate", "out/model-best", data, "-o", "scores.json", cwd=tmp_path)
+    scores = json.loads((tmp_path / "scores.json").read_text(encoding="utf8"))
+    assert {"ents_macro_f", "ents_tail_f", "ents_weighted_f"} <= set(scores)
+    assert scores["ents_per_type"]["NAT"]["support"] == 18
+    if name == "config":
+        texts = tmp_path / "texts.jsonl"
+        texts.write_text('{"text": "Ana left for Lisbon."}\n' * 50, encoding="utf8")
+        run(
+            "spacy",
+            "benchmark",
+            "speed",
+            "out/model-best",
+            data,
+            "--batches",
+            3,
+            "--warmup",
+            1,
+            cwd=tmp_path,
+        )
+        (tmp_path / "labels").mkdir()
+        run("spacy", "init", "labels", config, "labels", *paths, cwd=tmp_path)
+        assert json.loads((tmp_path / "labels" / "weak_ner.json").read_text()) == ["ART", "EVE", "NAT"]
