@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -114,7 +115,7 @@ class ResampledCorpus:
         after = CorpusCounts()
         for kind, n in zip(kinds, copies, strict=True):
             after.add(kind, n)
-        logger.info("%s", describe(self.repeats, self.unit, before, after, copies))
+        _log_once(describe(self.repeats, self.unit, before, after, copies))
         return copies
 
     def _draw(self, copies: list[int], rng: random.Random) -> list[int]:
@@ -137,6 +138,12 @@ class ResampledCorpus:
             n_units += 1
         if n_units < len(copies):
             raise ValueError(Errors.L105.format(first=len(copies), second=n_units))
+
+
+@cache
+def _log_once(text: str) -> None:
+    """spaCy builds a training corpus twice, for initialisation and for training: one table is enough."""
+    logger.info("%s", text)
 
 
 def _shuffled(examples: Iterable[Example], rng: random.Random) -> Iterator[Example]:

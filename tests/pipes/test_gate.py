@@ -329,6 +329,15 @@ def test_settings_that_do_not_fit_are_refused_at_initialisation(gate, weak, code
         nlp.initialize(lambda: examples(nlp))
 
 
+@pytest.mark.parametrize("name", ["gate", "weak_ner"])
+def test_another_pipes_labels_are_refused(name):
+    nlp, _ = pipeline(steps=0)
+    pipe = nlp.get_pipe(name)
+    with pytest.raises(ValueError, match="L212"):
+        pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=["PER"])
+    pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=pipe.label_data)
+
+
 def test_a_listener_is_refused_as_the_secondarys_encoder():
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
     with pytest.raises(ValueError, match="L206"):

@@ -112,6 +112,8 @@ def test_train_refuses_before_it_deletes(corpus, tmp_path):
         ["train", Path(__file__).parents[2] / "configs" / "baseline.cfg", tmp_path / "no", output],
         "L402",
     )
+    (corpus / "train.spacy").unlink()
+    fails(["train", Path(__file__).parents[2] / "configs" / "baseline.cfg", corpus, output], "L402")
     assert (output / "keep.txt").is_file()
 
 

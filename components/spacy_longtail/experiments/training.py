@@ -1,13 +1,16 @@
 """One training on a converted corpus: `spacy train` with the corpus's paths and types filled in."""
 
+import logging
 import shutil
 from pathlib import Path
 from typing import Any
 
+import spacy
 from spacy.cli._util import setup_gpu
 from spacy.cli.train import train
+from spacy.util import logger
 
-from ..corpora import read_types
+from ..corpora import load_docs, read_types
 from ..errors import Errors
 
 
@@ -37,13 +40,19 @@ def train_model(
     gpu_id (int): -1 is the CPU.
     overrides (Optional[Dict[str, Any]]): Config values by dotted name.
     RETURNS (Path): model-best.
-    RAISES (ValueError): L402 for a missing config or corpus, or if no model was written.
+    RAISES (ValueError): L402, L403, L404 for a config or corpus that cannot be read, before anything is
+        deleted; L402 if no model was written.
     """
     if not config.is_file():
         raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
     settings = {**corpus_overrides(corpus), **(overrides or {})}
+    for part in ("paths.train", "paths.dev"):
+        load_docs(
+            Path(settings[part]), spacy.blank("xx")
+        )  # refuses what cannot be read, before anything is deleted
     if output.exists():
         shutil.rmtree(output)
+    logger.setLevel(logging.INFO)  # as `spacy train` does: resampling reports what it did
     setup_gpu(gpu_id)
     train(config, output, use_gpu=gpu_id, overrides=settings)
     best = output / "model-best"

@@ -177,11 +177,13 @@ class GatedNER(TrainablePipe):
 
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): Ignored in favour of the setting; present for `init labels`.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
             and to check the types; null checks them against the training examples.
-        RAISES (ValueError): L004, L005, L203, L207, L210.
+        RAISES (ValueError): L004, L005, L203, L207, L210, L212.
         """
+        if labels is not None and sorted(labels) != sorted(self.labels):
+            raise ValueError(Errors.L212.format(who=WHO, found=labels, own=list(self.labels)))
         if nlp is not None:
             self._check_pipeline(nlp)
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)

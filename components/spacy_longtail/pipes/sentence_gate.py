@@ -145,10 +145,12 @@ class SentenceGate(TrainablePipe):
 
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): Ignored in favour of `weak_labels`; present for `init labels`.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data.
-        RAISES (ValueError): L004 without weak_weight and counts_corpus; L203, L205.
+        RAISES (ValueError): L004 without weak_weight and counts_corpus; L203, L205, L212.
         """
+        if labels is not None and sorted(labels) != sorted(self.labels):
+            raise ValueError(Errors.L212.format(who=WHO, found=labels, own=list(self.labels)))
         seen = get_examples
         if counts_corpus is not None and nlp is not None:
             self._count(counts_corpus, nlp)
