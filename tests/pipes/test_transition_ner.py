@@ -70,6 +70,28 @@ def test_gradient_is_the_slope_of_the_reported_loss(loss):
         assert (up - down) / 2e-2 == pytest.approx(float((d_scores * step).sum()), rel=2e-2, abs=2e-2)
 
 
+def test_class_weights_and_mom_scale_the_rows_of_their_classes():
+    """Against stock spaCy's rows: the weight of the gold type, and lam on entities but not on O."""
+    weights = {"@misc": "longtail.label_weights.v1", "weights": {"PER": 3.0, "GEO": 0.5, "O": 2.0}}
+    nlp, _ = trained(loss={**MOM, "base": {**CE, "weights": weights}}, steps=2)
+    pipe = nlp.get_pipe("ner")
+    states, golds, _ = pipe.moves.init_gold_batch(examples(nlp))
+    scores = np.random.default_rng(0).normal(size=(len(states), pipe.moves.n_moves)).astype("float32")
+    ours = pipe.get_batch_loss(states, golds, scores, {})
+    pipe.loss, loss = None, pipe.loss
+    stock = pipe.get_batch_loss(states, golds, scores, {})
+    pipe.loss = loss
+    names = list(pipe._columns())
+    found = set()
+    for row, plain in zip(ours, stock, strict=True):
+        gold = names[int(plain.argmin())]  # the only action that is pushed up
+        label = gold[2:] or "O"
+        found.add(label)
+        factor = {"PER": 3.0, "GEO": 0.5, "O": 2.0}.get(label, 1.0) * (1.0 if label == "O" else 0.3)
+        assert row == pytest.approx(factor * plain, abs=1e-5)
+    assert {"PER", "O"} <= found
+
+
 def test_frequency_weights_come_from_the_counts_corpus_and_survive_saving(tmp_path):
     loss = {**CE, "weights": {"@misc": "longtail.inverse_frequency.v1", "unit": "type"}}
     nlp = blank()
