@@ -23,9 +23,8 @@ class Errors:
 
     # Pipes
     L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
-    L202 = "[L202] 'include' of {who} names types that the data does not have: {unknown}. Known types: {known}."
-    L203 = "[L203] 'weak_labels' of {who} names types that the data does not have: {unknown}. Known types: {known}."
-    L204 = "[L204] 'weak_labels' of {who} must name at least one type, found {found!r}."
+    L203 = "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: {known}."
+    L204 = "[L204] '{setting}' of {who} must name at least one type, found {found!r}."
     L205 = "[L205] {who} found no sentence with a type of {labels} in the training data, so it cannot learn when to open. Check the labels and the corpus."
     L206 = "[L206] {who} has a listener as its encoder ({layer}), but trains on single sentences, which a shared encoder never saw. Give it an encoder of its own, such as spacy.HashEmbedCNN.v2."
     L207 = "[L207] merge = 'span' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner, or use merge = 'fill'."
@@ -42,7 +41,7 @@ class Errors:
     L401 = "[L401] {path}:{line}: {problem}. {fix}"
     L402 = "[L402] {path} does not exist. {fix}"
     L403 = "[L403] {path} holds no sentence. {fix}"
-    L404 = "[L404] The pipeline was loaded but spaCy could not read {path}: {problem}. Run `python -m spacy_longtail convert` to write it again."
+    L404 = "[L404] spaCy cannot read {path} as documents: {problem}. Run `python -m spacy_longtail convert` to write it again."
     L405 = "[L405] {path} cannot be a report's input: {problem}. Write it with `python -m spacy_longtail {command}`."
     L406 = (
         "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"

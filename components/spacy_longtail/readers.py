@@ -15,7 +15,7 @@ from wasabi import table
 from .counts import CorpusCounts, count_doc
 from .errors import Errors
 from .examples import sentence_lengths
-from .types import Repeats, SentenceCounts
+from .types import Repeats
 
 Reader = Callable[[Language], Iterable[Example]]
 Unit = Literal["sentence", "doc"]
@@ -175,7 +175,7 @@ def describe(
 ) -> str:
     """What a policy does to a corpus, as a table for the log."""
     spread = sorted(copies)
-    total = f"{before.n_units} -> {after.n_units} {unit}s ({size_factor(before, after):.2f}x)"
+    total = f"{before.n_units} -> {after.n_units} {unit}s ({_ratio(before.n_units, after.n_units)}x)"
     if copies:
         total += f", copies median {spread[len(spread) // 2]}, most {spread[-1]}"
     rows = [("tokens", before.n_tokens, after.n_tokens, _ratio(before.n_tokens, after.n_tokens))]
@@ -187,13 +187,5 @@ def describe(
     return f"Resampled with {repeats}: {total}{body.rstrip()}"
 
 
-def size_factor(before: CorpusCounts, after: CorpusCounts) -> float:
-    """Units after over units before."""
-    return after.n_units / before.n_units if before.n_units else 1.0
-
-
 def _ratio(before: int, after: int) -> str:
     return f"{after / before:.2f}" if before else "-"
-
-
-__all__ = ["ResampledCorpus", "SentenceCounts", "units"]

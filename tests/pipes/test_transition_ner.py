@@ -268,7 +268,7 @@ def test_a_beam_of_one_is_accepted():
             {"loss": {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"XYZ": 2.0}}}},
             "L005",
         ),
-        ({"include": ["PER", "XYZ"]}, "L202"),
+        ({"include": ["PER", "XYZ"]}, "L203"),
     ],
 )
 def test_settings_that_do_not_fit_the_data_are_refused_at_initialisation(settings, code):

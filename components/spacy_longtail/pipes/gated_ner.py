@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from spacy.language import Language
 from spacy.pipeline.trainable_pipe import TrainablePipe
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Config, Model, set_dropout_rate
 from thinc.types import Ragged
@@ -20,7 +20,8 @@ from ..losses.weights import finite
 from ..numerics import logsumexp, viterbi
 from ..tags import TagCodec
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, GoldLoss
-from .merging import ScoredSpan, merge_spans
+from .declared import check_known, check_labels
+from .merging import ScoredSpan, merge_into
 from .weighting import check_loss, resolve_weights
 
 WHO = "longtail_gated_ner"
@@ -91,7 +92,7 @@ def make_gated_ner(
     RAISES (ValueError): L001, L003, L204, L206, L207, L211.
     """
     if not labels:
-        raise ValueError(Errors.L204.format(who=WHO, found=labels).replace("weak_labels", "labels"))
+        raise ValueError(Errors.L204.format(setting="labels", who=WHO, found=labels))
     if head not in HEADS:
         raise ValueError(Errors.L211.format(found=head, who=WHO, known=", ".join(HEADS)))
     if merge == "span" and scores_key is None:
@@ -182,19 +183,14 @@ class GatedNER(TrainablePipe):
             and to check the types; null checks them against the training examples.
         RAISES (ValueError): L004, L005, L203, L207, L210, L212.
         """
-        if labels is not None and sorted(labels) != sorted(self.labels):
-            raise ValueError(Errors.L212.format(who=WHO, found=labels, own=list(self.labels)))
+        check_labels(labels, self.labels, WHO)
         if nlp is not None:
             self._check_pipeline(nlp)
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known: set[str] = set()
         for eg in seen():
             known.update(ent.label_ for ent in eg.reference.ents)
-        unknown = sorted(set(self.labels) - known)
-        if unknown:
-            known_text = ", ".join(sorted(known))
-            message = Errors.L203.format(who=WHO, unknown=", ".join(unknown), known=known_text)
-            raise ValueError(message.replace("weak_labels", "labels"))
+        check_known("labels", self.labels, known, WHO)
         self.cfg["class_weights"] = resolve_weights(
             self.loss,
             self.labels,
@@ -256,36 +252,7 @@ class GatedNER(TrainablePipe):
         """Merge the found entities into doc.ents; documents without any stay as they are."""
         for doc, weak in zip(docs, scores, strict=True):
             if weak:
-                self._merge(doc, weak)
-
-    def _merge(self, doc: Doc, weak: list[ScoredSpan]) -> None:
-        key = self.cfg["scores_key"]
-        group = doc.spans[key] if key is not None and key in doc.spans else None
-        known = {}
-        if group is not None:
-            spans = [(span.start, span.end, span.label_) for span in group]
-            known = dict(zip(spans, group.attrs.get("scores", ()), strict=False))
-        strong = []
-        for ent in doc.ents:
-            place = (ent.start, ent.end, ent.label_)
-            score = known.get(place, np.inf) if self.cfg["merge"] == "span" else np.inf
-            strong.append(ScoredSpan(*place, score, False))
-        kept = merge_spans([*strong, *weak])
-        if not any(span.weak for span in kept):
-            return
-        untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}
-        ents = [
-            untouched.get((s.start, s.end, s.label)) or Span(doc, s.start, s.end, label=s.label)
-            for s in kept
-        ]
-        doc.set_ents(ents, default="outside")
-        if key is not None:
-            scored = [(s, known.get((s.start, s.end, s.label), s.score)) for s in kept]
-            rated = [(s, score) for s, score in scored if np.isfinite(score)]
-            spans = [Span(doc, s.start, s.end, label=s.label) for s, _ in rated]
-            merged = SpanGroup(doc, name=key, spans=spans)
-            merged.attrs["scores"] = [float(score) for _, score in rated]
-            doc.spans[key] = merged
+                merge_into(doc, weak, self.cfg["merge"], self.cfg["scores_key"])
 
     def update(
         self,

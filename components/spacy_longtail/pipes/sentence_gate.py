@@ -18,6 +18,7 @@ from ..errors import Errors
 from ..examples import holds, sentence_lengths
 from ..losses.weights import finite
 from ..types import WEAK_SENTENCES
+from .declared import check_known, check_labels
 from .weighting import Reader
 
 WHO = "longtail_sentence_gate"
@@ -77,7 +78,7 @@ def make_sentence_gate(
     RAISES (ValueError): L001, L204.
     """
     if not weak_labels:
-        raise ValueError(Errors.L204.format(who=WHO, found=weak_labels))
+        raise ValueError(Errors.L204.format(setting="weak_labels", who=WHO, found=weak_labels))
     threshold = finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0)
     if weak_weight is not None:
         fix = "null takes it from the corpus."
@@ -149,8 +150,7 @@ class SentenceGate(TrainablePipe):
         counts_corpus (Optional[Callable]): A reader of the untouched training data.
         RAISES (ValueError): L004 without weak_weight and counts_corpus; L203, L205, L212.
         """
-        if labels is not None and sorted(labels) != sorted(self.labels):
-            raise ValueError(Errors.L212.format(who=WHO, found=labels, own=list(self.labels)))
+        check_labels(labels, self.labels, WHO)
         seen = get_examples
         if counts_corpus is not None and nlp is not None:
             self._count(counts_corpus, nlp)
@@ -176,11 +176,7 @@ class SentenceGate(TrainablePipe):
             n_all += len(flags)
         if not n_weak:
             raise ValueError(Errors.L205.format(who=WHO, labels=", ".join(self.labels)))
-        if weak_labels - known:
-            unknown = ", ".join(sorted(weak_labels - known))
-            raise ValueError(
-                Errors.L203.format(who=WHO, unknown=unknown, known=", ".join(sorted(known)))
-            )
+        check_known("weak_labels", weak_labels, known, WHO)
         if self.cfg["weak_weight"] is None:
             self.cfg["weak_weight"] = 1 - n_weak / n_all
         logger.info(

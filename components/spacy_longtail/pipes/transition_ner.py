@@ -14,6 +14,8 @@ from thinc.api import Model
 from ..errors import Errors
 from ..examples import keep_types
 from ..types import GoldLoss
+from .declared import check_known
+from .replay import replay_scores
 from .weighting import check_loss, resolve_weights
 
 WHO = "longtail_ner"
@@ -157,28 +159,21 @@ class LongtailNER(EntityRecognizer):
         labels (Optional[dict]): As for `ner`: the output of `init labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
             and labels; null finds the labels in the training examples.
-        RAISES (ValueError): L004, L005, L202.
+        RAISES (ValueError): L004, L005, L203.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         if self.include is not None and labels is not None:
             known = {label for by_label in labels.values() for label in by_label}
-            self._check_include(known - {""})
+            check_known("include", self.include, known - {""}, WHO)
             kept = {*self.include, ""}
             labels = {a: {t: n for t, n in by.items() if t in kept} for a, by in labels.items()}
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         if self.include is not None and labels is None:
-            self._check_include(set(self.labels))
+            check_known("include", self.include, self.labels, WHO)
         self.cfg["class_weights"] = resolve_weights(
             self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
         )
         self._weights_by_move = None
-
-    def _check_include(self, known: set[str]) -> None:
-        unknown = sorted(set(self.include or ()) - known)
-        if unknown:
-            raise ValueError(
-                Errors.L202.format(who=WHO, unknown=", ".join(unknown), known=", ".join(sorted(known)))
-            )
 
     def update(
         self,
@@ -252,51 +247,11 @@ class LongtailNER(EntityRecognizer):
             self._write_scores([docs] if isinstance(docs, Doc) else list(docs))
 
     def _write_scores(self, docs: list[Doc]) -> None:
-        scores = self._entity_scores(docs)
+        scores = replay_scores(self.model, self._columns(), docs)
         for doc in docs:
             group = SpanGroup(doc, name=self.scores_key or "", spans=list(doc.ents))
             group.attrs["scores"] = [scores.pop(0) for _ in doc.ents]
             doc.spans[self.scores_key] = group
-
-    def _entity_scores(self, docs: list[Doc]) -> list[float]:
-        """The mean probability of each entity's actions, replayed in one matrix for all documents.
-
-        An action's probability is the softmax over all actions, as in training.
-        """
-        offset, columns = 0, self._columns()
-        ents: list[int] = []
-        context: list[int] = []
-        first: list[int] = []
-        moves: list[int] = []
-        for doc in docs:
-            for ent in doc.ents:
-                prefixes = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
-                known = f"U-{ent.label_}" in columns
-                ents.append(len(ent) if known else 0)
-                if known:
-                    moves.extend(columns[f"{p}-{ent.label_}"] for p in prefixes)
-                    first.extend([offset + ent.start] * len(ent))
-                    context.extend(range(offset + ent.start, offset + ent.end))
-            offset += len(doc)
-        if not moves:
-            return [1.0] * len(ents)  # preset entities of types this pipe does not know
-        token, start = np.asarray(context, dtype="int32"), np.asarray(first, dtype="int32")
-        inside = token > start
-        ids = np.stack([token, np.where(inside, start, -1), np.where(inside, token - 1, -1)], axis=1)
-        step = self.model.predict(docs)
-        scores = step.state2vec.predict(np.ascontiguousarray(ids, dtype="int32"))
-        if step.attrs["has_upper"]:
-            scores = step.vec2scores.predict(scores)
-        scores = np.asarray(scores).reshape(len(ids), -1)
-        scores[:, step._class_mask == 0] = np.nanmin(scores)
-        step.clear_memory()
-        p = np.exp(scores - scores.max(axis=1, keepdims=True))
-        chosen = p[np.arange(len(p)), moves] / p.sum(axis=1)
-        n_tokens = np.asarray(ents)
-        ends = np.cumsum(n_tokens)
-        sums = np.concatenate([[0.0], np.cumsum(chosen, dtype="float64")])
-        means = (sums[ends] - sums[ends - n_tokens]) / np.maximum(n_tokens, 1)
-        return np.where(n_tokens > 0, means, 1.0).tolist()
 
 
 def convert_ner(

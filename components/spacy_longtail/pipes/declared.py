@@ -1,0 +1,22 @@
+"""Checks of types that a setting declares against what the data and `init labels` say."""
+
+from collections.abc import Collection
+
+from ..errors import Errors
+
+
+def check_labels(given: Collection[str] | None, own: Collection[str], who: str) -> None:
+    """Refuse labels of `init labels` that are not the pipe's own. RAISES (ValueError): L212."""
+    if given is not None and sorted(given) != sorted(own):
+        raise ValueError(Errors.L212.format(who=who, found=list(given), own=list(own)))
+
+
+def check_known(setting: str, declared: Collection[str], known: Collection[str], who: str) -> None:
+    """Refuse declared types that the data does not have. RAISES (ValueError): L203."""
+    unknown = sorted(set(declared) - set(known))
+    if unknown:
+        raise ValueError(
+            Errors.L203.format(
+                setting=setting, who=who, unknown=", ".join(unknown), known=", ".join(sorted(known))
+            )
+        )

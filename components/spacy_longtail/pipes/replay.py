@@ -1,0 +1,70 @@
+"""Entity scores of a greedy transition-based NER, by replaying the actions it took."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from spacy.tokens import Doc
+from thinc.api import Model
+from thinc.types import Floats2d, Ints1d, Ints2d
+
+
+def replay_scores(model: Model, columns: Mapping[str, int], docs: list[Doc]) -> list[float]:
+    """The mean probability of each entity's actions, one matrix for all documents.
+
+    An action's probability is the softmax over all actions, as in training. The encoder runs again,
+    unless it is a listener.
+
+    model (Model): A spacy.TransitionBasedParser.v2 with three state features.
+    columns (Mapping[str, int]): The column of each action, such as "B-PER".
+    docs (List[Doc]): Documents with entities.
+    RETURNS (List[float]): A score in [0, 1] for each entity, in order; 1.0 for a preset entity of a
+        type that the model does not know.
+    """
+    n_tokens: list[int] = []  # of each entity, 0 for unknown types
+    moves: list[int] = []  # the action taken at each entity token
+    token: list[int] = []  # where it stands in the batch
+    first: list[int] = []  # where its entity starts
+    offset = 0
+    for doc in docs:
+        for ent in doc.ents:
+            known = f"U-{ent.label_}" in columns
+            n_tokens.append(len(ent) if known else 0)
+            if known:
+                prefixes = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
+                moves.extend(columns[f"{p}-{ent.label_}"] for p in prefixes)
+                token.extend(range(offset + ent.start, offset + ent.end))
+                first.extend([offset + ent.start] * len(ent))
+        offset += len(doc)
+    if not moves:
+        return [1.0] * len(n_tokens)
+    features = state_features(np.asarray(token), np.asarray(first))
+    p = _softmax(_action_scores(model, docs, features))[np.arange(len(moves)), moves]
+    lengths = np.asarray(n_tokens)
+    ends = np.cumsum(lengths)
+    sums = np.concatenate([[0.0], np.cumsum(p, dtype="float64")])
+    means = (sums[ends] - sums[ends - lengths]) / np.maximum(lengths, 1)
+    return np.where(lengths > 0, means, 1.0).tolist()
+
+
+def state_features(token: Ints1d, first: Ints1d) -> Ints2d:
+    """What spaCy's parser state looks at: the token and, inside an entity, its first and last token."""
+    inside = token > first
+    ids = [token, np.where(inside, first, -1), np.where(inside, token - 1, -1)]
+    return np.ascontiguousarray(np.stack(ids, axis=1), dtype="int32")
+
+
+def _action_scores(model: Model, docs: list[Doc], features: Ints2d) -> Floats2d:
+    """The scores of all actions in each state. (n_states, n_moves)"""
+    step = model.predict(docs)
+    scores = step.state2vec.predict(features)
+    if step.attrs["has_upper"]:
+        scores = step.vec2scores.predict(scores)
+    scores = np.asarray(scores).reshape(len(features), -1)
+    scores[:, step._class_mask == 0] = np.nanmin(scores)  # as spaCy treats actions it never saw
+    step.clear_memory()
+    return scores
+
+
+def _softmax(scores: Floats2d) -> Floats2d:
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
