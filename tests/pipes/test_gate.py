@@ -59,6 +59,7 @@ def test_the_gate_reads_sentences_inside_a_document():
         token.is_sent_start = token.i in (0, 6)
     doc = nlp(doc)
     assert [(s.start, s.end) for s in doc.spans["weak_sentences"]] == [(6, len(doc))]
+    assert [(e.start, e.text, e.label_) for e in doc.ents] == [(10, "Storm Ida", "NAT")]
 
 
 def test_a_document_without_boundaries_is_one_sentence():
