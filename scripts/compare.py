@@ -41,9 +41,9 @@ def read_records(results: Path) -> list[dict[str, Any]]:
 
 
 def spread(values: list[float]) -> str:
-    """Mean and standard deviation in points."""
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{100 * statistics.mean(values):.1f} ± {100 * deviation:.1f}"
+    """Mean and standard deviation over seeds in points; a single value has no spread."""
+    mean = f"{100 * statistics.mean(values):.1f}"
+    return f"{mean} ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else mean
 
 
 def print_table(records: list[dict[str, Any]], configs: list[str]) -> None:

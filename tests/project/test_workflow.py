@@ -23,14 +23,18 @@ def run(*arguments, cwd, **environment):
     return done.stdout + done.stderr
 
 
+def not_the_project(folder, names):
+    """What runs and tools write into a clone, virtual environments included."""
+    tools = shutil.ignore_patterns(*WRITTEN, ".git", "__pycache__", "build", "*.egg-info", ".*_cache")
+    venvs = {name for name in names if (Path(folder) / name / "pyvenv.cfg").is_file()}
+    return tools(folder, names) | venvs
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     """A copy of the project's files, without what earlier runs wrote, after `weasel run smoke`."""
     folder = tmp_path_factory.mktemp("project") / "clone"
-    ignored = shutil.ignore_patterns(
-        *WRITTEN, ".git", ".venv", "__pycache__", "build", "*.egg-info", ".*_cache"
-    )
-    shutil.copytree(ROOT, folder, ignore=ignored)
+    shutil.copytree(ROOT, folder, ignore=not_the_project)
     for name in os.listdir(folder / "assets"):
         if (folder / "assets" / name).is_dir() and name != "field_notes":
             shutil.rmtree(folder / "assets" / name)
