@@ -194,30 +194,27 @@ class LongtailNER(EntityRecognizer):
             return super().get_batch_loss(states, golds, scores, losses)
         d_scores = super().get_batch_loss(states, golds, scores, None)
         z = np.asarray(scores)
-        log_p = z - z.max(axis=1, keepdims=True)
-        log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
-        q = np.exp(log_p) - d_scores  # the least-cost part of p, renormalised
+        z = z - z.max(axis=1, keepdims=True)
+        e = np.exp(z)
+        total = e.sum(axis=1)
+        q = e / total[:, None] - d_scores  # the least-cost part of p, renormalised
         rows = np.arange(len(q))
         best = q.argmax(axis=1)
-        log_x = np.minimum(log_p[rows, best] - np.log(q[rows, best]), 0.0)
-        outside = self.moves_named("O")
-        is_o = (q[:, outside] > 0.5).astype(z.dtype)
+        log_x = np.minimum(z[rows, best] - np.log(total * q[rows, best]), 0.0)
+        is_o = (q[:, self._columns()["O"]] > 0.5).astype(z.dtype)
         weights = self._move_weights()
         weight = 1.0 if weights is None else q @ weights
         f, u = self.loss.of_gold(log_x, is_o, weight)
-        total = float(f.sum())
-        if not np.isfinite(total):
-            raise ValueError(Errors.L007.format(who=self.name, loss=total, n_rows=len(f)))
+        loss = float(f.sum())
+        if not np.isfinite(loss):
+            raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(f)))
         if losses is not None:
-            losses[self.name] = losses.get(self.name, 0.0) + total
+            losses[self.name] = losses.get(self.name, 0.0) + loss
         d_scores *= u[:, None]  # in place: stays float32 in C order
         return d_scores
 
-    def moves_named(self, name: str) -> int:
-        """The column of an action, such as "O" or "B-PER"."""
-        return self._columns()[name]
-
     def _columns(self) -> dict[str, int]:
+        """The column of each action, such as "O" or "B-PER"; labels can be added in training."""
         cached = getattr(self, "_column_cache", None)
         if cached is None or cached[0] != self.moves.n_moves:
             n = self.moves.n_moves
