@@ -1,6 +1,7 @@
 """Corpus readers that wrap corpus readers."""
 
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Literal
@@ -9,7 +10,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import logger, minibatch
+from spacy.util import minibatch
 from wasabi import table
 
 from .counts import CorpusCounts, count_doc
@@ -115,7 +116,7 @@ class ResampledCorpus:
         after = CorpusCounts()
         for kind, n in zip(kinds, copies, strict=True):
             after.add(kind, n)
-        _log_once(describe(self.repeats, self.unit, before, after, copies))
+        _show_once(describe(self.repeats, self.unit, before, after, copies))
         return copies
 
     def _draw(self, copies: list[int], rng: random.Random) -> list[int]:
@@ -141,9 +142,12 @@ class ResampledCorpus:
 
 
 @cache
-def _log_once(text: str) -> None:
-    """spaCy builds a training corpus twice, for initialisation and for training: one table is enough."""
-    logger.info("%s", text)
+def _show_once(text: str) -> None:
+    """spaCy builds a training corpus twice, for initialisation and for training: one table is enough.
+
+    Printed, since `spacy train` hides what is logged below errors.
+    """
+    sys.stdout.write(f"{text}\n\n")
 
 
 def _shuffled(examples: Iterable[Example], rng: random.Random) -> Iterator[Example]:

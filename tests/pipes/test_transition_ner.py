@@ -1,8 +1,10 @@
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
+from spacy import util
 from spacy.tokens import Doc
 
 from spacy_longtail import convert_ner
@@ -183,6 +185,16 @@ def test_a_trained_stock_ner_is_converted_with_equal_predictions_and_trains_on()
     optimizer = nlp.resume_training()
     nlp.update(examples(nlp), sgd=optimizer)
     assert not all(np.array_equal(a, b) for a, b in zip(weights, params(pipe), strict=True))
+
+
+def test_conversion_resolves_the_variables_of_a_config():
+    """As trained from our configs: a listener whose width is a variable."""
+    config = util.load_config(Path(__file__).parents[2] / "configs" / "baseline.cfg")
+    nlp = util.load_model_from_config(config, auto_fill=True)
+    nlp.initialize(lambda: examples(nlp))
+    pipe = convert_ner(nlp, "ner", {"loss": MOM})
+    assert pipe.loss.lam == 0.3
+    assert nlp("Maria left.").text == "Maria left."
 
 
 def test_only_a_transition_ner_is_converted():

@@ -267,7 +267,9 @@ def convert_ner(
         raise ValueError(Errors.L208.format(name=name, found=factory))
     trained = nlp.get_pipe(name).to_bytes(exclude=["vocab"])
     unset = ("factory", "@factories", "scorer")
-    old = {k: v for k, v in nlp.get_pipe_config(name).items() if k not in unset}
+    # variables such as ${components.tok2vec.model.width} are resolved against the whole config
+    resolved = nlp.config.interpolate()["components"][name]
+    old = {k: v for k, v in resolved.items() if k not in unset}
     pipe = nlp.replace_pipe(name, WHO, config={**old, **(config or {})})
     new_cfg = dict(pipe.cfg)
     pipe.from_bytes(trained, exclude=["vocab"])
