@@ -24,20 +24,23 @@ TAIL_SHARE = 0.1  # of the most frequent type's mentions
 class CorpusTypes(NamedTuple):
     labels: list[str]  # most frequent first, unless declared
     tail: list[str]  # the rare ones
+    lang: str = "en"  # of the tokenizer
 
 
 def rare_types(counts: CorpusCounts) -> list[str]:
-    """Types with at most a tenth of the mentions of the most frequent; else the rarest third."""
+    """Types with at most a tenth of the mentions of the most frequent; else the rarest third, or one."""
     labels = counts.labels
     if not labels:
         return []
     most = counts.mentions[labels[0]]
     rare = [t for t in labels if counts.mentions[t] <= TAIL_SHARE * most]
-    return rare or labels[len(labels) - len(labels) // 3 :]
+    return rare or labels[-max(1, len(labels) // 3) :]
 
 
 def _part_docs(source: Path, part: str, nlp: Language, labels: list[str]) -> Iterator[Doc]:
     if (source / part).is_dir():
+        if not labels:
+            raise ValueError(Errors.L407.format(path=source / "corpus.json"))
         for article in read_articles(source / part, labels):
             yield article_doc(nlp, article)
     else:
@@ -52,13 +55,14 @@ def convert_corpus(source: Path, target: Path, lang: str | None = None) -> Corpu
     target (Path): The folder to write.
     lang (Optional[str]): spaCy language code; null takes corpus.json's, else "en".
     RETURNS (CorpusTypes): The types.
-    RAISES (ValueError): L401, L402, L403.
+    RAISES (ValueError): L401, L402, L403, L407.
     """
     if not source.is_dir():
         fix = "Give a folder with train, dev and test as PART.iob files or PART folders."
         raise ValueError(Errors.L402.format(path=source, fix=fix))
     declared = srsly.read_json(source / "corpus.json") if (source / "corpus.json").is_file() else {}
-    nlp = spacy.blank(lang or declared.get("lang", "en"))
+    lang = lang or declared.get("lang", "en")
+    nlp = spacy.blank(lang)
     with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
         counts = {}
         for part in PARTS:
@@ -66,7 +70,8 @@ def convert_corpus(source: Path, target: Path, lang: str | None = None) -> Corpu
             DocBin(docs=docs, store_user_data=True).to_disk(Path(folder) / f"{part}.spacy")
             counts[part] = count_docs(docs)
         labels = declared.get("labels") or (counts["train"] + counts["dev"] + counts["test"]).labels
-        types = CorpusTypes(list(labels), list(declared.get("tail") or rare_types(counts["train"])))
+        tail = declared.get("tail") or rare_types(counts["train"])
+        types = CorpusTypes(list(labels), list(tail), lang)
         srsly.write_json(Path(folder) / TYPES, types._asdict())
         target.mkdir(parents=True, exist_ok=True)
         for path in Path(folder).iterdir():

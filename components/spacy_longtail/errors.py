@@ -19,7 +19,7 @@ class Errors:
     L103 = "[L103] 'repeats' must be a policy with a fit method, found {found}. Use @misc = longtail.sCR.v1 or another policy of this package."
     L104 = "[L104] 'epoch_size' is used in mode = 'sample' only, found {value} with mode = '{mode}'. Remove it or set mode = 'sample'."
     L105 = "[L105] 'corpus' changed while it was read: {first} units in the counting pass, {second} in the next. Wrap a reader that yields the same units each time (no augmenter that adds examples, no random limit)."
-    L106 = "[L106] 'join' must be null or a whole number of at least 1, and 1 or null with unit = 'doc', found {value!r} with unit = '{unit}'. null keeps the corpus's own document size."
+    L106 = "[L106] 'join' must be null or a whole number of at least 1, and 1 or null with unit = 'doc', found {value!r} with unit = '{unit}'. null takes the corpus's mean sentences a document, at most 10."
 
     # Pipes
     L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
@@ -46,6 +46,7 @@ class Errors:
     L406 = (
         "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
     )
+    L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
     L410 = "[L410] No evaluation can stand as the report's {role} {name!r}, found {found}. Give the evaluations of the baseline and of at least one other model."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
     L412 = "[L412] Two evaluations are called {name!r}, found {path} and {other}. Give each a name of its own when it is evaluated."

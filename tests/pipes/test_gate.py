@@ -139,7 +139,8 @@ def test_the_secondary_learns_its_types_and_leaves_documents_without_a_flag_alon
     closed.set_ents([Span(closed, 0, 1, label="GEO")])
     doc = nlp(closed)
     assert [(e.text, e.label_) for e in doc.ents] == [("Rome", "GEO")]
-    assert "entity_scores" not in doc.spans
+    assert len(doc.spans["entity_scores"]) == 0
+    assert doc.spans["entity_scores"].attrs["scores"] == []
 
 
 def merged(nlp, doc, strong, weak, merge="span", scores=None):
@@ -355,7 +356,9 @@ def test_class_weights_of_the_secondary_are_resolved_and_saved(tmp_path):
     pipe = nlp.get_pipe("weak_ner")
     pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
     saved = pipe.cfg["class_weights"]
-    assert saved["B-NAT"] > saved["O"] and set(saved) == {
+    # two U-ART and 28 O in the four sentences with a rare type; the others do not count
+    assert saved["U-ART"] / saved["O"] == pytest.approx(28 / 2)
+    assert set(saved) == {
         "O",
         *(f"{p}-{t}" for t in WEAK for p in "BILU"),
     }

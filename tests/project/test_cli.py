@@ -11,6 +11,7 @@ from spacy_longtail.cli import app
 from tests.util import blank, small_ner, train
 
 RUN = CliRunner()
+CONFIG = Path(__file__).parents[2] / "configs" / "baseline.cfg"
 LINES = {
     "train": "Ann\tB-PER\nleft\tO\n\nOslo\tB-GEO\nslept\tO\n\nThe\tO\nFram\tB-ART\nsank\tO\n\n",
     "dev": "Ann\tB-PER\nslept\tO\n\nThe\tO\nFram\tB-ART\nleft\tO\n\n",
@@ -109,11 +110,14 @@ def test_train_refuses_before_it_deletes(corpus, tmp_path):
     (output / "keep.txt").write_text("mine", encoding="utf8")
     fails(["train", tmp_path / "none.cfg", corpus, output], "L402")
     fails(
-        ["train", Path(__file__).parents[2] / "configs" / "baseline.cfg", tmp_path / "no", output],
+        ["train", CONFIG, tmp_path / "no", output],
         "L402",
     )
+    result = RUN.invoke(app, ["train", str(CONFIG), str(corpus), str(output), "--typo.x", "1"])
+    assert result.exit_code != 0
+    assert (output / "keep.txt").is_file()
     (corpus / "train.spacy").unlink()
-    fails(["train", Path(__file__).parents[2] / "configs" / "baseline.cfg", corpus, output], "L402")
+    fails(["train", CONFIG, corpus, output], "L402")
     assert (output / "keep.txt").is_file()
 
 

@@ -140,7 +140,7 @@ def test_declared_types_win(tmp_path):
     srsly.write_json(
         folder / "corpus.json", {"labels": ["PER", "GEO", "ART"], "tail": ["ART"], "lang": "de"}
     )
-    assert convert_corpus(folder, tmp_path / "out") == (["PER", "GEO", "ART"], ["ART"])
+    assert convert_corpus(folder, tmp_path / "out") == (["PER", "GEO", "ART"], ["ART"], "de")
 
 
 def test_rare_types():
@@ -150,7 +150,17 @@ def test_rare_types():
     even = CorpusCounts()
     even.mentions.update(a=9, b=8, c=7)
     assert rare_types(even) == ["c"]
+    single = CorpusCounts()
+    single.mentions.update(a=9)
+    assert rare_types(single) == ["a"]
     assert rare_types(CorpusCounts()) == []
+
+
+def test_articles_need_declared_types(tmp_path):
+    for part in ("train", "dev", "test"):
+        write(tmp_path / "in" / part / "a.txt", "title: T\nkind: note\n\n[Ana|PER] left.\n")
+    with pytest.raises(ValueError, match=r"L407.*corpus\.json"):
+        convert_corpus(tmp_path / "in", tmp_path / "out")
 
 
 @pytest.mark.parametrize(("content", "code"), [(None, "L402"), (b"not a docbin", "L404")])

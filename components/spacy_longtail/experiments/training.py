@@ -8,16 +8,17 @@ from typing import Any
 import spacy
 from spacy.cli._util import setup_gpu
 from spacy.cli.train import train
-from spacy.util import logger
+from spacy.util import load_config, logger
 
 from ..corpora import load_docs, read_types
 from ..errors import Errors
 
 
 def corpus_overrides(corpus: Path) -> dict[str, Any]:
-    """What a config of this project needs to know of a converted corpus."""
+    """What a config needs to know of a converted corpus; [longtail] only where the config has it."""
     types = read_types(corpus)
     return {
+        "nlp.lang": types.lang,
         "paths.train": str(corpus / "train.spacy"),
         "paths.dev": str(corpus / "dev.spacy"),
         "longtail.labels": types.labels,
@@ -45,15 +46,16 @@ def train_model(
     """
     if not config.is_file():
         raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
-    settings = {**corpus_overrides(corpus), **(overrides or {})}
-    for part in ("paths.train", "paths.dev"):
-        load_docs(
-            Path(settings[part]), spacy.blank("xx")
-        )  # refuses what cannot be read, before anything is deleted
+    known = load_config(config, interpolate=False)
+    own = {k: v for k, v in corpus_overrides(corpus).items() if k.split(".")[0] in known}
+    settings = {**own, **(overrides or {})}
+    load_config(config, overrides=settings, interpolate=False)  # refuses overrides of what is not there
+    for part in ("train", "dev"):  # refuses what cannot be read, before anything is deleted
+        load_docs(Path(settings.get(f"paths.{part}", corpus / f"{part}.spacy")), spacy.blank("xx"))
+    logger.setLevel(logging.INFO)  # the gate reports its class weights
+    setup_gpu(gpu_id)
     if output.exists():
         shutil.rmtree(output)
-    logger.setLevel(logging.INFO)  # as `spacy train` does: resampling reports what it did
-    setup_gpu(gpu_id)
     train(config, output, use_gpu=gpu_id, overrides=settings)
     best = output / "model-best"
     if not (best / "config.cfg").is_file():

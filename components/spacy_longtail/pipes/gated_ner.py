@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from spacy.language import Language
 from spacy.pipeline.trainable_pipe import TrainablePipe
-from spacy.tokens import Doc
+from spacy.tokens import Doc, SpanGroup
 from spacy.training import Example
 from thinc.api import Config, Model, set_dropout_rate
 from thinc.types import Ragged
@@ -22,7 +22,7 @@ from ..tags import TagCodec
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, GoldLoss
 from .declared import check_known, check_labels
 from .merging import ScoredSpan, merge_into
-from .weighting import check_loss, resolve_weights
+from .weighting import Reader, check_loss, resolve_weights
 
 WHO = "longtail_gated_ner"
 HEADS = ("softmax",)
@@ -195,13 +195,17 @@ class GatedNER(TrainablePipe):
             self.loss,
             self.labels,
             self.codec.prefixes,
-            reader=counts_corpus,
+            reader=None if counts_corpus is None else partial(self._learnt_from, counts_corpus),
             nlp=nlp,
             name=self.name,
             who=WHO,
         )
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
+
+    def _learnt_from(self, reader: Reader, nlp: Language) -> list[Example]:
+        """The sentences of a corpus that this pipe would train on: its class counts come from these."""
+        return sentences_with(reader(nlp), set(self.labels))
 
     def _check_pipeline(self, nlp: Language) -> None:
         before = [pipe for name, pipe in nlp.pipeline[: nlp.pipe_names.index(self.name)]]
@@ -249,10 +253,13 @@ class GatedNER(TrainablePipe):
         return ops.to_numpy(chosen), ops.to_numpy(tags)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
-        """Merge the found entities into doc.ents; documents without any stay as they are."""
+        """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
+        key = self.cfg["scores_key"]
         for doc, weak in zip(docs, scores, strict=True):
             if weak:
-                merge_into(doc, weak, self.cfg["merge"], self.cfg["scores_key"])
+                merge_into(doc, weak, self.cfg["merge"], key)
+            if key is not None and key not in doc.spans:
+                doc.spans[key] = SpanGroup(doc, name=key, attrs={"scores": []})
 
     def update(
         self,

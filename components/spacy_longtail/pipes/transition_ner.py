@@ -266,7 +266,7 @@ def convert_ner(
     if factory not in ("ner", WHO):
         raise ValueError(Errors.L208.format(name=name, found=factory))
     trained = nlp.get_pipe(name).to_bytes(exclude=["vocab"])
-    unset = ("factory", "@factories", "scorer")
+    unset = ("factory", "@factories")
     # variables such as ${components.tok2vec.model.width} are resolved against the whole config
     resolved = nlp.config.interpolate()["components"][name]
     old = {k: v for k, v in resolved.items() if k not in unset}
