@@ -89,7 +89,7 @@ class ResampledCorpus:
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """nlp (Language): The current pipeline.
-        YIELDS (Example): The resampled examples, in a seeded order."""
+        YIELDS (Example): The resampled examples, in a seeded order where spaCy does not shuffle."""
         max_epochs = nlp.config["training"].get("max_epochs", 0)
         if self.mode == "sample" and max_epochs != -1:
             raise ValueError(Errors.L102.format(found=max_epochs))
@@ -98,8 +98,13 @@ class ResampledCorpus:
         rng = random.Random(f"{self.seed}/{self._calls}")
         self._calls += 1
         copies = self._copies if self.mode == "repeat" else self._draw(self._copies, rng)
-        shuffled = _shuffled(self._repeated(nlp, copies), rng)
-        yield from shuffled if self.join == 1 else _joined(shuffled, self.join or 1)
+        repeated = self._repeated(nlp, copies)
+        if self.join != 1:
+            yield from _joined(_shuffled(repeated, rng), self.join or 1)
+        elif max_epochs == -1:
+            yield from _shuffled(repeated, rng)
+        else:  # spaCy keeps the whole corpus then, and shuffles it itself
+            yield from repeated
 
     def _count(self, nlp: Language) -> list[int]:
         """The counting pass: copies of every unit in corpus order, reported as a table."""

@@ -39,9 +39,9 @@ def test_each_unit_comes_as_often_as_the_policy_says(policy):
     assert found == {id(eg): fitted(count_doc(eg.reference)) for eg in data}
 
 
-def test_copies_are_the_same_object_and_are_spread_out():
+def test_copies_are_the_same_object_and_are_spread_out_in_a_stream():
     data = examples(NLP, 5)
-    found = list(ResampledCorpus(Fixed(data), sC(), unit="doc")(NLP))
+    found = list(ResampledCorpus(Fixed(data), sC(), unit="doc")(streaming()))
     assert len({id(eg) for eg in found}) == len(data) < len(found)
     together = sum(a is b for a, b in pairwise(found))
     assert together < len(found) / 4
@@ -58,9 +58,11 @@ def test_documents_are_split_at_annotated_boundaries():
     assert len(whole) == 4 and len(whole[0].reference) == len(data[0].reference)
 
 
-def test_the_order_is_seeded_and_differs_between_calls():
+def test_the_order_of_a_stream_is_seeded_and_differs_between_calls():
+    nlp = streaming()
+
     def texts(reader):
-        return [eg.reference.text for eg in reader(NLP)]
+        return [eg.reference.text for eg in reader(nlp)]
 
     first, again = (ResampledCorpus(Fixed(examples(NLP)), sCR(), seed=3) for _ in range(2))
     a, b = texts(first), texts(again)
@@ -188,3 +190,12 @@ def test_a_corpus_of_sentences_is_not_joined():
     data = examples(NLP)
     found = list(ResampledCorpus(Fixed(data), sC())(NLP))
     assert {id(eg) for eg in found} == {id(eg) for eg in data}
+
+
+def test_joined_documents_mix_the_corpus():
+    """Copies of a sentence do not stand in one training document, nor do the neighbours of the corpus."""
+    data = [two_sentences(NLP), *examples(NLP, 6)]
+    joined = list(ResampledCorpus(Fixed(data), sC(), join=2)(NLP))
+    pairs = [[sent.text.strip() for sent in eg.reference.sents] for eg in joined]
+    same = sum(len(set(pair)) < len(pair) for pair in pairs)
+    assert same < len(pairs) / 2
