@@ -40,8 +40,8 @@ class ResampledCorpus:
     and a pass that yields. A sentence and its copies are the same object, until they are joined.
 
     Models that read over sentence borders must see borders in training: trained on single sentences
-    and used on documents, spaCy's HashEmbedCNN lost six points of F1 on Field Notes. `join` therefore
-    makes training documents of about the corpus's own number of sentences.
+    and used on documents, spaCy's HashEmbedCNN loses several points of F1 (docs/resampling.md). `join`
+    therefore makes training documents of about the corpus's own number of sentences.
 
     corpus (Callable): The reader to resample, nlp to examples, such as spacy.Corpus.v1.
     repeats (Repeats): The policy, such as longtail.sCR.v1.
