@@ -4,7 +4,7 @@ import json
 import statistics
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,11 +84,18 @@ def main(
     results.parent.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(workers) as pool, tqdm(total=len(jobs), unit="run") as progress:
         futures = [pool.submit(run_one, c, corpus, s, steps, folder) for c, s in jobs]
-        for future in futures:
-            future.add_done_callback(lambda _: progress.update())
-        for future in futures:
+        failed = []
+        for future in as_completed(futures):  # a run that fails must not cost the others their record
+            progress.update()
+            if future.exception() is not None:
+                failed.append(str(future.exception()))
+                continue
             with results.open("a", encoding="utf8") as file:
                 file.write(json.dumps(future.result()) + "\n")
+    for message in failed:
+        typer.echo(message, err=True)
+    if failed:
+        raise typer.Exit(1)
     found = [r for r in read_records(results) if r["corpus"] == corpus.name and r["steps"] == steps]
     print_table(found, [c.stem for c in configs])
 

@@ -23,7 +23,7 @@ class Errors:
 
     # Pipes
     L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
-    L203 = "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: {known}."
+    L203 = "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
     L204 = "[L204] '{setting}' of {who} must name at least one type, found {found!r}."
     L205 = "[L205] {who} found no sentence with a type of {labels} in the training data, so it cannot learn when to open. Check the labels and the corpus."
     L206 = "[L206] {who} has a listener as its encoder ({layer}), but trains on single sentences, which a shared encoder never saw. Give it an encoder of its own, such as spacy.HashEmbedCNN.v2."

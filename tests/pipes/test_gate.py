@@ -100,6 +100,15 @@ def test_swapped_priors_come_from_the_counts_corpus():
         pipeline(gate={"weak_weight": None}, steps=0)[0].initialize(lambda: examples(nlp))
 
 
+def test_an_explicit_weight_does_not_hide_an_unknown_type():
+    nlp, _ = pipeline(gate={"weak_labels": ["NAT", "XYZ"], "weak_weight": 0.9}, steps=0)
+    with pytest.raises(ValueError, match="L203"):
+        nlp.get_pipe("gate").initialize(lambda: examples(nlp), nlp=nlp)
+    known, _ = pipeline(gate={"weak_weight": 0.9}, steps=0)
+    known.get_pipe("gate").initialize(lambda: examples(known), nlp=known)
+    assert known.get_pipe("gate").cfg["weak_weight"] == 0.9
+
+
 def test_unannotated_sentences_teach_the_gate_nothing():
     nlp, _ = pipeline(steps=0)
     nlp.initialize(lambda: examples(nlp))

@@ -304,3 +304,17 @@ def test_score_replay_needs_three_state_features():
     config["model"] = {**config["model"], "extra_state_tokens": True}
     with pytest.raises(ValueError, match="L209"):
         blank().add_pipe("longtail_ner", config=config)
+
+
+def test_loading_other_labels_of_the_same_number_replaces_what_was_derived():
+    nlp, other = blank(), blank()
+    for pipeline, labels in ((nlp, ("PER", "GEO")), (other, ("GEO", "NAT"))):
+        pipe = pipeline.add_pipe("longtail_ner", name="ner", config=small_ner())
+        for label in labels:
+            pipe.add_label(label)
+        pipeline.initialize()
+    pipe = nlp.get_pipe("ner")
+    assert "U-PER" in pipe._columns()
+    pipe.from_bytes(other.get_pipe("ner").to_bytes(exclude=["vocab"]), exclude=["vocab"])
+    assert "U-NAT" in pipe._columns()
+    assert "U-PER" not in pipe._columns()

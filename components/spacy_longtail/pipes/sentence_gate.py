@@ -19,7 +19,6 @@ from ..examples import holds, sentence_lengths
 from ..losses.weights import finite
 from ..types import WEAK_SENTENCES
 from .declared import check_known, check_labels
-from .weighting import Reader
 
 WHO = "longtail_sentence_gate"
 
@@ -151,21 +150,19 @@ class SentenceGate(TrainablePipe):
         RAISES (ValueError): L004 without weak_weight and counts_corpus; L203, L205, L212.
         """
         check_labels(labels, self.labels, WHO)
-        seen = get_examples
-        if counts_corpus is not None and nlp is not None:
-            self._count(counts_corpus, nlp)
-            seen = partial(counts_corpus, nlp)
-        elif self.cfg["weak_weight"] is None:
+        if counts_corpus is None and self.cfg["weak_weight"] is None:
             raise ValueError(Errors.L004.format(who=WHO, preset="swapped priors", name=self.name))
+        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
+        self._count(seen())
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
 
-    def _count(self, counts_corpus: Reader, nlp: Language) -> None:
+    def _count(self, examples: Iterable[Example]) -> None:
         """Check the rare types against the data and set the swapped priors."""
         weak_labels = set(self.labels)
         known: set[str] = set()
         n_weak = n_all = 0
-        for eg in counts_corpus(nlp):
+        for eg in examples:
             known.update(ent.label_ for ent in eg.reference.ents)
             bounds = np.cumsum(sentence_lengths(eg.reference))
             flags = np.zeros(len(bounds), dtype=bool)

@@ -128,7 +128,7 @@ class LongtailNER(EntityRecognizer):
             raise ValueError(Errors.L209.format(found=model.get_ref("lower").get_dim("nF")))
         self.loss = loss
         self.cfg.update(include=include, scores_key=scores_key, **kept)
-        self._weights_by_move: np.ndarray | None = None
+        self._forget_moves()
 
     @property
     def include(self) -> list[str] | None:
@@ -173,7 +173,7 @@ class LongtailNER(EntityRecognizer):
         self.cfg["class_weights"] = resolve_weights(
             self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
         )
-        self._weights_by_move = None
+        self._forget_moves()
 
     def update(
         self,
@@ -213,14 +213,25 @@ class LongtailNER(EntityRecognizer):
         d_scores *= u[:, None]  # in place: stays float32 in C order
         return d_scores
 
+    def _forget_moves(self) -> None:
+        """Drop what was derived from the actions: others may take their place, as many as before."""
+        self._column_by_move: dict[str, int] = {}
+        self._weights_by_move: np.ndarray | None = None
+
+    def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
+        self._forget_moves()
+        return super().from_bytes(bytes_data, exclude=exclude)
+
+    def from_disk(self, path: Any, exclude: Iterable[str] = ()) -> "LongtailNER":
+        self._forget_moves()
+        return super().from_disk(path, exclude=exclude)
+
     def _columns(self) -> dict[str, int]:
         """The column of each action, such as "O" or "B-PER"; labels can be added in training."""
-        cached = getattr(self, "_column_cache", None)
-        if cached is None or cached[0] != self.moves.n_moves:
-            n = self.moves.n_moves
-            cached = (n, {self.moves.get_class_name(i): i for i in range(n)})
-            self._column_cache = cached
-        return cached[1]
+        if len(self._column_by_move) != self.moves.n_moves:
+            names = (self.moves.get_class_name(i) for i in range(self.moves.n_moves))
+            self._column_by_move = {name: i for i, name in enumerate(names)}
+        return self._column_by_move
 
     def _move_weights(self) -> np.ndarray | None:
         """The class weight of each action; an unweighted loss has none."""
