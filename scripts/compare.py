@@ -6,7 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from tqdm import tqdm
@@ -14,12 +14,32 @@ from tqdm import tqdm
 AVERAGES = ("macro_f", "f", "tail_f")
 
 
-def run_one(config: Path, corpus: Path, seed: int, steps: int, folder: Path) -> dict[str, Any]:
-    """Train and evaluate one config with one seed, each in its own process."""
-    output = folder / f"{corpus.name}-{config.stem}-{seed}"
+class Variant(NamedTuple):
+    name: str
+    config: Path
+    overrides: dict[str, Any]  # config values by dotted name
+
+
+def read_variants(paths: list[Path]) -> list[Variant]:
+    """A config is a variant of its own; a JSON file names variants: a config each, and what differs."""
+    found = []
+    for path in paths:
+        if path.suffix != ".json":
+            found.append(Variant(path.stem, path, {}))
+            continue
+        for name, settings in json.loads(path.read_text(encoding="utf8")).items():
+            config = Path(settings.pop("config"))
+            found.append(Variant(name, config, settings))
+    return found
+
+
+def run_one(variant: Variant, corpus: Path, seed: int, steps: int, folder: Path) -> dict[str, Any]:
+    """Train and evaluate one variant with one seed, each in its own process."""
+    output = folder / f"{corpus.name}-{variant.name}-{seed}"
     python = [sys.executable, "-m", "spacy_longtail"]
-    settings = ["--system.seed", str(seed), "--training.max_steps", str(steps)]
-    commands = [[*python, "train", *map(str, (config, corpus, output)), *settings]]
+    settings = {"system.seed": seed, "training.max_steps": steps, **variant.overrides}
+    options = [part for k, v in settings.items() for part in (f"--{k}", as_option(v))]
+    commands = [[*python, "train", *map(str, (variant.config, corpus, output)), *options]]
     model = str(output / "model-best")
     for part in ("dev", "test"):
         target = str(output / f"{part}.json")
@@ -28,11 +48,20 @@ def run_one(config: Path, corpus: Path, seed: int, steps: int, folder: Path) -> 
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    record: dict[str, Any] = {"corpus": corpus.name, "config": config.stem, "seed": seed, "steps": steps}
+    record: dict[str, Any] = {
+        "corpus": corpus.name,
+        "config": variant.name,
+        "seed": seed,
+        "steps": steps,
+    }
     for part in ("dev", "test"):
         scores = json.loads((output / f"{part}.json").read_text(encoding="utf8"))["scores"]
         record[part] = scores
     return record
+
+
+def as_option(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def read_records(results: Path) -> list[dict[str, Any]]:
@@ -62,14 +91,16 @@ def print_table(records: list[dict[str, Any]], configs: list[str]) -> None:
             rows.append((statistics.mean(r["dev"]["ents_macro_f"] for r in own), row))
     for cells in (head, ["---"] * len(head), *(row for _, row in rows)):
         typer.echo(f"| {' | '.join(cells)} |")
-    others = [(dev, row[0]) for dev, row in rows if row[0] != "baseline"]
+    others = [(dev, row[0]) for dev, row in rows if row[0] not in ("baseline", "ner")]
     if others:
         typer.echo(f"\nOurs, the best on dev macro F1: {max(others)[1]}")
 
 
 def main(
     corpus: Annotated[Path, typer.Argument(exists=True, help="A folder that `convert` wrote.")],
-    configs: Annotated[list[Path], typer.Argument(exists=True, help="Configs to train.")],
+    configs: Annotated[
+        list[Path], typer.Argument(exists=True, help="Configs to train, or a JSON of variants.")
+    ],
     results: Annotated[Path, typer.Option(help="JSONL to append to; what it holds is not run again.")],
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
     steps: Annotated[int, typer.Option(help="Training steps, the same for all.")] = 1000,
@@ -79,11 +110,12 @@ def main(
     """Train every config with every seed, append one record each, and print the table."""
     keys = ("corpus", "config", "seed", "steps")
     done = {tuple(r[k] for k in keys) for r in read_records(results)}
-    wanted = [(c, int(s)) for s in seeds.split(",") for c in configs]
-    jobs = [(c, s) for c, s in wanted if (corpus.name, c.stem, s, steps) not in done]
+    variants = read_variants(configs)
+    wanted = [(v, int(s)) for s in seeds.split(",") for v in variants]
+    jobs = [(v, s) for v, s in wanted if (corpus.name, v.name, s, steps) not in done]
     results.parent.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(workers) as pool, tqdm(total=len(jobs), unit="run") as progress:
-        futures = [pool.submit(run_one, c, corpus, s, steps, folder) for c, s in jobs]
+        futures = [pool.submit(run_one, v, corpus, s, steps, folder) for v, s in jobs]
         failed = []
         for future in as_completed(futures):  # a run that fails must not cost the others their record
             progress.update()
@@ -97,7 +129,7 @@ def main(
     if failed:
         raise typer.Exit(1)
     found = [r for r in read_records(results) if r["corpus"] == corpus.name and r["steps"] == steps]
-    print_table(found, [c.stem for c in configs])
+    print_table(found, [v.name for v in variants])
 
 
 if __name__ == "__main__":

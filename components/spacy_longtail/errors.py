@@ -33,6 +33,9 @@ class Errors:
     L210 = "[L210] No sentence gate before {who} writes doc.spans['{key}']. Add a longtail_sentence_gate with spans_key = \"{key}\" before it, or mend 'spans_key'."
     L211 = "[L211] head = '{found}' is not known to {who}. Use one of: {known}."
     L212 = "[L212] The labels that {who} was given at initialisation, {found}, are not its own: {own}. Write the labels file again with `spacy init labels`, or remove it."
+    L213 = "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, or change the other setting."
+    L214 = "[L214] The model of {who} has {found} outputs, but its types need {wanted}. Set nO = null in the model's block."
+    L215 = "[L215] {who} found no entity to learn from in the training data. Check the corpus, 'labels' and 'include'."
 
     # Scoring
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
@@ -58,3 +61,5 @@ class Warnings:
     W002 = "[LW002] {n} declared types have no gold mention in this data and count as F1 = 0 in the macro average: {labels}."
     W003 = "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left out of the scores."
     W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
+    W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond. Use alpha <= 0.05, or 0."
+    W006 = "[LW006] {who} was not initialized with the types {found}: their entities count as not annotated. Add them with add_label, or initialize again."

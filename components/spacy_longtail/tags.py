@@ -3,27 +3,24 @@
 Nothing else in the package knows the order of tags.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from thinc.types import Floats1d, Floats2d, Ints1d
 
+from .chains import Transitions
+
 Scheme = Literal["BIO", "BILUO"]
+Others = Literal["O", "missing"]
 ILLEGAL = -1e4  # finite, so that a row of illegal tags still has an order
 
 
-class TagSpan(NamedTuple):
-    start: int  # first token
-    end: int  # one past the last token
-    label: str
-
-
-class Legality(NamedTuple):
-    start: Floats1d  # (n_tags,), 0 where a sentence may begin with the tag, else ILLEGAL
-    trans: Floats2d  # (n_tags, n_tags), the same for [from, to]
-    end: Floats1d  # (n_tags,), the same for the last tag
+class TagSpans(NamedTuple):
+    start: Ints1d  # (n_spans,), first token
+    end: Ints1d  # (n_spans,), one past the last token
+    label: Ints1d  # (n_spans,), index into the codec's labels
 
 
 @dataclass(frozen=True)
@@ -49,51 +46,64 @@ class TagCodec:
     def __len__(self) -> int:
         return 1 + len(self.labels) * len(self.prefixes)
 
-    def decode(self, ids: Ints1d) -> list[TagSpan]:
-        """Spans of a legal tag sequence, within the sequence's own offsets."""
-        spans = []
-        width = len(self.prefixes)
-        inside = np.flatnonzero(ids)
-        start = -1
-        for i in inside.tolist():  # entity tokens only
-            label_i, prefix_i = divmod(int(ids[i]) - 1, width)
-            prefix = self.prefixes[prefix_i]
-            if prefix in "BU":
-                start = i
-            closes = prefix in "LU" or (
-                self.scheme == "BIO" and (i + 1 >= len(ids) or ids[i + 1] != label_i * width + 2)
-            )
-            if closes:
-                spans.append(TagSpan(start, i + 1, self.labels[label_i]))
-        return spans
+    def spans(self, columns: Ints1d) -> TagSpans:
+        """The entities of a legal tag sequence, or of several one after another. (n_tokens,) in."""
+        label, prefix = np.divmod(columns - 1, len(self.prefixes))
+        entity = columns > 0
+        inside = entity & ((prefix == 1) | (prefix == 2))
+        goes_on = np.zeros(len(columns), dtype=bool)
+        goes_on[:-1] = inside[1:]
+        start = np.flatnonzero(entity & ~inside)
+        return TagSpans(start, np.flatnonzero(entity & ~goes_on) + 1, label[start])
 
-    def gold(self, aligned: Iterable[Sequence[str | None]]) -> tuple[Floats2d, Floats1d]:
-        """Gold rows and mask from BILUO tags, one sequence after another.
+    def gold(
+        self, iob: Ints1d, label: Ints1d, lengths: Ints1d, others: Others = "O"
+    ) -> tuple[Ints1d, Floats1d]:
+        """Gold tags and mask from entity boundaries and types, the sentences one after another.
 
-        aligned (Iterable[Sequence[Optional[str]]]): BILUO tags, None where there is no annotation;
-            types outside `labels` are O.
-        RETURNS (Tuple[Floats2d, Floats1d]): (n_tokens, n_tags) with one 1.0 a row, (n_tokens,) with
-            0.0 where nothing is annotated.
+        An entity that runs across a sentence start cannot be predicted, and counts as not annotated.
+
+        iob (Ints1d): (n_tokens,), spaCy's codes: 0 no annotation, 1 inside, 2 outside, 3 begins.
+        label (Ints1d): (n_tokens,), index into `labels`, -1 for any other type; read in entities only.
+        lengths (Ints1d): (n_sentences,), tokens a sentence.
+        others (str): What entities of other types are: "O", or "missing", not annotated.
+        RETURNS (Tuple[Ints1d, Floats1d]): (n_tokens,) columns, (n_tokens,) 0.0 where nothing is annotated.
         """
-        of_biluo = {"L": "I", "U": "B"} if self.scheme == "BIO" else {}
-        own = {tag: i for i, tag in enumerate(self.tags)}
-        column: dict[str | None, int] = {None: -1}
-        ids = []
-        for tag in (tag for tags in aligned for tag in tags):
-            if tag not in column:  # each distinct tag is looked up once
-                column[tag] = own.get(of_biluo.get(tag[0], tag[0]) + tag[1:], 0)  # type: ignore[index]
-            ids.append(column[tag])
-        index = np.asarray(ids, dtype="int64")
-        gold = np.zeros((len(index), len(self)), dtype="float32")
-        gold[np.arange(len(index)), np.maximum(index, 0)] = 1.0
-        return gold, (index >= 0).astype("float32")
+        lengths = lengths[lengths > 0]
+        first = np.zeros(len(iob), dtype=bool)
+        first[np.cumsum(lengths) - lengths] = True
+        inside = iob == 1
+        group = np.cumsum(~inside)  # an entity's tokens share one number
+        opener = np.concatenate([[0], iob[~inside]])[group]
+        broken = np.zeros(len(iob) + 1, dtype=bool)
+        broken[group[inside & first]] = True
+        entity = inside | (iob == 3)
+        known = entity & (label >= 0)
+        mask = iob > 0
+        mask &= ~(entity & (broken[group] | (opener != 3)))
+        if others == "missing":
+            mask &= ~(entity & ~known)
+        goes_on = np.zeros(len(iob), dtype=bool)
+        goes_on[:-1] = inside[1:]
+        if self.scheme == "BIO":
+            prefix = np.where(inside, 1, 0)
+        else:
+            prefix = np.where(inside, np.where(goes_on, 1, 2), np.where(goes_on, 0, 3))
+        column = 1 + label * len(self.prefixes) + prefix
+        return np.where(known & mask, column, 0), mask.astype("float32")
 
-    def weights(self, by_class: dict[str, float]) -> Floats1d:
-        """Weights by tag, or by type, as one number a column. RETURNS (Floats1d): (n_tags,)."""
-        found = [by_class.get(t, by_class.get(t[2:], 1.0)) for t in self.tags]
+    def rows(self, columns: Ints1d) -> Floats2d:
+        """One row a tag, 1.0 in its column. (n_tokens, n_tags)"""
+        gold = np.zeros((len(columns), len(self)), dtype="float32")
+        gold[np.arange(len(columns)), columns] = 1.0
+        return gold
+
+    def values(self, by_class: Mapping[str, float], default: float) -> Floats1d:
+        """Numbers by tag, or by type, as one a column. RETURNS (Floats1d): (n_tags,)."""
+        found = [by_class.get(t, by_class.get(t[2:], default)) for t in self.tags]
         return np.asarray(found, dtype="float32")
 
-    def legality(self) -> Legality:
+    def legality(self) -> Transitions:
         """Additive scores that make illegal sequences lose any comparison."""
         tags = self.tags
         opens = np.array([t[0] in "OBU" for t in tags])
@@ -109,4 +119,4 @@ class TagCodec:
         def score(ok: np.ndarray) -> np.ndarray:
             return np.where(ok, 0.0, ILLEGAL).astype("float32")
 
-        return Legality(score(opens), score(legal), score(closes))
+        return Transitions(score(opens), score(legal), score(closes))

@@ -9,40 +9,116 @@ from hypothesis import strategies as st
 from spacy.util import registry
 
 from spacy_longtail.losses import (
+    AUCMargin,
+    CompositionalAUC,
     CrossEntropy,
+    Dice,
+    EffectiveNumber,
     Focal,
     InverseFrequency,
     LabelWeights,
     LogInverseFrequency,
+    LogitAdjusted,
     MoM,
+    OneVersusRestFocal,
+    TwoTaskCrossEntropy,
 )
 from spacy_longtail.numerics import gold_rows
+from spacy_longtail.types import GoldLoss, TagLoss, TwoTaskLoss, TwoTaskState
 
 WEIGHTS = np.array([0.3, 2.0, 5.0])
 FIXED = LabelWeights({"x": 1.0})
+STATE = TwoTaskState((0.7, 0.5), (0.2, 0.1), (0.4, 0.6))
 SETTINGS = {
     "longtail.CrossEntropy.v1": [{}, {"weights": FIXED}],
     "longtail.Focal.v1": [{}, {"gamma": 0.0}, {"gamma": 0.5}, {"gamma": 5.0, "weights": FIXED}],
+    "longtail.OneVersusRestFocal.v1": [{}, {"gamma": 0.0}, {"gamma": 1.5}, {"terms": "positive"}],
+    "longtail.Dice.v1": [
+        {},
+        {"smooth": 0.1},
+        {"alpha": 1.0, "power": 1},
+        {"alpha": 0.01, "power": 1},
+        {"alpha": 0.6},
+        {"terms": "gold"},
+        {"terms": "gold", "alpha": 1.0, "power": 1},
+    ],
     "longtail.MoM.v1": [
         {},
         {"lam": 1.0},
         {"lam": 0.3, "base": Focal(1.5, FIXED)},
+        {"lam": 0.3, "base": Dice()},
+        {"lam": 0.3, "base": OneVersusRestFocal()},
+        {"lam": 0.3, "base": LogitAdjusted()},
         {"normalizer": "sentence", "o_normalizer": "o_tokens"},
         {"normalizer": "fixed", "o_normalizer": "sentence", "fixed_length": 7},
     ],
+    "longtail.LogitAdjusted.v1": [{}, {"tau": 0.0}, {"tau": 1.7}, {"apply": "prediction"}],
+    "longtail.AUCMargin.v1": [
+        {},
+        {"begin_weight": 1.0, "activation": "none"},
+        {"begin_weight": 2.0, "form": "running", "margin": 0.5},
+    ],
+    "longtail.CompositionalAUC.v1": [{}, {"auc": AUCMargin(begin_weight=1.0, form="running")}],
+    "longtail.TwoTaskCrossEntropy.v1": [{}, {"begin_weight": 3.0}],
 }
 NAMES = sorted(n for n in registry.losses.get_all() if n.startswith("longtail."))
-CASES = [(name, settings) for name in NAMES for settings in SETTINGS.get(name, [{}])]
+ALL = [(name, settings) for name in NAMES for settings in SETTINGS.get(name, [{}])]
 logit = st.floats(-30, 30, width=32)
 
 
-def build(name, settings):
+class TwoTask:
+    """A two-task loss on the matrix that the contract hands out: columns are heads, gold tags are O, B, I."""
+
+    def __init__(self, loss, n_updates):
+        self.loss, self.preset, self.normalizers = loss, None, ()
+        self.state = STATE._replace(n_updates=n_updates)
+
+    def __call__(self, z, gold, mask, lengths=None):
+        tags = gold.argmax(1)
+        targets = np.stack([tags > 0, tags == 1], axis=1).astype(z.dtype)
+        if self.loss.tag_head:  # the third column stands for a tag head of one tag too many
+            z = np.concatenate([z[:, :2], z], axis=1)
+            targets = np.concatenate([targets, gold], axis=1)
+        else:
+            z = z[:, :2]
+        result, _ = self.loss(z, targets, mask, self.state)
+        d = np.zeros((len(z), 3), dtype=z.dtype)
+        d[:, :2] = result.d_logits[:, :2]
+        if self.loss.tag_head:
+            d += result.d_logits[:, 2:]
+        return result._replace(d_logits=d)
+
+
+def build(name, settings, n_updates=0):
     loss = registry.losses.get(name)(**settings)
-    return loss if loss.weights is None else loss.bind(WEIGHTS)
+    if isinstance(loss, TwoTaskLoss) and not isinstance(loss, TagLoss):
+        return TwoTask(loss, n_updates)
+    return loss if loss.preset is None else loss.bind(WEIGHTS / WEIGHTS.sum())
+
+
+def alternations(cases):
+    """Each case, and losses that alternate once for each of their sides."""
+    for name, settings in cases:
+        yield name, settings, 0
+        if name == "longtail.CompositionalAUC.v1":
+            yield name, settings, 1
+
+
+CASES = list(alternations(ALL))
+TOKEN_CASES = [(n, s) for n, s in ALL if not isinstance(build(n, s), TwoTask)]
 
 
 def test_every_published_loss_has_settings():
     assert sorted(SETTINGS) == NAMES
+
+
+def test_losses_keep_their_protocols():
+    for name, settings in ALL:
+        loss = registry.losses.get(name)(**settings)
+        kinds = (isinstance(loss, TagLoss), isinstance(loss, TwoTaskLoss))
+        assert kinds == ((False, True) if loss.heads == ("two_task",) else (True, False))
+        if {"crf", "transition"} & set(loss.heads):
+            assert isinstance(loss, GoldLoss)
 
 
 def batch(rows, seed, partial=False):
@@ -55,16 +131,16 @@ def batch(rows, seed, partial=False):
     return z, gold, mask, np.array([n, len(z) - n]) if n else np.array([len(z)])
 
 
-@pytest.mark.parametrize(("name", "settings"), CASES)
+@pytest.mark.parametrize(("name", "settings", "n_updates"), CASES)
 @given(
     rows=st.lists(st.tuples(logit, logit, logit), min_size=1, max_size=5),
     seed=st.integers(0, 2**31),
     partial=st.booleans(),
 )
-def test_gradient_is_the_slope(name, settings, rows, seed, partial):
-    loss = build(name, settings)
+def test_gradient_is_the_slope(name, settings, n_updates, rows, seed, partial):
+    loss = build(name, settings, n_updates)
     # class weights of several acceptable tags are held constant (METHODS section 3), so one gold there
-    z, gold, mask, lengths = batch(rows, seed, partial and loss.weights is None)
+    z, gold, mask, lengths = batch(rows, seed, partial and loss.preset is None)
     if (gold > 0).sum() > len(gold):  # a token is O or not by q, a step function of the logits
         q = gold_rows(z, gold).q[:, 0]
         if ((q > 0.49) & (q < 0.51)).any():
@@ -75,10 +151,10 @@ def test_gradient_is_the_slope(name, settings, rows, seed, partial):
     assert (up.loss - down.loss) / 2e-5 == pytest.approx(exact, abs=2e-5, rel=1e-4)
 
 
-@pytest.mark.parametrize(("name", "settings"), CASES)
+@pytest.mark.parametrize(("name", "settings", "n_updates"), CASES)
 @given(rows=st.lists(st.tuples(logit, logit, logit), min_size=3, max_size=5), seed=st.integers(0, 99))
-def test_float32_agrees_with_float64(name, settings, rows, seed):
-    loss = build(name, settings)
+def test_float32_agrees_with_float64(name, settings, n_updates, rows, seed):
+    loss = build(name, settings, n_updates)
     z, gold, mask, lengths = batch(rows, seed)
     a, b = loss(z, gold, mask, lengths), loss(z.astype("float32"), gold, mask.astype("float32"), lengths)
     assert b.loss == pytest.approx(a.loss, rel=1e-3, abs=1e-4)
@@ -86,10 +162,10 @@ def test_float32_agrees_with_float64(name, settings, rows, seed):
     assert b.d_logits.dtype == np.float32
 
 
-@pytest.mark.parametrize(("name", "settings"), CASES)
-def test_masked_tokens_are_free_and_inputs_unchanged(name, settings):
-    loss = build(name, settings)
-    z, gold = np.array([[2.0, -1.0, 0.0], [0.5, 0.5, 1.0], [9.0, 0.0, 0.0]]), np.eye(3)
+@pytest.mark.parametrize(("name", "settings", "n_updates"), CASES)
+def test_masked_tokens_are_free_and_inputs_unchanged(name, settings, n_updates):
+    loss = build(name, settings, n_updates)
+    z, gold = np.array([[2.0, -1.0, 0.0], [0.5, 0.5, 1.0], [-3.0, 0.0, 0.0]]), np.eye(3)
     before = z.copy(), gold.copy()
     nothing = loss(z, gold, np.zeros(3))
     assert nothing.loss == 0.0 and not nothing.d_logits.any()
@@ -103,9 +179,9 @@ def test_masked_tokens_are_free_and_inputs_unchanged(name, settings):
     assert np.array_equal(z, before[0]) and np.array_equal(gold, before[1]) and mask[1] == 0
 
 
-@pytest.mark.parametrize(("name", "settings"), CASES)
-def test_the_order_of_tokens_within_a_sentence_does_not_matter(name, settings):
-    loss, rng = build(name, settings), np.random.default_rng(1)
+@pytest.mark.parametrize(("name", "settings", "n_updates"), CASES)
+def test_the_order_of_tokens_within_a_sentence_does_not_matter(name, settings, n_updates):
+    loss, rng = build(name, settings, n_updates), np.random.default_rng(1)
     z, gold, mask = rng.normal(size=(6, 3)), np.eye(3)[rng.integers(0, 3, 6)], np.ones(6)
     order = rng.permutation(6)
     a, b = loss(z, gold, mask), loss(z[order], gold[order], mask)
@@ -113,15 +189,14 @@ def test_the_order_of_tokens_within_a_sentence_does_not_matter(name, settings):
     assert a.d_logits[order] == pytest.approx(b.d_logits)
 
 
-@pytest.mark.parametrize(("name", "settings"), CASES)
+@pytest.mark.parametrize(("name", "settings"), TOKEN_CASES)
 def test_of_gold_is_the_loss_of_one_token(name, settings):
     loss = build(name, settings)
-    if set(loss.normalizers) != {"tokens"}:
+    if "transition" not in loss.heads:
         return
     z, gold = np.array([[1.0, 0.0, -1.0]]), np.array([[0.0, 1.0, 0.0]])
     rows = gold_rows(z, gold)
-    weight = 1.0 if loss.weights is None else WEIGHTS[1]
-    f, u = loss.of_gold(rows.log_x, rows.q[:, 0], weight)
+    f, u = loss.of_gold(rows.log_x, rows.q[:, 0], loss.weight(rows.q))
     whole = loss(z, gold, np.ones(1))
     assert whole.loss == pytest.approx(f[0])
     assert whole.d_logits == pytest.approx(u[:, None] * rows.d_rows)

@@ -1,8 +1,28 @@
 """Losses: one a file, frozen, with exact gradients. None imports spaCy."""
 
+from .auc_margin import AUCMargin
+from .compositional_auc import CompositionalAUC
 from .cross_entropy import CrossEntropy
+from .dice import Dice
 from .focal import Focal
+from .logit_adjusted import LogitAdjusted
 from .mom import MoM
-from .weights import InverseFrequency, LabelWeights, LogInverseFrequency
+from .one_versus_rest_focal import OneVersusRestFocal
+from .two_task_cross_entropy import TwoTaskCrossEntropy
+from .weights import EffectiveNumber, InverseFrequency, LabelWeights, LogInverseFrequency
 
-__all__ = ["CrossEntropy", "Focal", "InverseFrequency", "LabelWeights", "LogInverseFrequency", "MoM"]
+__all__ = [
+    "AUCMargin",
+    "CompositionalAUC",
+    "CrossEntropy",
+    "Dice",
+    "EffectiveNumber",
+    "Focal",
+    "InverseFrequency",
+    "LabelWeights",
+    "LogInverseFrequency",
+    "LogitAdjusted",
+    "MoM",
+    "OneVersusRestFocal",
+    "TwoTaskCrossEntropy",
+]

@@ -20,6 +20,10 @@ class CrossEntropy(OfGold):
 
     weights: ClassWeights | None = None
 
+    @property
+    def log_likelihood(self) -> bool:
+        return self.weights is None
+
     def of_gold(
         self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
     ) -> tuple[Floats1d, Floats1d]:

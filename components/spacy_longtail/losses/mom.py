@@ -1,17 +1,18 @@
 """Majority or minority (MoM): a base loss plus the same loss on O tokens."""
 
+import copy
 import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from thinc.api import get_array_module
-from thinc.types import Floats1d, Ints1d
+from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors, Warnings
 from ..numerics import sentence_index
-from ..types import ClassWeights, GoldLoss
+from ..types import ClassPreset
 from .cross_entropy import CrossEntropy
-from .gold import OfGold
+from .token import Rows, TokenLoss
 from .weights import finite
 
 Normalizer = Literal["tokens", "sentence", "fixed"]
@@ -19,13 +20,13 @@ ONormalizer = Literal["tokens", "sentence", "fixed", "o_tokens"]
 
 
 @dataclass(frozen=True)
-class MoM(OfGold):
+class MoM(TokenLoss):
     """lam base(all tokens) + (1 - lam) base(gold-O tokens).
 
     With one normaliser for both terms this is the base loss weighted 1 on O and lam on entities:
     O counts 1 / lam times an entity, the reverse of inverse frequency.
 
-    base (Optional[GoldLoss]): The loss to wrap; null is cross-entropy.
+    base (Optional[TagLoss]): The loss on tokens to wrap; null is cross-entropy.
     lam (float): Share of the base term, no unit, 0 to 1. 1 is the base alone.
     normalizer (str): Divisor of the first term: the batch's "tokens", each "sentence"'s tokens
         (then the mean over sentences), or "fixed".
@@ -36,7 +37,7 @@ class MoM(OfGold):
     SOURCE: Nemoto et al. 2025, eq. 1-2, with the sign mended (METHODS section 3).
     """
 
-    base: GoldLoss | None = None
+    base: Any = None
     lam: float = 0.2
     normalizer: Normalizer = "tokens"
     o_normalizer: ONormalizer = "tokens"
@@ -47,9 +48,9 @@ class MoM(OfGold):
         if lam == 0:
             warnings.warn(Warnings.W001, stacklevel=2)
         base = CrossEntropy() if self.base is None else self.base
-        if not isinstance(base, OfGold) or isinstance(base, MoM):
-            reason = "it is no loss of p(gold)" if not isinstance(base, OfGold) else "it is MoM itself"
-            fix = "Use longtail.CrossEntropy.v1 or longtail.Focal.v1 as base."
+        if not isinstance(base, TokenLoss) or isinstance(base, MoM):
+            reason = "it is no loss on tokens" if not isinstance(base, TokenLoss) else "it is MoM itself"
+            fix = "Use longtail.CrossEntropy.v1, longtail.Focal.v1 or another loss on tokens as base."
             raise ValueError(
                 Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix)
             )
@@ -67,22 +68,47 @@ class MoM(OfGold):
         object.__setattr__(self, "base", base)
 
     @property
-    def weights(self) -> ClassWeights | None:  # type: ignore[override]
-        return self.base.weights  # type: ignore[union-attr]
+    def heads(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of the base; only a head that sees whole sentences can divide by their lengths."""
+        if {self.normalizer, self.o_normalizer} == {"tokens"}:
+            return self.base.heads
+        return tuple(head for head in self.base.heads if head in ("softmax", "sigmoid"))
 
     @property
-    def normalizers(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (self.normalizer, self.o_normalizer)
+    def preset(self) -> ClassPreset | None:  # type: ignore[override]
+        return self.base.preset
+
+    @property
+    def log_likelihood(self) -> bool:
+        return self.lam == 1 and getattr(self.base, "log_likelihood", False)
+
+    def training_offset(self) -> Floats1d | None:
+        return self.base.training_offset()
+
+    def prediction_offset(self) -> Floats1d | None:
+        return self.base.prediction_offset()
+
+    def bind(self, class_values: Floats1d) -> Any:
+        bound = copy.copy(self)
+        object.__setattr__(bound, "base", self.base.bind(class_values))
+        return bound
 
     def of_gold(
         self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
     ) -> tuple[Floats1d, Floats1d]:
-        f, u = self.base.of_gold(log_x, is_o, weight)  # type: ignore[union-attr]
+        """As the base's, each row times lam unless its gold class is O; for bases that have it."""
+        f, u = self.base.of_gold(log_x, is_o, weight)
         factor = is_o + self.lam * (1 - is_o)
         return f * factor, u * factor
 
-    def rows(self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float) -> Any:
-        return self.base.of_gold(log_x, is_o, weight)  # type: ignore[union-attr]
+    def weight(self, q: Floats2d) -> Floats1d | float:
+        return self.base.weight(q)
+
+    def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
+        return self.base.rows(logits, gold)
+
+    def counted(self, gold: Floats2d) -> Floats1d | float:
+        return self.base.counted(gold)
 
     def coefficients(self, is_o: Floats1d, mask: Floats1d, lengths: Ints1d | None) -> Floats1d:
         first = self._divided(self.normalizer, mask, mask, lengths)

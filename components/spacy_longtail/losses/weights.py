@@ -34,8 +34,18 @@ def _scaled(weights: dict[str, float], counts: Mapping[str, int], scale: Scale) 
     return {c: seen[c] * factor if c in seen else 1.0 for c in weights}
 
 
+class WeightPreset:
+    """What the presets share."""
+
+    needs_counts = True
+
+    def default(self, resolved: Mapping[str, float]) -> float:
+        """The weight of a class that was not known when weights were resolved."""
+        return 1.0
+
+
 @dataclass(frozen=True)
-class InverseFrequency:
+class InverseFrequency(WeightPreset):
     """Weights inversely proportional to the class counts of the training data (WCE-1).
 
     unit (str): "tag" counts B- and I- apart, "type" merges them (needed by longtail_ner).
@@ -46,7 +56,6 @@ class InverseFrequency:
 
     unit: Unit = "tag"
     scale: Scale = "mean_one"
-    needs_counts = True
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
         """counts (Mapping[str, int]): Training tokens per class. RETURNS (dict): Weight per class;
@@ -56,7 +65,7 @@ class InverseFrequency:
 
 
 @dataclass(frozen=True)
-class LogInverseFrequency:
+class LogInverseFrequency(WeightPreset):
     """Weights log10((s - s_k) / s_k + beta) from the class counts (WCE-2).
 
     beta (float): Floor inside the logarithm, no unit; 1 gives log10(s / s_k). Published range 1-10.
@@ -69,7 +78,6 @@ class LogInverseFrequency:
     beta: float = 1.0
     unit: Unit = "tag"
     scale: Scale = "mean_one"
-    needs_counts = True
 
     def __post_init__(self) -> None:
         fix = "The paper searches 1 to 10."
@@ -93,7 +101,36 @@ class LogInverseFrequency:
 
 
 @dataclass(frozen=True)
-class LabelWeights:
+class EffectiveNumber(WeightPreset):
+    """Weights (1 - beta) / (1 - beta^s_k), the inverse of the effective number of tokens of a class.
+
+    beta (float): Overlap between tokens, no unit, 0 <= beta < 1. 0 weighs all classes alike, towards 1
+        it is the inverse frequency. Published values 0.9 to 0.9999.
+    unit (str): "tag" or "type", as for longtail.inverse_frequency.v1.
+    scale (str): "mean_one", "class_mean_one" (as published) or "raw".
+    RAISES (ValueError): L001.
+    SOURCE: Cui et al. 2019, arXiv:1901.05555, eq. 2.
+    """
+
+    beta: float = 0.999
+    unit: Unit = "tag"
+    scale: Scale = "mean_one"
+
+    def __post_init__(self) -> None:
+        below_one = math.nextafter(1.0, 0.0)
+        beta = finite("beta", self.beta, "at least 0 and below 1", "Try 0.999.", 0.0, below_one)
+        object.__setattr__(self, "beta", beta)
+
+    def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
+        """counts (Mapping[str, int]): Training tokens per class. RETURNS (dict): Weight per class;
+        1.0 for a class without a token."""
+        log_beta = math.log(self.beta) if self.beta else -math.inf
+        raw = {c: (1 - self.beta) / -math.expm1(max(n, 1) * log_beta) for c, n in counts.items()}
+        return _scaled(raw, counts, self.scale)
+
+
+@dataclass(frozen=True)
+class LabelWeights(WeightPreset):
     """Explicit weights by entity type; types left out, and O, weigh 1.
 
     weights (Dict[str, float]): Weight per entity type, no unit, at least 0. "O" is accepted too.

@@ -5,27 +5,22 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
-import numpy as np
 from spacy.language import Language
-from spacy.pipeline.trainable_pipe import TrainablePipe
-from spacy.tokens import Doc, SpanGroup
+from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Config, Model, set_dropout_rate
-from thinc.types import Ragged
+from thinc.api import Config, Model
 
 from ..errors import Errors
 from ..examples import sentences_with
-from ..losses import CrossEntropy
 from ..losses.weights import finite
-from ..numerics import logsumexp, viterbi
-from ..tags import TagCodec
-from ..types import ENTITY_SCORES, WEAK_SENTENCES, GoldLoss
+from ..types import ENTITY_SCORES
 from .declared import check_known, check_labels
-from .merging import ScoredSpan, merge_into
-from .weighting import Reader, check_loss, resolve_weights
+from .merging import merge_into
+from .scores import ScoredSpan, write_scores
+from .tagging import TokenTagger, check_head
+from .weighting import Reader, resolve_classes
 
 WHO = "longtail_gated_ner"
-HEADS = ("softmax",)
 
 DEFAULTS: dict[str, Any] = Config().from_str("""
 [pipe]
@@ -80,8 +75,8 @@ def make_gated_ner(
 
     model (Model[List[Doc], Ragged]): Tag logits with an encoder of its own: longtail.TokenClassifier.v1.
     labels (List[str]): The rare types to learn; all others are O.
-    head (str): "softmax", decoded over legal tag sequences only.
-    loss (Optional[GoldLoss]): A loss on token logits; null is cross-entropy.
+    head (str): As for longtail_token_ner.
+    loss (Optional[TagLoss]): As for longtail_token_ner; null is the default of the head.
     merge (str): "span" lets the more probable of two overlapping entities win, and needs a primary
         with entity scores; "fill" adds entities only where the primary has none.
     min_weak_score (float): Least score of an entity of the secondary, 0 to 1.
@@ -89,82 +84,47 @@ def make_gated_ner(
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
         before, of the merged result after.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L003, L204, L206, L207, L211.
+    RAISES (ValueError): L001, L002, L003, L204, L206, L207, L211.
     """
     if not labels:
         raise ValueError(Errors.L204.format(setting="labels", who=WHO, found=labels))
-    if head not in HEADS:
-        raise ValueError(Errors.L211.format(found=head, who=WHO, known=", ".join(HEADS)))
     if merge == "span" and scores_key is None:
         raise ValueError(Errors.L207.format(who=WHO, key=ENTITY_SCORES))
-    gold_loss = check_loss(loss, WHO)
+    scheme = "BIO" if head == "two_task" else "BILUO"
+    trained_with = check_head(head, loss, scheme, WHO)
     for layer in model.walk():
         if "listener" in layer.name:
             raise ValueError(Errors.L206.format(who=WHO, layer=layer.name))
+    score = finite("min_weak_score", min_weak_score, "between 0 and 1", "0 keeps all.", 0.0, 1.0)
     return GatedNER(
         nlp.vocab,
         model,
         name,
+        loss=trained_with,
+        scorer=scorer,
         labels=list(labels),
-        loss=CrossEntropy() if gold_loss is None else gold_loss,
+        head=head,
+        scheme=scheme,
         merge=merge,
-        min_weak_score=finite(
-            "min_weak_score", min_weak_score, "between 0 and 1", "0 keeps all.", 0.0, 1.0
-        ),
+        min_weak_score=score,
         spans_key=spans_key,
         scores_key=scores_key,
-        scorer=scorer,
     )
 
 
-class GatedNER(TrainablePipe):
+class GatedNER(TokenTagger):
     """Trains on the single sentences that hold a rare type, predicts on those the gate flagged.
 
     Entity score: mean probability of the entity's tags. The loss column shows the summed loss of all
-    tokens in nats.
+    tokens, in the loss's unit.
     """
 
     def __init__(
-        self,
-        vocab: Any,
-        model: Model,
-        name: str = WHO,
-        *,
-        labels: list[str],
-        loss: GoldLoss,
-        merge: str = "span",
-        min_weak_score: float = 0.0,
-        spans_key: str = WEAK_SENTENCES,
-        scores_key: str | None = ENTITY_SCORES,
-        scorer: Callable | None = None,
+        self, vocab: Any, model: Model, name: str = WHO, *, labels: list[str], **settings: Any
     ) -> None:
-        self.vocab = vocab
-        self.model = model
-        self.name = name
-        self.loss = loss
-        self.cfg: dict[str, Any] = {
-            "labels": labels,
-            "merge": merge,
-            "min_weak_score": min_weak_score,
-            "spans_key": spans_key,
-            "scores_key": scores_key,
-            "class_weights": None,
-        }
-        self.scorer = scorer
+        super().__init__(vocab, model, name, types=[], include=list(labels), **settings)
+        self.set_types(labels)
         self._has_gradient = False
-        self.codec = TagCodec(tuple(labels), "BILUO")
-        self.legality = self.codec.legality()
-        output = model.get_ref("output_layer")
-        if output.has_dim("nO") is None:
-            output.set_dim("nO", len(self.codec))
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return tuple(self.cfg["labels"])
-
-    @property
-    def label_data(self) -> list[str]:
-        return list(self.labels)
 
     def initialize(
         self,
@@ -191,7 +151,7 @@ class GatedNER(TrainablePipe):
         for eg in seen():
             known.update(ent.label_ for ent in eg.reference.ents)
         check_known("labels", self.labels, known, WHO)
-        self.cfg["class_weights"] = resolve_weights(
+        self.cfg["class_values"] = resolve_classes(
             self.loss,
             self.labels,
             self.codec.prefixes,
@@ -200,6 +160,7 @@ class GatedNER(TrainablePipe):
             name=self.name,
             who=WHO,
         )
+        self._build_head()
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
 
@@ -229,28 +190,16 @@ class GatedNER(TrainablePipe):
         ]
         if not flagged:
             return found
-        logits = self.model.predict([span.as_doc() for _, span in flagged])
-        scores, tags = self._decode(logits)
-        start = 0
-        for i, span in flagged:
-            own = tags[start : start + len(span)]
-            for ent in self.codec.decode(own):
-                score = float(scores[start + ent.start : start + ent.end].mean())
-                if score >= self.cfg["min_weak_score"]:
-                    at = span.start + ent.start
-                    found[i].append(ScoredSpan(at, span.start + ent.end, ent.label, score, True))
-            start += len(span)
+        sentences = [span.as_doc() for _, span in flagged]
+        for doc in sentences:
+            doc.set_ents([], default="missing")  # the primary's entities are for the merge
+        scores = self.model.predict(sentences)
+        for (i, span), own in zip(flagged, self.entities(sentences, scores, True), strict=True):
+            for ent in own:
+                if ent.score >= self.cfg["min_weak_score"]:
+                    at = ent.start + span.start, ent.end + span.start
+                    found[i].append(ent._replace(start=at[0], end=at[1], weak=True))
         return found
-
-    def _decode(self, logits: Ragged) -> tuple[np.ndarray, np.ndarray]:
-        """The probability of the chosen tag of each token, and the tag. (n_tokens,) both."""
-        ops = self.model.ops
-        data = logits.dataXd
-        log_p = data - logsumexp(data)
-        legal = [ops.asarray(a) for a in self.legality]
-        tags = viterbi(log_p, logits.lengths, legal[0], legal[1], legal[2])
-        chosen = ops.xp.exp(log_p[ops.xp.arange(len(tags)), tags])
-        return ops.to_numpy(chosen), ops.to_numpy(tags)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
@@ -259,7 +208,7 @@ class GatedNER(TrainablePipe):
             if weak:
                 merge_into(doc, weak, self.cfg["merge"], key)
             if key is not None and key not in doc.spans:
-                doc.spans[key] = SpanGroup(doc, name=key, attrs={"scores": []})
+                write_scores(doc, key, [])
 
     def update(
         self,
@@ -275,35 +224,11 @@ class GatedNER(TrainablePipe):
         sentences = [eg for eg in sentences_with(examples, set(self.labels)) if len(eg.predicted)]
         if not sentences:
             return losses
-        set_dropout_rate(self.model, drop)
-        logits, backprop = self.model.begin_update([eg.predicted for eg in sentences])
-        loss, d_logits = self.get_loss(sentences, logits)
-        backprop(d_logits)
         self._has_gradient = True
-        if sgd not in (None, False):
-            self.finish_update(sgd)
-        losses[self.name] += loss
-        return losses
+        return super().update(sentences, drop=drop, sgd=sgd, losses=losses)
 
     def finish_update(self, sgd: Any) -> None:
         """Step the optimizer, unless no rare type came by: its momentum would move the weights."""
         if self._has_gradient:
             super().finish_update(sgd)
             self._has_gradient = False
-
-    def get_loss(self, examples: Iterable[Example], scores: Ragged) -> tuple[float, Ragged]:
-        """Summed loss and gradient on the logits of single sentences.
-
-        examples (Iterable[Example]): One sentence each. scores (Ragged): Their logits.
-        """
-        ops = self.model.ops
-        gold, mask = self.codec.gold([eg.get_aligned_ner() for eg in examples])
-        loss = self.loss
-        if self.cfg["class_weights"] is not None:
-            loss = loss.bind(ops.asarray1f(self.codec.weights(self.cfg["class_weights"])))
-        result = loss(scores.dataXd, ops.asarray2f(gold), ops.asarray1f(mask), scores.lengths)
-        n_tokens = float(mask.sum())
-        total = result.loss * n_tokens
-        if not np.isfinite(total):
-            raise ValueError(Errors.L007.format(who=self.name, loss=total, n_rows=len(mask)))
-        return total, Ragged(result.d_logits * n_tokens, scores.lengths)

@@ -2,17 +2,10 @@
 
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span
 
-
-class ScoredSpan(NamedTuple):
-    start: int  # first token
-    end: int  # one past the last token
-    label: str
-    score: float  # mean tag probability; inf for an entity nobody may replace
-    weak: bool  # from the secondary
+from .scores import ScoredSpan, read_scores, write_scores
 
 
 def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
@@ -43,32 +36,19 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], merge: str, scores_key: str | N
     scores_key (Optional[str]): Key in doc.spans of the primary's scores, and of the merged ones. A
         primary entity without a score is not in the merged group: no number is made up.
     """
-    known = _read_scores(doc, scores_key)
+    known = read_scores(doc, scores_key)
+    unrated = ScoredSpan(0, 0, "", math.inf, ())
     strong = []
     for ent in doc.ents:
         place = (ent.start, ent.end, ent.label_)
-        score = known.get(place, math.inf) if merge == "span" else math.inf
-        strong.append(ScoredSpan(*place, score, False))
+        score = known.get(place, unrated).score if merge == "span" else math.inf
+        strong.append(ScoredSpan(*place, score, ()))
     kept = merge_spans([*strong, *weak])
     if not any(span.weak for span in kept):
         return
     untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}
-    ents = []
-    for s in kept:
-        ents.append(untouched.get((s.start, s.end, s.label)) or Span(doc, s.start, s.end, label=s.label))
+    ents = [untouched.get(s.place) or Span(doc, s.start, s.end, label=s.label) for s in kept]
     doc.set_ents(ents, default="outside")
     if scores_key is not None:
-        scored = [(s, known.get((s.start, s.end, s.label), s.score)) for s in kept]
-        rated = [(s, score) for s, score in scored if math.isfinite(score)]
-        spans = [Span(doc, s.start, s.end, label=s.label) for s, _ in rated]
-        group = SpanGroup(doc, name=scores_key, spans=spans)
-        group.attrs["scores"] = [float(score) for _, score in rated]
-        doc.spans[scores_key] = group
-
-
-def _read_scores(doc: Doc, scores_key: str | None) -> dict[tuple[int, int, str], float]:
-    if scores_key is None or scores_key not in doc.spans:
-        return {}
-    group = doc.spans[scores_key]
-    places = [(span.start, span.end, span.label_) for span in group]
-    return dict(zip(places, group.attrs.get("scores", ()), strict=False))
+        rated = [s if s.weak else known.get(s.place, s) for s in kept]
+        write_scores(doc, scores_key, [s for s in rated if math.isfinite(s.score)])

@@ -8,8 +8,8 @@ from thinc.api import Model
 from thinc.types import Floats2d, Ints1d, Ints2d
 
 
-def replay_scores(model: Model, columns: Mapping[str, int], docs: list[Doc]) -> list[float]:
-    """The mean probability of each entity's actions, one matrix for all documents.
+def replay_scores(model: Model, columns: Mapping[str, int], docs: list[Doc]) -> list[list[float]]:
+    """The probability of each action of each entity, one matrix for all documents.
 
     An action's probability is the softmax over all actions, as in training. The encoder runs again,
     unless it is a listener.
@@ -17,33 +17,31 @@ def replay_scores(model: Model, columns: Mapping[str, int], docs: list[Doc]) -> 
     model (Model): A spacy.TransitionBasedParser.v2 with three state features.
     columns (Mapping[str, int]): The column of each action, such as "B-PER".
     docs (List[Doc]): Documents with entities.
-    RETURNS (List[float]): A score in [0, 1] for each entity, in order; 1.0 for a preset entity of a
-        type that the model does not know.
+    RETURNS (List[List[float]]): A score in [0, 1] for each token of each entity, in order; 1.0 for a preset
+        entity of a type that the model does not know.
     """
-    n_tokens: list[int] = []  # of each entity, 0 for unknown types
-    moves: list[int] = []  # the action taken at each entity token
+    lengths: list[int] = []  # of each entity
+    moves: list[int] = []  # the action taken at each token of an entity of a known type
     token: list[int] = []  # where it stands in the batch
     first: list[int] = []  # where its entity starts
+    known: list[bool] = []  # of each token of each entity
     offset = 0
     for doc in docs:
         for ent in doc.ents:
-            known = f"U-{ent.label_}" in columns
-            n_tokens.append(len(ent) if known else 0)
-            if known:
+            lengths.append(len(ent))
+            known.extend([f"U-{ent.label_}" in columns] * len(ent))
+            if known[-1]:
                 prefixes = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
                 moves.extend(columns[f"{p}-{ent.label_}"] for p in prefixes)
                 token.extend(range(offset + ent.start, offset + ent.end))
                 first.extend([offset + ent.start] * len(ent))
         offset += len(doc)
-    if not moves:
-        return [1.0] * len(n_tokens)
-    features = state_features(np.asarray(token), np.asarray(first))
-    p = _softmax(_action_scores(model, docs, features))[np.arange(len(moves)), moves]
-    lengths = np.asarray(n_tokens)
-    ends = np.cumsum(lengths)
-    sums = np.concatenate([[0.0], np.cumsum(p, dtype="float64")])
-    means = (sums[ends] - sums[ends - lengths]) / np.maximum(lengths, 1)
-    return np.where(lengths > 0, means, 1.0).tolist()
+    p = np.ones(len(known))
+    if moves:
+        features = state_features(np.asarray(token), np.asarray(first))
+        scores = _softmax(_action_scores(model, docs, features))
+        p[known] = scores[np.arange(len(moves)), moves]
+    return [own.tolist() for own in np.split(p, np.cumsum(lengths)[:-1])] if lengths else []
 
 
 def state_features(token: Ints1d, first: Ints1d) -> Ints2d:

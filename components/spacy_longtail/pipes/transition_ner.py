@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from spacy.language import Language
 from spacy.pipeline.ner import DEFAULT_NER_MODEL, EntityRecognizer
-from spacy.tokens import Doc, SpanGroup
+from spacy.tokens import Doc
 from spacy.training import Example, remove_bilu_prefix
 from thinc.api import Model
 
@@ -16,7 +16,8 @@ from ..examples import keep_types
 from ..types import GoldLoss
 from .declared import check_known
 from .replay import replay_scores
-from .weighting import check_loss, resolve_weights
+from .scores import ScoredSpan, write_scores
+from .weighting import resolve_classes
 
 WHO = "longtail_ner"
 
@@ -71,17 +72,14 @@ def make_longtail_ner(
     """
     if beam_width != 1:
         raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
-    gold_loss = check_loss(loss, WHO)
-    if gold_loss is not None:
-        refusal = _refusal(gold_loss)
-        if refusal:
-            raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=refusal[0], fix=refusal[1]))
+    if loss is not None:
+        _check_loss(loss)
     return LongtailNER(
         nlp.vocab,
         model,
         name,
         moves,
-        loss=gold_loss,
+        loss=loss,
         include=include,
         scores_key=scores_key,
         update_with_oracle_cut_size=update_with_oracle_cut_size,
@@ -90,13 +88,22 @@ def make_longtail_ner(
     )
 
 
-def _refusal(loss: GoldLoss) -> tuple[str, str] | None:
-    """Why a loss of p(gold) cannot train a transition system, and what to do; None if it can."""
-    if loss.weights is not None and loss.weights.unit != "type":
-        return "its class weights are by tag, actions have none", 'Set unit = "type" on the weights.'
-    if any(n != "tokens" for n in loss.normalizers):
-        return "its normaliser needs whole sentences", 'Set both normalisers to "tokens".'
-    return None
+def _check_loss(loss: Any) -> None:
+    """Refuse losses that cannot train a transition system. RAISES (ValueError): L002, L003."""
+    if not hasattr(loss, "heads"):
+        raise ValueError(Errors.L003.format(who=WHO, found=repr(loss)))
+    reason = fix = ""
+    if "transition" not in loss.heads:
+        name = type(loss).__name__
+        reason = f"{name}, so set, is no function of the probability of the gold action alone"
+        fix = 'Use longtail.Focal.v1 or another loss of p(gold) with normaliser "tokens", or longtail_token_ner.'
+    elif loss.preset is not None and loss.preset.unit != "type":
+        reason, fix = (
+            "its class weights are by tag, actions have none",
+            'Set unit = "type" on the weights.',
+        )
+    if reason:
+        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
 
 
 class LongtailNER(EntityRecognizer):
@@ -120,7 +127,7 @@ class LongtailNER(EntityRecognizer):
         **settings: Any,
     ) -> None:
         # Parser keeps its settings in cfg; pickling passes cfg back as keyword arguments
-        kept = {k: settings.pop(k) for k in ("class_weights",) if k in settings}
+        kept = {k: settings.pop(k) for k in ("class_values",) if k in settings}
         for dropped in ("min_action_freq", "learn_tokens"):
             settings.pop(dropped, None)
         super().__init__(vocab, model, name, moves, **settings)
@@ -170,7 +177,7 @@ class LongtailNER(EntityRecognizer):
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         if self.include is not None and labels is None:
             check_known("include", self.include, self.labels, WHO)
-        self.cfg["class_weights"] = resolve_weights(
+        self.cfg["class_values"] = resolve_classes(
             self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
         )
         self._forget_moves()
@@ -235,8 +242,8 @@ class LongtailNER(EntityRecognizer):
 
     def _move_weights(self) -> np.ndarray | None:
         """The class weight of each action; an unweighted loss has none."""
-        by_class = self.cfg.get("class_weights")
-        if self.loss is None or self.loss.weights is None:
+        by_class = self.cfg.get("class_values")
+        if self.loss is None or self.loss.preset is None:
             return None
         if by_class is None:
             raise ValueError(Errors.L008.format(loss=self.loss))
@@ -255,11 +262,14 @@ class LongtailNER(EntityRecognizer):
             self._write_scores([docs] if isinstance(docs, Doc) else list(docs))
 
     def _write_scores(self, docs: list[Doc]) -> None:
-        scores = replay_scores(self.model, self._columns(), docs)
+        scores = iter(replay_scores(self.model, self._columns(), docs))
         for doc in docs:
-            group = SpanGroup(doc, name=self.scores_key or "", spans=list(doc.ents))
-            group.attrs["scores"] = [scores.pop(0) for _ in doc.ents]
-            doc.spans[self.scores_key] = group
+            found = []
+            for ent in doc.ents:
+                own = next(scores)
+                mean = float(np.mean(own, dtype="float64"))
+                found.append(ScoredSpan(ent.start, ent.end, ent.label_, mean, tuple(own)))
+            write_scores(doc, self.scores_key or "", found)
 
 
 def convert_ner(

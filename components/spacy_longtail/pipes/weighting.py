@@ -1,4 +1,4 @@
-"""Class weights of a loss: checked when a pipe is built, resolved at initialisation, kept in its cfg."""
+"""What a loss has to know of each class: found in the untouched corpus at initialisation."""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -9,24 +9,16 @@ from spacy.training import Example
 
 from ..counts import CorpusCounts, count_doc
 from ..errors import Errors, Warnings
-from ..types import GoldLoss
+from ..types import ClassPreset
 
 Reader = Callable[[Language], Iterable[Example]]
 
 
-def check_loss(loss: Any, who: str) -> GoldLoss | None:
-    """The loss, if it is one of p(gold) or null. RAISES (ValueError): L003."""
-    if loss is not None and not isinstance(loss, GoldLoss):
-        raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
-    return loss
-
-
 def read_counts(
-    reader: Reader | None, nlp: Language | None, loss: GoldLoss, name: str, who: str
+    reader: Reader | None, nlp: Language | None, preset: ClassPreset, name: str, who: str
 ) -> CorpusCounts:
     """Counts of the untouched corpus for a preset that needs them. RAISES (ValueError): L004."""
     if reader is None or nlp is None:
-        preset = getattr(loss, "weights", None)
         raise ValueError(Errors.L004.format(who=who, preset=type(preset).__name__, name=name))
     counts = CorpusCounts()
     for eg in reader(nlp):
@@ -44,8 +36,8 @@ def trains_resampled(nlp: Language) -> bool:
     return reader.startswith("longtail.ResampledCorpus")
 
 
-def resolve_weights(
-    loss: GoldLoss | None,
+def resolve_classes(
+    loss: Any,
     labels: Iterable[str],
     prefixes: str,
     *,
@@ -53,17 +45,21 @@ def resolve_weights(
     nlp: Language | None,
     name: str,
     who: str,
+    others: str = "O",
 ) -> dict[str, float] | None:
-    """The weight of each class of a loss with a preset, or None for a loss without.
+    """The weight, or share, of each class of a loss with a preset; None for a loss without.
 
-    RETURNS (Optional[Dict[str, float]]): Weight by "O" and type, or by "O" and tag.
+    others (str): What entities of other types than `labels` are: "O", or "missing", not counted.
+    RETURNS (Optional[Dict[str, float]]): A number by "O" and type, or by "O" and tag.
     """
-    preset = getattr(loss, "weights", None)
-    if loss is None or preset is None:
+    preset = getattr(loss, "preset", None)
+    if preset is None:
         return None
     counts = CorpusCounts()
     if preset.needs_counts:
-        counts = read_counts(reader, nlp, loss, name, who)
+        counts = read_counts(reader, nlp, preset, name, who)
         if nlp is not None and trains_resampled(nlp):
             warnings.warn(Warnings.W004.format(who=name), stacklevel=2)
+    if others == "missing":
+        counts.n_tokens -= sum(n for label, n in counts.tokens.items() if label not in labels)
     return preset.resolve(counts.classes(preset.unit, labels, prefixes))

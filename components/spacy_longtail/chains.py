@@ -1,0 +1,231 @@
+"""Linear chains of tags: best paths, path sums and their gradients, vectorised over sequences and tags.
+
+Sequences of different lengths are packed: position after position, the longest sequence first, so that
+the live rows of a position are the first of those before, and memory grows with the tokens alone. Path
+sums run in float64: each log-sum over previous tags is then one matrix product, and no path is lost.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from thinc.api import get_array_module, to_numpy
+from thinc.types import Floats1d, Floats2d, Ints1d
+
+TINY = 1e-300  # stands for the sum over no path at all
+
+
+class Transitions(NamedTuple):
+    start: Floats1d  # (n_tags,), score of a tag at the first position
+    trans: Floats2d  # (n_tags, n_tags), score of [from, to]
+    end: Floats1d  # (n_tags,), score of a tag at the last position
+
+    def plus(self, other: "Transitions") -> "Transitions":
+        return Transitions(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+class Packing(NamedTuple):
+    token: Ints1d  # (n_tokens,), the token of each packed row
+    row: Ints1d  # (n_tokens,), the packed row of each token
+    sequence: Ints1d  # (n_tokens,), which sequence a row belongs to, the longest being 0
+    previous: Ints1d  # (n_tokens - n_sequences,), the row before each row of a later position
+    last: Ints1d  # (n_sequences,), the row of each sequence's last token
+    starts: list[int]  # (n_positions + 1,), first row of each position
+
+    def at(self, i: int) -> slice:
+        """The rows of a position."""
+        return slice(self.starts[i], self.starts[i + 1])
+
+    def before(self, i: int) -> slice:
+        """The rows one position earlier, of the sequences that reach position i."""
+        first = self.starts[i - 1]
+        return slice(first, first + self.starts[i + 1] - self.starts[i])
+
+    @property
+    def n_positions(self) -> int:
+        return len(self.starts) - 1
+
+
+def pack(lengths: Ints1d, xp: Any = np) -> Packing:
+    """The packed order of sequences that stand one after another; empty ones have no row.
+
+    lengths (Ints1d): (n_sequences,), tokens a sequence.
+    """
+    lengths = to_numpy(lengths).astype("int64")
+    ranks = np.empty_like(lengths)
+    order = np.argsort(-lengths, kind="stable")
+    ranks[order] = np.arange(len(lengths))
+    position = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    token = np.lexsort((np.repeat(ranks, lengths), position))
+    row = np.empty_like(token)
+    row[token] = np.arange(len(token))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(position))]).astype("int64")
+    sequence = np.arange(len(token)) - starts[position[token]]
+    later = position[token] > 0
+    previous = starts[position[token][later] - 1] + sequence[later]
+    kept = lengths[order][lengths[order] > 0]
+    last = starts[kept - 1] + np.arange(len(kept))
+    return Packing(*(xp.asarray(a) for a in (token, row, sequence, previous, last)), starts.tolist())
+
+
+def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints1d:
+    """The best tag path of every sequence.
+
+    scores (Floats2d): (n_tokens, n_tags), the sequences one after another.
+    lengths (Ints1d): (n_sequences,), tokens a sequence, summing to n_tokens.
+    RETURNS (Ints1d): (n_tokens,) tag ids; ties go to the lowest tag.
+    """
+    xp = get_array_module(scores)
+    packing = pack(lengths, xp)
+    rows = scores[packing.token]
+    best = transitions.start + rows[packing.at(0)] if len(rows) else rows
+    back = xp.zeros(rows.shape, dtype="int32")
+    into = xp.ascontiguousarray(transitions.trans.T)
+    for i in range(1, packing.n_positions):  # over positions only
+        here = packing.at(i)
+        n_live = here.stop - here.start
+        paths = best[:n_live, None, :] + into[None]
+        back[here] = paths.argmax(axis=2)
+        best[:n_live] = xp.take_along_axis(paths, back[here][:, :, None], axis=2)[:, :, 0] + rows[here]
+    tag = (best + transitions.end).argmax(axis=1)
+    tags = xp.zeros(len(rows), dtype="int64")
+    for i in range(packing.n_positions - 1, -1, -1):
+        here = packing.at(i)
+        n_live = here.stop - here.start
+        tags[here] = tag[:n_live]
+        tag[:n_live] = back[here][xp.arange(n_live), tag[:n_live]]
+    return tags[packing.row]
+
+
+def best_legal(scores: Floats2d, lengths: Ints1d, legality: Transitions) -> Ints1d:
+    """As `viterbi` where all legal transitions score 0: only sequences whose best tags clash need it."""
+    xp = get_array_module(scores)
+    tags = scores.argmax(axis=1)
+    lengths = to_numpy(lengths).astype("int64")
+    lengths = lengths[lengths > 0]
+    if not len(tags):
+        return tags
+    first = np.cumsum(lengths) - lengths
+    cost = xp.zeros(len(tags), dtype=scores.dtype)
+    cost[1:] = legality.trans[tags[:-1], tags[1:]]
+    cost[first] = legality.start[tags[first]]
+    cost[first + lengths - 1] += legality.end[tags[first + lengths - 1]]
+    clash = np.add.reduceat(to_numpy(cost), first) < 0
+    if clash.any():
+        inside = xp.asarray(np.repeat(clash, lengths))
+        tags[inside] = viterbi(scores[inside], lengths[clash], legality)
+    return tags
+
+
+def path_score(
+    scores: Floats2d, tags: Ints1d, lengths: Ints1d, transitions: Transitions
+) -> tuple[float, Floats2d, Transitions]:
+    """The summed score of one path a sequence, and its gradient: the tags and tag pairs on it.
+
+    tags (Ints1d): (n_tokens,), the paths one after another.
+    """
+    xp = get_array_module(scores)
+    n_tags = scores.shape[1]
+    lengths = to_numpy(lengths)[to_numpy(lengths) > 0]
+    ends = np.cumsum(lengths)
+    later = np.ones(len(tags), dtype=bool)
+    later[ends - lengths] = False
+    here = xp.asarray(np.flatnonzero(later))
+    first, last = tags[xp.asarray(ends - lengths)], tags[xp.asarray(ends - 1)]
+    pairs = xp.bincount(tags[here - 1] * n_tags + tags[here], minlength=n_tags**2)
+    counts = Transitions(
+        xp.bincount(first, minlength=n_tags),
+        pairs.reshape(n_tags, n_tags),
+        xp.bincount(last, minlength=n_tags),
+    )
+    at = xp.arange(len(tags)), tags
+    total = float(scores[at].astype("float64").sum())
+    total += sum(float((n * t).sum()) for n, t in zip(counts, transitions, strict=True))
+    d_scores = xp.zeros(scores.shape, dtype="float64")
+    d_scores[at] = 1.0
+    return total, d_scores, counts
+
+
+class PathSums:
+    """The scores of all paths of every sequence, summed: partition function, marginals, gradients.
+
+    scores (Floats2d): (n_tokens, n_tags), the sequences one after another.
+    lengths (Ints1d): (n_sequences,), tokens a sequence.
+    """
+
+    def __init__(self, scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> None:
+        self.xp = xp = get_array_module(scores)
+        self.packing = packing = pack(lengths, xp)
+        rows = scores[packing.token].astype("float64")
+        start, self.trans, end = (xp.exp(t) if t.ndim == 2 else t for t in map(self._wide, transitions))
+        self.alpha, self.beta = rows + start, xp.zeros_like(rows) + end
+        self.from_left, self.to_right = xp.zeros_like(rows), xp.zeros_like(rows)  # scaled exponentials
+        self.left, self.right = xp.ones_like(rows), xp.ones_like(rows)  # their sums over neighbours
+        for i in range(1, packing.n_positions):  # over positions only
+            here, before = packing.at(i), packing.before(i)
+            top, self.from_left[before] = self._scaled(self.alpha[before])
+            self.left[here] = xp.maximum(self.from_left[before] @ self.trans, TINY)
+            self.alpha[here] = rows[here] + top + xp.log(self.left[here])
+        for i in range(packing.n_positions - 1, 0, -1):
+            here, before = packing.at(i), packing.before(i)
+            top, self.to_right[here] = self._scaled(rows[here] + self.beta[here])
+            self.right[before] = xp.maximum(self.to_right[here] @ self.trans.T, TINY)
+            self.beta[before] = top + xp.log(self.right[before])
+        total = (self.alpha + self.beta)[packing.at(0)] if len(rows) else rows
+        top, scaled = self._scaled(total)
+        self.log_z = (top + xp.log(scaled.sum(axis=1, keepdims=True)))[:, 0]  # longest sequence first
+        self.log_mu = self.alpha + self.beta - self.log_z[packing.sequence][:, None]
+
+    def _wide(self, a: Floats1d) -> Floats1d:
+        return self.xp.asarray(a, dtype="float64")
+
+    def _scaled(self, a: Floats2d) -> tuple[Floats2d, Floats2d]:
+        """The greatest of each row, and the exponentials of the row below it."""
+        top = a.max(axis=1, keepdims=True) if len(a) else a[:, :1]
+        return top, self.xp.exp(a - top)
+
+    @property
+    def log_marginals(self) -> Floats2d:
+        """Log probability of each tag at each token, over all paths. (n_tokens, n_tags)"""
+        return self.log_mu[self.packing.row]
+
+    def d_log_z(self, weights: Floats1d | float = 1.0) -> tuple[Floats2d, Transitions]:
+        """Gradient of the summed log partition functions: expected tags and tag pairs.
+
+        weights (Floats1d | float): (n_sequences,), factor of each, longest sequence first.
+        RETURNS: (n_tokens, n_tags), and the gradient on the transitions.
+        """
+        xp, packing = self.xp, self.packing
+        mu = xp.exp(self.log_mu)
+        mu *= weights if isinstance(weights, float) else weights[packing.sequence][:, None]
+        later = slice(packing.starts[1], None) if packing.n_positions else slice(0)
+        d_trans = self.trans * (self.from_left[packing.previous].T @ (mu[later] / self.left[later]))
+        first = mu[packing.at(0)] if len(mu) else mu
+        gradient = Transitions(first.sum(axis=0), d_trans, mu[packing.last].sum(axis=0))
+        return mu[packing.row], gradient
+
+    def d_log_sums(self, d_sums: Floats2d) -> tuple[Floats2d, Transitions]:
+        """Backpropagate through the log sums of all paths through a tag, log marginal + log z.
+
+        d_sums (Floats2d): (n_tokens, n_tags), gradient on them.
+        RETURNS: As `d_log_z`.
+        """
+        xp, packing = self.xp, self.packing
+        d_alpha = d_sums[packing.token].astype("float64")
+        d_beta, d_rows = d_alpha.copy(), xp.zeros_like(d_alpha)
+        left, right = xp.zeros_like(d_alpha), xp.zeros_like(d_alpha)
+        for i in range(packing.n_positions - 1, 0, -1):
+            here, before = packing.at(i), packing.before(i)
+            left[here] = d_alpha[here] / self.left[here]
+            d_alpha[before] += self.from_left[before] * (left[here] @ self.trans.T)
+        for i in range(1, packing.n_positions):
+            here, before = packing.at(i), packing.before(i)
+            right[before] = d_beta[before] / self.right[before]
+            passed = self.to_right[here] * (right[before] @ self.trans)
+            d_beta[here] += passed
+            d_rows[here] += passed
+        later = slice(packing.starts[1], None) if packing.n_positions else slice(0)
+        pairs = self.from_left[packing.previous].T @ left[later]
+        pairs += right[packing.previous].T @ self.to_right[later]
+        first = d_alpha[packing.at(0)] if len(d_alpha) else d_alpha
+        gradient = Transitions(first.sum(axis=0), self.trans * pairs, d_beta[packing.last].sum(axis=0))
+        return (d_rows + d_alpha)[packing.row], gradient

@@ -1,0 +1,97 @@
+"""The AUC margin loss of two binary heads (AUC-2T)."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from thinc.api import get_array_module
+from thinc.types import Floats1d, Floats2d
+
+from ..types import LossResult, TwoTaskState
+from .two_task import HeadResult, pair
+from .weights import finite
+
+
+@dataclass(frozen=True)
+class AUCMargin:
+    """Push the scores of positive tokens above those of negative ones by a margin, for an entity head
+    and a begin head: a squared surrogate of the area under the ROC curve.
+
+    stateless: Var+ + Var- + max(0, margin - mean+ + mean-)^2 of the batch. running: the class means a, b
+    and the dual variable alpha are carried from batch to batch, for batches with few positives.
+    A head without positives or without negatives in the batch is left alone.
+
+    form (str): "stateless" or "running".
+    activation (str): "sigmoid" scores tokens by sigmoid(z), "none" by z itself.
+    margin (float): Least distance of the class means, in units of the score, above 0.
+    begin_weight (float): Weight of the begin head, no unit, at least 0.
+    dual_lr (float): Step of a, b and alpha, no unit, above 0.
+    RETURNS (Tuple[LossResult, TwoTaskState]): The loss, no unit, the exact gradient, the next state.
+    RAISES (ValueError): L001.
+    SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, as METHODS section 6 mends it; Yuan et al. 2021.
+    """
+
+    heads: ClassVar[tuple[str, ...]] = ("two_task",)
+    tag_head: ClassVar[bool] = False
+    form: Literal["stateless", "running"] = "stateless"
+    activation: Literal["sigmoid", "none"] = "sigmoid"
+    margin: float = 1.0
+    begin_weight: float = 100.0
+    dual_lr: float = 0.1
+
+    def __post_init__(self) -> None:
+        fixes = {"margin": "Use 1.", "begin_weight": "Use 100.", "dual_lr": "Use 0.1."}
+        for name, fix in fixes.items():
+            rule = "a finite number of at least 0"
+            object.__setattr__(self, name, finite(name, getattr(self, name), rule, fix, 0.0))
+
+    def __call__(
+        self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState
+    ) -> tuple[LossResult, TwoTaskState]:
+        """scores, targets (Floats2d): (n_tokens, 2), entity and begin. mask (Floats1d): (n_tokens,)."""
+        mask = get_array_module(scores).asarray(mask, dtype=scores.dtype)
+        results, duals = [], []
+        for i in (0, 1):
+            dual = (state.a[i], state.b[i], state.alpha[i])
+            result, dual = self._head(scores[:, i], targets[:, i], mask, dual)
+            results.append(result)
+            duals.append(dual)
+        a, b, alpha = zip(*duals, strict=True)
+        state = state._replace(a=a, b=b, alpha=alpha)
+        return pair(results[0], results[1], self.begin_weight, scores.shape[1]), state
+
+    def _head(
+        self, z: Floats1d, target: Floats1d, mask: Floats1d, dual: tuple[float, float, float]
+    ) -> tuple[HeadResult, tuple[float, float, float]]:
+        """Loss and gradient of one head, and its next a, b, alpha."""
+        xp = get_array_module(z)
+        positive = mask * (target > 0)
+        negative = mask - positive
+        n_pos, n_neg = float(positive.sum()), float(negative.sum())
+        if not n_pos or not n_neg:
+            return HeadResult(0.0, xp.zeros_like(z)), dual
+        h, slope = z, xp.ones_like(z)
+        if self.activation == "sigmoid":
+            h = xp.exp(-xp.logaddexp(0, -z))
+            slope = h * xp.exp(-xp.logaddexp(0, z))
+        mean_pos = float((positive * h).sum()) / n_pos
+        mean_neg = float((negative * h).sum()) / n_neg
+        a, b, alpha = dual
+        if self.form == "stateless":
+            a, b = mean_pos, mean_neg
+            alpha = max(0.0, self.margin - a + b)
+        loss = float((positive * (h - a) ** 2).sum()) / n_pos
+        loss += float((negative * (h - b) ** 2).sum()) / n_neg
+        loss += 2 * alpha * (self.margin + mean_neg - mean_pos) - alpha**2
+        d_h = 2 / n_pos * positive * (h - a - alpha) + 2 / n_neg * negative * (h - b + alpha)
+        return HeadResult(loss, d_h * slope), self._next(dual, mean_pos, mean_neg)
+
+    def _next(
+        self, dual: tuple[float, float, float], mean_pos: float, mean_neg: float
+    ) -> tuple[float, float, float]:
+        """a and b follow the class means (the threshold of raw scores lies between them); with the new
+        ones alpha climbs."""
+        a, b, alpha = dual
+        a += 2 * self.dual_lr * (mean_pos - a)
+        b += 2 * self.dual_lr * (mean_neg - b)
+        climb = 2 * (self.margin + b - a) - 2 * alpha
+        return a, b, max(0.0, alpha + self.dual_lr * climb)

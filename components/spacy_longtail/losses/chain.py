@@ -1,0 +1,72 @@
+"""Losses of p(gold) on a linear chain (CRF): the likelihood of the path, or a loss of each marginal."""
+
+from typing import NamedTuple
+
+from thinc.api import get_array_module
+from thinc.types import Floats1d, Floats2d, Ints1d
+
+from ..chains import PathSums, Transitions, path_score
+from ..numerics import gold_rows
+from ..tags import ILLEGAL
+from ..types import GoldLoss
+
+
+class ChainResult(NamedTuple):
+    loss: float  # mean over annotated tokens
+    d_scores: Floats2d  # (n_tokens, n_tags)
+    d_transitions: Transitions
+
+
+def chain_loss(
+    loss: GoldLoss,
+    scores: Floats2d,
+    gold: Floats2d,
+    mask: Floats1d,
+    lengths: Ints1d,
+    transitions: Transitions,
+) -> ChainResult:
+    """A loss on a CRF, with its exact gradient.
+
+    Plain cross-entropy is the negative log-likelihood of the gold path; any other f(x) is the mean of
+    f over the marginal probabilities of the gold tags, differentiated through forward-backward.
+
+    loss (GoldLoss): A loss of p(gold).
+    scores (Floats2d): (n_tokens, n_tags), emissions, the sequences one after another.
+    gold (Floats2d): (n_tokens, n_tags), above 0 for every acceptable tag.
+    mask (Floats1d): (n_tokens,), 0.0 for tokens without annotation: every tag is acceptable there.
+    lengths (Ints1d): (n_sequences,), tokens a sequence.
+    transitions (Transitions): Their scores, illegal ones far below the others.
+    RETURNS (ChainResult): Nats per annotated token with cross-entropy.
+    SOURCE: Lafferty et al. 2001; the loss on marginals is ours (METHODS section 5).
+    """
+    xp = get_array_module(scores)
+    n_tokens = float(mask.sum())
+    if not n_tokens:
+        return ChainResult(0.0, xp.zeros_like(scores), Transitions(*(t * 0 for t in transitions)))
+    allowed = (gold > 0) | (mask == 0)[:, None]
+    if loss.training_offset() is not None:
+        scores = scores + xp.asarray(loss.training_offset(), dtype=scores.dtype)
+    sums = PathSums(scores, lengths, transitions)
+    if loss.log_likelihood:
+        if bool((allowed.sum(axis=1) == 1).all()):
+            gold_score, *inside = path_score(scores, allowed.argmax(axis=1), lengths, transitions)
+        else:
+            paths = PathSums(xp.where(allowed, scores, scores + ILLEGAL), lengths, transitions)
+            gold_score, inside = float(paths.log_z.sum()), paths.d_log_z()
+        value = (float(sums.log_z.sum()) - gold_score) / n_tokens
+        parts = (sums.d_log_z(), 1 / n_tokens), (inside, -1 / n_tokens)
+    else:
+        rows = gold_rows(sums.log_marginals, allowed)
+        f, u = loss.of_gold(rows.log_x, (rows.q[:, 0] > 0.5).astype("float64"), loss.weight(rows.q))
+        value = float((f * mask).sum()) / n_tokens
+        pull = -(u * mask / n_tokens)
+        push = xp.bincount(sums.packing.sequence, pull[sums.packing.token], len(sums.log_z))
+        parts = (sums.d_log_sums(pull[:, None] * rows.q), 1.0), (sums.d_log_z(push), -1.0)
+    (d_scores, d_transitions), factor = parts[0]
+    (d_other, d_other_transitions), other = parts[1]
+    pairs = zip(d_transitions, d_other_transitions, transitions, strict=True)
+    return ChainResult(
+        value,
+        (factor * d_scores + other * d_other).astype(scores.dtype),
+        Transitions(*((factor * a + other * b).astype(t.dtype) for a, b, t in pairs)),
+    )

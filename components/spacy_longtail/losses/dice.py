@@ -1,0 +1,92 @@
+"""Dice losses on tokens."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+from thinc.api import get_array_module
+from thinc.types import Floats1d, Floats2d
+
+from ..errors import Errors, Warnings
+from ..numerics import logsumexp
+from .gold import OfGold
+from .token import Rows, one_gold
+from .weights import finite
+
+LEAST = 1e-30  # of 1 - p, whose negative power would be infinite at 0
+
+
+@dataclass(frozen=True)
+class Dice(OfGold):
+    """Dice loss: 1 - (2 X y + g) / (X^r + y + g) with X = (1 - p)^alpha p, summed over tags.
+
+    alpha 0, smooth 1, power 2 is the form of Wang & Wang; alpha 1, power 1 the self-adjusting form of
+    Li et al. Its gradient vanishes for tokens that are confidently wrong: begin with some `warmup` of
+    the pipe. With terms "all", tokens with several acceptable tags are left out.
+
+    alpha (float): Exponent of the self-adjustment, no unit, at least 0; 0 is none.
+    smooth (float): Smoothing g, above 0.
+    power (int): Exponent r of p in the divisor, 1 or 2.
+    terms (str): "all" sums over all tags (softmax head only); "gold" takes the gold tag's term alone.
+    RETURNS (LossResult): Per counted token, no unit, and the exact gradient.
+    RAISES (ValueError): L001.
+    SOURCE: Wang & Wang 2022, Appendix B; Li et al. 2020, arXiv:1911.02855 (METHODS section 3).
+    """
+
+    alpha: float = 0.0
+    smooth: float = 1.0
+    power: int = 2
+    terms: Literal["all", "gold"] = "all"
+
+    def __post_init__(self) -> None:
+        fix = "Use 0 for no self-adjustment."
+        alpha = finite("alpha", self.alpha, "a finite number of at least 0", fix, 0.0)
+        smooth = finite("smooth", self.smooth, "a finite number above 0", "1 is the published value.")
+        if smooth <= 0 or self.power not in (1, 2):
+            name, rule = ("smooth", "above 0") if smooth <= 0 else ("power", "1 or 2")
+            value = getattr(self, name)
+            raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix="See the docs."))
+        if alpha > 0.05:
+            warnings.warn(Warnings.W005.format(alpha=alpha, best=1 / (1 + alpha)), stacklevel=2)
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "smooth", smooth)
+
+    @property
+    def heads(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("softmax",) if self.terms == "all" else OfGold.heads
+
+    def counted(self, gold: Floats2d) -> Floats1d | float:
+        return one_gold(gold) if self.terms == "all" else 1.0
+
+    def of_gold(
+        self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
+    ) -> tuple[Floats1d, Floats1d]:
+        """The gold tag's term: its u vanishes with x."""
+        xp = get_array_module(log_x)
+        x, rest = xp.exp(log_x), -xp.expm1(log_x)
+        f, slope = self._terms(x, rest, 1.0)
+        return f, -slope * x
+
+    def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
+        if self.terms == "gold":
+            return super().rows(logits, gold)
+        xp = get_array_module(logits)
+        p = xp.exp(logits - logsumexp(logits))
+        others = 1 - xp.eye(p.shape[1], dtype=p.dtype)
+        rest = p @ others  # 1 - p without cancellation
+        f, slope = self._terms(p, rest, (gold > 0).astype(p.dtype))
+        # p (slope - sum p slope), each tag's own share of the sum taken off exactly
+        d_rows = p * (slope * rest - (p * slope) @ others)
+        return Rows(f.sum(axis=1), d_rows, (gold[:, 0] > 0).astype(p.dtype))
+
+    def _terms(self, p: Floats2d, rest: Floats2d, y: Floats2d | float) -> tuple[Floats2d, Floats2d]:
+        """Each tag's term and its slope in p, from p, 1 - p and whether the tag is gold."""
+        g, r = self.smooth, self.power
+        x, d_x = p, 1.0
+        if self.alpha:
+            rest = get_array_module(p).maximum(rest, LEAST)
+            x = rest**self.alpha * p
+            d_x = rest ** (self.alpha - 1) * (rest - self.alpha * p)
+        top, bottom = 2 * x * y + g, x**r + y + g
+        slope = -(2 * y * bottom - top * r * x ** (r - 1)) / bottom**2
+        return 1 - top / bottom, slope * d_x

@@ -1,0 +1,47 @@
+"""One-versus-rest focal loss: one yes or no a tag."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from thinc.api import get_array_module
+from thinc.types import Floats1d, Floats2d
+
+from .token import Rows, TokenLoss, one_gold
+from .weights import finite
+
+
+@dataclass(frozen=True)
+class OneVersusRestFocal(TokenLoss):
+    """Focal loss of a sigmoid a tag: -(1 - s)^gamma log s for the gold tag, -s^gamma log(1 - s) for the
+    others, summed over tags. Tokens with several acceptable tags are left out.
+
+    gamma (float): Focus, no unit, at least 0. 0 is binary cross-entropy.
+    terms (str): "both", or "positive" for the gold tag's term alone, as printed. The latter is lowest
+        where every logit is high: it is there to reproduce, not to use.
+    RETURNS (LossResult): Nats per counted token, and the exact gradient.
+    RAISES (ValueError): L001.
+    SOURCE: Nemoto et al. 2025, eq. 5, with the negative term added (METHODS section 3).
+    """
+
+    heads: ClassVar[tuple[str, ...]] = ("sigmoid",)
+    gamma: float = 2.0
+    terms: Literal["both", "positive"] = "both"
+
+    def __post_init__(self) -> None:
+        fix = "Use 0 for binary cross-entropy, 2 as a start."
+        gamma = finite("gamma", self.gamma, "a finite number of at least 0", fix, 0.0)
+        object.__setattr__(self, "gamma", gamma)
+
+    def counted(self, gold: Floats2d) -> Floats1d:
+        return one_gold(gold)
+
+    def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
+        xp, g = get_array_module(logits), self.gamma
+        log_s, log_r = -xp.logaddexp(0, -logits), -xp.logaddexp(0, logits)  # of s and of 1 - s
+        s, r = xp.exp(log_s), xp.exp(log_r)
+        hard_r, hard_s = xp.exp(g * log_r), xp.exp(g * log_s)  # (1 - s)^gamma, s^gamma
+        positive = (gold > 0).astype(logits.dtype)
+        negative = 1 - positive if self.terms == "both" else xp.zeros_like(positive)
+        f = -positive * hard_r * log_s - negative * hard_s * log_r
+        d_rows = positive * hard_r * (g * s * log_s - r) + negative * hard_s * (s - g * r * log_r)
+        return Rows(f.sum(axis=1), d_rows, (gold[:, 0] > 0).astype(logits.dtype))

@@ -1,0 +1,42 @@
+"""Two-task cross-entropy (CE-2T)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from thinc.api import get_array_module
+from thinc.types import Floats1d, Floats2d
+
+from ..types import LossResult, TwoTaskState
+from .two_task import binary_cross_entropy, pair
+from .weights import finite
+
+
+@dataclass(frozen=True)
+class TwoTaskCrossEntropy:
+    """Binary cross-entropy of an entity head plus that of a begin head: the baseline of AUC-2T.
+
+    begin_weight (float): Weight of the begin head, no unit, above 0.
+    RETURNS (Tuple[LossResult, TwoTaskState]): Nats per unmasked token, the exact gradient, and the
+        state, unchanged.
+    RAISES (ValueError): L001.
+    SOURCE: Nguyen et al. 2023, CE-2T; the weight is ours (METHODS section 6).
+    """
+
+    heads: ClassVar[tuple[str, ...]] = ("two_task",)
+    activation: ClassVar[str] = "sigmoid"
+    tag_head: ClassVar[bool] = False
+    begin_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        weight = finite(
+            "begin_weight", self.begin_weight, "a finite number of at least 0", "Use 1.", 0.0
+        )
+        object.__setattr__(self, "begin_weight", weight)
+
+    def __call__(
+        self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState
+    ) -> tuple[LossResult, TwoTaskState]:
+        """scores, targets (Floats2d): (n_tokens, 2), entity and begin. mask (Floats1d): (n_tokens,)."""
+        mask = get_array_module(scores).asarray(mask, dtype=scores.dtype)
+        entity, begin = (binary_cross_entropy(scores[:, i], targets[:, i], mask) for i in (0, 1))
+        return pair(entity, begin, self.begin_weight, scores.shape[1]), state

@@ -1,0 +1,42 @@
+"""Entities with their scores, as pipes hand them on and write them to doc.spans."""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from spacy.tokens import Doc, Span, SpanGroup
+
+
+class ScoredSpan(NamedTuple):
+    start: int  # first token
+    end: int  # one past the last token
+    label: str
+    score: float  # mean probability of the tags; inf for an entity nobody may replace
+    token_scores: tuple[float, ...]  # the probability of each token's tag
+    weak: bool = False  # from the secondary
+
+    @property
+    def place(self) -> tuple[int, int, str]:
+        return self.start, self.end, self.label
+
+
+def write_scores(doc: Doc, key: str, spans: Iterable[ScoredSpan]) -> None:
+    """Keep the spans in doc.spans[key], with attrs["scores"] and attrs["token_scores"], lists alike."""
+    spans = list(spans)
+    group = SpanGroup(doc, name=key, spans=[Span(doc, s.start, s.end, label=s.label) for s in spans])
+    group.attrs["scores"] = [float(s.score) for s in spans]
+    group.attrs["token_scores"] = [[float(p) for p in s.token_scores] for s in spans]
+    doc.spans[key] = group
+
+
+def read_scores(doc: Doc, key: str | None) -> dict[tuple[int, int, str], ScoredSpan]:
+    """What `write_scores` kept, by place; empty where there is nothing."""
+    if key is None or key not in doc.spans:
+        return {}
+    group = doc.spans[key]
+    columns = (group, group.attrs.get("scores", ()), group.attrs.get("token_scores", ()))
+    found = [
+        ScoredSpan(s.start, s.end, s.label_, score, tuple(tokens))
+        for s, score, tokens in zip(*columns, strict=False)
+    ]
+    return {s.place: s for s in found if math.isfinite(s.score)}

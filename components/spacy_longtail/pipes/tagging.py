@@ -1,0 +1,210 @@
+"""What the pipes that label tokens share: labels, heads, gold tags, decoding, saving."""
+
+import copy
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy import util
+from spacy.pipeline.pipe import deserialize_config
+from spacy.pipeline.trainable_pipe import TrainablePipe
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import Model
+from thinc.types import Floats1d, Ints1d
+
+from ..errors import Errors, Warnings
+from ..examples import gold_entities, sentence_lengths
+from ..heads import HEADS, Gold, Head
+from ..losses import CrossEntropy
+from ..outputs import forget_outputs, rename_outputs, set_outputs
+from ..tags import TagCodec
+from ..types import ENTITY, TwoTaskState
+from .scores import ScoredSpan
+
+SETTINGS: dict[str, Any] = {
+    "head": "softmax",
+    "scheme": "BIO",
+    "types": [],  # the gold types that are learnt, in the order of their columns
+    "typed": True,
+    "others": "O",  # what gold entities of other types are
+    "repair": "begin",
+    "entity_threshold": None,
+    "begin_threshold": None,
+    "warmup": 0,
+    "class_values": None,  # what the loss's preset resolved to, by class
+    "state": TwoTaskState()._asdict(),
+}
+
+
+def check_head(head: str, loss: Any, scheme: str, who: str) -> Any:
+    """The loss to train the head with; its default for null. RAISES (ValueError): L002, L003, L211, L213."""
+    if head not in HEADS:
+        raise ValueError(Errors.L211.format(found=head, who=who, known=", ".join(HEADS)))
+    kind = HEADS[head]
+    if scheme not in kind.schemes:
+        raise ValueError(
+            Errors.L213.format(name="scheme", value=scheme, who=who, where=f"head = '{head}'")
+        )
+    if loss is None:
+        return kind.default_loss()
+    if not hasattr(loss, "heads"):
+        raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
+    if head not in loss.heads:
+        reason = f"it trains {' or '.join(loss.heads)}, not head = '{head}'"
+        fix = f"Use {kind.default_loss.__name__} or another loss for this head, or another head."
+        raise ValueError(Errors.L002.format(who=who, loss=loss, reason=reason, fix=fix))
+    return loss
+
+
+class TokenTagger(TrainablePipe):
+    """A pipe whose model gives outputs a token, read by a head.
+
+    The loss column shows the summed loss of all annotated tokens, in the loss's unit.
+    """
+
+    def __init__(
+        self, vocab: Any, model: Model, name: str, *, loss: Any, scorer: Callable | None, **settings: Any
+    ) -> None:
+        self.vocab = vocab
+        self.name = name
+        self.loss = loss
+        self.scorer = scorer
+        self.cfg: dict[str, Any] = {**copy.deepcopy(SETTINGS), **settings}
+        self.model = HEADS[self.cfg["head"]].attach(model)
+        self._build_head()
+
+    def _build_head(self) -> None:
+        """The codec and the head of the current types, and the loss with its class values."""
+        types = tuple(self.cfg["types"])
+        self.codec = TagCodec(types if self.cfg["typed"] else (ENTITY,), self.cfg["scheme"])
+        loss, values = self.loss, self.cfg["class_values"]
+        if values is not None:
+            resolved = self.codec.values(values, loss.preset.default(values))
+            loss = loss.bind(self.model.ops.asarray1f(resolved))
+        self.head: Head = HEADS[self.cfg["head"]](self.codec, self.cfg, loss)
+        self._hashes = np.asarray([get_string_id(t) for t in types], dtype="uint64")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.codec.labels if self.cfg["types"] else ()
+
+    @property
+    def label_data(self) -> list[str]:
+        return list(self.cfg["types"])
+
+    def set_types(self, types: Iterable[str]) -> None:
+        """The types to learn, of a pipe that has no weights yet."""
+        self.cfg["types"] = list(types)
+        self._build_head()
+        set_outputs(self.model, len(self.head.columns), self.name)
+
+    def add_label(self, label: str) -> int:
+        """Add a type, before training or after: what was learnt of the others stays.
+
+        RETURNS (int): 0 if the type is there already, else 1.
+        """
+        if label in self.cfg["types"]:
+            return 0
+        before = self.head.columns
+        self.cfg["types"].append(label)
+        self._build_head()
+        if self.model.get_ref("output_layer").has_param("W"):
+            rename_outputs(self.model, before, self.head.columns)
+        return 1
+
+    def _gold(self, examples: list[Example]) -> Gold:
+        """The gold tags of the predicted tokens."""
+        iob, types = zip(*(gold_entities(eg) for eg in examples), strict=True)
+        codes, hashes = np.concatenate(iob), np.concatenate(types)
+        order = np.argsort(self._hashes)
+        at = np.searchsorted(self._hashes[order], hashes).clip(max=len(order) - 1)
+        label = np.where(self._hashes[order][at] == hashes, order[at], -1)
+        others = self.cfg["others"]
+        if self.cfg.get("include") is None and ((label < 0) & (codes == 3)).any():
+            unknown = np.unique(hashes[(label < 0) & (codes == 3)])
+            found = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)
+            warnings.warn(Warnings.W006.format(who=self.name, found=found), stacklevel=2)
+            others = "missing"
+        if not self.cfg["typed"]:
+            label = np.minimum(label, 0)
+        lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
+        return Gold(*self.codec.gold(codes, label, lengths, others), lengths)
+
+    def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, Any]:
+        """The summed loss of all annotated tokens, and its gradient on the model's output.
+
+        examples (Iterable[Example]): The batch. scores: The model's output for it.
+        RAISES (ValueError): L007.
+        """
+        gold = self._gold(list(examples))
+        state = TwoTaskState(**self.cfg["state"])
+        loss = CrossEntropy() if state.n_updates < self.cfg["warmup"] else self.head.loss
+        value, d_scores, state = self.head.train(scores, gold, loss, state)
+        self.cfg["state"] = state._asdict()
+        n_tokens = float(gold.mask.sum())
+        if not np.isfinite(value):
+            raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))
+        return value * n_tokens, self.head.scaled(d_scores, n_tokens)
+
+    def finish_update(self, sgd: Any) -> None:
+        """Step the optimizer, and count the training updates."""
+        super().finish_update(sgd)
+        self.cfg["state"]["n_updates"] += 1
+
+    def entities(self, docs: list[Doc], scores: Any, score: bool) -> list[list[ScoredSpan]]:
+        """The entities of each document, in its own tokens; where one stands already there is none.
+
+        scores: The model's output. score (bool): Whether their probabilities are wanted, else all are 1.
+        """
+        tokens = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs])
+        lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
+        outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32")
+        columns, p = self.head.decode(scores, lengths, outside, score)
+        start, end, label = _trimmed(*self.codec.spans(columns), tokens[:, 1] == 1)
+        sums = np.concatenate([[0.0], np.cumsum(p, dtype="float64")])
+        means = (sums[end] - sums[start]) / (end - start)
+        doc_ends = np.cumsum([len(doc) for doc in docs])
+        doc_i = np.searchsorted(doc_ends, start, side="right")
+        found: list[list[ScoredSpan]] = [[] for _ in docs]
+        rows = zip(
+            doc_i.tolist(), start.tolist(), end.tolist(), label.tolist(), means.tolist(), strict=True
+        )
+        for i, a, b, k, mean in rows:  # over entities
+            at = int(doc_ends[i]) - len(docs[i])
+            own = tuple(p[a:b].tolist()) if score else ()
+            found[i].append(ScoredSpan(a - at, b - at, self.codec.labels[k], mean, own))
+        return found
+
+    def _before_loading(self) -> None:
+        """Make room for the types in the cfg that was read."""
+        self._build_head()
+        forget_outputs(self.model)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TokenTagger":
+        """Load a pipe with its types, which may differ in number from those before."""
+        util.from_bytes(bytes_data, {"cfg": lambda b: self.cfg.update(srsly.json_loads(b))}, exclude)
+        self._before_loading()
+        return super().from_bytes(bytes_data, exclude=exclude)
+
+    def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "TokenTagger":
+        """Load a pipe with its types, which may differ in number from those before."""
+        util.from_disk(path, {"cfg": lambda p: self.cfg.update(deserialize_config(p))}, exclude)
+        self._before_loading()
+        return super().from_disk(path, exclude=exclude)
+
+
+def _trimmed(
+    start: Ints1d, end: Ints1d, label: Ints1d, space: Floats1d
+) -> tuple[Ints1d, Ints1d, Ints1d]:
+    """Spans without the whitespace tokens at their ends; those of nothing else are left out."""
+    while len(start) and (outer := space[start]).any():
+        start = start + outer
+        kept = start < end
+        start, end, label = start[kept], end[kept], label[kept]
+    while (outer := space[end - 1]).any():
+        end = end - outer
+    return start, end, label

@@ -1,0 +1,215 @@
+"""`longtail_token_ner`: NER that labels tokens, with a softmax, sigmoid, CRF or two-task head."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from thinc.api import Config, Model
+
+from ..counts import count_docs
+from ..errors import Errors
+from ..losses.weights import finite
+from .declared import check_known
+from .scores import ScoredSpan, write_scores
+from .tagging import TokenTagger, check_head
+from .weighting import resolve_classes
+
+WHO = "longtail_token_ner"
+
+DEFAULTS: dict[str, Any] = Config().from_str("""
+[pipe]
+head = "softmax"
+loss = null
+scheme = "BIO"
+include = null
+others = "O"
+scores_key = null
+warmup = 0
+typed = true
+repair = "begin"
+entity_threshold = null
+begin_threshold = null
+
+[pipe.model]
+@architectures = "longtail.TokenClassifier.v1"
+nO = null
+
+[pipe.model.tok2vec]
+@architectures = "spacy.HashEmbedCNN.v2"
+pretrained_vectors = null
+width = 96
+depth = 4
+embed_size = 2000
+window_size = 1
+maxout_pieces = 3
+subword_features = true
+
+[pipe.scorer]
+@scorers = "longtail.ner_scorer.v1"
+""")["pipe"]
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config=DEFAULTS,
+    default_score_weights={
+        "ents_f": 1.0,
+        "ents_p": 0.0,
+        "ents_r": 0.0,
+        "ents_macro_f": 0.0,
+        "ents_per_type": None,
+    },
+)
+def make_token_ner(
+    nlp: Language,
+    name: str,
+    model: Model,
+    head: str,
+    loss: Callable | None,
+    scheme: Literal["BIO", "BILUO"],
+    include: list[str] | None,
+    others: Literal["O", "missing"],
+    scores_key: str | None,
+    warmup: int,
+    typed: bool,
+    repair: Literal["begin", "drop"],
+    entity_threshold: float | None,
+    begin_threshold: float | None,
+    scorer: Callable | None,
+) -> "TokenNER":
+    """NER that gives every token a tag, over any encoder, with exact probabilities.
+
+    model (Model[List[Doc], Ragged]): Outputs a token: longtail.TokenClassifier.v1, with an encoder of
+        its own or a listener.
+    head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no a tag; "crf", a chain
+        with learnt transitions; "two_task", an entity and a begin output a token, for AUC losses.
+    loss (Optional[TagLoss]): A loss for the head. null is cross-entropy for softmax and crf,
+        longtail.OneVersusRestFocal.v1 for sigmoid, longtail.AUCMargin.v1 for two_task.
+    scheme (str): Tags: "BIO" or "BILUO"; two_task has "BIO".
+    include (Optional[List[str]]): Types to learn and predict; null is all.
+    others (str): What gold entities outside `include` are: "O", or "missing", not annotated.
+    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    warmup (int): Training updates with plain cross-entropy before the loss takes over (softmax, crf).
+    typed (bool): Whether two_task predicts types; false predicts the one label ENTITY.
+    repair (str): What two_task does with an entity token that nothing before it begins: "begin" one
+        there, or "drop" it.
+    entity_threshold (Optional[float]): Least entity score of two_task: a probability, or the logit for a loss
+        with activation "none"; null is 0.5, or midway between the classes' means.
+    begin_threshold (Optional[float]): The same for the begin score.
+    scorer (Optional[Callable]): The scoring function.
+    RAISES (ValueError): L001, L002, L003, L204, L211, L213.
+    """
+    trained_with = check_head(head, loss, scheme, WHO)
+    if include is not None and not include:
+        raise ValueError(Errors.L204.format(setting="include", who=WHO, found=include))
+    settings = {
+        "include": include,
+        "others": others,
+        "scores_key": scores_key,
+        "warmup": warmup,
+        "typed": typed,
+        "repair": repair,
+        "entity_threshold": entity_threshold,
+        "begin_threshold": begin_threshold,
+    }
+    _check_used(settings, head, trained_with)
+    return TokenNER(
+        nlp.vocab, model, name, loss=trained_with, scorer=scorer, head=head, scheme=scheme, **settings
+    )
+
+
+def _check_used(settings: dict[str, Any], head: str, loss: Any) -> None:
+    """Refuse settings that would be ignored, and numbers out of range. RAISES (ValueError): L001, L213."""
+    only = dict.fromkeys(("typed", "repair", "entity_threshold", "begin_threshold"), "head = 'two_task'")
+    unused = {} if head == "two_task" else only
+    if settings["include"] is None:
+        unused = {**unused, "others": "'include'"}
+    likelihood = getattr(loss, "log_likelihood", True)
+    if head not in ("softmax", "crf") or likelihood:
+        unused = {
+            **unused,
+            "warmup": "a loss other than plain cross-entropy on head = 'softmax' or 'crf'",
+        }
+    for name, where in unused.items():
+        if settings[name] != DEFAULTS[name]:
+            raise ValueError(Errors.L213.format(name=name, value=settings[name], who=WHO, where=where))
+    finite("warmup", settings["warmup"], "a number of updates of at least 0", "Use 0 for none.", 0)
+    for name in ("entity_threshold", "begin_threshold"):
+        if settings[name] is not None:
+            low, high = (0.0, 1.0) if loss.activation == "sigmoid" else (-1e9, 1e9)
+            settings[name] = finite(name, settings[name], "a score", "null is neutral.", low, high)
+
+
+class TokenNER(TokenTagger):
+    """Labels tokens; keeps the entities that a document comes with, and adds its own beside them.
+
+    Entity score: the mean probability of its tags. A document with sentence boundaries is labelled
+    sentence by sentence: no entity crosses one.
+    """
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+        counts_corpus: Callable | None = None,
+    ) -> None:
+        """Find the types, resolve the loss's class weights or shares, and initialize the model.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline.
+        labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for types, class weights
+            and shares; null finds the types in the training examples.
+        RAISES (ValueError): L004, L005, L203, L205, L214.
+        """
+        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
+        types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
+        include = self.cfg["include"]
+        if include is not None:
+            check_known("include", include, types, WHO)
+            types = [t for t in types if t in include]
+        if not types:
+            raise ValueError(Errors.L215.format(who=WHO))
+        self.set_types(types)
+        self.cfg["class_values"] = resolve_classes(
+            self.loss,
+            self.labels,
+            self.codec.prefixes,
+            reader=counts_corpus,
+            nlp=nlp,
+            name=self.name,
+            who=WHO,
+            others=self.cfg["others"],
+        )
+        self._build_head()
+        sample = [eg.predicted for eg in islice(get_examples(), 10)]
+        self.model.initialize(X=sample)
+
+    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+        """The entities of each document, with their scores where scores_key is set."""
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return [[] for _ in docs]
+        return self.entities(docs, self.model.predict(docs), self.cfg["scores_key"] is not None)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+        """Write the entities, beside those that are there, and their scores where scores_key is set."""
+        key = self.cfg["scores_key"]
+        for doc, found in zip(docs, scores, strict=True):
+            new = [Span(doc, s.start, s.end, label=s.label) for s in found]
+            blocked = []
+            if doc.has_annotation("ENT_IOB"):
+                new.extend(doc.ents)
+                iob, types = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
+                blocked = [doc[i : i + 1] for i in np.flatnonzero((iob == 3) & (types == 0)).tolist()]
+            doc.set_ents(new, blocked=blocked, default="outside")
+            if key is not None:
+                write_scores(doc, key, found)
