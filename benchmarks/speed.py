@@ -10,6 +10,7 @@ import platform
 import statistics
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,35 +21,50 @@ import spacy
 import thinc
 import typer
 from spacy.language import Language
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus, Example
 from spacy.util import fix_random_seed, load_config, load_model_from_config, minibatch
 
 from spacy_longtail import __version__, convert_ner
 from spacy_longtail.corpora import load_docs
+from spacy_longtail.losses import MoM
+from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.readers import ResampledCorpus, units
 from spacy_longtail.repeats import sCR
+from spacy_longtail.tags import TagCodec
 
 ROOT = Path(__file__).parents[1]
 LOSS = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1"}}
 
 
-def seconds(work: Callable[[], Any]) -> float:
+def seconds(work: Callable[..., Any], *given: Any) -> float:
     """CPU time of this process: the work has one thread, and shared cores make wall time noisy."""
     gc.collect()
     start = time.process_time()
-    work()
+    work(*given)
     return time.process_time() - start
 
 
-def alternate(ours: Callable[[], Any], theirs: Callable[[], Any], runs: int) -> dict[str, Any]:
-    """Speed of ours over theirs: the median over runs of the ratio of neighbouring times."""
-    theirs()
-    ours()  # both warm
+def alternate(
+    ours: Callable[..., Any],
+    theirs: Callable[..., Any],
+    runs: int,
+    prepare: Callable[[], Any] | None = None,
+) -> dict[str, Any]:
+    """Speed of ours over theirs: the median over runs of the ratio of neighbouring times.
+
+    What `prepare` returns is handed to the work, made anew each time and not counted.
+    """
+
+    def given() -> tuple[Any, ...]:
+        return () if prepare is None else (prepare(),)
+
+    theirs(*given())
+    ours(*given())  # both warm
     ratios = []
     for i in range(runs):
         pair = (ours, theirs) if i % 2 else (theirs, ours)
-        times = {work: seconds(work) for work in pair}
+        times = {work: seconds(work, *given()) for work in pair}
         ratios.append(times[theirs] / times[ours])
     return {"ratio": statistics.median(ratios), "ratios": [round(r, 4) for r in ratios]}
 
@@ -94,6 +110,84 @@ def bench_ner(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
         ours.get_pipe("ner").cfg["scores_key"] = "entity_scores" if "scores" in name else None
         result = alternate(lambda: list(ours.pipe(data)), lambda: list(stock.pipe(data)), runs)
         yield {"name": name, "words": sum(len(eg.reference) for eg in examples), **result}
+
+
+def of_length(nlp: Language, examples: list[Example], n_words: int, total: int) -> list[Example]:
+    """Documents of n_words words, `total` words in all: the corpus's text, cut anew."""
+    words, spans = [], []
+    for eg in examples:
+        for sent in eg.reference.sents:
+            spans += [(e.start + len(words), e.end + len(words), e.label_) for e in sent.as_doc().ents]
+            words += [t.text for t in sent]
+    found = []
+    for start in range(0, min(total, len(words) - n_words), n_words):
+        own = words[start : start + n_words]
+        reference = Doc(nlp.vocab, words=own)
+        inside = [(a - start, b - start, t) for a, b, t in spans if start <= a and b <= start + len(own)]
+        reference.set_ents([Span(reference, a, b, label=t) for a, b, t in inside])
+        found.append(Example(Doc(nlp.vocab, words=own), reference))
+    return found
+
+
+def bench_token_ner(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
+    """Each head against stock `ner` with the same encoder, in training and prediction."""
+    for n_words in (16, 200):
+        data = of_length(spacy.blank("en"), examples, n_words, 8000)
+        pipes = {}
+        for name, factory, config in (
+            ("stock", "ner", {}),
+            ("softmax", "longtail_token_ner", {}),
+            ("crf", "longtail_token_ner", {"head": "crf"}),
+            ("two_task", "longtail_token_ner", {"head": "two_task"}),
+        ):
+            fix_random_seed(0)
+            nlp = spacy.blank("en")
+            nlp.add_pipe(factory, name="ner", config=config)
+            optimizer = nlp.initialize(lambda data=data: data)
+            for batch in list(minibatch(data, 1000 // n_words)) * 8:  # enough to predict entities
+                nlp.update(batch, sgd=optimizer)
+            optimizer.learn_rate = 1e-6  # the states that are visited stay alike
+            pipes[name] = (nlp, optimizer)
+        n_found = {k: sum(len(d.ents) for d in v[0].pipe(fresh(data))) for k, v in pipes.items()}
+
+        def train(name: str, pipes: dict[str, Any] = pipes, data: list[Example] = data) -> Callable:
+            nlp, optimizer = pipes[name]
+            batches = list(minibatch(data, max(1000 // len(data[0].reference), 1)))
+            return lambda: [nlp.update(batch, sgd=optimizer, drop=0.2) for batch in batches]
+
+        def predict(name: str, pipes: dict[str, Any] = pipes) -> Callable:
+            return lambda docs: list(pipes[name][0].pipe(docs))
+
+        for head in ("softmax", "crf", "two_task"):
+            about = {"words": sum(len(eg.reference) for eg in data), "entities": n_found}
+            name = f"longtail_token_ner {head}, documents of {n_words} words"
+            result = alternate(train(head), train("stock"), runs)
+            yield {"name": f"train {name}", **about, **result}
+            result = alternate(predict(head), predict("stock"), runs, lambda data=data: fresh(data))
+            yield {"name": f"predict {name}", **about, **result}
+
+
+def fresh(examples: list[Example]) -> list[Doc]:
+    return [eg.predicted.copy() for eg in examples]
+
+
+def bench_chain_memory() -> dict[str, Any]:
+    """Peak memory of the CRF loss on one long document beside many short ones, by tokens."""
+    n_tags, found = 17, {}
+    legality = TagCodec(tuple("ABCDEFGH"), "BIO").legality()
+    for n_tokens in (4000, 8000, 16000, 32000):
+        lengths = np.array([n_tokens // 2] + [16] * (n_tokens // 32))
+        rng = np.random.default_rng(0)
+        scores = rng.normal(size=(lengths.sum(), n_tags)).astype("float32")
+        gold = np.eye(n_tags, dtype="float32")[np.zeros(len(scores), dtype="int64")]
+        mask = np.ones(len(scores), dtype="float32")
+        tracemalloc.start()
+        chain_loss(MoM(), scores, gold, mask, lengths, legality)
+        found[int(lengths.sum())] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    per_token = {n: round(peak / n) for n, peak in found.items()}
+    least, most = min(per_token.values()), max(per_token.values())
+    return {"name": "memory of a CRF batch", "bytes_per_token": per_token, "ratio": least / most}
 
 
 def bench_reader(path: Path, runs: int) -> Iterator[dict[str, Any]]:
@@ -168,6 +262,9 @@ def main(
     ),
     runs: Annotated[int, typer.Option(help="Alternating runs of each pair.")] = 9,
     share: Annotated[float, typer.Option(help="Share of sentences that the gate flags.")] = 0.05,
+    only_these: Annotated[
+        str, typer.Option("--only", help="Of ner, token_ner, memory, reader, gate; commas between.")
+    ] = "",
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
     / "benchmarks/results/speed.jsonl",
 ) -> None:
@@ -185,11 +282,15 @@ def main(
         "cores": os.cpu_count(),
     }
     results.parent.mkdir(parents=True, exist_ok=True)
-    records = [
-        *bench_ner(examples, runs),
-        *bench_reader(path, runs),
-        bench_gate(path, examples, runs, share),
-    ]
+    benches = {
+        "ner": lambda: bench_ner(examples, runs),
+        "token_ner": lambda: bench_token_ner(examples, runs),
+        "memory": lambda: [bench_chain_memory()],
+        "reader": lambda: bench_reader(path, runs),
+        "gate": lambda: [bench_gate(path, examples, runs, share)],
+    }
+    wanted = only_these.split(",") if only_these else list(benches)
+    records = [record for name in wanted for record in benches[name]()]
     with results.open("a", encoding="utf8") as file:
         for record in records:
             file.write(json.dumps({**record, **about}) + "\n")

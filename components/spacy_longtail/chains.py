@@ -64,7 +64,8 @@ def pack(lengths: Ints1d, xp: Any = np) -> Packing:
     previous = starts[position[token][later] - 1] + sequence[later]
     kept = lengths[order][lengths[order] > 0]
     last = starts[kept - 1] + np.arange(len(kept))
-    return Packing(*(xp.asarray(a) for a in (token, row, sequence, previous, last)), starts.tolist())
+    token, row, sequence, previous, last = map(xp.asarray, (token, row, sequence, previous, last))
+    return Packing(token, row, sequence, previous, last, starts.tolist())
 
 
 def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints1d:

@@ -39,6 +39,7 @@ class Errors:
 
     # Scoring
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
+    L302 = "[L302] longtail.ner_scorer.v1 with labeled = false compares boundaries alone and knows one type. Remove 'labels' and 'tail', or set labeled = true."
 
     # Files
     L401 = "[L401] {path}:{line}: {problem}. {fix}"

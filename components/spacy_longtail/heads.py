@@ -132,7 +132,10 @@ class CRFHead(Head):
     """A linear chain with learnt transitions; illegal ones are shut in training and prediction."""
 
     name = "crf"
-    attach = staticmethod(with_transitions)
+
+    @staticmethod
+    def attach(model: Model) -> Model:
+        return with_transitions(model)
 
     @staticmethod
     def scaled(d_scores: Lattice, factor: float) -> Lattice:
@@ -235,8 +238,7 @@ class TwoTaskHead(Head):
         return Decoded(columns, p)
 
     def _thresholds(self) -> tuple[float, float]:
-        """In logits: those that are set (as scores), else 0.5 of a sigmoid, or midway between the classes'
-        running means."""
+        """In logits: those that are set, else 0.5 of a sigmoid, or midway between the classes' means."""
         state = TwoTaskState(**self.cfg["state"])
         found = []
         for i, name in enumerate(("entity_threshold", "begin_threshold")):

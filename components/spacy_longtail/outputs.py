@@ -25,7 +25,7 @@ def forget_outputs(model: Model) -> None:
 
 
 def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str]) -> None:
-    """Give a trained model other outputs: those of the same name keep their weights, new ones start at 0.
+    """Give a trained model other outputs: of the same name they keep their weights, new ones start at 0.
 
     old, new (Sequence[str]): A name for each output. The layers are replaced, so that an optimizer
         starts afresh with them.

@@ -10,6 +10,7 @@ from spacy.training import Example
 
 from .errors import Errors, Warnings
 from .examples import sentence_lengths
+from .types import ENTITY
 
 Scorer = Callable[..., dict[str, Any]]
 
@@ -17,7 +18,16 @@ Scorer = Callable[..., dict[str, Any]]
 class NerScorer:
     """Strict span scores of one example set, by type and averaged; see `make_ner_scorer`."""
 
-    def __init__(self, labels: Sequence[str] | None, tail: Sequence[str] | None, prefix: str) -> None:
+    def __init__(
+        self,
+        labels: Sequence[str] | None,
+        tail: Sequence[str] | None,
+        prefix: str,
+        labeled: bool = True,
+    ) -> None:
+        self.labeled = labeled
+        if not labeled:
+            labels, tail = [ENTITY], None
         self.declared = None if labels is None else list(labels)
         self.tail = None if tail is None else list(tail)
         self.prefix = prefix
@@ -34,8 +44,8 @@ class NerScorer:
         if declared is None:
             declared = [label for label in kwargs.get("labels") or () if label]
         # the secondary is scored on its own types alone, whatever stands beside them
-        only = set(declared) if self.prefix != "ents" else None
-        per_type, n_docs = _count(examples, only)
+        only = set(declared) if self.prefix != "ents" and self.labeled else None
+        per_type, n_docs = _count(examples, only, self.labeled)
         counted = {label: per_type.get(label, PRFScore()) for label in declared}
         support = {t: s.tp + s.fn for t, s in {**per_type, **counted}.items()}
         absent = [t for t in declared if not support[t]]
@@ -62,7 +72,10 @@ class NerScorer:
 
 
 def make_ner_scorer(
-    labels: list[str] | None = None, tail: list[str] | None = None, prefix: str = "ents"
+    labels: list[str] | None = None,
+    tail: list[str] | None = None,
+    prefix: str = "ents",
+    labeled: bool = True,
 ) -> Scorer:
     """Entity scores with averages over a declared label set: every system is judged on the same types.
 
@@ -72,10 +85,13 @@ def make_ner_scorer(
     labels (Optional[List[str]]): The declared types; null takes the labels of the pipe.
     tail (Optional[List[str]]): The rare types that ents_tail_f averages; null leaves that key out.
     prefix (str): Of every key. With any other than "ents" only the declared types are looked at.
+    labeled (bool): false compares boundaries alone, as if all types were one; for a type-less NER.
     RETURNS (Callable): The scorer.
-    RAISES (ValueError): L301.
+    RAISES (ValueError): L301, L302.
     """
-    return NerScorer(labels, tail, prefix)
+    if not labeled and (labels is not None or tail is not None):
+        raise ValueError(Errors.L302)
+    return NerScorer(labels, tail, prefix, labeled)
 
 
 def _mean(values: Iterable[float]) -> float:
@@ -83,7 +99,9 @@ def _mean(values: Iterable[float]) -> float:
     return sum(found) / len(found) if found else 0.0
 
 
-def _count(examples: Iterable[Example], only: set[str] | None) -> tuple[dict[str, PRFScore], int]:
+def _count(
+    examples: Iterable[Example], only: set[str] | None, labeled: bool
+) -> tuple[dict[str, PRFScore], int]:
     """True and false positives and false negatives by type; documents with annotation."""
     per_type: dict[str, PRFScore] = {}
     n_docs = n_all = 0
@@ -92,7 +110,8 @@ def _count(examples: Iterable[Example], only: set[str] | None) -> tuple[dict[str
         if not eg.reference.has_annotation("ENT_IOB"):
             continue
         n_docs += 1
-        gold = {(e.label_, e.start, e.end) for e in eg.reference.ents if not only or e.label_ in only}
+        ents = [e for e in eg.reference.ents if not only or e.label_ in only]
+        gold = {(e.label_ if labeled else ENTITY, e.start, e.end) for e in ents}
         x2y = eg.alignment.x2y
         unannotated = eg.reference.to_array("ENT_IOB") == 0
         for ent in eg.predicted.ents:
@@ -104,9 +123,10 @@ def _count(examples: Iterable[Example], only: set[str] | None) -> tuple[dict[str
             start, end = int(found[0]), int(found[-1]) + 1
             if unannotated[start:end].any():
                 continue  # neither right nor wrong
-            score = per_type.setdefault(ent.label_, PRFScore())
-            if (ent.label_, start, end) in gold:
-                gold.remove((ent.label_, start, end))
+            label = ent.label_ if labeled else ENTITY
+            score = per_type.setdefault(label, PRFScore())
+            if (label, start, end) in gold:
+                gold.remove((label, start, end))
                 score.tp += 1
             else:
                 score.fp += 1

@@ -67,7 +67,7 @@ class TagCodec:
         label (Ints1d): (n_tokens,), index into `labels`, -1 for any other type; read in entities only.
         lengths (Ints1d): (n_sentences,), tokens a sentence.
         others (str): What entities of other types are: "O", or "missing", not annotated.
-        RETURNS (Tuple[Ints1d, Floats1d]): (n_tokens,) columns, (n_tokens,) 0.0 where nothing is annotated.
+        RETURNS (Tuple[Ints1d, Floats1d]): (n_tokens,) columns; (n_tokens,) 0.0 where not annotated.
         """
         lengths = lengths[lengths > 0]
         first = np.zeros(len(iob), dtype=bool)

@@ -29,8 +29,11 @@ class SentenceCounts(NamedTuple):
 class ClassPreset(Protocol):
     """What a loss needs to know of each class, found from class counts: weights, or shares."""
 
-    unit: str  # "type" or "tag"
-    needs_counts: bool
+    @property
+    def unit(self) -> str: ...  # "type" or "tag"
+
+    @property
+    def needs_counts(self) -> bool: ...
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]: ...
 

@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
-from spacy_longtail.pipes.merging import ScoredSpan
+from spacy_longtail.pipes.scores import ScoredSpan
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
 
 GATE_MODEL = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}
@@ -161,7 +161,9 @@ def merged(nlp, doc, strong, weak, merge="span", scores=None):
         group = SpanGroup(doc, spans=list(doc.ents))
         group.attrs["scores"] = [score for *_, score in strong]
         doc.spans["entity_scores"] = group
-    pipe.set_annotations([doc], [[ScoredSpan(a, b, label, score, True) for a, b, label, score in weak]])
+    pipe.set_annotations(
+        [doc], [[ScoredSpan(a, b, label, score, (), True) for a, b, label, score in weak]]
+    )
     group = doc.spans.get("entity_scores")
     found = (
         []
@@ -197,7 +199,7 @@ def test_entities_nobody_scored_are_kept():
     pipe = nlp.get_pipe("weak_ner")
     pipe.cfg["merge"] = "span"
     pipe.set_annotations(
-        [doc], [[ScoredSpan(1, 3, "ART", 0.99, True), ScoredSpan(3, 4, "NAT", 0.5, True)]]
+        [doc], [[ScoredSpan(1, 3, "ART", 0.99, (), True), ScoredSpan(3, 4, "NAT", 0.5, (), True)]]
     )
     assert [(e.start, e.end, e.label_) for e in doc.ents] == [(0, 2, "RULE"), (3, 4, "NAT")]
 
@@ -364,7 +366,7 @@ def test_class_weights_of_the_secondary_are_resolved_and_saved(tmp_path):
     )
     pipe = nlp.get_pipe("weak_ner")
     pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
-    saved = pipe.cfg["class_weights"]
+    saved = pipe.cfg["class_values"]
     # two U-ART and 28 O in the four sentences with a rare type; the others do not count
     assert saved["U-ART"] / saved["O"] == pytest.approx(28 / 2)
     assert set(saved) == {
@@ -372,6 +374,6 @@ def test_class_weights_of_the_secondary_are_resolved_and_saved(tmp_path):
         *(f"{p}-{t}" for t in WEAK for p in "BILU"),
     }
     column = pipe.codec.tags.index("B-NAT")
-    assert pipe.codec.weights(saved)[column] == pytest.approx(saved["B-NAT"])
+    assert pipe.head.loss.class_values[column] == pytest.approx(saved["B-NAT"])
     random.seed(0)
     assert np.isfinite(pipe.update(examples(nlp))["weak_ner"])

@@ -100,11 +100,11 @@ def test_frequency_weights_come_from_the_counts_corpus_and_survive_saving(tmp_pa
     nlp.add_pipe("longtail_ner", name="ner", config=small_ner(loss=loss))
     pipe = nlp.get_pipe("ner")
     pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
-    weights = pipe.cfg["class_weights"]
+    weights = pipe.cfg["class_values"]
     assert weights["NAT"] > weights["PER"] > weights["O"] > 0
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path).get_pipe("ner")
-    assert again.cfg["class_weights"] == pytest.approx(weights)
+    assert again.cfg["class_values"] == pytest.approx(weights)
     assert again._move_weights() == pytest.approx(pipe._move_weights())
     assert pipe._move_weights()[pipe._columns()["B-NAT"]] == pytest.approx(weights["NAT"])
     assert pipe._move_weights()[pipe._columns()["O"]] == pytest.approx(weights["O"])

@@ -10,10 +10,8 @@ from spacy.util import registry
 
 from spacy_longtail.losses import (
     AUCMargin,
-    CompositionalAUC,
     CrossEntropy,
     Dice,
-    EffectiveNumber,
     Focal,
     InverseFrequency,
     LabelWeights,
@@ -21,7 +19,6 @@ from spacy_longtail.losses import (
     LogitAdjusted,
     MoM,
     OneVersusRestFocal,
-    TwoTaskCrossEntropy,
 )
 from spacy_longtail.numerics import gold_rows
 from spacy_longtail.types import GoldLoss, TagLoss, TwoTaskLoss, TwoTaskState

@@ -141,3 +141,13 @@ def test_documents_without_annotation_are_reported():
 def test_the_tail_must_be_declared():
     with pytest.raises(ValueError, match="L301"):
         make_ner_scorer(labels=["A"], tail=["B"])
+
+
+def test_without_labels_boundaries_alone_count():
+    data = [example([(0, 2, "A"), (3, 4, "B")], [(0, 2, "ENTITY"), (5, 6, "ENTITY")])]
+    scores = make_ner_scorer(labeled=False)(data, labels=("ENTITY",))
+    assert scores["ents_p"] == scores["ents_r"] == scores["ents_macro_f"] == pytest.approx(0.5)
+    assert set(scores["ents_per_type"]) == {"ENTITY"}
+    assert make_ner_scorer(labels=["A", "B"])(data)["ents_f"] == 0.0
+    with pytest.raises(ValueError, match="L302"):
+        make_ner_scorer(labels=["A"], labeled=False)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_longtail.numerics import viterbi
-from spacy_longtail.tags import ILLEGAL, TagCodec, TagSpan
+from spacy_longtail.chains import best_legal
+from spacy_longtail.tags import ILLEGAL, TagCodec
 
 CODECS = [TagCodec(("X", "Y"), "BIO"), TagCodec(("X", "Y"), "BILUO"), TagCodec(("X",), "BILUO")]
 
@@ -49,11 +49,11 @@ def test_legality_matches_the_rules(codec, length):
 @pytest.mark.parametrize("codec", CODECS)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), lengths=st.lists(st.integers(0, 3), min_size=1, max_size=4))
-def test_viterbi_finds_the_best_path_of_ragged_batches(codec, seed, lengths):
+def test_the_best_legal_path_of_ragged_batches(codec, seed, lengths):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(sum(lengths), len(codec))).astype("float32")
     legality = codec.legality()
-    found = viterbi(scores, np.array(lengths), *legality)
+    found = best_legal(scores, np.array(lengths), legality)
     assert len(found) == sum(lengths)
     start = 0
     for length in lengths:
@@ -67,46 +67,78 @@ def test_viterbi_finds_the_best_path_of_ragged_batches(codec, seed, lengths):
 
 def test_ties_go_to_the_lowest_tag():
     codec = CODECS[0]
-    assert viterbi(np.zeros((3, len(codec)), "f"), np.array([3]), *codec.legality()).tolist() == [
-        0,
-        0,
-        0,
-    ]
+    assert (
+        best_legal(np.zeros((3, len(codec)), "f"), np.array([3]), codec.legality()).tolist() == [0] * 3
+    )
 
 
 def test_no_sequence_at_all():
     codec = CODECS[0]
-    assert len(viterbi(np.zeros((0, len(codec)), "f"), np.array([], "i"), *codec.legality())) == 0
+    assert len(best_legal(np.zeros((0, len(codec)), "f"), np.array([0]), codec.legality())) == 0
+
+
+def coded(codec, text):
+    """spaCy's codes and the codec's label indices of tags such as `B-X I-X O -`."""
+    tags = text.split()
+    iob = np.array([{"-": 0, "I": 1, "O": 2, "B": 3}[t[0]] for t in tags])
+    label = [codec.labels.index(t[2:]) if t[2:] in codec.labels else -1 for t in tags]
+    return iob, np.array(label)
+
+
+def names(codec, columns):
+    return [codec.tags[i] for i in columns]
 
 
 @pytest.mark.parametrize("codec", CODECS)
 @given(st.data())
 def test_tags_come_back_as_spans(codec, data):
-    biluo, spans, i = [], [], 0
+    tags, spans, i = [], [], 0
     while i < 12:
         n = data.draw(st.integers(0, 3))
         if n == 0:
-            biluo.append("O")
+            tags.append("O")
             i += 1
             continue
         label = data.draw(st.sampled_from(codec.labels))
-        biluo += [f"U-{label}"] if n == 1 else [f"B-{label}"] + [f"I-{label}"] * (n - 2) + [f"L-{label}"]
-        spans.append(TagSpan(i, i + n, label))
+        tags += [f"B-{label}"] + [f"I-{label}"] * (n - 1)
+        spans.append((i, i + n, codec.labels.index(label)))
         i += n
-    gold, mask = codec.gold([biluo])
-    assert mask.all() and (gold.sum(axis=1) == 1).all()
-    assert is_legal(codec, gold.argmax(axis=1))
-    assert codec.decode(gold.argmax(axis=1)) == spans
+    columns, mask = codec.gold(*coded(codec, " ".join(tags)), np.array([len(tags)]))
+    assert mask.all() and is_legal(codec, columns)
+    assert list(zip(*(a.tolist() for a in codec.spans(columns)), strict=True)) == spans
+    rows = codec.rows(columns)
+    assert rows.sum() == len(tags) and (rows.argmax(axis=1) == columns).all()
 
 
-def test_gold_masks_missing_tags_and_leaves_other_types_out():
-    codec = CODECS[1]
-    gold, mask = codec.gold([["U-X", None], ["B-Z", "L-Z", "O"]])
+def test_gold_masks_what_is_not_annotated():
+    columns, mask = CODECS[1].gold(*coded(CODECS[1], "B-X - B-Y I-Y O"), np.array([2, 3]))
     assert mask.tolist() == [1, 0, 1, 1, 1]
-    assert [codec.tags[i] for i in gold.argmax(axis=1)] == ["U-X", "O", "O", "O", "O"]
+    assert names(CODECS[1], columns) == ["U-X", "O", "B-Y", "L-Y", "O"]
 
 
-def test_weights_by_type_and_by_tag():
+@pytest.mark.parametrize("codec", CODECS[:2])
+def test_other_types_are_o_or_not_annotated(codec):
+    given = coded(codec, "B-Z I-Z B-X O")
+    columns, mask = codec.gold(*given, np.array([4]))
+    assert mask.all() and names(codec, columns)[:2] == ["O", "O"]
+    columns, mask = codec.gold(*given, np.array([4]), "missing")
+    assert mask.tolist() == [0, 0, 1, 1] and names(codec, columns)[2][0] in "BU"
+
+
+@pytest.mark.parametrize("codec", CODECS[:2])
+def test_an_entity_across_a_sentence_start_is_not_annotated(codec):
+    columns, mask = codec.gold(*coded(codec, "B-X B-Y I-Y I-Y B-X O"), np.array([3, 0, 3]))
+    assert mask.tolist() == [1, 0, 0, 0, 1, 1]
+    assert is_legal(codec, columns[:3]) and is_legal(codec, columns[3:])
+
+
+def test_an_entity_without_a_beginning_is_not_annotated():
+    _, mask = CODECS[0].gold(*coded(CODECS[0], "- I-X O"), np.array([3]))
+    assert mask.tolist() == [0, 0, 1]
+
+
+def test_values_by_type_and_by_tag():
     codec = CODECS[0]
-    assert codec.weights({"O": 0.5, "X": 2.0}) == pytest.approx([0.5, 2, 2, 1, 1])
-    assert codec.weights({"O": 0.5, "B-X": 2.0, "I-X": 3.0}) == pytest.approx([0.5, 2, 3, 1, 1])
+    assert codec.values({"O": 0.5, "X": 2.0}, 1.0) == pytest.approx([0.5, 2, 2, 1, 1])
+    by_tag = codec.values({"O": 0.5, "B-X": 2.0, "I-X": 3.0}, 0.1)
+    assert by_tag == pytest.approx([0.5, 2, 3, 0.1, 0.1])

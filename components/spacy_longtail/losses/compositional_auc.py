@@ -16,8 +16,8 @@ from .cross_entropy import CrossEntropy
 class CompositionalAUC:
     """Alternate between cross-entropy over all tags, on a third head, and the AUC margin loss.
 
-    Even training updates take the cross-entropy, odd ones the AUC margin; its running a, b and alpha move
-    on the latter only. The third head shapes the encoder and is not used in prediction.
+    Even training updates take the cross-entropy, odd ones the AUC margin; its running a, b and alpha
+    move on the latter only. The third head shapes the encoder and is not used in prediction.
 
     auc (Optional[AUCMargin]): The AUC margin loss; null is longtail.AUCMargin.v1 with its defaults.
     RETURNS (Tuple[LossResult, TwoTaskState]): The loss of the update's kind, its exact gradient, and

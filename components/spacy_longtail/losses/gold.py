@@ -20,7 +20,7 @@ class OfGold(TokenLoss):
     weights: ClassWeights | None = None
 
     @property
-    def preset(self) -> ClassPreset | None:  # type: ignore[override]
+    def preset(self) -> ClassPreset | None:
         return self.weights
 
     @property

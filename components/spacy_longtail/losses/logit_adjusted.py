@@ -48,11 +48,14 @@ class LogitAdjusted(OfGold):
     heads: ClassVar[tuple[str, ...]] = ("softmax", "crf")
     tau: float = 1.0
     apply: Literal["training", "prediction"] = "training"
-    preset: ClassVar[ClassPreset | None] = TagShares()
 
     def __post_init__(self) -> None:
         tau = finite("tau", self.tau, "a finite number of at least 0", "0 is cross-entropy.", 0.0)
         object.__setattr__(self, "tau", tau)
+
+    @property
+    def preset(self) -> ClassPreset | None:
+        return TagShares()
 
     @property
     def log_likelihood(self) -> bool:

@@ -75,7 +75,7 @@ class MoM(TokenLoss):
         return tuple(head for head in self.base.heads if head in ("softmax", "sigmoid"))
 
     @property
-    def preset(self) -> ClassPreset | None:  # type: ignore[override]
+    def preset(self) -> ClassPreset | None:
         return self.base.preset
 
     @property

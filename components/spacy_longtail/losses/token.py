@@ -21,8 +21,12 @@ class TokenLoss(ABC):
     """A sum over tokens, each with a coefficient. Subclasses are frozen dataclasses with `rows`."""
 
     heads: ClassVar[tuple[str, ...]]  # what it can train: softmax, sigmoid, crf, transition
-    preset: ClassPreset | None = None  # what has to be known of each class
     class_values: Floats1d | None = None  # (n_tags,), set by `bind`, never a setting
+
+    @property
+    def preset(self) -> ClassPreset | None:
+        """What has to be known of each class; None for nothing."""
+        return None
 
     @abstractmethod
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:

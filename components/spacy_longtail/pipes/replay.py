@@ -17,8 +17,8 @@ def replay_scores(model: Model, columns: Mapping[str, int], docs: list[Doc]) -> 
     model (Model): A spacy.TransitionBasedParser.v2 with three state features.
     columns (Mapping[str, int]): The column of each action, such as "B-PER".
     docs (List[Doc]): Documents with entities.
-    RETURNS (List[List[float]]): A score in [0, 1] for each token of each entity, in order; 1.0 for a preset
-        entity of a type that the model does not know.
+    RETURNS (List[List[float]]): A score in [0, 1] for each token of each entity, in order; 1.0 for a
+        preset entity of a type that the model does not know.
     """
     lengths: list[int] = []  # of each entity
     moves: list[int] = []  # the action taken at each token of an entity of a known type

@@ -34,7 +34,8 @@ def read_scores(doc: Doc, key: str | None) -> dict[tuple[int, int, str], ScoredS
     if key is None or key not in doc.spans:
         return {}
     group = doc.spans[key]
-    columns = (group, group.attrs.get("scores", ()), group.attrs.get("token_scores", ()))
+    token_scores = group.attrs.get("token_scores", [()] * len(group))  # others may write scores alone
+    columns = (group, group.attrs.get("scores", ()), token_scores)
     found = [
         ScoredSpan(s.start, s.end, s.label_, score, tuple(tokens))
         for s, score, tokens in zip(*columns, strict=False)

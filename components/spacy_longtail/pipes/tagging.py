@@ -21,7 +21,7 @@ from ..examples import gold_entities, sentence_lengths
 from ..heads import HEADS, Gold, Head
 from ..losses import CrossEntropy
 from ..outputs import forget_outputs, rename_outputs, set_outputs
-from ..tags import TagCodec
+from ..tags import Others, TagCodec
 from ..types import ENTITY, TwoTaskState
 from .scores import ScoredSpan
 
@@ -41,7 +41,10 @@ SETTINGS: dict[str, Any] = {
 
 
 def check_head(head: str, loss: Any, scheme: str, who: str) -> Any:
-    """The loss to train the head with; its default for null. RAISES (ValueError): L002, L003, L211, L213."""
+    """The loss to train the head with; its default for null.
+
+    RAISES (ValueError): L002, L003, L211, L213.
+    """
     if head not in HEADS:
         raise ValueError(Errors.L211.format(found=head, who=who, known=", ".join(HEADS)))
     kind = HEADS[head]
@@ -123,7 +126,7 @@ class TokenTagger(TrainablePipe):
         order = np.argsort(self._hashes)
         at = np.searchsorted(self._hashes[order], hashes).clip(max=len(order) - 1)
         label = np.where(self._hashes[order][at] == hashes, order[at], -1)
-        others = self.cfg["others"]
+        others: Others = self.cfg["others"]
         if self.cfg.get("include") is None and ((label < 0) & (codes == 3)).any():
             unknown = np.unique(hashes[(label < 0) & (codes == 3)])
             found = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)

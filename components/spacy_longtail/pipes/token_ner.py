@@ -87,8 +87,8 @@ def make_token_ner(
 
     model (Model[List[Doc], Ragged]): Outputs a token: longtail.TokenClassifier.v1, with an encoder of
         its own or a listener.
-    head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no a tag; "crf", a chain
-        with learnt transitions; "two_task", an entity and a begin output a token, for AUC losses.
+    head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no a tag; "crf", a
+        chain with learnt transitions; "two_task", an entity and a begin output, for AUC losses.
     loss (Optional[TagLoss]): A loss for the head. null is cross-entropy for softmax and crf,
         longtail.OneVersusRestFocal.v1 for sigmoid, longtail.AUCMargin.v1 for two_task.
     scheme (str): Tags: "BIO" or "BILUO"; two_task has "BIO".
@@ -99,8 +99,8 @@ def make_token_ner(
     typed (bool): Whether two_task predicts types; false predicts the one label ENTITY.
     repair (str): What two_task does with an entity token that nothing before it begins: "begin" one
         there, or "drop" it.
-    entity_threshold (Optional[float]): Least entity score of two_task: a probability, or the logit for a loss
-        with activation "none"; null is 0.5, or midway between the classes' means.
+    entity_threshold (Optional[float]): Least entity score of two_task: a probability, or the logit for
+        a loss with activation "none"; null is 0.5, or midway between the classes' means.
     begin_threshold (Optional[float]): The same for the begin score.
     scorer (Optional[Callable]): The scoring function.
     RAISES (ValueError): L001, L002, L003, L204, L211, L213.
@@ -125,7 +125,10 @@ def make_token_ner(
 
 
 def _check_used(settings: dict[str, Any], head: str, loss: Any) -> None:
-    """Refuse settings that would be ignored, and numbers out of range. RAISES (ValueError): L001, L213."""
+    """Refuse settings that would be ignored, and numbers out of range.
+
+    RAISES (ValueError): L001, L213.
+    """
     only = dict.fromkeys(("typed", "repair", "entity_threshold", "begin_threshold"), "head = 'two_task'")
     unused = {} if head == "two_task" else only
     if settings["include"] is None:
@@ -166,8 +169,8 @@ class TokenNER(TokenTagger):
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
-        counts_corpus (Optional[Callable]): A reader of the untouched training data, for types, class weights
-            and shares; null finds the types in the training examples.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for types, class
+            weights and shares; null finds the types in the training examples.
         RAISES (ValueError): L004, L005, L203, L205, L214.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)

@@ -79,7 +79,7 @@ def make_longtail_ner(
         model,
         name,
         moves,
-        loss=loss,
+        loss=loss,  # type: ignore[arg-type]
         include=include,
         scores_key=scores_key,
         update_with_oracle_cut_size=update_with_oracle_cut_size,
@@ -94,14 +94,10 @@ def _check_loss(loss: Any) -> None:
         raise ValueError(Errors.L003.format(who=WHO, found=repr(loss)))
     reason = fix = ""
     if "transition" not in loss.heads:
-        name = type(loss).__name__
-        reason = f"{name}, so set, is no function of the probability of the gold action alone"
-        fix = 'Use longtail.Focal.v1 or another loss of p(gold) with normaliser "tokens", or longtail_token_ner.'
+        reason = f"{type(loss).__name__} with these settings is no function of p(gold action) alone"
+        fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
     elif loss.preset is not None and loss.preset.unit != "type":
-        reason, fix = (
-            "its class weights are by tag, actions have none",
-            'Set unit = "type" on the weights.',
-        )
+        reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
     if reason:
         raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
 

@@ -1,0 +1,639 @@
+"""`longtail_token_ner` for every head: training, odd data, saving, sharing an encoder, labels, scores."""
+
+import multiprocessing
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import registry
+
+from spacy_longtail.pipes.token_ner import TokenNER
+from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
+
+MODEL = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+CE = {"@losses": "longtail.CrossEntropy.v1"}
+HEADS = {
+    "softmax": {},
+    "softmax-biluo": {"scheme": "BILUO"},
+    "sigmoid": {"head": "sigmoid"},
+    "crf": {"head": "crf"},
+    "crf-biluo": {"head": "crf", "scheme": "BILUO"},
+    "crf-mom": {"head": "crf", "loss": {"@losses": "longtail.MoM.v1", "lam": 0.5}},
+    "two_task": {"head": "two_task"},
+    "two_task-alternating": {
+        "head": "two_task",
+        "loss": {"@losses": "longtail.CompositionalAUC.v1"},
+    },
+    "two_task-typeless": {"head": "two_task", "typed": False},
+}
+every_head = pytest.mark.parametrize("settings", HEADS.values(), ids=HEADS)
+_trained = {}
+
+
+def build(shared=False, model=MODEL, **settings):
+    nlp = blank()
+    if shared:
+        nlp.add_pipe("tok2vec", config={"model": SMALL})
+        listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": SMALL["width"]}
+        model = {**model, "tok2vec": {**listener, "upstream": "tok2vec"}}
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model, **settings})
+    return nlp
+
+
+def trained(settings, steps=60):
+    """A trained pipeline, made once for each head and loaded for each test."""
+    key = repr((settings, steps))
+    if key not in _trained:
+        nlp = build(scores_key="entity_scores", **settings)
+        history = train(nlp, steps)
+        _trained[key] = (nlp.config, nlp.to_bytes(), history)
+    config, data, history = _trained[key]
+    return blank().from_config(config).from_bytes(data), history
+
+
+def words(nlp, text):
+    return Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)])
+
+
+def found(doc):
+    return [(e.start, e.end, e.label_) for e in doc.ents]
+
+
+def read(nlp):
+    docs = list(nlp.pipe([words(nlp, s) for s in SENTENCES]))
+    return [found(d) for d in docs], [d.spans["entity_scores"].attrs["scores"] for d in docs]
+
+
+@every_head
+def test_a_head_learns_what_it_is_shown(settings):
+    nlp, history = trained(settings)
+    assert history[-1]["ner"] < 0.1 * history[0]["ner"]
+    typed = settings.get("typed", True)
+    for text in SENTENCES:
+        doc = nlp(words(nlp, text))
+        gold = [(a, b, t if typed else "ENTITY") for a, b, t in found(parse(nlp, text))]
+        assert found(doc) == gold
+        group = doc.spans["entity_scores"]
+        assert list(group) == list(doc.ents)
+        for ent, score, own in zip(group, group.attrs["scores"], group.attrs["token_scores"]):
+            assert len(own) == len(ent) and score == pytest.approx(np.mean(own))
+            assert 0.5 < score <= 1
+
+
+@every_head
+def test_documents_do_not_depend_on_their_batch(settings):
+    nlp, _ = trained(settings, 25)
+    ents, scores = read(nlp)
+    for text, own, own_scores in zip(SENTENCES, ents, scores):
+        doc = nlp(words(nlp, text))
+        assert found(doc) == own
+        assert doc.spans["entity_scores"].attrs["scores"] == pytest.approx(own_scores, abs=1e-5)
+
+
+@every_head
+def test_odd_documents(settings):
+    nlp, _ = trained(settings, 25)
+    for text in ("", " ", "\n\n", "Maria", "Maria \n Berg", "word " * 3000):
+        assert nlp(text).text == text
+    assert [d.text for d in nlp.pipe(["", "Maria", " ", ""])] == ["", "Maria", " ", ""]
+    losses = nlp.update([Example(nlp.make_doc(""), nlp.make_doc(""))])
+    assert losses == {"ner": 0.0}
+
+
+@every_head
+def test_disk_bytes_and_pickle_keep_predictions_and_state(settings, tmp_path):
+    nlp, _ = trained(settings, 25)
+    nlp.to_disk(tmp_path)
+    expected = read(nlp)
+    for again in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
+        ents, scores = read(again)
+        assert ents == expected[0]
+        for a, b in zip(scores, expected[1]):
+            assert a == pytest.approx(b, abs=1e-6)
+        pipe, own = again.get_pipe("ner"), nlp.get_pipe("ner")
+        assert pipe.labels == own.labels and pipe.loss == own.loss
+        assert pipe.cfg["state"]["n_updates"] == 25
+        assert pipe.cfg["state"]["a"] == pytest.approx(own.cfg["state"]["a"])
+
+
+@every_head
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_n_process(settings, method):
+    nlp, _ = trained(settings, 25)
+    expected, _ = read(nlp)
+    before = multiprocessing.get_start_method()
+    multiprocessing.set_start_method(method, force=True)
+    try:
+        docs = list(nlp.pipe([words(nlp, s) for s in SENTENCES], n_process=2, batch_size=3))
+    finally:
+        multiprocessing.set_start_method(before, force=True)
+    assert [found(d) for d in docs] == expected
+
+
+@every_head
+def test_a_type_is_added_after_training(settings):
+    nlp, _ = trained(settings)
+    pipe = nlp.get_pipe("ner")
+    before = read(nlp)
+    optimizer = nlp.resume_training()
+    optimizer.learn_rate = 0.01
+    nlp.update(examples(nlp), sgd=optimizer)  # the optimizer knows the old size
+    before = read(nlp)
+    assert pipe.add_label("SHIP") == 1 and pipe.add_label("SHIP") == 0
+    if settings.get("typed", True):
+        assert pipe.labels[-1] == "SHIP" and len(pipe.labels) == 5
+        ents, _ = read(nlp)
+        if pipe.cfg["head"] != "sigmoid":  # new outputs are 0: a sigmoid of 0.5
+            assert ents == before[0]
+    reference = parse(nlp, "The [Vega|SHIP] left .")
+    new = [Example(words(nlp, "The [Vega|SHIP] left ."), reference), *examples(nlp)]
+    for _ in range(60):
+        nlp.update([Example(eg.predicted.copy(), eg.reference) for eg in new], sgd=optimizer)
+    label = "SHIP" if settings.get("typed", True) else "ENTITY"
+    assert found(nlp(words(nlp, "The [Vega|SHIP] left ."))) == [(1, 2, label)]
+    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert again.get_pipe("ner").labels == pipe.labels
+    assert read(again)[0] == read(nlp)[0]
+
+
+@every_head
+def test_types_added_before_training_and_labels_of_init_labels(settings):
+    nlp = build(**settings)
+    pipe = nlp.get_pipe("ner")
+    pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=["NAT", "PER", "GEO", "ART", "ZZZ"])
+    assert pipe.label_data == ["NAT", "PER", "GEO", "ART", "ZZZ"]
+    assert pipe.model.get_ref("output_layer").get_dim("nO") == len(pipe.head.columns)
+    nlp.update(examples(nlp), sgd=nlp.resume_training())
+
+
+@every_head
+def test_loading_into_a_pipe_with_other_types(settings):
+    nlp, _ = trained(settings, 25)
+    other = build(scores_key="entity_scores", **settings)
+    other.initialize(
+        lambda: [Example(words(other, "[Vega|SHIP] left"), parse(other, "[Vega|SHIP] left"))]
+    )
+    other("Vega left")
+    other.get_pipe("ner").from_bytes(nlp.get_pipe("ner").to_bytes(exclude=["vocab"]), exclude=["vocab"])
+    assert read(other)[0] == read(nlp)[0]
+
+
+@every_head
+def test_a_shared_encoder_learns_and_listeners_are_replaced(settings):
+    nlp = build(shared=True, scores_key="entity_scores", **settings)
+    train(nlp, 60)
+    ents, _ = read(nlp)
+    assert [len(e) for e in ents] == [len(parse(nlp, s).ents) for s in SENTENCES]
+    nlp.replace_listeners("tok2vec", "ner", ["model.tok2vec"])
+    assert read(nlp)[0] == ents
+    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+    again.disable_pipe("tok2vec")
+    assert read(again)[0] == ents
+
+
+@every_head
+def test_a_shared_encoder_gets_its_gradient_without_anything_to_learn(settings):
+    """The last listener runs the encoder's backward pass, for the others too."""
+    nlp = build(shared=True, **settings)
+    nlp.add_pipe(
+        "tagger",
+        before="ner",
+        config={"model": {"tok2vec": nlp.get_pipe_config("ner")["model"]["tok2vec"]}},
+    )
+    data = examples(nlp)
+    for eg in data:
+        for token in eg.reference:
+            token.tag_ = "N" if token.is_title else "X"
+    optimizer = nlp.initialize(lambda: data)
+    for _ in range(2):  # outputs start at zero
+        nlp.update(data, sgd=optimizer)
+    bare = []
+    for eg in data:
+        reference = Doc(
+            nlp.vocab, words=[t.text for t in eg.reference], tags=[t.tag_ for t in eg.reference]
+        )
+        assert not reference.has_annotation("ENT_IOB")
+        bare.append(Example(eg.predicted.copy(), reference))
+    before = params(nlp.get_pipe("tok2vec"))
+    losses = {}
+    nlp.update(bare, sgd=optimizer, losses=losses)
+    assert losses["ner"] == 0.0
+    assert any(not np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("tok2vec"))))
+
+
+@every_head
+def test_a_frozen_pipe_stays_and_a_sourced_one_predicts_alike(settings):
+    nlp, _ = trained(settings, 25)
+    before, expected = params(nlp.get_pipe("ner")), read(nlp)[0]
+    nlp.add_pipe("textcat")
+    docs = examples(nlp)
+    for eg in docs:
+        eg.reference.cats = {"A": 1.0, "B": 0.0}
+    nlp.get_pipe("textcat").initialize(lambda: docs)
+    nlp.update(docs, sgd=nlp.resume_training(), exclude=["ner"])
+    assert all(np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("ner"))))
+    target = blank()
+    target.add_pipe("ner", source=nlp)
+    assert read(target)[0] == expected
+
+
+def gradient_of(nlp, data):
+    """The loss of a batch, and the gradient on the model's output."""
+    pipe = nlp.get_pipe("ner")
+    scores, _ = pipe.model.begin_update([eg.predicted for eg in data])
+    loss, d_scores = pipe.get_loss(data, scores)
+    rows = d_scores.logits if pipe.cfg["head"] == "crf" else d_scores
+    return loss, rows.dataXd
+
+
+@every_head
+def test_tokens_without_annotation_are_free(settings):
+    nlp, _ = trained(settings, 5)
+    if settings.get("loss"):
+        nlp.get_pipe("ner").cfg["state"]["n_updates"] = 1
+    eg = examples(nlp)[0]
+    reference = eg.reference.copy()
+    reference.set_ents([Span(reference, 0, 1, label="PER")], outside=[reference[1:3]], default="missing")
+    assert [t.ent_iob for t in reference] == [3, 2, 2] + [0] * 5
+    partial = Example(eg.predicted.copy(), reference)
+    _, rows = gradient_of(nlp, [partial])
+    assert rows[:3].any()
+    if settings.get("head") != "crf":  # there annotated neighbours say something
+        assert rows[3:] == pytest.approx(0.0, abs=1e-6)
+    nothing = Example(eg.predicted.copy(), Doc(nlp.vocab, words=[t.text for t in eg.predicted]))
+    loss, rows = gradient_of(nlp, [nothing])
+    assert loss == 0.0 and rows == pytest.approx(0.0, abs=1e-7)
+
+
+@every_head
+def test_misaligned_tokens_count_as_not_annotated(settings):
+    nlp, _ = trained(settings, 5)
+    pipe = nlp.get_pipe("ner")
+    reference = parse(nlp, "[Maria|PER] saw [New York|GEO] .")
+    other = Doc(nlp.vocab, words=["Mar", "ia", "saw", "New", "York."], spaces=[0, 1, 1, 1, 0])
+    gold = pipe._gold([Example(other, reference)])
+    assert gold.mask.tolist() == [1, 1, 1, 0, 0]
+    assert [pipe.codec.tags[c][0] for c in gold.columns[:3]] in (list("BIO"), list("BLO"))
+    assert np.isfinite(gradient_of(nlp, [Example(other, reference)])[0])
+
+
+@every_head
+def test_a_batch_of_o_alone(settings):
+    nlp, _ = trained(settings, 5)
+    data = [eg for eg in examples(nlp) if not eg.reference.ents]
+    loss, rows = gradient_of(nlp, data)
+    assert np.isfinite(loss) and np.isfinite(rows).all()
+    nlp.update(data, sgd=nlp.resume_training())
+
+
+@every_head
+def test_a_corpus_of_one_type(settings):
+    nlp = build(**settings)
+
+    def one():
+        texts = ["[Maria|PER] left .", "Rain fell .", "[Jon Berg|PER] met [Maria|PER] ."]
+        return [Example(words(nlp, t), parse(nlp, t)) for t in texts]
+
+    optimizer = nlp.initialize(one)
+    optimizer.learn_rate = 0.01
+    for _ in range(60):
+        nlp.update(one(), sgd=optimizer)
+    label = "PER" if settings.get("typed", True) else "ENTITY"
+    assert found(nlp(words(nlp, "[Jon Berg|PER] met [Maria|PER] ."))) == [(0, 2, label), (3, 4, label)]
+
+
+@every_head
+def test_no_entity_crosses_a_sentence_start_in_training_or_prediction(settings):
+    nlp, _ = trained(settings)
+    pipe = nlp.get_pipe("ner")
+    doc = words(nlp, SENTENCES[1])  # "Storm Ida" at 2
+    doc[3].is_sent_start = True
+    assert all(not (e.start < 3 < e.end) for e in pipe(doc).ents)
+    reference = parse(nlp, SENTENCES[1])
+    predicted = words(nlp, SENTENCES[1])
+    predicted[3].is_sent_start = True
+    gold = pipe._gold([Example(predicted, reference)])
+    assert gold.mask.tolist() == [1, 1, 0, 0] + [1] * 6
+    loss, _ = gradient_of(nlp, [Example(predicted, reference)])
+    assert loss < 1000  # no illegal gold path
+
+
+@every_head
+def test_entities_that_are_there_are_kept(settings):
+    nlp, _ = trained(settings)
+    doc = words(nlp, SENTENCES[0])  # Maria sailed to Oslo on the Fram .
+    doc.set_ents([Span(doc, 2, 4, label="RULE")], blocked=[doc[6:7]], default="missing")
+    doc = nlp(doc)
+    label = "PER" if settings.get("typed", True) else "ENTITY"
+    assert found(doc) == [(0, 1, label), (2, 4, "RULE")]
+    assert [(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]] == [(0, 1, label)]
+    assert doc[6].ent_iob_ == "B" and not doc[6].ent_type_  # still blocked
+
+
+def test_whitespace_opens_and_closes_no_entity():
+    nlp, _ = trained({})
+    pipe = nlp.get_pipe("ner")
+    doc = Doc(nlp.vocab, words=["\n", "Storm", "Ida", "\n", " ", "came"])
+    columns = np.array(
+        [pipe.codec.tags.index(t) for t in ["B-NAT", "I-NAT", "I-NAT", "I-NAT", "B-PER", "O"]]
+    )
+    pipe.head.decode = lambda *_: (columns, np.ones(6))
+    assert [(s.start, s.end, s.label) for s in pipe.entities([doc], None, False)[0]] == [(1, 3, "NAT")]
+
+
+def test_softmax_scores_are_tag_probabilities():
+    nlp, _ = trained({}, 25)
+    pipe = nlp.get_pipe("ner")
+    for text in SENTENCES:
+        doc = words(nlp, text)
+        logits = pipe.model.predict([doc]).dataXd
+        p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        doc = pipe(doc)
+        for ent, own in zip(doc.ents, doc.spans["entity_scores"].attrs["token_scores"]):
+            tags = [f"B-{ent.label_}"] + [f"I-{ent.label_}"] * (len(ent) - 1)
+            expected = [p[i, pipe.codec.tags.index(t)] for i, t in enumerate(tags, ent.start)]
+            assert own == pytest.approx(expected, abs=1e-5)
+
+
+def test_crf_scores_are_marginals():
+    """By conditioning: the probability of a tag is 1 minus what shutting it takes from the path sum."""
+    from spacy_longtail.chains import PathSums
+
+    nlp, _ = trained({"head": "crf"}, 25)
+    pipe = nlp.get_pipe("ner")
+    doc = words(nlp, SENTENCES[7])
+    lattice = pipe.model.predict([doc])
+    legal = lattice.transitions.plus(pipe.head.legality)
+    logits, lengths = lattice.logits.dataXd, np.array([len(doc)])
+    doc = pipe(doc)
+    assert doc.ents
+    whole = PathSums(logits, lengths, legal).log_z[0]
+    for ent, own in zip(doc.ents, doc.spans["entity_scores"].attrs["token_scores"]):
+        for i, p in enumerate(own):
+            without = logits.copy()
+            without[ent.start + i, pipe.codec.tags.index(f"{'I' if i else 'B'}-{ent.label_}")] = -1e4
+            rest = PathSums(without, lengths, legal).log_z[0]
+            assert p == pytest.approx(1 - np.exp(rest - whole), abs=1e-5)
+
+
+def test_a_crf_learns_transitions():
+    nlp, _ = trained({"head": "crf"}, 25)
+    trans = nlp.get_pipe("ner").model.get_ref("transitions").get_param("trans")
+    tags = nlp.get_pipe("ner").codec.tags
+    assert trans[tags.index("O"), tags.index("O")] > 0.05
+    assert trans[tags.index("O"), tags.index("I-PER")] == pytest.approx(
+        0.0, abs=1e-3
+    )  # illegal: no gradient
+
+
+@pytest.mark.parametrize("others", ["O", "missing"])
+def test_include_trains_and_predicts_some_types(others):
+    nlp = build(include=["NAT", "ART"], others=others)
+    train(nlp, 60)
+    assert nlp.get_pipe("ner").labels == ("ART", "NAT")
+    assert {e.label_ for s in SENTENCES for e in nlp(words(nlp, s)).ents} == {"ART", "NAT"}
+    data = examples(nlp)[:1]  # Maria, Oslo, Fram
+    gold = nlp.get_pipe("ner")._gold(data)
+    assert gold.mask.tolist() == ([1] * 8 if others == "O" else [0, 1, 1, 0, 1, 1, 1, 1])
+    assert gold.columns.tolist() == [0, 0, 0, 0, 0, 0, 1, 0]
+    assert len(data[0].reference.ents) == 3
+
+
+def test_types_that_initialisation_did_not_know_count_as_not_annotated():
+    nlp, _ = trained({}, 5)
+    eg = Example(words(nlp, "[Vega|SHIP] met [Maria|PER]"), parse(nlp, "[Vega|SHIP] met [Maria|PER]"))
+    with pytest.warns(UserWarning, match=r"LW006.*SHIP"):
+        assert nlp.get_pipe("ner")._gold([eg]).mask.tolist() == [0, 1, 1]
+
+
+def test_the_first_updates_of_a_warmup_are_plain_cross_entropy():
+    loss = {"@losses": "longtail.Dice.v1"}
+    plain, warm = build(), build(loss=loss, warmup=5)
+    train(plain, 5)
+    train(warm, 5)
+    pairs = list(zip(params(plain.get_pipe("ner")), params(warm.get_pipe("ner"))))
+    assert all(np.array_equal(a, b) for a, b in pairs)
+    history = train(warm, 6)
+    assert history[-1]["ner"] != train(plain, 6)[-1]["ner"]
+
+
+def counted(nlp, **settings):
+    pipe = nlp.get_pipe("ner")
+    pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp), **settings)
+    return pipe
+
+
+def test_class_weights_are_resolved_bound_and_saved():
+    loss = {**CE, "weights": {"@misc": "longtail.effective_number.v1", "beta": 0.9}}
+    nlp = build(loss=loss)
+    pipe = counted(nlp)
+    values = pipe.cfg["class_values"]
+    assert values["B-NAT"] > values["B-PER"] > values["O"] > 0
+    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes()).get_pipe("ner")
+    assert again.head.loss.class_values == pytest.approx(pipe.head.loss.class_values)
+    heavy, _ = gradient_of(nlp, examples(nlp)[1:2])  # a NAT and a PER
+    nlp.get_pipe("ner").cfg["class_values"] = dict.fromkeys(values, 1.0)
+    nlp.get_pipe("ner")._build_head()
+    plain, _ = gradient_of(nlp, examples(nlp)[1:2])
+    assert heavy > 1.2 * plain
+
+
+def test_tokens_of_types_left_out_do_not_count_where_they_are_not_annotated():
+    loss = {"@losses": "longtail.LogitAdjusted.v1"}
+    shares = {}
+    for others in ("O", "missing"):
+        nlp = build(loss=loss, include=["NAT"], others=others)
+        shares[others] = counted(nlp).cfg["class_values"]
+    n_tokens = sum(len(parse(blank(), s)) for s in SENTENCES)
+    n_other = sum(len(e) for s in SENTENCES for e in parse(blank(), s).ents if e.label_ != "NAT")
+    assert shares["O"]["O"] == pytest.approx((n_tokens - 4) / n_tokens)
+    assert shares["missing"]["O"] == pytest.approx((n_tokens - n_other - 4) / (n_tokens - n_other))
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_logit_adjustment_after_training_moves_predictions_and_tau_can_be_set_at_loading(head, tmp_path):
+    nlp = build(
+        head=head, loss={"@losses": "longtail.LogitAdjusted.v1", "apply": "prediction", "tau": 0.0}
+    )
+    train(
+        nlp, 12, ner={"counts_corpus": {"@readers": "spacy.Corpus.v1", "path": None}}
+    ) if False else counted(nlp)
+    optimizer = nlp.resume_training()
+    optimizer.learn_rate = 0.01
+    for _ in range(8):
+        nlp.update(examples(nlp), sgd=optimizer)
+    nlp.to_disk(tmp_path)
+    n_found = []
+    for tau in (0.0, 1.0, 30.0):
+        again = spacy.load(tmp_path, config={"components.ner.loss.tau": tau})
+        n_found.append(sum(len(e) for s in SENTENCES for e in again(words(again, s)).ents))
+    assert n_found[0] < n_found[2]
+    assert n_found == sorted(n_found)
+
+
+def test_two_task_state_moves_and_counts():
+    nlp = build(head="two_task", loss={"@losses": "longtail.AUCMargin.v1", "form": "running"})
+    train(nlp, 4)
+    state = nlp.get_pipe("ner").cfg["state"]
+    assert state["n_updates"] == 4
+    assert all(v != 0 for v in (*state["a"], *state["b"], *state["alpha"]))
+
+
+def test_gradient_accumulation_is_one_update():
+    nlp = build(head="two_task", loss={"@losses": "longtail.CompositionalAUC.v1"})
+    data = examples(nlp)
+    optimizer = nlp.initialize(lambda: data)
+    for _ in range(3):
+        for half in (data[:4], data[4:]):
+            nlp.update(half, sgd=False)
+        nlp.get_pipe("ner").finish_update(optimizer)
+    assert nlp.get_pipe("ner").cfg["state"]["n_updates"] == 3
+
+
+def two_task_columns(pipe, entity, begin, lengths=None, outside=None):
+    from thinc.types import Ragged
+
+    data = np.stack([entity, begin], axis=1).astype("float32")
+    n_types = len(pipe.labels)
+    types = np.tile(np.eye(n_types)[0], (len(data), 1)).astype("float32")
+    lengths = np.array(lengths or [len(data)])
+    outside = np.zeros(len(data)) if outside is None else np.array(outside)
+    decoded = pipe.head.decode(Ragged(np.concatenate([data, types], 1), lengths), lengths, outside, True)
+    return "".join(pipe.codec.tags[c][0] for c in decoded.columns), decoded.p
+
+
+def test_two_tasks_decode_as_the_paper_says_and_are_repaired():
+    nlp, _ = trained({"head": "two_task"}, 5)
+    pipe = nlp.get_pipe("ner")
+    yes, no = 3.0, -3.0
+    entity = [yes, yes, no, yes, no, yes, yes]
+    begin = [yes, no, yes, no, no, no, yes]
+    assert two_task_columns(pipe, entity, begin)[0] == "BIOBOBB"
+    pipe.cfg["repair"] = "drop"
+    assert two_task_columns(pipe, entity, begin)[0] == "BIOOOOB"
+    assert two_task_columns(pipe, [yes] * 4, [yes, no, no, no], [2, 2])[0] == "BIOO"
+    pipe.cfg["repair"] = "begin"
+    assert two_task_columns(pipe, [yes] * 4, [yes, no, no, no], [2, 2])[0] == "BIBI"
+    assert two_task_columns(pipe, [yes] * 3, [yes, no, no], outside=[0, 1, 0])[0] == "BOB"
+    pipe.cfg["entity_threshold"] = 0.99
+    assert two_task_columns(pipe, entity, begin)[0] == "OOOOOOO"
+    pipe.cfg.update(entity_threshold=None, begin_threshold=0.99)
+    assert two_task_columns(pipe, entity, begin)[0] == "BIOBOBI"
+
+
+def test_raw_scores_are_cut_midway_between_the_class_means():
+    nlp = build(head="two_task", loss={"@losses": "longtail.AUCMargin.v1", "activation": "none"})
+    nlp.initialize(lambda: examples(nlp))
+    pipe = nlp.get_pipe("ner")
+    pipe.cfg["state"] = {"a": [2.0, 1.0], "b": [1.0, 0.0], "alpha": [0, 0], "n_updates": 1}
+    assert two_task_columns(pipe, [1.6, 1.4], [0.6, 0.6])[0] == "BO"
+
+
+def test_a_span_takes_the_type_of_the_highest_mean_log_probability():
+    from thinc.types import Ragged
+
+    nlp = build(head="two_task")
+    nlp.get_pipe("ner").initialize(lambda: examples(nlp), nlp=nlp, labels=["PER", "GEO"])
+    pipe = nlp.get_pipe("ner")
+    data = np.array([[3, 3, 0.0, 1.0], [3, -3, 5.0, 0.0], [3, 3, 0.0, 2.0]], dtype="float32")
+    decoded = pipe.head.decode(Ragged(data, np.array([3])), np.array([3]), np.zeros(3), True)
+    assert [pipe.codec.tags[c] for c in decoded.columns] == ["B-PER", "I-PER", "B-GEO"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"head": "softmin"}, "L211"),
+        ({"head": "crf", "loss": {"@losses": "longtail.Dice.v1"}}, "L002"),
+        ({"head": "crf", "loss": {"@losses": "longtail.MoM.v1", "normalizer": "sentence"}}, "L002"),
+        ({"loss": {"@losses": "longtail.OneVersusRestFocal.v1"}}, "L002"),
+        ({"loss": {"@losses": "longtail.AUCMargin.v1"}}, "L002"),
+        ({"head": "sigmoid", "loss": CE}, "L002"),
+        ({"head": "two_task", "loss": CE}, "L002"),
+        ({"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L003"),
+        ({"head": "two_task", "scheme": "BILUO"}, "L213"),
+        ({"others": "missing"}, "L213"),
+        ({"typed": False}, "L213"),
+        ({"repair": "drop"}, "L213"),
+        ({"entity_threshold": 0.4}, "L213"),
+        ({"warmup": 5}, "L213"),
+        ({"warmup": 5, "loss": CE}, "L213"),
+        ({"warmup": 5, "head": "two_task"}, "L213"),
+        ({"warmup": -1, "loss": {"@losses": "longtail.Focal.v1"}}, "L001"),
+        ({"head": "two_task", "entity_threshold": 1.5}, "L001"),
+        ({"include": []}, "L204"),
+        ({"model": {**MODEL, "nO": 7}}, "L214"),
+        ({"include": ["PER", "XYZ"]}, "L203"),
+        ({"loss": {"@losses": "longtail.LogitAdjusted.v1"}}, "L004"),
+    ],
+)
+def test_bad_settings_are_refused(settings, code):
+    if code in ("L214", "L203", "L004"):  # what only the data shows
+        nlp = build(**settings)
+        with pytest.raises(ValueError, match=code):
+            nlp.initialize(lambda: examples(nlp))
+    else:
+        with pytest.raises(ValueError, match=code):
+            build(**settings)
+
+
+def test_a_corpus_without_entities_is_refused():
+    nlp = build()
+    reference = parse(nlp, "It rained .")
+    with pytest.raises(ValueError, match="L215"):
+        nlp.initialize(lambda: [Example(words(nlp, "It rained ."), reference)])
+
+
+def test_a_loss_that_is_not_finite_stops_training():
+    nlp, _ = trained({}, 5)
+    output = nlp.get_pipe("ner").model.get_ref("output_layer")
+    output.set_param("b", output.get_param("b") * np.nan)
+    with pytest.raises(ValueError, match="L007"):
+        nlp.update(examples(nlp))
+
+
+LOSSES = [
+    (name, kwargs)
+    for name in sorted(n for n in registry.losses.get_all() if n.startswith("longtail."))
+    for kwargs in ([{}, {"terms": "gold"}] if name == "longtail.Dice.v1" else [{}])
+]
+
+
+@pytest.mark.parametrize(("name", "kwargs"), LOSSES)
+def test_every_loss_trains_the_heads_it_says_and_no_other(name, kwargs):
+    loss = {"@losses": name, **kwargs}
+    heads = registry.losses.get(name)(**kwargs).heads
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for head in ("softmax", "sigmoid", "crf", "two_task"):
+            if head in heads:
+                pipe = counted(build(head=head, loss=loss))
+                assert isinstance(pipe, TokenNER)
+                before = params(pipe)
+                nlp = build(head=head, loss=loss)
+                counted(nlp)
+                for _ in range(3):
+                    losses = nlp.update(examples(nlp), sgd=nlp.create_optimizer())
+                assert np.isfinite(losses["ner"]) and losses["ner"] > 0
+                assert not np.array_equal(before[0], params(nlp.get_pipe("ner"))[0])
+            else:
+                with pytest.raises(ValueError, match=r"L002"):
+                    build(head=head, loss=loss)
+        if "transition" in heads:
+            blank().add_pipe("longtail_ner", config=small_ner(loss=loss))
+        else:
+            with pytest.raises(ValueError, match=rf"L002.*{name.split('.')[1]}"):
+                blank().add_pipe("longtail_ner", config=small_ner(loss=loss))
+
+
+def test_two_sentences_in_one_document_are_labelled_apart():
+    nlp, _ = trained({"head": "crf"})
+    eg = two_sentences(nlp)
+    doc = Doc(nlp.vocab, words=[t.text for t in eg.reference])
+    for i, token in enumerate(eg.reference):
+        doc[i].is_sent_start = token.is_sent_start
+    assert found(nlp(doc)) == found(eg.reference)
