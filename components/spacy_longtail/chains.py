@@ -105,12 +105,13 @@ def best_legal(scores: Floats2d, lengths: Ints1d, legality: Transitions) -> Ints
     lengths = lengths[lengths > 0]
     if not len(tags):
         return tags
-    first = np.cumsum(lengths) - lengths
+    starts = np.cumsum(lengths) - lengths
+    first, last = xp.asarray(starts), xp.asarray(starts + lengths - 1)
     cost = xp.zeros(len(tags), dtype=scores.dtype)
     cost[1:] = legality.trans[tags[:-1], tags[1:]]
     cost[first] = legality.start[tags[first]]
-    cost[first + lengths - 1] += legality.end[tags[first + lengths - 1]]
-    clash = np.add.reduceat(to_numpy(cost), first) < 0
+    cost[last] += legality.end[tags[last]]
+    clash = np.add.reduceat(to_numpy(cost), starts) < 0
     if clash.any():
         inside = xp.asarray(np.repeat(clash, lengths))
         tags[inside] = viterbi(scores[inside], lengths[clash], legality)

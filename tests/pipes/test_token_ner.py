@@ -171,6 +171,21 @@ def test_types_added_before_training_and_labels_of_init_labels(settings):
 
 
 @every_head
+def test_a_type_added_before_initialisation_stays_and_initialising_again_starts_afresh(settings):
+    nlp = build(**settings)
+    pipe = nlp.get_pipe("ner")
+    pipe.add_label("SHIP")
+    nlp.initialize(lambda: examples(nlp)[:2])
+    assert pipe.label_data[0] == "SHIP" and set(pipe.label_data) == {"SHIP", "PER", "GEO", "ART", "NAT"}
+    nlp.update(examples(nlp), sgd=nlp.resume_training())
+    reference = parse(nlp, "The [Vega|BOAT] left .")
+    optimizer = nlp.initialize(lambda: [Example(words(nlp, "The [Vega|BOAT] left ."), reference)])
+    assert pipe.label_data[-1] == "BOAT" and len(pipe.label_data) == 6
+    nlp.update(examples(nlp), sgd=optimizer)
+    assert nlp("The Vega left .").text
+
+
+@every_head
 def test_loading_into_a_pipe_with_other_types(settings):
     nlp, _ = trained(settings, 25)
     other = build(scores_key="entity_scores", **settings)

@@ -156,8 +156,10 @@ def test_entity_scores_are_the_probabilities_of_the_actions_taken():
             z = step.predict([state])
             p.append((np.exp(z - z.max()) / np.exp(z - z.max()).sum()).max())
             pipe.transition_states([state], z)
-        for ent in doc.ents:
+        own_scores = doc.spans["entity_scores"].attrs["token_scores"]
+        for ent, own in zip(doc.ents, own_scores, strict=True):
             assert found[doc.text, ent.start] == pytest.approx(np.mean(p[ent.start : ent.end]), abs=1e-5)
+            assert own == pytest.approx(p[ent.start : ent.end], abs=1e-5)
 
 
 def test_scores_follow_documents_in_any_batch():

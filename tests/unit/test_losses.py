@@ -10,8 +10,10 @@ from spacy.util import registry
 
 from spacy_longtail.losses import (
     AUCMargin,
+    CompositionalAUC,
     CrossEntropy,
     Dice,
+    EffectiveNumber,
     Focal,
     InverseFrequency,
     LabelWeights,
@@ -19,6 +21,7 @@ from spacy_longtail.losses import (
     LogitAdjusted,
     MoM,
     OneVersusRestFocal,
+    TwoTaskCrossEntropy,
 )
 from spacy_longtail.numerics import gold_rows
 from spacy_longtail.types import GoldLoss, TagLoss, TwoTaskLoss, TwoTaskState
@@ -208,6 +211,143 @@ def test_worked_example():
     assert ce.d_logits[0] == pytest.approx([0.6652, -0.7553, 0.0900], abs=1e-4)
     assert focal.loss == pytest.approx(0.8029, abs=1e-4)
     assert focal.d_logits[0] == pytest.approx(1.0908 * ce.d_logits[0], abs=1e-4)
+    assert OneVersusRestFocal(2.0)(Z, GOLD, ONE).loss == pytest.approx(0.8978, abs=1e-4)
+    dice = Dice()(Z, GOLD, ONE)
+    assert dice.loss == pytest.approx(0.5917, abs=1e-4)
+    assert dice.d_logits[0] == pytest.approx([0.2619, -0.2557, -0.0062], abs=1e-4)
+    adjusting = Dice(1.0, 1.0, 1)(Z, GOLD, ONE)
+    assert adjusting.loss == pytest.approx(0.6310, abs=1e-4)
+    assert adjusting.d_logits[0] == pytest.approx([-0.0389, -0.0388, 0.0777], abs=1e-4)
+
+
+def test_dice_gold_is_the_gold_term_of_dice_all():
+    """Over all tags, the terms of the wrong ones are what is left."""
+    p = np.exp(Z[0]) / np.exp(Z[0]).sum()
+    wrong = sum(1 - 1 / (x**2 + 1) for x in p[[0, 2]])
+    assert Dice()(Z, GOLD, ONE).loss - Dice(terms="gold")(Z, GOLD, ONE).loss == pytest.approx(wrong)
+
+
+def test_several_acceptable_tags_are_left_out_where_they_cannot_be_judged():
+    gold = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    z = np.array([[3.0, -1.0, 0.0], Z[0]])
+    for loss in (Dice(), OneVersusRestFocal()):
+        both, one = loss(z, gold, np.ones(2)), loss(Z, GOLD, ONE)
+        assert both.loss == pytest.approx(one.loss)
+        assert not both.d_logits[0].any()
+
+
+def test_unweighted_losses_against_torch():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(4)
+    z, ids = rng.normal(size=(9, 3)) * 4, rng.integers(0, 3, 9)
+    t = torch.tensor(z, requires_grad=True)
+    y = torch.nn.functional.one_hot(torch.tensor(ids), 3).double()
+    p, s = torch.softmax(t, 1), torch.sigmoid(t)
+    shares = torch.tensor(WEIGHTS / WEIGHTS.sum())
+
+    def dice(p, alpha, g, r):
+        x = (1 - p) ** alpha * p
+        return (1 - (2 * x * y + g) / (x**r + y + g)).sum(1).mean()
+
+    focal = -y * (1 - s) ** 1.5 * torch.log(s) - (1 - y) * s**1.5 * torch.log(1 - s)
+    adjusted = torch.nn.functional.cross_entropy(t + 1.3 * torch.log(shares), torch.tensor(ids))
+    for ours, theirs in (
+        (Dice(), dice(p, 0.0, 1.0, 2)),
+        (Dice(0.01, 0.5, 1), dice(p, 0.01, 0.5, 1)),
+        (OneVersusRestFocal(1.5), focal.sum(1).mean()),
+        (LogitAdjusted(1.3).bind(shares.numpy()), adjusted),
+    ):
+        t.grad = None
+        theirs.backward(retain_graph=True)
+        result = ours(z, np.eye(3)[ids], np.ones(9))
+        assert result.loss == pytest.approx(theirs.item())
+        assert result.d_logits == pytest.approx(t.grad.numpy())
+
+
+def auc(h, target, **settings):
+    """One head: raw scores, the begin head without a positive."""
+    loss = AUCMargin(activation="none", **settings)
+    scores = np.stack([h, h], axis=1)
+    targets = np.stack([target, np.zeros(len(h))], axis=1)
+    result, _ = loss(scores, targets, np.ones(len(h)), TwoTaskState())
+    assert not result.d_logits[:, 1].any()
+    return result.loss, result.d_logits[:, 0]
+
+
+def test_the_auc_margin_by_the_worked_example():
+    h, target = np.array([0.9, 0.6, 0.5, 0.2, 0.2, 0.1]), np.array([1.0, 1, 0, 0, 0, 0])
+    loss, d = auc(h, target)
+    assert loss == pytest.approx(0.295)
+    assert d == pytest.approx([-0.35, -0.65, 0.375, 0.225, 0.225, 0.175])
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 12))
+def test_the_auc_margin_is_the_mean_over_pairs_of_the_squared_shortfall(seed, n):
+    rng = np.random.default_rng(seed)
+    h, target = rng.random(n) * 0.4, (rng.random(n) < 0.5).astype(float)
+    if 0 < target.sum() < n:  # and the margin is never met: the mean distance stays below 1
+        pairs = [(1 - a + b) ** 2 for a in h[target > 0] for b in h[target == 0]]
+        assert auc(h, target)[0] == pytest.approx(np.mean(pairs))
+
+
+def test_a_met_margin_costs_the_variances_alone():
+    loss, d = auc(np.array([3.0, 5.0, 0.0]), np.array([1.0, 1, 0]))
+    assert loss == pytest.approx(1.0)
+    assert d == pytest.approx([-1.0, 1.0, 0.0])
+
+
+def test_running_duals_follow_the_class_means():
+    loss = AUCMargin("running", "none", begin_weight=1.0)
+    scores, targets = np.array([[2.0, 2.0], [0.5, 0.5]]), np.array([[1.0, 1], [0, 0]])
+    _, state = loss(scores, targets, np.ones(2), TwoTaskState())
+    assert state.a == pytest.approx((0.4, 0.4)) and state.b == pytest.approx((0.1, 0.1))
+    assert state.alpha == pytest.approx((0.14, 0.14))  # 0.1 * 2 * (1 + 0.1 - 0.4)
+    for _ in range(200):
+        _, state = loss(scores, targets, np.ones(2), state)
+    assert state.a == pytest.approx((2.0, 2.0)) and state.b == pytest.approx((0.5, 0.5))
+    assert state.alpha == pytest.approx((0.0, 0.0), abs=1e-6)  # the margin is met
+    none = np.zeros((2, 2))
+    result, after = loss(scores, none, np.ones(2), state)
+    assert result.loss == 0.0 and not result.d_logits.any() and after == state
+
+
+def test_begin_weight_scales_the_begin_head():
+    scores = np.random.default_rng(0).normal(size=(6, 2))
+    targets = np.array([[1.0, 1], [1, 0], [0, 0], [0, 0], [1, 1], [0, 0]])
+    for make in (AUCMargin, TwoTaskCrossEntropy):
+        one, _ = make(begin_weight=1.0)(scores, targets, np.ones(6), STATE)
+        ten, _ = make(begin_weight=10.0)(scores, targets, np.ones(6), STATE)
+        assert ten.d_logits[:, 1] == pytest.approx(10 * one.d_logits[:, 1])
+        assert ten.d_logits[:, 0] == pytest.approx(one.d_logits[:, 0])
+
+
+def test_compositional_auc_alternates_and_its_duals_move_with_the_auc():
+    loss = CompositionalAUC(AUCMargin("running"))
+    rng = np.random.default_rng(0)
+    scores, targets = rng.normal(size=(5, 5)), np.zeros((5, 5))
+    targets[:, 2], targets[0] = 1, [1, 1, 0, 1, 0]
+    even, state = loss(scores, targets, np.ones(5), TwoTaskState())
+    assert state == TwoTaskState() and not even.d_logits[:, :2].any()
+    expected = CrossEntropy()(scores[:, 2:], targets[:, 2:], np.ones(5))
+    assert even.loss == expected.loss and np.array_equal(even.d_logits[:, 2:], expected.d_logits)
+    odd, state = loss(scores, targets, np.ones(5), TwoTaskState(n_updates=1))
+    assert state.a != (0.0, 0.0) and not odd.d_logits[:, 2:].any() and odd.d_logits[:, :2].any()
+    with pytest.raises(ValueError, match="L002"):
+        CompositionalAUC(CrossEntropy())
+
+
+def test_effective_numbers_lie_between_equal_and_inverse_frequency():
+    assert set(EffectiveNumber(0.0).resolve(COUNTS).values()) == {1.0}
+    near, inverse = EffectiveNumber(1 - 1e-9).resolve(COUNTS), InverseFrequency().resolve(COUNTS)
+    assert near == pytest.approx(inverse, rel=1e-4)
+    raw = EffectiveNumber(0.9, scale="raw").resolve({"a": 2, "b": 1})
+    assert raw == pytest.approx({"a": 0.1 / (1 - 0.81), "b": 1.0})
+
+
+def test_shares_of_unseen_tags_are_the_smallest_seen():
+    shares = LogitAdjusted().preset.resolve({"O": 90, "B-X": 8, "I-X": 2, "B-Y": 0})
+    assert shares == pytest.approx({"O": 0.9, "B-X": 0.08, "I-X": 0.02, "B-Y": 0.02})
+    assert LogitAdjusted().preset.default(shares) == pytest.approx(0.02)
 
 
 def test_weighted_losses_against_torch():
@@ -323,6 +463,17 @@ def test_a_negative_log_weight_is_refused_with_the_least_beta():
         lambda: MoM(fixed_length=5),
         lambda: LabelWeights({"a": -1.0}),
         lambda: LogInverseFrequency("x"),
+        lambda: EffectiveNumber(1.0),
+        lambda: EffectiveNumber(-0.1),
+        lambda: Dice(smooth=0.0),
+        lambda: Dice(alpha=-1.0),
+        lambda: Dice(power=3),
+        lambda: OneVersusRestFocal(-1.0),
+        lambda: LogitAdjusted(-0.5),
+        lambda: LogitAdjusted("inf"),
+        lambda: AUCMargin(margin=0.0),
+        lambda: AUCMargin(dual_lr="x"),
+        lambda: TwoTaskCrossEntropy(0.0),
     ],
 )
 def test_bad_settings(make):
@@ -330,10 +481,15 @@ def test_bad_settings(make):
         make()
 
 
-def test_mom_wraps_losses_of_p_gold_only():
-    for base in (MoM(), lambda *a: None):
+def test_mom_wraps_losses_on_tokens_only():
+    for base in (MoM(), AUCMargin(), lambda *a: None):
         with pytest.raises(ValueError, match="L002"):
             MoM(base)
+
+
+def test_dice_that_pushes_right_answers_back_warns():
+    with pytest.warns(UserWarning, match=r"LW005.*0\.62"):
+        Dice(alpha=0.6)
 
 
 def test_mom_without_entities_warns():

@@ -1,5 +1,6 @@
 """The AUC margin loss of two binary heads (AUC-2T)."""
 
+import sys
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -23,7 +24,7 @@ class AUCMargin:
     form (str): "stateless" or "running".
     activation (str): "sigmoid" scores tokens by sigmoid(z), "none" by z itself.
     margin (float): Least distance of the class means, in units of the score, above 0.
-    begin_weight (float): Weight of the begin head, no unit, at least 0.
+    begin_weight (float): Weight of the begin head, no unit, above 0.
     dual_lr (float): Step of a, b and alpha, no unit, above 0.
     RETURNS (Tuple[LossResult, TwoTaskState]): The loss, no unit, the exact gradient, the next state.
     RAISES (ValueError): L001.
@@ -39,10 +40,10 @@ class AUCMargin:
     dual_lr: float = 0.1
 
     def __post_init__(self) -> None:
-        fixes = {"margin": "Use 1.", "begin_weight": "Use 100.", "dual_lr": "Use 0.1."}
-        for name, fix in fixes.items():
-            rule = "a finite number of at least 0"
-            object.__setattr__(self, name, finite(name, getattr(self, name), rule, fix, 0.0))
+        for name, fix in (("margin", "Use 1."), ("begin_weight", "Use 100."), ("dual_lr", "Use 0.1.")):
+            rule = "a finite number above 0"
+            value = finite(name, getattr(self, name), rule, fix, sys.float_info.min)
+            object.__setattr__(self, name, value)
 
     def __call__(
         self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState

@@ -1,5 +1,6 @@
 """Dice losses on tokens."""
 
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import Literal
@@ -41,11 +42,11 @@ class Dice(OfGold):
     def __post_init__(self) -> None:
         fix = "Use 0 for no self-adjustment."
         alpha = finite("alpha", self.alpha, "a finite number of at least 0", fix, 0.0)
-        smooth = finite("smooth", self.smooth, "a finite number above 0", "1 is the published value.")
-        if smooth <= 0 or self.power not in (1, 2):
-            name, rule = ("smooth", "above 0") if smooth <= 0 else ("power", "1 or 2")
-            value = getattr(self, name)
-            raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix="See the docs."))
+        rule, least = "a finite number above 0", sys.float_info.min
+        smooth = finite("smooth", self.smooth, rule, "1 is the published value.", least)
+        if self.power not in (1, 2):
+            fix = "2 is Wang & Wang's, 1 that of Li et al."
+            raise ValueError(Errors.L001.format(name="power", rule="1 or 2", value=self.power, fix=fix))
         if alpha > 0.05:
             warnings.warn(Warnings.W005.format(alpha=alpha, best=1 / (1 + alpha)), stacklevel=2)
         object.__setattr__(self, "alpha", alpha)

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import ClassVar
 
+from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
 from ..numerics import gold_rows
@@ -41,7 +42,9 @@ class OfGold(TokenLoss):
 
     def weight(self, q: Floats2d) -> Floats1d | float:
         """The class weight of each row: that of the acceptable classes, weighted by q. (n,)"""
-        return 1.0 if self.weights is None else q @ self.bound().astype(q.dtype)
+        if self.weights is None:
+            return 1.0
+        return q @ get_array_module(q).asarray(self.bound(), dtype=q.dtype)
 
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
         log_x, d_rows, q = gold_rows(logits, gold)

@@ -78,4 +78,6 @@ class LogitAdjusted(OfGold):
 
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
         offset = self.training_offset()
-        return super().rows(logits if offset is None else logits + offset.astype(logits.dtype), gold)
+        if offset is not None:
+            logits = logits + get_array_module(logits).asarray(offset, dtype=logits.dtype)
+        return super().rows(logits, gold)

@@ -22,7 +22,7 @@ from ..heads import HEADS, Gold, Head
 from ..losses import CrossEntropy
 from ..outputs import forget_outputs, rename_outputs, set_outputs
 from ..tags import Others, TagCodec
-from ..types import ENTITY, TwoTaskState
+from ..types import ENTITY, TagLoss, TwoTaskLoss, TwoTaskState
 from .scores import ScoredSpan
 
 SETTINGS: dict[str, Any] = {
@@ -54,7 +54,7 @@ def check_head(head: str, loss: Any, scheme: str, who: str) -> Any:
         )
     if loss is None:
         return kind.default_loss()
-    if not hasattr(loss, "heads"):
+    if not isinstance(loss, (TagLoss, TwoTaskLoss)):
         raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
     if head not in loss.heads:
         reason = f"it trains {' or '.join(loss.heads)}, not head = '{head}'"
@@ -100,9 +100,11 @@ class TokenTagger(TrainablePipe):
         return list(self.cfg["types"])
 
     def set_types(self, types: Iterable[str]) -> None:
-        """The types to learn, of a pipe that has no weights yet."""
+        """The types to learn. Weights for others, if there are any, are forgotten."""
         self.cfg["types"] = list(types)
         self._build_head()
+        if self.model.get_ref("output_layer").has_param("W"):
+            forget_outputs(self.model)
         set_outputs(self.model, len(self.head.columns), self.name)
 
     def add_label(self, label: str) -> int:

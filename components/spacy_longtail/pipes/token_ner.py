@@ -175,6 +175,7 @@ class TokenNER(TokenTagger):
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
+        types = list(dict.fromkeys([*self.cfg["types"], *types]))  # those of add_label come first
         include = self.cfg["include"]
         if include is not None:
             check_known("include", include, types, WHO)

@@ -13,7 +13,7 @@ from thinc.api import Model
 
 from ..errors import Errors
 from ..examples import keep_types
-from ..types import GoldLoss
+from ..types import GoldLoss, TagLoss, TwoTaskLoss
 from .declared import check_known
 from .replay import replay_scores
 from .scores import ScoredSpan, write_scores
@@ -90,13 +90,13 @@ def make_longtail_ner(
 
 def _check_loss(loss: Any) -> None:
     """Refuse losses that cannot train a transition system. RAISES (ValueError): L002, L003."""
-    if not hasattr(loss, "heads"):
+    if not isinstance(loss, (TagLoss, TwoTaskLoss)):
         raise ValueError(Errors.L003.format(who=WHO, found=repr(loss)))
     reason = fix = ""
     if "transition" not in loss.heads:
         reason = f"{type(loss).__name__} with these settings is no function of p(gold action) alone"
         fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
-    elif loss.preset is not None and loss.preset.unit != "type":
+    elif getattr(getattr(loss, "preset", None), "unit", "type") != "type":
         reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
     if reason:
         raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))

@@ -1,0 +1,83 @@
+"""Methods on the first N sentences of shuffled training parts, equal steps: one record a run.
+
+A smoke test of the two-task losses: partition r shuffles the sentences with a seed of its own and takes
+the first N, so that sizes nest. Dev and test stay whole.
+"""
+
+import json
+import random
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Annotated, Any
+
+import spacy
+import typer
+from spacy.tokens import DocBin
+from tqdm import tqdm
+
+from compare import read_records, read_variants, run_one, spread
+from spacy_longtail.corpora import load_docs
+
+ROOT = Path(__file__).parents[1]
+
+
+def partition(corpus: Path, size: int, part: int, folder: Path) -> Path:
+    """A corpus folder with `size` training sentences, and the same dev and test parts."""
+    target = folder / f"{corpus.name}-{size}-{part}"
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("dev.spacy", "test.spacy", "types.json"):
+        shutil.copy(corpus / name, target / name)
+    docs = load_docs(corpus / "train.spacy", spacy.blank("xx"))
+    sentences = [
+        s.as_doc() for d in docs for s in (d.sents if d.has_annotation("SENT_START") else [d[:]])
+    ]
+    if size > len(sentences):
+        raise ValueError(f"{corpus} has {len(sentences)} training sentences, {size} were asked for.")
+    random.Random(f"low-resource/{part}").shuffle(sentences)
+    DocBin(docs=sentences[:size]).to_disk(target / "train.spacy")
+    return target
+
+
+def main(
+    corpus: Annotated[Path, typer.Argument(exists=True, help="A folder that `convert` wrote.")],
+    results: Annotated[Path, typer.Option(help="JSONL to append to; what it holds is not run again.")],
+    variants: Annotated[Path, typer.Option(exists=True, help="A JSON of variants.")] = ROOT
+    / "benchmarks/two_task.json",
+    sizes: Annotated[
+        str, typer.Option(help="Training sentences, separated by commas.")
+    ] = "20,50,100,200",
+    parts: Annotated[int, typer.Option(help="Partitions of each size.")] = 3,
+    steps: Annotated[int, typer.Option(help="Training steps, the same for all.")] = 200,
+    workers: Annotated[int, typer.Option(help="Trainings at a time.")] = 1,
+    folder: Annotated[Path, typer.Option(help="Folder for parts and models.")] = Path("training/low"),
+) -> None:
+    """Train every variant on every partition, append one record each, and print the table."""
+    methods = read_variants([variants])
+    done = {(r["config"], r["size"], r["part"]) for r in read_records(results)}
+    wanted = [(v, int(n), r) for r in range(parts) for n in sizes.split(",") for v in methods]
+    jobs = [job for job in wanted if (job[0].name, job[1], job[2]) not in done]
+    corpora = {(n, r): partition(corpus, n, r, folder) for _, n, r in jobs}
+    results.parent.mkdir(parents=True, exist_ok=True)
+
+    def run(job: tuple[Any, int, int]) -> dict[str, Any]:
+        variant, size, part = job
+        record = run_one(variant, corpora[size, part], part, steps, folder / "models")
+        return {**record, "corpus": corpus.name, "size": size, "part": part}
+
+    with ThreadPoolExecutor(workers) as pool, results.open("a", encoding="utf8") as file:
+        for record in tqdm(pool.map(run, jobs), total=len(jobs), unit="run"):
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+    records = read_records(results)
+    rows = [["sentences", *sizes.split(",")], ["---"] * (1 + len(sizes.split(",")))]
+    for method in methods:
+        own = [r for r in records if r["config"] == method.name]
+        by_size = [[r["test"]["ents_f"] for r in own if r["size"] == int(n)] for n in sizes.split(",")]
+        rows.append([method.name, *(spread(f) if f else "" for f in by_size)])
+    for cells in rows:
+        typer.echo(f"| {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,79 @@
+"""Losses, chains and heads on a GPU give what they give on the CPU. Runs where CuPy finds a device."""
+
+import numpy as np
+import pytest
+from thinc.api import to_numpy
+from thinc.types import Ragged
+
+from spacy_longtail.chains import PathSums, best_legal, viterbi
+from spacy_longtail.heads import HEADS, Gold, Head
+from spacy_longtail.layers import Lattice
+from spacy_longtail.losses.chain import chain_loss
+from spacy_longtail.pipes.tagging import SETTINGS
+from spacy_longtail.tags import TagCodec
+from spacy_longtail.types import TwoTaskState
+from tests.unit import test_chains, test_losses
+
+cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+if not cupy.cuda.is_available():
+    pytest.skip("there is no GPU", allow_module_level=True)
+
+
+@pytest.mark.parametrize(("name", "settings", "n_updates"), test_losses.CASES)
+def test_losses(name, settings, n_updates):
+    loss = test_losses.build(name, settings, n_updates)
+    if isinstance(loss, test_losses.TwoTask):
+        pytest.skip("two-task losses are run through their head")
+    rng = np.random.default_rng(0)
+    z, gold = rng.normal(size=(9, 3)) * 4, np.eye(3)[rng.integers(0, 3, 9)]
+    lengths = np.array([4, 5])
+    cpu = loss(z, gold, np.ones(9), lengths)
+    gpu = loss(cupy.asarray(z), cupy.asarray(gold), cupy.ones(9), cupy.asarray(lengths))
+    assert gpu.loss == pytest.approx(cpu.loss)
+    assert to_numpy(gpu.d_logits) == pytest.approx(cpu.d_logits)
+
+
+@pytest.mark.parametrize("loss", test_chains.LOSSES, ids=str)
+def test_chains_and_their_losses(loss):
+    scores, lengths, transitions = test_chains.chain([4, 0, 2, 1], 3, legal=True)
+    gold, mask = test_chains.annotated(lengths, 3, True)
+    on_gpu = type(transitions)(*map(cupy.asarray, transitions))
+    data = cupy.asarray(scores)
+    assert (
+        to_numpy(viterbi(data, lengths, on_gpu)).tolist()
+        == viterbi(scores, lengths, transitions).tolist()
+    )
+    legal = type(transitions)(*map(cupy.asarray, test_chains.LEGAL))
+    expected = best_legal(scores, lengths, test_chains.LEGAL)
+    assert to_numpy(best_legal(data, lengths, legal)).tolist() == expected.tolist()
+    sums = PathSums(data, cupy.asarray(lengths), on_gpu)
+    assert to_numpy(sums.log_z) == pytest.approx(PathSums(scores, lengths, transitions).log_z)
+    cpu = chain_loss(loss, scores, gold, mask, lengths, transitions)
+    gpu = chain_loss(loss, data, cupy.asarray(gold), cupy.asarray(mask), lengths, on_gpu)
+    assert gpu.loss == pytest.approx(cpu.loss)
+    assert to_numpy(gpu.d_scores) == pytest.approx(cpu.d_scores, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_heads(name):
+    codec = TagCodec(("X", "Y"), "BIO")
+    kind = HEADS[name]
+    head: Head = kind(codec, {**SETTINGS, "state": TwoTaskState()._asdict()}, kind.default_loss())
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(7, len(head.columns))).astype("float32")
+    lengths = np.array([3, 4])
+    gold = Gold(
+        np.array([0, 1, 2, 0, 3, 4, 0]), np.array([1, 1, 1, 1, 1, 1, 0], dtype="float32"), lengths
+    )
+    found = []
+    for xp in (np, cupy):
+        scores = Ragged(xp.asarray(data), xp.asarray(lengths))
+        if name == "crf":
+            zero = type(head.legality)(*(xp.zeros_like(xp.asarray(t)) for t in head.legality))
+            scores = Lattice(scores, zero)
+        trained = head.train(scores, gold, head.loss, TwoTaskState())
+        decoded = head.decode(scores, lengths, np.array([0, 0, 0, 0, 0, 0, 1]), True)
+        found.append((trained.loss, decoded))
+    assert found[1][0] == pytest.approx(found[0][0], rel=1e-5)
+    assert np.array_equal(found[0][1].columns, found[1][1].columns)
+    assert found[1][1].p == pytest.approx(found[0][1].p, rel=1e-4)
