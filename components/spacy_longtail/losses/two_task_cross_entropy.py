@@ -1,5 +1,6 @@
 """Two-task cross-entropy (CE-2T)."""
 
+import sys
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,9 +29,8 @@ class TwoTaskCrossEntropy:
     begin_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        weight = finite(
-            "begin_weight", self.begin_weight, "a finite number of at least 0", "Use 1.", 0.0
-        )
+        rule = "a finite number above 0"
+        weight = finite("begin_weight", self.begin_weight, rule, "Use 1.", sys.float_info.min)
         object.__setattr__(self, "begin_weight", weight)
 
     def __call__(
