@@ -20,7 +20,7 @@ def main() -> None:
         assert importlib.util.find_spec(package) is None, (
             f"{package} is installed: this is no light install"
         )
-    config = Path(__file__).parents[1] / "configs" / "config.cfg"
+    configs = Path(__file__).parents[1] / "configs"
     nlp = spacy.blank("en")
     docs = []
     for text, ents in SENTENCES:
@@ -38,12 +38,13 @@ def main() -> None:
             "training.max_steps": 30,
             "training.eval_frequency": 30,
         }
-        train(config, Path(folder) / "out", overrides=overrides)
-        trained = spacy.load(Path(folder) / "out" / "model-last")
-        doc = trained("Maria sailed to Oslo on the Fram .")
-        assert doc.ents, "nothing was learnt"
-        assert len(doc.spans["entity_scores"]) == len(doc.ents)
-    print("1 passed, 0 failed")
+        for name in ("config", "token_crf", "token_two_task"):
+            train(configs / f"{name}.cfg", Path(folder) / name, overrides=overrides)
+            trained = spacy.load(Path(folder) / name / "model-last")
+            doc = trained("Maria sailed to Oslo on the Fram .")
+            assert doc.ents, f"{name} learnt nothing"
+            assert len(doc.spans["entity_scores"]) == len(doc.ents)
+    print("3 passed, 0 failed")
 
 
 if __name__ == "__main__":

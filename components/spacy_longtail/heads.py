@@ -38,7 +38,6 @@ class Head(ABC):
     """One of the heads of `longtail_token_ner`; it has no weights but those it adds to the model.
 
     codec (TagCodec): Labels and scheme.
-    cfg (Mapping): The pipe's settings; thresholds are looked up at each prediction.
     loss (TagLoss): With its class values bound, if it has any.
     """
 
@@ -46,9 +45,8 @@ class Head(ABC):
     default_loss: ClassVar[type] = CrossEntropy
     schemes: ClassVar[tuple[str, ...]] = ("BIO", "BILUO")
 
-    def __init__(self, codec: TagCodec, cfg: Mapping[str, Any], loss: Any) -> None:
+    def __init__(self, codec: TagCodec, loss: Any) -> None:
         self.codec = codec
-        self.cfg = cfg
         self.loss = loss
         self.legality = codec.legality()
 
@@ -67,12 +65,15 @@ class Head(ABC):
         """Loss and gradient of one batch."""
 
     @abstractmethod
-    def decode(self, scores: Any, lengths: Ints1d, outside: Floats1d, score: bool) -> Decoded:
+    def decode(
+        self, scores: Any, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+    ) -> Decoded:
         """Legal tags and their probabilities.
 
         lengths (Ints1d): (n_sentences,), tokens a sentence.
         outside (Floats1d): (n_tokens,), 1.0 where no entity may stand.
         score (bool): Whether the probabilities are wanted.
+        cfg (Mapping): The pipe's settings: thresholds and repair of two_task.
         """
 
     @staticmethod
@@ -105,7 +106,9 @@ class SoftmaxHead(Head):
         result = loss(scores.dataXd, rows, mask, gold.lengths)
         return Trained(result.loss, Ragged(result.d_logits, scores.lengths), state)
 
-    def decode(self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool) -> Decoded:
+    def decode(
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+    ) -> Decoded:
         logits = self._adjusted(scores.dataXd, outside)
         xp = get_array_module(logits)
         columns = best_legal(logits, lengths, self._legality(xp))
@@ -153,7 +156,9 @@ class CRFHead(Head):
         d_logits = Ragged(result.d_scores, scores.logits.lengths)
         return Trained(result.loss, Lattice(d_logits, result.d_transitions), state)
 
-    def decode(self, scores: Lattice, lengths: Ints1d, outside: Floats1d, score: bool) -> Decoded:
+    def decode(
+        self, scores: Lattice, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+    ) -> Decoded:
         logits = self._adjusted(scores.logits.dataXd, outside)
         xp, transitions = get_array_module(logits), self._legal(scores)
         columns = viterbi(logits, lengths, transitions)
@@ -208,16 +213,18 @@ class TwoTaskHead(Head):
             total += typed.loss
         return Trained(total, Ragged(d_scores, scores.lengths), state)
 
-    def decode(self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool) -> Decoded:
+    def decode(
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+    ) -> Decoded:
         data = to_numpy(scores.dataXd)
-        entity_at, begin_at = self._thresholds()
+        entity_at, begin_at = self._thresholds(cfg)
         entity = (data[:, 0] > entity_at) & (outside == 0)
         begins = entity & (data[:, 1] > begin_at)
         first = np.zeros(len(data), dtype=bool)
         kept = to_numpy(lengths)[to_numpy(lengths) > 0]
         first[np.cumsum(kept) - kept] = True
         opens = entity & (first | ~np.concatenate([[False], entity[:-1]]))  # nothing before to continue
-        if self.cfg["repair"] == "drop":
+        if cfg["repair"] == "drop":
             run = np.cumsum(opens)  # a run of entity tokens is lost up to its first begin
             n_begun = np.cumsum(begins)
             before_run = np.concatenate([[0], (n_begun - begins)[opens]])[run]
@@ -237,12 +244,12 @@ class TwoTaskHead(Head):
         columns = np.where(entity, 1 + 2 * label + ~begins, 0)
         return Decoded(columns, p)
 
-    def _thresholds(self) -> tuple[float, float]:
+    def _thresholds(self, cfg: Mapping[str, Any]) -> tuple[float, float]:
         """In logits: those that are set, else 0.5 of a sigmoid, or midway between the classes' means."""
-        state = TwoTaskState(**self.cfg["state"])
+        state = TwoTaskState(**cfg["state"])
         found = []
         for i, name in enumerate(("entity_threshold", "begin_threshold")):
-            value = self.cfg[name]
+            value = cfg[name]
             if self.loss.activation == "none":
                 found.append((state.a[i] + state.b[i]) / 2 if value is None else value)
             else:

@@ -152,6 +152,16 @@ def test_the_secondary_learns_its_types_and_leaves_documents_without_a_flag_alon
     assert doc.spans["entity_scores"].attrs["scores"] == []
 
 
+@pytest.mark.parametrize("head", ["sigmoid", "crf", "two_task"])
+def test_the_secondary_takes_every_head(head, tmp_path):
+    nlp, _ = pipeline(weak={"head": head})
+    nlp.to_disk(tmp_path)
+    for again in (nlp, spacy.load(tmp_path)):
+        doc = again(words(again, SENTENCES[6]))
+        assert [(e.text, e.label_) for e in doc.ents] == [("Storm Ida", "NAT")]
+        assert len(doc.spans["entity_scores"].attrs["token_scores"][0]) == 2
+
+
 def merged(nlp, doc, strong, weak, merge="span", scores=None):
     """Merge hand-written predictions through the pipe itself."""
     pipe = nlp.get_pipe("weak_ner")

@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
+from spacy.cli.find_threshold import find_threshold
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.util import registry
 
@@ -517,7 +518,9 @@ def two_task_columns(pipe, entity, begin, lengths=None, outside=None):
     types = np.tile(np.eye(n_types)[0], (len(data), 1)).astype("float32")
     lengths = np.array(lengths or [len(data)])
     outside = np.zeros(len(data)) if outside is None else np.array(outside)
-    decoded = pipe.head.decode(Ragged(np.concatenate([data, types], 1), lengths), lengths, outside, True)
+    decoded = pipe.head.decode(
+        Ragged(np.concatenate([data, types], 1), lengths), lengths, outside, True, pipe.cfg
+    )
     return "".join(pipe.codec.tags[c][0] for c in decoded.columns), decoded.p
 
 
@@ -540,6 +543,17 @@ def test_two_tasks_decode_as_the_paper_says_and_are_repaired():
     assert two_task_columns(pipe, entity, begin)[0] == "BIOBOBI"
 
 
+def test_spacy_finds_thresholds_of_two_task(tmp_path):
+    nlp, _ = trained({"head": "two_task"})
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=[parse(nlp, s) for s in SENTENCES]).to_disk(tmp_path / "data.spacy")
+    best, score, tried = find_threshold(
+        str(tmp_path / "model"), tmp_path / "data.spacy", "ner", "entity_threshold", "ents_f", n_trials=5
+    )
+    assert score == 1.0 and 0.0 < best < 1.0
+    assert tried[1.0] < 1.0 and tried[0.0] < 1.0
+
+
 def test_raw_scores_are_cut_midway_between_the_class_means():
     nlp = build(head="two_task", loss={"@losses": "longtail.AUCMargin.v1", "activation": "none"})
     nlp.initialize(lambda: examples(nlp))
@@ -555,7 +569,7 @@ def test_a_span_takes_the_type_of_the_highest_mean_log_probability():
     nlp.get_pipe("ner").initialize(lambda: examples(nlp), nlp=nlp, labels=["PER", "GEO"])
     pipe = nlp.get_pipe("ner")
     data = np.array([[3, 3, 0.0, 1.0], [3, -3, 5.0, 0.0], [3, 3, 0.0, 2.0]], dtype="float32")
-    decoded = pipe.head.decode(Ragged(data, np.array([3])), np.array([3]), np.zeros(3), True)
+    decoded = pipe.head.decode(Ragged(data, np.array([3])), np.array([3]), np.zeros(3), True, pipe.cfg)
     assert [pipe.codec.tags[c] for c in decoded.columns] == ["B-PER", "I-PER", "B-GEO"]
 
 

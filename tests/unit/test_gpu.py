@@ -58,7 +58,7 @@ def test_chains_and_their_losses(loss):
 def test_heads(name):
     codec = TagCodec(("X", "Y"), "BIO")
     kind = HEADS[name]
-    head: Head = kind(codec, {**SETTINGS, "state": TwoTaskState()._asdict()}, kind.default_loss())
+    head: Head = kind(codec, kind.default_loss())
     rng = np.random.default_rng(0)
     data = rng.normal(size=(7, len(head.columns))).astype("float32")
     lengths = np.array([3, 4])
@@ -72,7 +72,7 @@ def test_heads(name):
             zero = type(head.legality)(*(xp.zeros_like(xp.asarray(t)) for t in head.legality))
             scores = Lattice(scores, zero)
         trained = head.train(scores, gold, head.loss, TwoTaskState())
-        decoded = head.decode(scores, lengths, np.array([0, 0, 0, 0, 0, 0, 1]), True)
+        decoded = head.decode(scores, lengths, np.array([0, 0, 0, 0, 0, 0, 1]), True, SETTINGS)
         found.append((trained.loss, decoded))
     assert found[1][0] == pytest.approx(found[0][0], rel=1e-5)
     assert np.array_equal(found[0][1].columns, found[1][1].columns)

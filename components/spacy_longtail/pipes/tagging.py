@@ -88,7 +88,7 @@ class TokenTagger(TrainablePipe):
         if values is not None:
             resolved = self.codec.values(values, loss.preset.default(values))
             loss = loss.bind(self.model.ops.asarray1f(resolved))
-        self.head: Head = HEADS[self.cfg["head"]](self.codec, self.cfg, loss)
+        self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
         self._hashes = np.asarray([get_string_id(t) for t in types], dtype="uint64")
 
     @property
@@ -168,7 +168,7 @@ class TokenTagger(TrainablePipe):
         tokens = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs])
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32")
-        columns, p = self.head.decode(scores, lengths, outside, score)
+        columns, p = self.head.decode(scores, lengths, outside, score, self.cfg)
         start, end, label = _trimmed(*self.codec.spans(columns), tokens[:, 1] == 1)
         sums = np.concatenate([[0.0], np.cumsum(p, dtype="float64")])
         means = (sums[end] - sums[start]) / (end - start)
