@@ -14,6 +14,15 @@ from .types import ENTITY
 
 Scorer = Callable[..., dict[str, Any]]
 
+# what a NER pipe adds to [training.score_weights]: as `ner`, and the macro average shown
+NER_SCORE_WEIGHTS = {
+    "ents_f": 1.0,
+    "ents_p": 0.0,
+    "ents_r": 0.0,
+    "ents_macro_f": 0.0,
+    "ents_per_type": None,
+}
+
 
 class NerScorer:
     """Strict span scores of one example set, by type and averaged; see `make_ner_scorer`."""

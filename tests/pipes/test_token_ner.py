@@ -562,6 +562,13 @@ def test_raw_scores_are_cut_midway_between_the_class_means():
     assert two_task_columns(pipe, [1.6, 1.4], [0.6, 0.6])[0] == "BO"
 
 
+def test_types_are_learnt_from_entity_tokens_alone():
+    nlp, _ = trained({"head": "two_task"}, 5)
+    _, rows = gradient_of(nlp, examples(nlp)[:1])  # Maria sailed to Oslo on the Fram .
+    learnt = np.abs(rows[:, 2:]).sum(axis=1) > 0
+    assert learnt.tolist() == [True, False, False, True, False, False, True, False]
+
+
 def test_a_span_takes_the_type_of_the_highest_mean_log_probability():
     from thinc.types import Ragged
 

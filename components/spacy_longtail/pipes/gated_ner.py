@@ -8,47 +8,30 @@ from typing import Any, Literal
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Config, Model
+from thinc.api import Model
 
 from ..errors import Errors
 from ..examples import sentences_with
 from ..losses.weights import finite
-from ..types import ENTITY_SCORES
+from ..types import ENTITY_SCORES, WEAK_SENTENCES
 from .declared import check_known, check_labels
 from .merging import merge_into
 from .scores import ScoredSpan, write_scores
-from .tagging import TokenTagger, check_head
+from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
 from .weighting import Reader, resolve_classes
 
 WHO = "longtail_gated_ner"
 
-DEFAULTS: dict[str, Any] = Config().from_str("""
-[pipe]
-head = "softmax"
-loss = null
-merge = "span"
-min_weak_score = 0.0
-spans_key = "weak_sentences"
-scores_key = "entity_scores"
-
-[pipe.model]
-@architectures = "longtail.TokenClassifier.v1"
-nO = null
-
-[pipe.model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 96
-depth = 4
-embed_size = 2000
-window_size = 1
-maxout_pieces = 3
-subword_features = true
-
-[pipe.scorer]
-@scorers = "longtail.ner_scorer.v1"
-prefix = "weak_ents"
-""")["pipe"]
+DEFAULTS: dict[str, Any] = {
+    "head": "softmax",
+    "loss": None,
+    "merge": "span",
+    "min_weak_score": 0.0,
+    "spans_key": WEAK_SENTENCES,
+    "scores_key": ENTITY_SCORES,
+    "model": DEFAULT_TOKEN_MODEL,
+    "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
+}
 
 
 @Language.factory(

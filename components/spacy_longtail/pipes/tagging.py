@@ -13,7 +13,7 @@ from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Model
+from thinc.api import Config, Model
 from thinc.types import Floats1d, Ints1d
 
 from ..errors import Errors, Warnings
@@ -24,6 +24,22 @@ from ..outputs import forget_outputs, rename_outputs, set_outputs
 from ..tags import Others, TagCodec
 from ..types import ENTITY, TagLoss, TwoTaskLoss, TwoTaskState
 from .scores import ScoredSpan
+
+DEFAULT_TOKEN_MODEL: dict[str, Any] = Config().from_str("""
+[model]
+@architectures = "longtail.TokenClassifier.v1"
+nO = null
+
+[model.tok2vec]
+@architectures = "spacy.HashEmbedCNN.v2"
+pretrained_vectors = null
+width = 96
+depth = 4
+embed_size = 2000
+window_size = 1
+maxout_pieces = 3
+subword_features = true
+""")["model"]
 
 SETTINGS: dict[str, Any] = {
     "head": "softmax",

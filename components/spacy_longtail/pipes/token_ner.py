@@ -9,62 +9,41 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from thinc.api import Config, Model
+from thinc.api import Model
 
 from ..counts import count_docs
 from ..errors import Errors
 from ..losses.weights import finite
+from ..scorers import NER_SCORE_WEIGHTS
 from .declared import check_known
 from .scores import ScoredSpan, write_scores
-from .tagging import TokenTagger, check_head
+from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
 from .weighting import resolve_classes
 
 WHO = "longtail_token_ner"
 
-DEFAULTS: dict[str, Any] = Config().from_str("""
-[pipe]
-head = "softmax"
-loss = null
-scheme = "BIO"
-include = null
-others = "O"
-scores_key = null
-warmup = 0
-typed = true
-repair = "begin"
-entity_threshold = null
-begin_threshold = null
-
-[pipe.model]
-@architectures = "longtail.TokenClassifier.v1"
-nO = null
-
-[pipe.model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 96
-depth = 4
-embed_size = 2000
-window_size = 1
-maxout_pieces = 3
-subword_features = true
-
-[pipe.scorer]
-@scorers = "longtail.ner_scorer.v1"
-""")["pipe"]
+DEFAULTS: dict[str, Any] = {
+    "head": "softmax",
+    "loss": None,
+    "scheme": "BIO",
+    "include": None,
+    "others": "O",
+    "scores_key": None,
+    "warmup": 0,
+    "typed": True,
+    "repair": "begin",
+    "entity_threshold": None,
+    "begin_threshold": None,
+    "model": DEFAULT_TOKEN_MODEL,
+    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
+}
 
 
 @Language.factory(
     WHO,
     assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
     default_config=DEFAULTS,
-    default_score_weights={
-        "ents_f": 1.0,
-        "ents_p": 0.0,
-        "ents_r": 0.0,
-        "ents_macro_f": 0.0,
-        "ents_per_type": None,
-    },
+    default_score_weights=NER_SCORE_WEIGHTS,
 )
 def make_token_ner(
     nlp: Language,

@@ -13,6 +13,7 @@ from thinc.api import Model
 
 from ..errors import Errors
 from ..examples import keep_types
+from ..scorers import NER_SCORE_WEIGHTS
 from ..types import GoldLoss, TagLoss, TwoTaskLoss
 from .declared import check_known
 from .replay import replay_scores
@@ -38,13 +39,7 @@ DEFAULTS: dict[str, Any] = {
     WHO,
     assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
     default_config=DEFAULTS,
-    default_score_weights={
-        "ents_f": 1.0,
-        "ents_p": 0.0,
-        "ents_r": 0.0,
-        "ents_macro_f": 0.0,
-        "ents_per_type": None,
-    },
+    default_score_weights=NER_SCORE_WEIGHTS,
 )
 def make_longtail_ner(
     nlp: Language,
