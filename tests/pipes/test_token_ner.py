@@ -406,6 +406,28 @@ def test_a_crf_learns_transitions():
     )  # illegal: no gradient
 
 
+def test_a_crf_keeps_its_transitions_when_a_type_is_added():
+    nlp, _ = trained({"head": "crf"}, 25)
+    pipe = nlp.get_pipe("ner")
+    layer = pipe.model.get_ref("transitions")
+    before = [layer.get_param(name).copy() for name in ("start", "trans", "end")]
+    pipe.add_label("SHIP")
+    layer, n = pipe.model.get_ref("transitions"), len(before[0])
+    start, trans, end = (layer.get_param(name) for name in ("start", "trans", "end"))
+    assert np.array_equal(start[:n], before[0]) and not start[n:].any()
+    assert np.array_equal(trans[:n, :n], before[1]) and not trans[n:].any() and not trans[:, n:].any()
+    assert np.array_equal(end[:n], before[2]) and not end[n:].any()
+
+
+def test_whitespace_that_nobody_annotated_is_o():
+    nlp, _ = trained({}, 5)
+    reference = Doc(nlp.vocab, words=["Maria", "\n", "left"])
+    reference.set_ents([Span(reference, 0, 1, label="PER")], default="missing")
+    eg = Example(Doc(nlp.vocab, words=["Maria", "\n", "left"]), reference)
+    assert nlp.get_pipe("ner")._gold([eg]).mask.tolist() == [1, 1, 0]
+    assert eg.get_aligned_ner() == ["U-PER", "O", None]  # as spaCy has it
+
+
 @pytest.mark.parametrize("others", ["O", "missing"])
 def test_include_trains_and_predicts_some_types(others):
     nlp = build(include=["NAT", "ART"], others=others)
