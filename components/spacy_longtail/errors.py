@@ -27,7 +27,7 @@ class Errors:
     L204 = "[L204] '{setting}' of {who} must name at least one type, found {found!r}."
     L205 = "[L205] {who} found no sentence with a type of {labels} in the training data, so it cannot learn when to open. Check the labels and the corpus."
     L206 = "[L206] {who} has a listener as its encoder ({layer}), but trains on single sentences, which a shared encoder never saw. Give it an encoder of its own, such as spacy.HashEmbedCNN.v2."
-    L207 = "[L207] merge = 'span' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner, or use merge = 'fill'."
+    L207 = "[L207] merge = 'span' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner or longtail_token_ner, or use merge = 'fill'."
     L208 = "[L208] The component {name!r} is no transition-based NER, found factory {found!r}. Only 'ner' can be converted."
     L209 = "[L209] longtail_ner reads action probabilities from a model with 3 state features, found {found}. Set extra_state_tokens = false or scores_key = null."
     L210 = "[L210] No sentence gate before {who} writes doc.spans['{key}']. Add a longtail_sentence_gate with spans_key = \"{key}\" before it, or mend 'spans_key'."
@@ -36,6 +36,7 @@ class Errors:
     L213 = "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, or change the other setting."
     L214 = "[L214] The model of {who} has {found} outputs, but its types need {wanted}. Set nO = null in the model's block."
     L215 = "[L215] {who} found no entity to learn from in the training data. Check the corpus, 'labels' and 'include'."
+    L216 = "[L216] The model of {who} must give outputs a token, found {found!r}. Use @architectures = longtail.TokenClassifier.v1, with the encoder as its tok2vec, not the parser model of 'ner'."
 
     # Scoring
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
@@ -64,3 +65,4 @@ class Warnings:
     W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
     W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond. Use alpha <= 0.05, or 0."
     W006 = "[LW006] {who} was not initialized with the types {found}: their entities count as not annotated. Add them with add_label, or initialize again."
+    W007 = "[LW007] {name!r} predicts the one label ENTITY and gets 0 on the declared types. Score its boundaries with `spacy evaluate` and labeled = false in its scorer."

@@ -44,6 +44,7 @@ class Head(ABC):
     name: ClassVar[str]
     default_loss: ClassVar[type] = CrossEntropy
     schemes: ClassVar[tuple[str, ...]] = ("BIO", "BILUO")
+    unlearnt: ClassVar[float] = 0.0  # the value of an output that was added after training
 
     def __init__(self, codec: TagCodec, loss: Any) -> None:
         self.codec = codec
@@ -125,6 +126,7 @@ class SigmoidHead(SoftmaxHead):
 
     name = "sigmoid"
     default_loss = OneVersusRestFocal
+    unlearnt = -5.0  # 0 would be a probability of 0.5
 
     def _probability(self, logits: Floats2d, columns: Ints1d) -> Floats1d:
         xp = get_array_module(logits)

@@ -24,11 +24,13 @@ def forget_outputs(model: Model) -> None:
     _replace(model, None)
 
 
-def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str]) -> None:
-    """Give a trained model other outputs: of the same name they keep their weights, new ones start at 0.
+def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str], unlearnt: float) -> None:
+    """Give a trained model other outputs: those of the same name keep their weights.
 
-    old, new (Sequence[str]): A name for each output. The layers are replaced, so that an optimizer
-        starts afresh with them.
+    The layers are replaced, so that an optimizer starts afresh with them.
+
+    old, new (Sequence[str]): A name for each output.
+    unlearnt (float): The value that new outputs have, whatever the input.
     """
     output = model.get_ref("output_layer")
     scores = model.maybe_get_ref("transitions")
@@ -40,6 +42,8 @@ def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str]) -> None
     output = model.get_ref("output_layer")
     for name, values in params.items():
         fresh = model.ops.alloc((len(new), *values.shape[1:]))
+        if name == "b":
+            fresh += unlearnt
         fresh[kept] = values[source]
         output.set_param(name, fresh)
     if scores:

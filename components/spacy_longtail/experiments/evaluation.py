@@ -1,6 +1,7 @@
 """Evaluation of one trained pipeline: scores, and every document with gold and predicted entities."""
 
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
 from ..corpora import load_docs
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..scorers import make_ner_scorer
-from ..types import ENTITY_SCORES
+from ..types import ENTITY, ENTITY_SCORES
 
 
 def evaluate_model(
@@ -40,6 +41,8 @@ def evaluate_model(
     seconds = time.perf_counter() - start
     scores = make_ner_scorer(labels, tail)(examples)
     for pipe_name, pipe in nlp.pipeline:
+        if getattr(pipe, "labels", ()) == (ENTITY,) and ENTITY not in labels:
+            warnings.warn(Warnings.W007.format(name=pipe_name), stacklevel=2)
         if "longtail_sentence_gate" in nlp.get_pipe_meta(pipe_name).factory:
             scores.update(pipe.score(examples))
     return {

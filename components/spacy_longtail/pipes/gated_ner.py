@@ -13,7 +13,7 @@ from thinc.api import Model
 from ..errors import Errors
 from ..examples import sentences_with
 from ..losses.weights import finite
-from ..types import ENTITY_SCORES, WEAK_SENTENCES
+from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
 from .declared import check_known, check_labels
 from .merging import merge_into
 from .scores import ScoredSpan, write_scores
@@ -67,14 +67,14 @@ def make_gated_ner(
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
         before, of the merged result after.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L206, L207, L211.
+    RAISES (ValueError): L001, L002, L003, L204, L206, L207, L211, L216.
     """
     if not labels:
         raise ValueError(Errors.L204.format(setting="labels", who=WHO, found=labels))
     if merge == "span" and scores_key is None:
         raise ValueError(Errors.L207.format(who=WHO, key=ENTITY_SCORES))
     scheme = "BIO" if head == "two_task" else "BILUO"
-    trained_with = check_head(head, loss, scheme, WHO)
+    trained_with = check_head(head, loss, scheme, model, WHO)
     for layer in model.walk():
         if "listener" in layer.name:
             raise ValueError(Errors.L206.format(who=WHO, layer=layer.name))
@@ -144,6 +144,7 @@ class GatedNER(TokenTagger):
             who=WHO,
         )
         self._build_head()
+        self.cfg["state"] = TwoTaskState()._asdict()
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
 

@@ -56,18 +56,20 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def check_head(head: str, loss: Any, scheme: str, who: str) -> Any:
+def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any:
     """The loss to train the head with; its default for null.
 
-    RAISES (ValueError): L002, L003, L211, L213.
+    RAISES (ValueError): L002, L003, L211, L213, L216.
     """
     if head not in HEADS:
         raise ValueError(Errors.L211.format(found=head, who=who, known=", ".join(HEADS)))
     kind = HEADS[head]
     if scheme not in kind.schemes:
-        raise ValueError(
-            Errors.L213.format(name="scheme", value=scheme, who=who, where=f"head = '{head}'")
-        )
+        others = ", ".join(name for name, h in HEADS.items() if scheme in h.schemes)
+        where = f"the heads {others}"
+        raise ValueError(Errors.L213.format(name="scheme", value=scheme, who=who, where=where))
+    if "output_layer" not in model.ref_names:
+        raise ValueError(Errors.L216.format(who=who, found=model.name))
     if loss is None:
         return kind.default_loss()
     if not isinstance(loss, (TagLoss, TwoTaskLoss)):
@@ -134,7 +136,7 @@ class TokenTagger(TrainablePipe):
         self.cfg["types"].append(label)
         self._build_head()
         if self.model.get_ref("output_layer").has_param("W"):
-            rename_outputs(self.model, before, self.head.columns)
+            rename_outputs(self.model, before, self.head.columns, self.head.unlearnt)
         return 1
 
     def _gold(self, examples: list[Example]) -> Gold:

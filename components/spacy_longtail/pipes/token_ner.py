@@ -1,5 +1,6 @@
 """`longtail_token_ner`: NER that labels tokens, with a softmax, sigmoid, CRF or two-task head."""
 
+import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
@@ -15,6 +16,7 @@ from ..counts import count_docs
 from ..errors import Errors
 from ..losses.weights import finite
 from ..scorers import NER_SCORE_WEIGHTS
+from ..types import TwoTaskState
 from .declared import check_known
 from .scores import ScoredSpan, write_scores
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
@@ -82,9 +84,9 @@ def make_token_ner(
         a loss with activation "none"; null is 0.5, or midway between the classes' means.
     begin_threshold (Optional[float]): The same for the begin score.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L211, L213.
+    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216.
     """
-    trained_with = check_head(head, loss, scheme, WHO)
+    trained_with = check_head(head, loss, scheme, model, WHO)
     if include is not None and not include:
         raise ValueError(Errors.L204.format(setting="include", who=WHO, found=include))
     settings = {
@@ -121,11 +123,14 @@ def _check_used(settings: dict[str, Any], head: str, loss: Any) -> None:
     for name, where in unused.items():
         if settings[name] != DEFAULTS[name]:
             raise ValueError(Errors.L213.format(name=name, value=settings[name], who=WHO, where=where))
-    finite("warmup", settings["warmup"], "a number of updates of at least 0", "Use 0 for none.", 0)
+    rule = "a number of updates of at least 0"
+    settings["warmup"] = int(finite("warmup", settings["warmup"], rule, "Use 0 for none.", 0.0))
     for name in ("entity_threshold", "begin_threshold"):
         if settings[name] is not None:
-            low, high = (0.0, 1.0) if loss.activation == "sigmoid" else (-1e9, 1e9)
-            settings[name] = finite(name, settings[name], "a score", "null is neutral.", low, high)
+            rule, low, high = "a probability, 0 to 1", 0.0, 1.0
+            if loss.activation == "none":
+                rule, low, high = "a logit, a finite number", -math.inf, math.inf
+            settings[name] = finite(name, settings[name], rule, "null is neutral.", low, high)
 
 
 class TokenNER(TokenTagger):
@@ -150,7 +155,7 @@ class TokenNER(TokenTagger):
         labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for types, class
             weights and shares; null finds the types in the training examples.
-        RAISES (ValueError): L004, L005, L203, L205, L214.
+        RAISES (ValueError): L004, L005, L006, L203, L214, L215.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
@@ -173,6 +178,7 @@ class TokenNER(TokenTagger):
             others=self.cfg["others"],
         )
         self._build_head()
+        self.cfg["state"] = TwoTaskState()._asdict()
         sample = [eg.predicted for eg in islice(get_examples(), 10)]
         self.model.initialize(X=sample)
 
