@@ -4,6 +4,7 @@ import json
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -64,6 +65,24 @@ def as_option(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def run_all(run: Callable[[Any], dict[str, Any]], jobs: list[Any], results: Path, workers: int) -> None:
+    """Append the record of each job as it ends; a job that fails costs the others nothing."""
+    results.parent.mkdir(parents=True, exist_ok=True)
+    failed = []
+    with ThreadPoolExecutor(workers) as pool, tqdm(total=len(jobs), unit="run") as progress:
+        for future in as_completed([pool.submit(run, job) for job in jobs]):
+            progress.update()
+            if future.exception() is not None:
+                failed.append(str(future.exception()))
+                continue
+            with results.open("a", encoding="utf8") as file:
+                file.write(json.dumps(future.result()) + "\n")
+    for message in failed:
+        typer.echo(message, err=True)
+    if failed:
+        raise typer.Exit(1)
+
+
 def read_records(results: Path) -> list[dict[str, Any]]:
     lines = results.read_text(encoding="utf8").splitlines() if results.is_file() else []
     return [json.loads(line) for line in lines]
@@ -75,7 +94,7 @@ def spread(values: list[float]) -> str:
     return f"{mean} ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else mean
 
 
-def print_table(records: list[dict[str, Any]], configs: list[str]) -> None:
+def print_table(records: list[dict[str, Any]], configs: list[str], stock: Collection[str]) -> None:
     """Markdown: averages and F1 by type, with the choice on dev named."""
     types = list(records[0]["test"]["ents_per_type"])
     support = [records[0]["test"]["ents_per_type"][t]["support"] for t in types]
@@ -91,7 +110,7 @@ def print_table(records: list[dict[str, Any]], configs: list[str]) -> None:
             rows.append((statistics.mean(r["dev"]["ents_macro_f"] for r in own), row))
     for cells in (head, ["---"] * len(head), *(row for _, row in rows)):
         typer.echo(f"| {' | '.join(cells)} |")
-    others = [(dev, row[0]) for dev, row in rows if row[0] not in ("baseline", "ner")]
+    others = [(dev, row[0]) for dev, row in rows if row[0] not in stock]
     if others:
         typer.echo(f"\nOurs, the best on dev macro F1: {max(others)[1]}")
 
@@ -108,28 +127,18 @@ def main(
     folder: Annotated[Path, typer.Option(help="Folder for the models.")] = Path("training/compare"),
 ) -> None:
     """Train every config with every seed, append one record each, and print the table."""
-    keys = ("corpus", "config", "seed", "steps")
-    done = {tuple(r[k] for k in keys) for r in read_records(results)}
+    records = [r for r in read_records(results) if (r["corpus"], r["steps"]) == (corpus.name, steps)]
     variants = read_variants(configs)
+    for v in variants:  # figures of other settings must not stand under this name
+        if any(r["config"] == v.name and r.get("overrides", {}) != v.overrides for r in records):
+            raise typer.BadParameter(f"{results} has runs of {v.name!r} with other settings: rename it.")
+    done = {(r["config"], r["seed"]) for r in records}
     wanted = [(v, int(s)) for s in seeds.split(",") for v in variants]
-    jobs = [(v, s) for v, s in wanted if (corpus.name, v.name, s, steps) not in done]
-    results.parent.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(workers) as pool, tqdm(total=len(jobs), unit="run") as progress:
-        futures = [pool.submit(run_one, v, corpus, s, steps, folder) for v, s in jobs]
-        failed = []
-        for future in as_completed(futures):  # a run that fails must not cost the others their record
-            progress.update()
-            if future.exception() is not None:
-                failed.append(str(future.exception()))
-                continue
-            with results.open("a", encoding="utf8") as file:
-                file.write(json.dumps(future.result()) + "\n")
-    for message in failed:
-        typer.echo(message, err=True)
-    if failed:
-        raise typer.Exit(1)
+    jobs = [(v, s) for v, s in wanted if (v.name, s) not in done]
+    run_all(lambda job: run_one(job[0], corpus, job[1], steps, folder), jobs, results, workers)
     found = [r for r in read_records(results) if r["corpus"] == corpus.name and r["steps"] == steps]
-    print_table(found, [v.name for v in variants])
+    stock = {v.name for v in variants if v.config.stem == "baseline"}
+    print_table(found, [v.name for v in variants], stock)
 
 
 if __name__ == "__main__":

@@ -4,19 +4,16 @@ A smoke test of the two-task losses: partition r shuffles the sentences with a s
 the first N, so that sizes nest. Dev and test stay whole.
 """
 
-import json
 import random
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
 import spacy
 import typer
 from spacy.tokens import DocBin
-from tqdm import tqdm
 
-from compare import read_records, read_variants, run_one, spread
+from compare import read_records, read_variants, run_all, run_one, spread
 from spacy_longtail.corpora import load_docs
 
 ROOT = Path(__file__).parents[1]
@@ -54,26 +51,23 @@ def main(
 ) -> None:
     """Train every variant on every partition, append one record each, and print the table."""
     methods = read_variants([variants])
-    done = {(r["config"], r["size"], r["part"]) for r in read_records(results)}
+    own = [r for r in read_records(results) if (r["corpus"], r["steps"]) == (corpus.name, steps)]
+    done = {(r["config"], r["size"], r["part"]) for r in own}
     wanted = [(v, int(n), r) for r in range(parts) for n in sizes.split(",") for v in methods]
     jobs = [job for job in wanted if (job[0].name, job[1], job[2]) not in done]
     corpora = {(n, r): partition(corpus, n, r, folder) for _, n, r in jobs}
-    results.parent.mkdir(parents=True, exist_ok=True)
 
     def run(job: tuple[Any, int, int]) -> dict[str, Any]:
         variant, size, part = job
         record = run_one(variant, corpora[size, part], part, steps, folder / "models")
         return {**record, "corpus": corpus.name, "size": size, "part": part}
 
-    with ThreadPoolExecutor(workers) as pool, results.open("a", encoding="utf8") as file:
-        for record in tqdm(pool.map(run, jobs), total=len(jobs), unit="run"):
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-    records = read_records(results)
+    run_all(run, jobs, results, workers)
+    own = [r for r in read_records(results) if (r["corpus"], r["steps"]) == (corpus.name, steps)]
     rows = [["sentences", *sizes.split(",")], ["---"] * (1 + len(sizes.split(",")))]
     for method in methods:
-        own = [r for r in records if r["config"] == method.name]
-        by_size = [[r["test"]["ents_f"] for r in own if r["size"] == int(n)] for n in sizes.split(",")]
+        mine = [r for r in own if r["config"] == method.name]
+        by_size = [[r["test"]["ents_f"] for r in mine if r["size"] == int(n)] for n in sizes.split(",")]
         rows.append([method.name, *(spread(f) if f else "" for f in by_size)])
     for cells in rows:
         typer.echo(f"| {' | '.join(cells)} |")

@@ -2,7 +2,8 @@
 
 Sequences of different lengths are packed: position after position, the longest sequence first, so that
 the live rows of a position are the first of those before, and memory grows with the tokens alone. Path
-sums run in float64: each log-sum over previous tags is then one matrix product, and no path is lost.
+sums run in float64: each log-sum over previous tags is then one matrix product, in which only tags more
+than 690 nats below the best are lost.
 """
 
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 TINY = 1e-300  # stands for the sum over no path at all
+MOST_PAIRS = 2**22  # tag pairs that a best path looks at together, for a bound on memory
 
 
 class Transitions(NamedTuple):
@@ -76,6 +78,13 @@ def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints
     RETURNS (Ints1d): (n_tokens,) tag ids; ties go to the lowest tag.
     """
     xp = get_array_module(scores)
+    lengths = to_numpy(lengths)
+    block = max(MOST_PAIRS // scores.shape[1] ** 2, 1)
+    if len(lengths) > block:
+        starts = np.arange(0, len(lengths), block)
+        bounds = np.add.reduceat(lengths, starts).cumsum()[:-1].tolist()
+        parts = zip(xp.split(scores, bounds), np.split(lengths, starts[1:]), strict=True)
+        return xp.concatenate([viterbi(own, n, transitions) for own, n in parts])
     packing = pack(lengths, xp)
     rows = scores[packing.token]
     best = transitions.start + rows[packing.at(0)] if len(rows) else rows
@@ -133,7 +142,9 @@ def path_score(
     later[ends - lengths] = False
     here = xp.asarray(np.flatnonzero(later))
     first, last = tags[xp.asarray(ends - lengths)], tags[xp.asarray(ends - 1)]
-    pairs = xp.bincount(tags[here - 1] * n_tags + tags[here], minlength=n_tags**2)
+    pairs = xp.zeros(n_tags**2, dtype="int64")
+    if len(here):  # CuPy refuses to count nothing
+        pairs = xp.bincount(tags[here - 1] * n_tags + tags[here], minlength=n_tags**2)
     counts = Transitions(
         xp.bincount(first, minlength=n_tags),
         pairs.reshape(n_tags, n_tags),
@@ -158,7 +169,9 @@ class PathSums:
         self.xp = xp = get_array_module(scores)
         self.packing = packing = pack(lengths, xp)
         rows = scores[packing.token].astype("float64")
-        start, self.trans, end = (xp.exp(t) if t.ndim == 2 else t for t in map(self._wide, transitions))
+        start, trans, end = map(self._wide, transitions)
+        shift = trans.max()
+        self.trans = xp.exp(trans - shift)
         self.alpha, self.beta = rows + start, xp.zeros_like(rows) + end
         self.from_left, self.to_right = xp.zeros_like(rows), xp.zeros_like(rows)  # scaled exponentials
         self.left, self.right = xp.ones_like(rows), xp.ones_like(rows)  # their sums over neighbours
@@ -166,12 +179,12 @@ class PathSums:
             here, before = packing.at(i), packing.before(i)
             top, self.from_left[before] = self._scaled(self.alpha[before])
             self.left[here] = xp.maximum(self.from_left[before] @ self.trans, TINY)
-            self.alpha[here] = rows[here] + top + xp.log(self.left[here])
+            self.alpha[here] = rows[here] + top + shift + xp.log(self.left[here])
         for i in range(packing.n_positions - 1, 0, -1):
             here, before = packing.at(i), packing.before(i)
             top, self.to_right[here] = self._scaled(rows[here] + self.beta[here])
             self.right[before] = xp.maximum(self.to_right[here] @ self.trans.T, TINY)
-            self.beta[before] = top + xp.log(self.right[before])
+            self.beta[before] = top + shift + xp.log(self.right[before])
         total = (self.alpha + self.beta)[packing.at(0)] if len(rows) else rows
         top, scaled = self._scaled(total)
         self.log_z = (top + xp.log(scaled.sum(axis=1, keepdims=True)))[:, 0]  # longest sequence first

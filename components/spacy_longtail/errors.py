@@ -37,6 +37,8 @@ class Errors:
     L214 = "[L214] The model of {who} has {found} outputs, but its types need {wanted}. Set nO = null in the model's block."
     L215 = "[L215] {who} found no entity to learn from in the training data. Check the corpus, 'labels' and 'include'."
     L216 = "[L216] The model of {who} must give outputs a token, found {found!r}. Use @architectures = longtail.TokenClassifier.v1, with the encoder as its tok2vec, not the parser model of 'ner'."
+    L217 = "[L217] typed = false of {who} predicts the one label ENTITY, which its scorer would compare with the types of the data: every score would be 0. Set labeled = false in the component's scorer block."
+    L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
 
     # Scoring
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."

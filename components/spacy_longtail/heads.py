@@ -18,7 +18,7 @@ from .types import TwoTaskState
 
 
 class Gold(NamedTuple):
-    columns: Ints1d  # (n_tokens,), the gold tag
+    tags: Ints1d  # (n_tokens,), the column of the gold tag
     mask: Floats1d  # (n_tokens,), 0.0 without annotation
     lengths: Ints1d  # (n_sentences,)
 
@@ -30,7 +30,7 @@ class Trained(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    columns: Ints1d  # (n_tokens,), a legal tag sequence a sentence
+    tags: Ints1d  # (n_tokens,), columns of a legal tag sequence a sentence
     p: Floats1d  # (n_tokens,), probability of that tag
 
 
@@ -52,7 +52,7 @@ class Head(ABC):
         self.legality = codec.legality()
 
     @property
-    def columns(self) -> list[str]:
+    def outputs(self) -> list[str]:
         """A name for each output of the model, in order."""
         return self.codec.tags
 
@@ -82,6 +82,16 @@ class Head(ABC):
         """A gradient on the model's output, times a number."""
         return Ragged(d_scores.dataXd * factor, d_scores.lengths)
 
+    @staticmethod
+    def logits(scores: Any) -> Any:
+        """The rows of the model's output, one a token."""
+        return scores
+
+    def is_finite(self, d_scores: Any) -> bool:
+        """Whether a gradient on the model's output has no overflow in it."""
+        data = self.logits(d_scores).dataXd
+        return bool(get_array_module(data).isfinite(data).all())
+
     def _adjusted(self, logits: Floats2d, outside: Floats1d) -> Floats2d:
         """The logits to decode: moved as the loss says, every tag but O shut where nothing may stand."""
         xp = get_array_module(logits)
@@ -103,7 +113,7 @@ class SoftmaxHead(Head):
 
     def train(self, scores: Ragged, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
         xp = get_array_module(scores.dataXd)
-        rows, mask = xp.asarray(self.codec.rows(gold.columns)), xp.asarray(gold.mask)
+        rows, mask = xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
         result = loss(scores.dataXd, rows, mask, gold.lengths)
         return Trained(result.loss, Ragged(result.d_logits, scores.lengths), state)
 
@@ -147,13 +157,17 @@ class CRFHead(Head):
         transitions = Transitions(*(t * factor for t in d_scores.transitions))
         return Lattice(Head.scaled(d_scores.logits, factor), transitions)
 
+    @staticmethod
+    def logits(scores: Any) -> Any:
+        return scores.logits
+
     def _legal(self, scores: Lattice) -> Transitions:
         return scores.transitions.plus(self._legality(get_array_module(scores.logits.dataXd)))
 
     def train(self, scores: Lattice, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
         logits = scores.logits.dataXd
         xp = get_array_module(logits)
-        rows, mask = xp.asarray(self.codec.rows(gold.columns)), xp.asarray(gold.mask)
+        rows, mask = xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
         result = chain_loss(loss, logits, rows, mask, gold.lengths, self._legal(scores))
         d_logits = Ragged(result.d_scores, scores.logits.lengths)
         return Trained(result.loss, Lattice(d_logits, result.d_transitions), state)
@@ -183,7 +197,7 @@ class TwoTaskHead(Head):
     schemes = ("BIO",)
 
     @property
-    def columns(self) -> list[str]:
+    def outputs(self) -> list[str]:
         tags = self.codec.tags if self.loss.tag_head else []
         return ["entity", "begin", *tags, *(f"type {label}" for label in self._types)]
 
@@ -197,18 +211,18 @@ class TwoTaskHead(Head):
         xp = get_array_module(data)
         n_types = len(self._types)
         n_scores = data.shape[1] - n_types
-        entity = gold.columns > 0
-        begins = gold.columns % 2 == 1  # BIO: O, then B and I of each type
+        entity = gold.tags > 0
+        begins = gold.tags % 2 == 1  # BIO: O, then B and I of each type
         targets = [entity[:, None], begins[:, None]]
         if self.loss.tag_head:
-            targets.append(self.codec.rows(gold.columns))
+            targets.append(self.codec.rows(gold.tags))
         target = xp.asarray(np.concatenate(targets, axis=1).astype("float32"))
         result, state = loss(data[:, :n_scores], target, xp.asarray(gold.mask), state)
         d_scores = xp.zeros_like(data)
         d_scores[:, :n_scores] = result.d_logits
         total = result.loss
         if n_types:
-            label = xp.asarray(np.maximum(gold.columns - 1, 0) // 2)
+            label = xp.asarray(np.maximum(gold.tags - 1, 0) // 2)
             one_hot = xp.eye(n_types, dtype=data.dtype)[label]
             typed = CrossEntropy()(data[:, n_scores:], one_hot, xp.asarray(gold.mask * entity))
             d_scores[:, n_scores:] = typed.d_logits

@@ -30,7 +30,7 @@ def record(config, seed, dev, test):
 def test_the_table(compare, capsys):
     records = [record("baseline", s, 0.9, 0.5 + 0.1 * s) for s in range(3)]
     records += [record("a", 0, 0.6, 0.1), record("b", 0, 0.5, 0.9)]
-    compare.print_table(records, ["baseline", "a", "b", "c"])
+    compare.print_table(records, ["baseline", "a", "b", "c"], {"baseline"})
     text = capsys.readouterr().out
     assert "| baseline | 3 | 90.0 ± 0.0 | 60.0 ± 10.0 |" in text
     assert "NAT (7)" in text

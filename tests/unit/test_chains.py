@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_longtail import chains
 from spacy_longtail.chains import PathSums, Transitions, best_legal, pack, path_score, viterbi
 from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, LogitAdjusted, MoM
 from spacy_longtail.losses.chain import chain_loss
@@ -53,6 +54,14 @@ def test_viterbi_finds_the_best_path(lengths, seed, legal):
 def test_best_legal_is_viterbi_over_legal_transitions(lengths, seed):
     scores, lengths, _ = chain(lengths, seed)
     assert np.array_equal(best_legal(scores, lengths, LEGAL), viterbi(scores, lengths, LEGAL))
+
+
+def test_many_sequences_are_taken_in_blocks(monkeypatch):
+    scores, lengths, transitions = chain([3, 0, 2, 1, 4, 2], 1)
+    whole = viterbi(scores, lengths, transitions)
+    for block in (1, 2, 4):
+        monkeypatch.setattr(chains, "MOST_PAIRS", block * K**2)
+        assert np.array_equal(viterbi(scores, lengths, transitions), whole)
 
 
 def test_ties_go_to_the_lowest_tag():
@@ -108,6 +117,7 @@ LOSSES = [
     MoM(lam=0.3),
     MoM(Focal(1.0), 0.4),
     Dice(terms="gold"),
+    Dice(0.05, terms="gold"),
     LogitAdjusted(1.5).bind(np.array([0.8, 0.15, 0.05])),
     LogitAdjusted(apply="prediction").bind(np.array([0.8, 0.15, 0.05])),
 ]
@@ -162,14 +172,18 @@ def test_a_chain_loss_is_its_definition(loss, lengths, seed, partial):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 @pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize("legal", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 15.0])
-def test_the_gradient_of_a_chain_loss_is_its_slope(loss, partial, scale):
+def test_the_gradient_of_a_chain_loss_is_its_slope(loss, partial, scale, legal):
     if partial and loss.preset is FIXED:
         return  # class weights of several acceptable tags are held constant
     for seed in range(6):
         lengths = [4, 0, 2, 1, 3]
-        scores, lengths, transitions = chain(lengths, seed, scale, legal=False)
+        scores, lengths, transitions = chain(lengths, seed, scale, legal)
         gold, mask = annotated(lengths, seed, partial)
+        if legal:  # an illegal gold path has no slope to speak of
+            path = viterbi(np.random.default_rng(seed + 1).normal(size=scores.shape), lengths, LEGAL)
+            gold = np.maximum(np.eye(K)[path], gold if partial else 0)
         result = chain_loss(loss, scores, gold, mask, lengths, transitions)
         rng = np.random.default_rng(seed)
         step = rng.normal(size=scores.shape)

@@ -48,6 +48,11 @@ def test_chains_and_their_losses(loss):
     assert to_numpy(best_legal(data, lengths, legal)).tolist() == expected.tolist()
     sums = PathSums(data, cupy.asarray(lengths), on_gpu)
     assert to_numpy(sums.log_z) == pytest.approx(PathSums(scores, lengths, transitions).log_z)
+    alone = np.array([1, 1])  # no pair of tags at all
+    one = chain_loss(loss, data[:2], cupy.asarray(gold[:2]), cupy.ones(2), alone, on_gpu)
+    assert one.loss == pytest.approx(
+        chain_loss(loss, scores[:2], gold[:2], np.ones(2), alone, transitions).loss
+    )
     cpu = chain_loss(loss, scores, gold, mask, lengths, transitions)
     gpu = chain_loss(loss, data, cupy.asarray(gold), cupy.asarray(mask), lengths, on_gpu)
     assert gpu.loss == pytest.approx(cpu.loss)
@@ -60,7 +65,7 @@ def test_heads(name):
     kind = HEADS[name]
     head: Head = kind(codec, kind.default_loss())
     rng = np.random.default_rng(0)
-    data = rng.normal(size=(7, len(head.columns))).astype("float32")
+    data = rng.normal(size=(7, len(head.outputs))).astype("float32")
     lengths = np.array([3, 4])
     gold = Gold(
         np.array([0, 1, 2, 0, 3, 4, 0]), np.array([1, 1, 1, 1, 1, 1, 0], dtype="float32"), lengths
@@ -75,5 +80,5 @@ def test_heads(name):
         decoded = head.decode(scores, lengths, np.array([0, 0, 0, 0, 0, 0, 1]), True, SETTINGS)
         found.append((trained.loss, decoded))
     assert found[1][0] == pytest.approx(found[0][0], rel=1e-5)
-    assert np.array_equal(found[0][1].columns, found[1][1].columns)
+    assert np.array_equal(found[0][1].tags, found[1][1].tags)
     assert found[1][1].p == pytest.approx(found[0][1].p, rel=1e-4)

@@ -41,6 +41,8 @@ SETTINGS = {
         {"alpha": 0.6},
         {"terms": "gold"},
         {"terms": "gold", "alpha": 1.0, "power": 1},
+        {"terms": "gold", "alpha": 0.01},
+        {"terms": "gold", "alpha": 0.5},
     ],
     "longtail.MoM.v1": [
         {},
@@ -474,6 +476,19 @@ def test_a_negative_log_weight_is_refused_with_the_least_beta():
         lambda: AUCMargin(margin=0.0),
         lambda: AUCMargin(dual_lr="x"),
         lambda: TwoTaskCrossEntropy(0.0),
+        lambda: Dice(terms="gld"),
+        lambda: OneVersusRestFocal(terms="all"),
+        lambda: LogitAdjusted(apply="predict"),
+        lambda: AUCMargin(form="stateles"),
+        lambda: AUCMargin(activation="tanh"),
+        lambda: AUCMargin("running", dual_lr=0.6),
+        lambda: AUCMargin(dual_lr=0.2),
+        lambda: InverseFrequency(unit="tags"),
+        lambda: EffectiveNumber(scale="mean"),
+        lambda: CrossEntropy(Focal()),
+        lambda: Focal(2.0, "inverse"),
+        lambda: MoM(normalizer="token"),
+        lambda: MoM(normalizer="fixed", fixed_length="x"),
     ],
 )
 def test_bad_settings(make):
@@ -485,6 +500,17 @@ def test_mom_wraps_losses_on_tokens_only():
     for base in (MoM(), AUCMargin(), lambda *a: None):
         with pytest.raises(ValueError, match="L002"):
             MoM(base)
+
+
+def test_the_gold_term_of_dice_stays_small_on_confident_tokens():
+    """1 - p has no digits left there; a power of it would blow rounding up."""
+    z = np.array([[18.0, 0, 0], [90.0, 0, 0], [1000.0, 0, 0]], dtype="float32")
+    gold, n = np.eye(3, dtype="float32")[[0, 0, 0]], np.ones(3, dtype="float32")
+    for alpha in (0.01, 0.05, 0.5):
+        loss = Dice(alpha, terms="gold")
+        assert np.abs(loss(z, gold, n).d_logits).max() < 0.1
+        _, u = loss.of_gold(gold_rows(z, gold).log_x, np.ones(3), 1.0)
+        assert np.abs(u).max() * 1e-7 < 0.1
 
 
 def test_dice_that_pushes_right_answers_back_warns():

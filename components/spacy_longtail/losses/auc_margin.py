@@ -7,9 +7,12 @@ from typing import ClassVar, Literal
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
+from ..errors import Errors
 from ..types import LossResult, TwoTaskState
+from .settings import finite, one_of
 from .two_task import HeadResult, pair
-from .weights import finite
+
+DUAL_LR = 0.1
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,8 @@ class AUCMargin:
     activation (str): "sigmoid" scores tokens by sigmoid(z), "none" by z itself.
     margin (float): Least distance of the class means, in units of the score, above 0.
     begin_weight (float): Weight of the begin head, no unit, above 0.
-    dual_lr (float): Step of a, b and alpha, no unit, above 0.
+    dual_lr (float): Step of a, b and alpha, no unit, above 0 and at most 0.5: for the running form, and
+        for the threshold of raw scores.
     RETURNS (Tuple[LossResult, TwoTaskState]): The loss, no unit, the exact gradient, the next state.
     RAISES (ValueError): L001.
     SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, as METHODS section 6 mends it; Yuan et al. 2021.
@@ -37,13 +41,21 @@ class AUCMargin:
     activation: Literal["sigmoid", "none"] = "sigmoid"
     margin: float = 1.0
     begin_weight: float = 100.0
-    dual_lr: float = 0.1
+    dual_lr: float = DUAL_LR
 
     def __post_init__(self) -> None:
-        for name, fix in (("margin", "Use 1."), ("begin_weight", "Use 100."), ("dual_lr", "Use 0.1.")):
+        one_of("form", self.form, ("stateless", "running"))
+        one_of("activation", self.activation, ("sigmoid", "none"))
+        for name, fix in (("margin", "Use 1."), ("begin_weight", "Use 100.")):
             rule = "a finite number above 0"
             value = finite(name, getattr(self, name), rule, fix, sys.float_info.min)
             object.__setattr__(self, name, value)
+        rule, fix = "above 0 and at most 0.5, beyond which a and b would swing", "Use 0.1."
+        dual_lr = finite("dual_lr", self.dual_lr, rule, fix, sys.float_info.min, 0.5)
+        if dual_lr != DUAL_LR and self.form == "stateless" and self.activation == "sigmoid":
+            rule, fix = "left alone: form 'stateless' with 'sigmoid' has no use for it", "Remove it."
+            raise ValueError(Errors.L001.format(name="dual_lr", rule=rule, value=dual_lr, fix=fix))
+        object.__setattr__(self, "dual_lr", dual_lr)
 
     def __call__(
         self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState

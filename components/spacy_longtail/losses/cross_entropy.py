@@ -6,6 +6,7 @@ from thinc.types import Floats1d
 
 from ..types import ClassWeights
 from .gold import OfGold
+from .weights import check_weights
 
 
 @dataclass(frozen=True)
@@ -15,10 +16,14 @@ class CrossEntropy(OfGold):
     weights (Optional[ClassWeights]): A class-weight preset, such as longtail.inverse_frequency.v1;
         null weighs every class 1.
     RETURNS (LossResult): Nats per unmasked token, and the exact gradient.
+    RAISES (ValueError): L001.
     SOURCE: METHODS section 3; with weights, Nemoto et al. 2025 (WCE).
     """
 
     weights: ClassWeights | None = None
+
+    def __post_init__(self) -> None:
+        check_weights(self.weights)
 
     @property
     def log_likelihood(self) -> bool:

@@ -8,13 +8,14 @@ from typing import Literal
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
-from ..errors import Errors, Warnings
+from ..errors import Warnings
 from ..numerics import logsumexp
 from .gold import OfGold
+from .settings import finite, one_of
 from .token import Rows, one_gold
-from .weights import finite
 
 LEAST = 1e-30  # of 1 - p, whose negative power would be infinite at 0
+LEAST_OF_GOLD = 1e-7  # the same where only log p is known, and 1 - p is no more exact than this
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,8 @@ class Dice(OfGold):
         alpha = finite("alpha", self.alpha, "a finite number of at least 0", fix, 0.0)
         rule, least = "a finite number above 0", sys.float_info.min
         smooth = finite("smooth", self.smooth, rule, "1 is the published value.", least)
-        if self.power not in (1, 2):
-            fix = "2 is Wang & Wang's, 1 that of Li et al."
-            raise ValueError(Errors.L001.format(name="power", rule="1 or 2", value=self.power, fix=fix))
+        one_of("power", self.power, (1, 2))
+        one_of("terms", self.terms, ("all", "gold"))
         if alpha > 0.05:
             warnings.warn(Warnings.W005.format(alpha=alpha, best=1 / (1 + alpha)), stacklevel=2)
         object.__setattr__(self, "alpha", alpha)
@@ -62,32 +62,41 @@ class Dice(OfGold):
     def of_gold(
         self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
     ) -> tuple[Floats1d, Floats1d]:
-        """The gold tag's term: its u vanishes with x."""
+        """The gold tag's term: its u vanishes with x, and is capped where the tag is all but certain."""
         xp = get_array_module(log_x)
         x, rest = xp.exp(log_x), -xp.expm1(log_x)
-        f, slope = self._terms(x, rest, 1.0)
+        f, slope = self._terms(x, rest, 1.0, LEAST_OF_GOLD)
         return f, -slope * x
 
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
-        if self.terms == "gold":
-            return super().rows(logits, gold)
         xp = get_array_module(logits)
         p = xp.exp(logits - logsumexp(logits))
+        y = (gold > 0).astype(p.dtype)
+        if self.terms == "gold":
+            x, rest = (p * y).sum(axis=1), (p * (1 - y)).sum(axis=1)
+            f, slope = self._terms(x, rest, 1.0)
+            # u (p - q) without the cancellation in 1 - x
+            d_rows = slope[:, None] * p * xp.where(y > 0, rest[:, None], -x[:, None])
+            is_o = p[:, 0] * y[:, 0] > 0.5 * x
+            return Rows(f, d_rows, is_o.astype(p.dtype))
         others = 1 - xp.eye(p.shape[1], dtype=p.dtype)
         rest = p @ others  # 1 - p without cancellation
-        f, slope = self._terms(p, rest, (gold > 0).astype(p.dtype))
+        f, slope = self._terms(p, rest, y)
         # p (slope - sum p slope), each tag's own share of the sum taken off exactly
         d_rows = p * (slope * rest - (p * slope) @ others)
-        return Rows(f.sum(axis=1), d_rows, (gold[:, 0] > 0).astype(p.dtype))
+        return Rows(f.sum(axis=1), d_rows, y[:, 0])
 
-    def _terms(self, p: Floats2d, rest: Floats2d, y: Floats2d | float) -> tuple[Floats2d, Floats2d]:
-        """Each tag's term and its slope in p, from p, 1 - p and whether the tag is gold."""
+    def _terms(
+        self, p: Floats2d, rest: Floats2d, y: Floats2d | float, least: float = LEAST
+    ) -> tuple[Floats2d, Floats2d]:
+        """Each tag's term and its slope in p, from p, 1 - p (constant below `least`) and gold or not."""
         g, r = self.smooth, self.power
         x, d_x = p, 1.0
         if self.alpha:
-            rest = get_array_module(p).maximum(rest, LEAST)
+            xp = get_array_module(p)
+            inside, rest = rest > least, xp.maximum(rest, least)
             x = rest**self.alpha * p
-            d_x = rest ** (self.alpha - 1) * (rest - self.alpha * p)
+            d_x = xp.where(inside, rest ** (self.alpha - 1) * (rest - self.alpha * p), rest**self.alpha)
         top, bottom = 2 * x * y + g, x**r + y + g
         slope = -(2 * y * bottom - top * r * x ** (r - 1)) / bottom**2
         return 1 - top / bottom, slope * d_x

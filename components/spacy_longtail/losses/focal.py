@@ -7,7 +7,8 @@ from thinc.types import Floats1d
 
 from ..types import ClassWeights
 from .gold import OfGold
-from .weights import finite
+from .settings import finite
+from .weights import check_weights
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Focal(OfGold):
     weights: ClassWeights | None = None
 
     def __post_init__(self) -> None:
+        check_weights(self.weights)
         fix = "Use 0 for cross-entropy, 2 as a start."
         gamma = finite("gamma", self.gamma, "a finite number of at least 0", fix, 0.0)
         object.__setattr__(self, "gamma", gamma)

@@ -9,8 +9,8 @@ from thinc.types import Floats1d, Floats2d
 
 from ..types import ClassPreset
 from .gold import OfGold
+from .settings import finite, one_of
 from .token import Rows
-from .weights import finite
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class LogitAdjusted(OfGold):
     apply: Literal["training", "prediction"] = "training"
 
     def __post_init__(self) -> None:
+        one_of("apply", self.apply, ("training", "prediction"))
         tau = finite("tau", self.tau, "a finite number of at least 0", "0 is cross-entropy.", 0.0)
         object.__setattr__(self, "tau", tau)
 

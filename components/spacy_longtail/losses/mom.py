@@ -3,7 +3,7 @@
 import copy
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
@@ -12,8 +12,8 @@ from ..errors import Errors, Warnings
 from ..numerics import sentence_index
 from ..types import ClassPreset
 from .cross_entropy import CrossEntropy
+from .settings import finite, one_of
 from .token import Rows, TokenLoss
-from .weights import finite
 
 Normalizer = Literal["tokens", "sentence", "fixed"]
 ONormalizer = Literal["tokens", "sentence", "fixed", "o_tokens"]
@@ -54,16 +54,17 @@ class MoM(TokenLoss):
             raise ValueError(
                 Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix)
             )
+        one_of("normalizer", self.normalizer, get_args(Normalizer))
+        one_of("o_normalizer", self.o_normalizer, get_args(ONormalizer))
         uses_fixed = "fixed" in (self.normalizer, self.o_normalizer)
-        if uses_fixed != (self.fixed_length is not None) or (uses_fixed and self.fixed_length < 1):  # type: ignore[operator]
-            raise ValueError(
-                Errors.L001.format(
-                    name="fixed_length",
-                    rule="a positive number of tokens with a 'fixed' normaliser, and null without",
-                    value=self.fixed_length,
-                    fix="The paper uses the longest sentence or 128.",
-                )
-            )
+        rule = "a positive number of tokens with a 'fixed' normaliser, and null without"
+        fix = "The paper uses the longest sentence or 128."
+        if uses_fixed:
+            length = finite("fixed_length", self.fixed_length or 0, rule, fix, 1.0)
+            object.__setattr__(self, "fixed_length", int(length))
+        elif self.fixed_length is not None:
+            value = self.fixed_length
+            raise ValueError(Errors.L001.format(name="fixed_length", rule=rule, value=value, fix=fix))
         object.__setattr__(self, "lam", lam)
         object.__setattr__(self, "base", base)
 

@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
+from .settings import finite, one_of
 from .token import Rows, TokenLoss, one_gold
-from .weights import finite
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class OneVersusRestFocal(TokenLoss):
     terms: Literal["both", "positive"] = "both"
 
     def __post_init__(self) -> None:
+        one_of("terms", self.terms, ("both", "positive"))
         fix = "Use 0 for binary cross-entropy, 2 as a start."
         gamma = finite("gamma", self.gamma, "a finite number of at least 0", fix, 0.0)
         object.__setattr__(self, "gamma", gamma)

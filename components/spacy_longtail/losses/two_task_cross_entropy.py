@@ -8,8 +8,8 @@ from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
 from ..types import LossResult, TwoTaskState
+from .settings import finite
 from .two_task import binary_cross_entropy, pair
-from .weights import finite
 
 
 @dataclass(frozen=True)

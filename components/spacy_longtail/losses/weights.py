@@ -3,25 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import Errors
+from ..types import ClassPreset
+from .settings import finite, one_of
 
 Unit = Literal["tag", "type"]
 Scale = Literal["mean_one", "class_mean_one", "raw"]
-
-
-def finite(
-    name: str, value: float, rule: str, fix: str, low: float = -math.inf, high: float = math.inf
-) -> float:
-    """A config number as a float, refused unless it is finite and within [low, high]."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(value, bool) or not (math.isfinite(number) and low <= number <= high):
-        raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix=fix))
-    return number
 
 
 def _scaled(weights: dict[str, float], counts: Mapping[str, int], scale: Scale) -> dict[str, float]:
@@ -39,9 +28,20 @@ class WeightPreset:
 
     needs_counts = True
 
+    def __post_init__(self) -> None:
+        one_of("unit", self.unit, ("tag", "type"))  # type: ignore[attr-defined]
+        one_of("scale", getattr(self, "scale", "raw"), ("mean_one", "class_mean_one", "raw"))
+
     def default(self, resolved: Mapping[str, float]) -> float:
         """The weight of a class that was not known when weights were resolved."""
         return 1.0
+
+
+def check_weights(weights: Any) -> None:
+    """Refuse what is no class-weight preset. RAISES (ValueError): L001."""
+    if weights is not None and not isinstance(weights, ClassPreset):
+        rule, fix = "a class-weight preset or null", "Use @misc = longtail.inverse_frequency.v1."
+        raise ValueError(Errors.L001.format(name="weights", rule=rule, value=weights, fix=fix))
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ class LogInverseFrequency(WeightPreset):
     scale: Scale = "mean_one"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         fix = "The paper searches 1 to 10."
         beta = finite("beta", self.beta, "a finite number of at least 0", fix, 0.0)
         object.__setattr__(self, "beta", beta)
@@ -117,6 +118,7 @@ class EffectiveNumber(WeightPreset):
     scale: Scale = "mean_one"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         below_one = math.nextafter(1.0, 0.0)
         beta = finite("beta", self.beta, "at least 0 and below 1", "Try 0.999.", 0.0, below_one)
         object.__setattr__(self, "beta", beta)

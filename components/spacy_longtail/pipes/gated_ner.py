@@ -12,7 +12,7 @@ from thinc.api import Model
 
 from ..errors import Errors
 from ..examples import sentences_with
-from ..losses.weights import finite
+from ..losses.settings import finite
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
 from .declared import check_known, check_labels
 from .merging import merge_into
@@ -147,6 +147,7 @@ class GatedNER(TokenTagger):
         self.cfg["state"] = TwoTaskState()._asdict()
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
+        self._check_model(sample)
 
     def _learnt_from(self, reader: Reader, nlp: Language) -> list[Example]:
         """The sentences of a corpus that this pipe would train on: its class counts come from these."""

@@ -14,7 +14,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Config, Model
-from thinc.types import Floats1d, Ints1d
+from thinc.types import Floats1d, Ints1d, Ragged
 
 from ..errors import Errors, Warnings
 from ..examples import gold_entities, sentence_lengths
@@ -76,7 +76,7 @@ def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any
         raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
     if head not in loss.heads:
         reason = f"it trains {' or '.join(loss.heads)}, not head = '{head}'"
-        fix = f"Use {kind.default_loss.__name__} or another loss for this head, or another head."
+        fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
         raise ValueError(Errors.L002.format(who=who, loss=loss, reason=reason, fix=fix))
     return loss
 
@@ -103,7 +103,7 @@ class TokenTagger(TrainablePipe):
         types = tuple(self.cfg["types"])
         self.codec = TagCodec(types if self.cfg["typed"] else (ENTITY,), self.cfg["scheme"])
         loss, values = self.loss, self.cfg["class_values"]
-        if values is not None:
+        if values is not None and getattr(loss, "preset", None) is not None:
             resolved = self.codec.values(values, loss.preset.default(values))
             loss = loss.bind(self.model.ops.asarray1f(resolved))
         self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
@@ -123,7 +123,7 @@ class TokenTagger(TrainablePipe):
         self._build_head()
         if self.model.get_ref("output_layer").has_param("W"):
             forget_outputs(self.model)
-        set_outputs(self.model, len(self.head.columns), self.name)
+        set_outputs(self.model, len(self.head.outputs), self.name)
 
     def add_label(self, label: str) -> int:
         """Add a type, before training or after: what was learnt of the others stays.
@@ -132,11 +132,13 @@ class TokenTagger(TrainablePipe):
         """
         if label in self.cfg["types"]:
             return 0
-        before = self.head.columns
+        if self.cfg.get("include") is not None:
+            self.cfg["include"] = [*self.cfg["include"], label]
+        before = self.head.outputs
         self.cfg["types"].append(label)
         self._build_head()
         if self.model.get_ref("output_layer").has_param("W"):
-            rename_outputs(self.model, before, self.head.columns, self.head.unlearnt)
+            rename_outputs(self.model, before, self.head.outputs, self.head.unlearnt)
         return 1
 
     def _gold(self, examples: list[Example]) -> Gold:
@@ -169,9 +171,10 @@ class TokenTagger(TrainablePipe):
         value, d_scores, state = self.head.train(scores, gold, loss, state)
         self.cfg["state"] = state._asdict()
         n_tokens = float(gold.mask.sum())
-        if not np.isfinite(value):
+        d_scores = self.head.scaled(d_scores, n_tokens)
+        if not (np.isfinite(value) and self.head.is_finite(d_scores)):
             raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))
-        return value * n_tokens, self.head.scaled(d_scores, n_tokens)
+        return value * n_tokens, d_scores
 
     def finish_update(self, sgd: Any) -> None:
         """Step the optimizer, and count the training updates."""
@@ -202,22 +205,45 @@ class TokenTagger(TrainablePipe):
             found[i].append(ScoredSpan(a - at, b - at, self.codec.labels[k], mean, own))
         return found
 
-    def _before_loading(self) -> None:
-        """Make room for the types in the cfg that was read."""
+    def _read_cfg(self, saved: dict[str, Any], exclude: Iterable[str]) -> None:
+        """Take over the cfg that was saved, and make room for its types."""
+        built = self.cfg["head"]
+        self.cfg.update(saved)
+        if self.cfg["head"] != built:
+            raise ValueError(Errors.L218.format(who=self.name, saved=self.cfg["head"], found=built))
         self._build_head()
-        forget_outputs(self.model)
+        if "model" not in exclude:
+            forget_outputs(self.model)
+
+    def _check_outputs(self) -> None:
+        """Refuse weights of another loss's outputs. RAISES (ValueError): L218."""
+        found, wanted = self.model.get_ref("output_layer").maybe_get_dim("nO"), len(self.head.outputs)
+        if found not in (None, wanted):
+            saved, own = f"{found} outputs", f"{wanted} outputs"
+            raise ValueError(Errors.L218.format(who=self.name, saved=saved, found=own))
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TokenTagger":
         """Load a pipe with its types, which may differ in number from those before."""
-        util.from_bytes(bytes_data, {"cfg": lambda b: self.cfg.update(srsly.json_loads(b))}, exclude)
-        self._before_loading()
-        return super().from_bytes(bytes_data, exclude=exclude)
+        first = {"cfg": lambda b: self._read_cfg(srsly.json_loads(b), exclude)}
+        util.from_bytes(bytes_data, first, exclude)
+        super().from_bytes(bytes_data, exclude=exclude)
+        self._check_outputs()
+        return self
 
     def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "TokenTagger":
         """Load a pipe with its types, which may differ in number from those before."""
-        util.from_disk(path, {"cfg": lambda p: self.cfg.update(deserialize_config(p))}, exclude)
-        self._before_loading()
-        return super().from_disk(path, exclude=exclude)
+        first = {"cfg": lambda p: self._read_cfg(deserialize_config(p), exclude)}
+        util.from_disk(path, first, exclude)
+        super().from_disk(path, exclude=exclude)
+        self._check_outputs()
+        return self
+
+    def _check_model(self, docs: list[Doc]) -> None:
+        """Whether the model gives one row a token. RAISES (ValueError): L216."""
+        scores = self.head.logits(self.model.predict(docs))
+        n_rows = len(scores.dataXd) if isinstance(scores, Ragged) else None
+        if n_rows != sum(map(len, docs)):
+            raise ValueError(Errors.L216.format(who=self.name, found=self.model.name))
 
 
 def _trimmed(

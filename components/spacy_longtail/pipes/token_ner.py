@@ -14,11 +14,11 @@ from thinc.api import Model
 
 from ..counts import count_docs
 from ..errors import Errors
-from ..losses.weights import finite
+from ..losses.settings import finite
 from ..scorers import NER_SCORE_WEIGHTS
 from ..types import TwoTaskState
 from .declared import check_known
-from .scores import ScoredSpan, write_scores
+from .scores import ScoredSpan, read_scores, write_scores
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
 from .weighting import resolve_classes
 
@@ -80,11 +80,11 @@ def make_token_ner(
     typed (bool): Whether two_task predicts types; false predicts the one label ENTITY.
     repair (str): What two_task does with an entity token that nothing before it begins: "begin" one
         there, or "drop" it.
-    entity_threshold (Optional[float]): Least entity score of two_task: a probability, or the logit for
-        a loss with activation "none"; null is 0.5, or midway between the classes' means.
+    entity_threshold (Optional[float]): Entity score of two_task to exceed: a probability, or the logit
+        for a loss with activation "none"; null is 0.5, or midway between the classes' means.
     begin_threshold (Optional[float]): The same for the begin score.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216.
+    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217.
     """
     trained_with = check_head(head, loss, scheme, model, WHO)
     if include is not None and not include:
@@ -100,6 +100,8 @@ def make_token_ner(
         "begin_threshold": begin_threshold,
     }
     _check_used(settings, head, trained_with)
+    if not typed and getattr(scorer, "labeled", False):
+        raise ValueError(Errors.L217.format(who=WHO))
     return TokenNER(
         nlp.vocab, model, name, loss=trained_with, scorer=scorer, head=head, scheme=scheme, **settings
     )
@@ -155,7 +157,7 @@ class TokenNER(TokenTagger):
         labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for types, class
             weights and shares; null finds the types in the training examples.
-        RAISES (ValueError): L004, L005, L006, L203, L214, L215.
+        RAISES (ValueError): L004, L005, L006, L203, L214, L215, L216.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
@@ -181,6 +183,7 @@ class TokenNER(TokenTagger):
         self.cfg["state"] = TwoTaskState()._asdict()
         sample = [eg.predicted for eg in islice(get_examples(), 10)]
         self.model.initialize(X=sample)
+        self._check_model(sample)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         """The entities of each document, with their scores where scores_key is set."""
@@ -201,4 +204,6 @@ class TokenNER(TokenTagger):
                 blocked = [doc[i : i + 1] for i in np.flatnonzero((iob == 3) & (types == 0)).tolist()]
             doc.set_ents(new, blocked=blocked, default="outside")
             if key is not None:
-                write_scores(doc, key, found)
+                rated = {**read_scores(doc, key), **{s.place: s for s in found}}
+                own = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
+                write_scores(doc, key, [rated[place] for place in own if place in rated])

@@ -1,0 +1,26 @@
+"""Checks of settings, which arrive from a config as they are written there."""
+
+import math
+from typing import Any
+
+from ..errors import Errors
+
+
+def finite(
+    name: str, value: float, rule: str, fix: str, low: float = -math.inf, high: float = math.inf
+) -> float:
+    """A config number as a float, refused unless it is finite and within [low, high]."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, bool) or not (math.isfinite(number) and low <= number <= high):
+        raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix=fix))
+    return number
+
+
+def one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
+    """Refuse a setting that is none of the known values. RAISES (ValueError): L001."""
+    if value not in known:
+        rule = f"one of {', '.join(map(repr, known))}"
+        raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix="See the docs."))
