@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import spacy
 import typer
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 
 from compare import read_records, read_variants, run_all, run_one, spread
 from spacy_longtail.corpora import load_docs
@@ -19,20 +19,26 @@ from spacy_longtail.corpora import load_docs
 ROOT = Path(__file__).parents[1]
 
 
-def partition(corpus: Path, size: int, part: int, folder: Path) -> Path:
-    """A corpus folder with `size` training sentences, and the same dev and test parts."""
+def sentences_of(path: Path) -> list[Doc]:
+    """Each sentence as a document; documents without boundaries as they are."""
+    found = []
+    for doc in load_docs(path, spacy.blank("xx")):
+        bounded = doc.has_annotation("SENT_START")
+        found += [span.as_doc() for span in doc.sents] if bounded else [doc]
+    return found
+
+
+def partition(corpus: Path, sentences: list[Doc], size: int, part: int, folder: Path) -> Path:
+    """A corpus folder with `size` of the training sentences, and the same dev and test parts."""
+    if size > len(sentences):
+        raise typer.BadParameter(f"{corpus} has {len(sentences)} training sentences, not {size}.")
     target = folder / f"{corpus.name}-{size}-{part}"
     target.mkdir(parents=True, exist_ok=True)
     for name in ("dev.spacy", "test.spacy", "types.json"):
         shutil.copy(corpus / name, target / name)
-    docs = load_docs(corpus / "train.spacy", spacy.blank("xx"))
-    sentences = [
-        s.as_doc() for d in docs for s in (d.sents if d.has_annotation("SENT_START") else [d[:]])
-    ]
-    if size > len(sentences):
-        raise ValueError(f"{corpus} has {len(sentences)} training sentences, {size} were asked for.")
-    random.Random(f"low-resource/{part}").shuffle(sentences)
-    DocBin(docs=sentences[:size]).to_disk(target / "train.spacy")
+    order = list(range(len(sentences)))
+    random.Random(f"low-resource/{part}").shuffle(order)
+    DocBin(docs=[sentences[i] for i in order[:size]]).to_disk(target / "train.spacy")
     return target
 
 
@@ -55,7 +61,9 @@ def main(
     done = {(r["config"], r["size"], r["part"]) for r in own}
     wanted = [(v, int(n), r) for r in range(parts) for n in sizes.split(",") for v in methods]
     jobs = [job for job in wanted if (job[0].name, job[1], job[2]) not in done]
-    corpora = {(n, r): partition(corpus, n, r, folder) for _, n, r in jobs}
+    sentences = sentences_of(corpus / "train.spacy") if jobs else []
+    parts_wanted = {(n, r) for _, n, r in jobs}
+    corpora = {(n, r): partition(corpus, sentences, n, r, folder) for n, r in parts_wanted}
 
     def run(job: tuple[Any, int, int]) -> dict[str, Any]:
         variant, size, part = job
