@@ -118,10 +118,8 @@ def _check_used(settings: dict[str, Any], head: str, loss: Any) -> None:
         unused = {**unused, "others": "'include'"}
     likelihood = getattr(loss, "log_likelihood", True)
     if head not in ("softmax", "crf") or likelihood:
-        unused = {
-            **unused,
-            "warmup": "a loss other than plain cross-entropy on head = 'softmax' or 'crf'",
-        }
+        where = "head = 'softmax' or 'crf' with a loss that is no likelihood, such as Focal or MoM"
+        unused = {**unused, "warmup": where}
     for name, where in unused.items():
         if settings[name] != DEFAULTS[name]:
             raise ValueError(Errors.L213.format(name=name, value=settings[name], who=WHO, where=where))

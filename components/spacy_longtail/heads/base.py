@@ -1,0 +1,102 @@
+"""What a head is: how outputs become a loss in training, and tags in prediction."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+from thinc.api import Model, get_array_module
+from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
+
+from ..chains import Transitions
+from ..losses import CrossEntropy
+from ..tags import ILLEGAL, TagCodec
+from ..types import TwoTaskState
+
+
+class Gold(NamedTuple):
+    tags: Ints1d  # (n_tokens,), the column of the gold tag
+    mask: Floats1d  # (n_tokens,), 0.0 without annotation
+    lengths: Ints1d  # (n_sentences,)
+
+
+class Trained(NamedTuple):
+    loss: float  # mean over annotated tokens
+    d_scores: Any  # as the model's output
+    state: TwoTaskState
+
+
+class Decoded(NamedTuple):
+    tags: Ints1d  # (n_tokens,), columns of a legal tag sequence a sentence
+    p: Floats1d  # (n_tokens,), probability of that tag
+
+
+class Head(ABC):
+    """One of the heads of `longtail_token_ner`; it has no weights but those it adds to the model.
+
+    codec (TagCodec): Labels and scheme.
+    loss (TagLoss): With its class values bound, if it has any.
+    """
+
+    name: ClassVar[str]
+    default_loss: ClassVar[type] = CrossEntropy
+    schemes: ClassVar[tuple[str, ...]] = ("BIO", "BILUO")
+    unlearnt: ClassVar[float] = 0.0  # the value of an output that was added after training
+
+    def __init__(self, codec: TagCodec, loss: Any) -> None:
+        self.codec = codec
+        self.loss = loss
+        self.legality = codec.legality()
+
+    @property
+    def outputs(self) -> list[str]:
+        """A name for each output of the model, in order."""
+        return self.codec.tags
+
+    @staticmethod
+    def attach(model: Model) -> Model:
+        """The model with what the head adds to it."""
+        return model
+
+    @abstractmethod
+    def train(self, scores: Any, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
+        """Loss and gradient of one batch."""
+
+    @abstractmethod
+    def decode(
+        self, scores: Any, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+    ) -> Decoded:
+        """Legal tags and their probabilities.
+
+        lengths (Ints1d): (n_sentences,), tokens a sentence.
+        outside (Floats1d): (n_tokens,), 1.0 where no entity may stand.
+        score (bool): Whether the probabilities are wanted.
+        cfg (Mapping): The pipe's settings: thresholds and repair of two_task.
+        """
+
+    @staticmethod
+    def scaled(d_scores: Any, factor: float) -> Any:
+        """A gradient on the model's output, times a number."""
+        return Ragged(d_scores.dataXd * factor, d_scores.lengths)
+
+    @staticmethod
+    def logits(scores: Any) -> Any:
+        """The rows of the model's output, one a token."""
+        return scores
+
+    def is_finite(self, d_scores: Any) -> bool:
+        """Whether a gradient on the model's output has no overflow in it."""
+        data = self.logits(d_scores).dataXd
+        return bool(get_array_module(data).isfinite(data).all())
+
+    def _adjusted(self, logits: Floats2d, outside: Floats1d) -> Floats2d:
+        """The logits to decode: moved as the loss says, every tag but O shut where nothing may stand."""
+        xp = get_array_module(logits)
+        if self.loss.prediction_offset() is not None:
+            logits = logits + xp.asarray(self.loss.prediction_offset(), dtype=logits.dtype)
+        if outside.any():
+            logits = logits.copy()
+            logits[xp.asarray(outside > 0), 1:] += ILLEGAL
+        return logits
+
+    def _legality(self, xp: Any) -> Transitions:
+        return Transitions(*(xp.asarray(t) for t in self.legality))

@@ -1,0 +1,55 @@
+"""The CRF head."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from thinc.api import Model, get_array_module, to_numpy
+from thinc.types import Floats1d, Ints1d, Ragged
+
+from ..chains import PathSums, Transitions, viterbi
+from ..layers import Lattice, with_transitions
+from ..losses.chain import chain_loss
+from ..types import TwoTaskState
+from .base import Decoded, Gold, Head, Trained
+
+
+class CRFHead(Head):
+    """A linear chain with learnt transitions; illegal ones are shut in training and prediction."""
+
+    name = "crf"
+
+    @staticmethod
+    def attach(model: Model) -> Model:
+        return with_transitions(model)
+
+    @staticmethod
+    def scaled(d_scores: Lattice, factor: float) -> Lattice:
+        transitions = Transitions(*(t * factor for t in d_scores.transitions))
+        return Lattice(Head.scaled(d_scores.logits, factor), transitions)
+
+    @staticmethod
+    def logits(scores: Any) -> Any:
+        return scores.logits
+
+    def _legal(self, scores: Lattice) -> Transitions:
+        return scores.transitions.plus(self._legality(get_array_module(scores.logits.dataXd)))
+
+    def train(self, scores: Lattice, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
+        logits = scores.logits.dataXd
+        xp = get_array_module(logits)
+        rows, mask = xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
+        result = chain_loss(loss, logits, rows, mask, gold.lengths, self._legal(scores))
+        d_logits = Ragged(result.d_scores, scores.logits.lengths)
+        return Trained(result.loss, Lattice(d_logits, result.d_transitions), state)
+
+    def decode(
+        self, scores: Lattice, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+    ) -> Decoded:
+        logits = self._adjusted(scores.logits.dataXd, outside)
+        xp, transitions = get_array_module(logits), self._legal(scores)
+        columns = viterbi(logits, lengths, transitions)
+        p = xp.ones(len(columns))
+        if score:
+            log_mu = PathSums(logits, lengths, transitions).log_marginals
+            p = xp.exp(log_mu[xp.arange(len(columns)), columns])
+        return Decoded(to_numpy(columns), to_numpy(p))

@@ -1,0 +1,50 @@
+"""Heads with an output a tag, decoded over legal tag sequences."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from thinc.api import get_array_module, to_numpy
+from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
+
+from ..chains import best_legal
+from ..losses import OneVersusRestFocal
+from ..numerics import logsumexp
+from ..types import TwoTaskState
+from .base import Decoded, Gold, Head, Trained
+
+
+class SoftmaxHead(Head):
+    """One softmax a token, decoded over legal tag sequences."""
+
+    name = "softmax"
+
+    def train(self, scores: Ragged, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
+        xp = get_array_module(scores.dataXd)
+        rows, mask = xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
+        result = loss(scores.dataXd, rows, mask, gold.lengths)
+        return Trained(result.loss, Ragged(result.d_logits, scores.lengths), state)
+
+    def decode(
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+    ) -> Decoded:
+        logits = self._adjusted(scores.dataXd, outside)
+        xp = get_array_module(logits)
+        columns = best_legal(logits, lengths, self._legality(xp))
+        p = self._probability(logits, columns) if score else xp.ones(len(columns))
+        return Decoded(to_numpy(columns), to_numpy(p))
+
+    def _probability(self, logits: Floats2d, columns: Ints1d) -> Floats1d:
+        xp = get_array_module(logits)
+        return xp.exp(logits[xp.arange(len(columns)), columns] - logsumexp(logits)[:, 0])
+
+
+class SigmoidHead(SoftmaxHead):
+    """One sigmoid a tag: the most probable legal sequence is that of the highest logits."""
+
+    name = "sigmoid"
+    default_loss = OneVersusRestFocal
+    unlearnt = -5.0  # 0 would be a probability of 0.5
+
+    def _probability(self, logits: Floats2d, columns: Ints1d) -> Floats1d:
+        xp = get_array_module(logits)
+        return xp.exp(-xp.logaddexp(0, -logits[xp.arange(len(columns)), columns]))

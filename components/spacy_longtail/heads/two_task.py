@@ -1,0 +1,102 @@
+"""The two-task head."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from thinc.api import get_array_module, to_numpy
+from thinc.types import Floats1d, Ints1d, Ragged
+
+from ..losses import AUCMargin, CrossEntropy
+from ..numerics import logsumexp
+from ..types import TwoTaskState
+from .base import Decoded, Gold, Head, Trained
+
+
+class TwoTaskHead(Head):
+    """An entity logit and a begin logit a token, and types where the output is typed.
+
+    Entity and begin above their thresholds open an entity, entity alone continues one. Columns: entity,
+    begin, the tags of a loss with a tag head, the types.
+    """
+
+    name = "two_task"
+    default_loss = AUCMargin
+    schemes = ("BIO",)
+
+    @property
+    def outputs(self) -> list[str]:
+        tags = self.codec.tags if self.loss.tag_head else []
+        return ["entity", "begin", *tags, *(f"type {label}" for label in self._types)]
+
+    @property
+    def _types(self) -> tuple[str, ...]:
+        """A single type needs no outputs."""
+        return self.codec.labels if len(self.codec.labels) > 1 else ()
+
+    def train(self, scores: Ragged, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
+        data = scores.dataXd
+        xp = get_array_module(data)
+        n_types = len(self._types)
+        n_scores = data.shape[1] - n_types
+        entity = gold.tags > 0
+        begins = gold.tags % 2 == 1  # BIO: O, then B and I of each type
+        targets = [entity[:, None], begins[:, None]]
+        if self.loss.tag_head:
+            targets.append(self.codec.rows(gold.tags))
+        target = xp.asarray(np.concatenate(targets, axis=1).astype("float32"))
+        result, state = loss(data[:, :n_scores], target, xp.asarray(gold.mask), state)
+        d_scores = xp.zeros_like(data)
+        d_scores[:, :n_scores] = result.d_logits
+        total = result.loss
+        if n_types:
+            label = xp.asarray(np.maximum(gold.tags - 1, 0) // 2)
+            one_hot = xp.eye(n_types, dtype=data.dtype)[label]
+            typed = CrossEntropy()(data[:, n_scores:], one_hot, xp.asarray(gold.mask * entity))
+            d_scores[:, n_scores:] = typed.d_logits
+            total += typed.loss
+        return Trained(total, Ragged(d_scores, scores.lengths), state)
+
+    def decode(
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+    ) -> Decoded:
+        data = to_numpy(scores.dataXd)
+        entity_at, begin_at = self._thresholds(cfg)
+        entity = (data[:, 0] > entity_at) & (outside == 0)
+        begins = entity & (data[:, 1] > begin_at)
+        first = np.zeros(len(data), dtype=bool)
+        kept = to_numpy(lengths)[to_numpy(lengths) > 0]
+        first[np.cumsum(kept) - kept] = True
+        opens = entity & (first | ~np.concatenate([[False], entity[:-1]]))  # nothing before to continue
+        if cfg["repair"] == "drop":
+            run = np.cumsum(opens)  # a run of entity tokens is lost up to its first begin
+            n_begun = np.cumsum(begins)
+            before_run = np.concatenate([[0], (n_begun - begins)[opens]])[run]
+            entity &= n_begun > before_run
+        else:
+            begins |= opens
+        p = np.exp(-np.logaddexp(0, entity_at - data[:, 0])) if score else np.ones(len(data))
+        label = np.zeros(len(data), dtype="int64")
+        n_types = len(self._types)
+        if n_types:
+            log_p = data[:, -n_types:] - logsumexp(data[:, -n_types:])
+            span = np.maximum(np.cumsum(begins) - 1, 0)
+            sums = np.zeros((int(begins.sum()) + 1, n_types))
+            np.add.at(sums, span[entity], log_p[entity])
+            label = sums.argmax(axis=1)[span]
+            p = p * np.exp(log_p[np.arange(len(data)), label])
+        columns = np.where(entity, 1 + 2 * label + ~begins, 0)
+        return Decoded(columns, p)
+
+    def _thresholds(self, cfg: Mapping[str, Any]) -> tuple[float, float]:
+        """In logits: those that are set, else 0.5 of a sigmoid, or midway between the classes' means."""
+        state = TwoTaskState(**cfg["state"])
+        found = []
+        for i, name in enumerate(("entity_threshold", "begin_threshold")):
+            value = cfg[name]
+            if self.loss.activation == "none":
+                found.append((state.a[i] + state.b[i]) / 2 if value is None else value)
+            else:
+                p = min(max(0.5 if value is None else value, 1e-9), 1 - 1e-9)
+                found.append(float(np.log(p) - np.log1p(-p)))
+        return found[0], found[1]
