@@ -26,6 +26,7 @@ from spacy.training import Corpus, Example
 from spacy.util import fix_random_seed, load_config, load_model_from_config, minibatch
 
 from spacy_longtail import __version__, convert_ner
+from spacy_longtail.chains import viterbi
 from spacy_longtail.corpora import load_docs
 from spacy_longtail.losses import MoM
 from spacy_longtail.losses.chain import chain_loss
@@ -171,23 +172,38 @@ def fresh(examples: list[Example]) -> list[Doc]:
     return [eg.predicted.copy() for eg in examples]
 
 
-def bench_chain_memory() -> dict[str, Any]:
-    """Peak memory of the CRF loss on one long document beside many short ones, by tokens."""
-    n_tags, found = 17, {}
+def bench_chain_memory() -> Iterator[dict[str, Any]]:
+    """Peak memory of CRF batches by tokens: training, with one long document beside many short ones, and
+    prediction over many short sentences."""
+    rng = np.random.default_rng(0)
     legality = TagCodec(tuple("ABCDEFGH"), "BIO").legality()
-    for n_tokens in (4000, 8000, 16000, 32000):
+    n_tags = len(legality.start)
+
+    def train(n_tokens: int) -> Callable[[], Any]:
         lengths = np.array([n_tokens // 2] + [16] * (n_tokens // 32))
-        rng = np.random.default_rng(0)
         scores = rng.normal(size=(lengths.sum(), n_tags)).astype("float32")
         gold = np.eye(n_tags, dtype="float32")[np.zeros(len(scores), dtype="int64")]
         mask = np.ones(len(scores), dtype="float32")
-        tracemalloc.start()
-        chain_loss(MoM(), scores, gold, mask, lengths, legality)
-        found[int(lengths.sum())] = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    per_token = {n: round(peak / n) for n, peak in found.items()}
-    least, most = min(per_token.values()), max(per_token.values())
-    return {"name": "memory of a CRF batch", "bytes_per_token": per_token, "ratio": least / most}
+        return lambda: chain_loss(MoM(), scores, gold, mask, lengths, legality)
+
+    def predict(n_tokens: int) -> Callable[[], Any]:
+        scores = rng.normal(size=(n_tokens, n_tags)).astype("float32")
+        return lambda: viterbi(scores, np.full(n_tokens // 5, 5), legality)
+
+    for name, make, sizes in (
+        ("training", train, (4000, 8000, 16000, 32000)),
+        ("prediction", predict, (25000, 50000, 100000, 200000)),
+    ):
+        peaks = {}
+        for n_tokens in sizes:
+            work = make(n_tokens)
+            tracemalloc.start()
+            work()
+            peaks[n_tokens] = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        per_token = {n: round(peak / n) for n, peak in peaks.items()}
+        ratio = per_token[sizes[0]] / per_token[sizes[-1]]
+        yield {"name": f"memory of a CRF batch in {name}", "bytes_per_token": per_token, "ratio": ratio}
 
 
 def bench_reader(path: Path, runs: int) -> Iterator[dict[str, Any]]:
@@ -285,7 +301,7 @@ def main(
     benches = {
         "ner": lambda: bench_ner(examples, runs),
         "token_ner": lambda: bench_token_ner(examples, runs),
-        "memory": lambda: [bench_chain_memory()],
+        "memory": bench_chain_memory,
         "reader": lambda: bench_reader(path, runs),
         "gate": lambda: [bench_gate(path, examples, runs, share)],
     }
