@@ -8,9 +8,10 @@ import spacy
 from spacy import util
 from spacy.cli.init_config import fill_config
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
+from spacy.tokens import DocBin
 from spacy.util import registry
 
-from tests.util import examples, params
+from tests.util import blank, examples, params
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = sorted((ROOT / "configs").glob("*.cfg"))
@@ -20,14 +21,19 @@ CONFIGS = sorted((ROOT / "configs").glob("*.cfg"))
 def base(tmp_path_factory):
     """A pipeline for the config that starts from a trained one."""
     folder = tmp_path_factory.mktemp("base")
-    nlp = util.load_model_from_config(util.load_config(ROOT / "configs" / "token_softmax.cfg"))
+    DocBin(docs=[eg.reference for eg in examples(blank())]).to_disk(folder / "train.spacy")
+    paths = {"paths.train": str(folder / "train.spacy")}
+    config = util.load_config(ROOT / "configs" / "token_softmax.cfg", overrides=paths)
+    nlp = util.load_model_from_config(config)
     nlp.initialize(lambda: examples(nlp))
-    nlp.to_disk(folder)
+    nlp.to_disk(folder / "model")
     return folder
 
 
 def read(path, base):
-    overrides = {"paths.base": str(base)} if path.stem == "decoupled" else {}
+    overrides = {"paths.train": str(base / "train.spacy")}
+    if path.stem == "decoupled":
+        overrides["paths.base"] = str(base / "model")
     return util.load_config(path, overrides=overrides)
 
 
@@ -100,5 +106,5 @@ def test_decoupled_training_moves_the_head_alone(base):
     after = {name: params(nlp.get_pipe(name)) for name in nlp.pipe_names}
     assert all(np.array_equal(a, b) for a, b in zip(before["tok2vec"], after["tok2vec"], strict=True))
     assert any(not np.array_equal(a, b) for a, b in zip(before["ner"], after["ner"], strict=True))
-    own, trained = nlp.get_pipe("tok2vec"), spacy.load(base).get_pipe("tok2vec")
+    own, trained = nlp.get_pipe("tok2vec"), spacy.load(base / "model").get_pipe("tok2vec")
     assert all(np.array_equal(a, b) for a, b in zip(params(own), params(trained), strict=True))
