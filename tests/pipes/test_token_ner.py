@@ -459,6 +459,14 @@ def test_include_trains_and_predicts_some_types(others):
     assert len(data[0].reference.ents) == 3
 
 
+def test_a_type_added_beside_include_is_learnt():
+    nlp = build(include=["NAT"])
+    nlp.get_pipe("ner").add_label("ART")
+    train(nlp, 60)
+    assert set(nlp.get_pipe("ner").labels) == {"ART", "NAT"}
+    assert [e.label_ for e in nlp(words(nlp, SENTENCES[0])).ents] == ["ART"]
+
+
 def test_types_that_initialisation_did_not_know_count_as_not_annotated():
     nlp, _ = trained({}, 5)
     eg = Example(words(nlp, "[Vega|SHIP] met [Maria|PER]"), parse(nlp, "[Vega|SHIP] met [Maria|PER]"))
@@ -784,13 +792,18 @@ def test_loading_without_the_model_keeps_the_weights():
     assert read(nlp)[0] == expected
 
 
-def test_a_gradient_that_overflows_stops_training():
+@pytest.mark.parametrize("part", ["logits", "transitions"])
+def test_a_gradient_that_overflows_stops_training(part):
     nlp, _ = trained({"head": "crf"}, 5)
-    pipe = nlp.get_pipe("ner")
-    pipe.head.train = lambda scores, gold, loss, state: Trained(
-        0.5,
-        Lattice(Ragged(scores.logits.dataXd * np.inf, scores.logits.lengths), scores.transitions),
-        state,
-    )
+
+    def train(scores, gold, loss, state):
+        data, moves = (
+            scores.logits.dataXd * 0,
+            type(scores.transitions)(*(t * 0 for t in scores.transitions)),
+        )
+        (data if part == "logits" else moves.trans)[0, 0] = np.inf
+        return Trained(0.5, Lattice(Ragged(data, scores.logits.lengths), moves), state)
+
+    nlp.get_pipe("ner").head.train = train
     with pytest.raises(ValueError, match="L007"):
         nlp.update(examples(nlp))

@@ -1,9 +1,15 @@
 """The table of scripts/compare.py: means and spreads of the records, and a choice made on dev."""
 
 import importlib.util
+import json
+import sys
 from pathlib import Path
 
 import pytest
+import typer
+from spacy.tokens import DocBin
+
+from tests.util import SENTENCES, blank, parse
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "compare.py"
 
@@ -39,3 +45,63 @@ def test_the_table(compare, capsys):
 
 def test_one_record_has_no_spread(compare):
     assert compare.spread([0.5]) == "50.0"
+
+
+def test_variants_are_configs_or_named_in_a_file(compare, tmp_path):
+    file = tmp_path / "v.json"
+    file.write_text(
+        json.dumps({"a": {"config": "x.cfg", "components.ner.head": "crf"}}), encoding="utf8"
+    )
+    found = compare.read_variants([Path("configs/focal.cfg"), file])
+    assert [(v.name, v.config.name, v.overrides) for v in found] == [
+        ("focal", "focal.cfg", {}),
+        ("a", "x.cfg", {"components.ner.head": "crf"}),
+    ]
+
+
+def test_a_run_that_fails_costs_the_others_nothing(compare, tmp_path):
+    def run(job):
+        if job == 1:
+            raise RuntimeError("broken")
+        return {"job": job}
+
+    with pytest.raises(typer.Exit):
+        compare.run_all(run, [0, 1, 2], tmp_path / "r.jsonl", 1)
+    assert [r["job"] for r in compare.read_records(tmp_path / "r.jsonl")] == [0, 2]
+
+
+def test_records_of_other_settings_are_not_taken_over(compare, tmp_path):
+    old = {**record("a", 0, 0.5, 0.5), "corpus": tmp_path.name, "steps": 7, "overrides": {"x": 1}}
+    (tmp_path / "r.jsonl").write_text(json.dumps(old) + "\n", encoding="utf8")
+    file = tmp_path / "v.json"
+    for value in (1, 2):
+        file.write_text(json.dumps({"a": {"config": "x.cfg", "x": value}}), encoding="utf8")
+        arguments = (tmp_path, [file], tmp_path / "r.jsonl", "0", 7)
+        if value == 1:
+            compare.main(*arguments)  # nothing is left to run
+        else:
+            with pytest.raises(typer.BadParameter, match="other settings"):
+                compare.main(*arguments)
+
+
+def test_partitions_nest_and_repeat(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    import low_resource
+
+    sys.modules.pop("compare", None)
+    nlp, corpus = blank(), tmp_path / "corpus"
+    corpus.mkdir()
+    for name in ("train", "dev", "test"):
+        DocBin(docs=[parse(nlp, s) for s in SENTENCES]).to_disk(corpus / f"{name}.spacy")
+    (corpus / "types.json").write_text("{}", encoding="utf8")
+    sentences = low_resource.sentences_of(corpus / "train.spacy")
+
+    def texts(size, part):
+        folder = low_resource.partition(corpus, sentences, size, part, tmp_path)
+        assert (folder / "test.spacy").is_file() and (folder / "types.json").is_file()
+        return [d.text for d in DocBin().from_disk(folder / "train.spacy").get_docs(nlp.vocab)]
+
+    assert len(sentences) == 8 and texts(3, 0) == texts(6, 0)[:3] == texts(3, 0)
+    assert texts(6, 0) != texts(6, 1)
+    with pytest.raises(typer.BadParameter):
+        texts(9, 0)

@@ -218,6 +218,17 @@ def test_saturated_chains_stay_finite_and_illegal_paths_have_no_mass(loss):
     assert result.d_transitions.trans[0, 2] == pytest.approx(0.0, abs=1e-12)
 
 
+def test_large_transitions_do_not_overflow():
+    scores, lengths, transitions = chain([3, 2], 4)
+    large = transitions._replace(trans=transitions.trans + 900.0)
+    gold = np.eye(K)[[0, 1, 2, 0, 1]]
+    for loss in (CrossEntropy(), Focal()):  # a constant for every pair of tags changes nothing
+        a = chain_loss(loss, scores, gold, np.ones(5), lengths, transitions)
+        b = chain_loss(loss, scores, gold, np.ones(5), lengths, large)
+        assert b.loss == pytest.approx(a.loss) and b.d_scores == pytest.approx(a.d_scores)
+        assert b.d_transitions.trans == pytest.approx(a.d_transitions.trans)
+
+
 def test_path_score_counts_tags_and_pairs():
     scores, lengths, transitions = chain([3, 1, 0, 2], 5)
     tags = np.array([0, 1, 2, 2, 0, 0])

@@ -31,6 +31,12 @@ class CRFHead(Head):
     def logits(scores: Any) -> Any:
         return scores.logits
 
+    def is_finite(self, d_scores: Lattice) -> bool:
+        xp = get_array_module(d_scores.logits.dataXd)
+        return super().is_finite(d_scores) and all(
+            bool(xp.isfinite(t).all()) for t in d_scores.transitions
+        )
+
     def _legal(self, scores: Lattice) -> Transitions:
         return scores.transitions.plus(self._legality(get_array_module(scores.logits.dataXd)))
 
