@@ -13,8 +13,8 @@ from spacy.tokens import Doc, DocBin
 
 from .counts import CorpusCounts, count_docs
 from .errors import Errors
-from .iob import read_docs
-from .markup import article_doc, read_articles
+from .formats.iob import read_docs
+from .formats.markup import article_doc, read_articles
 
 PARTS = ("train", "dev", "test")
 TYPES = "types.json"  # in a converted corpus: its types and the rare ones

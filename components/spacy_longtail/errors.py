@@ -21,6 +21,8 @@ class Errors:
     L105 = "[L105] 'corpus' changed while it was read: {first} units in the counting pass, {second} in the next. Wrap a reader that yields the same units each time (no augmenter that adds examples, no random limit)."
     L106 = "[L106] 'join' must be null or a whole number of at least 1, and 1 or null with unit = 'doc', found {value!r} with unit = '{unit}'. null takes the corpus's mean sentences a document, at most 10."
 
+    # Augmenters: L11x
+
     # Pipes
     L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
     L203 = "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
@@ -59,6 +61,14 @@ class Errors:
     L412 = "[L412] Two evaluations are called {name!r}, found {path} and {other}. Give each a name of its own when it is evaluated."
     L413 = "[L413] None of {found} has performance.ents_macro_f, the score on dev that 'ours' is chosen by. Name 'ours', or train with the scorer longtail.ner_scorer.v1."
 
+    # Import: L42x, L43x
+
+    # Splitting: L44x
+
+    # Auditing: L45x
+
+    # Statistics and debugging: L46x
+
 
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."
@@ -68,3 +78,15 @@ class Warnings:
     W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond. Use alpha <= 0.05, or 0."
     W006 = "[LW006] {who} was not initialized with the types {found}: their entities count as not annotated. Add them with add_label, or initialize again."
     W007 = "[LW007] {name!r} predicts the one label ENTITY and gets 0 on the declared types. Score its boundaries with `spacy evaluate` and labeled = false in its scorer."
+
+    # Readers: LW01x
+
+    # Augmenters: LW02x
+
+    # Import: LW03x
+
+    # Splitting: LW04x
+
+    # Auditing: LW05x
+
+    # Statistics and debugging: LW06x

@@ -7,8 +7,8 @@ import srsly
 
 from spacy_longtail.corpora import convert_corpus, load_docs, rare_types, read_types
 from spacy_longtail.counts import CorpusCounts
-from spacy_longtail.iob import read_docs, read_sentences
-from spacy_longtail.markup import article_doc, parse_line, read_article
+from spacy_longtail.formats.iob import read_docs, read_sentences
+from spacy_longtail.formats.markup import article_doc, parse_line, read_article
 from tests.util import blank
 
 LABELS = ["PER", "GEO", "ART"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from .errors import Errors
+from ..errors import Errors
 
 
 def _fail(path: Path, line: int, problem: str, fix: str) -> ValueError:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from .errors import Errors
+from ..errors import Errors
 
 MENTION = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 HEADER = ("title", "kind")

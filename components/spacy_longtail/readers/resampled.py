@@ -1,4 +1,4 @@
-"""Corpus readers that wrap corpus readers."""
+"""Resampling: each sentence as often as a policy says."""
 
 import random
 import sys
@@ -13,24 +13,13 @@ from spacy.training import Example
 from spacy.util import minibatch
 from wasabi import table
 
-from .counts import CorpusCounts, count_doc
-from .errors import Errors
-from .examples import sentence_lengths
-from .types import Repeats
+from ..counts import CorpusCounts, count_doc
+from ..errors import Errors
+from ..types import Repeats
+from .base import Reader, Unit, units
 
-Reader = Callable[[Language], Iterable[Example]]
-Unit = Literal["sentence", "doc"]
 SHUFFLE_BUFFER = 2_000  # examples held back so that copies do not share a batch
 JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
-
-
-def units(examples: Iterable[Example], unit: Unit) -> Iterator[Example]:
-    """Examples as they are ("doc"), or one for each annotated sentence ("sentence")."""
-    for eg in examples:
-        if unit == "doc" or len(sentence_lengths(eg.reference)) == 1:
-            yield eg
-        else:
-            yield from eg.split_sents()
 
 
 class ResampledCorpus:

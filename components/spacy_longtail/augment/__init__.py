@@ -1,0 +1,1 @@
+"""spaCy augmenters for NER, one a module."""

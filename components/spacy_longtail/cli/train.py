@@ -1,0 +1,25 @@
+"""`train`: one training."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..experiments.training import train_model
+from .app import Corpus, GpuId, app, coded_errors
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def train(
+    context: typer.Context,
+    config: Annotated[Path, typer.Argument(help="A config, such as configs/config.cfg.")],
+    corpus: Corpus,
+    output: Annotated[Path, typer.Argument(help="Folder for the models; emptied first.")],
+    gpu_id: GpuId = -1,
+) -> None:
+    """Train a config on a converted corpus. Any config value can follow, as --training.max_steps 500."""
+    from spacy.cli._util import parse_config_overrides
+
+    overrides = parse_config_overrides(context.args)
+    with coded_errors():
+        train_model(config, corpus, output, gpu_id=gpu_id, overrides=overrides)

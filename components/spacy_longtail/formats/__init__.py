@@ -1,0 +1,1 @@
+"""File formats, one module each: a file to documents, every bad line named."""
