@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,20 +63,31 @@ def convert_corpus(source: Path, target: Path, lang: str | None = None) -> Corpu
     declared = srsly.read_json(source / "corpus.json") if (source / "corpus.json").is_file() else {}
     lang = lang or declared.get("lang", "en")
     nlp = spacy.blank(lang)
+    counts, parts = {}, {}
+    for part in PARTS:
+        parts[part] = list(_part_docs(source, part, nlp, declared.get("labels", [])))
+        counts[part] = count_docs(parts[part])
+    labels = declared.get("labels") or (counts["train"] + counts["dev"] + counts["test"]).labels
+    tail = declared.get("tail") or rare_types(counts["train"])
+    types = CorpusTypes(list(labels), list(tail), lang)
+    write_corpus(target, parts, types)
+    return types
+
+
+def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: CorpusTypes) -> None:
+    """Write PART.spacy for each part, and types.json. All files or none.
+
+    target (Path): The folder to write; files of these names in it are replaced, others kept.
+    parts (Mapping[str, Iterable[Doc]]): Documents of each part, by its name.
+    types (CorpusTypes): The types of the corpus.
+    """
     with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
-        counts = {}
-        for part in PARTS:
-            docs = list(_part_docs(source, part, nlp, declared.get("labels", [])))
+        for part, docs in parts.items():
             DocBin(docs=docs, store_user_data=True).to_disk(Path(folder) / f"{part}.spacy")
-            counts[part] = count_docs(docs)
-        labels = declared.get("labels") or (counts["train"] + counts["dev"] + counts["test"]).labels
-        tail = declared.get("tail") or rare_types(counts["train"])
-        types = CorpusTypes(list(labels), list(tail), lang)
         srsly.write_json(Path(folder) / TYPES, types._asdict())
         target.mkdir(parents=True, exist_ok=True)
         for path in Path(folder).iterdir():
             shutil.copyfile(path, target / path.name)
-    return types
 
 
 def read_types(corpus: Path) -> CorpusTypes:
@@ -88,17 +99,35 @@ def read_types(corpus: Path) -> CorpusTypes:
     return CorpusTypes(**srsly.read_json(path))
 
 
-def load_docs(path: Path, nlp: Language) -> list[Doc]:
-    """The documents of a .spacy file. RAISES (ValueError): L402, L403, L404."""
-    if not path.is_file():
-        raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file."))
-    try:
-        docs = list(DocBin().from_disk(path).get_docs(nlp.vocab))
-    except Exception as error:  # msgpack, zlib and spaCy raise their own kinds
-        raise ValueError(Errors.L404.format(path=path, problem=error)) from error
-    if not docs:
+def part_path(corpus: Path, part: str) -> Path:
+    """Where a part of a converted corpus is: PART.spacy, or a folder PART of .spacy files."""
+    folder = corpus / part
+    return folder if folder.is_dir() else corpus / f"{part}.spacy"
+
+
+def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
+    """The documents of a .spacy file, or of every .spacy file below a folder in order of name.
+
+    One file at a time is in memory. RAISES (ValueError): L402, L403, L404.
+    """
+    paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
+    if not path.exists() or not paths:
+        raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file, or a folder of them."))
+    n_docs = 0
+    for part in paths:
+        try:
+            for doc in DocBin().from_disk(part).get_docs(nlp.vocab):
+                n_docs += 1
+                yield doc
+        except Exception as error:  # msgpack, zlib and spaCy raise their own kinds
+            raise ValueError(Errors.L404.format(path=part, problem=error)) from error
+    if not n_docs:
         raise ValueError(Errors.L403.format(path=path, fix="Convert a corpus that has documents."))
-    return docs
+
+
+def load_docs(path: Path, nlp: Language) -> list[Doc]:
+    """The documents of a .spacy file or folder, in memory. RAISES (ValueError): L402, L403, L404."""
+    return list(stream_docs(path, nlp))
 
 
 def rare_sentences(docs: Iterable[Doc], tail: Iterable[str]) -> int:
