@@ -8,8 +8,8 @@ from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
 from ..errors import Errors
+from ..settings import finite, one_of
 from ..types import LossResult, TwoTaskState
-from .settings import finite, one_of
 from .two_task import HeadResult, pair
 
 DUAL_LR = 0.1

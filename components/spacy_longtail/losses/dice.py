@@ -10,8 +10,8 @@ from thinc.types import Floats1d, Floats2d
 
 from ..errors import Warnings
 from ..numerics import logsumexp
+from ..settings import finite, one_of
 from .gold import OfGold
-from .settings import finite, one_of
 from .token import Rows, one_gold
 
 LEAST = 1e-30  # of 1 - p, whose negative power would be infinite at 0

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from thinc.api import get_array_module
 from thinc.types import Floats1d
 
+from ..settings import finite
 from ..types import ClassWeights
 from .gold import OfGold
-from .settings import finite
 from .weights import check_weights
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
+from ..settings import finite, one_of
 from ..types import ClassPreset
 from .gold import OfGold
-from .settings import finite, one_of
 from .token import Rows
 
 

@@ -10,9 +10,9 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors, Warnings
 from ..numerics import sentence_index
+from ..settings import finite, one_of
 from ..types import ClassPreset
 from .cross_entropy import CrossEntropy
-from .settings import finite, one_of
 from .token import Rows, TokenLoss
 
 Normalizer = Literal["tokens", "sentence", "fixed"]

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
-from .settings import finite, one_of
+from ..settings import finite, one_of
 from .token import Rows, TokenLoss, one_gold
 
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
+from ..settings import finite
 from ..types import LossResult, TwoTaskState
-from .settings import finite
 from .two_task import binary_cross_entropy, pair
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import Errors
+from ..settings import finite, one_of
 from ..types import ClassPreset
-from .settings import finite, one_of
 
 Unit = Literal["tag", "type"]
 Scale = Literal["mean_one", "class_mean_one", "raw"]

@@ -12,7 +12,7 @@ from thinc.api import Model
 
 from ..errors import Errors
 from ..examples import sentences_with
-from ..losses.settings import finite
+from ..settings import finite
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
 from .declared import check_known, check_labels
 from .merging import merge_into

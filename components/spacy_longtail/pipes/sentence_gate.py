@@ -16,7 +16,7 @@ from thinc.types import Floats2d
 
 from ..errors import Errors
 from ..examples import holds, sentence_lengths
-from ..losses.settings import finite
+from ..settings import finite
 from ..types import WEAK_SENTENCES
 from .declared import check_known, check_labels
 

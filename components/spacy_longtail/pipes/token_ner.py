@@ -14,8 +14,8 @@ from thinc.api import Model
 
 from ..counts import count_docs
 from ..errors import Errors
-from ..losses.settings import finite
 from ..scorers import NER_SCORE_WEIGHTS
+from ..settings import finite
 from ..types import TwoTaskState
 from .declared import check_known
 from .scores import ScoredSpan, read_scores, write_scores

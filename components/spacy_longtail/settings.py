@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from ..errors import Errors
+from .errors import Errors
 
 
 def finite(
