@@ -20,8 +20,25 @@ class Errors:
     L104 = "[L104] 'epoch_size' is used in mode = 'sample' only, found {value} with mode = '{mode}'. Remove it or set mode = 'sample'."
     L105 = "[L105] 'corpus' changed while it was read: {first} units in the counting pass, {second} in the next. Wrap a reader that yields the same units each time (no augmenter that adds examples, no random limit)."
     L106 = "[L106] 'join' must be null or a whole number of at least 1, and 1 or null with unit = 'doc', found {value!r} with unit = '{unit}'. null takes the corpus's mean sentences a document, at most 10."
+    L107 = "[L107] 'corpus' of {who} must be a reader, found {found!r}. Use a block with @readers, or a reference such as ${{corpora.plain}}."
+    L108 = "[L108] {outer} around {inner}{what} makes no sense: {reason}."
+    L109 = "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the data: scores on it would mean nothing. Only the training corpus may be resampled; use spacy.Corpus.v1 for development data."
+    L120 = "[L120] {who} finds nothing to take from {n_docs} units, since none has an entity. Check the path of the corpus and that its entities are annotated."
+    L121 = "[L121] longtail.RelabelledCorpus.v1 takes either 'keep' or 'drop', a list of at least one type, found keep = {keep!r}, drop = {drop!r}."
+    L122 = "[L122] longtail.LowResourceCorpus.v1 takes either 'n_sentences' or 'mentions_per_label', found {n_sentences!r} and {mentions!r}."
+    L123 = "[L123] {who} was asked for {wanted} {unit}s, but the corpus has {found}. Ask for fewer."
+    L124 = "[L124] longtail.ImbalancedCorpus.v1 could not draw {n} {unit}s with an entity-token share of {wanted:.3g}: after {steps} exchanges the share is {found:.3g}, in the whole corpus it is {whole:.3g}. Ask for fewer {unit}s, or a share nearer to the corpus's."
 
     # Augmenters: L11x
+    L110 = "[L110] {who} {purpose}, but got no 'corpus'. Add to its block: corpus = ${{corpora.plain}}, a reader of the untouched training data."
+    L111 = "[L111] 'corpus' of {who} must be a reader, nlp to examples, found {found!r}. Use corpus = ${{corpora.plain}}, a block with @readers."
+    L112 = "[L112] 'labels' of {who} must be a list of at least one type, found {found!r}. Use null for all types."
+    L113 = "[L113] 'labels' of {who} names types that its 'corpus' does not have: {unknown}. Known types: {known}."
+    L114 = "[L114] 'budget' of {who} must be null, a whole number of at least 1 or a resampling policy, found {found!r}. null rewrites in place, 1 adds one copy, a block with @misc = longtail.sCR.v1 adds more copies for rare types."
+    L115 = "[L115] {who} found no {what} to draw in its 'corpus' of {n_units} documents. Check the path of the corpus and that its entities are annotated."
+    L116 = "[L116] {path} cannot be a thesaurus: {problem}. {fix}"
+    L117 = "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a thesaurus file."
+    L118 = "[L118] longtail.one_of.v1 needs at least one augmenter, nlp and example to examples, found {found}. Add a block such as [corpora.train.augmenter.*.mention] with @augmenters."
 
     # Pipes
     L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
@@ -64,6 +81,16 @@ class Errors:
     # Import: L42x, L43x
 
     # Splitting: L44x
+    L440 = "[L440] '{found}' is no split: {problem}. Write parts and shares as train=0.8,dev=0.1,test=0.1."
+    L441 = "[L441] {path} has no part {part!r} to split, found {found}. Name another with --part."
+    L442 = "[L442] {n_groups} groups cannot fill {n_parts} parts. Units with the same text or the same --group-by key stay in one group: ask for fewer parts, or use --unit sentence or --scatter-duplicates."
+    L443 = "[L443] --folds must be a whole number of at least 3, found {found!r}: each fold is test once, development once, and training otherwise."
+    L444 = "[L444] --folds makes train, dev and test itself, found --parts {found} beside it. Give one of them."
+    L445 = "[L445] No document of {path} has {key!r} in its user_data, found {found}. Name one of these with --group-by."
+    L446 = "[L446] Not every type can have {least} mentions in each part: {short}. Annotate more of them, lower --min-mentions, or leave out --strict to be warned instead."
+    L447 = "[L447] {path} is there already and is no file of this split: it would be taken for one. Remove it, or name another folder."
+    L448 = "[L448] The split of {source} cannot be written to {target}. Name another folder for it."
+    L449 = "[L449] --part {part} names a part of a converted corpus, found {path}, which is split whole. Leave --part out."
 
     # Auditing: L45x
 
@@ -80,12 +107,22 @@ class Warnings:
     W007 = "[LW007] {name!r} predicts the one label ENTITY and gets 0 on the declared types. Score its boundaries with `spacy evaluate` and labeled = false in its scorer."
 
     # Readers: LW01x
+    W010 = "[LW010] max_length = {n} of spacy.Corpus.v1 splits documents of {n} tokens or more into sentences, and leaves out silently those that have no sentence boundaries, and sentences that long. Use max_length = 0 to keep everything."
+    W011 = "[LW011] limit = {n} of spacy.Corpus.v1 counts per file: each file below {path} gives up to {n} documents. Use longtail.LowResourceCorpus.v1 for a number of sentences in all."
+    W012 = "[LW012] {who} draws {n} of {total} {unit}s, in which {n_lost} of {n_types} types have no mention: {lost}. A model cannot learn them from these."
+    W013 = "[LW013] longtail.LowResourceCorpus.v1 cannot give every type {wanted} mentions: {short}. Those get all that the corpus has."
+    W014 = "[LW014] longtail.RelabelledCorpus.v1 names types that the corpus does not have: {unknown}. Known types: {known}."
 
     # Augmenters: LW02x
+    W020 = "[LW020] {n} of {total} entries of {path} are of several words and match no token. Only single words are replaced."
+    W021 = "[LW021] longtail.synonym_replacement.v1 takes synonyms from the English WordNet, but the pipeline's language is {lang!r}. Name a thesaurus file of that language."
 
     # Import: LW03x
 
     # Splitting: LW04x
+    W040 = "[LW040] Not every type has {least} mentions in each part: {short}. Scores on such a part say nothing about the type; annotate more of it."
+    W041 = "[LW041] The source's own {parts} is left out: this split makes a new one. Name other parts to keep it."
+    W042 = "[LW042] {n} of {total} documents have no {key!r} in their user_data: each of them is a group of its own."
 
     # Auditing: LW05x
 

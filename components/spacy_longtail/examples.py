@@ -1,12 +1,26 @@
 """Views of documents and examples that pipes and readers train on: sentences, and types left out."""
 
 from collections.abc import Collection, Iterable
+from typing import Literal
 
 import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Ints1d
+
+# of a token, whatever stands beside it: no heads
+KEPT_ATTRIBUTES = [
+    "ENT_IOB",
+    "ENT_TYPE",
+    "ENT_KB_ID",
+    "ENT_ID",
+    "SENT_START",
+    "TAG",
+    "POS",
+    "MORPH",
+    "LEMMA",
+]
 
 
 def sentence_lengths(doc: Doc) -> Ints1d:
@@ -24,14 +38,14 @@ def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
     RETURNS (Tuple[Ints1d, Ints1d]): (n_tokens,) spaCy's codes, 0 no annotation (misaligned tokens too),
         1 inside, 2 outside, 3 begins; (n_tokens,) hashes of the types, 0 outside entities.
     """
-    tokens = eg.reference.to_array(["ORTH", "ENT_IOB", "ENT_TYPE", "IS_SPACE"])
-    if not np.array_equal(tokens[:, 0], eg.predicted.to_array("ORTH")):
+    if not same_tokens(eg):
         return _aligned_entities(eg)
-    iob, types = tokens[:, 1].astype("int64"), tokens[:, 2]
+    tokens = eg.reference.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"])
+    iob, types = tokens[:, 0].astype("int64"), tokens[:, 1]
     if not iob.any():
         return iob, types
     iob[(iob == 3) & (types == 0)] = 0  # blocked tokens
-    iob[(iob == 0) & (tokens[:, 3] == 1)] = 2  # as spaCy aligns whitespace
+    iob[(iob == 0) & (tokens[:, 2] == 1)] = 2  # as spaCy aligns whitespace
     return iob, types
 
 
@@ -48,16 +62,43 @@ def holds(doc: Doc, labels: Collection[str]) -> bool:
     return any(ent.label_ in labels for ent in doc.ents)
 
 
-def keep_types(eg: Example, labels: Collection[str]) -> Example:
-    """The example with every type outside `labels` annotated as O. The original is left alone."""
+def keep_types(eg: Example, labels: Collection[str], others: Literal["O", "missing"] = "O") -> Example:
+    """The example with every type outside `labels` annotated as O, or not at all ("missing").
+
+    The original is left alone.
+    """
     left_out = [ent for ent in eg.reference.ents if ent.label_ not in labels]
     if not left_out:
         return eg
     reference = eg.reference.copy()
     kept = [ent for ent in reference.ents if ent.label_ in labels]
-    outside = [reference[ent.start : ent.end] for ent in left_out]
-    reference.set_ents(kept, outside=outside, default="unmodified")
+    rest = [reference[ent.start : ent.end] for ent in left_out]
+    where = {"outside": rest} if others == "O" else {"missing": rest}
+    reference.set_ents(kept, **where, default="unmodified")
     return Example(eg.predicted, reference)
+
+
+def same_tokens(eg: Example) -> bool:
+    """Whether both sides have the same words, as with gold tokens."""
+    return np.array_equal(eg.predicted.to_array("ORTH"), eg.reference.to_array("ORTH"))
+
+
+def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
+    """A document of some of the tokens, with their entities, tags and lemmas.
+
+    kept (Ints1d): (n_kept,) ascending; entities are expected whole.
+    RETURNS (Doc): The first kept token of each sentence begins it; boundaries that are unknown stay so.
+    """
+    words = [doc[int(i)].text for i in kept]
+    spaces = None if doc.has_unknown_spaces else [bool(doc[int(i)].whitespace_) for i in kept]
+    taken = Doc(doc.vocab, words=words, spaces=spaces)
+    rows = doc.to_array(KEPT_ATTRIBUTES)[kept]
+    if doc.has_annotation("SENT_START"):
+        lengths = sentence_lengths(doc)
+        sentence = np.repeat(np.arange(len(lengths)), lengths)[kept]
+        begins = np.diff(sentence, prepend=-1) > 0
+        rows[:, KEPT_ATTRIBUTES.index("SENT_START")] = np.where(begins, 1, -1).astype("uint64")
+    return taken.from_array(KEPT_ATTRIBUTES, rows)
 
 
 def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list[Example]:

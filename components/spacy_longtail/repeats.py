@@ -12,6 +12,7 @@ from typing import Literal
 
 from .counts import CorpusCounts
 from .errors import Errors
+from .settings import finite, one_of, whole
 from .types import SentenceCounts
 
 Formula = Literal["paper", "code"]
@@ -25,40 +26,29 @@ def guarded_ceil(value: float) -> int:
     return math.ceil(value)
 
 
+def check_entities(policy: object, corpus: CorpusCounts) -> None:
+    """Refuse to resample what has no entity. RAISES (ValueError): L101."""
+    if corpus.n_units and not corpus.n_entity_tokens:
+        name = f"longtail.{type(policy).__name__}.v1"
+        raise ValueError(Errors.L101.format(policy=name, n_units=corpus.n_units))
+
+
 @dataclass(frozen=True)
 class _Resampling(ABC):
     formula: Formula = "paper"
     cap: int | None = None
 
     def __post_init__(self) -> None:
-        if self.cap is not None and (
-            isinstance(self.cap, bool) or int(self.cap) != self.cap or self.cap < 1
-        ):
-            raise ValueError(
-                Errors.L001.format(
-                    name="cap",
-                    rule="a whole number of at least 1, or null",
-                    value=self.cap,
-                    fix="1 keeps every sentence once.",
-                )
-            )
-        if self.formula not in ("paper", "code"):
-            raise ValueError(
-                Errors.L001.format(
-                    name="formula",
-                    rule='"paper" or "code"',
-                    value=self.formula,
-                    fix='"paper" follows equations 1-4.',
-                )
-            )
+        if self.cap is not None:
+            cap = whole("cap", self.cap, "1 keeps every sentence once, null sets no limit.", low=1)
+            object.__setattr__(self, "cap", cap)
+        one_of("formula", self.formula, ("paper", "code"))
 
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], int]:
         """corpus (CorpusCounts): Counts of the untouched corpus.
         RETURNS (Callable): Counts of one sentence to its copies in total, at least 1.
         RAISES (ValueError): L101 if the corpus has no entity."""
-        if corpus.n_units and not corpus.n_entity_tokens:
-            name = f"longtail.{self.__class__.__name__}.v1"
-            raise ValueError(Errors.L101.format(policy=name, n_units=corpus.n_units))
+        check_entities(self, corpus)
         rareness = corpus.rareness()
 
         def copies(sentence: SentenceCounts) -> int:
@@ -134,3 +124,49 @@ class nsCRD(_Resampling):
     def copies(self, tokens: Mapping[str, int], length: int, rareness: Mapping[str, float]) -> int:
         total = sum(rareness.get(t, 0.0) * math.sqrt(c) for t, c in tokens.items())
         return self._rounded(total, math.sqrt(length))
+
+
+@dataclass(frozen=True)
+class _Balancing(ABC):
+    ratio: float = 1.0
+
+    def __post_init__(self) -> None:
+        fix = "1 makes sentences with and without entities equally many."
+        object.__setattr__(self, "ratio", finite("ratio", self.ratio, "a number above 0", fix, low=1e-9))
+
+    def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
+        """corpus (CorpusCounts): Counts of the untouched corpus.
+        RETURNS (Callable): Counts of one sentence to its expected copies.
+        RAISES (ValueError): L101 if the corpus has no entity."""
+        check_entities(self, corpus)
+        n_entity, n_bare = corpus.n_entity_units, corpus.n_units - corpus.n_entity_units
+        entity, bare = self.copies(n_entity, n_bare)
+        return lambda sentence: entity if sentence.tokens else bare
+
+    @abstractmethod
+    def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
+        """Expected copies of a sentence with entities, and of one without."""
+
+
+@dataclass(frozen=True)
+class RandomOversampling(_Balancing):
+    """Repeat sentences with entities at random until they are `ratio` times those without.
+
+    ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
+    SOURCE: The usual random oversampling, on sentences (METHODS section 1).
+    """
+
+    def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
+        return max(1.0, self.ratio * n_bare / max(n_entity, 1)), 1.0
+
+
+@dataclass(frozen=True)
+class RandomUndersampling(_Balancing):
+    """Drop sentences without entities at random until those with entities are `ratio` times as many.
+
+    ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
+    SOURCE: The usual random undersampling, on sentences (METHODS section 1).
+    """
+
+    def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
+        return 1.0, min(1.0, n_entity / (self.ratio * max(n_bare, 1)))

@@ -24,3 +24,12 @@ def one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
     if value not in known:
         rule = f"one of {', '.join(map(repr, known))}"
         raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix="See the docs."))
+
+
+def whole(name: str, value: Any, fix: str, low: int = 0) -> int:
+    """A config number as an int of at least `low`. RAISES (ValueError): L001."""
+    rule = f"a whole number of at least {low}"
+    number = finite(name, value, rule, fix, low=low)
+    if number != int(number):
+        raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix=fix))
+    return int(number)

@@ -111,6 +111,6 @@ class TwoTaskLoss(Protocol):
 
 @runtime_checkable
 class Repeats(Protocol):
-    """A resampling policy: fitted on corpus counts, it maps a unit's counts to copies."""
+    """A resampling policy: fitted on corpus counts, it maps a unit's counts to copies, fractions allowed."""
 
-    def fit(self, corpus: Any) -> Callable[[SentenceCounts], int]: ...
+    def fit(self, corpus: Any) -> Callable[[SentenceCounts], float]: ...

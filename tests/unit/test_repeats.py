@@ -1,11 +1,20 @@
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_longtail.counts import CorpusCounts
-from spacy_longtail.repeats import guarded_ceil, nsCRD, sC, sCR, sCRD
+from spacy_longtail.repeats import (
+    RandomOversampling,
+    RandomUndersampling,
+    guarded_ceil,
+    nsCRD,
+    sC,
+    sCR,
+    sCRD,
+)
 from spacy_longtail.types import SentenceCounts
 
 ALL = (sC, sCR, sCRD, nsCRD)
@@ -54,6 +63,70 @@ def test_every_sentence_stays_and_the_cap_holds(policy, formula, length, a, b, c
 def test_rarer_types_get_more_copies(policy):
     fitted = policy().fit(EXAMPLE)
     assert fitted(sentence(4, b=2)) > fitted(sentence(4, a=2))
+
+
+counts_of = st.fixed_dictionaries({"a": st.integers(0, 30), "b": st.integers(0, 30)})
+
+
+@pytest.mark.parametrize("policy", ALL)
+@pytest.mark.parametrize("formula", ["paper", "code"])
+@given(less=counts_of, more=counts_of, length=st.integers(1, 200), n=st.integers(2, 10**6))
+def test_more_entity_tokens_never_mean_fewer_copies(policy, formula, less, more, length, n):
+    """Rareness and length fixed, the copies grow with each count."""
+    fitted = policy(formula=formula).fit(corpus(n, a=max(n // 3, 1), b=1))
+    total = {t: less[t] + more[t] for t in less}
+    few, many = ({t: k for t, k in own.items() if k} for own in (less, total))
+    assert fitted(sentence(length, **few)) <= fitted(sentence(length, **many))
+
+
+@pytest.mark.parametrize("policy", [sCRD, nsCRD])
+@given(a=st.integers(1, 9), length=st.integers(1, 60), longer=st.integers(0, 60))
+def test_density_counts(policy, a, length, longer):
+    fitted = policy().fit(EXAMPLE)
+    assert fitted(sentence(length, a=a)) >= fitted(sentence(length + longer, a=a))
+
+
+@given(bits=st.integers(1, 12), root=st.integers(1, 12), side=st.integers(1, 12))
+def test_whole_numbers_are_met_exactly(bits, root, side):
+    """At the edges of the ceiling, where floats are off by a hair in both directions."""
+    n, rare = 2**bits * 1024, 1024  # rareness: `bits`, exactly
+    count = bits * root**2  # sum r c = (bits root)**2
+    assert sCR().fit(corpus(n, a=rare))(sentence(count, a=count)) == 1 + bits * root
+    assert (
+        sCR("code").fit(corpus(n, a=rare))(sentence(count, a=count))
+        == math.isqrt((bits * root) ** 2) + 1
+    )
+    assert sCRD().fit(corpus(n, a=rare))(sentence(side**2, a=side * root)) == 1 + bits * root
+    # r sqrt(c) / sqrt(l) with c = root**2 k, l = side**2 k: r root / side
+    for k in (1, 2, 3, 18):
+        found = nsCRD().fit(corpus(n, a=rare))(sentence(side**2 * k, a=root**2 * k))
+        assert found == 1 + math.ceil(Fraction(bits * root, side))
+
+
+@given(n_entity=st.integers(1, 500), n_bare=st.integers(0, 500), ratio=st.floats(0.1, 5))
+def test_random_policies_reach_their_ratio(n_entity, n_bare, ratio):
+    counts = CorpusCounts(n_tokens=9999, n_units=n_entity + n_bare, n_entity_units=n_entity)
+    counts.tokens["a"] = n_entity
+    with_entity, without = sentence(5, a=1), sentence(5)
+    over, under = RandomOversampling(ratio).fit(counts), RandomUndersampling(ratio).fit(counts)
+    assert over(without) == 1 and over(with_entity) >= 1
+    assert under(with_entity) == 1 and 0 < under(without) <= 1
+    for fitted in (over, under):
+        found = fitted(with_entity) * n_entity, ratio * fitted(without) * n_bare
+        if n_entity < ratio * n_bare:  # else nothing has to change
+            assert found[0] == pytest.approx(found[1])
+        else:
+            assert fitted(with_entity) == fitted(without) == 1
+
+
+@pytest.mark.parametrize("policy", [RandomOversampling, RandomUndersampling])
+def test_random_policies_refuse_nonsense(policy):
+    for ratio in (0, -1, "nan", True, None):
+        with pytest.raises(ValueError, match="L001"):
+            policy(ratio)
+    assert policy("2").ratio == 2.0
+    with pytest.raises(ValueError, match="L101"):
+        policy().fit(CorpusCounts(n_tokens=5, n_units=2))
 
 
 def test_code_can_leave_an_entity_sentence_at_one_copy():

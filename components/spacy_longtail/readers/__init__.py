@@ -1,6 +1,18 @@
 """Corpus readers that wrap corpus readers, one a module."""
 
 from .base import Reader, Unit, units
+from .relabelled import RelabelledCorpus
 from .resampled import ResampledCorpus
+from .subsets import ImbalancedCorpus, LowResourceCorpus
+from .undersampled import UndersampledCorpus
 
-__all__ = ["Reader", "ResampledCorpus", "Unit", "units"]
+__all__ = [
+    "ImbalancedCorpus",
+    "LowResourceCorpus",
+    "Reader",
+    "RelabelledCorpus",
+    "ResampledCorpus",
+    "UndersampledCorpus",
+    "Unit",
+    "units",
+]

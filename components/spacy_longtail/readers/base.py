@@ -1,15 +1,30 @@
-"""What readers share: the units they deal in."""
+"""What readers share: the units they deal in, what may wrap what, and their generators."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
+import random
+import sys
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 from spacy.language import Language
-from spacy.training import Example
+from spacy.training import Corpus, Example, dont_augment
+from spacy.util import dot_to_object
+from tqdm import tqdm
 
+from ..counts import count_doc
+from ..errors import Errors, Warnings
 from ..examples import sentence_lengths
+from .unit_counts import UnitCounts
 
 Reader = Callable[[Language], Iterable[Example]]
 Unit = Literal["sentence", "doc"]
+AUGMENTED = "augmenter"  # stands for a reader that augments, among the classes that a reader refuses
+TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.v1")
+SLOW = 5  # seconds before a pass shows its progress
 
 
 def units(examples: Iterable[Example], unit: Unit) -> Iterator[Example]:
@@ -19,3 +34,131 @@ def units(examples: Iterable[Example], unit: Unit) -> Iterator[Example]:
             yield eg
         else:
             yield from eg.split_sents()
+
+
+class WrappingReader(ABC):
+    """A reader over another reader, which it calls anew at each pass.
+
+    corpus (Callable): The reader to wrap, nlp to examples, such as spacy.Corpus.v1.
+    RAISES (ValueError): L107 if it is no reader, L108 if the order of readers makes no sense.
+    """
+
+    # Classes of readers that must not be inside this one, each with the reason
+    refuses: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, corpus: Reader) -> None:
+        if not callable(corpus):
+            raise ValueError(Errors.L107.format(who=type(self).__name__, found=corpus))
+        for inner in _chain(corpus):
+            names = [base.__name__ for base in type(inner).__mro__]
+            if getattr(inner, "augmenter", None) not in (None, dont_augment):
+                names.append(AUGMENTED)
+            for name in names:
+                if name in self.refuses:
+                    raise ValueError(
+                        Errors.L108.format(
+                            outer=type(self).__name__,
+                            inner=type(inner).__name__,
+                            what=" with an augmenter" if name == AUGMENTED else "",
+                            reason=self.refuses[name],
+                        )
+                    )
+            _warn_of_losses(inner)
+        self.corpus = corpus
+        self._dev_is_checked = False
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """nlp (Language): The current pipeline.
+        YIELDS (Example): The examples.
+        RAISES (ValueError): L109 if the config scores on a reader that is for training only."""
+        if not self._dev_is_checked:
+            check_dev_corpus(nlp)
+            self._dev_is_checked = True
+        yield from self.examples(nlp)
+
+    @abstractmethod
+    def examples(self, nlp: Language) -> Iterator[Example]:
+        """The examples of one call."""
+
+    def _count(self, nlp: Language, unit: Unit) -> tuple[UnitCounts, int]:
+        """A counting pass: the counts of each unit, and the number of documents."""
+        counts, n_docs = UnitCounts(), 0
+        for eg in shown(self.corpus(nlp), "Counting"):
+            n_docs += 1
+            for part in units([eg], unit):
+                counts.append(count_doc(part.reference))
+        return counts, n_docs
+
+    def _counted_units(self, nlp: Language, unit: Unit, n_counted: int) -> Iterator[Example]:
+        """The units again, which must be as many as the counting pass saw. RAISES (ValueError): L105."""
+        n_units = 0
+        for eg in units(self.corpus(nlp), unit):
+            n_units += 1
+            if n_units > n_counted:
+                raise ValueError(Errors.L105.format(first=n_counted, second="more"))
+            yield eg
+        if n_units < n_counted:
+            raise ValueError(Errors.L105.format(first=n_counted, second=n_units))
+
+
+def shown(examples: Iterable[Example], what: str) -> Iterable[Example]:
+    """The examples, with a progress line on a terminal once it takes long."""
+    return tqdm(examples, desc=what, unit=" docs", delay=SLOW, leave=False, disable=None)
+
+
+@cache
+def show_once(text: str) -> None:
+    """spaCy builds a training corpus twice, for initialisation and for training: one report is enough.
+
+    Printed, since `spacy train` hides what is logged below errors.
+    """
+    sys.stdout.write(f"{text}\n\n")
+
+
+def generator(*seed: int) -> random.Random:
+    """A generator of its own for each combination of numbers."""
+    return random.Random("/".join(map(str, seed)))
+
+
+def array_generator(rng: random.Random) -> np.random.Generator:
+    """A NumPy generator that continues a plain one."""
+    return np.random.default_rng(rng.getrandbits(64))
+
+
+def _chain(reader: Any) -> Iterator[Any]:
+    while reader is not None:
+        yield reader
+        reader = getattr(reader, "corpus", None)
+
+
+def _warn_of_losses(reader: Any) -> None:
+    """spaCy's own reader leaves documents out without a word."""
+    if not isinstance(reader, Corpus):
+        return
+    if reader.max_length:
+        warnings.warn(Warnings.W010.format(n=reader.max_length), stacklevel=4)
+    if reader.limit and Path(reader.path).is_dir():
+        warnings.warn(Warnings.W011.format(n=reader.limit, path=reader.path), stacklevel=4)
+
+
+def check_dev_corpus(nlp: Language) -> None:
+    """Refuse a config that would score on resampled data. RAISES (ValueError): L109."""
+    config = nlp.config
+    if "corpora" not in config:
+        return
+    name = config["training"].get("dev_corpus")
+    try:
+        block = dot_to_object(config.interpolate(), name)
+    except KeyError:
+        return  # spaCy says what is missing
+    found = _training_readers(block)
+    if found:
+        raise ValueError(Errors.L109.format(name=name, found=found[0]))
+
+
+def _training_readers(block: Any) -> list[str]:
+    if not isinstance(block, dict):
+        return []
+    own = block.get("@readers")
+    found = [own] if own in TRAINING_READERS else []
+    return found + [name for value in block.values() for name in _training_readers(value)]

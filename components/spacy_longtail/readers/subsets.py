@@ -1,0 +1,227 @@
+"""Readers that draw some sentences of a corpus, for studies of small and of imbalanced corpora."""
+
+import random
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+import numpy as np
+from spacy.language import Language
+from spacy.training import Example
+from thinc.types import Ints1d
+
+from ..errors import Errors, Warnings
+from ..settings import finite, whole
+from .base import AUGMENTED, Reader, Unit, WrappingReader, generator, show_once
+from .unit_counts import UnitCounts
+
+TOLERANCE = 0.05  # of the share asked for
+N_EXCHANGES = 20_000  # tried before the share is given up
+SIZE_FIX = "Name how many to draw."
+N_CANDIDATES = 64  # sentences outside that an exchange chooses from
+
+
+class _Subset(WrappingReader):
+    """Some units of a corpus, the same at each call, in corpus order."""
+
+    refuses: ClassVar[Mapping[str, str]] = {
+        "ResampledCorpus": "it would draw among copies. Wrap them the other way round",
+        AUGMENTED: "it would draw among rewritten sentences. Augment what is drawn: "
+        "give the augmenter to a reader around this one",
+    }
+
+    def __init__(self, corpus: Reader, unit: Unit, partition: int, seed: int) -> None:
+        super().__init__(corpus)
+        self.unit: Unit = unit
+        self.partition = whole("partition", partition, "0 is the first.")
+        self.seed = int(seed)
+        self._drawn: np.ndarray | None = None
+
+    @property
+    def _name(self) -> str:
+        return f"longtail.{type(self).__name__}.v1"
+
+    def examples(self, nlp: Language) -> Iterator[Example]:
+        """The drawn units."""
+        if self._drawn is None:
+            counts, _ = self._count(nlp, self.unit)
+            drawn = np.zeros(len(counts), dtype=bool)
+            drawn[self._draw(counts, generator(self.seed, self.partition))] = True
+            self._report(counts, drawn)
+            self._drawn = drawn
+        for eg, kept in zip(
+            self._counted_units(nlp, self.unit, len(self._drawn)), self._drawn, strict=True
+        ):
+            if kept:
+                yield eg
+
+    @abstractmethod
+    def _draw(self, counts: UnitCounts, rng: random.Random) -> Ints1d:
+        """(n_drawn,) the units to yield."""
+
+    def _report(self, counts: UnitCounts, drawn: np.ndarray) -> None:
+        lengths, entity = counts.lengths, counts.entity_tokens
+        tokens = counts.tokens_of(drawn.astype("float64"))
+        lost = sorted(t for t, n in tokens.items() if not n)
+        n, total = int(drawn.sum()), len(drawn)
+        if not n:
+            return
+        share, whole_share = (
+            100 * entity[own].sum() / max(lengths[own].sum(), 1) for own in (drawn, slice(None))
+        )
+        show_once(
+            f"{self._name} (seed {self.seed}, partition {self.partition}): {n} of {total} {self.unit}s, "
+            f"{share:.2f} % of tokens in entities (corpus {whole_share:.2f} %), "
+            f"{lengths[drawn].mean():.1f} tokens a {self.unit} (corpus {lengths.mean():.1f}), "
+            f"{len(tokens) - len(lost)} of {len(tokens)} types"
+        )
+        if lost:
+            found = Warnings.W012.format(
+                who=self._name,
+                n=n,
+                total=total,
+                unit=self.unit,
+                n_lost=len(lost),
+                n_types=len(tokens),
+                lost=", ".join(lost),
+            )
+            warnings.warn(found, stacklevel=2)
+
+
+class LowResourceCorpus(_Subset):
+    """A seeded draw of few sentences: N of them, or k mentions of each type.
+
+    With `n_sentences` the sentences are drawn uniformly, those without entities too, and a larger draw
+    of the same seed and partition holds every smaller one. With `mentions_per_label` the shuffled
+    sentences are gone through, and one is taken if it has a type that still lacks mentions; sentences
+    without entities follow in the corpus's proportion.
+
+    corpus (Callable): The reader to draw from, nlp to examples, such as spacy.Corpus.v1.
+    n_sentences (Optional[int]): Sentences (or documents, by `unit`) to draw.
+    mentions_per_label (Optional[int]): Mentions that each type gets at least, if it has as many.
+    unit (str): "sentence" splits documents where sentence boundaries are annotated; "doc" keeps them.
+    partition (int): Number of the draw, so that one seed gives many.
+    seed (int): Fixes all partitions.
+    RAISES (ValueError): L001, L107, L108, L122; L123 if the corpus has too few sentences.
+    SOURCE: Nguyen et al. 2023, section on low-resource settings; nesting is ours (METHODS section 10).
+    """
+
+    def __init__(
+        self,
+        corpus: Reader,
+        n_sentences: int | None = None,
+        mentions_per_label: int | None = None,
+        unit: Unit = "sentence",
+        partition: int = 0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(corpus, unit, partition, seed)
+        if (n_sentences is None) == (mentions_per_label is None):
+            raise ValueError(Errors.L122.format(n_sentences=n_sentences, mentions=mentions_per_label))
+        self.n_sentences = _size("n_sentences", n_sentences)
+        self.mentions_per_label = _size("mentions_per_label", mentions_per_label)
+
+    def _draw(self, counts: UnitCounts, rng: random.Random) -> Ints1d:
+        order = list(range(len(counts)))
+        rng.shuffle(order)
+        if self.n_sentences is None:
+            return self._with_mentions(counts, order)
+        check_size(self._name, self.n_sentences, counts, self.unit)
+        return np.asarray(order[: self.n_sentences], dtype="int64")
+
+    def _with_mentions(self, counts: UnitCounts, order: list[int]) -> Ints1d:
+        if len(counts) and not counts.total.n_entity_tokens:
+            raise ValueError(Errors.L120.format(who=self._name, n_docs=len(counts)))
+        kinds, wanted = list(counts), int(self.mentions_per_label or 0)
+        have = dict.fromkeys(counts.total.labels, 0)
+        taken = []
+        for i in order:
+            mentions = kinds[i].mentions
+            if any(have[t] < wanted for t in mentions):
+                taken.append(i)
+                for label, n in mentions.items():
+                    have[label] += n
+        short = [f"{t} ({n})" for t, n in have.items() if n < wanted]
+        if short:
+            found = Warnings.W013.format(wanted=wanted, short=", ".join(short))
+            warnings.warn(found, stacklevel=2)
+        bare = [i for i in order if not kinds[i].tokens]
+        per_taken = len(bare) / max(counts.total.n_entity_units, 1)
+        return np.asarray(taken + bare[: round(per_taken * len(taken))], dtype="int64")
+
+
+class ImbalancedCorpus(_Subset):
+    """A seeded draw of sentences in which entities have a given share of the tokens.
+
+    From a uniform draw, a sentence inside is exchanged for one outside of about its length, whenever
+    that brings the share nearer, until it is within a twentieth of what was asked for.
+
+    corpus (Callable): The reader to draw from, nlp to examples, such as spacy.Corpus.v1.
+    entity_share (float): Entity tokens of all tokens, between 0 and 1, such as 0.01 to 0.20.
+    n_sentences (int): Sentences (or documents, by `unit`) to draw.
+    unit (str): "sentence" splits documents where sentence boundaries are annotated; "doc" keeps them.
+    partition (int): Number of the draw, so that one seed gives many.
+    seed (int): Fixes all partitions.
+    RAISES (ValueError): L001, L107, L108; L123, L124 if the corpus does not allow it.
+    SOURCE: Nguyen et al. 2023, Figure 4; its algorithm is unstated, this one is ours (METHODS 10).
+    """
+
+    def __init__(
+        self,
+        corpus: Reader,
+        entity_share: float,
+        n_sentences: int = 100,
+        unit: Unit = "sentence",
+        partition: int = 0,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(corpus, unit, partition, seed)
+        rule, fix = "a share above 0 and at most 1", "0.05 is five percent."
+        self.entity_share = finite("entity_share", entity_share, rule, fix, low=1e-9, high=1)
+        self.n_sentences = whole("n_sentences", n_sentences, SIZE_FIX, low=1)
+
+    def _draw(self, counts: UnitCounts, rng: random.Random) -> Ints1d:
+        check_size(self._name, self.n_sentences, counts, self.unit)
+        order = np.asarray(rng.sample(range(len(counts)), len(counts)), dtype="int64")
+        inside, outside = order[: self.n_sentences], order[self.n_sentences :]
+        lengths, entity = counts.lengths, counts.entity_tokens
+        n_tokens, n_entity = int(lengths[inside].sum()), int(entity[inside].sum())
+        wanted = self.entity_share
+        for _ in range(N_EXCHANGES):
+            gap = abs(n_entity / max(n_tokens, 1) - wanted)
+            if gap <= TOLERANCE * wanted:
+                return inside
+            if not len(outside):
+                break
+            i = rng.randrange(len(inside))
+            candidates = np.asarray([rng.randrange(len(outside)) for _ in range(N_CANDIDATES)])
+            longer = lengths[outside[candidates]] - lengths[inside[i]]
+            alike = np.abs(longer) <= max(2.0, 0.2 * lengths[inside[i]])
+            gained = entity[outside[candidates]] - entity[inside[i]]
+            gaps = np.abs((n_entity + gained) / np.maximum(n_tokens + longer, 1) - wanted)
+            best = int(np.argmin(np.where(alike, gaps, np.inf)))
+            if alike[best] and gaps[best] < gap:
+                o = candidates[best]
+                inside[i], outside[o] = outside[o], inside[i]
+                n_tokens, n_entity = n_tokens + int(longer[best]), n_entity + int(gained[best])
+        raise ValueError(
+            Errors.L124.format(
+                n=self.n_sentences,
+                unit=self.unit,
+                wanted=wanted,
+                steps=N_EXCHANGES,
+                found=n_entity / max(n_tokens, 1),
+                whole=entity.sum() / max(lengths.sum(), 1),
+            )
+        )
+
+
+def _size(name: str, value: int | None) -> int | None:
+    return None if value is None else whole(name, value, SIZE_FIX, low=1)
+
+
+def check_size(who: str, wanted: int, counts: UnitCounts, unit: Unit) -> None:
+    """Refuse to draw more than there is. RAISES (ValueError): L123."""
+    if wanted > len(counts):
+        raise ValueError(Errors.L123.format(who=who, wanted=wanted, unit=unit, found=len(counts)))

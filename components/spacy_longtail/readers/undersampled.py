@@ -1,0 +1,91 @@
+"""Balanced undersampling: entity tokens and their neighbourhood."""
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.types import Ints1d
+
+from ..errors import Errors
+from ..examples import same_tokens, sentence_lengths, take_tokens
+from ..settings import finite
+from .base import Reader, WrappingReader
+
+RATIO = 3.0  # kept tokens for each entity token
+
+
+class UndersampledCorpus(WrappingReader):
+    """Balanced undersampling (BUS): keep of each sentence its entity tokens and what stands beside them.
+
+    Neighbours of the kept tokens are added, one round after the other, until a sentence has `ratio`
+    tokens for each entity token. Sentences without entities are dropped, and documents without any.
+    A baseline: it helps shallow models at best, since it destroys the sentences that others learn from.
+
+    corpus (Callable): The reader to undersample, nlp to examples, such as spacy.Corpus.v1.
+    ratio (float): Tokens to keep for each entity token, at least 1. A last round may exceed it.
+    RAISES (ValueError): L001, L107, L108, L109; L120 if nothing is left.
+    SOURCE: Akkasi et al. 2018, with the semantics of Wang & Wang 2022 (METHODS section 1).
+    """
+
+    refuses: ClassVar[Mapping[str, str]] = {
+        "UndersampledCorpus": "the sentences are cut already. Leave one out",
+        "ResampledCorpus": "the copies were counted on whole sentences. Wrap them the other way round",
+    }
+
+    def __init__(self, corpus: Reader, ratio: float = RATIO) -> None:
+        super().__init__(corpus)
+        self.ratio = finite("ratio", ratio, "a number of at least 1", "3 is the usual value.", low=1)
+
+    def examples(self, nlp: Language) -> Iterator[Example]:
+        """One example a document that has an entity."""
+        n_docs, n_kept = 0, 0
+        for eg in self.corpus(nlp):
+            n_docs += 1
+            kept = document_tokens(eg.reference, self.ratio)
+            if len(kept):
+                n_kept += 1
+                yield _taken(nlp, eg, kept)
+        if n_docs and not n_kept:
+            raise ValueError(Errors.L120.format(who="longtail.UndersampledCorpus.v1", n_docs=n_docs))
+
+
+def document_tokens(doc: Doc, ratio: float = RATIO) -> Ints1d:
+    """The tokens that balanced undersampling keeps of a document, sentence by sentence. (n_kept,)"""
+    entity = np.isin(doc.to_array("ENT_IOB"), (1, 3)) & (doc.to_array("ENT_TYPE") != 0)
+    if not entity.any():
+        return np.zeros(0, dtype="int64")
+    lengths = sentence_lengths(doc)
+    starts = np.cumsum(lengths) - lengths
+    sentences = np.split(entity, starts[1:])
+    return np.concatenate(
+        [start + kept_tokens(own, ratio) for start, own in zip(starts, sentences, strict=True)]
+    )
+
+
+def kept_tokens(entity: np.ndarray, ratio: float = RATIO) -> Ints1d:
+    """The tokens that balanced undersampling keeps of one sentence.
+
+    entity (Array[bool]): (n_tokens,) whether each token belongs to an entity.
+    ratio (float): Tokens to keep for each entity token.
+    RETURNS (Ints1d): (n_kept,) ascending; none without an entity.
+    """
+    wanted = min(ratio * int(entity.sum()), len(entity))
+    kept = entity.copy()
+    while int(kept.sum()) < wanted:
+        grown = kept.copy()
+        grown[1:] |= kept[:-1]
+        grown[:-1] |= kept[1:]
+        kept = grown
+    return np.flatnonzero(kept)
+
+
+def _taken(nlp: Language, eg: Example, kept: Ints1d) -> Example:
+    reference = take_tokens(eg.reference, kept)
+    if not same_tokens(eg):
+        return Example(nlp.make_doc(reference.text), reference)
+    spaces = [bool(token.whitespace_) for token in reference]
+    words = [token.text for token in reference]
+    return Example(Doc(reference.vocab, words=words, spaces=spaces), reference)

@@ -1,0 +1,68 @@
+"""The counts of every unit of a corpus, in memory that streaming can afford."""
+
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
+from thinc.types import Floats1d, Ints1d
+
+from ..counts import CorpusCounts
+from ..types import SentenceCounts
+
+
+class UnitCounts:
+    """Length, and tokens and mentions per type, of each sentence or document: some 20 bytes a sentence.
+
+    What a reader that decides over whole sentences needs to remember between its two passes.
+    """
+
+    def __init__(self) -> None:
+        self.total = CorpusCounts()
+        self._type_ids: dict[str, int] = {}
+        self._length = array("I")
+        self._n_types = array("H")
+        self._types, self._tokens, self._mentions = array("H"), array("I"), array("I")
+
+    def append(self, unit: SentenceCounts) -> None:
+        """Add the next unit."""
+        self.total.add(unit)
+        self._length.append(unit.length)
+        self._n_types.append(len(unit.tokens))
+        for label, n_tokens in unit.tokens.items():
+            self._types.append(self._type_ids.setdefault(label, len(self._type_ids)))
+            self._tokens.append(n_tokens)
+            self._mentions.append(unit.mentions[label])
+
+    def __len__(self) -> int:
+        return len(self._length)
+
+    def __iter__(self) -> Iterator[SentenceCounts]:
+        names, end = list(self._type_ids), 0
+        for length, n_types in zip(self._length, self._n_types, strict=True):
+            start, end = end, end + n_types
+            labels = [names[t] for t in self._types[start:end]]
+            tokens = dict(zip(labels, self._tokens[start:end], strict=True))
+            mentions = dict(zip(labels, self._mentions[start:end], strict=True))
+            yield SentenceCounts(tokens, length, mentions, {})
+
+    @property
+    def lengths(self) -> Ints1d:
+        """(n_units,) annotated tokens."""
+        return np.asarray(self._length, dtype="int64")
+
+    @property
+    def entity_tokens(self) -> Ints1d:
+        """(n_units,) tokens of any type."""
+        weights = np.asarray(self._tokens, dtype="float64")
+        return np.bincount(self._owner(), weights=weights, minlength=len(self)).astype("int64")
+
+    def tokens_of(self, copies: Floats1d) -> dict[str, float]:
+        """Entity tokens per type when unit i comes copies[i] times."""
+        weights = np.asarray(self._tokens) * copies[self._owner()]
+        kinds = np.asarray(self._types, dtype="int64")
+        sums = np.bincount(kinds, weights=weights, minlength=len(self._type_ids))
+        return dict(zip(self._type_ids, sums.tolist(), strict=True))
+
+    def _owner(self) -> Ints1d:
+        """(n_entries,) the unit of each entry of the per-type arrays."""
+        return np.repeat(np.arange(len(self)), np.asarray(self._n_types, dtype="int64"))

@@ -1,0 +1,295 @@
+"""What every corpus reader promises, as checks of one reader each: `for check in CHECKS: check(make)`.
+
+`make(corpus, seed)` builds the reader around another reader. The style is that of estimator checks: a
+reader of one's own can be put through them as well.
+"""
+
+import pickle
+import random
+from collections import Counter
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Corpus, Example
+
+from tests.util import blank, examples, parse, small_ner, two_sentences
+
+
+class Fixed:
+    """A reader that yields the same objects at each call, and counts what it gave."""
+
+    def __init__(self, data):
+        self.data = data
+        self.calls = 0
+        self.given = 0
+
+    def __call__(self, nlp):
+        self.calls += 1
+        for eg in self.data:
+            self.given += 1
+            yield eg
+
+
+def pipeline(max_epochs=0):
+    nlp = blank()
+    nlp.config["training"]["max_epochs"] = max_epochs
+    return nlp
+
+
+def setting_of(make):
+    return getattr(make(Fixed([]), 0), "mode", None)
+
+
+def draws(make):
+    """Whether a call gives some sentences of the corpus only: which, depends on their order."""
+    return hasattr(make(Fixed([]), 0), "partition") or setting_of(make) == "sample"
+
+
+def nlp_for(make):
+    return pipeline(-1 if setting_of(make) == "sample" else 0)
+
+
+def corpus_of(nlp, times=3):
+    return [*examples(nlp, times), *(two_sentences(nlp) for _ in range(times))]
+
+
+def shape(found):
+    """What an example is, comparable: words, entities, sentence starts."""
+    return [
+        (
+            [t.text for t in eg.reference],
+            [(e.start, e.end, e.label_) for e in eg.reference.ents],
+            eg.reference.to_array(["ENT_IOB", "SENT_START"]).tolist(),
+        )
+        for eg in found
+    ]
+
+
+def left_out(reader):
+    """Types that the reader or one inside it was asked to leave out."""
+    own, kept = set(getattr(reader, "drop", ())), getattr(reader, "keep", None)
+    own |= {"PER", "GEO", "ART", "NAT"} - set(kept) if kept else set()
+    inner = getattr(reader, "corpus", None)
+    return own if inner is None else own | left_out(inner)
+
+
+def read(reader, nlp):
+    return list(islice(reader(nlp), 5000))
+
+
+def labels_of(found):
+    return {e.label_ for eg in found for e in eg.reference.ents}
+
+
+def check_a_seed_fixes_everything(make):
+    nlp = nlp_for(make)
+    data = corpus_of(nlp)
+    first, second = make(Fixed(data), 3), make(Fixed(data), 3)
+    for _ in range(3):
+        assert shape(read(first, nlp)) == shape(read(second, nlp))
+
+
+def check_global_random_state_is_untouched(make):
+    nlp = nlp_for(make)
+    random.seed(1), np.random.seed(1)
+    before = random.getstate(), np.random.get_state()[1].tolist()
+    read(make(Fixed(corpus_of(nlp)), 0), nlp)
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before
+    nlp = nlp_for(make)
+    data = corpus_of(nlp)
+    random.seed(1), np.random.seed(1)
+    first = shape(read(make(Fixed(data), 0), nlp))
+    random.seed(2), np.random.seed(2)
+    assert shape(read(make(Fixed(data), 0), nlp)) == first
+
+
+def check_references_are_not_changed(make):
+    nlp = nlp_for(make)
+    data = corpus_of(nlp)
+    before = [(eg.reference.to_bytes(), eg.predicted.to_bytes()) for eg in data]
+    read(make(Fixed(data), 0), nlp)
+    assert [(eg.reference.to_bytes(), eg.predicted.to_bytes()) for eg in data] == before
+
+
+def check_predicted_documents_are_bare_and_aligned(make):
+    nlp = nlp_for(make)
+    for eg in read(make(Fixed(corpus_of(nlp)), 0), nlp):
+        assert isinstance(eg, Example)
+        assert [t.text for t in eg.predicted] == [t.text for t in eg.reference]
+        assert not eg.predicted.ents and not eg.predicted.to_array("SENT_START")[1:].any()
+        assert not eg.predicted.has_annotation("ENT_IOB")
+
+
+def check_nothing_is_invented(make):
+    """Words and mentions come from the corpus; no label appears."""
+    nlp = nlp_for(make)
+    data = corpus_of(nlp)
+    words = {t.text for eg in data for t in eg.reference}
+    mentions = {(e.text, e.label_) for eg in data for e in eg.reference.ents}
+    found = read(make(Fixed(data), 0), nlp)
+    assert {t.text for eg in found for t in eg.reference} <= words
+    assert {(e.text, e.label_) for eg in found for e in eg.reference.ents} <= mentions
+
+
+def check_no_label_is_lost_unless_asked(make):
+    nlp = nlp_for(make)
+    reader = make(Fixed(corpus_of(nlp)), 0)
+    wanted = {"PER", "GEO", "ART", "NAT"} - left_out(reader)
+    found = labels_of(read(reader, nlp))
+    assert found <= wanted if draws(make) else found == wanted  # a draw warns, see test_readers
+
+
+def check_initialisation_is_idempotent(make):
+    """spaCy calls the reader of initialisation several times; labels and weights do not depend on it."""
+    found = []
+    for extra_calls in (0, 2):
+        nlp = nlp_for(make)
+        nlp.add_pipe("ner", config=small_ner())
+        reader = make(Fixed(corpus_of(nlp)), 0)
+        for _ in range(extra_calls):
+            read(reader, nlp)
+        nlp.initialize(lambda reader=reader, nlp=nlp: reader(nlp))
+        found.append(nlp.get_pipe("ner").labels)
+    assert found[0] == found[1] and found[0]
+
+
+def check_what_it_yields_can_be_trained_on(make):
+    nlp = nlp_for(make)
+    nlp.add_pipe("ner", config=small_ner())
+    reader = make(Fixed(corpus_of(nlp)), 0)
+    optimizer = nlp.initialize(lambda: reader(nlp))
+    losses = nlp.update(read(reader, nlp)[:8], sgd=optimizer)
+    assert np.isfinite(losses["ner"])
+
+
+def outcome(make, data, nlp):
+    """What is read, or the code of the error."""
+    try:
+        return read(make(Fixed(data), 0), nlp)
+    except ValueError as error:
+        return str(error)[1:5]
+
+
+def check_an_empty_corpus_stays_empty(make):
+    assert outcome(make, [], nlp_for(make)) in ([], "L123")  # more was asked for than there is
+
+
+def check_one_sentence(make):
+    nlp = nlp_for(make)
+    for data in (examples(nlp)[:1], [two_sentences(nlp)]):
+        found = outcome(make, data, nlp)
+        assert found == "L123" or isinstance(found, list)
+
+
+def check_a_corpus_without_entities(make):
+    nlp = nlp_for(make)
+    bare = [eg for eg in corpus_of(nlp, 8) if not eg.reference.ents]
+    found = outcome(make, bare, nlp)
+    assert found in ("L101", "L120", "L124") or (found and not labels_of(found))
+
+
+def check_a_corpus_of_entities_only(make):
+    nlp = nlp_for(make)
+    data = []
+    for _ in range(12):
+        reference = parse(nlp, "[Ann|PER] [Oslo|GEO] [Fram|ART] [Ida|NAT]")
+        words = [t.text for t in reference]
+        data.append(Example(Doc(nlp.vocab, words=words), reference))
+    found = outcome(make, data, nlp)
+    assert found == "L124" or (found and labels_of(found))
+
+
+def check_documents_without_sentence_boundaries(make):
+    nlp = nlp_for(make)
+    data = []
+    for eg in corpus_of(nlp):
+        reference = eg.reference.copy()
+        reference.from_array(["SENT_START"], np.zeros((len(reference), 1), dtype="uint64"))
+        data.append(Example(eg.predicted, reference))
+    found = read(make(Fixed(data), 0), nlp)
+    assert found and labels_of(found)
+    if getattr(make(Fixed([]), 0), "join", None) in (None, 1):  # joining marks where parts begin
+        assert not any((eg.reference.to_array("SENT_START")[1:] == 1).any() for eg in found)
+
+
+def check_missing_annotation_stays_missing(make):
+    """Tokens without annotation do not become O, nor does a whole document."""
+    nlp = nlp_for(make)
+    data = []
+    for eg in examples(nlp, 4):  # the last token of each is a full stop
+        reference = eg.reference.copy()
+        last = reference[len(reference) - 1 : len(reference)]
+        reference.set_ents(list(reference.ents), missing=[last], default="unmodified")
+        data.append(Example(eg.predicted, reference))
+    words = [t.text for t in data[3].reference]
+    data.append(Example(Doc(nlp.vocab, words=words), Doc(nlp.vocab, words=words)))
+    found = read(make(Fixed(data), 0), nlp)
+    assert labels_of(found)
+    stops = [t for eg in found for t in eg.reference if t.text == "."]
+    assert all(t.ent_iob == 0 for t in stops)
+    assert all(t.ent_iob != 0 for eg in found for t in eg.reference if t.ent_type_ or t.text == "met")
+
+
+def check_blocked_and_adjacent_entities(make):
+    nlp = nlp_for(make)
+    reference = Doc(nlp.vocab, words=["Ann", "Berg", "Oslo", "slept", "."])
+    ents = [Span(reference, 0, 1, "PER"), Span(reference, 1, 2, "PER"), Span(reference, 2, 3, "GEO")]
+    reference.set_ents(ents)
+    data = [Example(Doc(nlp.vocab, words=[t.text for t in reference]), reference), *corpus_of(nlp)]
+    found = read(make(Fixed(data), 0), nlp)
+    pairs = [(a, b) for eg in found for a, b in pairwise(eg.reference) if a.text == "Ann"]
+    for a, b in pairs:  # two mentions, never one
+        assert (a.ent_iob_, b.ent_iob_) in (("B", "B"), ("O", "O"), ("", ""))
+
+
+def check_a_folder_of_files_is_one_corpus(make, tmp_path):
+    nlp = nlp_for(make)
+    docs = [eg.reference for eg in corpus_of(nlp)]
+    DocBin(docs=docs).to_disk(tmp_path / "one.spacy")
+    (tmp_path / "many" / "deeper").mkdir(parents=True)
+    DocBin(docs=docs[:7]).to_disk(tmp_path / "many" / "0.spacy")
+    DocBin(docs=docs[7:8]).to_disk(tmp_path / "many" / "1.spacy")
+    DocBin(docs=docs[8:]).to_disk(tmp_path / "many" / "deeper" / "2.spacy")
+    one, many = (read(make(Corpus(tmp_path / name), 0), nlp) for name in ("one.spacy", "many"))
+    assert len(one) == len(many)
+    if not draws(make):
+        assert Counter(map(str, shape(one))) == Counter(map(str, shape(many)))
+
+
+def check_it_pickles(make):
+    nlp = nlp_for(make)
+    reader = make(Fixed(corpus_of(nlp)), 0)
+    read(reader, nlp)
+    again = pickle.loads(pickle.dumps(reader))
+    assert shape(read(again, nlp)) == shape(read(reader, nlp))
+
+
+def check_it_refuses_what_is_no_reader(make):
+    for wrong in ("train.spacy", None, 3):
+        with pytest.raises(ValueError, match="L107"):
+            make(wrong, 0)
+
+
+def check_a_fresh_draw_needs_streaming(make):
+    if setting_of(make) == "sample":
+        for max_epochs in (0, 1, 3):
+            nlp = pipeline(max_epochs)
+            with pytest.raises(ValueError, match="L102"):
+                read(make(Fixed(corpus_of(nlp)), 0), nlp)
+
+
+def check_memory_is_bounded_after_the_counting_pass(make):
+    """Examples leave while the corpus is still being read: no pass holds it."""
+    nlp = pipeline(-1)
+    corpus = Fixed(corpus_of(nlp, 300))
+    reader = make(corpus, 0)
+    next(iter(reader(nlp)))  # whatever is counted is counted now
+    before = corpus.given
+    stream = iter(reader(nlp))
+    next(stream)
+    assert corpus.given - before < len(corpus.data)
+
+
+CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]

@@ -1,0 +1,204 @@
+"""The reader contract over every published reader and policy, and what may wrap what."""
+
+import inspect
+import warnings
+
+import pytest
+from spacy import util
+from spacy.tokens import DocBin
+from spacy.training import Corpus
+from spacy.training.augment import create_lower_casing_augmenter
+from spacy.util import registry
+
+from spacy_longtail.readers import (
+    ImbalancedCorpus,
+    LowResourceCorpus,
+    RelabelledCorpus,
+    ResampledCorpus,
+    UndersampledCorpus,
+)
+from spacy_longtail.repeats import sC, sCR
+from tests.contracts.check_reader import CHECKS, Fixed, corpus_of, pipeline, read
+from tests.util import blank, examples
+
+util.registry.readers.get_all()
+POLICIES = [n for n in registry.misc.get_all() if hasattr(registry.misc.get(n), "fit")]
+MAKERS = {
+    "longtail.UndersampledCorpus.v1": {
+        "": lambda corpus, seed: UndersampledCorpus(corpus),
+        "ratio 1": lambda corpus, seed: UndersampledCorpus(corpus, ratio=1),
+    },
+    "longtail.RelabelledCorpus.v1": {
+        "keep": lambda corpus, seed: RelabelledCorpus(corpus, keep=["ART", "NAT"]),
+        "drop missing": lambda corpus, seed: RelabelledCorpus(corpus, drop=["PER"], others="missing"),
+    },
+    "longtail.LowResourceCorpus.v1": {
+        "sentences": lambda corpus, seed: LowResourceCorpus(corpus, n_sentences=9, seed=seed),
+        "mentions": lambda corpus, seed: LowResourceCorpus(corpus, mentions_per_label=2, seed=seed),
+    },
+    "longtail.ImbalancedCorpus.v1": {
+        "": lambda corpus, seed: ImbalancedCorpus(corpus, 0.25, n_sentences=9, seed=seed),
+    },
+    "longtail.ResampledCorpus.v1": {
+        f"{name} {mode} {unit} {join}": lambda corpus, seed, n=name, m=mode, u=unit, j=join: (
+            ResampledCorpus(corpus, registry.misc.get(n)(), unit=u, mode=m, join=j, seed=seed)
+        )
+        for name in POLICIES
+        for mode, unit, join in (("repeat", "sentence", None), ("sample", "doc", None))
+    }
+    | {
+        "single sentences": lambda corpus, seed: ResampledCorpus(corpus, sCR(), join=1, seed=seed),
+        "joined": lambda corpus, seed: ResampledCorpus(
+            corpus, sC(), mode="sample", join=2, epoch_size=60, shuffle_buffer=20, seed=seed
+        ),
+        "over others": lambda corpus, seed: ResampledCorpus(
+            UndersampledCorpus(RelabelledCorpus(corpus, drop=["GEO"])), sCR(), seed=seed
+        ),
+    },
+}
+CASES = [
+    pytest.param(make, id=f"{name.split('.')[1]}: {about}" if about else name.split(".")[1])
+    for name, makers in MAKERS.items()
+    for about, make in makers.items()
+]
+
+
+def test_every_published_reader_and_policy_is_checked():
+    names = {n for n in registry.readers.get_all() if n.startswith("longtail.")}
+    assert names == set(MAKERS)
+    assert {n.split(".")[1] for n in POLICIES} == {
+        "sC",
+        "sCR",
+        "sCRD",
+        "nsCRD",
+        "RandomOversampling",
+        "RandomUndersampling",
+    }
+
+
+@pytest.mark.filterwarnings("ignore:.*LW01.*")
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("make", CASES)
+def test_the_contract(make, check, tmp_path):
+    check(make, **({"tmp_path": tmp_path} if "tmp_path" in inspect.signature(check).parameters else {}))
+
+
+def test_another_seed_gives_another_draw():
+    nlp = pipeline(-1)
+    data = corpus_of(nlp)
+    for make in (
+        MAKERS["longtail.LowResourceCorpus.v1"]["sentences"],
+        MAKERS["longtail.ImbalancedCorpus.v1"][""],
+        MAKERS["longtail.ResampledCorpus.v1"]["joined"],
+    ):
+        first, second = (
+            [eg.reference.text for eg in read(make(Fixed(data), seed), nlp)] for seed in (0, 1)
+        )
+        assert first != second
+
+
+NO_SENSE = [
+    (lambda c: ResampledCorpus(ResampledCorpus(c, sC()), sCR()), "Resampled.* around Resampled"),
+    (lambda c: UndersampledCorpus(ResampledCorpus(c, sC())), "around ResampledCorpus"),
+    (lambda c: RelabelledCorpus(ResampledCorpus(c, sC()), keep=["PER"]), "around ResampledCorpus"),
+    (lambda c: LowResourceCorpus(ResampledCorpus(c, sC()), 5), "copies"),
+    (lambda c: ImbalancedCorpus(ResampledCorpus(c, sC()), 0.1, 5), "copies"),
+    (lambda c: UndersampledCorpus(UndersampledCorpus(c)), "cut already"),
+    (lambda c: RelabelledCorpus(UndersampledCorpus(c), keep=["PER"]), "other way round"),
+    (
+        lambda c: ResampledCorpus(RelabelledCorpus(ResampledCorpus(c, sC()), keep=["PER"]), sC()),
+        "around ResampledCorpus",
+    ),
+]
+
+
+@pytest.mark.parametrize(("build", "reason"), NO_SENSE)
+def test_an_order_that_makes_no_sense_is_refused_with_the_reason(build, reason):
+    with pytest.raises(ValueError, match=rf"L108.*{reason}"):
+        build(Fixed([]))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda c: ResampledCorpus(c, sC()),
+        lambda c: ResampledCorpus(RelabelledCorpus(c, keep=["PER"]), sC()),
+        lambda c: LowResourceCorpus(c, 5),
+        lambda c: ImbalancedCorpus(c, 0.1, 5),
+    ],
+)
+def test_what_counts_refuses_an_augmented_corpus(build, tmp_path):
+    DocBin(docs=[eg.reference for eg in examples(blank())]).to_disk(tmp_path / "a.spacy")
+    augmented = Corpus(tmp_path, augmenter=create_lower_casing_augmenter(0.5))
+    with pytest.raises(ValueError, match=r"L108.*Corpus with an augmenter"):
+        build(augmented)
+    build(Corpus(tmp_path))
+    UndersampledCorpus(augmented)
+    RelabelledCorpus(augmented, keep=["PER"])
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda c: ResampledCorpus(UndersampledCorpus(LowResourceCorpus(c, 9)), sC()),
+        lambda c: ResampledCorpus(RelabelledCorpus(ImbalancedCorpus(c, 0.25, 9), drop=["PER"]), sC()),
+        lambda c: RelabelledCorpus(LowResourceCorpus(c, 9), keep=["PER"]),
+        lambda c: LowResourceCorpus(RelabelledCorpus(c, keep=["PER", "NAT"]), 9),
+        lambda c: UndersampledCorpus(RelabelledCorpus(c, drop=["PER"])),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*LW01.*")
+def test_an_order_that_makes_sense_reads(build):
+    nlp = pipeline()
+    assert read(build(Fixed(corpus_of(nlp))), nlp)
+
+
+def dev_config(nlp, block):
+    nlp.config["corpora"] = {"dev": block, "train": {"@readers": "spacy.Corpus.v1", "path": "x"}}
+    nlp.config["training"]["dev_corpus"] = "corpora.dev"
+    return nlp
+
+
+def test_resampled_development_data_is_refused():
+    plain = {"@readers": "spacy.Corpus.v1", "path": "x"}
+    resampled = {
+        "@readers": "longtail.ResampledCorpus.v1",
+        "corpus": plain,
+        "repeats": {"@misc": "longtail.sCR.v1"},
+    }
+    reader = RelabelledCorpus(Fixed(examples(blank())), keep=["PER"])
+    assert read(reader, dev_config(pipeline(), plain))
+    for block in (resampled, {"@readers": "longtail.RelabelledCorpus.v1", "corpus": resampled}):
+        for corpus in (
+            RelabelledCorpus(Fixed(examples(blank())), keep=["PER"]),
+            ResampledCorpus(Fixed(examples(blank())), sCR()),
+        ):
+            with pytest.raises(ValueError, match=r"L109.*'corpora.dev'.*longtail.ResampledCorpus.v1"):
+                read(corpus, dev_config(pipeline(), block))
+    undersampled = {"@readers": "longtail.UndersampledCorpus.v1", "corpus": plain}
+    with pytest.raises(ValueError, match="L109"):
+        read(UndersampledCorpus(Fixed(examples(blank()))), dev_config(pipeline(), undersampled))
+
+
+def test_development_data_behind_a_reference_is_refused_too():
+    nlp = dev_config(
+        pipeline(), {"@readers": "longtail.RelabelledCorpus.v1", "corpus": "${corpora.train}"}
+    )
+    nlp.config["corpora"]["train"] = {
+        "@readers": "longtail.ResampledCorpus.v1",
+        "corpus": {"@readers": "spacy.Corpus.v1", "path": "x"},
+    }
+    nlp.config = util.load_config_from_str(nlp.config.to_str(), interpolate=False)
+    with pytest.raises(ValueError, match="L109"):
+        read(ResampledCorpus(Fixed(examples(blank())), sCR()), nlp)
+
+
+def test_what_spacy_leaves_out_silently_is_said(tmp_path):
+    DocBin(docs=[eg.reference for eg in examples(blank())]).to_disk(tmp_path / "a.spacy")
+    with pytest.warns(UserWarning, match="LW010"):
+        ResampledCorpus(Corpus(tmp_path, max_length=20), sC())
+    with pytest.warns(UserWarning, match="LW011"):
+        UndersampledCorpus(RelabelledCorpus(Corpus(tmp_path, limit=3), keep=["PER"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ResampledCorpus(Corpus(tmp_path / "a.spacy", limit=3), sC())

@@ -1,0 +1,308 @@
+"""Undersampling, relabelling and drawing, each against its definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy import util
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.util import registry
+
+from spacy_longtail.counts import count_doc, count_docs
+from spacy_longtail.examples import take_tokens
+from spacy_longtail.readers import (
+    ImbalancedCorpus,
+    LowResourceCorpus,
+    RelabelledCorpus,
+    UndersampledCorpus,
+    units,
+)
+from spacy_longtail.readers.resampled import rounded
+from spacy_longtail.readers.undersampled import document_tokens, kept_tokens
+from spacy_longtail.readers.unit_counts import UnitCounts
+from tests.contracts.check_reader import Fixed, corpus_of
+from tests.util import blank, examples, parse, two_sentences
+
+NLP = blank()
+
+
+def texts(found):
+    return [[t.text for t in eg.reference] for eg in found]
+
+
+@pytest.mark.parametrize(
+    ("entity", "length", "expected"),
+    [
+        ({3}, 8, [2, 3, 4]),
+        ({4, 9}, 20, [3, 4, 5, 8, 9, 10]),
+        ({0}, 5, [0, 1, 2]),  # two rounds, since one side is missing
+        ({0, 1}, 3, [0, 1, 2]),
+        (set(), 4, []),
+        ({1, 2, 3}, 4, [0, 1, 2, 3]),
+    ],
+)
+def test_balanced_undersampling_by_hand(entity, length, expected):
+    mask = np.array([i in entity for i in range(length)])
+    assert kept_tokens(mask).tolist() == expected
+
+
+@given(st.lists(st.booleans(), max_size=40), st.floats(1, 6))
+def test_balanced_undersampling_against_its_definition(entity, ratio):
+    """The slow way: add both neighbours of every kept token, round after round."""
+    kept = {i for i, e in enumerate(entity) if e}
+    n = len(kept)
+    while kept and len(kept) < min(ratio * n, len(entity)):
+        kept |= {i + step for i in kept for step in (-1, 1) if 0 <= i + step < len(entity)}
+    assert kept_tokens(np.array(entity, dtype=bool), ratio).tolist() == sorted(kept)
+
+
+def test_documents_are_cut_sentence_by_sentence():
+    eg = two_sentences(NLP)  # the first sentence has no entity
+    assert min(document_tokens(eg.reference)) == 6
+    (found,) = UndersampledCorpus(Fixed([eg]), ratio=1)(NLP)
+    assert texts([found]) == [["Rome", "Storm", "Ida"]]
+    assert [(e.text, e.label_) for e in found.reference.ents] == [("Rome", "GEO"), ("Storm Ida", "NAT")]
+    assert [t.is_sent_start for t in found.reference] == [True, False, False]
+    assert texts(UndersampledCorpus(Fixed([eg, examples(NLP)[3]]), ratio=2)(NLP)) == [
+        ["Rome", "sent", "when", "Storm", "Ida", "passed"]
+    ]
+
+
+def test_mentions_made_adjacent_stay_two():
+    reference = parse(NLP, "[Ann|PER] and [Jon|PER] left .")
+    eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)
+    (found,) = UndersampledCorpus(Fixed([eg]), ratio=1)(NLP)
+    assert [e.text for e in found.reference.ents] == ["Ann", "Jon"]
+
+
+def test_taken_tokens_keep_tags_and_spacing():
+    words, tags = ["He", "saw", "Storm", "Ida", "."], ["PRP", "VBD", "NNP", "NNP", "."]
+    doc = Doc(NLP.vocab, words=words, spaces=[True, True, True, False, False], tags=tags)
+    doc.ents = [doc.char_span(7, 16, label="NAT")]
+    found = take_tokens(doc, np.array([1, 2, 3, 4]))
+    assert found.text == "saw Storm Ida." and [t.tag_ for t in found] == tags[1:]
+    assert [(e.text, e.label_) for e in found.ents] == [("Storm Ida", "NAT")]
+    assert not found.has_annotation("SENT_START")
+
+
+def test_a_raw_text_is_tokenized_anew():
+    reference = Doc(
+        NLP.vocab, words=["It", "'s", "New", "York-", "bound"], spaces=[False, True, True, False, True]
+    )
+    reference.ents = [reference.char_span(5, 14, label="GEO")]
+    eg = Example(NLP.make_doc(reference.text), reference)
+    assert len(eg.predicted) != len(reference)
+    (found,) = UndersampledCorpus(Fixed([eg]), ratio=1)(NLP)
+    assert found.predicted.text == found.reference.text == "New York-"
+
+
+def test_nothing_left_is_an_error():
+    bare = [eg for eg in examples(NLP) if not eg.reference.ents]
+    for reader in (
+        UndersampledCorpus(Fixed(bare)),
+        LowResourceCorpus(Fixed(bare), mentions_per_label=1),
+    ):
+        with pytest.raises(ValueError, match="L120"):
+            list(reader(NLP))
+
+
+@pytest.mark.parametrize("others", ["O", "missing"])
+def test_types_left_out(others):
+    data = examples(NLP)
+    found = list(RelabelledCorpus(Fixed(data), keep=["ART", "NAT"], others=others)(NLP))
+    assert {e.label_ for eg in found for e in eg.reference.ents} == {"ART", "NAT"}
+    first = [t.ent_iob_ for t in found[0].reference]  # Maria, Oslo, Fram
+    empty = "O" if others == "O" else ""
+    assert first == [empty, "O", "O", empty, "O", "O", "B", "O"]
+    dropped = list(RelabelledCorpus(Fixed(data), drop=["PER", "GEO"], others=others)(NLP))
+    assert [eg.to_dict() for eg in dropped] == [eg.to_dict() for eg in found]
+    assert found[3] is data[3]  # nothing to leave out
+
+
+def test_a_type_that_does_not_occur_is_named_once():
+    reader = RelabelledCorpus(Fixed(examples(NLP)), keep=["NAT", "EVE"])
+    with pytest.warns(UserWarning, match=r"LW014.*EVE\. Known types: ART, GEO, NAT, PER"):
+        list(reader(NLP))
+
+
+def test_draws_nest_and_partitions_differ():
+    data = corpus_of(NLP, 5)
+
+    def drawn(n, **settings):
+        return {id(eg) for eg in LowResourceCorpus(Fixed(data), n, unit="doc", **settings)(NLP)}
+
+    with pytest.warns(UserWarning, match="LW012"):
+        small = drawn(4)
+    large = drawn(20)
+    assert len(small) == 4 and len(large) == 20 and small < large
+    assert drawn(20, partition=1) != large and drawn(20, seed=1) != large
+    assert drawn(len(data)) == {id(eg) for eg in data}
+
+
+@pytest.mark.filterwarnings("ignore:.*LW012.*")
+def test_a_draw_is_uniform():
+    data = examples(NLP)
+    hits = np.zeros(len(data))
+    for partition in range(400):
+        reader = LowResourceCorpus(Fixed(data), 2, unit="doc", partition=partition)
+        found = {id(eg) for eg in reader(NLP)}
+        hits += [id(eg) in found for eg in data]
+    assert np.abs(hits / 400 - 0.25).max() < 0.08
+
+
+@pytest.mark.parametrize("k", [1, 3, 6])
+def test_mentions_per_label(k):
+    data = corpus_of(NLP, 6)
+    found = list(LowResourceCorpus(Fixed(data), mentions_per_label=k)(NLP))
+    counts = count_docs(eg.reference for eg in found)
+    assert all(counts.mentions[t] >= k for t in ("PER", "GEO", "ART", "NAT"))
+    everything = count_docs(eg.reference for eg in units(data, "sentence"))
+    bare = counts.n_units - counts.n_entity_units
+    share = (everything.n_units - everything.n_entity_units) / everything.n_entity_units
+    assert bare == round(share * counts.n_entity_units)
+    assert counts.n_units < everything.n_units
+
+
+def test_too_few_mentions_are_said():
+    with pytest.warns(UserWarning, match=r"LW013.* NAT \(2\)"):
+        found = list(LowResourceCorpus(Fixed(examples(NLP)), mentions_per_label=3)(NLP))
+    assert sum(bool(eg.reference.ents) for eg in found) == 6
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.3])
+def test_the_entity_share_is_reached(share):
+    data = corpus_of(NLP, 20)
+    found = list(ImbalancedCorpus(Fixed(data), share, n_sentences=30)(NLP))
+    counts = count_docs(eg.reference for eg in found)
+    assert counts.n_units == 30
+    assert abs(counts.n_entity_tokens / counts.n_tokens - share) <= 0.05 * share
+
+
+def test_a_share_out_of_reach_is_an_error_with_the_share_reached():
+    with pytest.raises(ValueError, match=r"L124.*0\.9"):
+        list(ImbalancedCorpus(Fixed(corpus_of(NLP, 4)), 0.9, n_sentences=10)(NLP))
+
+
+def test_exchanges_look_at_length():
+    """A long sentence is not exchanged for a short one."""
+    short = [f"[Ann|PER] {'x ' * 2}" for _ in range(40)]
+    long = ["y " * 40 for _ in range(40)]
+    data = [
+        Example(Doc(NLP.vocab, words=[t.text for t in d]), d)
+        for d in (parse(NLP, s) for s in short + long)
+    ]
+    for seed in range(3):
+        drawn = list(LowResourceCorpus(Fixed(data), 20, seed=seed)(NLP))
+        n_long = sum(len(eg.reference) > 10 for eg in drawn)
+        with pytest.raises(ValueError, match="L124"):  # no exchange changes the share
+            list(ImbalancedCorpus(Fixed(data), 0.5, n_sentences=20, seed=seed)(NLP))
+        assert 0 < n_long < 20
+
+
+@pytest.mark.parametrize(
+    ("build", "code"),
+    [
+        (lambda c: UndersampledCorpus(c, ratio=0.5), "L001"),
+        (lambda c: UndersampledCorpus(c, ratio="nan"), "L001"),
+        (lambda c: RelabelledCorpus(c), "L121"),
+        (lambda c: RelabelledCorpus(c, keep=["A"], drop=["B"]), "L121"),
+        (lambda c: RelabelledCorpus(c, keep=[]), "L121"),
+        (lambda c: RelabelledCorpus(c, keep="PER"), "L121"),
+        (lambda c: RelabelledCorpus(c, keep=["A"], others="x"), "L001"),
+        (lambda c: LowResourceCorpus(c), "L122"),
+        (lambda c: LowResourceCorpus(c, 5, 5), "L122"),
+        (lambda c: LowResourceCorpus(c, 0), "L001"),
+        (lambda c: LowResourceCorpus(c, mentions_per_label=1.5), "L001"),
+        (lambda c: LowResourceCorpus(c, 5, partition=-1), "L001"),
+        (lambda c: ImbalancedCorpus(c, 0), "L001"),
+        (lambda c: ImbalancedCorpus(c, 1.1), "L001"),
+        (lambda c: ImbalancedCorpus(c, 0.1, 0), "L001"),
+        (lambda c: list(ImbalancedCorpus(c, 0.1, 9)(NLP)), "L123"),
+        (lambda c: list(LowResourceCorpus(c, 9)(NLP)), "L123"),
+    ],
+)
+def test_bad_settings(build, code):
+    with pytest.raises(ValueError, match=code):
+        build(Fixed(examples(NLP)))
+
+
+def test_counts_of_units_are_kept_without_loss():
+    kinds = [count_doc(eg.reference) for eg in corpus_of(NLP)]
+    counts = UnitCounts()
+    for kind in kinds:
+        counts.append(kind)
+    assert [(k.tokens, k.length, k.mentions) for k in counts] == [
+        (k.tokens, k.length, k.mentions) for k in kinds
+    ]
+    assert counts.lengths.tolist() == [k.length for k in kinds]
+    assert counts.entity_tokens.tolist() == [sum(k.tokens.values()) for k in kinds]
+    copies = np.arange(len(kinds)) / 2
+    for label, n in counts.tokens_of(copies).items():
+        assert n == sum(c * k.tokens.get(label, 0) for c, k in zip(copies, kinds))
+
+
+@given(st.lists(st.floats(0, 5), min_size=1, max_size=60), st.integers(0, 2**32))
+def test_fractions_are_rounded_to_their_sum(copies, seed):
+    copies = np.array(copies)
+    found = rounded(copies, np.random.default_rng(seed))
+    assert abs(found.sum() - copies.sum()) <= 1 + 1e-6
+    assert ((found >= np.floor(copies)) & (found <= np.ceil(copies))).all()
+
+
+def test_fractions_are_rounded_without_bias():
+    copies = np.array([0.25, 1.5, 2.0, 0.9, 0.1])
+    rng = np.random.default_rng(0)
+    mean = np.mean([rounded(copies, rng) for _ in range(4000)], axis=0)
+    assert np.abs(mean - copies).max() < 0.04
+
+
+CONFIG = """
+[corpora]
+[corpora.plain]
+@readers = "spacy.Corpus.v1"
+path = "{path}"
+gold_preproc = false
+max_length = 0
+limit = 0
+augmenter = null
+
+[corpora.few]
+@readers = "longtail.LowResourceCorpus.v1"
+corpus = ${{corpora.plain}}
+mentions_per_label = 2
+
+[corpora.rare]
+@readers = "longtail.RelabelledCorpus.v1"
+corpus = ${{corpora.few}}
+keep = ["ART", "NAT"]
+others = "missing"
+
+[corpora.cut]
+@readers = "longtail.UndersampledCorpus.v1"
+corpus = ${{corpora.rare}}
+ratio = 2
+
+[corpora.train]
+@readers = "longtail.ResampledCorpus.v1"
+corpus = ${{corpora.cut}}
+
+[corpora.train.repeats]
+@misc = "longtail.RandomUndersampling.v1"
+ratio = 2
+
+[corpora.study]
+@readers = "longtail.ImbalancedCorpus.v1"
+corpus = ${{corpora.plain}}
+entity_share = 0.3
+n_sentences = 9
+"""
+
+
+def test_a_config_nests_them(tmp_path):
+    DocBin(docs=[eg.reference for eg in corpus_of(NLP)]).to_disk(tmp_path / "a.spacy")
+    config = util.load_config_from_str(CONFIG.format(path=tmp_path / "a.spacy"), interpolate=True)
+    corpora = registry.resolve(config)["corpora"]
+    for name, reader in corpora.items():
+        assert list(reader(blank())), name
+    assert {e.label_ for eg in corpora["train"](blank()) for e in eg.reference.ents} == {"ART", "NAT"}
