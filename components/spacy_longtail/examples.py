@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from typing import Literal
 
 import numpy as np
+from spacy.attrs import SENT_START
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -30,6 +31,11 @@ def sentence_lengths(doc: Doc) -> Ints1d:
     starts = np.flatnonzero(doc.to_array("SENT_START") == 1)
     bounds = np.concatenate([[0], starts[starts > 0], [len(doc)]])
     return np.diff(bounds)
+
+
+def is_single(doc: Doc) -> bool:
+    """Whether the document is one sentence, as far as its boundaries are set."""
+    return not np.count_nonzero(doc.to_array(SENT_START)[1:] == 1)
 
 
 def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:

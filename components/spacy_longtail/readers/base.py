@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from ..counts import count_doc
 from ..errors import Errors, Warnings
-from ..examples import sentence_lengths
+from ..examples import is_single
 from .unit_counts import UnitCounts
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -29,8 +29,11 @@ SLOW = 5  # seconds before a pass shows its progress
 
 def units(examples: Iterable[Example], unit: Unit) -> Iterator[Example]:
     """Examples as they are ("doc"), or one for each annotated sentence ("sentence")."""
+    if unit == "doc":
+        yield from examples
+        return
     for eg in examples:
-        if unit == "doc" or len(sentence_lengths(eg.reference)) == 1:
+        if is_single(eg.reference):
             yield eg
         else:
             yield from eg.split_sents()
@@ -80,14 +83,14 @@ class WrappingReader(ABC):
     def examples(self, nlp: Language) -> Iterator[Example]:
         """The examples of one call."""
 
-    def _count(self, nlp: Language, unit: Unit) -> tuple[UnitCounts, int]:
-        """A counting pass: the counts of each unit, and the number of documents."""
-        counts, n_docs = UnitCounts(), 0
+    def _count(self, nlp: Language, unit: Unit) -> UnitCounts:
+        """A counting pass over the corpus."""
+        counts = UnitCounts()
         for eg in shown(self.corpus(nlp), "Counting"):
-            n_docs += 1
+            counts.n_docs += 1
             for part in units([eg], unit):
                 counts.append(count_doc(part.reference))
-        return counts, n_docs
+        return counts
 
     def _counted_units(self, nlp: Language, unit: Unit, n_counted: int) -> Iterator[Example]:
         """The units again, which must be as many as the counting pass saw. RAISES (ValueError): L105."""

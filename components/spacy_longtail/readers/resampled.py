@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import repeat
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -95,7 +96,8 @@ class ResampledCorpus(WrappingReader):
             self._fitted = self._fit(nlp)
         rng = generator(self.seed, self._calls)
         self._calls += 1
-        repeated = self._repeated(nlp, self._times(self._fitted.copies, array_generator(rng)))
+        times = self._times(self._fitted.copies, array_generator(rng))
+        repeated = self._repeated(nlp, self._fitted.unit, times)
         if self._fitted.join > 1:
             yield from _joined(self._shuffled(repeated, rng), self._fitted.join)
         elif max_epochs == -1:
@@ -105,12 +107,13 @@ class ResampledCorpus(WrappingReader):
 
     def _fit(self, nlp: Language) -> "_Fitted":
         """The counting pass, reported as a table."""
-        counts, n_docs = self._count(nlp, self.unit)
+        counts = self._count(nlp, self.unit)
         fitted = self.repeats.fit(counts.total)
         copies = np.fromiter((fitted(unit) for unit in counts), dtype="float64", count=len(counts))
         show_once(describe(self.repeats, self.unit, counts, copies))
-        mean = round(len(counts) / n_docs) if n_docs else 1
-        return _Fitted(copies, self.join or max(min(mean, JOIN_LIMIT), 1))
+        mean = round(len(counts) / max(counts.n_docs, 1))
+        unit: Unit = "doc" if counts.n_docs == len(counts) else self.unit  # there is nothing to split
+        return _Fitted(copies, self.join or max(min(mean, JOIN_LIMIT), 1), unit)
 
     def _times(self, copies: Floats1d, rng: np.random.Generator) -> Ints1d:
         """(n_units,) how often each unit comes in this call."""
@@ -122,13 +125,15 @@ class ResampledCorpus(WrappingReader):
             return np.bincount(np.searchsorted(mass, points, side="right"), minlength=len(copies))
         return rounded(copies, rng)
 
-    def _repeated(self, nlp: Language, times: Ints1d) -> Iterator[Example]:
-        for eg, n in zip(self._counted_units(nlp, self.unit, len(times)), times, strict=True):
-            for i in range(n):
-                if i and self.augmenter is not None:
+    def _repeated(self, nlp: Language, unit: Unit, times: Ints1d) -> Iterator[Example]:
+        counted = self._counted_units(nlp, unit, len(times))
+        for eg, n in zip(counted, map(int, times), strict=True):
+            if n and self.augmenter is not None:
+                yield eg
+                for _ in range(n - 1):
                     yield from self.augmenter(nlp, eg)
-                else:
-                    yield eg
+            elif n:
+                yield from repeat(eg, n)
 
     def _shuffled(self, examples: Iterable[Example], rng: random.Random) -> Iterator[Example]:
         """A bounded shuffle: each example leaves from a random place of a full buffer."""
@@ -147,6 +152,7 @@ class ResampledCorpus(WrappingReader):
 class _Fitted(NamedTuple):
     copies: Floats1d  # (n_units,), in corpus order
     join: int  # units a training document
+    unit: Unit  # to read
 
 
 def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:

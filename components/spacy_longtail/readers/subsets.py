@@ -45,7 +45,7 @@ class _Subset(WrappingReader):
     def examples(self, nlp: Language) -> Iterator[Example]:
         """The drawn units."""
         if self._drawn is None:
-            counts, _ = self._count(nlp, self.unit)
+            counts = self._count(nlp, self.unit)
             drawn = np.zeros(len(counts), dtype=bool)
             drawn[self._draw(counts, generator(self.seed, self.partition))] = True
             self._report(counts, drawn)

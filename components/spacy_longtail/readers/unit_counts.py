@@ -18,6 +18,7 @@ class UnitCounts:
 
     def __init__(self) -> None:
         self.total = CorpusCounts()
+        self.n_docs = 0  # that the units are of
         self._type_ids: dict[str, int] = {}
         self._length = array("I")
         self._n_types = array("H")
