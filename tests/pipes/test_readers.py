@@ -1,7 +1,10 @@
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+import spacy
+from spacy.cli.train import train as train_config
 from spacy.tokens import DocBin
 from spacy.training import Corpus, Example
 
@@ -11,6 +14,7 @@ from spacy_longtail.repeats import nsCRD, sC, sCR, sCRD
 from tests.util import blank, examples, two_sentences
 
 NLP = blank()
+CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 class Fixed:
@@ -199,3 +203,30 @@ def test_joined_documents_mix_the_corpus():
     pairs = [[sent.text.strip() for sent in eg.reference.sents] for eg in joined]
     same = sum(len(set(pair)) < len(pair) for pair in pairs)
     assert same < len(pairs) / 2
+
+
+@pytest.mark.parametrize("mode", ["sample", "repeat"])
+def test_a_folder_of_files_is_streamed_in_training(mode, tmp_path):
+    """With max_epochs = -1, where spaCy holds no corpus: every type is learnt, the last file's too."""
+    docs = [eg.reference for eg in examples(NLP, 30)]
+    rare = [d for d in docs if any(e.label_ == "NAT" for e in d.ents)]
+    plain = [d for d in docs if not any(e.label_ == "NAT" for e in d.ents)]
+    (tmp_path / "train").mkdir()
+    for i, part in enumerate((plain[:100], plain[100:], rare)):  # spaCy initialises from 100 documents
+        DocBin(docs=part).to_disk(tmp_path / "train" / f"{i}.spacy")
+    DocBin(docs=docs[:8]).to_disk(tmp_path / "dev.spacy")
+    overrides = {
+        "paths.train": str(tmp_path / "train"),
+        "paths.dev": str(tmp_path / "dev.spacy"),
+        "longtail.labels": ["PER", "GEO", "ART", "NAT"],
+        "longtail.tail": ["ART", "NAT"],
+        "corpora.train.mode": mode,
+        "training.max_epochs": -1,
+        "training.max_steps": 90,
+        "training.eval_frequency": 45,
+        "training.batcher.size": 200,
+    }
+    train_config(CONFIGS / "resampled_mom.cfg", tmp_path / "out", overrides=overrides)
+    nlp = spacy.load(tmp_path / "out" / "model-last")
+    assert set(nlp.get_pipe("ner").labels) == {"PER", "GEO", "ART", "NAT"}
+    assert nlp.meta["performance"]["ents_macro_f"] > 0.5
