@@ -28,6 +28,7 @@ class Errors:
     L122 = "[L122] longtail.LowResourceCorpus.v1 takes either 'n_sentences' or 'mentions_per_label', found {n_sentences!r} and {mentions!r}."
     L123 = "[L123] {who} was asked for {wanted} {unit}s, but the corpus has {found}. Ask for fewer."
     L124 = "[L124] longtail.ImbalancedCorpus.v1 could not draw {n} {unit}s with an entity-token share of {wanted:.3g}: after {steps} exchanges the share is {found:.3g}, in the whole corpus it is {whole:.3g}. Ask for fewer {unit}s, or a share nearer to the corpus's."
+    L125 = "[L125] 'augmenter' of longtail.ResampledCorpus.v1 has budget = {found}, but the policy decides how many copies there are. Set budget = null."
 
     # Augmenters: L11x
     L110 = "[L110] {who} {purpose}, but got no 'corpus'. Add to its block: corpus = ${{corpora.plain}}, a reader of the untouched training data."
@@ -79,6 +80,22 @@ class Errors:
     L413 = "[L413] None of {found} has performance.ents_macro_f, the score on dev that 'ours' is chosen by. Name 'ours', or train with the scorer longtail.ner_scorer.v1."
 
     # Import: L42x, L43x
+    L420 = "[L420] --{name} would be ignored: the source is read as {found}, and it is for {users}. Leave it out."
+    L421 = "[L421] {path} is in no format that its name tells. Name one: --format, one of {known}."
+    L422 = "[L422] {path} can be read in more than one way, found {found}. Name the format with --format, or keep the other files elsewhere."
+    L423 = "[L423] {path}:{line}: this is no {encoding}: {problem}. Name the file's encoding, as --encoding cp1252 for files of older Windows programs."
+    L424 = "[L424] {place}: span {span} {problem}. {fix}"
+    L425 = "[L425] {place}: {span} does not align with tokens. Begin and end it where a word begins and ends, or choose --misaligned missing, expand or contract."
+    L426 = "[L426] {place}: this record cannot be read: {problem}. {fix}"
+    L427 = "[L427] {place}: the tokenizer of {lang!r} fails on the text: {problem}. Mend the text, or use --tokens characters."
+    L428 = "[L428] spaCy has no language {lang!r}. Use a code of https://spacy.io/usage/models#languages, or xx for any language with spaces."
+    L429 = "[L429] The tokenizer of {lang!r} cannot be loaded: {problem} Install what it needs, or use --tokens characters."
+    L430 = "[L430] {path} does not describe a corpus: {problem}. {fix}"
+    L431 = "[L431] {path} does not begin with a -DOCSTART- line, so --documents cannot tell its documents. Leave it out: each sentence becomes a document."
+    L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
+    L433 = "[L433] {path} is in the way of what is to be written: a folder that holds more than .spacy files. Choose another target."
+    L434 = "[L434] The target {path} is no folder. Name a folder, new or not."
+    L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
 
     # Splitting: L44x
     L440 = "[L440] '{found}' is no split: {problem}. Write parts and shares as train=0.8,dev=0.1,test=0.1."
@@ -93,8 +110,13 @@ class Errors:
     L449 = "[L449] --part {part} names a part of a converted corpus, found {path}, which is split whole. Leave --part out."
 
     # Auditing: L45x
+    L450 = "[L450] The audit found no mention in {path}. Check the part, and that its entities are annotated."
+    L451 = "[L451] The audit needs a probability of each class, but {path} trains {found}. Use a longtail_token_ner with head = 'softmax' or 'crf', or leave --config out."
+    L452 = "[L452] No corpus of {path} is read from ${{paths.train}}, so that its models would see what they are to judge. Set path = ${{paths.train}} in the training corpus."
 
     # Statistics and debugging: L46x
+    L460 = "[L460] A plot cannot be written to {path}: its name ends in none of {known}. Name a file that does."
+    L461 = "[L461] {found} is about a config, but none was given. Add --config, or leave it out."
 
 
 class Warnings:
@@ -118,6 +140,10 @@ class Warnings:
     W021 = "[LW021] longtail.synonym_replacement.v1 takes synonyms from the English WordNet, but the pipeline's language is {lang!r}. Name a thesaurus file of that language."
 
     # Import: LW03x
+    W030 = "[LW030] {source} has no {missing}, which training and evaluation need. `split` makes parts of a corpus: python -m spacy_longtail split."
+    W031 = "[LW031] {path} does not declare the types {unknown}, which the corpus has. They are neither scored nor counted as rare; declare them, or remove them from the data."
+    W032 = "[LW032] {target} still has {stale}, which this conversion did not write. Remove what is of another corpus."
+    W033 = "[LW033] {n} of {total} spans do not begin and end with a token of the language {lang!r}. Name the language with --lang, or use --tokens characters where it writes without spaces."
 
     # Splitting: LW04x
     W040 = "[LW040] Not every type has {least} mentions in each part: {short}. Scores on such a part say nothing about the type; annotate more of it."

@@ -104,6 +104,7 @@ NO_SENSE = [
     (lambda c: LowResourceCorpus(ResampledCorpus(c, sC()), 5), "copies"),
     (lambda c: ImbalancedCorpus(ResampledCorpus(c, sC()), 0.1, 5), "copies"),
     (lambda c: UndersampledCorpus(UndersampledCorpus(c)), "cut already"),
+    (lambda c: UndersampledCorpus(LowResourceCorpus(UndersampledCorpus(c), 5)), "cut already"),
     (lambda c: RelabelledCorpus(UndersampledCorpus(c), keep=["PER"]), "other way round"),
     (
         lambda c: ResampledCorpus(RelabelledCorpus(ResampledCorpus(c, sC()), keep=["PER"]), sC()),

@@ -8,6 +8,7 @@ from spacy.cli.train import train as train_config
 from spacy.tokens import DocBin
 from spacy.training import Corpus, Example
 
+from spacy_longtail.augment import MentionReplacement, OneOf
 from spacy_longtail.counts import count_doc, count_docs
 from spacy_longtail.readers import ResampledCorpus
 from spacy_longtail.repeats import nsCRD, sC, sCR, sCRD
@@ -112,7 +113,20 @@ def test_an_augmenter_rewrites_later_copies_only():
     data = examples(NLP)
     found = list(ResampledCorpus(Fixed(data), sC(), unit="doc", augmenter=mark)(NLP))
     plain = [eg for eg in found if "augmented" not in eg.reference.user_data]
-    assert sorted(map(id, plain)) == sorted(map(id, data)) and len(found) > len(data)
+    assert sorted(map(id, plain)) == sorted(map(id, data))
+    assert len(found) == len(list(ResampledCorpus(Fixed(data), sC(), unit="doc")(NLP)))
+
+
+def test_the_policy_alone_decides_on_copies():
+    data = Fixed(examples(NLP))
+    own = MentionReplacement(data, budget=1)
+    for augmenter in (own, OneOf(MentionReplacement(data), own)):
+        with pytest.raises(ValueError, match=r"L125.*budget = 1"):
+            ResampledCorpus(data, sC(), augmenter=augmenter)
+    reader = ResampledCorpus(
+        data, sC(), unit="doc", augmenter=OneOf(MentionReplacement(data, level=1.0))
+    )
+    assert len(list(reader(NLP))) == len(list(ResampledCorpus(data, sC(), unit="doc")(NLP)))
 
 
 def test_a_corpus_that_changes_between_passes_is_noticed():

@@ -195,8 +195,8 @@ def test_exchanges_look_at_length():
     for seed in range(3):
         drawn = list(LowResourceCorpus(Fixed(data), 20, seed=seed)(NLP))
         n_long = sum(len(eg.reference) > 10 for eg in drawn)
-        with pytest.raises(ValueError, match="L124"):  # no exchange changes the share
-            list(ImbalancedCorpus(Fixed(data), 0.5, n_sentences=20, seed=seed)(NLP))
+        with pytest.raises(ValueError, match="L124"):  # 17 short ones would have the share
+            list(ImbalancedCorpus(Fixed(data), 0.1, n_sentences=20, seed=seed)(NLP))
         assert 0 < n_long < 20
 
 
@@ -255,6 +255,12 @@ def test_fractions_are_rounded_without_bias():
     rng = np.random.default_rng(0)
     mean = np.mean([rounded(copies, rng) for _ in range(4000)], axis=0)
     assert np.abs(mean - copies).max() < 0.04
+
+
+def test_neighbours_do_not_share_the_fate_of_their_fractions():
+    rng = np.random.default_rng(0)
+    found = {tuple(rounded(np.full(6, 0.5), rng).tolist()) for _ in range(400)}
+    assert len(found) == 20  # every choice of three of six
 
 
 CONFIG = """

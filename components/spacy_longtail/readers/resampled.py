@@ -44,7 +44,7 @@ class ResampledCorpus(WrappingReader):
     augmenter (Optional[Callable]): A spaCy augmenter for copies 2..n; null leaves copies alike.
     shuffle_buffer (int): Examples held back to shuffle them; 1 keeps the corpus's order.
     seed (int): Fixes the draws and the order. Call i of one instance uses (seed, i).
-    RAISES (ValueError): L001, L102, L103, L104, L106, L107, L108, L109 when built or first called;
+    RAISES (ValueError): L001, L102, L103, L104, L106, L107, L108, L109, L125 when built or first called;
         L101, L105 while reading.
     SOURCE: Wang & Wang 2022; mode "sample" is ours (METHODS section 1).
     """
@@ -72,6 +72,9 @@ class ResampledCorpus(WrappingReader):
             raise ValueError(Errors.L103.format(found=type(repeats).__name__))
         if epoch_size is not None and (mode == "repeat" or int(epoch_size) < 1):
             raise ValueError(Errors.L104.format(value=epoch_size, mode=mode))
+        for own in (augmenter, *getattr(augmenter, "augmenters", ())):
+            if getattr(own, "budget", None) is not None:
+                raise ValueError(Errors.L125.format(found=own.budget))  # type: ignore[union-attr]
         if join is not None and (
             isinstance(join, bool) or int(join) < 1 or (unit == "doc" and join > 1)
         ):

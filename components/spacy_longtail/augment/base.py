@@ -1,0 +1,161 @@
+"""What the augmenters share: settings, the budget, and a copy that stays aligned."""
+
+import random
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar
+
+from spacy.language import Language
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..counts import CorpusCounts, count_doc
+from ..errors import Errors
+from ..examples import same_tokens
+from ..settings import finite, whole
+from ..types import Repeats, SentenceCounts
+from .draft import Draft, Edit, Sentence
+
+Reader = Callable[[Language], Iterable[Example]]
+Budget = int | Repeats | None
+
+
+class Augmenter(ABC):
+    """A spaCy augmenter that rewrites the annotated sentences of an example, one decision a place.
+
+    References are left alone. A rewritten copy has words, spaces, sentence starts and entities.
+    """
+
+    name: ClassVar[str]  # as published
+    draws: ClassVar[str] = ""  # what it draws from 'corpus', nothing if empty
+
+    def __init__(
+        self,
+        corpus: Reader | None,
+        level: float,
+        labels: Sequence[str] | None,
+        budget: Budget,
+        seed: int,
+    ) -> None:
+        self.corpus = corpus
+        self.level = finite(
+            "level", level, "a number from 0 to 1", "0.3 rewrites three places in ten.", 0.0, 1.0
+        )
+        self.labels = None if labels is None else _types(self.name, labels)
+        self.budget = _budget(self.name, budget)
+        self.seed = whole("seed", seed, "Any whole number fixes the draws.")
+        self._check_corpus()
+        self._targets = None if self.labels is None else {get_string_id(t) for t in self.labels}
+        # salted, so that augmenters with the same seed do not draw alike
+        self._rng = random.Random(f"{self.seed}/{self.name}")
+        self._counts: CorpusCounts | None = None
+        self._copies: Callable[[SentenceCounts], float] | None = None
+
+    def __call__(self, nlp: Language, example: Example) -> Iterator[Example]:
+        """nlp (Language): The current pipeline.
+        example (Example): The example to augment.
+        YIELDS (Example): The rewritten example, or the original and its rewritten copies (`budget`).
+        RAISES (ValueError): L101, L113, L115 at the first call, which reads 'corpus'."""
+        if self._counts is None:
+            self._counts = self._read(nlp)
+        draft = Draft(example.reference)
+        targets = [sentence for sentence in draft.sentences() if self._is_target(sentence)]
+        if self.budget is not None or not targets:
+            yield example
+        for _ in range(self._n_copies(example.reference) if targets else 0):
+            edits = [edit for sentence in targets for edit in self.edits(nlp, sentence)]
+            yield _rewritten(nlp, example, draft, edits)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_copies": None}  # a fitted policy does not pickle
+
+    @abstractmethod
+    def edits(self, nlp: Language, sentence: Sentence) -> Iterator[Edit]:
+        """The edits of one sentence, in ascending order."""
+
+    def fit(self, nlp: Language, docs: Iterable[Doc]) -> bool:
+        """Build the pools from the references of the corpus.
+
+        RETURNS (bool): Whether there is anything to draw."""
+        deque(docs, maxlen=0)
+        return True
+
+    def targets_type(self, label: int) -> bool:
+        return self._targets is None or label in self._targets
+
+    def _is_target(self, sentence: Sentence) -> bool:
+        found = sentence.draft.types[sentence.start : sentence.end]
+        return self._targets is None or not self._targets.isdisjoint(found)
+
+    def _check_corpus(self) -> None:
+        if self.corpus is not None and not callable(self.corpus):
+            raise ValueError(Errors.L111.format(who=self.name, found=self.corpus))
+        has_policy = not isinstance(self.budget, int | None)
+        if self.corpus is None and (self.draws or has_policy):
+            purpose = f"draws {self.draws}" if self.draws else "counts types for its budget"
+            raise ValueError(Errors.L110.format(who=self.name, purpose=purpose))
+        if self.corpus is not None and not (self.draws or has_policy or self.labels):
+            where = "'labels' or a 'budget' that is a policy"
+            found = type(self.corpus).__name__
+            raise ValueError(Errors.L213.format(name="corpus", value=found, who=self.name, where=where))
+
+    def _read(self, nlp: Language) -> CorpusCounts:
+        """One pass over the corpus, for pools and counts."""
+        counts = CorpusCounts()
+
+        def docs() -> Iterator[Doc]:
+            for eg in () if self.corpus is None else self.corpus(nlp):
+                counts.add(count_doc(eg.reference))
+                yield eg.reference
+
+        if not self.fit(nlp, docs()):
+            raise ValueError(Errors.L115.format(who=self.name, what=self.draws, n_units=counts.n_units))
+        unknown = sorted(set(self.labels or ()) - set(counts.labels))
+        if self.corpus is not None and unknown:
+            raise ValueError(
+                Errors.L113.format(
+                    who=self.name, unknown=", ".join(unknown), known=", ".join(counts.labels)
+                )
+            )
+        return counts
+
+    def _n_copies(self, reference: Doc) -> int:
+        """Rewritten copies of an example."""
+        if self.budget is None:
+            return 1
+        if isinstance(self.budget, int):
+            return self.budget
+        if self._copies is None:
+            self._copies = self.budget.fit(self._counts)
+        n, part = divmod(max(self._copies(count_doc(reference)) - 1, 0), 1)
+        return int(n) + (self._rng.random() < part)
+
+
+def _types(who: str, labels: Any) -> list[str]:
+    if isinstance(labels, str) or not labels or not all(isinstance(t, str) and t for t in labels):
+        raise ValueError(Errors.L112.format(who=who, found=labels))
+    return list(labels)
+
+
+def _budget(who: str, budget: Any) -> Budget:
+    if budget is None or callable(getattr(budget, "fit", None)):
+        return budget
+    try:
+        return whole("budget", budget, "", low=1)
+    except ValueError as error:
+        raise ValueError(Errors.L114.format(who=who, found=budget)) from error
+
+
+def _rewritten(nlp: Language, example: Example, draft: Draft, edits: list[Edit]) -> Example:
+    """The example with the edits made; itself, with all its annotation, where they change nothing."""
+    edits = [e for e in edits if [p.text for p in e.new] != draft.texts[e.start : e.end]]
+    if not edits:
+        return example
+    reference = draft.rewritten(example.reference.vocab, edits)
+    if not same_tokens(example):
+        return Example(nlp.make_doc(reference.text), reference)
+    words = [token.text for token in reference]
+    spaces = [bool(token.whitespace_) for token in reference]
+    return Example(Doc(example.predicted.vocab, words=words, spaces=spaces), reference)

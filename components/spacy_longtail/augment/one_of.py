@@ -1,0 +1,40 @@
+"""One of several augmenters at random."""
+
+import random
+from collections.abc import Callable, Iterator
+
+from spacy.language import Language
+from spacy.training import Example
+
+from ..errors import Errors
+from ..settings import whole
+
+
+class OneOf:
+    """Give each example to one of several augmenters, drawn evenly.
+
+    augmenters (Callable): The augmenters, nlp and example to examples; in a config the blocks below
+        `[corpora.train.augmenter.*]`.
+    seed (int): Fixes which augmenter is drawn; each has a seed of its own for the rest.
+    RETURNS (Callable): The augmenter, nlp and example to examples.
+    RAISES (ValueError): L001, L118.
+    SOURCE: The combination of Dai & Adel 2020, which Wang & Wang 2022 compare with.
+    """
+
+    name = "longtail.one_of.v1"
+
+    def __init__(
+        self, *augmenters: Callable[[Language, Example], Iterator[Example]], seed: int = 0
+    ) -> None:
+        found = [type(augmenter).__name__ for augmenter in augmenters if not callable(augmenter)]
+        if found or not augmenters:
+            raise ValueError(Errors.L118.format(found=", ".join(found) or "none"))
+        self.augmenters = augmenters
+        self.seed = whole("seed", seed, "Any whole number fixes the draws.")
+        self._rng = random.Random(f"{self.seed}/{self.name}")
+
+    def __call__(self, nlp: Language, example: Example) -> Iterator[Example]:
+        """nlp (Language): The current pipeline.
+        example (Example): The example to augment.
+        YIELDS (Example): What the drawn augmenter yields."""
+        yield from self._rng.choice(self.augmenters)(nlp, example)

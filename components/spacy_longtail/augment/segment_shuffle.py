@@ -1,0 +1,67 @@
+"""Shuffle within segments: the words of a mention, or between mentions, in another order."""
+
+from collections.abc import Iterator, Sequence
+
+from spacy.language import Language
+
+from .base import Augmenter, Budget, Reader
+from .casing import Piece, capitalised
+from .draft import BEGINS, OUTSIDE, Edit, Sentence
+
+
+class SegmentShuffle(Augmenter):
+    """Shuffle the words of mentions, and of the runs of O tokens between them, within a sentence.
+
+    The tags stay where they are, and so do whitespace tokens.
+
+    corpus (Optional[Callable]): A reader of the untouched training data, for a policy as budget, or to
+        check `labels`. It is read once, at the first call; an error where nothing needs it.
+    level (float): Probability that a segment is shuffled, in [0, 1].
+    labels (Optional[List[str]]): Rewrite only sentences with a mention of these types; null for all.
+    budget (Union[int, Repeats, None]): null rewrites in place, one example for one. A number n yields
+        the original and n rewritten copies. A policy such as longtail.sCR.v1 yields the original and as
+        many rewritten copies as the policy adds.
+    seed (int): Fixes the draws.
+    RETURNS (Callable): The augmenter, nlp and example to examples.
+    RAISES (ValueError): L001, L110, L111, L112, L114, L213 when built; L101, L113 at the first call.
+    SOURCE: Dai & Adel 2020.
+    """
+
+    name = "longtail.segment_shuffle.v1"
+
+    def __init__(
+        self,
+        corpus: Reader | None = None,
+        level: float = 0.3,
+        labels: Sequence[str] | None = None,
+        budget: Budget = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(corpus, level, labels, budget, seed)
+
+    def edits(self, nlp: Language, sentence: Sentence) -> Iterator[Edit]:
+        texts = sentence.draft.texts
+        for places in segments(sentence):
+            if len(places) < 2 or self._rng.random() >= self.level:
+                continue
+            for i, j in zip(places, self._rng.sample(places, len(places)), strict=True):
+                new = [Piece(texts[j])]
+                yield Edit(i, i + 1, capitalised(new, texts[i]) if i == sentence.first_word else new)
+
+
+def segments(sentence: Sentence) -> Iterator[list[int]]:
+    """The words of each mention and of each maximal run of O tokens. Whitespace ends no segment."""
+    draft = sentence.draft
+    places: list[int] = []
+    before = OUTSIDE
+    for i in range(sentence.start, sentence.end):
+        iob = draft.iob[i]
+        if draft.is_space[i] and iob != BEGINS:
+            continue
+        if iob == BEGINS or draft.fixed[i] or (iob == OUTSIDE) != (before == OUTSIDE):
+            yield places
+            places = []
+        if not draft.fixed[i]:
+            places.append(i)
+        before = iob
+    yield places

@@ -1,0 +1,913 @@
+"""The augmenters: what a rewritten copy keeps, what it draws, how often, and what is refused."""
+
+import json
+import pickle
+import random
+import re
+import sys
+import types
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Corpus, Example
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import registry
+from thinc.api import Config
+
+from spacy_longtail.augment import (
+    MentionReplacement,
+    OneOf,
+    SegmentShuffle,
+    SynonymReplacement,
+    TokenReplacement,
+)
+from spacy_longtail.augment import thesaurus as thesaurus_module
+from spacy_longtail.augment.casing import Piece
+from spacy_longtail.augment.draft import Draft, Edit
+from spacy_longtail.counts import count_doc, count_docs
+from spacy_longtail.formats.iob import read_docs
+from spacy_longtail.readers import ResampledCorpus
+from spacy_longtail.repeats import nsCRD, sC, sCR
+from tests.util import blank, examples, parse, small_ner, two_sentences
+
+NLP = blank()
+ROOT = Path(__file__).parents[2]
+CORPORA = ROOT.parent / "shared" / "corpora"
+SYNONYMS = {
+    "sea": ["ocean", "open water"],
+    "storm": ["gale", "strong wind"],
+    "oslo": ["Christiania", "the capital"],
+    "berg": ["mountain top"],
+    "sailed": ["went by ship"],
+    ".": ["!"],
+}
+
+
+class Fixed:
+    """A reader that yields the same objects at each call, and counts its calls."""
+
+    def __init__(self, data):
+        self.data = data
+        self.calls = 0
+
+    def __call__(self, nlp):
+        self.calls += 1
+        yield from self.data
+
+
+PLAIN = Fixed(examples(NLP))
+
+
+@pytest.fixture(scope="module")
+def synonyms(tmp_path_factory):
+    path = tmp_path_factory.mktemp("thesaurus") / "synonyms.json"
+    path.write_text(json.dumps(SYNONYMS), encoding="utf8")
+    return path
+
+
+def make(kind, synonyms, **given):
+    corpus = given.pop("corpus", PLAIN)
+    if kind == "mention":
+        return MentionReplacement(corpus, **given)
+    if kind == "token":
+        return TokenReplacement(corpus, **given)
+    needed = corpus if given.get("labels") or hasattr(given.get("budget"), "fit") else None
+    if kind == "synonym":
+        return SynonymReplacement(synonyms, corpus=needed, **given)
+    return SegmentShuffle(needed, **given)
+
+
+KINDS = ["mention", "token", "synonym", "shuffle"]
+
+
+def one(augmenter, eg, nlp=NLP):
+    (found,) = augmenter(nlp, eg)
+    return found
+
+
+def gold(nlp, doc):
+    words, spaces = [t.text for t in doc], [bool(t.whitespace_) for t in doc]
+    return Example(Doc(nlp.vocab, words=words, spaces=spaces), doc)
+
+
+def tags(doc):
+    return [f"{t.ent_iob_ or '-'}{(t.ent_iob_ in 'BI' and '-' + t.ent_type_) or ''}" for t in doc]
+
+
+def state(doc):
+    attrs = ["ORTH", "SPACY", "ENT_IOB", "ENT_TYPE", "SENT_START", "TAG"]
+    return doc.to_array(attrs).tolist(), doc.has_unknown_spaces, doc.text
+
+
+# What any rewritten copy keeps
+
+
+WORDS = ["Oslo", "sea", "the", "Storm", "BERG", "sailed", ".", ",", "USA", "1940", "\n", "  ", "'s", "x"]
+
+
+@st.composite
+def docs(draw):
+    """Documents with entities, whitespace tokens, missing and blocked tokens, any sentence starts."""
+    words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=14))
+    n = len(words)
+    spaces = draw(st.none() | st.lists(st.booleans(), min_size=n, max_size=n))
+    starts = draw(
+        st.none() | st.lists(st.sampled_from([True, False, False, None]), min_size=n, max_size=n)
+    )
+    kinds = draw(st.lists(st.sampled_from("OOOEEEMB"), min_size=n, max_size=n))
+    doc = Doc(NLP.vocab, words=words, spaces=spaces, sent_starts=starts)
+    ents, missing, blocked, i = [], [], [], 0
+    while i < n:
+        end = min(i + draw(st.integers(1, 3)), n)
+        if kinds[i] == "E":
+            ents.append(Span(doc, i, end, label=draw(st.sampled_from(["PER", "GEO", "NAT"]))))
+        elif kinds[i] in "MB":
+            (missing if kinds[i] == "M" else blocked).append(doc[i:end])
+        i = end
+    doc.set_ents(
+        ents, missing=missing, blocked=blocked, default=draw(st.sampled_from(["outside", "missing"]))
+    )
+    return doc
+
+
+def labels_by_sentence(doc):
+    found, n_sent = [], 0
+    for token in doc:
+        n_sent += token.is_sent_start is True and token.i > 0
+        if token.ent_iob_ == "B" and token.ent_type_:
+            found.append((n_sent, token.ent_type_))
+    return found
+
+
+def unannotated(doc):
+    return [t.text for t in doc if t.ent_iob == 0 or (t.ent_iob == 3 and not t.ent_type)]
+
+
+def check_kept(old, new):
+    """What holds between a reference and its rewritten copy."""
+    assert labels_by_sentence(new) == labels_by_sentence(old)
+    assert unannotated(new) == unannotated(old)
+    assert [t.text for t in new if t.is_space] == [t.text for t in old if t.is_space]
+    before = ""
+    for token in new:
+        if token.ent_iob_ == "I":
+            assert before == token.ent_type_ != ""
+        before = token.ent_type_
+    starts = Counter(t.is_sent_start for t in old), Counter(t.is_sent_start for t in new)
+    assert starts[0][True] == starts[1][True]
+    assert (None in starts[0]) or (None not in starts[1])
+    if not old.has_annotation("SENT_START"):
+        assert starts[1][False] == starts[0][False]
+    assert new.has_unknown_spaces == old.has_unknown_spaces
+    assert new[-1].whitespace_ == old[-1].whitespace_
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=120)
+@given(doc=docs(), level=st.sampled_from([0.4, 1.0]), seed=st.integers(0, 99), gold_tokens=st.booleans())
+def test_a_copy_is_legal_aligned_and_keeps_what_it_must(synonyms, kind, doc, level, seed, gold_tokens):
+    eg = gold(NLP, doc) if gold_tokens else Example(NLP.make_doc(doc.text), doc)
+    before, drawn_from = state(doc), Fixed([eg, *examples(NLP)])
+    aligned = [t.text for t in eg.predicted] == [t.text for t in eg.reference]
+    found = one(make(kind, synonyms, corpus=drawn_from, level=level, seed=seed), eg)
+    assert state(doc) == before
+    if found is eg:
+        return
+    check_kept(doc, found.reference)
+    if aligned:
+        assert [t.text for t in found.predicted] == [t.text for t in found.reference]
+        assert [t.whitespace_ for t in found.predicted] == [t.whitespace_ for t in found.reference]
+    else:
+        assert found.predicted.text == found.reference.text
+    assert not found.predicted.to_array(["ENT_IOB", "SENT_START"])[
+        1:
+    ].any()  # tokenizers open a sentence
+    found.get_aligned_ner()
+    if kind == "mention":
+        assert outside_words(found.reference) == outside_words(doc)
+    if kind == "shuffle":
+        assert shuffled_words(found.reference) == shuffled_words(doc)
+
+
+def outside_words(doc):
+    return [t.text for t in doc if not t.ent_type]
+
+
+def shuffled_words(doc):
+    return Counter((t.text.casefold(), t.ent_type_) for t in doc)
+
+
+@settings(deadline=None)
+@given(doc=docs())
+def test_no_edit_is_the_same_document(doc):
+    again = Draft(doc).rewritten(NLP.vocab, [])
+    assert state(again) == state(doc)
+
+
+@pytest.mark.parametrize("kind", ["token", "synonym"])
+@settings(deadline=None, max_examples=60)
+@given(doc=docs())
+def test_protected_entities_stay(synonyms, kind, doc):
+    found = one(make(kind, synonyms, level=1.0, protect_entities=True), gold(NLP, doc)).reference
+    assert [(e.text.split(), e.label_) for e in found.ents] == [
+        (e.text.split(), e.label_) for e in doc.ents
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_annotated_is_passed_on_once(synonyms, kind):
+    bare = gold(NLP, Doc(NLP.vocab, words=["Oslo", "sea", "."]))
+    for budget in (None, 3, sC()):
+        assert [eg is bare for eg in make(kind, synonyms, level=1.0, budget=budget)(NLP, bare)] == [True]
+    empty = Example(Doc(NLP.vocab), Doc(NLP.vocab))
+    assert list(make(kind, synonyms)(NLP, empty)) == [empty]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_level_zero_changes_nothing(synonyms, kind):
+    for eg in examples(NLP):
+        assert one(make(kind, synonyms, level=0), eg) is eg
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_seeds_fix_the_draws_and_pickles_go_on(synonyms, kind):
+    def run(augmenter, data=None):
+        return [eg.reference.text for eg in data or examples(NLP, 3) for eg in augmenter(NLP, eg)]
+
+    a = make(kind, synonyms, level=0.6, seed=4, budget=sCR())
+    random.seed(0)
+    before = random.getstate(), np.random.get_state()[1].tolist()
+    first = run(a)
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == before
+    again = pickle.loads(pickle.dumps(a))
+    assert first == run(make(kind, synonyms, level=0.6, seed=4, budget=sCR()))
+    assert first != run(make(kind, synonyms, level=0.6, seed=5, budget=sCR()))
+    corpus = again.corpus
+    assert run(a) == run(again)
+    assert corpus.calls == again.corpus.calls  # the pools travel along
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_sentences_with_the_types_are_rewritten(synonyms, kind):
+    eg = two_sentences(NLP)  # no entity; GEO and NAT
+    words = [t.text for t in eg.reference]
+    n_first = next(t.i for t in eg.reference if t.i and t.is_sent_start)
+    augmenter = make(kind, synonyms, level=1.0, labels=["NAT"])
+    found = [one(augmenter, eg) for _ in range(20)]
+    assert all([t.text for t in f.reference][:n_first] == words[:n_first] for f in found)
+    if kind in ("token", "shuffle"):
+        assert any([t.text for t in f.reference][n_first:] != words[n_first:] for f in found)
+    art = make(kind, synonyms, level=1.0, labels=["ART"], budget=2)
+    assert list(art(NLP, eg)) == [eg]
+
+
+def test_only_mentions_of_the_types_are_replaced():
+    augmenter = MentionReplacement(PLAIN, level=1.0, labels=["GEO"])
+    for eg in examples(NLP):
+        old, new = eg.reference.ents, one(augmenter, eg).reference.ents
+        for a, b in zip(old, new, strict=True):
+            assert (a.text != b.text) == (a.label_ == "GEO")
+
+
+# What is drawn
+
+
+def sentence(text, nlp=NLP):
+    return gold(nlp, parse(nlp, text))
+
+
+def test_mentions_are_drawn_evenly_and_never_the_old_one():
+    data = [
+        sentence(t) for t in ("[A b|PER]", "[A b|PER] [c|PER]", "[D|PER] [C|PER]", "[e|GEO] [O|ORG]")
+    ]
+    augmenter = MentionReplacement(Fixed(data), level=1.0)
+    n, drawn = 3000, Counter()
+    for _ in range(n):
+        (ent,) = one(augmenter, sentence("x [A b|PER] x")).reference.ents
+        drawn[ent.text] += 1
+    assert set(drawn) == {"c", "C", "D"}  # distinct surfaces, evenly, though "A b" is the most frequent
+    assert all(count == pytest.approx(n / 3, rel=0.1) for count in drawn.values())
+    for _ in range(50):
+        assert one(augmenter, sentence("x [c|PER] x")).reference.ents[0].text in ("A b", "D")
+        assert one(augmenter, sentence("x [new|PER] x")).reference.ents[0].text in ("A b", "D", "c", "C")
+    alone = sentence("x [e|GEO] x [f|NAT]")
+    assert one(augmenter, alone) is alone  # no other GEO, and no NAT at all
+
+
+def test_mention_level_is_the_share_of_mentions():
+    augmenter = MentionReplacement(PLAIN, level=0.3)
+    changed = total = 0
+    for eg in examples(NLP, 300):
+        new = one(augmenter, eg).reference
+        for a, b in zip(eg.reference.ents, new.ents, strict=True):
+            if a.label_ in ("PER", "GEO"):  # the others have one surface
+                changed, total = changed + (a.text != b.text), total + 1
+    assert changed / total == pytest.approx(0.3, abs=0.03)
+
+
+def test_lengths_tags_spaces_and_starts_follow_the_mention():
+    pool = Doc(NLP.vocab, words=["St", ".", "John", "!"], spaces=[False, True, False, False])
+    pool.set_ents([Span(pool, 0, 3, label="GEO")])
+    words, spaces = ["See", "Oslo", ",", "Rome", "now"], [True, False, True, True, False]
+    doc = Doc(NLP.vocab, words=words, spaces=spaces, sent_starts=[True, False, False, True, False])
+    doc.set_ents([Span(doc, 1, 2, label="GEO"), Span(doc, 3, 4, label="GEO")])
+    found = one(MentionReplacement(Fixed([gold(NLP, pool)]), level=1.0), gold(NLP, doc)).reference
+    assert found.text == "See St. John, St. John now"
+    assert tags(found) == ["O", "B-GEO", "I-GEO", "I-GEO", "O", "B-GEO", "I-GEO", "I-GEO", "O"]
+    assert [t.is_sent_start for t in found] == [True] + [False] * 4 + [True] + [False] * 3
+
+
+def test_unknown_starts_stay_unknown_and_single_tokens_get_known_ones():
+    pool = Fixed([sentence("[New York|GEO]")])
+    doc = Doc(NLP.vocab, words=["Oslo"], sent_starts=[True])
+    doc.set_ents([Span(doc, 0, 1, label="GEO")])
+    found = one(MentionReplacement(pool, level=1.0), gold(NLP, doc)).reference
+    assert [t.is_sent_start for t in found] == [True, False]
+    doc = Doc(NLP.vocab, words=["Oslo", "fell"])
+    doc.set_ents([Span(doc, 0, 1, label="GEO")])
+    found = one(MentionReplacement(pool, level=1.0), gold(NLP, doc)).reference
+    assert not found.has_annotation("SENT_START")
+
+
+def test_neighbouring_mentions_stay_two():
+    pool = Fixed([sentence("[Storm Ida|NAT] [Big Wind Li|NAT]")])
+    eg = gold(NLP, parse(NLP, "[Storm Ida|NAT] [Gale|NAT] ."))
+    found = one(MentionReplacement(pool, level=1.0), eg).reference
+    assert [e.label_ for e in found.ents] == ["NAT", "NAT"]
+
+
+def test_a_mention_across_a_sentence_start_is_left_alone():
+    doc = Doc(NLP.vocab, words=["Storm", "Ida", "came"], sent_starts=[True, True, False])
+    doc.set_ents([Span(doc, 0, 2, label="NAT")])
+    eg = gold(NLP, doc)
+    assert one(MentionReplacement(Fixed([sentence("[Gale|NAT]")]), level=1.0), eg) is eg
+    with pytest.raises(ValueError, match="L115"):  # and nothing is drawn from it
+        list(MentionReplacement(Fixed([eg]))(NLP, eg))
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0, 400.0])
+def test_tokens_are_drawn_by_a_power_of_their_count(power):
+    counts = {"aa": 9, "bb": 4, "cc": 1}
+    text = " ".join(word for word, n in counts.items() for _ in range(n))
+    pool = Fixed([sentence(f"{text} the the the [aa|PER] [dd aa|PER]")])
+    augmenter = TokenReplacement(pool, level=1.0, power=power, seed=1)
+    drawn = Counter()
+    for _ in range(400):
+        drawn.update(t.text for t in one(augmenter, sentence("zz the yy [xx xx|PER] zz")).reference[:3])
+    assert drawn.pop("the") == 400  # stop words are neither replaced nor drawn
+    total = sum((n / 9) ** power for n in counts.values())
+    for word, n in counts.items():
+        assert drawn[word] / 800 == pytest.approx((n / 9) ** power / total, abs=0.04)
+
+
+def test_tokens_keep_the_whole_tag():
+    pool = Fixed([sentence("o [bper iper|PER] [bgeo|GEO]")])
+    augmenter = TokenReplacement(pool, level=1.0)
+    found = one(augmenter, sentence("x [x x|PER] x [x x|GEO] [x|NAT]")).reference
+    assert [t.text for t in found] == ["o", "bper", "iper", "o", "bgeo", "x", "x"]  # no I-GEO, no NAT
+    assert tags(found) == ["O", "B-PER", "I-PER", "O", "B-GEO", "I-GEO", "B-NAT"]
+
+
+def test_synonyms_of_several_words_go_on_from_the_tag(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_text("Storm\tstrong wind\nida\tlittle ida x\nrain\theavy rain\nsaid\tsays\nthe\tthat\n")
+    augmenter = SynonymReplacement(path, level=1.0)
+    found = one(augmenter, sentence("The [Storm Ida|NAT] said rain [Storm|NAT]")).reference
+    assert found.text == "The Strong wind Little ida x says heavy rain Strong wind "
+    assert tags(found) == ["O", "B-NAT", *["I-NAT"] * 4, "O", "O", "O", "B-NAT", "I-NAT"]
+    protected = SynonymReplacement(path, level=1.0, protect_entities=True)
+    assert one(protected, sentence("[Storm|NAT] rain")).reference.text == "Storm heavy rain "
+
+
+def test_synonyms_are_drawn_evenly_and_tokenized(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_text("rain\tdrizzle\tshower\train\tit's wet\n")
+    augmenter = SynonymReplacement(path, level=1.0)
+    drawn = Counter(one(augmenter, sentence("rain")).reference.text for _ in range(900))
+    assert set(drawn) == {"drizzle ", "shower ", "it 's wet "}
+    assert all(n == pytest.approx(300, rel=0.2) for n in drawn.values())
+    spaced = gold(NLP, Doc(NLP.vocab, words=["rain", "."], spaces=[False, False]))
+    spaced.reference.set_ents([])
+    texts = {one(augmenter, spaced).reference.text for _ in range(50)}
+    assert texts == {"drizzle.", "shower.", "it's wet."}
+
+
+def test_segments_are_shuffled_within_themselves():
+    words = ["a", "b", "\n", "c", "P", "Q", "R", "d", "e", "f", "g", "h", "i"]
+    starts = [True, *[False] * 8, True, False, False, False]
+    orders = Counter()
+    for seed in range(300):
+        doc = Doc(NLP.vocab, words=words, sent_starts=starts)
+        doc.set_ents([Span(doc, 4, 6, label="PER"), Span(doc, 6, 7, label="PER")], missing=[doc[11:12]])
+        found = [t.text for t in one(SegmentShuffle(level=1.0, seed=seed), gold(NLP, doc)).reference]
+        assert found[2] == "\n" and found[6] == "R" and found[11] == "h" and found[12] == "i"
+        for part in (slice(0, 4), slice(4, 6), slice(7, 9), slice(9, 11)):
+            assert sorted(found[part]) == sorted(words[part])
+        orders[tuple(found[:4])] += 1
+    assert len(orders) == 6 and min(orders.values()) > 25  # each order of a, b, c
+
+
+def test_a_mention_that_begins_with_whitespace_is_a_segment_of_its_own():
+    doc = Doc(NLP.vocab, words=["P", "Q", "\n", "R", "S"])
+    doc.set_ents([Span(doc, 0, 2, label="PER"), Span(doc, 2, 5, label="GEO")])
+    for seed in range(20):
+        found = [t.text for t in one(SegmentShuffle(level=1.0, seed=seed), gold(NLP, doc)).reference]
+        assert set(found[:2]) == {"P", "Q"} and found[2] == "\n"
+
+
+# Casing and spacing
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("the [Hague|GEO] fell", "the low town fell "),
+        ("[Hague|GEO] fell", "Low town fell "),
+        ("[hague|GEO] fell", "low town fell "),
+        ('" [Hague|GEO] fell', '" Low town fell '),
+        ("in [HAGUE|GEO] now", "in LOW TOWN now "),
+        ("in [NEW YORK|GEO] now", "in LOW TOWN now "),
+        ("in [USA|GEO] now", "in low town now "),  # an acronym
+        ("RAIN IN [USA|GEO]", "RAIN IN LOW TOWN "),
+    ],
+)
+def test_casing_follows_the_sentence_and_the_mention(text, wanted):
+    augmenter = MentionReplacement(Fixed([sentence("[low town|GEO]")]), level=1.0)
+    assert one(augmenter, sentence(text)).reference.text == wanted
+
+
+def test_casing_in_each_sentence_and_for_single_words():
+    doc = Doc.from_docs([parse(NLP, "Rain fell ."), parse(NLP, "Wind fell .")])
+    found = one(TokenReplacement(Fixed([sentence("hail")]), level=1.0), gold(NLP, doc)).reference
+    assert found.text == "Hail hail hail Hail hail hail "
+    shuffle = SegmentShuffle(level=1.0)
+    for _ in range(30):
+        first = one(shuffle, sentence("Rain fell here")).reference[0].text
+        assert first in ("Rain", "Fell", "Here")
+
+
+def test_a_capital_alone_does_not_make_it_the_old_mention():
+    pool = Fixed([sentence("[Oslo|GEO] [OSLO|GEO] [oslo|GEO]")])
+    for text in ("in [OSLO|GEO] now", "in [Oslo|GEO] now"):
+        eg = sentence(text)
+        assert one(MentionReplacement(pool, level=1.0), eg) is eg
+
+
+def test_words_do_not_run_together_where_they_did_not():
+    doc = Doc(
+        NLP.vocab,
+        words=["It", "fell", ".", "(", "Oslo", ")"],
+        spaces=[True, False, True, False, False, False],
+    )
+    draft = Draft(doc)
+    word = (Piece("tea"),)
+    assert draft.rewritten(NLP.vocab, [Edit(2, 3, word)]).text == "It fell tea (Oslo)"
+    assert draft.rewritten(NLP.vocab, [Edit(3, 4, word)]).text == "It fell. tea Oslo)"
+    assert draft.rewritten(NLP.vocab, [Edit(1, 2, word), Edit(5, 6, word)]).text == "It tea. (Oslo tea"
+    assert (
+        draft.rewritten(NLP.vocab, [Edit(1, 2, (Piece("a", True), Piece("b")))]).text == "It a b. (Oslo)"
+    )
+
+
+def test_languages_without_blanks_get_none():
+    words = list("東京に住む")
+    doc = Doc(NLP.vocab, words=words, spaces=[False] * len(words))
+    doc.set_ents([Span(doc, 0, 2, label="GEO")])
+    pool = Doc(NLP.vocab, words=list("名古屋"), spaces=[False] * 3)
+    pool.set_ents([Span(pool, 0, 3, label="GEO")])
+    found = one(MentionReplacement(Fixed([gold(NLP, pool)]), level=1.0), gold(NLP, doc)).reference
+    assert found.text == "名古屋に住む" and tags(found)[:4] == ["B-GEO", "I-GEO", "I-GEO", "O"]
+
+
+def test_other_tokens_are_predicted_anew():
+    nlp = blank()
+    doc = Doc(nlp.vocab, words=["Oslo-born", "Ida", "left"], spaces=[True, True, False])
+    doc.set_ents([Span(doc, 1, 2, label="PER")])
+    eg = Example(nlp.make_doc(doc.text), doc)
+    assert len(eg.predicted) != len(doc)
+    found = one(MentionReplacement(Fixed([sentence("[Jon Berg|PER]")]), level=1.0), eg, nlp)
+    assert found.predicted.text == found.reference.text == "Oslo-born Jon Berg left"
+    assert [t.text for t in found.predicted] == [t.text for t in nlp.make_doc(found.reference.text)]
+    assert found.get_aligned_ner() == [*["O"] * (len(found.predicted) - 3), "B-PER", "L-PER", "O"]
+
+
+def test_an_unchanged_copy_keeps_its_other_annotation_and_a_rewritten_one_has_none():
+    eg = sentence("[Oslo|GEO] fell")
+    for token in eg.reference:
+        token.tag_ = "NN"
+    pool = Fixed([sentence("[Rome|GEO]")])
+    augmenter = MentionReplacement(pool, level=0.5, budget=20)
+    tagged = Counter((e.reference.text, e.reference[0].tag_) for e in augmenter(NLP, eg))
+    assert set(tagged) == {("Oslo fell ", "NN"), ("Rome fell ", "")}
+
+
+# Budgets
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("budget", [1, 3])
+def test_a_number_adds_that_many_copies(synonyms, kind, budget):
+    augmenter = make(kind, synonyms, level=1.0, budget=budget)
+    for eg in examples(NLP):
+        found = list(augmenter(NLP, eg))
+        assert found[0] is eg and len(found) == 1 + budget
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("policy", [sC(), sCR(), nsCRD(), sCR(cap=2)])
+def test_a_policy_gives_its_copies_in_total(synonyms, kind, policy):
+    data = [*examples(NLP), two_sentences(NLP)]
+    corpus = Fixed(data)
+    augmenter = make(kind, synonyms, corpus=corpus, budget=policy)
+    copies = policy.fit(count_docs(eg.reference for eg in data))
+    for eg in data:
+        found = list(augmenter(NLP, eg))
+        assert found[0] is eg and len(found) == copies(count_doc(eg.reference))
+    assert corpus.calls == 1
+
+
+def test_fractions_of_a_copy_are_drawn():
+    class Half:
+        def fit(self, corpus):
+            return lambda unit: 1.5
+
+    augmenter = SegmentShuffle(PLAIN, budget=Half())
+    n = sum(len(list(augmenter(NLP, eg))) for eg in examples(NLP, 100))
+    assert n == pytest.approx(1.5 * 800, rel=0.05)
+
+
+def test_one_of_draws_evenly_and_passes_the_rest_on():
+    def marker(name):
+        def mark(nlp, eg):
+            yield eg
+            yield name
+
+        return mark
+
+    eg = examples(NLP)[0]
+    augmenter = OneOf(*map(marker, "abc"), seed=2)
+    found = [list(augmenter(NLP, eg)) for _ in range(900)]
+    assert all(first is eg for first, _ in found)
+    drawn = Counter(second for _, second in found)
+    assert set(drawn) == set("abc") and all(n == pytest.approx(300, rel=0.15) for n in drawn.values())
+    again = OneOf(*map(marker, "abc"), seed=2)
+    assert [list(again(NLP, eg))[1] for _ in range(900)] == [second for _, second in found]
+
+
+def test_one_of_is_the_factor_of_two_of_the_papers(synonyms):
+    augmenter = OneOf(*(make(kind, synonyms, budget=1) for kind in KINDS))
+    again = pickle.loads(pickle.dumps(augmenter))
+    found = [eg.reference.text for eg in examples(NLP, 20) for eg in augmenter(NLP, eg)]
+    assert len(found) == 2 * 8 * 20
+    assert found == [eg.reference.text for eg in examples(NLP, 20) for eg in again(NLP, eg)]
+
+
+# In a config
+
+
+AUGMENTER = """
+[augmenter]
+@augmenters = "longtail.one_of.v1"
+seed = 1
+
+[augmenter.*.mention]
+@augmenters = "longtail.mention_replacement.v1"
+level = 1.0
+
+[augmenter.*.mention.corpus]
+@readers = "spacy.Corpus.v1"
+path = {path}
+gold_preproc = false
+
+[augmenter.*.token]
+@augmenters = "longtail.token_replacement.v1"
+power = 0
+protect_entities = true
+labels = ["NAT"]
+
+[augmenter.*.token.corpus]
+@readers = "spacy.Corpus.v1"
+path = {path}
+gold_preproc = false
+
+[augmenter.*.token.budget]
+@misc = "longtail.sCR.v1"
+cap = 4
+
+[augmenter.*.synonym]
+@augmenters = "longtail.synonym_replacement.v1"
+thesaurus = {synonyms}
+budget = 2
+
+[augmenter.*.shuffle]
+@augmenters = "longtail.segment_shuffle.v1"
+"""
+
+
+@pytest.fixture(scope="module")
+def corpus_path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("corpus") / "train.spacy"
+    DocBin(docs=[eg.reference for eg in examples(NLP)]).to_disk(path)
+    return path
+
+
+def test_a_config_makes_them_all(corpus_path, synonyms):
+    text = AUGMENTER.format(path=json.dumps(str(corpus_path)), synonyms=json.dumps(str(synonyms)))
+    config = Config().from_str(text)
+    filled = registry.fill(config)
+    augmenter = registry.resolve(Config().from_str(filled.to_str()))["augmenter"]
+    found = dict(zip(("mention", "token", "synonym", "shuffle"), augmenter.augmenters, strict=True))
+    assert found["mention"].level == 1.0 and isinstance(found["mention"].corpus, Corpus)
+    assert found["token"].protect_entities and found["token"].budget == sCR(cap=4)
+    assert found["synonym"].budget == 2 and found["shuffle"].budget is None
+    for eg in Corpus(corpus_path)(NLP):
+        assert list(augmenter(NLP, eg))
+
+
+TRAINING = """
+[paths]
+train = {path}
+[nlp]
+lang = "en"
+pipeline = ["ner"]
+[corpora]
+[corpora.plain]
+@readers = "spacy.Corpus.v1"
+path = ${{paths.train}}
+gold_preproc = false
+[corpora.dev]
+@readers = "spacy.Corpus.v1"
+path = ${{paths.train}}
+{train}
+@augmenters = "longtail.mention_replacement.v1"
+corpus = ${{corpora.plain}}
+level = 1.0
+[training]
+max_steps = 2
+eval_frequency = 2
+max_epochs = 0
+[training.logger]
+@loggers = "spacy.ConsoleLogger.v1"
+progress_bar = false
+"""
+READERS = {
+    "stock": """
+[corpora.train]
+@readers = "spacy.Corpus.v1"
+path = ${paths.train}
+[corpora.train.augmenter]
+budget = 1
+""",
+    "resampled": """
+[corpora.train]
+@readers = "longtail.ResampledCorpus.v1"
+corpus = ${corpora.plain}
+[corpora.train.repeats]
+@misc = "longtail.sCR.v1"
+[corpora.train.augmenter]
+""",
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_training_with_an_augmenter(kind, corpus_path):
+    text = TRAINING.format(path=json.dumps(str(corpus_path)), train=READERS[kind])
+    config = Config().from_str(text, interpolate=False)
+    config["components"] = {"ner": {"factory": "ner", **small_ner()}}
+    filled = spacy.util.load_model_from_config(config, auto_fill=True).config
+    nlp = init_nlp(filled)
+    assert set(nlp.get_pipe("ner").labels) == {"PER", "GEO", "NAT", "ART"}
+    train(nlp, stdout=sys.stderr, stderr=sys.stderr)
+    reader = registry.resolve(filled.interpolate()["corpora"])["train"]
+    texts = [eg.reference.text for eg in reader(nlp)]
+    assert len(texts) == 16 if kind == "stock" else len(texts) > 16
+    plain = {eg.reference.text for eg in examples(NLP)}
+    assert plain < set(texts)
+
+
+PAGE = (ROOT / "docs" / "augmentation.md").read_text(encoding="utf8")
+BLOCKS = re.findall(r"```ini\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_configs_of_the_page_work(block, corpus_path, synonyms):
+    head = f"[paths]\ntrain = {json.dumps(str(corpus_path))}\n[system]\nseed = 0\n[corpora]\n"
+    for name in ("plain", "train"):
+        if f"[corpora.{name}]" not in block:
+            head += f"[corpora.{name}]\n@readers = 'spacy.Corpus.v1'\npath = ${{paths.train}}\n"
+            head += "gold_preproc = false\n"
+    text = (head + block).replace("'", '"').replace("assets/synonyms.tsv", str(synonyms))
+    config = Config().from_str(text)
+    if config["corpora"]["train"]["@readers"] == "spacy.Corpus.v1":  # which spaCy fills in
+        config["corpora"]["train"]["gold_preproc"] = False
+    if "NAT" in block:  # the types of Field Notes
+        config["corpora"]["train"]["augmenter"]["labels"] = ["ART", "NAT"]
+    corpora = registry.resolve(config["corpora"])
+    assert len(list(corpora["train"](NLP))) > len(list(corpora["plain"](NLP))) == 8
+
+
+def test_resampled_copies_are_rewritten_one_for_one():
+    data = examples(NLP)
+    augmenter = MentionReplacement(Fixed(data), level=1.0)
+    found = list(ResampledCorpus(Fixed(data), sC(), unit="doc", augmenter=augmenter)(NLP))
+    copies = [1 + sum(count_doc(eg.reference).tokens.values()) for eg in data]
+    assert len(found) == sum(copies)
+    assert {id(eg) for eg in data} < {id(eg) for eg in found}
+
+
+@pytest.mark.skipif(not (CORPORA / "wnut17").is_dir(), reason="the corpora are not here")
+@pytest.mark.parametrize("kind", ["mention", "token", "shuffle"])
+def test_on_a_real_corpus(synonyms, kind):
+    data = [gold(NLP, doc) for doc in read_docs(CORPORA / "wnut17" / "dev.iob", NLP.vocab)]
+    augmenter = make(kind, synonyms, corpus=Fixed(data))
+    changed = 0
+    for eg in data:
+        new = one(augmenter, eg)
+        changed += new is not eg
+        check_kept(eg.reference, new.reference)
+    assert changed > len(data) / 8
+
+
+# What is refused
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"level": 1.1}, "L001"),
+        ({"level": -0.1}, "L001"),
+        ({"level": float("nan")}, "L001"),
+        ({"level": "often"}, "L001"),
+        ({"level": True}, "L001"),
+        ({"seed": 0.5}, "L001"),
+        ({"labels": []}, "L112"),
+        ({"labels": "PER"}, "L112"),
+        ({"labels": [3]}, "L112"),
+        ({"budget": 0}, "L114"),
+        ({"budget": 1.5}, "L114"),
+        ({"budget": True}, "L114"),
+        ({"budget": "sCR"}, "L114"),
+    ],
+)
+def test_bad_settings(synonyms, kind, given, code):
+    with pytest.raises(ValueError, match=code):
+        make(kind, synonyms, **given)
+
+
+def test_numbers_may_come_as_text(synonyms):
+    augmenter = make("token", synonyms, level="0.5", power="2", budget="3", seed="7")
+    assert (augmenter.level, augmenter.power, augmenter.budget, augmenter.seed) == (0.5, 2.0, 3, 7)
+
+
+@pytest.mark.parametrize("given", [{"power": -1}, {"power": float("inf")}, {"protect_entities": "no"}])
+def test_bad_settings_of_token_replacement(given):
+    with pytest.raises(ValueError, match="L001"):
+        TokenReplacement(PLAIN, **given)
+
+
+def test_a_missing_useless_or_wrong_corpus(synonyms):
+    for build in (
+        MentionReplacement,
+        TokenReplacement,
+        lambda: SegmentShuffle(budget=sCR()),
+        lambda: SynonymReplacement(synonyms, budget=sCR()),
+    ):
+        with pytest.raises(ValueError, match=r"L110.*corpora\.plain"):
+            build()
+    for wrong in ("train.spacy", ["a"]):
+        with pytest.raises(ValueError, match="L111"):
+            MentionReplacement(wrong)
+    for build in (SegmentShuffle, lambda c: SynonymReplacement(synonyms, corpus=c)):
+        with pytest.raises(ValueError, match="L213"):
+            build(PLAIN)
+    SegmentShuffle(PLAIN, labels=["PER"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unknown_types(synonyms, kind):
+    augmenter = make(kind, synonyms, labels=["PER", "PERSON"])
+    with pytest.raises(ValueError, match=r"L113.*PERSON\. Known types: (PER|GEO), (PER|GEO)"):
+        list(augmenter(NLP, examples(NLP)[0]))
+    if kind in ("mention", "token"):
+        only = make(kind, synonyms, labels=["PERSON"])
+        with pytest.raises(ValueError, match="L113"):
+            list(only(NLP, examples(NLP)[0]))
+
+
+def test_nothing_to_draw():
+    bare = Fixed([eg for eg in examples(NLP) if not eg.reference.ents])
+    with pytest.raises(ValueError, match=r"L115.*mentions.*2 documents"):
+        list(MentionReplacement(bare)(NLP, examples(NLP)[0]))
+    missing = Fixed([gold(NLP, Doc(NLP.vocab, words=["a", "bb"]))])
+    with pytest.raises(ValueError, match=r"L115.*tokens.*1 documents"):
+        list(TokenReplacement(missing)(NLP, examples(NLP)[0]))
+    with pytest.raises(ValueError, match="L101"):
+        list(SegmentShuffle(bare, budget=sCR())(NLP, examples(NLP)[0]))
+
+
+def test_one_of_needs_augmenters():
+    with pytest.raises(ValueError, match=r"L118.*found none"):
+        OneOf()
+    with pytest.raises(ValueError, match=r"L118.*found str"):
+        OneOf("longtail.segment_shuffle.v1")
+    with pytest.raises(ValueError, match="L001"):
+        OneOf(SegmentShuffle(), seed=None)
+
+
+# Thesauruses
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("a.json", b"{", "L401.*a.json:1"),
+        ("a.json", b'{"a":\n ["b",]}', "L401.*a.json:2"),
+        ("a.json", b'["a"]', "L116.*list"),
+        ("a.json", b'{"a": "b"}', "L116.*'a'"),
+        ("a.json", b'{"a": [1]}', "L116.*'a'"),
+        ("a.json", b"{}", "L116.*no synonym"),
+        ("a.json", b'{"a": ["A", " "], "new york": ["gotham"]}', "L116.*no synonym"),
+        ("a.tsv", b"a\tb\n\nc\n", "L401.*a.tsv:3"),
+        ("a.tsv", b"a\tb\n\tc\n", "L401.*a.tsv:2"),
+        ("a.tsv", b"a, b\n", "L401.*a.tsv:1"),
+        ("a.tsv", b"a\t\xff\n", "L116.*UTF-8"),
+        ("a.tsv", b"", "L116.*no synonym"),
+    ],
+)
+def test_bad_thesauruses(tmp_path, name, content, code):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=code):
+        SynonymReplacement(path)
+
+
+def test_a_thesaurus_that_is_not_there(tmp_path):
+    for path in (tmp_path / "none.tsv", tmp_path):
+        with pytest.raises(ValueError, match="L402"):
+            SynonymReplacement(path)
+
+
+def test_a_thesaurus_is_read_as_written(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_bytes("\ufeffRain\tdrizzle \t shower  bath\r\nrain\tdrizzle\tRAIN\tsnow\n\n".encode())
+    assert thesaurus_module.read_thesaurus(path) == {"rain": ["drizzle", "shower bath", "snow"]}
+    as_json = tmp_path / "t.JSON"
+    as_json.write_text(json.dumps({"Rain": ["drizzle", "shower bath"], "rain": ["snow"]}))
+    assert thesaurus_module.read_thesaurus(as_json) == {"rain": ["drizzle", "shower bath", "snow"]}
+
+
+def test_entries_of_several_words_are_named(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_text("new york\tgotham\nrain\tdrizzle\n")
+    with pytest.warns(UserWarning, match=r"LW020.*1 of 2"):
+        SynonymReplacement(path)
+
+
+class FakeWordNet:
+    """Two senses of "rain"."""
+
+    def synsets(self, word):
+        senses = [["rain", "rainfall"], ["pelting", "rain", "heavy_rain", "rainfall"]]
+        return [types.SimpleNamespace(lemma_names=lambda s=s: s) for s in senses if word == "rain"]
+
+
+class NoData:
+    def synsets(self, word):
+        raise LookupError("Resource wordnet not found")
+
+
+def use_nltk(monkeypatch, wordnet):
+    thesaurus_module.wordnet_synonyms.cache_clear()
+    corpus = types.ModuleType("nltk.corpus")
+    corpus.wordnet = wordnet
+    monkeypatch.setitem(sys.modules, "nltk", types.ModuleType("nltk"))
+    monkeypatch.setitem(sys.modules, "nltk.corpus", corpus)
+
+
+def test_wordnet(monkeypatch):
+    use_nltk(monkeypatch, FakeWordNet())
+    augmenter = pickle.loads(pickle.dumps(SynonymReplacement(level=1.0)))
+    drawn = Counter(one(augmenter, sentence("Rain xyz")).reference.text for _ in range(600))
+    assert set(drawn) == {"Rainfall xyz ", "Pelting xyz ", "Heavy rain xyz "}
+    german = spacy.blank("de")
+    with pytest.warns(UserWarning, match=r"LW021.*'de'"):
+        list(SynonymReplacement()(german, sentence("Rain", german)))
+    thesaurus_module.wordnet_synonyms.cache_clear()
+
+
+def test_wordnet_is_missing(monkeypatch):
+    use_nltk(monkeypatch, NoData())
+    with pytest.raises(ValueError, match=r"L117.*without the data"):
+        SynonymReplacement()
+    monkeypatch.delitem(sys.modules, "nltk.corpus")
+    monkeypatch.setitem(sys.modules, "nltk", None)
+    with pytest.raises(ValueError, match=r"L117.*no nltk"):
+        SynonymReplacement()
