@@ -40,6 +40,7 @@ def read(path, base):
 def test_the_configs_of_the_docs_are_there():
     names = {path.stem for path in CONFIGS}
     assert {"config", "baseline", "resampled", "resampled_mom", "focal", "gated"} <= names
+    assert {"undersampled", "augmented"} <= names
     assert {"token_softmax", "token_crf", "token_two_task", "decoupled"} <= names
 
 
