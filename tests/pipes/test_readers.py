@@ -63,6 +63,12 @@ def test_documents_are_split_at_annotated_boundaries():
     assert len(whole) == 4 and len(whole[0].reference) == len(data[0].reference)
 
 
+def test_a_single_sentence_is_not_taken_apart():
+    data = [two_sentences(NLP), *examples(NLP)]
+    found = {id(eg) for eg in ResampledCorpus(Fixed(data), sC(), join=1)(NLP)}
+    assert {id(eg) for eg in data[1:]} < found and id(data[0]) not in found
+
+
 def test_the_order_of_a_stream_is_seeded_and_differs_between_calls():
     nlp = streaming()
 
