@@ -7,6 +7,8 @@ import json
 import multiprocessing
 import os
 import platform
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,10 +19,12 @@ from typing import Annotated, Any
 import numpy as np
 import spacy
 import typer
+from spacy.cli.convert import convert as spacy_convert
 from spacy.tokens import DocBin
 from spacy.training import Corpus
 
 from spacy_longtail import __version__
+from spacy_longtail.corpora import convert_corpus, stream_docs
 from spacy_longtail.readers import ResampledCorpus
 from spacy_longtail.repeats import sCR
 
@@ -112,9 +116,53 @@ def bench_stream(n_sentences: int) -> Iterator[dict[str, Any]]:
         child.join()
 
 
+def bench_convert(iob: Path, runs: int) -> Iterator[dict[str, Any]]:
+    """The same IOB2 file through `convert` and through spaCy's converter, one document a sentence."""
+    with tempfile.TemporaryDirectory() as folder:
+        theirs, ours = Path(folder) / "theirs", Path(folder) / "ours"
+        theirs.mkdir()
+
+        def by_spacy() -> None:
+            spacy_convert(iob, theirs, file_type="spacy", converter="ner", n_sents=1, silent=True)
+
+        convert_corpus(iob, ours)
+        by_spacy()  # both warm
+        pairs = []
+        for _ in range(runs):
+            pairs.append((timed(by_spacy)[0], timed(lambda: convert_corpus(iob, ours))[0]))
+        n_docs = [sum(1 for _ in stream_docs(f, spacy.blank("en"))) for f in (theirs, ours)]
+    ratios = [a / b for a, b in pairs]
+    yield {
+        "name": f"convert {iob.parent.name}/{iob.name}",
+        "documents": n_docs,
+        "spacy_s": round(statistics.median(a for a, _ in pairs), 2),
+        "ours_s": round(statistics.median(b for _, b in pairs), 2),
+        "ratio": statistics.median(ratios),
+        "ratios": [round(r, 3) for r in ratios],
+    }
+
+
+def bench_stats(corpus: Path) -> Iterator[dict[str, Any]]:
+    """The command as it is typed, the start of Python included: wall seconds."""
+    command = [sys.executable, "-m", "spacy_longtail", "stats", str(corpus), "--json"]
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds = time.perf_counter() - start
+    parts = json.loads(done.stdout)["parts"]
+    n_tokens = sum(part["tokens"] for name, part in parts.items() if name != "all")
+    yield {"name": f"stats {corpus.name}", "tokens": n_tokens, "wall_s": round(seconds, 1)}
+
+
 def main(
+    corpus: Annotated[Path, typer.Option(help="A converted corpus, for stats.")] = Path(
+        "corpus/field_notes"
+    ),
+    iob: Annotated[Path | None, typer.Option(help="An IOB2 file, for convert.")] = None,
+    runs: Annotated[int, typer.Option(help="Alternating runs of convert.")] = 5,
     sentences: Annotated[int, typer.Option(help="Sentences to generate and stream.")] = 2_000_000,
-    only_these: Annotated[str, typer.Option("--only", help="Of stream; commas between.")] = "",
+    only_these: Annotated[
+        str, typer.Option("--only", help="Of stream, convert, stats; commas between.")
+    ] = "",
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
     / "benchmarks/results/data.jsonl",
 ) -> None:
@@ -125,7 +173,12 @@ def main(
         "spacy_longtail": __version__,
         "cores": os.cpu_count(),
     }
-    benches = {"stream": lambda: bench_stream(sentences)}
+    benches: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
+        "stream": lambda: bench_stream(sentences),
+        "stats": lambda: bench_stats(corpus),
+    }
+    if iob is not None:
+        benches["convert"] = lambda: bench_convert(iob, runs)
     wanted = only_these.split(",") if only_these else list(benches)
     results.parent.mkdir(parents=True, exist_ok=True)
     for name in wanted:

@@ -1,30 +1,43 @@
-"""A corpus folder: its parts on disk, its types, and which of them are rare."""
+"""A corpus folder: converting a source into it, its types, and which of them are rare."""
 
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-import spacy
-import srsly
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
+from tqdm import tqdm  # type: ignore[import-untyped]
 
-from .counts import CorpusCounts, count_docs
-from .errors import Errors
-from .formats.iob import read_docs
-from .formats.markup import article_doc, read_articles
+from .counts import CorpusCounts
+from .descriptions import CorpusTypes, read_declared, read_types, write_json, write_types
+from .errors import Errors, Warnings
+from .formats.context import Context, Events, Settings
+from .formats.docbin import Tally, stream_docs
+from .formats.sources import FORMATS, find_parts
+from .parts import coded_io, part_path, replacing, write_part
+from .tokenizers import blank
+
+__all__ = [
+    "PARTS",
+    "CorpusTypes",
+    "convert_corpus",
+    "load_docs",
+    "part_path",
+    "rare_sentences",
+    "rare_types",
+    "read_types",
+    "stream_docs",
+    "write_corpus",
+]
 
 PARTS = ("train", "dev", "test")
-TYPES = "types.json"  # in a converted corpus: its types and the rare ones
+REPORT = "conversion.json"  # in a converted corpus: what was read, left out and changed
 TAIL_SHARE = 0.1  # of the most frequent type's mentions
-
-
-class CorpusTypes(NamedTuple):
-    labels: list[str]  # most frequent first, unless declared
-    tail: list[str]  # the rare ones
-    lang: str = "en"  # of the tokenizer
+MANY = 0.2  # of the spans misaligned: the tokenizer is a wrong one
+PATIENCE = 2.0  # seconds before a progress bar appears
 
 
 def rare_types(counts: CorpusCounts) -> list[str]:
@@ -37,41 +50,88 @@ def rare_types(counts: CorpusCounts) -> list[str]:
     return rare or labels[-max(1, len(labels) // 3) :]
 
 
-def _part_docs(source: Path, part: str, nlp: Language, labels: list[str]) -> Iterator[Doc]:
-    if (source / part).is_dir():
-        if not labels:
-            raise ValueError(Errors.L407.format(path=source / "corpus.json"))
-        for article in read_articles(source / part, labels):
-            yield article_doc(nlp, article)
-    else:
-        yield from read_docs(source / f"{part}.iob", nlp.vocab)
+def convert_corpus(
+    source: Path, target: Path, lang: str | None = None, settings: Settings | None = None
+) -> CorpusTypes:
+    """Write the parts of a corpus as `.spacy` files, its types, and what was left out. All or nothing.
 
-
-def convert_corpus(source: Path, target: Path, lang: str | None = None) -> CorpusTypes:
-    """Write train, dev and test `.spacy` files of a corpus, and its types. All parts or none.
-
-    source (Path): A folder with PART.iob files (IOB2) or PART folders of marked-up articles, for
-        train, dev and test; corpus.json may declare lang, labels and tail.
+    source (Path): A file or folder in one of the formats; a folder may have train, dev and test in it.
+        corpus.json in it, or beside the file, may declare lang, tokens, labels and tail.
     target (Path): The folder to write.
     lang (Optional[str]): spaCy language code; null takes corpus.json's, else "en".
+    settings (Optional[Settings]): How to read and write.
     RETURNS (CorpusTypes): The types.
-    RAISES (ValueError): L401, L402, L403, L407.
+    RAISES (ValueError): L401 to L404, L407, L420 to L435.
     """
-    if not source.is_dir():
-        fix = "Give a folder with train, dev and test as PART.iob files or PART folders."
-        raise ValueError(Errors.L402.format(path=source, fix=fix))
-    declared = srsly.read_json(source / "corpus.json") if (source / "corpus.json").is_file() else {}
+    settings = settings or Settings()
+    with coded_io(source):
+        parts = find_parts(source, PARTS, settings)
+        path, declared = read_declared(source)
+    labels = declared.get("labels", [])
+    if not labels and any(part.format == "articles" for part in parts.values()):
+        raise ValueError(Errors.L407.format(path=path))
     lang = lang or declared.get("lang", "en")
-    nlp = spacy.blank(lang)
-    counts, parts = {}, {}
-    for part in PARTS:
-        parts[part] = list(_part_docs(source, part, nlp, declared.get("labels", [])))
-        counts[part] = count_docs(parts[part])
-    labels = declared.get("labels") or (counts["train"] + counts["dev"] + counts["test"]).labels
-    tail = declared.get("tail") or rare_types(counts["train"])
-    types = CorpusTypes(list(labels), list(tail), lang)
-    write_corpus(target, parts, types)
+    tokens = settings.tokens or declared.get("tokens", "words")
+    nlp = blank(lang, tokens)
+    with replacing(target, parts) as folder:
+        tallies: dict[str, Tally] = {}
+        report: dict[str, Any] = {}
+        for name, part in parts.items():
+            misaligned = settings.misaligned or FORMATS[part.format].misaligned
+            settled = replace(settings, tokens=tokens, misaligned=misaligned)
+            context = Context(nlp, settled, Events(), labels)
+            docs = tqdm(part.read(context), name, delay=PATIENCE, disable=None, leave=False)
+            tallies[name] = write_part(folder, name, docs, settings.docs_per_file)
+            report[name] = _reported(part.format, misaligned, tallies[name], context.events)
+        types = _types(tallies, declared, lang, tokens)
+        write_types(folder, types)
+        write_json(folder / REPORT, {"lang": lang, "tokens": tokens, "parts": report})
+    _warn(source, target, path, types, report)
     return types
+
+
+def _reported(form: str, misaligned: str, tally: Tally, events: Events) -> dict[str, Any]:
+    """What conversion.json says of a part: how often each kind of event came, by type, and examples."""
+    return {
+        "format": form,
+        "misaligned": misaligned,
+        "documents": tally.documents,
+        "tokens": tally.tokens,
+        "mentions": dict(tally.mentions.most_common()),
+        "events": {kind: dict(found.most_common()) for kind, found in events.counts.items()},
+        "examples": events.examples,
+    }
+
+
+def _types(
+    tallies: Mapping[str, Tally], declared: Mapping[str, Any], lang: str, tokens: str
+) -> CorpusTypes:
+    found: Counter[str] = sum((tally.mentions for tally in tallies.values()), Counter())
+    labels = declared.get("labels") or CorpusCounts(mentions=found).labels
+    train = next(iter(tallies.values()))  # or the one part that there is
+    tail = declared.get("tail") or rare_types(CorpusCounts(mentions=train.mentions))
+    return CorpusTypes(list(labels), list(tail), lang, tokens)
+
+
+def _warn(
+    source: Path, target: Path, declared: Path, types: CorpusTypes, report: Mapping[str, Any]
+) -> None:
+    found = []
+    missing = [name for name in PARTS if name not in report and "all" not in report]
+    if missing:
+        found.append(Warnings.W030.format(source=source, missing=" and ".join(missing)))
+    unknown = sorted({t for part in report.values() for t in part["mentions"]} - set(types.labels))
+    if unknown:
+        found.append(Warnings.W031.format(path=declared, unknown=", ".join(unknown)))
+    stale = [name for name in (*PARTS, "all") if name not in report and part_path(target, name).exists()]
+    if stale:
+        found.append(Warnings.W032.format(target=target, stale=" and ".join(stale)))
+    n = sum(sum(part["events"].get("misaligned", {}).values()) for part in report.values())
+    total = n + sum(sum(part["mentions"].values()) for part in report.values())
+    if n > MANY * total:
+        found.append(Warnings.W033.format(n=n, total=total, lang=types.lang))
+    for text in found:
+        warnings.warn(text, stacklevel=3)
 
 
 def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: CorpusTypes) -> None:
@@ -80,49 +140,12 @@ def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: Corpus
     target (Path): The folder to write; files of these names in it are replaced, others kept.
     parts (Mapping[str, Iterable[Doc]]): Documents of each part, by its name.
     types (CorpusTypes): The types of the corpus.
+    RAISES (ValueError): L432, L433, L434, L435.
     """
-    with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
+    with replacing(target, parts) as folder:
         for part, docs in parts.items():
-            DocBin(docs=docs, store_user_data=True).to_disk(Path(folder) / f"{part}.spacy")
-        srsly.write_json(Path(folder) / TYPES, types._asdict())
-        target.mkdir(parents=True, exist_ok=True)
-        for path in Path(folder).iterdir():
-            shutil.copyfile(path, target / path.name)
-
-
-def read_types(corpus: Path) -> CorpusTypes:
-    """The types of a converted corpus. RAISES (ValueError): L402."""
-    path = corpus / TYPES
-    if not path.is_file():
-        fix = "Run `python -m spacy_longtail convert` first."
-        raise ValueError(Errors.L402.format(path=path, fix=fix))
-    return CorpusTypes(**srsly.read_json(path))
-
-
-def part_path(corpus: Path, part: str) -> Path:
-    """Where a part of a converted corpus is: PART.spacy, or a folder PART of .spacy files."""
-    folder = corpus / part
-    return folder if folder.is_dir() else corpus / f"{part}.spacy"
-
-
-def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
-    """The documents of a .spacy file, or of every .spacy file below a folder in order of name.
-
-    One file at a time is in memory. RAISES (ValueError): L402, L403, L404.
-    """
-    paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
-    if not path.exists() or not paths:
-        raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file, or a folder of them."))
-    n_docs = 0
-    for part in paths:
-        try:
-            for doc in DocBin().from_disk(part).get_docs(nlp.vocab):
-                n_docs += 1
-                yield doc
-        except Exception as error:  # msgpack, zlib and spaCy raise their own kinds
-            raise ValueError(Errors.L404.format(path=part, problem=error)) from error
-    if not n_docs:
-        raise ValueError(Errors.L403.format(path=path, fix="Convert a corpus that has documents."))
+            write_part(folder, part, docs)
+        write_types(folder, types)
 
 
 def load_docs(path: Path, nlp: Language) -> list[Doc]:

@@ -151,5 +151,6 @@ class Warnings:
     W042 = "[LW042] {n} of {total} documents have no {key!r} in their user_data: each of them is a group of its own."
 
     # Auditing: LW05x
+    W050 = "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn the type. A type needs mentions in two folds at least."
 
     # Statistics and debugging: LW06x

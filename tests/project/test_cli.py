@@ -54,7 +54,7 @@ def fails(arguments, code):
 
 def test_help_names_every_command():
     text = RUN.invoke(app, ["--help"]).output
-    assert all(name in text for name in ("convert", "stats", "train", "evaluate", "report"))
+    assert all(name in text for name in ("convert", "split", "stats", "debug", "audit", "train", "evaluate", "report"))
 
 
 def test_convert_refuses_bad_corpora_and_writes_nothing(source, tmp_path):
@@ -65,6 +65,7 @@ def test_convert_refuses_bad_corpora_and_writes_nothing(source, tmp_path):
     (source / "dev.iob").write_text("", encoding="utf8")
     fails(["convert", source, target], "L403")
     (source / "dev.iob").unlink()
+    (source / "train.iob").unlink()
     fails(["convert", source, target], "L402")
     assert not target.exists()
 

@@ -7,7 +7,8 @@ import srsly
 
 from spacy_longtail.corpora import convert_corpus, load_docs, rare_types, read_types
 from spacy_longtail.counts import CorpusCounts
-from spacy_longtail.formats.iob import read_docs, read_sentences
+from spacy_longtail.formats.columns import read_docs
+from spacy_longtail.formats.context import Context, Events, Settings
 from spacy_longtail.formats.markup import article_doc, parse_line, read_article
 from tests.util import blank
 
@@ -53,7 +54,7 @@ def test_bad_markup_is_named_with_file_and_line(line, problem, tmp_path):
 
 def test_a_mention_that_does_not_align_with_tokens(tmp_path):
     path = write(tmp_path / "a.txt", "title: T\nkind: note\n\nThe [Lisb|GEO]oners left.\n")
-    with pytest.raises(ValueError, match=r"a\.txt:4: .*'Lisb' does not align"):
+    with pytest.raises(ValueError, match=r"L425.*a\.txt:4: GEO in The \[Lisb\]oners left\. does not"):
         article_doc(NLP, read_article(path, LABELS))
 
 
@@ -76,11 +77,15 @@ def test_an_article_is_a_document_with_sentences(tmp_path):
     assert doc.user_data["title"] == "T"
 
 
+def read(path):
+    return list(read_docs(path, Context(NLP, Settings(), Events())))
+
+
 IOB = "-DOCSTART-\tO\n\nAna\tB-PER\nSá\tI-PER\nleft\tO\n\n\nLisbon\tB-GEO\nPorto\tB-GEO\n"
 
 
 def test_iob_becomes_documents(tmp_path):
-    docs = list(read_docs(write(tmp_path / "a.iob", IOB), NLP.vocab))
+    docs = read(write(tmp_path / "a.iob", IOB))
     assert [[(e.text, e.label_) for e in d.ents] for d in docs] == [
         [("Ana Sá", "PER")],
         [("Lisbon", "GEO"), ("Porto", "GEO")],
@@ -92,24 +97,25 @@ def test_iob_becomes_documents(tmp_path):
     ("text", "line", "problem"),
     [
         ("Ana\tB-PER\nSá\n", 2, "expected a token and a tag"),
-        ("Ana\tB-PER\tX\n", 1, "expected a token and a tag"),
+        ("Ana\tB-PER\nSá\tI-PER\tX\n", 2, "found 3 columns"),
+        ("Ana\tB-PER\tX\n", 1, "unknown tag 'X'"),
         ("a\tO\nAna\tI-PER\n", 2, "opens no entity"),
         ("Ana\tB-PER\nSá\tI-GEO\n", 2, "opens no entity"),
         ("Ana\tB-PER\n\nSá\tI-PER\n", 3, "opens no entity"),
-        ("Ana\tU-PER\n", 1, "unknown tag"),
+        ("Ana\tX-PER\n", 1, "unknown tag"),
         ("Ana\tB-\n", 1, "unknown tag"),
     ],
 )
 def test_a_malformed_iob_line_is_named(text, line, problem, tmp_path):
     with pytest.raises(ValueError, match=rf"L401.*a\.iob:{line}: .*{problem}"):
-        list(read_sentences(write(tmp_path / "a.iob", text)))
+        read(write(tmp_path / "a.iob", text))
 
 
 def test_missing_and_empty_files(tmp_path):
     with pytest.raises(ValueError, match="L402"):
-        list(read_sentences(tmp_path / "none.iob"))
+        read(tmp_path / "none.iob")
     with pytest.raises(ValueError, match="L403"):
-        list(read_sentences(write(tmp_path / "empty.iob", "\n\n")))
+        read(write(tmp_path / "empty.iob", "\n\n"))
     with pytest.raises(ValueError, match="L402"):
         convert_corpus(tmp_path / "none", tmp_path / "out")
 
@@ -140,7 +146,12 @@ def test_declared_types_win(tmp_path):
     srsly.write_json(
         folder / "corpus.json", {"labels": ["PER", "GEO", "ART"], "tail": ["ART"], "lang": "de"}
     )
-    assert convert_corpus(folder, tmp_path / "out") == (["PER", "GEO", "ART"], ["ART"], "de")
+    assert convert_corpus(folder, tmp_path / "out") == (
+        ["PER", "GEO", "ART"],
+        ["ART"],
+        "de",
+        "words",
+    )
 
 
 def test_rare_types():

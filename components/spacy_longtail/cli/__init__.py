@@ -1,9 +1,9 @@
 """The commands: `python -m spacy_longtail ...`. Thin: parse, call the package, print."""
 
-from . import convert, evaluate, report, stats, train  # each registers itself
+from . import audit, convert, debug, evaluate, report, split, stats, train  # each registers itself
 from .app import app
 
-__all__ = ["app", "convert", "evaluate", "main", "report", "stats", "train"]
+__all__ = ["app", "audit", "convert", "debug", "evaluate", "main", "report", "split", "stats", "train"]
 
 
 def main() -> None:

@@ -1,26 +1,94 @@
 """`convert`: a corpus to .spacy files."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import srsly
 import typer
 from wasabi import msg
 
-from ..corpora import convert_corpus
+from ..corpora import REPORT, convert_corpus
+from ..formats.context import Settings
 from .app import app, coded_errors
+
+MEANINGS = {
+    "misaligned": "spans that do not begin and end with a token",
+    "overlapping": "spans dropped for a longer one, their other tokens without annotation",
+    "repeated": "spans given twice, kept once",
+    "discontinuous": "spans in pieces dropped, their tokens without annotation",
+    "trimmed": "spans with white space at an end, trimmed",
+    "rejected": "records that were not accepted, left out",
+    "cancelled": "cancelled annotations, left out",
+    "further": "annotations of a text that has one already, left out",
+    "unlabelled": "records without an annotation, left out",
+    "empty": "texts without a word, left out",
+    "ignored": "annotations that are no entities, left out",
+    "mended": "entities in illegal annotation, mended",
+    "unannotated": "documents without any entity annotation, kept as such",
+    "spaced": "tokens with white space inside, kept as they are",
+}
+POLICIES = {
+    "missing": "their tokens without annotation",
+    "expand": "expanded to whole tokens",
+    "contract": "contracted to the tokens inside",
+}
+N_SHOWN = 3  # examples of each kind
 
 
 @app.command()
 def convert(
-    source: Annotated[
-        Path, typer.Argument(help="Folder with train, dev, test: .iob files or articles.")
-    ],
+    source: Annotated[Path, typer.Argument(help="A folder with train, dev, test; or one file.")],
     target: Annotated[Path, typer.Argument(help="Folder for train.spacy, dev.spacy, test.spacy.")],
     lang: Annotated[str | None, typer.Option(help="spaCy language code.")] = None,
+    format: Annotated[
+        str | None, typer.Option(help="columns, json, csv, spacy, brat or articles, if not found.")
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Of text files, as cp1252.")] = "utf8",
+    scheme: Annotated[str, typer.Option(help="Of tags: auto, iob1, iob2, bioes or bilou.")] = "auto",
+    token_column: Annotated[int, typer.Option(help="From 0, or from -1 backwards.")] = 0,
+    tag_column: Annotated[int, typer.Option(help="From 0, or from -1 backwards.")] = -1,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="One document from -DOCSTART- to -DOCSTART-.")
+    ] = False,
+    misaligned: Annotated[
+        str | None, typer.Option(help="Spans that cut a token: missing, expand, contract or error.")
+    ] = None,
+    tokens: Annotated[str | None, typer.Option(help="words or characters.")] = None,
+    docs_per_file: Annotated[
+        int | None, typer.Option(help="Write folders of files of so many documents.")
+    ] = None,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
     with coded_errors():
-        types = convert_corpus(source, target, lang)
+        settings = Settings(
+            format=format,
+            encoding=encoding,
+            scheme=scheme,
+            token_column=token_column,
+            tag_column=tag_column,
+            documents=documents,
+            misaligned=misaligned,
+            tokens=tokens,
+            docs_per_file=docs_per_file,
+        )
+        types = convert_corpus(source, target, lang, settings)
+    report = srsly.read_json(target / REPORT)
+    for part, found in report["parts"].items():
+        msg.text(f"{part}: {found['documents']} documents, {found['tokens']} tokens")
+        _show_events(found)
     msg.good(f"Wrote {target}")
     msg.text(f"Types: {', '.join(types.labels)}")
     msg.text(f"Rare: {', '.join(types.tail)}")
+    if list(report["parts"]) == ["all"]:
+        msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
+
+
+def _show_events(found: dict[str, Any]) -> None:
+    for kind, counts in found["events"].items():
+        meaning = MEANINGS[kind]
+        if kind == "misaligned":
+            meaning = f"{meaning}, {POLICIES[found['misaligned']]}"
+        total, what = sum(counts.values()), ", ".join(f"{name} {n}" for name, n in counts.items())
+        msg.warn(f"{total} {meaning}: {what}")
+        for example in found["examples"][kind][:N_SHOWN]:
+            typer.echo(f"    {example}")

@@ -1,58 +1,139 @@
-"""`stats`: what a corpus holds."""
+"""`stats`: what a corpus holds, and what that means for training on it."""
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from wasabi import msg, table
+from wasabi import msg, table, wrap
 
-from ..experiments.statistics import corpus_statistics
+from ..experiments.statistics import corpus_statistics, plot_statistics
 from .app import Corpus, Json, app, coded_errors
+
+Rows = list[tuple[str, ...]]
+COUNTS = ("documents", "sentences", "entity_sentences", "tokens", "entity_tokens", "mentions")
+SHARES = {
+    "entity_sentence_share": "sentences with an entity, %",
+    "entity_share": "entity tokens, %",
+    "outside_share": "O, %",
+    "begin_share": "B, %",
+    "inside_share": "I, %",
+}
 
 
 @app.command()
 def stats(
     corpus: Corpus,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write JSON here.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Also draw here, .svg or .png.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Count tokens and mentions per type and part, and what each resampling policy would do."""
+    """Count a corpus by type and part: rareness, unseen mentions, leakage, policies; and what to try."""
     with coded_errors():
         found = corpus_statistics(corpus)
+        if plot is not None:
+            plot_statistics(found, plot)
+    text = json.dumps(found, indent=2)
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps(found, indent=2), encoding="utf8")
+        output.write_text(text, encoding="utf8")
     if as_json:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
-        return
-    _print_statistics(found)
+        sys.stdout.write(text + "\n")
+    else:
+        _print_statistics(found)
 
 
 def _print_statistics(found: dict[str, Any]) -> None:
-    parts = found["parts"]
-    rows: list[tuple[str, ...]] = [
-        (key, *(f"{part[key]:,}" for part in parts.values()))
-        for key in ("documents", "sentences", "entity_sentences", "tokens", "entity_tokens")
-    ]
+    columns = {**found["parts"], "all": found["all"]}
     msg.divider(f"Corpus {found['corpus']}")
-    sys.stdout.write(table(rows, header=("", *parts), divider=True, aligns=tuple("lrrr")) + "\n")
-    rows = []
-    for label in found["labels"]:
-        by_part = [part["types"][label] for part in parts.values()]
-        rare = by_part[0]["rareness"]
-        unseen = found["unseen"][label]
+    _print_table(("", *columns), _size_rows(columns.values()))
+    msg.divider("Types by part")
+    heads = [f"{part} mentions" for part in found["parts"]]
+    scored = [part for part in found["parts"] if part != "train"]
+    heads += ["bits", "bucket", *(f"{part} unseen, %" for part in scored)]
+    _print_table(("type (* rare)", *heads), _type_rows(found, scored))
+    msg.divider("Types in training")
+    counts = ("sentences", "one-token", "wordings", "ambiguous", "also O")
+    _print_table(("type", "tokens", "% of tokens", "% of mentions", *counts), _training_rows(found))
+    if found["policies"]:
+        msg.divider("Size of training, after / before")
+        _print_table(("policy", "sentences", "tokens"), _policy_rows(found["policies"]))
+    msg.divider("Sentences that occur more than once")
+    _print_table(
+        ("part", "repeats in the part", "also in training", "with an entity"), _overlap_rows(found)
+    )
+    msg.text(f"Texts with different annotations: {found['conflicts']['texts']:,}")
+    msg.divider("Findings")
+    for finding in found["diagnosis"]:
+        msg.warn(finding["finding"])
+        for line in (finding["evidence"], f"Try: {finding['advice']}"):
+            typer.echo(wrap(line, indent=2, wrap_max=100))
+
+
+def _print_table(head: tuple[str, ...], rows: Rows) -> None:
+    aligns = ("l", *"r" * (len(head) - 1))
+    sys.stdout.write(table(rows, header=head, divider=True, aligns=aligns) + "\n")
+
+
+def _size_rows(columns: Iterable[dict[str, Any]]) -> Rows:
+    columns = list(columns)
+    rows: Rows = [(key.replace("_", " "), *(f"{c[key]:,}" for c in columns)) for key in COUNTS]
+    rows += [(name, *(_percent(c[key]) for c in columns)) for key, name in SHARES.items()]
+    for key in ("least", "most"):
+        ends = [c[key] and f"{c[key]['type']} {_percent(c[key]['share'])}" for c in columns]
+        rows.append((f"{key} frequent type, % of tokens", *(end or "-" for end in ends)))
+    for key, name in (("found_types", "types that occur"), ("bio_classes", "BIO classes")):
+        rows.append((name, *(str(c[key]) for c in columns)))
+    return rows
+
+
+def _type_rows(found: dict[str, Any], scored: list[str]) -> Rows:
+    bucket = {t: name for name, types in found["buckets"].items() for t in types}
+    rows: Rows = []
+    for label in found["labels"] + found["undeclared"]:
+        own = {part: counts["types"][label] for part, counts in found["parts"].items()}
+        name = label + " *" * (label in found["tail"]) + " (undeclared)" * (label in found["undeclared"])
+        bits = own["train"]["rareness"]
         rows.append(
             (
-                label + (" *" if label in found["tail"] else ""),
-                *(str(t["mentions"]) for t in by_part),
-                "-" if rare is None else f"{rare:.1f}",
-                "-" if unseen is None else f"{100 * unseen:.0f} %",
+                name,
+                *(f"{counts['mentions']:,}" for counts in own.values()),
+                "-" if bits is None else f"{bits:.1f}",
+                bucket[label],
+                *(_percent(own[part]["unseen"], 0) for part in scored),
             )
         )
-    head = ("type (* rare)", *(f"{part} mentions" for part in parts), "bits", "test unseen")
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrrrr")) + "\n")
-    rows = [(n, f"{p['sentences']:.2f}", f"{p['tokens']:.2f}") for n, p in found["policies"].items()]
-    head = ("policy", "sentences x", "tokens x")
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrr")) + "\n")
+    return rows
+
+
+def _training_rows(found: dict[str, Any]) -> Rows:
+    keys = ("sentences", "one_token_mentions", "surfaces", "ambiguous_surfaces", "surfaces_also_outside")
+    return [
+        (
+            label,
+            f"{own['tokens']:,}",
+            _percent(own["token_share"]),
+            _percent(own["mention_share"]),
+            *(f"{own[key]:,}" for key in keys),
+        )
+        for label, own in found["parts"]["train"]["types"].items()
+    ]
+
+
+def _policy_rows(policies: dict[str, Any]) -> Rows:
+    return [(n, f"{p['sentences']:.2f}", f"{p['tokens']:.2f}") for n, p in policies.items()]
+
+
+def _overlap_rows(found: dict[str, Any]) -> Rows:
+    rows: Rows = []
+    for part, own in found["duplicates"].items():
+        leaked = found["leakage"].get(part, {})
+        numbers = [leaked.get("sentences"), leaked.get("entity_sentences")]
+        rows.append((part, f"{own['sentences']:,}", *("-" if n is None else f"{n:,}" for n in numbers)))
+    return rows
+
+
+def _percent(share: float | None, digits: int = 2) -> str:
+    return "-" if share is None else f"{100 * share:.{digits}f}"

@@ -10,8 +10,9 @@ from spacy.cli._util import setup_gpu
 from spacy.cli.train import train
 from spacy.util import load_config, logger
 
-from ..corpora import load_docs, read_types
+from ..corpora import load_docs, part_path, read_types
 from ..errors import Errors
+from ..tokenizers import tokenizer_config
 
 
 def corpus_overrides(corpus: Path) -> dict[str, Any]:
@@ -19,8 +20,9 @@ def corpus_overrides(corpus: Path) -> dict[str, Any]:
     types = read_types(corpus)
     return {
         "nlp.lang": types.lang,
-        "paths.train": str(corpus / "train.spacy"),
-        "paths.dev": str(corpus / "dev.spacy"),
+        **{f"nlp.{name}": value for name, value in tokenizer_config(types.lang, types.tokens).items()},
+        "paths.train": str(part_path(corpus, "train")),
+        "paths.dev": str(part_path(corpus, "dev")),
         "longtail.labels": types.labels,
         "longtail.tail": types.tail,
     }

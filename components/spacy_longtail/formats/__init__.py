@@ -1,1 +1,1 @@
-"""File formats, one module each: a file to documents, every bad line named."""
+"""File formats, one module each: a file to documents, bad lines named, what is left out counted."""

@@ -9,6 +9,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors
+from .context import Context, Events, Place
+from .spans import annotate, check_mention
+from .text import bad_line, read_text
+from .tokens import tokenize
 
 MENTION = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 HEADER = ("title", "kind")
@@ -28,8 +32,10 @@ class Article(NamedTuple):
     sentences: list[Sentence]
 
 
-def _fail(path: Path, line: int, problem: str, fix: str) -> ValueError:
-    return ValueError(Errors.L401.format(path=path, line=line, problem=problem, fix=fix))
+def is_article(path: Path) -> bool:
+    """Whether a text file begins as an article does."""
+    with path.open("rb") as file:
+        return file.read(20).removeprefix(b"\xef\xbb\xbf").startswith(b"title: ")
 
 
 def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> Sentence:
@@ -38,9 +44,9 @@ def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> S
     for match in MENTION.finditer(marked):
         surface, label = match.groups()
         if label not in labels:
-            raise _fail(path, line, f"unknown type {label!r}", f"Use one of {', '.join(labels)}.")
+            raise bad_line(path, line, f"unknown type {label!r}", f"Use one of {', '.join(labels)}.")
         if not surface.strip() or surface != surface.strip():
-            raise _fail(path, line, f"mention {surface!r} is empty or padded", "Trim the mention.")
+            raise bad_line(path, line, f"mention {surface!r} is empty or padded", "Trim the mention.")
         text += marked[last : match.start()]
         spans.append((len(text), len(text) + len(surface), label))
         text += surface
@@ -50,22 +56,23 @@ def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> S
     if "[" in rest or "]" in rest or "|" in rest:
         nested = re.search(r"\[[^\]]*\[", marked)
         problem = "overlapping or nested mentions" if nested else "unbalanced brackets or a stray |"
-        raise _fail(path, line, problem, "Write every mention as [surface|TYPE].")
+        raise bad_line(path, line, problem, "Write every mention as [surface|TYPE].")
     return Sentence(line, text, spans, False)
 
 
-def read_article(path: Path, labels: Collection[str]) -> Article:
+def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") -> Article:
     """Read one article: header lines, a blank line, a sentence a line, blank lines between paragraphs.
 
-    path (Path): A UTF-8 text file.
+    path (Path): A text file.
     labels (Collection[str]): The types that may occur.
-    RAISES (ValueError): L401, L403.
+    encoding (str): Of the file.
+    RAISES (ValueError): L401, L402, L403, L423.
     """
-    lines = path.read_text(encoding="utf8").splitlines()
+    lines = read_text(path, encoding).split("\n")
     header = {}
     for i, name in enumerate(HEADER):
         if i >= len(lines) or not lines[i].startswith(f"{name}: "):
-            raise _fail(path, i + 1, f"no '{name}: ' header line", "See GUIDELINES.md for the format.")
+            raise bad_line(path, i + 1, f"no '{name}: ' header line", "See docs/corpora.md.")
         header[name] = lines[i].removeprefix(f"{name}: ").strip()
     sentences: list[Sentence] = []
     fresh = True
@@ -92,27 +99,41 @@ def read_articles(folder: Path, labels: Collection[str]) -> Iterator[Article]:
         yield read_article(path, labels)
 
 
-def article_doc(nlp: Language, article: Article) -> Doc:
+def read_docs(path: Path, context: Context) -> Iterator[Doc]:
+    """An article as one document.
+
+    path (Path): A text file.
+    context (Context): Tokenizer, settings, events, and the types that may occur.
+    RAISES (ValueError): L401, L402, L403, L423, L425.
+    """
+    settings = context.settings
+    article = read_article(path, context.labels, settings.encoding)
+    yield article_doc(context.nlp, article, settings.misaligned, context.events)
+
+
+def article_doc(
+    nlp: Language, article: Article, misaligned: str | None = "error", events: Events | None = None
+) -> Doc:
     """An article as one document with sentence boundaries and entities.
 
-    RAISES (ValueError): L401 where a mention does not begin and end with a token.
+    nlp (Language): Its tokenizer makes the tokens.
+    article (Article): What read_article gives.
+    misaligned (Optional[str]): What becomes of a mention that does not begin and end with a token.
+    events (Optional[Events]): Counts them.
+    RAISES (ValueError): L425 with file and line.
     """
+    events = events or Events()
     parts = []
     for i, sentence in enumerate(article.sentences):
-        part = nlp.make_doc(sentence.text + (" " if i + 1 < len(article.sentences) else ""))
-        ents = []
-        for start, end, label in sentence.spans:
-            span = part.char_span(start, end, label=label)
-            if span is None:
-                problem = f"mention {sentence.text[start:end]!r} does not align with tokens"
-                fix = "Begin and end it where a word begins and ends."
-                raise _fail(article.path, sentence.line, problem, fix)
-            ents.append(span)
-        part.set_ents(ents)
+        place = Place(article.path, sentence.line)
+        last = i + 1 == len(article.sentences)
+        part = tokenize(nlp, sentence.text if last else f"{sentence.text} ", place)
+        mentions = [check_mention(sentence.text, *span, place, events) for span in sentence.spans]
+        annotate(part, mentions, misaligned, events)
         for token in part:
             token.is_sent_start = token.i == 0
         parts.append(part)
-    doc = Doc.from_docs(parts, ensure_whitespace=True)
+    doc = Doc.from_docs(parts, ensure_whitespace=True, exclude=["user_data"])
     assert doc is not None
     doc.user_data["title"] = article.title
     doc.user_data["kind"] = article.kind

@@ -1,0 +1,81 @@
+"""`audit`: suspect annotations."""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg, table
+
+from ..experiments.auditing import Audit, audit_corpus
+from ..experiments.review import Format, problem, write_review
+from .app import Corpus, GpuId, app, coded_errors
+
+SHOWN = 10
+AROUND = 30  # characters of context on each side
+
+
+@app.command()
+def audit(
+    corpus: Corpus,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The review file.")] = Path(
+        "review.jsonl"
+    ),
+    format: Annotated[Format, typer.Option(help="The tool that is to open it.")] = "prodigy",
+    limit: Annotated[int | None, typer.Option(min=1, help="Suspects to write at most.")] = None,
+    part: Annotated[str, typer.Option(help="Part of the corpus to look at.")] = "train",
+    config: Annotated[
+        Path | None, typer.Option(help="Config with a longtail_token_ner.", show_default="a small one")
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Trainings; each reads what it was not trained on.")] = 5,
+    steps: Annotated[int, typer.Option(help="Training steps of each.")] = 300,
+    seed: Annotated[int, typer.Option(help="Fixes folds and trainings.")] = 0,
+    gpu_id: GpuId = -1,
+) -> None:
+    """Find annotations that models trained on the rest of the corpus contradict, rare types first."""
+    from spacy.cli._util import setup_gpu
+
+    setup_gpu(gpu_id, silent=True)
+    with coded_errors():
+        found = audit_corpus(
+            corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id
+        )
+        n_records = write_review(found, output, format, limit)
+    _print_agreement(found)
+    _print_pairs(found)
+    _print_first(found)
+    msg.good(f"Wrote {output}: {n_records} sentences with suspects")
+
+
+def _print_agreement(found: Audit) -> None:
+    rows = [
+        (name, f"{n:,}", f"{100 * alike / n:.1f} %" if n else "-")
+        for name, (alike, n) in found.agreement.items()
+    ]
+    msg.divider("What the models read as annotated")
+    sys.stdout.write(
+        table(rows, header=("type", "tokens", "alike"), divider=True, aligns=tuple("lrr")) + "\n"
+    )
+
+
+def _print_pairs(found: Audit) -> None:
+    rare = {suspect.type for suspect in found.suspects if suspect.rare}
+    pairs = Counter((suspect.annotated, suspect.read) for suspect in found.suspects)
+    rows = [
+        (*(name + (" *" if name in rare else "") for name in pair), str(n))
+        for pair, n in pairs.most_common()
+    ]
+    msg.divider(f"{len(found.suspects)} suspects")
+    head = ("annotated (* rare)", "read", "suspects")
+    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("llr")) + "\n")
+
+
+def _print_first(found: Audit) -> None:
+    for suspect in found.suspects[:SHOWN]:
+        doc = found.docs[suspect.doc_i]
+        span = doc[suspect.start : suspect.end]
+        before = doc.text[max(span.start_char - AROUND, 0) : span.start_char]
+        after = doc.text[span.end_char : span.end_char + AROUND]
+        sys.stdout.write(f"{suspect.score:.3f}  {problem(doc, suspect)}\n")
+        sys.stdout.write(f"       ...{' '.join(f'{before}[{span.text}]{after}'.split())}...\n")

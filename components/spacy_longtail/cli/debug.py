@@ -1,0 +1,58 @@
+"""`debug`: what is wrong with a corpus, or with a config for it."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ..experiments.debugging import Check, debug_corpus
+from .app import Corpus, Json, app, coded_errors
+
+N_SHOWN = 200  # characters of a text, unless --verbose
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def debug(
+    context: typer.Context,
+    corpus: Corpus,
+    config: Annotated[Path | None, typer.Option(help="A config to check against the corpus.")] = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="With --config: initialize, and train one batch.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-V", help="Print long texts whole.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check a corpus, and a config for it. Exit code 1 if something fails. Config values can follow."""
+    from spacy.cli._util import parse_config_overrides
+
+    overrides = parse_config_overrides(context.args)
+    with coded_errors():
+        if config is None and (update or overrides):
+            found = "--update" if update else ", ".join(overrides)
+            raise ValueError(Errors.L461.format(found=found))
+        checks = list(debug_corpus(corpus, config, overrides=overrides, update=update))
+    if as_json:
+        sys.stdout.write(json.dumps([check._asdict() for check in checks], indent=2) + "\n")
+    else:
+        _print_checks(checks, verbose)
+    if any(check.level == "fail" for check in checks):
+        raise typer.Exit(1)
+
+
+def _print_checks(checks: list[Check], verbose: bool) -> None:
+    section = ""
+    for check in checks:
+        if check.section != section:
+            section = check.section
+            msg.divider(section)
+        text = check.text
+        if not verbose and len(text) > N_SHOWN:
+            text = f"{text[:N_SHOWN]} ..."
+        getattr(msg, check.level)(text)
+    counts = {level: sum(check.level == level for check in checks) for level in ("fail", "warn", "good")}
+    msg.divider("Summary")
+    msg.text(", ".join(f"{n} {level}" for level, n in counts.items()))

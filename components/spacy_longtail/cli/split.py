@@ -1,0 +1,78 @@
+"""`split`: a corpus into stratified parts or folds."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from wasabi import msg, table
+
+from ..experiments.splitting import Split, read_shares, split_corpus
+from .app import app, coded_errors
+
+
+@app.command()
+def split(
+    source: Annotated[
+        Path, typer.Argument(help="A folder that `convert` wrote, a .spacy file or a folder of them.")
+    ],
+    target: Annotated[Path, typer.Argument(help="Folder for the parts, or for a folder a fold.")],
+    parts: Annotated[
+        str | None,
+        typer.Option(help="Shares of the sentences.", show_default="train=0.8,dev=0.1,test=0.1"),
+    ] = None,
+    part: Annotated[
+        str | None, typer.Option(help="Part of the source to split.", show_default="all, else train")
+    ] = None,
+    folds: Annotated[int | None, typer.Option(help="Write so many folds instead, at least 3.")] = None,
+    unit: Annotated[
+        Literal["doc", "sentence"], typer.Option(help="sentence cuts documents at their boundaries.")
+    ] = "doc",
+    group_by: Annotated[
+        str | None, typer.Option(help="user_data key whose documents stay together, such as title.")
+    ] = None,
+    scatter_duplicates: Annotated[
+        bool, typer.Option("--scatter-duplicates", help="Let the same text be in different parts.")
+    ] = False,
+    min_mentions: Annotated[int, typer.Option(help="Least mentions of each type in each part.")] = 1,
+    seed: Annotated[int, typer.Option(help="Fixes the split.")] = 0,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse where a type cannot be in all parts.")
+    ] = False,
+) -> None:
+    """Split a corpus so that each part has its share of every type, the rarest first."""
+    with coded_errors():
+        found = split_corpus(
+            source,
+            target,
+            shares=None if parts is None else read_shares(parts),
+            folds=folds,
+            part=part,
+            unit=unit,
+            group_by=group_by,
+            scatter_duplicates=scatter_duplicates,
+            min_mentions=min_mentions,
+            seed=seed,
+            strict=strict,
+        )
+    _print_split(found)
+    msg.good(f"Wrote {target}")
+
+
+def _print_split(found: Split) -> None:
+    parts = found.parts.values()
+    amounts: list[tuple[str, list[int]]] = [
+        ("documents", [part.n_docs for part in parts]),
+        ("sentences", [part.n_sentences for part in parts]),
+    ]
+    for label in next(iter(parts)).mentions:
+        name = label + (" *" if label in found.types.tail else "")
+        amounts.append((name, [part.mentions[label] for part in parts]))
+    rows = [(name, *(_cell(n, sum(row)) for n in row)) for name, row in amounts]
+    head = ("type (* rare)", *(f"{name} {100 * part.share:.4g} %" for name, part in found.parts.items()))
+    aligns = ("l", *("r" for _ in parts))
+    sys.stdout.write(table(rows, header=head, divider=True, aligns=aligns) + "\n")
+
+
+def _cell(n: int, total: int) -> str:
+    return f"{n:,} ({100 * n / total:.1f} %)" if total else "0"

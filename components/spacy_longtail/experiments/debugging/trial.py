@@ -1,0 +1,47 @@
+"""A config that is tried on a corpus, and what its checks share."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.training import Example
+from spacy.util import resolve_dot_names
+from thinc.api import Config
+
+N_READ = 100  # examples, since a reader may be endless
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A config that builds, and the corpus it is for."""
+
+    path: Path
+    given: Config  # with overrides, not interpolated
+    nlp: Language
+    found: Mapping[str, Any]  # statistics of the corpus
+
+    @cached_property
+    def config(self) -> Config:
+        """Filled and interpolated."""
+        return self.nlp.config.interpolate()
+
+    @property
+    def training(self) -> dict[str, Any]:
+        return self.config["training"]
+
+    def reader(self, kind: str) -> Callable[[Language], Iterator[Example]]:
+        """What reads train_corpus or dev_corpus."""
+        return resolve_dot_names(self.config, [self.training[kind]])[0]
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in order of the alphabet."""
+    return ", ".join(sorted(names))
+
+
+def words_of(error: Exception) -> str:
+    """What an error says, on one line."""
+    return " ".join(str(getattr(error, "text", None) or error).split()) or type(error).__name__

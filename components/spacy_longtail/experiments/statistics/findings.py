@@ -1,0 +1,115 @@
+"""A finding about a corpus: how its numbers are worded, and what to try."""
+
+from typing import Any, NamedTuple
+
+Statistics = dict[str, Any]  # what corpus_statistics returns
+
+# By rule, or by rule and part. Each names what this package has for the case, and promises nothing.
+ADVICE = {
+    "no_entity": "Check the path, and the annotation layer that was exported.",
+    "absent_part.dev": (
+        "A training cannot choose its best model without it. `python -m spacy_longtail split` makes one."
+    ),
+    "absent_part.test": (
+        "Scores on dev are too good, since dev chose the model. `python -m spacy_longtail split` "
+        "makes a test part."
+    ),
+    "undeclared_type": (
+        "They enter no macro average. Declare them in corpus.json, mend the spelling, or leave them "
+        "out with longtail.RelabelledCorpus.v1."
+    ),
+    "absent_type.train": (
+        "No model can learn them. Annotate some, or declare the types without them: each counts as F1 "
+        "= 0 in the macro average."
+    ),
+    "absent_type.dev": (
+        "Model selection is blind to them. `python -m spacy_longtail split` gives every part its share."
+    ),
+    "absent_type.test": (
+        "Their F1 is 0 whatever the model does. `python -m spacy_longtail split` gives every part its "
+        "share."
+    ),
+    "conflict": (
+        "No model can agree with both. Settle them by hand; `python -m spacy_longtail audit` lists "
+        "more suspects, rare types first."
+    ),
+    "leakage": (
+        "Scores on them are memory. `python -m spacy_longtail split` keeps equal texts in one part."
+    ),
+    "rare_type": (
+        "More annotation is the surest help. Then try, chosen on dev and over several seeds: "
+        "longtail.ResampledCorpus.v1 (configs/resampled.cfg), longtail.mention_replacement.v1 with "
+        "`labels`, longtail.Focal.v1 (configs/focal.cfg), the gate (configs/gated.cfg). None of them "
+        "always helps: docs/results.md."
+    ),
+    "not_measurable.dev": (
+        "Where such a type decides, the best model is chosen by luck. Weigh ents_f beside "
+        "ents_macro_f in [training.score_weights], or make a larger dev part."
+    ),
+    "not_measurable.test": (
+        "Do not compare models on these types alone: take ents_tail_f over several seeds, or a larger "
+        "test part (`python -m spacy_longtail split --min-mentions`)."
+    ),
+    "unseen": (
+        "A model that remembers names will miss them; it has to read the context. Try pretrained "
+        "vectors ([paths] vectors) or a transformer as the encoder (docs/token_ner.md), and more "
+        "varied mentions (longtail.mention_replacement.v1)."
+    ),
+    "contested": (
+        "Only the context tells them apart: try a transformer as the encoder. Ask first whether "
+        "annotators told them apart (`python -m spacy_longtail audit`)."
+    ),
+    "low_resource": (
+        "Try a token head (configs/token_crf.cfg), the two-task AUC loss, which was made for this "
+        "size (configs/token_two_task.cfg), and above all a pretrained encoder."
+    ),
+    "sparse": (
+        "Sentence resampling was made for such corpora: longtail.ResampledCorpus.v1 with "
+        "longtail.sCR.v1, or with longtail.RandomUndersampling.v1 for shorter epochs."
+    ),
+    "dense": (
+        "Expect longer epochs rather than another balance. To aim at rare types alone, try an "
+        "augmenter with `labels`, longtail.label_weights.v1 or the gate."
+    ),
+    "repetition": (
+        "Such sentences are resampled unasked. Remove copies before policies or class weights are "
+        "compared."
+    ),
+    "no_context": (
+        "Models learn no context beyond a sentence, and never see a sentence border. If the source "
+        "has documents, convert those (docs/corpora.md); else feed single sentences in production "
+        "too."
+    ),
+    "unbounded": (
+        "Each is one sentence for resampling, the gate and the secondary NER. Set boundaries before "
+        'converting, or use unit = "doc".'
+    ),
+}
+
+
+class Finding(NamedTuple):
+    rule: str
+    part: str | None  # None where the rule looks at training, or at all parts
+    finding: str
+    evidence: str
+    advice: str
+
+
+def make_finding(rule: str, finding: str, evidence: str, part: str | None = None) -> Finding:
+    """A finding with the advice for its rule, or for its rule and part."""
+    return Finding(rule, part, finding, evidence, ADVICE.get(f"{rule}.{part}") or ADVICE[rule])
+
+
+def number(n: int, noun: str) -> str:
+    """1 sentence, 2 sentences."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def verb(n: int, word: str) -> str:
+    """1 stands, 2 stand."""
+    return word if n != 1 else {"have": "has"}.get(word, f"{word}s")
+
+
+def percent(share: float) -> str:
+    """A share in [0, 1], with a decimal where it is small."""
+    return f"{100 * share:.{1 if share < 0.1 else 0}f} %"

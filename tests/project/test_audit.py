@@ -1,0 +1,439 @@
+"""The audit: planted label errors come out on top, and its files are what annotation tools read."""
+
+import builtins
+import json
+import random
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import CorpusTypes, load_docs, read_types, write_corpus
+from spacy_longtail.experiments import out_of_fold as module
+from spacy_longtail.experiments.auditing import audit_corpus, find_suspects
+from spacy_longtail.experiments.out_of_fold import OutOfFold, class_probabilities, out_of_fold
+from spacy_longtail.experiments.review import review_records
+from spacy_longtail.experiments.splitting import document_folds
+from tests.util import SMALL, blank, parse, train
+
+RUN = CliRunner()
+CONFIG = """
+[paths]
+train = null
+dev = null
+
+[system]
+seed = 0
+
+[nlp]
+lang = "en"
+pipeline = ["ner"]
+
+[components]
+
+[components.ner]
+factory = "longtail_token_ner"
+head = "softmax"
+
+[components.ner.model]
+@architectures = "longtail.TokenClassifier.v1"
+
+[components.ner.model.tok2vec]
+@architectures = "spacy.HashEmbedCNN.v2"
+pretrained_vectors = null
+width = 32
+depth = 2
+embed_size = 500
+window_size = 1
+maxout_pieces = 2
+subword_features = true
+
+[corpora]
+
+[corpora.train]
+@readers = "spacy.Corpus.v1"
+path = ${paths.train}
+
+[corpora.dev]
+@readers = "spacy.Corpus.v1"
+path = ${paths.dev}
+
+[training]
+seed = ${system.seed}
+gpu_allocator = null
+train_corpus = "corpora.train"
+dev_corpus = "corpora.dev"
+
+[training.batcher]
+@batchers = "spacy.batch_by_words.v1"
+size = 400
+discard_oversize = false
+tolerance = 0.2
+
+[training.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = 0.01
+"""
+NAMES = {
+    "PER": [
+        "Ann",
+        "Bo",
+        "Carl",
+        "Dora",
+        "Emil",
+        "Fay",
+        "Gus",
+        "Hans",
+        "Ida",
+        "Jon",
+        "Karl",
+        "Lea",
+        "Max",
+        "Nora",
+        "Otto",
+    ],
+    "GEO": [
+        "Oslo",
+        "Rome",
+        "Bern",
+        "Kyiv",
+        "Lyon",
+        "Graz",
+        "Cork",
+        "Bari",
+        "Nice",
+        "Porto",
+        "Split",
+        "Varna",
+        "Turku",
+        "Gent",
+        "Ulm",
+    ],
+    "ORG": [
+        "Acme",
+        "Birke",
+        "Corax",
+        "Delto",
+        "Ennis",
+        "Fabro",
+        "Gildo",
+        "Hexon",
+        "Intra",
+        "Jutex",
+        "Kovo",
+        "Lumis",
+        "Motex",
+        "Norda",
+        "Optik",
+    ],
+    "ART": ["Fram", "Vasa", "Titanic", "Argo", "Bounty", "Beagle"],
+}
+TEMPLATES = [
+    "{PER} sailed to {GEO} in spring .",
+    "{ORG} hired {PER} and sold its mill .",
+    "The office of {ORG} in {GEO} was shut .",
+    "Nobody saw {PER} near {GEO} that night .",
+    "The shares of {ORG} fell again .",
+    "The rain fell for hours .",
+]
+RARE = "The old ship {ART} sank off {GEO} ."
+
+
+def corpus_of(folder, n=240, share=0.08, seed=0):
+    """A corpus with label errors; RETURNS what they are: {(document, first token): true type}."""
+    rng, nlp = random.Random(seed), spacy.blank("en")
+    docs = []
+    for i in range(n):
+        template = RARE if i % 10 == 0 else rng.choice(TEMPLATES)
+        text = template.format(
+            **{label: f"[{rng.choice(names)}|{label}]" for label, names in NAMES.items()}
+        )
+        docs.append(parse(nlp, text))
+    places = [(i, ent.start, ent.label_) for i, doc in enumerate(docs) for ent in doc.ents]
+    wrong = {}
+    for i, start, label in rng.sample(places, round(share * len(places))):
+        found = {ent.start: ent for ent in docs[i].ents}
+        other = rng.choice([None, *(t for t in NAMES if t != label)])
+        own = found.pop(start)
+        new = [] if other is None else [Span(docs[i], own.start, own.end, label=other)]
+        docs[i].set_ents([*found.values(), *new])
+        wrong[i, start] = label
+    write_corpus(folder, {"train": docs}, CorpusTypes(["GEO", "PER", "ORG", "ART"], ["ART"]))
+    return wrong
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audit")
+    (folder / "small.cfg").write_text(CONFIG, encoding="utf8")
+    wrong = corpus_of(folder / "c")
+    start = time.process_time()
+    found = audit_corpus(folder / "c", config=folder / "small.cfg", folds=3, steps=40, seed=1)
+    assert time.process_time() - start < 60  # about six
+    return folder, wrong, found
+
+
+def test_planted_errors_come_first(planted):
+    _, wrong, found = planted
+    n_mentions = sum(len(doc.ents) for doc in found.docs)
+    by_score = sorted(found.suspects, key=lambda s: s.score)
+    hits = [(s.doc_i, s.start) in wrong for s in by_score]
+    chance = len(wrong) / n_mentions
+    assert chance < 0.1
+    top = hits[: len(wrong)]
+    assert sum(top) / len(top) > 0.7 > 5 * chance  # precision, and recall
+    right = [s.read == wrong[s.doc_i, s.start] for s, hit in zip(by_score, hits, strict=True) if hit]
+    assert sum(right) / len(right) > 0.8  # what the model reads is what stood there
+    assert all(found.agreement[t][0] / found.agreement[t][1] > 0.85 for t in ("O", "GEO", "PER", "ORG"))
+
+
+def test_suspects_are_ordered_and_stand_where_they_say(planted):
+    _, _, found = planted
+    keys = [(not s.rare, s.score) for s in found.suspects]
+    assert keys == sorted(keys)
+    for s in found.suspects:
+        span = found.docs[s.doc_i][s.start : s.end]
+        own = {(e.start, e.end): e.label_ for e in found.docs[s.doc_i].ents}
+        assert s.annotated == own.get((s.start, s.end), "O") != s.read
+        assert len(span) and 0 <= s.score <= 1 and 0 < s.p <= 1
+        assert s.rare == ("ART" in (s.annotated, s.read))
+        assert s.type == "ART" if s.rare else s.type in (s.annotated, s.read)
+
+
+def test_the_review_file_is_what_prodigy_reads(planted, tmp_path):
+    _, _, found = planted
+    records = review_records(found, "prodigy")
+    assert len(records) == len({s.doc_i for s in found.suspects})  # a document is a sentence here
+    for record in records:
+        doc = found.docs[record["meta"]["document"]]
+        assert record["text"] == doc.text.strip()
+        assert [t["text"] for t in record["tokens"]] == [t.text for t in doc]
+        for i, token in enumerate(record["tokens"]):
+            assert token["id"] == i and record["text"][token["start"] : token["end"]] == token["text"]
+        spans = [(s["token_start"], s["token_end"] + 1, s["label"]) for s in record["spans"]]
+        assert spans == [(e.start, e.end, e.label_) for e in doc.ents]
+        for span in record["spans"]:
+            assert span["start"] == record["tokens"][span["token_start"]]["start"]
+            assert span["end"] == record["tokens"][span["token_end"]]["end"]
+        assert "the model reads" in record["meta"]["problem"]
+    doccano = review_records(found, "doccano", limit=2)
+    assert len(doccano) <= 2
+    for record, other in zip(doccano, records, strict=False):
+        assert record["label"] == [[s["start"], s["end"], s["label"]] for s in other["spans"]]
+        assert record["text"] == other["text"] and record["problem"] == other["meta"]["problem"]
+
+
+def test_convert_reads_the_review_file_back(planted, tmp_path):
+    _, _, found = planted
+    for style in ("prodigy", "doccano"):
+        records = review_records(found, style)
+        path = tmp_path / style / "train.jsonl"
+        path.parent.mkdir()
+        path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf8")
+        assert RUN.invoke(app, ["convert", str(path), str(tmp_path / f"{style}-c")]).exit_code == 0
+        (read,) = (tmp_path / f"{style}-c").glob("*.spacy")
+        docs = load_docs(read, spacy.blank("en"))
+        order = list(dict.fromkeys(s.doc_i for s in found.suspects))
+        assert [[(e.text, e.label_) for e in doc.ents] for doc in docs] == [
+            [(e.text, e.label_) for e in found.docs[i].ents] for i in order
+        ]
+
+
+def handmade():
+    """Sure probabilities that agree with the annotation, for documents of two sentences."""
+    nlp = spacy.blank("en")
+    texts = ["[Storm Ida|NAT] hit [Oslo|GEO] .", "Then [Ann|PER] stayed in [Old Town|GEO] ."]
+    docs = [Doc.from_docs([parse(nlp, text) for text in texts]) for _ in range(12)]
+    classes = ["O", "GEO", "PER", "NAT"]
+    given = [classes.index(t.ent_type_ or "O") for doc in docs for t in doc]
+    found = OutOfFold(classes, np.zeros((len(given), 4)), np.ones((len(given), 4)))
+    for token, k in enumerate(given):
+        read_as(found, token, classes[k])
+    return docs, found, len(docs[0])
+
+
+def read_as(found, token, name):
+    found.p[token] = 0.01
+    found.p[token, found.classes.index(name)] = 0.97
+
+
+def test_a_suspect_is_an_entity_or_a_run_in_a_sentence():
+    docs, found, n = handmade()
+    assert find_suspects(docs, found, ["NAT"]).suspects == []
+    for document, token, name in (
+        (0, 1, "GEO"),  # "Ida" alone: the entity is suspect
+        (1, 9, "O"),  # "Old" and
+        (1, 10, "PER"),  # "Town", another way
+        (2, 2, "NAT"),
+        (3, 4, "GEO"),  # "." and
+        (3, 5, "GEO"),  # "Then" of the next sentence
+        (4, 7, "GEO"),  # "stayed in"
+        (4, 8, "GEO"),
+        (5, 7, "GEO"),
+        (5, 8, "PER"),
+    ):
+        read_as(found, n * document + token, name)
+    found.p[n + 9, 1] = 0.001  # "Old" is the more suspect of the two
+    suspects = find_suspects(docs, found, ["NAT"]).suspects
+    assert [s.rare for s in suspects] == [True] * 2 + [False] * 6
+    assert {(s.doc_i, s.start, s.end, s.annotated, s.read) for s in suspects} == {
+        (0, 0, 2, "NAT", "GEO"),
+        (1, 9, 11, "GEO", "O"),
+        (2, 2, 3, "O", "NAT"),
+        (3, 4, 5, "O", "GEO"),
+        (3, 5, 6, "O", "GEO"),
+        (4, 7, 9, "O", "GEO"),
+        (5, 7, 8, "O", "GEO"),
+        (5, 8, 9, "O", "PER"),
+    }
+    records = review_records(find_suspects(docs, found, ["NAT"]), "prodigy")
+    assert {(r["meta"]["document"], r["meta"]["start"], r["text"]) for r in records[2:]} == {
+        (1, 21, "Then Ann stayed in Old Town ."),
+        (3, 0, "Storm Ida hit Oslo ."),
+        (3, 21, "Then Ann stayed in Old Town ."),
+        (4, 21, "Then Ann stayed in Old Town ."),
+        (5, 21, "Then Ann stayed in Old Town ."),
+    }
+    both = next(r for r in records if r["meta"]["document"] == 5)["meta"]
+    assert both["problem"] == (
+        "'stayed': annotated O, the model reads GEO (0.97); 'in': annotated O, the model reads PER (0.97)"
+    )
+
+
+def test_what_is_not_annotated_or_not_learnt_is_no_suspect():
+    docs, found, n = handmade()
+    docs[0].set_ents([], missing=[docs[0][0:4]], default="unmodified")
+    docs[1].set_ents([], blocked=[docs[1][3:4]], default="unmodified")
+    for token in (0, 1, 2, 3, n + 3):
+        read_as(found, token, "PER")
+    docs.append(Doc(docs[0].vocab, words=["Rain", "\n", "fell"], ents=["O"] * 3))
+    found = found._replace(
+        p=np.vstack([found.p, found.p[[5, 0, 5]]]), learnt=np.ones((len(found.p) + 3, 4))
+    )
+    assert find_suspects(docs, found, []).suspects == []
+    read_as(found, 2 * n, "PER")
+    found.learnt[2 * n : 2 * n + 2, 3] = 0.0
+    with pytest.warns(UserWarning, match=r"LW050.* 2 tokens annotated NAT"):
+        assert find_suspects(docs, found, []).suspects == []
+
+
+def test_types_that_no_model_knows_do_not_break_the_audit():
+    docs, found, _ = handmade()
+    found.p[:, 3], found.learnt[:, 3] = 0.0, 0.0
+    with pytest.warns(UserWarning, match="LW050"):
+        audit = find_suspects(docs, found, [])
+    assert audit.agreement["NAT"] == (0, 0) and audit.agreement["GEO"] == (36, 36)
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_class_probabilities_are_those_of_the_pipe(head):
+    nlp = blank()
+    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+    config = {"head": head, "model": model, "scores_key": "s"}
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("longtail_token_ner", name="ner", config=config)
+    train(nlp, 30)
+    docs = [nlp("Maria sailed to Oslo on the Fram . Nobody saw Storm Ida ."), nlp("Jon Berg left .")]
+    classes, p = class_probabilities(nlp, docs)
+    assert classes == ["O", *nlp.get_pipe("ner").labels]
+    assert p.sum(axis=1) == pytest.approx(np.ones(len(p)), abs=1e-5)
+    first = np.cumsum([0, *map(len, docs)])
+    n_found = 0
+    for doc, at in zip(docs, first, strict=False):
+        for span, scores in zip(doc.spans["s"], doc.spans["s"].attrs["token_scores"], strict=True):
+            own = p[at + span.start : at + span.end, classes.index(span.label_)]
+            assert (own >= np.array(scores) - 1e-5).all()  # the class has the tag's share, and more
+            n_found += 1
+    assert n_found > 2
+
+
+def test_no_model_sees_what_it_reads(monkeypatch):
+    nlp = blank()
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": {"tok2vec": SMALL}})
+    train(nlp, 1)
+    seen = []
+
+    def trained(config, output, gpu_id):
+        assert config["training"]["max_steps"] == 7 and config["training"]["seed"] == 3
+        seen.append({doc.text for doc in load_docs(Path(config["paths"]["train"]), nlp)})
+        return nlp
+
+    monkeypatch.setattr(module, "_trained", trained)
+    docs = [parse(nlp, f"The [Fram|ART] sank {i} times") for i in range(9)]
+    found = out_of_fold(docs, np.arange(9) % 3, CorpusTypes(["ART"], []), steps=7, seed=3)
+    assert [sorted(texts) for texts in seen] == [
+        sorted(doc.text for i, doc in enumerate(docs) if i % 3 != k) for k in range(3)
+    ]
+    assert found.classes == ["O", "ART"]
+    assert found.p.sum(axis=1).max() <= 1.0 and found.learnt.all()
+
+
+def test_folds_keep_the_same_text_together():
+    nlp = spacy.blank("en")
+    docs = [parse(nlp, f"The [Fram|ART] sank {i % 20} times") for i in range(60)]
+    fold = document_folds(docs, 5)
+    assert (fold == np.tile(fold[:20], 3)).all()
+    assert np.bincount(fold).tolist() == [12] * 5
+
+
+def fails(arguments, code, output):
+    result = RUN.invoke(app, ["audit", *(str(a) for a in arguments), "-o", str(output)])
+    assert result.exit_code == 1, result.output
+    assert code in result.output and "Traceback" not in result.output
+    assert not output.exists()
+
+
+def test_the_command(planted, tmp_path):
+    folder, _, _ = planted
+    output = tmp_path / "deep" / "review.jsonl"
+    options = ["--config", str(folder / "small.cfg"), "--folds", "2", "--steps", "5", "--limit", "3"]
+    shown = RUN.invoke(app, ["audit", str(folder / "c"), "-o", str(output), *options])
+    assert shown.exit_code == 0, shown.output
+    assert "ART *" in shown.output and "the model reads" in shown.output
+    lines = output.read_text(encoding="utf8").splitlines()
+    assert 1 <= len(lines) <= 3
+    assert set(json.loads(lines[0])) == {"text", "tokens", "spans", "meta"}
+
+
+def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
+    folder, _, _ = planted
+    output, corpus = tmp_path / "r.jsonl", folder / "c"
+    bare = [parse(spacy.blank("en"), f"Nobody {i}") for i in range(10)]
+    write_corpus(tmp_path / "bare", {"train": bare}, read_types(corpus))
+    for name, old, new in (
+        ("two_task", 'head = "softmax"', 'head = "two_task"'),
+        ("stock", 'factory = "longtail_token_ner"\nhead = "softmax"', 'factory = "ner"'),
+        ("fixed", "path = ${paths.train}", f'path = "{corpus / "train.spacy"}"'),
+    ):
+        text = CONFIG.replace(old, new)
+        if name == "stock":
+            text = text[: text.index("[components.ner.model]")] + text[text.index("[corpora]") :]
+        (tmp_path / f"{name}.cfg").write_text(text, encoding="utf8")
+    few = ["--steps", "2", "--folds", "2"]
+    for arguments, code in (
+        ([tmp_path / "none"], "L402"),
+        ([corpus, "--part", "dev"], "L402"),
+        ([corpus, "--config", tmp_path / "none.cfg"], "L402"),
+        ([corpus, "--folds", "1"], "L001"),
+        ([corpus, "--steps", "0"], "L001"),
+        ([corpus, "--folds", "1000"], "L442"),
+        ([tmp_path / "bare"], "L450"),
+        ([corpus, "--config", tmp_path / "two_task.cfg", *few], "L451"),
+        ([corpus, "--config", tmp_path / "stock.cfg", *few], "L451"),
+        ([corpus, "--config", tmp_path / "fixed.cfg", *few], "L452"),
+    ):
+        fails(arguments, code, output)
+    real = builtins.__import__
+
+    def without_cleanlab(name, *args, **kwargs):
+        if name.startswith("cleanlab"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_cleanlab)
+    fails([corpus], "spacy-longtail[audit]", output)

@@ -1,0 +1,652 @@
+"""`convert` as a whole: parts, targets, settings, tokenizers, the report and the command."""
+
+import json
+import os
+import pickle
+import re
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin
+from spacy.util import load_config
+from typer.testing import CliRunner
+
+from spacy_longtail import parts
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import (
+    CorpusTypes,
+    convert_corpus,
+    load_docs,
+    part_path,
+    read_types,
+    stream_docs,
+    write_corpus,
+)
+from spacy_longtail.experiments.training import corpus_overrides, train_model
+from spacy_longtail.formats.context import Settings
+from spacy_longtail.tokenizers import CharacterTokenizer, blank
+
+ROOT = Path(__file__).parents[2]
+JAPANESE = ROOT.parent / "shared" / "corpora" / "stockmark_ner_wiki"
+NLP = spacy.blank("en")
+RUN = CliRunner()
+IOB = "Ann\tB-PER\nsaw\tO\n\nRome\tB-GEO\n"
+RECORD = {"text": "Ann saw Rome", "entities": [[0, 3, "PER"], [8, 12, "GEO"]]}
+JSONL = json.dumps(RECORD) + "\n"
+ARTICLE = "title: T\nkind: k\n\n[Ann|PER] saw [Rome|GEO].\n"
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf8")
+    return path
+
+
+def iob_corpus(folder, names=("train", "dev", "test")):
+    for name in names:
+        write(folder / f"{name}.iob", IOB)
+    return folder
+
+
+def ents(path, nlp=NLP):
+    return [[(e.text, e.label_) for e in d.ents] for d in stream_docs(path, nlp)]
+
+
+def snapshot(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def spacy_file(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    DocBin(docs=[Doc(NLP.vocab, words=["Ann"], ents=["B-PER"])]).to_disk(path)
+
+
+# ---------------------------------------------------------------- parts
+
+
+def test_parts_in_any_format(tmp_path):
+    source = tmp_path / "in"
+    write(source / "corpus.json", '{"labels": ["PER", "GEO"]}')
+    write(source / "train" / "b" / "2.jsonl", JSONL)
+    write(source / "train" / "1.json", json.dumps([RECORD, RECORD]))
+    write(source / "train" / "README.md", "not read")
+    write(source / "train" / ".hidden.jsonl", "not read")
+    write(source / "train.iob", "not read: the folder wins")
+    write(source / "dev" / "a.txt", ARTICLE)
+    write(source / "test.txt", "Ann saw Rome")
+    write(source / "test.ann", "T1\tGEO 8 12\tRome\n")
+    types = convert_corpus(source, tmp_path / "out")
+    assert types == (["PER", "GEO"], ["PER"], "en", "words") or types.labels == ["PER", "GEO"]
+    both = [("Ann", "PER"), ("Rome", "GEO")]
+    assert ents(tmp_path / "out" / "train.spacy") == [both] * 3
+    assert ents(tmp_path / "out" / "dev.spacy") == [both]
+    assert ents(tmp_path / "out" / "test.spacy") == [[("Rome", "GEO")]]
+    report = srsly.read_json(tmp_path / "out" / "conversion.json")
+    assert {k: (v["format"], v["misaligned"]) for k, v in report["parts"].items()} == {
+        "train": ("json", "missing"),
+        "dev": ("articles", "error"),
+        "test": ("brat", "missing"),
+    }
+
+
+@pytest.mark.parametrize("name", ["a.iob", "a.IOB2", "a.conll", "a.tsv", "a.bio", "a.txt"])
+def test_one_file_is_one_part(name, tmp_path):
+    types = convert_corpus(write(tmp_path / name, IOB), tmp_path / "out")
+    assert types.labels == ["GEO", "PER"] and read_types(tmp_path / "out") == types
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "all.spacy",
+        "conversion.json",
+        "types.json",
+    ]
+
+
+def test_a_folder_without_parts_is_one_part(tmp_path):
+    for i in (2, 1):
+        write(tmp_path / "in" / f"{i}.iob", f"{i}\tB-X\n")
+    write(tmp_path / "in" / "README.md", "no data")
+    write(tmp_path / "in" / "deeper" / "3.iob", "no data")
+    convert_corpus(tmp_path / "in", tmp_path / "out")
+    assert ents(tmp_path / "out" / "all.spacy") == [[("1", "X")], [("2", "X")]]
+
+
+def test_missing_parts_are_a_warning(tmp_path):
+    source = iob_corpus(tmp_path / "in", ("train", "test"))
+    with pytest.warns(UserWarning, match=r"LW030.* has no dev, .*split"):
+        convert_corpus(source, tmp_path / "out")
+    assert not part_path(tmp_path / "out", "dev").exists()
+    with pytest.warns(UserWarning, match=r"LW030.* has no dev and test"):
+        convert_corpus(iob_corpus(tmp_path / "b", ("train",)), tmp_path / "out2")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        convert_corpus(iob_corpus(tmp_path / "c"), tmp_path / "out3")
+        convert_corpus(tmp_path / "c" / "dev.iob", tmp_path / "out4")
+
+
+def test_nothing_to_read(tmp_path):
+    for files in ((), ("README.md",), ("types.json", "corpus.json", "conversion.json")):
+        folder = tmp_path / f"in{len(files)}"
+        folder.mkdir()
+        for name in files:
+            write(folder / name, "{}")
+        with pytest.raises(ValueError, match=rf"L402.*in{len(files)}"):
+            convert_corpus(folder, tmp_path / "out")
+    with pytest.raises(ValueError, match=r"L402.*train"):
+        convert_corpus(iob_corpus(tmp_path / "in", ("dev", "test")), tmp_path / "out")
+    (tmp_path / "in" / "train").mkdir()
+    with pytest.raises(ValueError, match=r"L402.*train"):
+        convert_corpus(tmp_path / "in", tmp_path / "out")
+    with pytest.raises(ValueError, match=r"L402.*none"):
+        convert_corpus(tmp_path / "none", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_more_than_one_reading(tmp_path):
+    source = iob_corpus(tmp_path / "in")
+    write(source / "dev.jsonl", JSONL)
+    with pytest.raises(ValueError, match=r"L422.*dev.*dev.iob as columns, dev.jsonl as json.*--format"):
+        convert_corpus(source, tmp_path / "out")
+    assert convert_corpus(source, tmp_path / "out", settings=Settings(format="columns")).labels
+    write(source / "dev.conll", IOB)
+    with pytest.raises(ValueError, match=r"L422.*dev.conll as columns, dev.iob as columns"):
+        convert_corpus(source, tmp_path / "out", settings=Settings(format="columns"))
+    write(tmp_path / "two" / "a.iob", IOB)
+    write(tmp_path / "two" / "b.csv", "x")
+    with pytest.raises(ValueError, match=r"L422.*two.*a.iob as columns, b.csv as csv"):
+        convert_corpus(tmp_path / "two", tmp_path / "out")
+
+
+def test_names_that_tell_nothing_need_a_format(tmp_path):
+    path = write(tmp_path / "ner.data", IOB)
+    with pytest.raises(ValueError, match=r"L421.*ner\.data.*--format, one of columns, json"):
+        convert_corpus(path, tmp_path / "out")
+    assert convert_corpus(path, tmp_path / "out", settings=Settings(format="columns")).labels == [
+        "GEO",
+        "PER",
+    ]
+    for name in ("train", "dev", "test"):
+        write(tmp_path / "in" / f"{name}.data", JSONL)
+    with pytest.raises(ValueError, match="L402"):
+        convert_corpus(tmp_path / "in", tmp_path / "out")
+    assert convert_corpus(tmp_path / "in", tmp_path / "out2", settings=Settings(format="json")).labels
+    assert (tmp_path / "out2" / "test.spacy").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("scheme", "bio", "'scheme' must be one of"),
+        ("misaligned", "drop", "'misaligned' must be one of"),
+        ("tokens", "bytes", "'tokens' must be one of"),
+        ("docs_per_file", 0, "'docs_per_file' must be"),
+        ("encoding", "klingon", "'encoding' must be"),
+        ("encoding", "base64", "'encoding' must be"),
+        ("encoding", "undefined", "'encoding' must be"),
+        ("encoding", "a\0b", "'encoding' must be"),
+    ],
+)
+def test_settings_are_checked(name, value, message):
+    with pytest.raises(ValueError, match=rf"L001.*{message}"):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "chosen"),
+    [
+        ("a.jsonl", JSONL, {"scheme": "iob1"}),
+        ("a.jsonl", JSONL, {"tag_column": 1}),
+        ("a.jsonl", JSONL, {"documents": True}),
+        ("a.iob", IOB, {"misaligned": "missing"}),
+        ("a.iob", IOB, {"tokens": "characters"}),
+        ("a.csv", "Sentence #,Word,Tag\n1,a,O\n", {"token_column": 1}),
+    ],
+)
+def test_settings_that_would_be_ignored_are_refused(file, text, chosen, tmp_path):
+    option = next(iter(chosen)).replace("_", "-")
+    with pytest.raises(ValueError, match=rf"L420.*--{option} would be ignored"):
+        convert_corpus(write(tmp_path / file, text), tmp_path / "out", settings=Settings(**chosen))
+
+
+def test_a_setting_may_be_for_some_parts_only(tmp_path):
+    source = iob_corpus(tmp_path / "in", ("train", "dev"))
+    write(source / "test.jsonl", json.dumps({"text": "Ann", "label": [[0, 2, "PER"]]}))
+    convert_corpus(source, tmp_path / "out", settings=Settings(misaligned="expand"))
+    assert ents(tmp_path / "out" / "test.spacy") == [[("Ann", "PER")]]
+
+
+# ---------------------------------------------------------------- the target
+
+
+def test_a_failed_run_leaves_the_target_as_it_was(tmp_path):
+    target = tmp_path / "deep" / "out"
+    bad = iob_corpus(tmp_path / "in")
+    write(bad / "test.iob", "a\tI-X\n")
+    with pytest.raises(ValueError, match="L401"):
+        convert_corpus(bad, target)
+    assert not (tmp_path / "deep").exists()
+    convert_corpus(iob_corpus(tmp_path / "good"), target)
+    write(target / "mine.txt", "kept")
+    before = snapshot(target)
+    with pytest.raises(ValueError, match="L401"):
+        convert_corpus(bad, target, settings=Settings(docs_per_file=1))
+    assert snapshot(target) == before
+    convert_corpus(tmp_path / "good", target)
+    assert snapshot(target).keys() == before.keys()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["deep", "good", "in"]
+
+
+@pytest.mark.parametrize("n_before", range(11))
+def test_moves_that_fail_are_taken_back(n_before, tmp_path, monkeypatch):
+    target = tmp_path / "out"
+    convert_corpus(iob_corpus(tmp_path / "in"), target)
+    before = snapshot(target)
+    write(tmp_path / "in" / "train.iob", "new\tB-X\n")
+    real, n_moves = os.replace, iter(range(100))
+
+    def replace(here, there):
+        if next(n_moves) == n_before:
+            raise OSError(28, "No space left on device")
+        real(here, there)
+
+    monkeypatch.setattr(parts.os, "replace", replace)
+    if n_before < 10:  # five entries moved away, five moved in
+        with pytest.raises(ValueError, match=r"L432.*No space left"):
+            convert_corpus(tmp_path / "in", target)
+        assert snapshot(target) == before
+    else:
+        convert_corpus(tmp_path / "in", target)
+        assert ents(target / "train.spacy") == [[("new", "X")]]
+    assert not [p for p in target.iterdir() if p.name.startswith(".")]
+
+
+def test_a_source_that_cannot_be_read(tmp_path, monkeypatch):
+    source = iob_corpus(tmp_path / "in")
+    real = Path.open
+
+    def refuse(path, *args, **kwargs):
+        if path.name == "dev.iob":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(ValueError, match=r"L432.*dev\.iob.*Permission denied"):
+        convert_corpus(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_and_folders_of_a_part_replace_each_other(tmp_path):
+    source, target = iob_corpus(tmp_path / "in"), tmp_path / "out"
+    for docs_per_file in (None, 1, None, 5):
+        convert_corpus(source, target, settings=Settings(docs_per_file=docs_per_file))
+        assert part_path(target, "dev").is_dir() == (docs_per_file is not None)
+        assert (target / "dev.spacy").exists() != (target / "dev").exists()
+        assert ents(part_path(target, "dev")) == [[("Ann", "PER")], [("Rome", "GEO")]]
+
+
+def test_a_source_is_never_in_the_way(tmp_path):
+    source = tmp_path / "in"
+    for name in ("train", "dev", "test"):
+        write(source / name / "a.txt", ARTICLE)
+    write(source / "corpus.json", '{"labels": ["PER", "GEO"]}')
+    before = snapshot(source)
+    with pytest.raises(ValueError, match=r"L433.*in/train is in the way"):
+        convert_corpus(source, source)
+    assert snapshot(source) == before
+    with pytest.raises(ValueError, match=r"L434.*corpus\.json is no folder"):
+        convert_corpus(source, source / "corpus.json")
+    iob_corpus(tmp_path / "beside")
+    convert_corpus(tmp_path / "beside", tmp_path / "beside")
+    assert ents(tmp_path / "beside" / "train.spacy") and (tmp_path / "beside" / "train.iob").is_file()
+
+
+def test_parts_of_an_earlier_run_are_named(tmp_path):
+    convert_corpus(iob_corpus(tmp_path / "in"), tmp_path / "out")
+    with pytest.warns(UserWarning, match=r"LW032.*out still has train and dev and test"):
+        convert_corpus(tmp_path / "in" / "dev.iob", tmp_path / "out")
+
+
+def test_parts_are_written_as_they_are_read(tmp_path):
+    seen = []
+
+    def docs():
+        for i in range(7):
+            seen.append(len(list((tmp_path / "train").glob("*.spacy"))))
+            yield Doc(NLP.vocab, words=[str(i)], ents=["B-X"])
+
+    tally = parts.write_part(tmp_path, "train", docs(), 3)
+    assert seen == [0, 0, 0, 1, 1, 1, 2]
+    assert (tally.documents, tally.tokens, tally.mentions) == (7, 7, Counter(X=7))
+    assert sorted(p.name for p in (tmp_path / "train").iterdir()) == [f"0000{i}.spacy" for i in range(3)]
+    assert [d.text.strip() for d in stream_docs(tmp_path / "train", NLP)] == list("0123456")
+
+
+def test_write_corpus_is_all_or_nothing(tmp_path):
+    types = CorpusTypes(["X"], ["X"])
+
+    def docs(n_good):
+        for _ in range(n_good):
+            yield Doc(NLP.vocab, words=["a"], ents=["B-X"])
+        if n_good == 1:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_corpus(tmp_path / "out", {"train": docs(2), "fold_1": docs(1)}, types)
+    assert not (tmp_path / "out").exists()
+    write_corpus(tmp_path / "out", {"train": docs(2), "fold_1": iter([])}, types)
+    assert read_types(tmp_path / "out") == types
+    assert len(load_docs(tmp_path / "out" / "train.spacy", NLP)) == 2
+    with pytest.raises(ValueError, match="L403"):
+        load_docs(tmp_path / "out" / "fold_1.spacy", NLP)
+
+
+def test_a_part_too_large_for_a_file(tmp_path, monkeypatch):
+    def fail(self, path):
+        raise ValueError("E870")
+
+    monkeypatch.setattr(DocBin, "to_disk", fail)
+    with pytest.raises(ValueError, match=r"L435.*all\.spacy.*--docs-per-file"):
+        convert_corpus(write(tmp_path / "a.iob", IOB), tmp_path / "out")
+
+
+# ---------------------------------------------------------------- types, report, warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "Write a JSON object"),
+        ("[]", "found '\\[\\]'"),
+        ('{"labels": "PER"}', "labels is 'PER'"),
+        ('{"labels": [1]}', "labels is"),
+        ('{"tail": [""]}', "tail is"),
+        ('{"lang": 3}', "lang is 3"),
+        ('{"tokens": []}', "tokens is"),
+        ('{"labels": ["A"], "tail": ["B"]}', "tail names B"),
+    ],
+)
+def test_descriptions_are_checked(text, message, tmp_path):
+    source = iob_corpus(tmp_path / "in")
+    path = write(source / "corpus.json", text)
+    with pytest.raises(ValueError, match=rf"L430.*corpus\.json.*{message}"):
+        convert_corpus(source, tmp_path / "out")
+    path.rename(source / "types.json")
+    with pytest.raises(ValueError, match=rf"L430.*types\.json.*({message}|it has no)"):
+        read_types(source)
+
+
+def test_types_of_older_versions(tmp_path):
+    write(tmp_path / "types.json", '{"labels": ["B", "A"], "tail": ["A"]}')
+    assert read_types(tmp_path) == CorpusTypes(["B", "A"], ["A"], "en", "words")
+    write(tmp_path / "types.json", '{"labels": ["B"]}')
+    with pytest.raises(ValueError, match=r"L430.*it has no tail"):
+        read_types(tmp_path)
+
+
+def test_a_converted_corpus_keeps_what_was_declared(tmp_path):
+    source = tmp_path / "in"
+    for name in ("train", "dev", "test"):
+        write(source / f"{name}.jsonl", JSONL)
+    declared = {"labels": ["PER", "ART", "GEO"], "tail": ["ART"], "lang": "ja", "tokens": "characters"}
+    write(source / "corpus.json", json.dumps(declared))
+    types = convert_corpus(source, tmp_path / "a")
+    assert types == CorpusTypes(**declared)
+    assert convert_corpus(tmp_path / "a", tmp_path / "b", settings=Settings(docs_per_file=1)) == types
+    assert [len(d) for d in stream_docs(tmp_path / "b" / "train", NLP)] == [10]
+    assert "characters" in (tmp_path / "b" / "types.json").read_text(encoding="utf8")
+
+
+def test_types_that_are_not_declared(tmp_path):
+    source = iob_corpus(tmp_path / "in")
+    write(source / "corpus.json", '{"labels": ["GEO"]}')
+    with pytest.warns(UserWarning, match=r"LW031.*corpus\.json does not declare the types PER"):
+        convert_corpus(source, tmp_path / "out")
+
+
+def test_the_report_counts_by_part_and_type(tmp_path):
+    source = tmp_path / "in"
+    lines = [
+        {"text": "Ann saw New Rome", "label": [[0, 3, "PER"], [8, 16, "GEO"], [12, 16, "GEO"]]},
+        {"text": "Annes", "label": [[0, 3, "PER"]]},
+        {"text": "Ann ", "label": [[0, 4, "PER"]], "answer": "accept"},
+        {"text": "no", "label": [], "answer": "ignore"},
+        {"text": "人名だ", "label": [[0, 3, "人名"]]},
+    ]
+    write(source / "train.jsonl", "\n".join(json.dumps(r) for r in lines))
+    write(source / "dev.jsonl", JSONL)
+    write(source / "test.jsonl", JSONL)
+    convert_corpus(source, tmp_path / "out")
+    text = (tmp_path / "out" / "conversion.json").read_text(encoding="utf8")
+    assert "人名" in text
+    report = json.loads(text)
+    assert report["lang"] == "en" and report["tokens"] == "words"
+    train = report["parts"]["train"]
+    assert (train["documents"], train["tokens"]) == (4, 7)
+    assert train["mentions"] == {"PER": 2, "GEO": 1, "人名": 1}
+    assert train["events"] == {
+        "overlapping": {"GEO": 1},
+        "misaligned": {"PER": 1},
+        "trimmed": {"PER": 1},
+        "rejected": {"ignore": 1},
+    }
+    assert train["examples"]["misaligned"] == ["train.jsonl:2: PER in [Ann]es"]
+    assert report["parts"]["dev"]["events"] == {}
+
+
+def test_many_misaligned_spans_point_to_the_language(tmp_path):
+    path = write(
+        tmp_path / "a.jsonl", json.dumps({"text": "Annes saw", "label": [[0, 3, "PER"], [6, 9, "X"]]})
+    )
+    with pytest.warns(UserWarning, match=r"LW033.*1 of 2 spans.*'en'.*--tokens characters"):
+        convert_corpus(path, tmp_path / "out")
+
+
+def test_articles_need_declared_types(tmp_path):
+    write(tmp_path / "in" / "train" / "a.txt", ARTICLE)
+    with pytest.raises(ValueError, match=r"L407.*in/corpus\.json"):
+        convert_corpus(tmp_path / "in", tmp_path / "out")
+
+
+# ---------------------------------------------------------------- tokenizers
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("ab あ.\n\t\u3000\u00a0\x1c", max_size=12))
+def test_characters_are_tokens_and_white_space_is_spacys(text):
+    doc = CharacterTokenizer(NLP.vocab)(text)
+    assert doc.text == text and not doc.has_unknown_spaces
+    expected = []
+    for token in NLP(text):
+        units = [token.text] if token.is_space else list(token.text)
+        expected += [(unit, "") for unit in units[:-1]] + [(units[-1], token.whitespace_)]
+    assert [(t.text, t.whitespace_) for t in doc] == expected
+
+
+def test_the_character_tokenizer_travels(tmp_path):
+    nlp = blank("ja", "characters")
+    words = ["東", "京", "へ"]
+    assert [t.text for t in nlp("東京へ")] == words
+    nlp.to_disk(tmp_path / "model")
+    for again in (
+        spacy.load(tmp_path / "model"),
+        spacy.util.load_model_from_config(nlp.config, auto_fill=True).from_bytes(nlp.to_bytes()),
+        pickle.loads(pickle.dumps(nlp)),
+    ):
+        assert isinstance(again.tokenizer, CharacterTokenizer)
+        assert [t.text for t in again("東京へ")] == words
+    assert [t.text for t in pickle.loads(pickle.dumps(nlp.tokenizer))("東京へ")] == words
+    nlp.add_pipe("sentencizer")
+    docs = list(nlp.pipe(["東京へ。大", "a b"] * 3, n_process=2, batch_size=2))
+    assert [[s.text for s in d.sents] for d in docs[:2]] == [["東京へ。", "大"], ["a b"]]
+
+
+def test_languages_that_cannot_be_had():
+    with pytest.raises(ValueError, match=r"L428.*'qq'"):
+        blank("qq", "words")
+    with pytest.raises(ValueError, match=r"L428.*'qq'"):
+        blank("qq", "characters")
+    with pytest.raises(ValueError, match=r"L429.*'vi'.*Pyvi.*--tokens characters"):
+        blank("vi", "words")
+    assert blank("vi", "characters").lang == "vi"
+
+
+def test_a_tokenizer_that_fails_on_a_text(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.jsonl", "\n" + JSONL)
+
+    def fail(self, text):
+        raise RuntimeError("too long")
+
+    monkeypatch.setattr(CharacterTokenizer, "__call__", fail)
+    with pytest.raises(ValueError, match=r"L427.*a\.jsonl:2: the tokenizer of 'en' fails .*too long"):
+        convert_corpus(path, tmp_path / "out", settings=Settings(tokens="characters"))
+    monkeypatch.setattr(CharacterTokenizer, "__call__", lambda self, text: NLP(text[1:]))
+    with pytest.raises(ValueError, match=r"L427.*a\.jsonl:2: .*another text"):
+        convert_corpus(path, tmp_path / "out", settings=Settings(tokens="characters"))
+
+
+def described(folder, **types):
+    write(folder / "types.json", json.dumps({"labels": ["X"], "tail": ["X"], **types}))
+    return corpus_overrides(folder)
+
+
+def test_training_gets_the_tokenizer_of_the_corpus(tmp_path):
+    assert "nlp.tokenizer" not in described(tmp_path)
+    found = described(tmp_path, lang="ja", tokens="characters")
+    assert found["nlp.lang"] == "ja"
+    assert found["nlp.tokenizer"] == {"@tokenizers": "longtail.CharacterTokenizer.v1"}
+    found = described(tmp_path, lang="ja")
+    assert found["nlp.tokenizer"]["@tokenizers"] == "spacy.ja.JapaneseTokenizer"
+    assert found["paths.train"] == str(tmp_path / "train.spacy")
+    (tmp_path / "train").mkdir()
+    assert described(tmp_path)["paths.train"] == str(tmp_path / "train")
+
+
+def test_a_model_is_trained_on_characters(tmp_path):
+    source = tmp_path / "in"
+    record = {"text": "東京へ行く", "label": [[0, 2, "GEO"]]}
+    for name in ("train", "dev", "test"):
+        write(source / f"{name}.jsonl", "\n".join([json.dumps(record)] * 4))
+    chosen = Settings(tokens="characters", docs_per_file=3)
+    convert_corpus(source, tmp_path / "corpus", "ja", chosen)
+    overrides = {"training.max_steps": 2, "training.eval_frequency": 2}
+    config = ROOT / "configs" / "baseline.cfg"
+    best = train_model(config, tmp_path / "corpus", tmp_path / "model", overrides=overrides)
+    nlp = spacy.load(best)
+    assert isinstance(nlp.tokenizer, CharacterTokenizer) and nlp.lang == "ja"
+    assert (
+        load_config(best / "config.cfg")["nlp"]["tokenizer"]["@tokenizers"]
+        == "longtail.CharacterTokenizer.v1"
+    )
+    assert nlp.get_pipe("ner").labels == ("GEO",)
+
+
+@pytest.mark.skipif(not JAPANESE.is_dir(), reason="the shared corpora are not here")
+@pytest.mark.parametrize("tokens", ["characters", "words"])
+def test_a_japanese_corpus(tokens, tmp_path):
+    if tokens == "words":
+        pytest.importorskip("sudachipy")
+    convert_corpus(JAPANESE, tmp_path / "out", "ja", Settings(tokens=tokens))
+    nlp, share = blank("ja", tokens), {"characters": 0.0, "words": 0.01}[tokens]
+    report = srsly.read_json(tmp_path / "out" / "conversion.json")
+    n_gold = n_cut = 0
+    for name in ("train", "dev", "test"):
+        gold = [json.loads(line) for line in (JAPANESE / f"{name}.jsonl").open(encoding="utf8")]
+        docs = load_docs(tmp_path / "out" / f"{name}.spacy", nlp)
+        assert [d.text for d in docs] == [r["text"] for r in gold]
+        cut = 0
+        for doc, record in zip(docs, gold, strict=True):
+            found = {(e.start_char, e.end_char, e.label_) for e in doc.ents}
+            spans = {(e["start"], e["end"], e["label"]) for e in record["entities"]}
+            assert found <= spans
+            cut += len(spans - found)
+        assert cut == sum(report["parts"][name]["events"].get("misaligned", {}).values())
+        n_cut += cut
+        n_gold += sum(len(r["entities"]) for r in gold)
+    assert n_gold == 13_185 and n_cut <= share * n_gold
+
+
+# ---------------------------------------------------------------- the command
+
+
+def run(*arguments):
+    return RUN.invoke(app, ["convert", *map(str, arguments)])
+
+
+def test_the_command_reads_what_its_options_say(tmp_path):
+    text = "-DOCSTART- x\nI-PER\tq\tAnn\nO\tq\t“saw”\n\nI-GEO\tq\tRome\n"
+    path = tmp_path / "a.data"
+    path.write_bytes(text.encode("cp1252"))
+    shown = run(
+        *(path, tmp_path / "out", "--format", "columns", "--encoding", "cp1252", "--scheme", "iob1"),
+        *(
+            "--token-column",
+            "-1",
+            "--tag-column",
+            "0",
+            "--documents",
+            "--docs-per-file",
+            "1",
+            "--lang",
+            "de",
+        ),
+    )
+    assert shown.exit_code == 0, shown.output
+    (doc,) = stream_docs(tmp_path / "out" / "all", NLP)
+    assert [(t.text, t.ent_type_, t.is_sent_start) for t in doc] == [
+        ("Ann", "PER", True),
+        ("“saw”", "", False),
+        ("Rome", "GEO", True),
+    ]
+    assert read_types(tmp_path / "out").lang == "de"
+    assert "one part, 'all'. `split` makes" in " ".join(shown.output.split())
+
+
+def test_the_command_shows_what_was_left_out_and_no_progress_bar(tmp_path):
+    path = write(
+        tmp_path / "a.jsonl",
+        json.dumps({"text": "Annes saw it", "label": [[0, 3, "PER"]]}) + "\n" + JSONL * 9,
+    )
+    shown = run(path, tmp_path / "out")
+    output = " ".join(shown.output.split())
+    assert shown.exit_code == 0
+    assert (
+        "1 spans that do not begin and end with a token, their tokens without annotation: PER 1"
+        in output
+    )
+    assert "a.jsonl:1: PER in [Ann]es saw it" in output
+    assert "it/s" not in output
+    shown = run(path, tmp_path / "out", "--misaligned", "expand")
+    assert "expanded to whole tokens" in " ".join(shown.output.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--scheme", "x"], "L001"),
+        (["--encoding", "x"], "L001"),
+        (["--docs-per-file", "0"], "L001"),
+        (["--lang", "qq"], "L428"),
+        (["--misaligned", "expand"], "L420"),
+        (["--format", "csv"], "L401"),
+        (["--format", "xml"], "L001"),
+    ],
+)
+def test_the_command_ends_with_a_coded_error(options, code, tmp_path):
+    shown = run(write(tmp_path / "a.iob", IOB), tmp_path / "out", *options)
+    assert shown.exit_code == 1 and code in shown.output and "Traceback" not in shown.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_code_of_the_import_is_tested():
+    errors = (ROOT / "components" / "spacy_longtail" / "errors.py").read_text(encoding="utf8")
+    tests = "".join(
+        (ROOT / "tests" / "unit" / f"test_{n}.py").read_text(encoding="utf8")
+        for n in ("formats", "convert")
+    )
+    codes = re.findall(r"\[(L4[23]\d|LW03\d)\]", errors)
+    assert len(codes) == 20
+    assert not [code for code in codes if code not in tests]

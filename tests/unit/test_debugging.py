@@ -1,0 +1,562 @@
+"""Debugging: one planted problem a corpus or config, and exactly that finding."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from spacy.tokens import Doc
+from spacy.util import load_config
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import CorpusTypes, write_corpus
+from spacy_longtail.experiments.debugging import debug_corpus
+from spacy_longtail.experiments.debugging.checks import check
+from spacy_longtail.experiments.debugging.debug import count_oddities
+from spacy_longtail.experiments.debugging.token_checks import Differences
+from tests.util import SMALL, blank, parse
+
+NLP = blank()
+RUN = CliRunner()
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+# --- a corpus that nothing is wrong with, and faults to plant in it
+
+
+def healthy():
+    """Documents of two sentences; 60 mentions of each type in training, no text twice."""
+    docs = {}
+    for part, n in (("train", 60), ("dev", 3), ("test", 3)):
+        docs[part] = []
+        for i in range(n):
+            name = f"{part}{i}"
+            sents = [f"[{name}|PER] met [Mr {name}|ORG] .", f"{name} saw the [{name} x|ART] sink"]
+            docs[part].append(Doc.from_docs([parse(NLP, text) for text in sents]))
+    return docs
+
+
+def annotated(doc, **columns):
+    """A copy with some columns changed at some tokens: iob={0: 3}."""
+    doc, names = doc.copy(), {"iob": "ENT_IOB", "type": "ENT_TYPE", "start": "SENT_START"}
+    array = doc.to_array(list(names.values()))
+    for key, changes in columns.items():
+        for i, value in changes.items():
+            number = NLP.vocab.strings.add(value) if isinstance(value, str) else value
+            array[i, list(names).index(key)] = number
+    doc.from_array(list(names.values()), array)
+    return doc
+
+
+def words(texts, entity=None, label="PER", starts=None):
+    starts = starts or {0}
+    doc = Doc(NLP.vocab, words=texts, sent_starts=[i in starts for i in range(len(texts))])
+    values = np.full((len(texts), 2), (2, 0), dtype="uint64")
+    if entity:
+        values[slice(*entity)] = (1, NLP.vocab.strings.add(label))
+        values[entity[0], 0] = 3
+    doc.from_array(["ENT_IOB", "ENT_TYPE"], values)
+    return doc
+
+
+def save(folder, docs, labels=("PER", "ORG", "ART"), tail=()):
+    write_corpus(folder, docs, CorpusTypes(list(labels), list(tail)))
+    return folder
+
+
+def faults(corpus, *args, sections=None, **kwargs):
+    """Warnings and failures, but for that the spacing of these tokens is not known."""
+    found = debug_corpus(corpus, *args, **kwargs)
+    return [c for c in found if c.level in ("warn", "fail") and (not sections or c.section in sections)]
+
+
+def test_a_healthy_corpus_has_no_fault(tmp_path):
+    checks = list(debug_corpus(save(tmp_path / "c", healthy())))
+    assert not [c for c in checks if c.level in ("warn", "fail")]
+    good = {c.section for c in checks if c.level == "good"}
+    assert good == {"Types", "Amount", "Sentences", "Entities", "Annotation", "Overlap", "Tokens"}
+
+
+def extra(doc, part="train"):
+    return lambda docs: docs[part].append(doc() if callable(doc) else doc)
+
+
+def doc_of(i=0, part="train"):
+    return healthy()[part][i]
+
+
+PLANTED = [
+    ("no dev", lambda docs: docs.pop("dev"), "warn", "Parts", "There is no dev part"),
+    ("a document without entities is fine", extra(lambda: words(["a"]), "dev"), None, "", ""),
+    (
+        "stray",
+        extra(lambda: annotated(words(["so", "it", "is"]), iob={1: 1}, type={1: "PER"})),
+        "fail",
+        "Entities",
+        "train: tokens inside an entity that nothing begins: 1, such as: so it is",
+    ),
+    (
+        "whitespace",
+        extra(lambda: words(["at", "Oslo", "\n", "now"], (1, 3))),
+        "fail",
+        "Entities",
+        r"such as: at [Oslo \n|PER] now",
+    ),
+    (
+        "punctuation",
+        extra(lambda: words(["at", "--", "now"], (1, 2))),
+        "warn",
+        "Entities",
+        "entities of punctuation alone: 1, such as: at [--|PER] now",
+    ),
+    (
+        "punctuation at an end",
+        extra(lambda: words(["at", "Oslo", ",", "now"], (1, 3))),
+        "warn",
+        "Entities",
+        "entities with punctuation at an end: 1, such as: at [Oslo ,|PER] now",
+    ),
+    ("a document may open with whitespace", extra(lambda: words(["\n", "it"])), None, "", ""),
+    ("a currency is no punctuation", extra(lambda: words(["for", "$", "5"], (1, 3))), None, "", ""),
+    ("an abbreviation is none", extra(lambda: words(["in", "U.S.", "now"], (1, 2))), None, "", ""),
+    (
+        "long sentence",
+        extra(lambda: words([f"w{i}" for i in range(201)]), "test"),
+        "warn",
+        "Sentences",
+        "test: 1 sentence of more than 200 words, the longest of 201.",
+    ),
+    (
+        "no boundaries",
+        extra(lambda: annotated(words(["so", "be", "it"]), start={0: 0, 1: 0, 2: 0})),
+        "warn",
+        "Sentences",
+        "train: 1 document without boundaries",
+    ),
+    (
+        "boundary on whitespace",
+        extra(lambda: words(["so", "\n", "it"], starts={0, 1})),
+        "warn",
+        "Sentences",
+        r"sentences that open with whitespace: 1, such as: so \n it",
+    ),
+    (
+        "unannotated document",
+        extra(lambda: Doc(NLP.vocab, words=["so"])),
+        "warn",
+        "Annotation",
+        "train: 1 document without any entity annotation",
+    ),
+    (
+        "empty document",
+        extra(lambda: Doc(NLP.vocab)),
+        "warn",
+        "Annotation",
+        "1 document without a token",
+    ),
+    (
+        "broken encoding",
+        extra(lambda: words(["Malm\ufffd", "now"])),
+        "warn",
+        "Annotation",
+        "U+FFFD, the mark of a wrong encoding: 1, such as: Malm\ufffd now",
+    ),
+    ("control character", extra(lambda: words(["a\x07b"])), "warn", "Annotation", "control characters"),
+    (
+        "undeclared type",
+        extra(lambda: words(["see", "Ida"], (1, 2), "STORM")),
+        "fail",
+        "Types",
+        "Annotated but not declared: STORM (1).",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "plant", "level", "section", "text"), PLANTED)
+def test_a_planted_fault_is_found_and_no_other(name, plant, level, section, text, tmp_path):
+    docs = healthy()
+    plant(docs)
+    found = faults(save(tmp_path / "c", docs))
+    if name == "unannotated document":  # whose token is not annotated either
+        found = [c for c in found if "token without" not in c.text]
+    if level is None:
+        assert found == []
+        return
+    (only,) = found
+    assert (only.level, only.section) == (level, section)
+    assert text in only.text
+
+
+def test_a_part_without_entities_fails(tmp_path):
+    docs = healthy()
+    docs["dev"] = [words(["it", "rained"])]
+    found = faults(save(tmp_path / "c", docs))
+    assert ("fail", "dev has no entity.") in [(c.level, c.text) for c in found]
+
+
+def test_an_entity_across_a_boundary(tmp_path):
+    docs = healthy()
+    docs["train"].append(words(["at", "New", "York", "now"], (1, 3), starts={0, 2}))
+    found = faults(save(tmp_path / "c", docs))
+    assert [c.section for c in found] == ["Sentences", "Annotation"]
+    assert "count as not annotated: 1, such as: at [New York|PER] now" in found[0].text
+    assert "2 tokens without annotation" in found[1].text
+
+
+def test_tokens_without_annotation(tmp_path):
+    docs = healthy()
+    docs["train"].append(annotated(words(["so", "be", "it"]), iob={1: 0}))
+    (only,) = faults(save(tmp_path / "c", docs))
+    assert only.text == "train: 1 token without annotation, from which no pipe learns."
+
+
+def test_types_without_mentions(tmp_path):
+    found = faults(save(tmp_path / "c", healthy(), labels=["PER", "ORG", "ART", "EVE"]))
+    assert [c.text for c in found] == [
+        "Declared but never annotated: EVE.",
+        "Fewer than 10 training mentions, hardly enough to learn from: EVE (0).",
+    ]
+
+
+def test_a_type_that_a_part_lacks(tmp_path):
+    docs = healthy()
+    docs["test"] = [words(["see", "Ida"], (1, 2), "ORG")]
+    found = faults(save(tmp_path / "c", docs))
+    assert [c.text for c in found] == ["No mention in test: PER (63), ART (63)."]
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [(9, "Fewer than 10"), (10, "Fewer than 50"), (49, "Fewer than 50"), (50, None)],
+)
+def test_low_data(n, text, tmp_path):
+    docs = healthy()
+    docs["train"] = docs["train"][:n]
+    found = [c.text for c in faults(save(tmp_path / "c", docs), sections=["Amount"])]
+    assert found == [] if text is None else len(found) == 1 and found[0].startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("label", "problem"),
+    [
+        ("per", "case or punctuation alone"),
+        ("P-E_R", "case or punctuation alone"),
+        ("PERS", "almost alike"),
+        ("PERSON", None),
+        ("GPE", None),
+    ],
+)
+def test_types_that_may_be_one(label, problem, tmp_path):
+    docs = healthy()
+    for part in docs:
+        docs[part].append(words([f"so{part}", "Ida"], (1, 2), label))
+    labels = ["PER", "ORG", "ART", label]
+    found = [c.text for c in faults(save(tmp_path / "c", docs, labels=labels), sections=["Types"])]
+    assert [problem in text for text in found] == [True] * bool(problem)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("PERSON", "PERSNO", True),
+        ("LOCATION", "LOCTION", True),
+        ("cell_type", "cell_line", False),
+        ("CARDINAL", "ORDINAL", False),
+        ("GEO", "GPE", False),
+        ("Organism_subdivision", "Organism_substance", False),
+    ],
+)
+def test_names_spelt_almost_alike(one, other, alike, tmp_path):
+    docs = healthy()
+    for part in docs:
+        for label in (one, other):
+            docs[part].append(words([f"so{part}{label}", "Ida"], (1, 2), label))
+    labels = ["PER", "ORG", "ART", one, other]
+    found = faults(save(tmp_path / "c", docs, labels=labels), sections=["Types"])
+    assert any("spelt almost alike" in c.text for c in found) == alike
+
+
+def test_overlap_of_documents_and_sentences(tmp_path):
+    docs = healthy()
+    docs["test"].append(docs["train"][0])
+    docs["dev"].append(next(iter(docs["train"][2].sents)).as_doc())
+    found = [c.text for c in faults(save(tmp_path / "c", docs))]
+    assert found[0] == "1 document of test also stands in train."
+    assert found[1].startswith(
+        "1 sentence of dev also stands in train, 1 with an entity, such as: [train2"
+    )
+    assert found[2].startswith("2 sentences of test also stand in train, 2 with an entity")
+    assert len(found) == 3
+
+
+def test_documents_without_words_are_no_overlap(tmp_path):
+    docs = healthy()
+    for part in docs:
+        docs[part].append(words(["\n"]))
+    assert faults(save(tmp_path / "c", docs)) == []
+
+
+def test_the_same_words_with_other_entities(tmp_path):
+    docs = healthy()
+    docs["train"].append(words(["so", "Ida", "came"], (1, 2)))
+    docs["train"].append(words(["so", "Ida", "came"], (1, 2), "ART"))
+    (only,) = faults(save(tmp_path / "c", docs))
+    assert "1 text occurs with different annotations" in only.text
+    assert "[Ida|PER]" in only.text and "[Ida|ART]" in only.text
+
+
+def test_examples_stay_in_their_document(tmp_path):
+    docs = healthy()
+    docs["train"][1:1] = [words(["--", "first"], (0, 1))]
+    odd = count_oddities(save(tmp_path / "c", docs)).oddities["train"]
+    assert odd.examples["entity_punctuation"] == ["[--|PER] first"]
+
+
+# --- tokens
+
+
+def test_tokens_that_the_tokenizer_makes_otherwise(tmp_path):
+    nlp, found = blank(), Differences()
+    gold = Doc(nlp.vocab, words=["Ann-Marie", "isn't", "here"], spaces=[True, True, False])
+    gold.ents = [gold.char_span(0, 9, label="PER")]
+    found.add(gold, nlp)
+    assert (found.n_tokens, found.n_cut) == (3, 2)
+    assert "\"isn't\" is 'is' \"n't\"" in found.examples
+    assert (found.n_mentions, found.n_lost) == (1, 0)
+    half = Doc(nlp.vocab, words=["Ann", "Lees", "s", "."], spaces=[True, False, False, False])
+    half.ents = [half.char_span(0, 8, label="PER")]
+    found.add(half, nlp)
+    assert (found.n_mentions, found.n_lost) == (2, 1)
+
+
+def test_tokens_are_compared_where_the_text_is_known(tmp_path):
+    docs = healthy()
+    docs["test"] = [words(["Nobody's", "there"], (0, 1))]  # tokens alone
+    checks = [c for c in debug_corpus(save(tmp_path / "c", docs)) if c.section == "Tokens"]
+    assert [c.level for c in checks] == ["good", "good", "info"]
+    wrong = Doc(NLP.vocab, words=["Nobody's", "there"], spaces=[True, False], sent_starts=[True, False])
+    wrong.ents = [wrong.char_span(0, 8, label="PER")]
+    docs["train"] = [*docs["train"], wrong]
+    (only,) = faults(save(tmp_path / "d", docs), sections=["Tokens"])
+    assert "train: 1 of 662 tokens (0.2 %) are others to the tokenizer of 'en'" in only.text
+
+
+def test_a_language_without_its_tokenizer_is_no_fault(tmp_path, monkeypatch):
+    corpus = save(tmp_path / "c", healthy())
+    types = json.loads((corpus / "types.json").read_text())
+    (corpus / "types.json").write_text(json.dumps({**types, "lang": "xyz"}))
+    checks = [c for c in debug_corpus(corpus) if c.section == "Tokens"]
+    assert [c.level for c in checks] == ["info"]
+    assert "L428" in checks[0].text
+
+
+def test_a_check_says_good_only_where_nothing_is_wrong():
+    @check("S", "fine")
+    def checked(levels):
+        yield from ((level, "text") for level in levels)
+
+    assert [c.level for c in checked([])] == ["good"]
+    assert [c.level for c in checked(["info"])] == ["info", "good"]
+    assert [c.level for c in checked(["warn"])] == ["warn"]
+
+
+# --- configs
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("corpus") / "c", healthy(), tail=["ART"])
+
+
+def small(name):
+    """A shipped config with a small encoder."""
+    config = load_config(CONFIGS / f"{name}.cfg", interpolate=False)
+    overrides = {"components.tok2vec.model.width": 16, "components.tok2vec.model.embed_size": 200}
+    if "weak_ner" in config["components"]:
+        overrides["components.weak_ner.model.tok2vec.width"] = 16
+        overrides["components.weak_ner.model.tok2vec.embed_size"] = SMALL["embed_size"]
+    return overrides
+
+
+def config_faults(corpus, name, **changes):
+    overrides = {**small(name), **{key.replace("__", "."): value for key, value in changes.items()}}
+    sections = ("Config", "Readers", "Components", "Scores", "Update")
+    return faults(corpus, CONFIGS / f"{name}.cfg", overrides=overrides, sections=sections)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["baseline", "weighted", "resampled", "config", "token_crf", "token_two_task"],
+)
+def test_shipped_configs_have_no_fault_but_their_types(name, corpus, capsys):
+    checks = list(debug_corpus(corpus, CONFIGS / f"{name}.cfg", overrides=small(name), update=True))
+    found = [c for c in checks if c.level in ("warn", "fail")]
+    assert {c.section for c in found} <= {"Config"}  # [longtail] names the types of Field Notes
+    assert all("`spacy train` does not" in c.text for c in found)
+    update = [c for c in checks if c.section == "Update"]
+    assert [c.level for c in update] == ["good"] and "ner" in update[0].text
+    readers = [c.text for c in checks if c.section == "Readers"]
+    assert readers[1:] == ["corpora.dev yields 3 examples.", "The dev corpus is read as it is."]
+    assert capsys.readouterr().out == ""  # the resampling reader prints a table
+
+
+def test_a_config_that_does_not_build(corpus, tmp_path):
+    found = config_faults(corpus, "baseline", components__ner__factory="nir")
+    assert [(c.level, c.section) for c in found] == [("fail", "Config")]
+    assert "does not build" in found[0].text and "nir" in found[0].text
+    found = config_faults(corpus, "baseline", components__typo__x=1)
+    assert [(c.level, c.section) for c in found] == [("fail", "Config")]
+    (tmp_path / "bad.cfg").write_text("[nlp\n")
+    (only,) = faults(corpus, tmp_path / "bad.cfg", sections=["Config"])
+    assert only.level == "fail"
+    with pytest.raises(ValueError, match="L402"):
+        list(debug_corpus(corpus, tmp_path / "none.cfg"))
+
+
+LOWER = {"@augmenters": "spacy.lower_case.v1", "level": 0.5}
+FAULTY = [
+    ("baseline", {"paths__dev": "none.spacy"}, "Readers", "corpora.dev cannot be read"),
+    ("baseline", {"training__dev_corpus": "corpora.none"}, "Readers", "corpora.none"),
+    ("resampled", {"training__dev_corpus": "corpora.train"}, "Readers", "L109"),
+    (
+        "resampled",
+        {"corpora__train__mode": "sample", "corpora__train__epoch_size": 10},
+        "Readers",
+        "L102",
+    ),
+    ("focal", {"components__ner__include": ["EVE"]}, "Components", "include names types without"),
+    ("gated", {"components__gate__weak_labels": ["EVE"]}, "Components", "gate: weak_labels names"),
+    ("baseline", {"nlp__pipeline": ["tok2vec"]}, "Components", "No component labels entities"),
+    ("baseline", {"training__max_epochs": -1}, "Components", "ner sees 100 examples"),
+    (
+        "config",
+        {"training__max_epochs": -1, "training__max_steps": 0},
+        "Components",
+        "never ends",
+    ),
+    ("baseline", {"training__score_weights__ents_marco_f": 1.0}, "Scores", "computes: ents_marco_f."),
+    (
+        "baseline",
+        {"training__score_weights__ents_macro_f": 0.0},
+        "Scores",
+        "No score has a weight above 0",
+    ),
+    ("baseline", {"longtail__labels": ["PER", "ART", "EVE"]}, "Config", "the corpus lacks: EVE."),
+    ("baseline", {"corpora__dev__augmenter": LOWER}, "Readers", "corpora.dev has an augmenter"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "section", "text"), FAULTY)
+def test_a_fault_in_a_config_is_found(name, changes, section, text, corpus):
+    found = [c for c in config_faults(corpus, name, **changes) if "`spacy train` does not" not in c.text]
+    assert (("fail", section)) in [(c.level, c.section) for c in found]
+    assert any(text in c.text for c in found if c.section == section)
+
+
+def test_a_type_that_training_lacks_cannot_be_learnt(tmp_path):
+    docs = healthy()
+    docs["dev"].append(words(["see", "Ida"], (1, 2), "EVE"))
+    corpus = save(tmp_path / "c", docs, labels=["PER", "ORG", "ART", "EVE"], tail=["EVE"])
+    text = "gate: weak_labels names types without a training mention: EVE."
+    assert text in [c.text for c in config_faults(corpus, "gated")]
+
+
+def test_streaming_is_fine_with_labels_or_counts(corpus, tmp_path):
+    found = config_faults(corpus, "config", training__max_epochs=-1)
+    assert not [c for c in found if c.section == "Components"]
+    config = load_config(CONFIGS / "baseline.cfg", interpolate=False)
+    labels = {"@readers": "spacy.read_labels.v1", "path": str(tmp_path / "ner.json"), "require": True}
+    config["initialize"]["components"]["ner"] = {"labels": labels}
+    config["training"]["max_epochs"] = -1
+    config.to_disk(tmp_path / "stream.cfg")
+    (only,) = faults(corpus, tmp_path / "stream.cfg", sections=["Components"])
+    assert "ner is to read its labels from" in only.text
+    (tmp_path / "ner.json").write_text('["PER", "ORG", "ART"]')
+    assert faults(corpus, tmp_path / "stream.cfg", sections=["Components"]) == []
+
+
+def test_an_endless_reader_does_not_hang(corpus, tmp_path):
+    from spacy.training import Corpus
+    from spacy.util import registry
+
+    @registry.readers("endless_test_reader.v1")
+    def endless(path: str):
+        def read(nlp):
+            while True:
+                yield from Corpus(path)(nlp)
+
+        return read
+
+    config = load_config(CONFIGS / "baseline.cfg", interpolate=False)
+    config["corpora"]["train"] = {"@readers": "endless_test_reader.v1", "path": "${paths.train}"}
+    config.to_disk(tmp_path / "endless.cfg")
+    checks = debug_corpus(corpus, tmp_path / "endless.cfg", overrides=small("baseline"))
+    assert "corpora.train yields 100 examples or more." in [c.text for c in checks]
+
+
+def test_a_config_of_another_corpus_is_warned_of(corpus):
+    found = config_faults(corpus, "baseline")
+    assert [c.level for c in found] == ["warn", "warn"]
+    assert "['PER', 'ORG', 'ART']" in found[0].text
+
+
+def test_a_first_update_without_a_finite_loss(corpus):
+    def broken(self, batch, losses, **_):
+        losses["ner"] = float("nan")
+
+    settings = {"overrides": small("focal"), "update": True, "sections": ["Update"]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spacy.language.Language.update", broken)
+        found = faults(corpus, CONFIGS / "focal.cfg", **settings)
+    assert [(c.level, "no finite loss" in c.text) for c in found] == [("fail", True)]
+
+
+# --- the command
+
+
+def run(*arguments):
+    return RUN.invoke(app, ["debug", *map(str, arguments)])
+
+
+def test_the_command_fails_where_a_check_does(corpus, tmp_path):
+    fine = run(corpus)
+    assert fine.exit_code == 0
+    assert "0 fail, 0 warn" in fine.output
+    docs = healthy()
+    docs["train"].append(words(["see", "Ida"], (1, 2), "STORM"))
+    bad = run(save(tmp_path / "c", docs))
+    assert bad.exit_code == 1
+    assert "STORM (1)" in bad.output and "1 fail" in bad.output
+    assert "Traceback" not in bad.output
+
+
+def test_the_command_as_json_and_with_a_config(corpus):
+    arguments = [f"--{key}={value}" for key, value in small("resampled").items()]
+    shown = run(corpus, "--config", CONFIGS / "resampled.cfg", "--update", "--json", *arguments)
+    assert shown.exit_code == 0
+    checks = json.loads(shown.output)
+    assert {c["level"] for c in checks} <= {"info", "good", "warn"}
+    assert checks[-1]["section"] == "Update"
+
+
+def test_long_texts_are_cut_unless_asked_for(tmp_path):
+    docs = healthy()
+    docs["train"].append(words([f"w{i}" for i in range(150)], (1, 120)))
+    docs["train"].append(words([f"w{i}" for i in range(150)], (1, 121)))
+    folder = save(tmp_path / "c", docs)
+    assert "w149" not in run(folder).output
+    assert "w149" in run(folder, "--verbose").output
+
+
+def test_bad_calls_get_a_code(corpus, tmp_path):
+    for arguments, code in (
+        ([corpus, "--update"], "L461"),
+        ([corpus, "--training.max_steps", "3"], "L461"),
+        ([tmp_path / "none"], "L402"),
+        ([corpus, "--config", tmp_path / "none.cfg"], "L402"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        assert code in result.output
+        assert "Traceback" not in result.output

@@ -1,0 +1,1029 @@
+"""What `convert` reads: round trips of every format, spans that cut tokens, and files that are broken."""
+
+import csv
+import io
+import itertools
+import json
+import random
+import re
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin, Span
+from typer.testing import CliRunner
+
+from spacy_longtail import corpora
+from spacy_longtail.cli.convert import MEANINGS
+from spacy_longtail.corpora import (
+    convert_corpus,
+    load_docs,
+)
+from spacy_longtail.formats import json_stream
+from spacy_longtail.formats.context import Context, Events, Settings
+from spacy_longtail.formats.docbin import write_docs
+from spacy_longtail.formats.sources import FORMATS, find_parts
+from spacy_longtail.tokenizers import blank
+
+ROOT = Path(__file__).parents[2]
+JAPANESE = ROOT.parent / "shared" / "corpora" / "stockmark_ner_wiki"
+NLP = spacy.blank("en")
+QUICK = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+RUN = CliRunner()
+
+
+class Sent(NamedTuple):
+    words: list[str]
+    ents: list[tuple[int, int, str]]  # token offsets, type
+
+
+def sents(word, min_size=1):
+    @st.composite
+    def draw_one(draw):
+        words = draw(st.lists(word, min_size=1, max_size=7))
+        cuts = sorted(draw(st.sets(st.integers(0, len(words)), max_size=5)))
+        ents = []
+        for a, b in zip(cuts[::2], cuts[1::2]):
+            ents.append((a, b, draw(st.sampled_from(["PER", "GEO", "ART-X", "人名"]))))
+        if draw(st.booleans()):  # neighbours of one type
+            ents = [(a, b, "PER") for a, b in itertools.pairwise(cuts)]
+        return Sent(words, ents)
+
+    return st.lists(draw_one(), min_size=min_size, max_size=6)
+
+
+LETTERS = st.text("abcdefgäß", min_size=1, max_size=5)
+ANYTHING = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Z", "C"), exclude_characters="\ufeff"),
+    min_size=1,
+    max_size=5,
+).filter(lambda w: not w.startswith("-DOCSTART-") and w.split() == [w])
+WINDOWS = st.text("abcäöß€“”’é", min_size=1, max_size=5)
+
+
+def texts(sent):
+    """The sentence as text, and its spans in characters."""
+    starts, at = [], 0
+    for word in sent.words:
+        starts.append(at)
+        at += len(word) + 1
+    text = " ".join(sent.words)
+    return text, [(starts[a], starts[b - 1] + len(sent.words[b - 1]), t) for a, b, t in sent.ents]
+
+
+def tags(sent, scheme="iob2"):
+    found = ["O"] * len(sent.words)
+    for a, b, label in sent.ents:
+        if scheme in ("bioes", "bilou"):
+            last, single = ("E", "S") if scheme == "bioes" else ("L", "U")
+            found[a:b] = [f"I-{label}"] * (b - a)
+            found[a], found[b - 1] = f"B-{label}", f"{last}-{label}"
+            if b - a == 1:
+                found[a] = f"{single}-{label}"
+        else:
+            found[a:b] = [f"I-{label}"] * (b - a)
+            follows = any(end == a and t == label for _, end, t in sent.ents)
+            if scheme == "iob2" or follows:
+                found[a] = f"B-{label}"
+    return found
+
+
+def write(path, text, encoding="utf8", newline=""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding=encoding, newline=newline) as file:
+        file.write(text)
+    return path
+
+
+def read(source, events=None, nlp=NLP, labels=(), **chosen):
+    """Every document of a source that is one part."""
+    (part,) = find_parts(source, ("train", "dev", "test"), Settings(**chosen)).values()
+    return list(part.read(Context(nlp, Settings(**chosen), events or Events(), labels)))
+
+
+def chars(doc):
+    return doc.text, [(e.start_char, e.end_char, e.label_) for e in doc.ents]
+
+
+def iob(doc):
+    return [f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else t.ent_iob_ for t in doc]
+
+
+# ---------------------------------------------------------------- columns
+
+
+@pytest.mark.parametrize("scheme", ["iob1", "iob2", "bioes", "bilou"])
+@QUICK
+@given(data=st.data(), found=sents(ANYTHING))
+def test_columns_round_trip(scheme, data, found, tmp_path):
+    encoding = data.draw(st.sampled_from(["utf8", "utf-8-sig", "utf-16"]))
+    gap, end = data.draw(st.sampled_from("\t ")), data.draw(st.sampled_from(["\n", "\r\n"]))
+    order = data.draw(st.permutations(["token", "x", "tag"]))
+    text = ""
+    for sent in found:
+        for word, tag in zip(sent.words, tags(sent, scheme), strict=True):
+            text += gap.join({"token": word, "x": "NN", "tag": tag}[c] for c in order) + end
+        text += end * data.draw(st.integers(1, 2))
+    if data.draw(st.booleans()):
+        text = text.rstrip("\r\n")
+    path = write(tmp_path / "a.conll", text, encoding)
+    explicit = scheme == "iob1" or data.draw(st.booleans())
+    docs = read(
+        path,
+        encoding="utf8" if encoding == "utf-8-sig" else encoding,
+        scheme=scheme if explicit else "auto",
+        token_column=order.index("token"),
+        tag_column=order.index("tag") - 3,
+    )
+    assert [[t.text for t in d] for d in docs] == [s.words for s in found]
+    assert [[(e.start, e.end, e.label_) for e in d.ents] for d in docs] == [
+        sorted(s.ents) for s in found
+    ]
+    assert all(d.has_annotation("ENT_IOB", require_complete=True) for d in docs)
+    assert all(d.has_unknown_spaces and d[0].is_sent_start for d in docs)
+    assert all(not t.is_sent_start for d in docs for t in d[1:])
+
+
+@QUICK
+@given(found=sents(WINDOWS))
+def test_windows_files_need_their_encoding(found, tmp_path):
+    text = "".join(
+        "".join(f"{w}\t{t}\n" for w, t in zip(s.words, tags(s))) + "\n" for s in found if s.words
+    )
+    text = text.replace("人名", "PER")
+    path = write(tmp_path / "a.iob", text, "cp1252")
+    assert [[t.text for t in d] for d in read(path, encoding="cp1252")] == [s.words for s in found]
+
+
+@pytest.mark.parametrize("encoding", ["utf8", "utf-16", "shift_jis", "ascii"])
+@pytest.mark.parametrize("n_before", [0, 3, 9000])  # more than Python decodes at a time
+def test_bytes_that_are_not_the_encoding_are_named_by_line(encoding, n_before, tmp_path):
+    good, bad, mark = "a\tO\r\n".encode(encoding), b"\xff\xff", b""
+    if encoding == "utf-16":
+        good, bad, mark = good[2:], b"\x00\xd8a\x00", good[:2]
+    path = tmp_path / "a.iob"
+    path.write_bytes(mark + good * n_before + bad + good * 3)
+    with pytest.raises(ValueError, match=rf"L423.*a\.iob:{n_before + 1}: .*--encoding"):
+        read(path, encoding=encoding)
+
+
+def test_utf_16_without_its_mark(tmp_path):
+    with pytest.raises(ValueError, match=r"L423.*a\.iob:1: .*BOM"):
+        read(write(tmp_path / "a.iob", "a\tO\n"), encoding="utf-16")
+
+
+def test_a_file_that_ends_within_a_character(tmp_path):
+    (tmp_path / "a.iob").write_bytes(b"a\tO\n\xc3")
+    with pytest.raises(ValueError, match=r"L423.*a\.iob:2: "):
+        read(tmp_path / "a.iob")
+
+
+def columns(tmp_path, text, **chosen):
+    return read(write(tmp_path / "a.iob", text), **chosen)
+
+
+@pytest.mark.parametrize(
+    ("text", "scheme", "message"),
+    [
+        ("a\tO\nb\tI-X\n", "auto", "a.iob:2: tag 'I-X' after 'O' opens no entity.*--scheme iob1"),
+        ("a\tI-X\n", "iob2", "a.iob:1: .*--scheme iob1"),
+        ("a\tB-X\nb\tI-Y\n", "auto", "a.iob:2: .*--scheme iob1"),
+        ("a\tB-X\n\nb\tS-X\n", "auto", "a.iob:3: unknown tag 'S-X'. IOB2"),
+        ("a\tS-X\nb\tU-X\n", "auto", "a.iob:2: unknown tag 'U-X'. BIOES"),
+        ("a\tS-X\nb\tB-X\nc\tO\n", "auto", "a.iob:3: tag 'O' after 'B-X' leaves an entity open"),
+        ("a\tS-X\n\nb\tB-X\n\nc\tO\n", "auto", "a.iob:3: the sentence leaves"),
+        ("a\tB-X\nb\tE-Y\n", "auto", "a.iob:2: .*leaves an entity open"),
+        ("a\tS-X\nb\tE-X\n", "auto", "a.iob:2: .*opens no entity.*S-X"),
+        ("a\tS-X\nb\tI-X\n", "bioes", "a.iob:2: .*opens no entity"),
+        ("a\tU-X\nb\tB-X\nc\tU-X\n", "bilou", "a.iob:3: .*leaves an entity open.*L-X"),
+        ("a\tS-X\n", "iob2", "a.iob:1: unknown tag"),
+        ("a\tB-X\n", "bilou", "a.iob:1: the sentence leaves"),
+        ("a\tO\n\nb\tB-\n", "auto", "a.iob:3: unknown tag"),
+        ("a\to\n", "auto", "a.iob:1: unknown tag 'o'"),
+        ("a\tO\nb\tO\tO\n", "auto", "a.iob:2: found 3 columns"),
+        ("a\tO\nb\n", "auto", "a.iob:2: expected a token and a tag"),
+        ("a\tO\n\tO\n", "auto", "a.iob:2: .*found no token"),
+        ("a\tO\n\u3000\tO\n", "auto", "a.iob:2: .*found no token"),
+    ],
+)
+def test_illegal_columns_are_named(text, scheme, message, tmp_path):
+    with pytest.raises(ValueError, match=rf"L401.*{message}"):
+        columns(tmp_path, text, scheme=scheme)
+
+
+@pytest.mark.parametrize(("name", "value"), [("token_column", 2), ("tag_column", -3)])
+def test_columns_that_are_not_there(name, value, tmp_path):
+    with pytest.raises(
+        ValueError, match=rf"L401.*a\.iob:3: there are 2 columns, but --{name.replace('_', '-')}"
+    ):
+        columns(tmp_path, "\n\na\tO\n", **{name: value})
+
+
+def test_the_scheme_may_show_late(tmp_path):
+    docs = columns(tmp_path, "a\tO\n\nb\tO\nc\tS-X\n\nd\tB-X\ne\tE-X\n")
+    assert [iob(d) for d in docs] == [["O"], ["O", "B-X"], ["B-X", "I-X"]]
+
+
+DOCUMENTS = "-DOCSTART- -X- O\n\na O\n\nb B-X\nc I-X\n\n-DOCSTART- -X- O\n-DOCSTART- -X- O\nd O\n"
+
+
+def test_documents_between_marks(tmp_path):
+    assert [d.text.split() for d in columns(tmp_path, DOCUMENTS)] == [["a"], ["b", "c"], ["d"]]
+    docs = columns(tmp_path, DOCUMENTS, documents=True)
+    assert [[s.text.split() for s in d.sents] for d in docs] == [[["a"], ["b", "c"]], [["d"]]]
+    assert [iob(d) for d in docs] == [["O", "B-X", "I-X"], ["O"]]
+    with pytest.raises(ValueError, match=r"L431.*a\.iob.*--documents"):
+        columns(tmp_path, "a\tO\n\n-DOCSTART-\tO\n\nb\tO\n", documents=True)
+
+
+def test_entities_do_not_run_over_sentences(tmp_path):
+    text = "-DOCSTART- O\na B-X\n\nb B-X\n"
+    (doc,) = columns(tmp_path, text, documents=True)
+    assert iob(doc) == ["B-X", "B-X"]
+
+
+def test_white_space_in_tokens(tmp_path):
+    events = Events()
+    (doc,) = read(write(tmp_path / "a.iob", "New York \tB-GEO\n10\u00a0000\tO\n x\tO\n"), events)
+    assert [t.text for t in doc] == ["New York", "10\u00a0000", "x"]
+    assert events.counts == {"spaced": Counter(tokens=2)}
+    assert events.examples["spaced"][0] == "a.iob:1: 'New York'"
+    (doc,) = columns(tmp_path, "10\u00a0000 O\n")  # between blanks as well
+    assert doc[0].text == "10\u00a0000"
+
+
+# ---------------------------------------------------------------- CSV
+
+
+@QUICK
+@given(found=sents(ANYTHING), every_row=st.booleans())
+def test_kaggle_round_trip(found, every_row, tmp_path):
+    file = io.StringIO()
+    rows = csv.writer(file)
+    rows.writerow(["Sentence #", "Word", "POS", "Tag"])
+    for i, sent in enumerate(found, 1):
+        for j, (word, tag) in enumerate(zip(sent.words, tags(sent), strict=True)):
+            rows.writerow([f"Sentence: {i}" if every_row or not j else "", word, "NN", tag])
+    docs = read(write(tmp_path / "ner_dataset.csv", file.getvalue()))
+    assert [[t.text for t in d] for d in docs] == [s.words for s in found]
+    assert [[(e.start, e.end, e.label_) for e in d.ents] for d in docs] == [
+        sorted(s.ents) for s in found
+    ]
+
+
+HEAD = "Sentence #,Word,POS,Tag\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Word,Tag\n", "L401.*a.csv:1: found the columns Word, Tag"),
+        ("", "L401.*a.csv:1: found the columns none"),
+        (HEAD, "L403.*a.csv"),
+        (HEAD + ",a,NN,O\n", "L401.*a.csv:2: the first token has no sentence number"),
+        (HEAD + "1,a,NN\n", "L401.*a.csv:2: found 3 columns"),
+        (HEAD + "1,a,NN,O\n,b,NN,I-X\n", "L401.*a.csv:3: .*opens no entity"),
+        (HEAD + '1,"a\nb",NN,O\n,b,NN,Q\n', "L401.*a.csv:4: unknown tag 'Q'"),
+        (HEAD + '1,"a"b,NN,O\n', "L401.*a.csv:2: this is no CSV"),
+        (HEAD + '1,"a', "L401.*a.csv:2: this is no CSV"),
+        (HEAD + "1,,NN,O\n", "L401.*a.csv:2: .*found no token"),
+        (HEAD + "1," + "a" * 200_000 + ",NN,O\n", "L401.*a.csv:2: this is no CSV"),
+    ],
+)
+def test_broken_csv(text, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        read(write(tmp_path / "a.csv", text))
+
+
+def test_kaggles_file_is_windows_1252(tmp_path):
+    path = write(tmp_path / "a.csv", HEAD + "Sentence: 1,“é”,NN,B-geo\n", "cp1252")
+    with pytest.raises(ValueError, match=r"L423.*a\.csv:2: .*--encoding cp1252"):
+        read(path)
+    assert read(path, encoding="cp1252")[0].text.strip() == "“é”"
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def prodigy(text, spans, with_tokens=False):
+    record = {"text": text, "spans": [{"start": a, "end": b, "label": t} for a, b, t in spans]}
+    record |= {"answer": "accept", "_input_hash": 1, "meta": {"x": 2}}
+    if with_tokens:
+        doc = NLP(text)
+        record["tokens"] = [
+            {"text": t.text, "start": t.idx, "end": t.idx + len(t), "id": t.i, "ws": bool(t.whitespace_)}
+            for t in doc
+        ]
+    return record
+
+
+def label_studio(text, spans):
+    regions = [
+        {"type": "labels", "value": {"start": a, "end": b, "text": text[a:b], "labels": [t]}, "id": "q"}
+        for a, b, t in spans
+    ]
+    return {
+        "id": 1,
+        "data": {"text": text, "id": "3"},
+        "annotations": [{"result": regions, "was_cancelled": False}],
+    }
+
+
+RECORDS = {
+    "prodigy": prodigy,
+    "prodigy_tokens": lambda text, spans: prodigy(text, spans, True),
+    "doccano_label": lambda text, spans: {"id": 1, "text": text, "label": [list(s) for s in spans]},
+    "doccano_labels": lambda text, spans: {"id": 1, "data": text, "labels": [list(s) for s in spans]},
+    "doccano_entities": lambda text, spans: {
+        "text": text,
+        "relations": [],
+        "entities": [{"id": 1, "label": t, "start_offset": a, "end_offset": b} for a, b, t in spans],
+    },
+    "generic": lambda text, spans: {
+        "text": text,
+        "entities": [{"start": a, "end": b, "label": t} for a, b, t in spans],
+    },
+    "label_studio": label_studio,
+    "label_studio_min": lambda text, spans: {
+        "text": text,
+        "label": [{"start": a, "end": b, "text": text[a:b], "labels": [t]} for a, b, t in spans],
+    },
+}
+
+
+def dump(records, layout):
+    if layout == "lines":
+        return "\n".join(json.dumps(r, ensure_ascii=False) for r in records) + "\n"
+    return json.dumps(
+        records, indent=2 if layout == "indented" else None, ensure_ascii=layout == "array"
+    )
+
+
+@pytest.mark.parametrize("kind", sorted(RECORDS))
+@pytest.mark.parametrize("layout", ["lines", "array", "indented"])
+@QUICK
+@given(found=sents(LETTERS), chunk=st.integers(1, 50))
+def test_records_round_trip(kind, layout, found, chunk, tmp_path):
+    expected = [texts(s) for s in found]
+    path = write(tmp_path / "a.json", dump([RECORDS[kind](*e) for e in expected], layout))
+    with pytest.MonkeyPatch.context() as patch:  # records cross the blocks that a file is read in
+        patch.setattr(json_stream, "CHUNK", chunk)
+        docs = read(path)
+    assert [chars(d) for d in docs] == [(text, sorted(spans)) for text, spans in expected]
+    assert not any(d.has_unknown_spaces for d in docs)
+
+
+@pytest.mark.parametrize("layout", ["array", "indented"])
+def test_the_line_of_a_record_in_an_array(layout, tmp_path):
+    good = RECORDS["generic"]("abc", [(0, 3, "X")])
+    text = dump([good, good, RECORDS["generic"]("abc", [(0, 9, "X")])], layout)
+    line = text[: text.rindex('{"text"' if layout == "array" else '{\n    "text"')].count("\n") + 1
+    with pytest.raises(ValueError, match=rf"L424.*a\.json:{line}: span 0 to 9 'X' lies outside"):
+        read(write(tmp_path / "a.json", text))
+
+
+@QUICK
+@given(
+    text=st.text(st.characters(codec="utf-8", exclude_categories=()), min_size=1, max_size=30),
+    data=st.data(),
+)
+def test_characters_keep_every_span(text, data, tmp_path):
+    assume(text.strip())
+    places = [i for i, c in enumerate(text) if not c.isspace()]
+    a, b = sorted(data.draw(st.tuples(st.sampled_from(places), st.sampled_from(places))))
+    path = write(tmp_path / "a.jsonl", dump([RECORDS["generic"](text, [(a, b + 1, "X")])], "array"))
+    (doc,) = read(path, nlp=blank("ja", "characters"), tokens="characters")
+    assert chars(doc) == (text, [(a, b + 1, "X")])
+
+
+def test_given_tokens_are_used_white_space_kept(tmp_path):
+    text = "  ab  c\nd e "
+    spans = [(2, 4), (4, 5), (6, 7), (8, 9), (10, 11)]
+    record = prodigy(text, [(2, 3, "X")]) | {"tokens": [{"start": a, "end": b} for a, b in spans]}
+    path = write(tmp_path / "a.jsonl", dump([record], "lines"))
+    (doc,) = read(path)
+    assert doc.text == text
+    assert [t.text for t in doc] == ["  ", "ab", " ", "c", "\n", "d", "e"]
+    (doc,) = read(path, nlp=blank("en", "characters"), tokens="characters")
+    assert chars(doc) == (text, [(2, 3, "X")])
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [{"start": 0, "end": 1}],  # "c" is in none
+        [{"start": 0, "end": 4}],
+        [{"start": 0, "end": 2}, {"start": 1, "end": 3}],
+        [{"start": 2, "end": 3}, {"start": 0, "end": 2}],
+        [{"start": 0, "end": 3, "text": "abd"}],
+        [{"start": 0, "end": 0}],
+        [{"start": "0", "end": 3}],
+        ["abc"],
+        "abc",
+        {},
+    ],
+)
+def test_tokens_that_are_not_the_text(tokens, tmp_path):
+    record = RECORDS["generic"]("abc", []) | {"tokens": tokens}
+    with pytest.raises(ValueError, match=r"L426.*a\.jsonl:1: .*token"):
+        read(write(tmp_path / "a.jsonl", dump([record], "lines")))
+
+
+def broken(record):
+    return lambda **change: {**record, **change}
+
+
+GENERIC = broken(RECORDS["generic"]("abc def", []))
+TASK = broken(label_studio("abc def", []))
+
+
+def region(**value):
+    return [{"result": [{"type": "labels", "value": {"start": 0, "end": 3, "labels": ["X"], **value}}]}]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([1], "L426.*:1: .*found .*1.* instead of an object"),
+        (GENERIC(text=None), "L426.*:1: .*'None' is no text"),
+        (GENERIC(text="a\ud800"), "L426.*:1: .*surrogate"),
+        ({"text": "abc"}, "L426.*found none of spans, entities, labels, label"),
+        (GENERIC(entities="X"), "L426.*found 'X' as the list of spans"),
+        (GENERIC(entities=["X"]), "L426.*found 'X' as a span"),
+        (GENERIC(entities=[[0, 1]]), "L426.*as a span"),
+        (GENERIC(entities=[{"label": "X"}]), "L426.*as a span"),
+        (GENERIC(entities=[[0, 3, ""]]), "L424.*0 to 3 '' has no type"),
+        (GENERIC(entities=[[0, 3, None]]), "L424.*has no type"),
+        (GENERIC(entities=[[0, 3, "\ud800"]]), "L426.*surrogate"),
+        (GENERIC(entities=[["0", 3, "X"]]), "L424.*has no whole numbers"),
+        (GENERIC(entities=[[0.0, 3, "X"]]), "L424.*has no whole numbers"),
+        (GENERIC(entities=[[True, 3, "X"]]), "L424.*has no whole numbers"),
+        (GENERIC(entities=[[-1, 3, "X"]]), "L424.*lies outside the text of 7 characters"),
+        (GENERIC(entities=[[0, 8, "X"]]), "L424.*lies outside"),
+        (GENERIC(entities=[[3, 3, "X"]]), "L424.*covers no text"),
+        (GENERIC(entities=[[4, 3, "X"]]), "L424.*covers no text"),
+        (GENERIC(entities=[[3, 4, "X"]]), "L424.*covers no text"),
+        (TASK(data="abc"), "L426.*a task needs data"),
+        (TASK(annotations={}), "L426.*a task needs data"),
+        (TASK(annotations=[3]), "L426.*found annotation '3'"),
+        (TASK(data={"a": "x", "b": "y"}), "L426.*found the texts a, b in data"),
+        (TASK(data={"a": 1}), "L426.*found the texts none"),
+        (TASK(annotations=region(text="abd")), "L424.*is said to be 'abd' but covers 'abc'"),
+        (TASK(annotations=region(start="/div[1]")), "L424.*has no whole numbers"),
+    ],
+)
+def test_broken_records_are_named(record, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        read(write(tmp_path / "a.jsonl", json.dumps(record) + "\n"))
+    good = label_studio("abc", [])
+    with pytest.raises(ValueError, match=message.replace(":1:", ":2:")):
+        read(write(tmp_path / "a.json", f"[{json.dumps(good)},\n{json.dumps(record)}\n]"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("{", 1),
+        ("{}{}", 1),
+        ("\n\n[{},\n{}", 4),
+        ("[{}\n{}]", 2),
+        ("[{}]\n\n[", 3),
+        ('[{"text": "a", "label": []},]', 1),
+        ("[" * 100_000, 1),
+        ("[{}," + '{"a":' * 100_000, 1),
+        ('{"a":' * 100_000, 1),
+        ('{"text": ' + "9" * 5000 + "}", 1),
+        ("[NaN]", 1),
+        ("nothing", 1),
+    ],
+)
+def test_broken_json_is_named(text, line, tmp_path):
+    with pytest.raises(ValueError, match=rf"L426.*a\.json:{line}: "):
+        read(write(tmp_path / "a.json", text.replace("{}", json.dumps(GENERIC()))))
+
+
+def test_quotes_are_compared_without_white_space(tmp_path):
+    """Label Studio folds double blanks and writes line ends as \\n."""
+    record = label_studio("ab  cd\nef", []) | {"annotations": region(end=9, text="ab cd\\nef")}
+    assert chars(read(write(tmp_path / "a.json", dump([record], "array")))[0])[1] == [(0, 9, "X")]
+
+
+def test_what_was_not_accepted_is_counted(tmp_path):
+    cancelled = {"result": [], "was_cancelled": True}
+    task = label_studio("abc def", [(0, 3, "X")])
+    relation = {"type": "relation", "from_id": "a"}
+    records = [
+        prodigy("abc", []) | {"answer": "reject"},
+        prodigy("abc", []) | {"answer": "ignore"},
+        prodigy("abc", [(0, 3, "X")]),
+        {"text": "kept without spans", "answer": "accept"},
+        {"text": " \n", "label": []},
+        task | {"annotations": [cancelled, *task["annotations"], {"result": []}]},
+        task | {"annotations": [cancelled]},
+        task | {"annotations": []},
+        task | {"annotations": [{"result": [*task["annotations"][0]["result"], relation]}]},
+        task | {"annotations": region(labels=[])},
+        task | {"data": {"body": "abc def", "n": 3}},
+    ]
+    events = Events()
+    docs = read(write(tmp_path / "a.jsonl", dump(records, "lines")), events)
+    assert [len(d.ents) for d in docs] == [1, 0, 1, 1, 0, 1]
+    assert events.counts == {
+        "rejected": Counter(reject=1, ignore=1),
+        "empty": Counter(records=1),
+        "cancelled": Counter(annotations=2),
+        "further": Counter(annotations=1),
+        "unlabelled": Counter(records=2),
+        "ignored": Counter({"relation": 1, "without a type": 1}),
+    }
+    assert set(events.counts) <= set(MEANINGS)
+
+
+def test_nothing_accepted_says_what_was_left_out(tmp_path):
+    path = write(tmp_path / "a.jsonl", dump([prodigy("abc", []) | {"answer": "reject"}], "lines"))
+    with pytest.raises(ValueError, match=r"L403.*a\.jsonl.*rejected 1 \(reject 1\)"):
+        read(path)
+    with pytest.raises(ValueError, match=r"L403.*b\.json"):
+        read(write(tmp_path / "b.json", "[\n]"))
+
+
+def test_plain_values_beside_the_text_are_kept(tmp_path):
+    """`split --group-by` keeps texts together that share one."""
+    records = [
+        prodigy("abc", []) | {"meta": {"source": "x", "score": 0.5, "page": 3}, "_task_hash": 7},
+        RECORDS["doccano_label"]("abc", []) | {"article": "y", "big": 2**64, "none": None, "note": ""},
+        label_studio("abc", []) | {"data": {"text": "abc", "ref": "z", "id": 1, "n": 4}},
+        label_studio("abc", []) | {"data": {"body": "abc", "n": 4}},
+    ]
+    docs = read(write(tmp_path / "a.jsonl", dump(records, "lines")))
+    expected = [{"source": "x", "page": 3}, {"article": "y"}, {"ref": "z", "n": 4}, {"n": 4}]
+    assert [d.user_data for d in docs] == expected
+    for bad in ({"a": "\ud800"}, {"\ud800": "a"}):
+        with pytest.raises(ValueError, match=r"L426.*surrogate"):
+            read(write(tmp_path / "b.jsonl", json.dumps(RECORDS["generic"]("abc", []) | bad)))
+
+
+# ---------------------------------------------------------------- spans on tokens
+
+
+def spanned(text, *spans):
+    return RECORDS["generic"](text, spans)
+
+
+def annotated(tmp_path, text, *spans, misaligned=None):
+    events = Events()
+    path = write(tmp_path / "a.jsonl", dump([spanned(text, *spans)], "lines"))
+    (doc,) = read(path, events, misaligned=misaligned)
+    return doc, events
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (None, ["O", "", "", "O", "O"]),
+        ("missing", ["O", "", "", "O", "O"]),
+        ("expand", ["O", "B-X", "I-X", "O", "O"]),
+        ("contract", ["O", "O", "B-X", "O", "O"]),
+    ],
+)
+def test_policies_of_misaligned_spans(policy, expected, tmp_path):
+    doc, events = annotated(tmp_path, "an apple tree grew .", (4, 13, "X"), misaligned=policy)
+    assert iob(doc) == expected
+    assert events.counts == {"misaligned": Counter(X=1)}
+    assert events.examples["misaligned"] == ["a.jsonl:1: X in an a[pple tree] grew ."]
+
+
+def test_misaligned_spans_can_be_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"L425.*a\.jsonl:1: X in an a\[pple\] tree"):
+        annotated(tmp_path, "an apple tree", (4, 8, "X"), misaligned="error")
+
+
+def test_a_span_with_no_token_inside_cannot_contract(tmp_path):
+    doc, _ = annotated(tmp_path, "an apple tree", (4, 7, "X"), misaligned="contract")
+    assert iob(doc) == ["O", "", "O"]
+    doc, _ = annotated(tmp_path, "ab \n\n cd", (1, 8, "X"), misaligned="contract")
+    assert iob(doc)[-1] == "B-X"
+    doc, _ = annotated(tmp_path, "ab \n\n cd", (1, 7, "X"), misaligned="contract")
+    assert set(iob(doc)) == {""}
+
+
+def test_of_overlapping_spans_the_longest_is_kept(tmp_path):
+    doc, events = annotated(
+        tmp_path,
+        "a b c d e f",
+        (4, 7, "X"),
+        (0, 5, "Y"),
+        (6, 7, "Z"),
+        (8, 11, "X"),
+        (8, 11, "X"),
+        (8, 11, "W"),
+    )
+    assert iob(doc) == ["B-Y", "I-Y", "I-Y", "B-Z", "B-X", "I-X"]
+    assert events.counts == {"overlapping": Counter(X=1, W=1), "repeated": Counter(X=1)}
+    doc, events = annotated(tmp_path, "a b c d e", (0, 5, "X"), (4, 7, "Y"))
+    assert iob(doc) == ["B-X", "I-X", "I-X", "", "O"]  # "d" was in an entity
+    doc, _ = annotated(tmp_path, "a b c d e", (0, 3, "X"), (2, 7, "Y"))  # the longest comes later
+    assert iob(doc) == ["", "B-Y", "I-Y", "I-Y", "O"]
+
+
+def test_a_longer_misaligned_span_beats_the_entity_in_it(tmp_path):
+    doc, events = annotated(tmp_path, "the grand hotel rome", (5, 20, "X"), (16, 20, "Y"))
+    assert iob(doc) == ["O", "", "", ""]
+    assert events.counts == {"misaligned": Counter(X=1), "overlapping": Counter(Y=1)}
+
+
+def test_white_space_at_the_ends_of_spans_is_trimmed(tmp_path):
+    doc, events = annotated(tmp_path, "in Rome today", (2, 8, "X"))
+    assert chars(doc)[1] == [(3, 7, "X")]
+    assert events.counts == {"trimmed": Counter(X=1)}
+
+
+@QUICK
+@given(
+    data=st.data(),
+    sent=sents(st.text("ab'.,-", min_size=1, max_size=4)),
+    policy=st.sampled_from(["missing", "expand", "contract"]),
+)
+def test_no_span_is_lost_in_silence(data, sent, policy, tmp_path):
+    """Every span is an entity with its ends, or counted; and no token that it touches is O, unless contracted."""
+    text = " ".join(w for s in sent for w in s.words)
+    place = st.sampled_from([i for i, c in enumerate(text) if c != " "])
+    spans = data.draw(st.lists(st.tuples(place, place).map(sorted), max_size=5))
+    spans = [(a, b + 1, "X") for a, b in spans]
+    doc, events = annotated(tmp_path, text, *spans, misaligned=policy)
+    found = chars(doc)[1]
+    n_counted = sum(events.counts[k].total() for k in ("misaligned", "overlapping", "repeated"))
+    exact = [s for s in dict.fromkeys(spans) if s in found]
+    assert len(spans) <= len(exact) + n_counted
+    touched = {t.i for t in doc for a, b, _ in spans if t.idx < b and t.idx + len(t) > a}
+    outside = {t.i for t in doc if t.ent_iob_ == "O"}
+    assert set(range(len(doc))) - touched <= outside
+    if policy != "contract":
+        assert not touched & outside
+
+
+# ---------------------------------------------------------------- brat
+
+
+@QUICK
+@given(found=sents(LETTERS), end=st.sampled_from(["\n", "\r\n"]))
+def test_brat_round_trip(found, end, tmp_path):
+    expected = []
+    for i, sent in enumerate(found):
+        text, spans = texts(sent)
+        text = f"{text}{end}last line{end}"
+        write(tmp_path / "b" / f"{i}.txt", text)
+        ann = "".join(f"T{j}\t{t} {a} {b}\t{text[a:b]}\n" for j, (a, b, t) in enumerate(spans, 1))
+        write(tmp_path / "b" / f"{i}.ann", ann + "R1\tloves Arg1:T1 Arg2:T2\n")
+        expected.append((text, sorted(spans)))
+    events = Events()
+    docs = read(tmp_path / "b", events)
+    assert [chars(d) for d in docs][: len(found)] == expected
+    for path in (tmp_path / "b").iterdir():
+        path.unlink()
+    assert events.counts == {"ignored": Counter(relations=len(found))}
+
+
+def brat(tmp_path, text, ann):
+    write(tmp_path / "a.txt", text)
+    write(tmp_path / "a.ann", ann)
+    events = Events()
+    return read(tmp_path / "a.txt", events), events
+
+
+def test_what_brat_has_beside_entities(tmp_path):
+    ann = (
+        "T1\tDis 0 4;15 21\tleft cancer\nT2\tDis 9 21\tright cancer\nT3\tDis 9 14\tright\n"
+        "T4\tOrg 22 25;26 29\tthe end\nE1\tX:T1 A:T2\nA1\tNeg T1\nM1\tNeg T1\nN1\tReference T1 x:1\ty\n"
+        "#1\tAnnotatorNotes T1\tno\n*\tEquiv T1 T2\n\n"
+    )
+    (doc,), events = brat(
+        tmp_path, "left and right cancer\nthe\nend", ann.replace("22 25;26 29", "22 25;26 29")
+    )
+    assert iob(doc) == ["", "O", "B-Dis", "I-Dis", "O", "B-Org", "I-Org", "I-Org"]
+    assert events.counts == {
+        "discontinuous": Counter(Dis=1),
+        "overlapping": Counter(Dis=1),
+        "ignored": Counter(events=1, attributes=2, normalizations=1, notes=1, equivalences=1),
+    }
+    assert events.examples["discontinuous"] == ["a.ann:1: Dis 'left cancer'"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("T1 Dis 0 4 left", "L401.*a.ann:2: expected an annotation"),
+        ("T1\tDis 0\tleft", "L401.*a.ann:2: expected"),
+        ("T1\tDis 0 4", "L401.*a.ann:2: expected"),
+        ("T1\tDis 0 4;\tleft", "L401.*a.ann:2: expected"),
+        ("T1\tDis 0 x\tleft", "L401.*a.ann:2: expected"),
+        ("T1\tDis 0 " + "9" * 5000 + "\tleft", "L401.*a.ann:2: expected"),
+        ("Q1\tDis 0 4\tleft", "L401.*a.ann:2: expected"),
+        ("T1\tDis 0 99\tleft", "L424.*a.ann:2: .*lies outside"),
+        ("T1\tDis 4 0\tleft", "L424.*a.ann:2: .*covers no text"),
+        ("T1\tDis 0 4\tright", "L424.*a.ann:2: .*said to be 'right' but covers 'left'"),
+        ("T1\tDis 0 4;9 14\tleft and", "L424.*a.ann:2: .*said to be 'left and' but covers 'left right'"),
+        ("T1\tDis 0 4;9 99\tleft right", "L424.*a.ann:2: .*lies outside"),
+    ],
+)
+def test_broken_annotations_are_named(line, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        brat(tmp_path, "left and right cancer", f"R1\tx\n{line}\n")
+
+
+def test_brat_files_come_in_pairs(tmp_path):
+    write(tmp_path / "b" / "1.txt", "abc")
+    write(tmp_path / "b" / "1.ann", "")
+    write(tmp_path / "b" / "2.txt", "abc")
+    with pytest.raises(ValueError, match=r"L402.*2\.ann does not exist"):
+        read(tmp_path / "b")
+    (tmp_path / "b" / "2.txt").rename(tmp_path / "b" / "2.ann")
+    with pytest.raises(ValueError, match=r"L402.*2\.txt does not exist"):
+        read(tmp_path / "b")
+    write(tmp_path / "b" / "2.txt", " \n")
+    write(tmp_path / "b" / "2.ann", "")
+    events = Events()
+    assert len(read(tmp_path / "b", events)) == 1
+    assert events.counts == {"empty": Counter(files=1)}
+
+
+# ---------------------------------------------------------------- articles
+
+
+@QUICK
+@given(found=sents(LETTERS))
+def test_articles_round_trip(found, tmp_path):
+    lines = ["title: T", "kind: k", ""]
+    for sent in found:
+        words = list(sent.words)
+        for a, b, label in sent.ents:
+            words[a] = f"[{words[a]}"
+            words[b - 1] += f"|{label}]"
+        lines.append(" ".join(words))
+    path = write(tmp_path / "a.txt", "\n".join(lines) + "\n")
+    (doc,) = read(path, labels=["PER", "GEO", "ART-X", "人名"])
+    assert [s.text for s in doc.sents] == [" ".join(s.words) for s in found]
+    expected = [(text[a:b], t) for text, spans in map(texts, found) for a, b, t in sorted(spans)]
+    assert [(e.text, e.label_) for e in doc.ents] == expected
+
+
+def test_mentions_in_articles_may_cut_tokens_if_asked(tmp_path):
+    path = write(tmp_path / "a.txt", "title: T\nkind: k\n\nThe [Lisb|GEO]oners left.\n")
+    events = Events()
+    (doc,) = read(path, events, labels=["GEO"], misaligned="expand")
+    assert [(e.text, e.label_) for e in doc.ents] == [("Lisboners", "GEO")]
+    assert events.counts == {"misaligned": Counter(GEO=1)}
+
+
+# ---------------------------------------------------------------- .spacy
+
+
+def docs_of(found, nlp=NLP):
+    docs = []
+    for i, sent in enumerate(found):
+        doc = Doc(nlp.vocab, words=sent.words, spaces=[True] * len(sent.words))
+        doc.set_ents([Span(doc, a, b, t) for a, b, t in sent.ents])
+        if i % 2:
+            doc.user_data["title"] = f"t{i}"
+            doc.spans["x"] = [doc[:1]]
+            doc.cats = {"c": 0.5}
+        docs.append(doc)
+    return docs
+
+
+@QUICK
+@given(found=sents(ANYTHING))
+def test_spacy_files_round_trip(found, tmp_path):
+    docs = docs_of(found)
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "a.spacy")
+    again = read(tmp_path / "a.spacy")
+    assert [d.to_bytes() for d in again] == [d.to_bytes() for d in docs]
+
+
+@QUICK
+@given(found=sents(ANYTHING))
+def test_written_files_hold_what_spacy_writes(found, tmp_path):
+    docs = docs_of(found)
+    tally = write_docs(tmp_path / "ours.spacy", iter(docs))
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "theirs.spacy")
+    ours, theirs = (load_docs(tmp_path / f"{n}.spacy", spacy.blank("xx")) for n in ("ours", "theirs"))
+    assert [d.to_bytes() for d in ours] == [d.to_bytes() for d in theirs]
+    assert tally.documents == len(found) and tally.tokens == sum(len(s.words) for s in found)
+    assert tally.mentions == Counter(t for s in found for *_, t in s.ents)
+
+
+def test_illegal_entities_are_mended_and_counted(tmp_path):
+    x, y = (NLP.vocab.strings.add(t) for t in "XY")
+    cases = {  # codes and types to tags
+        ((1, 1, 2, 3, 1), (x, x, 0, x, y)): ["B-X", "I-X", "O", "B-X", "B-Y"],
+        ((3, 1, 1, 2, 2), (0, 0, x, 0, 0)): ["", "", "B-X", "O", "O"],
+        ((2, 3, 2, 2, 2), (0, 0, 0, 0, 0)): ["O", "", "O", "O", "O"],
+    }
+    events = Events()
+    docs = []
+    for codes, types in cases:
+        docs.append(Doc(NLP.vocab, words=list("abcde")))
+        docs[-1].from_array(["ENT_IOB", "ENT_TYPE"], np.array([codes, types], dtype="uint64").T)
+    DocBin(docs=docs).to_disk(tmp_path / "a.spacy")
+    assert [iob(d) for d in read(tmp_path / "a.spacy", events)] == list(cases.values())
+    assert events.counts == {"mended": Counter({"begun with I": 3, "without a type": 2})}
+
+
+def test_white_space_in_entities_is_trimmed(tmp_path):
+    doc = Doc(
+        NLP.vocab, words=["\n", "a", "\n", "b", " ", "c", "\n"], ents=["B-X", *["I-X"] * 4, "O", "B-X"]
+    )
+    DocBin(docs=[doc]).to_disk(tmp_path / "a.spacy")
+    events = Events()
+    (again,) = read(tmp_path / "a.spacy", events)
+    assert iob(again) == ["O", "B-X", "I-X", "I-X", "O", "O", "O"]
+    assert events.counts == {"trimmed": Counter(X=2)}
+
+
+def test_documents_without_annotation_are_reported_and_kept(tmp_path):
+    bare = Doc(NLP.vocab, words=["a"])
+    done = Doc(NLP.vocab, words=["b"], ents=["O"])
+    DocBin(docs=[bare, done, Doc(NLP.vocab)]).to_disk(tmp_path / "a.spacy")
+    events = Events()
+    again = read(tmp_path / "a.spacy", events)
+    assert [d.has_annotation("ENT_IOB") for d in again] == [False, True]
+    assert events.counts == {"unannotated": Counter(documents=1), "empty": Counter(documents=1)}
+
+
+# ---------------------------------------------------------------- broken files of every format
+
+
+def valid(folder):
+    """A small valid source of every format."""
+    found = [
+        Sent(["Ann", "saw", "New", "Rome", "."], [(0, 1, "PER"), (2, 4, "GEO")]),
+        Sent(["So", "did", "I"], []),
+    ] * 3
+    pairs = [texts(s) for s in found]
+    rows = "".join("".join(f"{w}\t{t}\n" for w, t in zip(s.words, tags(s))) + "\n" for s in found)
+    ends = "".join(
+        "".join(f"{w} x {t}\n" for w, t in zip(s.words, tags(s, "bioes"))) + "\n" for s in found
+    )
+    cells = HEAD + "".join(
+        f"{'' if j else i},{w},NN,{t}\n"
+        for i, s in enumerate(found, 1)
+        for j, (w, t) in enumerate(zip(s.words, tags(s)))
+    )
+    article = "title: T\nkind: k\n\n[Ann|PER] saw [New Rome|GEO].\n\nSo did I.\n"
+    files = {
+        "iob": write(folder / "iob" / "a.iob", rows),
+        "bioes": write(folder / "bioes" / "a.conll", ends),
+        "csv": write(folder / "csv" / "a.csv", cells),
+        "article": write(folder / "article" / "a.txt", article),
+        "corpus": write(folder / "article" / "corpus.json", '{"labels": ["PER", "GEO"]}'),
+        "brat": write(folder / "brat" / "a.txt", pairs[0][0]),
+        "ann": write(
+            folder / "brat" / "a.ann", "T1\tPER 0 3\tAnn\nT2\tGEO 8 11;12 16\tNew Rome\nR1\tx\n"
+        ),
+        "spacy": folder / "spacy" / "a.spacy",
+    }
+    for kind, make in RECORDS.items():
+        files[kind] = write(folder / kind / "a.jsonl", dump([make(*p) for p in pairs], "lines"))
+        files[f"{kind}_array"] = write(
+            folder / f"{kind}_array" / "a.json", dump([make(*p) for p in pairs], "indented")
+        )
+    (folder / "spacy").mkdir()
+    DocBin(docs=docs_of(found), store_user_data=True).to_disk(files["spacy"])
+    return files
+
+
+def mutate(content, rng):
+    """A few bytes or lines changed, dropped, doubled or swapped."""
+    content = bytearray(content)
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(content) + 1)
+        kind = rng.randrange(7)
+        if kind == 0:
+            content[at : at + rng.randint(1, 4)] = b""
+        elif kind == 1:
+            content[at:at] = rng.choice(
+                [
+                    b"\x00",
+                    b"\xff",
+                    b"\t",
+                    b"\n",
+                    b" ",
+                    b'"',
+                    b"[",
+                    b"]",
+                    b"{",
+                    b",",
+                    b"9",
+                    b"\\",
+                    "é".encode(),
+                ]
+            )
+        elif kind == 2 and at < len(content):
+            content[at] = rng.randrange(256)
+        elif kind == 3:
+            content = content[:at]
+        else:
+            lines = content.split(b"\n")
+            i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
+            if kind == 4:
+                lines[i], lines[j] = lines[j], lines[i]
+            elif kind == 5:
+                lines.insert(i, lines[j])
+            else:
+                del lines[i]
+            content = bytearray(b"\n".join(lines))
+    return bytes(content)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    return valid(tmp_path_factory.mktemp("valid"))
+
+
+N_MUTANTS = 25
+N_KINDS = 8 + 2 * len(RECORDS)
+
+
+def test_every_valid_source_is_read(sources, tmp_path):
+    assert len(sources) == N_KINDS
+    assert {
+        f for p in sources.values() for f in [find_parts(p.parent, (), Settings())["all"].format]
+    } == set(FORMATS)
+    for kind, path in sources.items():
+        assert convert_corpus(path.parent, tmp_path / kind).labels == ["GEO", "PER"] or kind in (
+            "article",
+            "corpus",
+        )
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 30) | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["start", "text", "x"]), inner)
+    ),
+    max_leaves=4,
+)
+
+
+@pytest.mark.parametrize("kind", sorted(RECORDS))
+@QUICK
+@given(data=st.data())
+def test_records_with_values_of_another_kind(kind, data, tmp_path):
+    """Any value of a record replaced by any other: read, or refused with file and line."""
+    record = json.loads(json.dumps(RECORDS[kind]("Ann saw Rome", [(0, 3, "PER"), (8, 12, "GEO")])))
+    places, open_ = [], [record]
+    while open_:
+        node = open_.pop()
+        keys = range(len(node)) if isinstance(node, list) else sorted(node)
+        places += [(node, key) for key in keys]
+        open_ += [node[key] for key in keys if isinstance(node[key], (dict, list))]
+    node, key = places[data.draw(st.integers(0, len(places) - 1))]
+    node[key] = data.draw(VALUES)
+    path = write(tmp_path / "a.jsonl", json.dumps(record) + "\n")
+    try:
+        problem = str(read(path))
+    except ValueError as error:
+        problem = re.sub(rf"^\[L4\d\d\] {re.escape(str(path))}", "coded", str(error))
+    assert problem.startswith(("coded", "["))
+    assert not problem.startswith("[L")
+
+
+@pytest.mark.parametrize("i_kind", range(N_KINDS))
+def test_broken_files_give_coded_errors_and_nothing_else(i_kind, sources, tmp_path, monkeypatch):
+    kind = sorted(sources)[i_kind]
+    path, good = sources[kind], sources[kind].read_bytes()
+    rng = random.Random(kind)
+    monkeypatch.setattr(corpora, "blank", lambda lang, tokens: NLP)
+    n_refused = 0
+    try:
+        for i in range(N_MUTANTS):
+            path.write_bytes(mutate(good, rng))
+            target = tmp_path / str(i)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    convert_corpus(path.parent, target)
+                assert (target / "types.json").is_file()
+            except ValueError as error:
+                n_refused += 1
+                text = str(error)
+                assert text.startswith("[L4"), (text, path.read_bytes())
+                named = path.parent if "L402" in text or "L422" in text else path
+                if kind in ("brat", "corpus"):  # the fault may show in the other file
+                    named = path.parent
+                assert str(named) in text, text
+                assert not target.exists()
+    finally:
+        path.write_bytes(good)
+    assert n_refused > N_MUTANTS // 8
+    assert not list(tmp_path.glob(".longtail*"))

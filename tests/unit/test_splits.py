@@ -1,0 +1,473 @@
+"""Splits: the algorithm against enumeration and random splits, the command on small corpora."""
+
+import itertools
+import json
+import re
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import CorpusTypes, load_docs, read_types, write_corpus
+from spacy_longtail.experiments.splitting import read_shares, split_corpus
+from spacy_longtail.splits import bound_groups, check_shares, stratify, totals
+from tests.util import parse
+
+RUN = CliRunner()
+
+
+@st.composite
+def problems(draw, most_groups=40):
+    n_types, n_parts = draw(st.integers(0, 4)), draw(st.integers(2, 4))
+    n_groups = draw(st.integers(n_parts, most_groups))
+    row = st.lists(st.sampled_from([0, 0, 0, 1, 2, 5]), min_size=n_types, max_size=n_types)
+    mentions = draw(st.lists(row, min_size=n_groups, max_size=n_groups))
+    sizes = draw(st.lists(st.integers(1, 9), min_size=n_groups, max_size=n_groups))
+    raw = draw(st.lists(st.integers(1, 20), min_size=n_parts, max_size=n_parts))
+    shares = [r / sum(raw) for r in raw]
+    return np.array(mentions, dtype=int).reshape(n_groups, n_types), np.array(sizes), shares
+
+
+@given(problems(), st.integers(0, 2), st.integers(0, 1000))
+@settings(deadline=None)
+def test_every_group_has_one_part_and_sizes_are_near(problem, least, seed):
+    mentions, sizes, shares = problem
+    part = stratify(mentions, sizes, shares, least, seed)
+    assert part.shape == sizes.shape
+    got = np.bincount(part, weights=sizes, minlength=len(shares))
+    assert len(got) == len(shares) and (got > 0).all()
+    reserved = max(1, mentions.shape[1] * least)  # groups, at most
+    assert (got <= np.array(shares) * sizes.sum() + reserved * sizes.max() + 1e-6).all()
+    assert np.array_equal(part, stratify(mentions, sizes, shares, least, seed))
+
+
+def possible(mentions, n_parts, least):
+    """Whether any assignment gives every part one group and the least mentions of every type."""
+    amounts = np.hstack([mentions, np.ones((len(mentions), 1), dtype=int)])
+    floors = np.array([least] * mentions.shape[1] + [1])
+    for parts in itertools.product(range(n_parts), repeat=len(mentions)):
+        found = totals(amounts, np.array(parts), n_parts)
+        if (found >= floors).all():
+            return True
+    return False
+
+
+@given(problems(most_groups=7), st.integers(1, 3), st.integers(0, 100))
+@settings(deadline=None, max_examples=150)
+def test_least_mentions_are_met_wherever_any_split_meets_them(problem, least, seed):
+    mentions, sizes, shares = problem
+    if len(shares) ** len(sizes) > 3000:
+        shares = [0.5, 0.5]
+    have = totals(mentions, stratify(mentions, sizes, shares, least, seed), len(shares))
+    assert (have >= least).all() == possible(mentions, len(shares), least)
+
+
+@given(problems(), st.integers(1, 2))
+@settings(deadline=None)
+def test_one_impossible_type_costs_no_other_its_least_mentions(problem, least):
+    mentions, sizes, shares = problem
+    alone = np.zeros((len(sizes), 1), dtype=int)
+    alone[0] = 100  # in one group, so in one part
+    found = stratify(np.hstack([mentions, alone]), sizes, shares, least)
+    have = totals(mentions, found, len(shares))
+    n_holders = (mentions > 0).sum(axis=0)
+    plenty = n_holders >= least * len(shares) * max(mentions.shape[1], 1) + 1  # one group for each need
+    assert (have[:, plenty] >= least).all()
+
+
+def spare(mentions, sizes, shares, least=1):
+    """Mentions of each type in each part beyond the least, for groups in the order of any seed."""
+    found = [
+        totals(mentions, stratify(mentions, sizes, shares, least, seed), len(shares))
+        for seed in range(5)
+    ]
+    return np.min(found, axis=0) - least
+
+
+def test_a_search_goes_back_where_the_best_fit_leads_nowhere():
+    mentions = np.array([[0, 1, 1], [0, 0, 0], [2, 0, 0], [10, 0, 1], [0, 1, 0]])
+    assert (spare(mentions, np.array([1, 5, 1, 1, 1]), [0.02, 0.98]) >= 0).all()
+
+
+def test_a_plentiful_type_in_few_groups_is_reserved_too():
+    mentions = np.array([[1], [0], [50]])
+    assert (spare(mentions, np.array([5, 1, 1]), [10 / 11, 1 / 11]) >= 0).all()
+
+
+def test_what_cannot_be_had_at_once_costs_as_few_types_as_it_must():
+    # each pair of the first three types shares a group: two parts cannot both have all three
+    mentions = np.array(
+        [[1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 1]]
+    )
+    for seed in range(5):
+        part = stratify(mentions, np.ones(6, dtype=int), [0.99, 0.01], 1, seed)
+        in_both = (totals(mentions, part, 2) >= 1).all(axis=0)
+        assert in_both.tolist().count(True) == 3 and in_both[3]
+
+
+@pytest.mark.parametrize(
+    ("mentions", "sizes"),
+    [
+        ([[2, 0], [0, 100], [0, 100], [2, 0], [0, 0], [0, 0], [0, 0], [0, 100], [0, 0]], [10, 1, 1, 10, 10, 10, 10, 1, 10]),
+        ([[0, 0, 0, 50], [0, 0, 10, 0], [0, 50, 0, 1], *[[0] * 4] * 5], [40, 40, 40, 1, 1, 1, 1, 1]),
+    ],
+)  # fmt: skip
+def test_no_part_outgrows_its_share_by_more_than_a_group(mentions, sizes):
+    for shares, seed in itertools.product(([0.6, 0.2, 0.2], [0.2, 0.2, 0.6]), range(10)):
+        got = np.bincount(stratify(np.array(mentions), np.array(sizes), shares, 0, seed), weights=sizes)
+        assert (got <= np.array(shares) * sum(sizes) + max(sizes)).all()
+
+
+def skewed(seed=0, n_groups=600):
+    """Groups of many types at once: a few frequent ones, a long tail, half of them without any."""
+    rng = np.random.default_rng(seed)
+    rates = np.array([0.8, 0.5, 0.4, 0.1, 0.03, 0.02])
+    mentions = rng.poisson(rates, (n_groups, 6)) * rng.integers(0, 2, (n_groups, 1))
+    return mentions, rng.integers(1, 20, n_groups)
+
+
+def worst(mentions, part, shares):
+    """Largest relative deviation from what a part should have of a type, one mention left to rounding."""
+    wanted = np.outer(shares, mentions.sum(axis=0))
+    deviation = np.abs(totals(mentions, part, len(shares)) - wanted)
+    return (np.maximum(deviation - 1, 0) / wanted).max()
+
+
+@pytest.mark.parametrize("shares", [[0.8, 0.1, 0.1], [0.2] * 5])
+def test_types_are_spread_far_better_than_by_chance(shares):
+    for seed in range(5):
+        mentions, sizes = skewed(seed)
+        part = stratify(mentions, sizes, shares, seed=seed)
+        rng = np.random.default_rng(seed)
+        by_chance = [
+            worst(mentions, rng.choice(len(shares), len(sizes), p=shares), shares) for _ in range(20)
+        ]
+        assert worst(mentions, part, shares) < min(0.1, *by_chance)
+        got = np.bincount(part, weights=sizes) / sizes.sum()
+        assert np.abs(got / shares - 1).max() < 0.02
+        bare = mentions.sum(axis=1) == 0
+        got = np.bincount(part[bare], weights=sizes[bare]) / sizes[bare].sum()
+        assert np.abs(got / shares - 1).max() < 0.15
+
+
+def test_dense_types_do_not_starve_the_last_one():
+    """Many types a unit: parts are full before the most frequent type's turn, and moves mend it."""
+    rng = np.random.default_rng(1)
+    mentions = (rng.random((800, 14)) < np.linspace(0.1, 0.3, 14)).astype(int) * rng.integers(
+        1, 4, (800, 14)
+    )
+    part = stratify(mentions, np.ones(800, dtype=int), [0.8, 0.1, 0.1])
+    assert worst(mentions, part, [0.8, 0.1, 0.1]) < 0.05
+
+
+def test_large_corpora_take_seconds():
+    mentions, sizes = skewed(n_groups=48_000)
+    start = time.process_time()
+    stratify(mentions, sizes, [0.8, 0.1, 0.1], min_mentions=5)
+    assert time.process_time() - start < 10  # about one
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([None, "a", "b", "c"])] * 2), min_size=1, max_size=12))
+def test_bound_groups_are_the_connected_units(keys):
+    groups = bound_groups([a for a, _ in keys], [b for _, b in keys])
+    joined = np.eye(len(keys), dtype=bool)
+    for i, j in itertools.product(range(len(keys)), repeat=2):
+        joined[i, j] |= any(x is not None and x == y for x, y in zip(keys[i], keys[j], strict=True))
+    for _ in keys:
+        joined = (joined @ joined) > 0
+    assert np.array_equal(groups[:, None] == groups, joined)
+    assert sorted(set(groups.tolist())) == list(range(groups.max() + 1))
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        {"a": 1.0},
+        {"a": 0.5, "b": 0.4},
+        {"a": 1.5, "b": -0.5},
+        {"a": 1.0, "b": 0.0},
+        {"a": float("nan"), "b": 1},
+    ],
+)
+def test_shares_that_are_none(shares):
+    with pytest.raises(ValueError, match="L440"):
+        check_shares(shares)
+    check_shares({"a": 0.5, "b": 0.5 + 9e-7})
+
+
+@pytest.mark.parametrize(
+    "text", ["train", "train=x", "train=0.5,train=0.5", "../x=0.5,b=0.5", "", "a=nan,b=1", "a=0.5;b=0.5"]
+)
+def test_shares_as_typed(text):
+    with pytest.raises(ValueError, match="L440"):
+        read_shares(text)
+    assert read_shares("train=.5, dev = 0.25,te-st=0.25") == {"train": 0.5, "dev": 0.25, "te-st": 0.25}
+
+
+# The command
+
+TEXTS = ["[Ann|PER] left .", "It rained on [Oslo|GEO] .", "Nobody spoke .", "The [Fram|ART] sank ."]
+
+
+def article(nlp, i):
+    """Two or three sentences of their own, one without annotation; every fifth has the rare type."""
+    texts = [f"{TEXTS[0]} {i}", f"{TEXTS[1]} {i}", f"{TEXTS[2]} {i}"][: 2 + i % 2]
+    texts += [f"{TEXTS[3]} {i}"] if i % 5 == 0 else []
+    doc = Doc.from_docs([parse(nlp, text) for text in texts])
+    doc.user_data["title"] = f"t{i // 2}"
+    doc.user_data["number"] = i
+    doc.set_ents(list(doc.ents), missing=[doc[len(doc) - 1 :]], default="unmodified")
+    return doc
+
+
+def articles(nlp, n=40):
+    return [article(nlp, i) for i in range(n)]
+
+
+@pytest.fixture
+def source(tmp_path):
+    nlp = spacy.blank("en")
+    types = CorpusTypes(["GEO", "PER", "ART"], ["PER"], "nb")
+    write_corpus(tmp_path / "c", {"all": articles(nlp)}, types)
+    return tmp_path / "c"
+
+
+def read(path):
+    return load_docs(path, spacy.blank("en"))
+
+
+def numbers(path):
+    return [doc.user_data["number"] for doc in read(path)]
+
+
+def files(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+def content(doc):
+    return [(t.text, t.whitespace_, t.ent_iob_, t.ent_type_, t.is_sent_start) for t in doc]
+
+
+def test_documents_come_whole_and_in_order(source, tmp_path):
+    found = split_corpus(source, tmp_path / "t")
+    assert files(tmp_path / "t") == ["dev.spacy", "test.spacy", "train.spacy", "types.json"]
+    parts = {name: numbers(tmp_path / "t" / f"{name}.spacy") for name in ("train", "dev", "test")}
+    assert all(part == sorted(part) for part in parts.values())
+    assert sorted(n for part in parts.values() for n in part) == list(range(40))
+    assert [len(part) for part in parts.values()] == [32, 4, 4]
+    before = {doc.user_data["number"]: content(doc) for doc in read(source / "all.spacy")}
+    after = {
+        d.user_data["number"]: content(d) for p in parts for d in read(tmp_path / "t" / f"{p}.spacy")
+    }
+    assert after == before
+    assert read_types(tmp_path / "t") == read_types(source)
+    assert found.parts["train"].n_docs == 32
+    assert {name: part.mentions["ART"] for name, part in found.parts.items()} == {
+        "train": 6,
+        "dev": 1,
+        "test": 1,
+    }
+
+
+def test_a_seed_fixes_the_split(source, tmp_path):
+    for name, seed in (("x", 1), ("y", 1), ("z", 2)):
+        split_corpus(source, tmp_path / name, seed=seed)
+    a, b, c = ([numbers(tmp_path / n / f"{p}.spacy") for p in ("train", "dev", "test")] for n in "xyz")
+    assert a == b != c
+
+
+def test_folds(source, tmp_path):
+    found = split_corpus(source, tmp_path / "t", folds=4)
+    assert list(found.parts) == ["fold-0", "fold-1", "fold-2", "fold-3"]
+    folds = [
+        {p: numbers(tmp_path / "t" / f"fold-{i}" / f"{p}.spacy") for p in ("train", "dev", "test")}
+        for i in range(4)
+    ]
+    assert sorted(n for fold in folds for n in fold["test"]) == list(range(40))
+    for i, fold in enumerate(folds):
+        assert fold["dev"] == folds[(i + 1) % 4]["test"]
+        assert fold["train"] == sorted(set(range(40)) - set(fold["dev"]) - set(fold["test"]))
+        assert read_types(tmp_path / "t" / f"fold-{i}") == read_types(source)
+
+
+def test_groups_and_duplicates_stay_together(source, tmp_path):
+    split_corpus(source, tmp_path / "t", group_by="title")
+    for part in ("train", "dev", "test"):
+        own = numbers(tmp_path / "t" / f"{part}.spacy")
+        assert {n ^ 1 for n in own} == set(own)  # pairs share a title
+    nlp = spacy.blank("en")
+    twins = [
+        parse(nlp, f"The Fram  SANK {i % 10}" if i < 10 else f"the [Fram|ART] sank {i % 10}")
+        for i in range(20)
+    ]
+    DocBin(docs=twins).to_disk(tmp_path / "twins.spacy")
+
+    def shared(*options):
+        target = tmp_path / f"twins{len(options)}"
+        arguments = ["split", str(tmp_path / "twins.spacy"), str(target), *options]
+        assert RUN.invoke(app, arguments).exit_code == 0
+        texts = [
+            {doc.text.casefold().split()[-1] for doc in read(target / f"{p}.spacy")}
+            for p in ("train", "dev", "test")
+        ]
+        return (texts[0] & texts[1]) | (texts[1] & texts[2]) | (texts[0] & texts[2])
+
+    assert not shared()
+    assert shared("--scatter-duplicates")
+
+
+def test_sentences_are_units_and_entities_stay_whole(tmp_path):
+    nlp = spacy.blank("en")
+    docs = articles(nlp, 10)
+    words = ["Storm", "Ida", "came", ".", "It", "left", "."]
+    crossing = Doc(
+        nlp.vocab,
+        words=words,
+        sent_starts=[True, True, False, False, True, False, False],
+        ents=["B-NAT", "I-NAT", "O", "O", "O", "O", "O"],
+    )
+    crossing.user_data["number"] = 99
+    DocBin(docs=[*docs, crossing], store_user_data=True).to_disk(tmp_path / "a.spacy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = split_corpus(tmp_path / "a.spacy", tmp_path / "t", unit="sentence")
+    parts = [read(tmp_path / "t" / f"{p}.spacy") for p in ("train", "dev", "test")]
+    units = sorted(doc.text.strip() for part in parts for doc in part)
+    whole = sorted(
+        [s.text.strip() for doc in docs for s in doc.sents] + ["Storm Ida came .", "It left ."]
+    )
+    assert units == whole
+    assert sum(part.n_sentences for part in found.parts.values()) == len(units) + 1  # two in one unit
+    assert [doc.ents[0].text for part in parts for doc in part if doc.text.startswith("Storm")] == [
+        "Storm Ida"
+    ]
+    assert all(doc.user_data["number"] in (*range(10), 99) for part in parts for doc in part)
+    assert sum(t.ent_iob == 0 for part in parts for doc in part for t in doc) == 10
+
+
+def test_a_missing_part_is_cut_from_train(source, tmp_path):
+    nlp = spacy.blank("en")
+    docs = articles(nlp)
+    write_corpus(
+        tmp_path / "p",
+        {"train": docs[:30], "test": docs[30:]},
+        CorpusTypes(["PER", "GEO", "ART"], ["ART"]),
+    )
+    before = (tmp_path / "p" / "test.spacy").read_bytes()
+    split_corpus(tmp_path / "p", tmp_path / "t", shares={"train": 0.9, "dev": 0.1})
+    assert files(tmp_path / "t") == ["dev.spacy", "test.spacy", "train.spacy", "types.json"]
+    assert (tmp_path / "t" / "test.spacy").read_bytes() == before
+    assert sorted(
+        numbers(tmp_path / "t" / "train.spacy") + numbers(tmp_path / "t" / "dev.spacy")
+    ) == list(range(30))
+    with pytest.warns(UserWarning, match="LW041.*test"):
+        split_corpus(tmp_path / "p", tmp_path / "t")
+    assert max(numbers(tmp_path / "t" / "test.spacy")) < 30
+
+
+def test_parts_that_are_folders_are_split_and_carried_over(source, tmp_path):
+    nlp = spacy.blank("en")
+    for part, which in (("train", (0, 1)), ("test", (2, 3))):
+        for i in which:
+            (tmp_path / "p" / part).mkdir(parents=True, exist_ok=True)
+            DocBin(docs=articles(nlp)[10 * i : 10 * i + 10], store_user_data=True).to_disk(
+                tmp_path / "p" / part / f"{i}.spacy"
+            )
+    split_corpus(tmp_path / "p", tmp_path / "t", shares={"train": 0.8, "dev": 0.2})
+    assert files(tmp_path / "t") == [
+        "dev.spacy",
+        "test/2.spacy",
+        "test/3.spacy",
+        "train.spacy",
+        "types.json",
+    ]
+    assert len(numbers(tmp_path / "t" / "train.spacy")) == 16
+
+
+def test_bare_files_get_types_of_their_own(source, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "x.spacy").write_bytes((source / "all.spacy").read_bytes())
+    for target, origin in ((tmp_path / "t", bare), (tmp_path / "u", bare / "x.spacy")):
+        split_corpus(origin, target)
+        assert read_types(target) == CorpusTypes(["GEO", "PER", "ART"], ["ART"])
+    split_corpus(bare, tmp_path / "v", folds=3)
+    assert read_types(tmp_path / "v" / "fold-2").tail == ["ART"]
+
+
+def fails(arguments, code, target=None):
+    result = RUN.invoke(app, ["split", *(str(a) for a in arguments)])
+    assert result.exit_code == 1, result.output
+    assert code in result.output
+    assert "Traceback" not in result.output
+    assert target is None or not target.exists()
+
+
+def test_what_cannot_be_is_refused_and_nothing_is_written(source, tmp_path):
+    target = tmp_path / "t"
+    one = tmp_path / "one.spacy"
+    DocBin(docs=articles(spacy.blank("en"), 1)).to_disk(one)
+    for arguments, code in (
+        ([source, target, "--parts", "train=0.8,dev=0.1"], "L440"),
+        ([source, target, "--parts", "train=1.2,dev=-0.2"], "L440"),
+        ([source, target, "--part", "dev"], "L441"),
+        ([one, target], "L442"),
+        ([source, target, "--folds", "41"], "L442"),
+        ([source, target, "--group-by", "title", "--folds", "21"], "L442"),
+        ([source, target, "--folds", "2"], "L443"),
+        ([source, target, "--folds", "-3"], "L443"),
+        ([source, target, "--folds", "5", "--parts", "a=0.5,b=0.5"], "L444"),
+        ([source, target, "--group-by", "author"], "number, title"),
+        ([source, target, "--strict", "--min-mentions", "3"], "L446"),
+        ([source, source], "L448"),
+        ([source, source / "all.spacy"], "L448"),
+        ([one, target, "--part", "train"], "L449"),
+        ([tmp_path / "none", target], "L402"),
+        ([source, target, "--min-mentions", "-1"], "L001"),
+        ([source, target, "--seed", "-1"], "L001"),
+    ):
+        fails(arguments, code, target)
+    fails([tmp_path, tmp_path / "inside"], "L448")
+    (source / "all.spacy").write_bytes(b"nothing")
+    fails([source, target], "L404", target)
+
+
+def test_files_of_another_split_are_not_left_beside(source, tmp_path):
+    target = tmp_path / "t"
+    split_corpus(source, target, folds=5)
+    before = {name: (target / name).read_bytes() for name in files(target)}
+    for arguments in (["--folds", "4"], []):
+        fails([source, target, *arguments], "L447")
+    assert {name: (target / name).read_bytes() for name in files(target)} == before
+    split_corpus(source, target, folds=5, seed=1)  # the same files again
+    assert files(target) == sorted(before)
+
+
+def test_rare_types_are_named_where_they_are_too_few(source, tmp_path):
+    with pytest.warns(UserWarning, match=r"LW040.*3 mentions.*: ART \(train \d, dev \d, test \d\)\. "):
+        found = split_corpus(source, tmp_path / "t", min_mentions=3)
+    assert all(part.mentions[t] >= 3 for part in found.parts.values() for t in ("PER", "GEO"))
+    docs = [*articles(spacy.blank("en")), parse(spacy.blank("en"), "Nobody .")]
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "x.spacy")
+    with pytest.warns(UserWarning, match=r"LW042.*1 of 41"):
+        split_corpus(tmp_path / "x.spacy", tmp_path / "u", group_by="title")
+
+
+def test_the_table_shows_what_was_wanted_and_got(source, tmp_path):
+    shown = RUN.invoke(
+        app, ["split", str(source), str(tmp_path / "t"), "--parts", "train=0.75,dev=0.25"]
+    )
+    assert shown.exit_code == 0
+    assert "train 75 %" in shown.output
+    assert re.search(r"ART +6 \(75.0 %\) +2 \(25.0 %\)", shown.output)
+    assert "PER *" in shown.output
+    assert json.loads((tmp_path / "t" / "types.json").read_text(encoding="utf8"))["lang"] == "nb"
+    assert Path(tmp_path / "t" / "dev.spacy").is_file()

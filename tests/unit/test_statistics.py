@@ -1,0 +1,709 @@
+"""Statistics: counts against plain loops, one planted problem a rule, and the papers' first tables."""
+
+import copy
+import itertools
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import PARTS, CorpusTypes, convert_corpus, write_corpus
+from spacy_longtail.counts import CorpusCounts, count_doc, count_docs, count_sentences, doc_columns
+from spacy_longtail.experiments.statistics import POLICIES, corpus_statistics, plot_statistics
+from spacy_longtail.experiments.statistics.columns import Words, stream_columns
+from spacy_longtail.experiments.statistics.corpus import buckets
+from spacy_longtail.experiments.statistics.diagnosis import RULES, diagnose
+from spacy_longtail.experiments.statistics.findings import ADVICE
+from spacy_longtail.experiments.statistics.overlap import sentence_keys
+from spacy_longtail.experiments.statistics.tallies import PartTally, read_parts
+from spacy_longtail.formats.context import Settings
+from spacy_longtail.readers import UndersampledCorpus, units
+from tests.util import blank, parse
+
+NLP = blank()
+RUN = CliRunner()
+CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
+for name in ("A", "B"):
+    NLP.vocab.strings.add(name)
+
+
+# --- documents with everything that annotation can be
+
+tokens = st.tuples(
+    st.sampled_from(["a", "A", "b", " ", "\n"]),
+    st.sampled_from([0, 1, 2, 3]),  # spaCy's codes
+    st.sampled_from(["A", "B", ""]),
+    st.sampled_from([-1, 0, 1]),  # sent_start
+    st.booleans(),  # a blank follows
+)
+documents = st.lists(tokens, max_size=12)
+
+
+def make_doc(rows):
+    """Legal entities: an I- without a B- before it becomes O."""
+    doc = Doc(NLP.vocab, words=[row[0] for row in rows], spaces=[row[4] for row in rows])
+    before, values = (2, ""), []
+    for _, iob, label, sent_start, _ in rows:
+        if iob == 1:
+            before = (1, before[1]) if before[0] in (1, 3) and before[1] else (2, "")
+        else:
+            before = (iob, label if iob == 3 else "")
+        label_id = NLP.vocab.strings[before[1]] if before[1] else 0
+        values.append([before[0], label_id, sent_start % 2**64])
+    if values:
+        doc.from_array(["ENT_IOB", "ENT_TYPE", "SENT_START"], np.array(values, dtype="uint64"))
+    return doc
+
+
+def cut(doc):
+    """The sentences as documents, the slow way."""
+    return [s.as_doc() for s in doc.sents] if doc.has_annotation("SENT_START") else [doc]
+
+
+@given(documents)
+def test_sentences_are_counted_as_if_cut_out(rows):
+    doc = make_doc(rows)
+    assert count_sentences(doc) == [count_doc(sent) for sent in cut(doc) if len(sent)]
+
+
+def test_an_entity_across_a_boundary_counts_as_not_annotated():
+    doc = make_doc([("a", 3, "A", 1, True), ("a", 1, "A", 1, True), ("b", 2, "", -1, True)])
+    assert [(c.tokens, c.length) for c in count_sentences(doc)] == [({}, 0), ({}, 1)]
+
+
+def test_an_entity_ends_with_its_document(tmp_path):
+    """The next document begins inside an entity, which is illegal and belongs to none."""
+    stray = Doc(NLP.vocab, words=["b", "c"])
+    stray.from_array(["ENT_IOB", "ENT_TYPE"], np.array([[1, NLP.vocab.strings["A"]], [2, 0]], "uint64"))
+    docs = [parse(NLP, "saw [Ann|A]"), stray]
+    ((_, _, table),) = read_parts({"train": save(tmp_path / "a.spacy", docs)}, Words())
+    assert (table.mentions.start.tolist(), table.mentions.end.tolist()) == ([1], [2])
+
+
+# --- columns of files
+
+
+def save(path, docs, **settings):
+    DocBin(docs=docs, **settings).to_disk(path)
+    return path
+
+
+def columns_of(docs):
+    found = [np.stack([np.asarray(c, dtype="int64") for c in doc_columns(d)]) for d in docs if len(d)]
+    return np.concatenate(found, axis=1) if found else np.zeros((5, 0))
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows=st.lists(documents, min_size=1, max_size=5))
+def test_columns_are_those_of_the_documents(rows, tmp_path_factory):
+    docs = [make_doc(r) for r in rows]
+    path = save(tmp_path_factory.mktemp("columns") / "a.spacy", docs)
+    words = Words()
+    (batch,) = stream_columns(path, words)
+    own = np.stack([np.asarray(c, dtype="int64") for c in batch.columns])
+    assert np.array_equal(own, columns_of(docs))
+    assert batch.lengths.tolist() == [len(doc) for doc in docs]
+    assert [words.text[i] for i in batch.word] == [t.text for doc in docs for t in doc]
+    assert batch.spaced.tolist() == [bool(t.whitespace_) for doc in docs for t in doc]
+
+
+def test_batches_and_files_change_nothing(tmp_path, monkeypatch):
+    docs = [parse(NLP, "[Ann|A] left ."), parse(NLP, "[Bo|B] came ."), Doc(NLP.vocab)] * 3
+    for i in range(3):
+        save(tmp_path / f"{i}.spacy", docs[3 * i : 3 * i + 3])
+    monkeypatch.setattr("spacy_longtail.experiments.statistics.columns.BATCH", 4)
+    batches = list(stream_columns(tmp_path, Words()))
+    assert len(batches) > 3
+    own = [np.stack([np.asarray(c, dtype="int64") for c in b.columns]) for b in batches]
+    assert np.array_equal(np.concatenate(own, axis=1), columns_of(docs))
+    assert sum(len(b.lengths) for b in batches) == 9
+
+
+def test_attributes_that_are_not_stored_and_sentences_of_a_parse(tmp_path):
+    doc = Doc(NLP.vocab, words=["a", "b", "c", "d"], heads=[0, 0, 2, 2], deps=["x", "y", "x", "y"])
+    for attrs in (["HEAD", "DEP"], ["HEAD", "DEP", "SENT_START"]):
+        (parsed,) = stream_columns(save(tmp_path / "p.spacy", [doc], attrs=attrs), Words())
+        assert parsed.columns.sent_start.tolist() == [1, -1, 1, -1]
+    entities = parse(NLP, "[Ann|A] left .")
+    (bare,) = stream_columns(
+        save(tmp_path / "b.spacy", [entities], attrs=["ENT_IOB", "ENT_TYPE"]), Words()
+    )
+    assert bare.columns.sent_start.tolist() == [0, 0, 0]
+    assert bare.columns.iob.tolist() == [3, 2, 2]
+
+
+def test_files_that_are_none(tmp_path):
+    (tmp_path / "bad.spacy").write_bytes(b"no")
+    wrong = DocBin(docs=[parse(NLP, "a b")])
+    wrong.tokens[0][0, wrong.attrs.index(spacy.attrs.ENT_IOB)] = 9
+    wrong.to_disk(tmp_path / "wrong.spacy")
+    save(tmp_path / "none.spacy", [])
+    (tmp_path / "folder").mkdir()
+    for name, code in (("bad", "L404"), ("wrong", "L404.*9"), ("none", "L403"), ("gone", "L402")):
+        with pytest.raises(ValueError, match=code):
+            list(stream_columns(tmp_path / f"{name}.spacy", Words()))
+    with pytest.raises(ValueError, match="L402"):
+        list(stream_columns(tmp_path / "folder", Words()))
+
+
+# --- corpora by hand
+
+
+def write(folder, labels=("PER", "ART"), tail=("ART",), **parts):
+    """A corpus of documents given as lists of sentences, or as one sentence."""
+    docs = {}
+    for part, texts in parts.items():
+        docs[part] = []
+        for text in texts:
+            sents = [parse(NLP, t) for t in ([text] if isinstance(text, str) else text)]
+            docs[part].append(Doc.from_docs(sents) if len(sents) > 1 else sents[0])
+    write_corpus(folder, docs, CorpusTypes(list(labels), list(tail)))
+    return folder
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    return write(
+        tmp_path / "toy",
+        train=[
+            ["[Ann Lee|PER] saw the [Fram|ART] .", "It rained ."],
+            ["[Ann|PER] left .", "[ANN|PER] came .", "The Fram sank ."],
+        ],
+        dev=["[Fram|PER] left ."],
+        test=["[ann|PER] met [Bo|PER] .", "it Rained ."],
+    )
+
+
+def test_table_of_a_part_by_hand(corpus):
+    train = corpus_statistics(corpus)["parts"]["train"]
+    expected = {
+        "documents": 2,
+        "one_sentence_documents": 0,
+        "documents_without_boundaries": 0,
+        "longest_sentence": 6,
+        "sentences": 5,
+        "entity_sentences": 3,
+        "entity_sentence_share": 3 / 5,
+        "tokens": 19,
+        "unannotated_tokens": 0,
+        "entity_tokens": 5,
+        "outside_tokens": 14,
+        "entity_share": 5 / 19,
+        "outside_share": 14 / 19,
+        "begin_share": 4 / 19,
+        "inside_share": 1 / 19,
+        "mentions": 4,
+        "found_types": 2,
+        "bio_classes": 5,
+        "least": {"type": "ART", "share": 1 / 19},
+        "most": {"type": "PER", "share": 4 / 19},
+    }
+    assert {key: train[key] for key in expected} == expected
+    assert train["types"]["PER"] == {
+        "mentions": 3,
+        "one_token_mentions": 2,
+        "tokens": 4,
+        "sentences": 3,
+        "rareness": pytest.approx(-np.log2(4 / 19)),
+        "token_share": 4 / 19,
+        "mention_share": 3 / 4,
+        "surfaces": 2,  # Ann Lee, Ann = ANN
+        "ambiguous_surfaces": 0,
+        "minority_mentions": 0,
+        "surfaces_also_outside": 0,
+    }
+    assert train["types"]["ART"]["surfaces_also_outside"] == 1  # The Fram sank
+
+
+def test_parts_together_and_unseen_mentions(corpus):
+    found = corpus_statistics(corpus)
+    whole, parts = found["all"], found["parts"].values()
+    for key in ("documents", "sentences", "tokens", "mentions", "entity_sentences"):
+        assert whole[key] == sum(part[key] for part in parts)
+    assert found["unseen"] == {"PER": 1 / 2, "ART": None}  # ann is Ann, Bo is new
+    assert found["parts"]["dev"]["types"]["PER"]["unseen"] == 1.0  # Fram is known as ART
+    assert whole["types"]["PER"]["ambiguous_surfaces"] == 1
+    assert "unseen" not in found["parts"]["train"]["types"]["PER"]
+    json.dumps(found, allow_nan=False)
+
+
+def test_minority_mentions_have_a_wording_that_is_mostly_of_another_type(tmp_path):
+    texts = ["[Fram|ART] left ."] * 3 + ["[Fram|PER] left .", "[Bo|PER] left .", "[Bo|ART] came ."]
+    types = corpus_statistics(write(tmp_path / "c", train=texts))["parts"]["train"]["types"]
+    assert [types[t]["minority_mentions"] for t in ("ART", "PER")] == [0, 1]  # Bo is a draw
+    assert [types[t]["ambiguous_surfaces"] for t in ("ART", "PER")] == [2, 2]
+
+
+def test_parts_may_be_folders_or_absent(tmp_path, corpus):
+    other = tmp_path / "other"
+    (other / "train").mkdir(parents=True)
+    docs = list(DocBin().from_disk(corpus / "train.spacy").get_docs(NLP.vocab))
+    for i, doc in enumerate(docs):
+        save(other / "train" / f"{i}.spacy", [doc])
+    (other / "types.json").write_text((corpus / "types.json").read_text())
+    found, whole = corpus_statistics(other), corpus_statistics(corpus)
+    assert list(found["parts"]) == ["train"]
+    assert found["parts"]["train"] == whole["parts"]["train"]
+    assert found["policies"] == whole["policies"]
+    assert found["unseen"] == {"PER": None, "ART": None}
+    assert {f["part"] for f in found["diagnosis"] if f["rule"] == "absent_part"} == {"dev", "test"}
+    (other / "train").rename(other / "all")  # a corpus that was not split
+    assert corpus_statistics(other)["parts"] == found["parts"]
+
+
+def test_a_corpus_without_entities(tmp_path):
+    found = corpus_statistics(write(tmp_path / "c", train=["It rained .", "It poured ."]))
+    assert found["policies"] == {}
+    assert found["parts"]["train"]["least"] is None
+    assert found["diagnosis"][0]["rule"] == "no_entity"
+    json.dumps(found, allow_nan=False)
+
+
+def test_types_that_nobody_declared_are_shown(tmp_path):
+    found = corpus_statistics(
+        write(tmp_path / "c", labels=["PER"], tail=[], train=["[Ann|PER] saw [Fram|ART] ."])
+    )
+    assert (found["labels"], found["undeclared"]) == (["PER"], ["ART"])
+    assert found["parts"]["train"]["types"]["ART"]["mentions"] == 1
+    assert "undeclared_type" in {f["rule"] for f in found["diagnosis"]}
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=st.lists(documents.filter(bool), min_size=2, max_size=6), at=st.integers(1, 5))
+def test_tallies_merge_and_equal_plain_counts(rows, at, tmp_path_factory):
+    docs, folder = [make_doc(r) for r in rows], tmp_path_factory.mktemp("merge")
+    at = min(at, len(docs) - 1)
+    paths = {"train": save(folder / "a", docs[:at]), "dev": save(folder / "b", docs[at:])}
+    words, tallies = Words(), {"train": PartTally(), "dev": PartTally()}
+    for part, batch, table in read_parts(paths, words):
+        tallies[part].add(batch, table, words)
+    whole = tallies["train"] + tallies["dev"]
+    sentences = [sent for doc in docs for sent in cut(doc)]
+    assert whole.counts == count_docs(sentences)
+    ents = [ent for sent in sentences for ent in sent.ents]
+    # a mention of whitespace may merge with the blank after it
+    plain = Counter((e.text.casefold(), e.label_) for e in ents)
+    assert Counter({(s.strip(), t): 1 for s, t in whole.surfaces}) == Counter(
+        {(s.strip(), t): 1 for s, t in plain}
+    )
+    assert whole.surfaces.total() == plain.total()
+    assert whole.n_docs == len(docs)
+
+
+# --- buckets
+
+
+# mentions in GMB, as NNR20 prints them
+PRINTED = {
+    "geo": 37644,
+    "tim": 20333,
+    "org": 20143,
+    "per": 16990,
+    "gpe": 15869,
+    "art": 402,
+    "eve": 308,
+    "nat": 201,
+}
+
+
+def test_buckets_of_the_gmb_corpus():
+    """NNR20 group the types alike."""
+    mentions = {**PRINTED, "gpe": 15870}
+    assert buckets(mentions, mentions) == {
+        "head": ["geo", "tim"],
+        "mid": ["org", "per", "gpe"],
+        "tail": ["art", "eve", "nat"],
+    }
+
+
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 1000), min_size=1))
+def test_buckets_share_out_all_types(mentions):
+    found = buckets(mentions, mentions)
+    assert sorted(found["head"] + found["mid"] + found["tail"]) == sorted(mentions)
+    held = sum(mentions[t] for t in found["head"])
+    assert 2 * held >= sum(mentions.values())
+    if found["head"]:  # the fewest that do
+        assert 2 * (held - mentions[found["head"][-1]]) < sum(mentions.values())
+    assert all(10 * mentions[t] <= max(mentions.values()) for t in found["tail"])
+    assert all(10 * mentions[t] > max(mentions.values()) for t in found["mid"])
+
+
+# --- sizes
+
+
+def test_size_factors_are_those_of_the_readers(corpus):
+    found = corpus_statistics(corpus)["policies"]
+    examples = list(Corpus(corpus / "train.spacy")(NLP))
+    sentences = [count_doc(eg.reference) for eg in units(examples, "sentence")]
+    before = CorpusCounts()
+    for unit in sentences:
+        before.add(unit)
+    for name, policy in POLICIES.items():
+        copies = [policy.fit(before)(unit) for unit in sentences]
+        assert found[name]["sentences"] == pytest.approx(sum(copies) / len(sentences))
+        tokens = sum(n * unit.length for n, unit in zip(copies, sentences))
+        assert found[name]["tokens"] == pytest.approx(tokens / before.n_tokens)
+        per = sum(n * unit.tokens.get("PER", 0) for n, unit in zip(copies, sentences))
+        assert found[name]["types"]["PER"] == pytest.approx(per / before.tokens["PER"])
+    kept = list(UndersampledCorpus(Corpus(corpus / "train.spacy"))(NLP))
+    assert found["BUS"]["tokens"] == sum(len(eg.reference) for eg in kept) / before.n_tokens
+    assert found["BUS"]["sentences"] == before.n_entity_units / before.n_units
+    assert found["augmentation"] == {"sentences": 2.0, "tokens": 2.0, "types": {"PER": 2.0, "ART": 2.0}}
+
+
+# --- sentences that occur more than once
+
+
+def test_duplicates_leakage_and_conflicts_by_hand(tmp_path):
+    found = corpus_statistics(
+        write(
+            tmp_path / "c",
+            train=["[Ann|PER] saw Fram .", "It rained .", "it RAINED .", "It rained ."],
+            dev=["Ann saw [Fram|ART] .", "rained It ."],
+            test=["[ann|PER] saw fram .", "It rained .", "[Bo|PER] left ."],
+        )
+    )
+    assert found["duplicates"]["train"] == {
+        "sentences": 2,
+        "examples": [{"text": "It rained .", "times": 3}],
+    }
+    assert found["leakage"]["dev"] == {
+        "sentences": 1,
+        "entity_sentences": 1,
+        "share": 1 / 2,
+        "examples": ["Ann saw [Fram|ART] ."],
+    }
+    assert found["leakage"]["test"]["sentences"] == 2
+    assert found["leakage"]["test"]["examples"] == ["[ann|PER] saw fram .", "It rained ."]
+    assert found["conflicts"]["texts"] == 1
+    pair = found["conflicts"]["examples"][0]
+    assert {place["text"].casefold() for place in pair} >= {"ann saw [fram|art] ."}
+    assert len({place["text"].casefold() for place in pair}) == 2
+
+
+def test_what_is_not_annotated_contradicts_nothing(tmp_path):
+    docs = [parse(NLP, "[Ann|PER] left ."), Doc(NLP.vocab, words=["Ann", "left", "."])]
+    write_corpus(tmp_path / "c", {"train": docs}, CorpusTypes(["PER"], []))
+    found = corpus_statistics(tmp_path / "c")
+    assert found["conflicts"]["texts"] == 0
+    assert found["duplicates"]["train"]["sentences"] == 1
+
+
+def test_sentences_without_words_repeat_nothing(tmp_path):
+    docs = {part: [Doc(NLP.vocab, words=["\n"], sent_starts=[True])] * 2 for part in ("train", "dev")}
+    write_corpus(tmp_path / "c", docs, CorpusTypes([], []))
+    found = corpus_statistics(tmp_path / "c")
+    assert found["duplicates"]["train"]["sentences"] == found["leakage"]["dev"]["sentences"] == 0
+
+
+def keys_of(docs, path):
+    ((_, batch, table),) = read_parts({"train": save(path, docs)}, Words())
+    return sentence_keys(batch, table)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(documents.filter(bool), min_size=2, max_size=8))
+def test_sentences_have_one_key_where_their_words_are_the_same(rows, tmp_path_factory):
+    docs = [make_doc(r) for r in rows]
+    keys = keys_of(docs, tmp_path_factory.mktemp("keys") / "a.spacy")
+    sents = [sent for doc in docs for sent in cut(doc)]
+    plain = [tuple(t.text.casefold() for t in sent if not t.is_space) for sent in sents]
+    assert [key == 0 for key in keys.words] == [not own for own in plain]
+    assert len(set(keys.words)) == len(set(plain))
+    assert len(set(zip(keys.words, plain))) == len(set(plain))
+
+
+tags = st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"]), min_size=4, max_size=4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(tags, min_size=2, max_size=12))
+def test_sentences_have_one_key_where_their_entities_are_the_same(rows, tmp_path_factory):
+    codes = {"B": 3, "I": 1, "O": 2}
+    docs = [make_doc([("a", codes[tag[0]], tag[2:], -1, True) for tag in row]) for row in rows]
+    keys = keys_of(docs, tmp_path_factory.mktemp("keys") / "a.spacy")
+    plain = [tuple((e.start, e.end, e.label_) for e in doc.ents) for doc in docs]
+    assert [key == 0 for key in keys.entities] == [not own for own in plain]
+    assert len(set(zip(keys.entities, plain))) == len(set(keys.entities)) == len(set(plain))
+    assert keys.complete.all() and len(set(keys.words)) == 1
+
+
+# --- rules
+
+
+def healthy():
+    """Statistics of a corpus that nothing is wrong with."""
+    types = {
+        t: {
+            "mentions": 400,
+            "sentences": 300,
+            "surfaces": 100,
+            "ambiguous_surfaces": 10,
+            "minority_mentions": 4,
+        }
+        for t in ("PER", "ART")
+    }
+    part = {
+        "documents": 100,
+        "one_sentence_documents": 3,
+        "documents_without_boundaries": 0,
+        "longest_sentence": 50,
+        "sentences": 1000,
+        "entity_sentence_share": 0.65,
+        "tokens": 20000,
+        "unannotated_tokens": 0,
+        "mentions": 800,
+        "types": types,
+    }
+    leak = {"sentences": 0, "entity_sentences": 0, "share": 0.0, "examples": []}
+    size = {"sentences": 3.0, "tokens": 3.0, "types": {"PER": 4.0, "ART": 4.5}}
+    return {
+        "labels": ["PER", "ART"],
+        "undeclared": [],
+        "parts": {name: copy.deepcopy(part) for name in PARTS},
+        "policies": {"sCR": size, "RandomUndersampling": {"sentences": 0.5, "tokens": 0.5, "types": {}}},
+        "unseen": {"PER": 0.3, "ART": 0.49},
+        "duplicates": {name: {"sentences": 20, "examples": []} for name in PARTS},
+        "leakage": {name: copy.deepcopy(leak) for name in ("dev", "test")},
+        "conflicts": {"texts": 0, "examples": []},
+    }
+
+
+def test_a_healthy_corpus_has_no_finding():
+    assert diagnose(healthy()) == []
+
+
+def in_part(part, **changes):
+    return lambda found: found["parts"][part].update(changes)
+
+
+def in_type(part, **changes):
+    return lambda found: found["parts"][part]["types"]["ART"].update(changes)
+
+
+def at(*keys, value):
+    def change(found):
+        for key in keys[:-1]:
+            found = found[key]
+        found[keys[-1]] = value
+
+    return change
+
+
+EXAMPLE = [[{"part": "train", "text": "[a|PER] b"}, {"part": "dev", "text": "a [b|PER]"}]]
+LEAK = {"sentences": 20, "entity_sentences": 7, "share": 0.02, "examples": ["[a|PER] b"]}
+REPEATED = {"sentences": 50, "examples": [{"text": "a b", "times": 9}]}
+PLANTED = [
+    ("absent_part", "dev", lambda found: found["parts"].pop("dev"), "no dev part", "train, test"),
+    ("absent_part", "test", lambda found: found["parts"].pop("test"), "no test part", "train, dev"),
+    ("undeclared_type", None, at("undeclared", value=["EVE"]), "1 type occurs", "PER, ART"),
+    (
+        "absent_type",
+        "train",
+        in_type("train", mentions=0, minority_mentions=0),
+        "train: ART",
+        "0 in train",
+    ),
+    (
+        "absent_type",
+        "dev",
+        in_type("dev", mentions=0),
+        "1 type has no mention in dev: ART",
+        "400 in train",
+    ),
+    ("absent_type", "test", in_type("test", mentions=0), "in test: ART", "0 in test"),
+    ("conflict", None, at("conflicts", value={"texts": 3, "examples": EXAMPLE}), "3 texts", "a [b|PER]"),
+    ("leakage", "test", at("leakage", "test", value=LEAK), "7 with an entity", "2.0 % of test"),
+    (
+        "rare_type",
+        None,
+        in_type("train", mentions=49, minority_mentions=0),
+        "50 mentions",
+        "49 mentions",
+    ),
+    ("not_measurable", "dev", in_type("dev", mentions=29), "30 mentions in dev", "3.45 points"),
+    ("not_measurable", "test", in_type("test", mentions=2), "30 mentions in test", "one is 50 points"),
+    ("unseen", None, at("unseen", "ART", value=0.5), "1 type", "ART: 50 % of 400 mentions"),
+    ("contested", None, in_type("train", minority_mentions=21), "ART", "21 of 400 mentions"),
+    ("low_resource", None, in_part("train", sentences=499), "fewer than 500", "499 sentences"),
+    ("sparse", None, in_part("train", entity_sentence_share=0.36), "Only 36 %", "3.0 times"),
+    ("dense", None, in_part("train", entity_sentence_share=0.81), "81 %", "by 4.0"),
+    ("repetition", None, at("duplicates", "train", value=REPEATED), "5.0 %", "9 times: a b"),
+    (
+        "no_context",
+        None,
+        in_part("train", one_sentence_documents=100),
+        "single sentence",
+        "100 documents",
+    ),
+    (
+        "unbounded",
+        "dev",
+        in_part("dev", documents_without_boundaries=1, longest_sentence=201),
+        "1 document of dev has",
+        "201 words",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "part", "plant", "text", "evidence"), PLANTED)
+def test_a_planted_problem_is_found_and_nothing_else(rule, part, plant, text, evidence):
+    found = healthy()
+    plant(found)
+    (finding,) = diagnose(found)
+    assert (finding.rule, finding.part) == (rule, part)
+    assert text in finding.finding
+    assert evidence in finding.evidence
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        in_type("train", mentions=50),
+        in_type("test", mentions=30),
+        in_part("train", entity_sentence_share=0.5),
+        in_part("train", entity_sentence_share=0.8),
+        in_part("train", sentences=500, entity_sentence_share=0.65),
+        in_part("dev", documents_without_boundaries=1, longest_sentence=200),
+        at("leakage", "test", value={**LEAK, "entity_sentences": 0}),
+    ],
+)
+def test_the_edge_of_a_rule_is_no_finding(plant):
+    found = healthy()
+    found["parts"]["train"]["types"]["ART"]["minority_mentions"] = 0
+    plant(found)
+    assert diagnose(found) == []
+
+
+def test_every_rule_has_a_test_and_advice():
+    names = {rule.__name__ for rule in RULES}
+    assert names == {row[0] for row in PLANTED} | {"no_entity"}
+    assert {key.split(".")[0] for key in ADVICE} == names
+
+
+def test_commands_and_names_in_the_advice_exist():
+    from spacy.util import registry
+
+    text = " ".join(ADVICE.values())
+    commands = {c.name or c.callback.__name__ for c in app.registered_commands}
+    known = set().union(*(r.get_all() for r in (registry.readers, registry.misc, registry.losses)))
+    known |= set(registry.augmenters.get_all())
+    words = text.replace(",", " ").replace("(", " ").replace(")", " ").replace("`", " ").split()
+    assert {w.rstrip(".") for w in words if w.startswith("longtail.")} <= known
+    root = Path(__file__).parents[2]
+    files = [w.rstrip(".:") for w in words if w.startswith(("configs/", "docs/"))]
+    assert files and all((root / name).is_file() for name in files)
+    used = {b for a, b in itertools.pairwise(words) if a == "spacy_longtail"}
+    assert used <= commands | {"audit"}
+
+
+# --- commands and plots
+
+
+def test_the_command_prints_writes_and_draws(corpus, tmp_path):
+    target, plot = tmp_path / "m" / "stats.json", tmp_path / "m" / "p.svg"
+    shown = RUN.invoke(app, ["stats", str(corpus), "-o", str(target), "--plot", str(plot)])
+    assert shown.exit_code == 0
+    for text in ("entity tokens, %", "dev unseen, %", "RandomUndersampling", "BUS", "Try:", "ART *"):
+        assert text in shown.output
+    found = json.loads(target.read_text(encoding="utf8"))
+    assert found == json.loads(json.dumps(corpus_statistics(corpus)))
+    assert json.loads(RUN.invoke(app, ["stats", str(corpus), "--json"]).output) == found
+    assert "ART ◆ rare" in plot.read_text(encoding="utf8")
+
+
+def test_plots_are_whole_or_not_there(corpus, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    found = corpus_statistics(corpus)
+    for name in ("a.svg", "a.png"):
+        plot_statistics(found, tmp_path / "p" / name)
+    first = (tmp_path / "p" / "a.svg").read_bytes()
+    plot_statistics(found, tmp_path / "p" / "a.svg")
+    assert (tmp_path / "p" / "a.svg").read_bytes() == first
+    with pytest.raises(ValueError, match="L460"):
+        plot_statistics(found, tmp_path / "p" / "a.gif")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ValueError, match=r"L406.*matplotlib.*\[report\]"):
+        plot_statistics(found, tmp_path / "p" / "b.svg")
+    assert sorted(p.name for p in (tmp_path / "p").iterdir()) == ["a.png", "a.svg"]
+
+
+def test_a_corpus_without_test_or_entities_can_be_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    folder = write(tmp_path / "c", labels=["$A$", "文"], tail=[], train=["It rained ."])
+    plot_statistics(corpus_statistics(folder), tmp_path / "a.svg")
+    assert "$A$" in (tmp_path / "a.svg").read_text(encoding="utf8")
+
+
+# --- the papers' first tables
+
+
+def measured(name, tmp_path, **kwargs):
+    if not (CORPORA / name).is_dir():
+        pytest.skip("the corpora are not here")
+    convert_corpus(CORPORA / name, tmp_path / name, **kwargs)
+    return corpus_statistics(tmp_path / name)
+
+
+def percent(share, digits=2):
+    return round(100 * share, digits)
+
+
+def test_wnut17_as_wang_and_wang_print_it(tmp_path):
+    train = measured("wnut17", tmp_path)["parts"]["train"]
+    assert (train["sentences"], train["found_types"]) == (3394, 6)
+    assert train["outside_tokens"] == 59_570  # printed as the number of tokens
+    assert train["tokens"] == 62_730  # the base of the printed percentages
+    assert (percent(train["least"]["share"]), percent(train["most"]["share"])) == (0.43, 1.59)
+    assert percent(train["entity_sentence_share"]) == 36.18
+    assert percent(train["entity_share"]) == 5.04  # 5.0375, printed 5.03
+
+
+def test_gmb_subset_as_wang_and_wang_print_it(tmp_path):
+    whole = measured("gmb_subset", tmp_path)["all"]
+    assert (whole["sentences"], whole["tokens"], whole["found_types"]) == (2999, 66_161, 8)
+    assert percent(whole["entity_share"]) == 15.03
+    assert percent(whole["entity_sentence_share"]) == 85.36  # printed 85.40
+    assert (percent(whole["least"]["share"]), percent(whole["most"]["share"])) == (0.04, 3.75)
+    # printed 0.03 and 4.00: the first is that of mentions
+    assert percent(whole["types"]["nat"]["mentions"] / whole["tokens"]) == 0.03
+
+
+def test_ncbi_disease_as_nguyen_et_al_print_it(tmp_path):
+    parts = measured("ncbi_disease", tmp_path)["parts"].values()
+    assert [part["tokens"] for part in parts] == [135_701, 23_969, 24_497]
+    assert [part["sentences"] - 1 for part in parts] == [5423, 922, 939]  # each printed one lower
+    keys = ("begin_share", "inside_share", "outside_share")
+    shares = [tuple(percent(part[key], 1) for key in keys) for part in parts]
+    assert shares == [(3.8, 4.5, 91.7), (3.3, 4.5, 92.2), (3.9, 4.4, 91.6)]  # the last printed 91.7
+
+
+def test_ner_wiki_as_nemoto_et_al_print_it(tmp_path):
+    found = measured("stockmark_ner_wiki", tmp_path, lang="ja", settings=Settings(tokens="characters"))
+    assert found["all"]["bio_classes"] == 17
+    sizes = [part["sentences"] for part in found["parts"].values()]
+    assert sizes == [4274, 534, 535]  # printed 4,274, 535 and 534: the split is not published
+
+
+@pytest.mark.slow
+def test_gmb_full_as_nguyen_nguyen_and_rao_print_it_and_in_time(tmp_path):
+    found = measured("gmb_full", tmp_path)["all"]
+    mentions = {t: own["mentions"] for t, own in found["types"].items()}
+    assert mentions == {**PRINTED, "gpe": 15870}
+    assert found["outside_tokens"] == 887_908  # printed 88791
+    command = [sys.executable, "-m", "spacy_longtail", "stats", str(tmp_path / "gmb_full"), "--json"]
+    start = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    assert time.perf_counter() - start < 20
