@@ -216,12 +216,12 @@ def bench_reader(path: Path, runs: int) -> Iterator[dict[str, Any]]:
             ("sentences of documents", path, "sentence"),
         ):
             corpus = Corpus(source)
-            n_units = sum(1 for _ in units(corpus(nlp), unit))
+            n_units = sum(1 for _ in units(nlp, corpus(nlp), unit))
             reader = ResampledCorpus(corpus, sCR(cap=1), unit=unit, join=1)
             counting = seconds(lambda reader=reader: reader(nlp).__next__())
             same = alternate(
                 lambda r=reader: sum(1 for _ in r(nlp)),
-                lambda c=corpus, u=unit: sum(1 for _ in units(c(nlp), u)),
+                lambda c=corpus, u=unit: sum(1 for _ in units(nlp, c(nlp), u)),
                 runs,
             )
             yield {
@@ -234,7 +234,7 @@ def bench_reader(path: Path, runs: int) -> Iterator[dict[str, Any]]:
             n_copies = sum(1 for _ in copies(nlp))
             plain = alternate(
                 lambda r=copies: sum(1 for _ in r(nlp)),
-                lambda c=corpus, u=unit: sum(1 for _ in units(c(nlp), u)),
+                lambda c=corpus, u=unit: sum(1 for _ in units(nlp, c(nlp), u)),
                 runs,
             )
             plain["ratio_per_yielded"] = plain["ratio"] * n_copies / n_units

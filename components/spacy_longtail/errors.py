@@ -18,17 +18,19 @@ class Errors:
     L102 = "[L102] mode = 'sample' draws afresh each epoch and needs [training] max_epochs = -1, found {found}. With other values spaCy reads the corpus once and would train on one draw. Use max_epochs = -1, or mode = 'repeat'."
     L103 = "[L103] 'repeats' must be a policy with a fit method, found {found}. Use @misc = longtail.sCR.v1 or another policy of this package."
     L104 = "[L104] 'epoch_size' is used in mode = 'sample' only, found {value} with mode = '{mode}'. Remove it or set mode = 'sample'."
-    L105 = "[L105] 'corpus' changed while it was read: {first} units in the counting pass, {second} in the next. Wrap a reader that yields the same units each time (no augmenter that adds examples, no random limit)."
+    L105 = "[L105] 'corpus' changed while it was read: {first} units in the counting pass, {second} in the next. Wrap a reader that yields the same units in the same order each time (no shuffle, no augmenter, no random limit)."
     L106 = "[L106] 'join' must be null or a whole number of at least 1, and 1 or null with unit = 'doc', found {value!r} with unit = '{unit}'. null takes the corpus's mean sentences a document, at most 10."
     L107 = "[L107] 'corpus' of {who} must be a reader, found {found!r}. Use a block with @readers, or a reference such as ${{corpora.plain}}."
     L108 = "[L108] {outer} around {inner}{what} makes no sense: {reason}."
-    L109 = "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the data: scores on it would mean nothing. Only the training corpus may be resampled; use spacy.Corpus.v1 for development data."
+    L109 = "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the data: scores on it would mean nothing. Only the training corpus may be resampled or augmented; use spacy.Corpus.v1 alone for development data."
     L120 = "[L120] {who} finds nothing to take from {n_docs} units, since none has an entity. Check the path of the corpus and that its entities are annotated."
     L121 = "[L121] longtail.RelabelledCorpus.v1 takes either 'keep' or 'drop', a list of at least one type, found keep = {keep!r}, drop = {drop!r}."
     L122 = "[L122] longtail.LowResourceCorpus.v1 takes either 'n_sentences' or 'mentions_per_label', found {n_sentences!r} and {mentions!r}."
     L123 = "[L123] {who} was asked for {wanted} {unit}s, but the corpus has {found}. Ask for fewer."
     L124 = "[L124] longtail.ImbalancedCorpus.v1 could not draw {n} {unit}s with an entity-token share of {wanted:.3g}: after {steps} exchanges the share is {found:.3g}, in the whole corpus it is {whole:.3g}. Ask for fewer {unit}s, or a share nearer to the corpus's."
     L125 = "[L125] 'augmenter' of longtail.ResampledCorpus.v1 has budget = {found}, but the policy decides how many copies there are. Set budget = null."
+    L126 = "[L126] 'augmenter' of longtail.ResampledCorpus.v1 has no copy to rewrite: {policy} gives no sentence of this corpus a second one. Take it away, or use another policy."
+    L127 = "[L127] 'augmenter' of longtail.ResampledCorpus.v1 must be a spaCy augmenter, found {found!r}. Use a block with @augmenters, or null."
 
     # Augmenters: L11x
     L110 = "[L110] {who} {purpose}, but got no 'corpus'. Add to its block: corpus = ${{corpora.plain}}, a reader of the untouched training data."
@@ -40,6 +42,7 @@ class Errors:
     L116 = "[L116] {path} cannot be a thesaurus: {problem}. {fix}"
     L117 = "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a thesaurus file."
     L118 = "[L118] longtail.one_of.v1 needs at least one augmenter, nlp and example to examples, found {found}. Add a block such as [corpora.train.augmenter.*.mention] with @augmenters."
+    L119 = "[L119] 'budget' of {who} is {policy}, which adds no copy on this corpus, so that nothing would be rewritten. Use a policy that repeats sentences, a number, or null."
 
     # Pipes
     L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
@@ -98,7 +101,7 @@ class Errors:
     L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
 
     # Splitting: L44x
-    L440 = "[L440] '{found}' is no split: {problem}. Write parts and shares as train=0.8,dev=0.1,test=0.1."
+    L440 = "[L440] '{found}' is no split: {problem}. Write it as train=0.8,dev=0.1,test=0.1."
     L441 = "[L441] {path} has no part {part!r} to split, found {found}. Name another with --part."
     L442 = "[L442] {n_groups} groups cannot fill {n_parts} parts. Units with the same text or the same --group-by key stay in one group: ask for fewer parts, or use --unit sentence or --scatter-duplicates."
     L443 = "[L443] --folds must be a whole number of at least 3, found {found!r}: each fold is test once, development once, and training otherwise."
@@ -134,6 +137,7 @@ class Warnings:
     W012 = "[LW012] {who} draws {n} of {total} {unit}s, in which {n_lost} of {n_types} types have no mention: {lost}. A model cannot learn them from these."
     W013 = "[LW013] longtail.LowResourceCorpus.v1 cannot give every type {wanted} mentions: {short}. Those get all that the corpus has."
     W014 = "[LW014] longtail.RelabelledCorpus.v1 names types that the corpus does not have: {unknown}. Known types: {known}."
+    W015 = "[LW015] Text categories or span groups of documents are lost where sentences are taken out of them. Train the components that learn from them on another corpus, or use unit = 'doc'."
 
     # Augmenters: LW02x
     W020 = "[LW020] {n} of {total} entries of {path} are of several words and match no token. Only single words are replaced."
@@ -147,7 +151,7 @@ class Warnings:
 
     # Splitting: LW04x
     W040 = "[LW040] Not every type has {least} mentions in each part: {short}. Scores on such a part say nothing about the type; annotate more of it."
-    W041 = "[LW041] The source's own {parts} is left out: this split makes a new one. Name other parts to keep it."
+    W041 = "[LW041] Parts of the source are left out, since this split makes new ones: {parts}. Name other parts to keep them."
     W042 = "[LW042] {n} of {total} documents have no {key!r} in their user_data: each of them is a group of its own."
 
     # Auditing: LW05x

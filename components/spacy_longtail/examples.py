@@ -1,10 +1,11 @@
 """Views of documents and examples that pipes and readers train on: sentences, and types left out."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-from spacy.attrs import SENT_START
+from spacy.attrs import ENT_IOB, SENT_START
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -36,6 +37,37 @@ def sentence_lengths(doc: Doc) -> Ints1d:
 def is_single(doc: Doc) -> bool:
     """Whether the document is one sentence, as far as its boundaries are set."""
     return not np.count_nonzero(doc.to_array(SENT_START)[1:] == 1)
+
+
+def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -> Iterator[Example]:
+    """One example a gold sentence. A boundary inside an entity does not cut it.
+
+    make_doc (Optional[Callable]): The tokenizer, for examples whose tokens are not the gold ones
+        and may run across a boundary: it gets the text of each sentence. null takes gold tokens.
+    """
+    is_same = same_tokens(eg)
+    for start, end in _bounds(eg.reference):
+        reference = eg.reference[start:end].as_doc()
+        if is_same:
+            predicted = eg.predicted[start:end].as_doc()
+        elif make_doc is not None:
+            predicted = make_doc(reference.text)
+        else:
+            predicted = bare(reference)
+        yield Example(predicted, reference)
+
+
+def _bounds(doc: Doc) -> Iterator[tuple[int, int]]:
+    rows = doc.to_array([SENT_START, ENT_IOB])
+    starts = [0, *(np.flatnonzero((rows[1:, 0] == 1) & (rows[1:, 1] != 1)) + 1).tolist(), len(doc)]
+    return pairwise(starts)
+
+
+def bare(doc: Doc) -> Doc:
+    """The words and spaces of a document, without annotation."""
+    words = [token.text for token in doc]
+    spaces = [bool(token.whitespace_) for token in doc]
+    return Doc(doc.vocab, words=words, spaces=spaces)
 
 
 def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
@@ -112,5 +144,5 @@ def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list
     found: list[Example] = []
     for eg in examples:
         if holds(eg.reference, labels):
-            found.extend(part for part in eg.split_sents() if holds(part.reference, labels))
+            found.extend(part for part in split_sentences(eg) if holds(part.reference, labels))
     return found

@@ -109,7 +109,7 @@ class sCRD(_Resampling):
 
     def copies(self, tokens: Mapping[str, int], length: int, rareness: Mapping[str, float]) -> int:
         total = sum(rareness.get(t, 0.0) * c for t, c in tokens.items())
-        return self._rounded(total, math.sqrt(length))
+        return self._rounded(total, math.sqrt(max(length, 1)))
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class nsCRD(_Resampling):
 
     def copies(self, tokens: Mapping[str, int], length: int, rareness: Mapping[str, float]) -> int:
         total = sum(rareness.get(t, 0.0) * math.sqrt(c) for t, c in tokens.items())
-        return self._rounded(total, math.sqrt(length))
+        return self._rounded(total, math.sqrt(max(length, 1)))
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,8 @@ class _Balancing(ABC):
 
     def __post_init__(self) -> None:
         fix = "1 makes sentences with and without entities equally many."
-        object.__setattr__(self, "ratio", finite("ratio", self.ratio, "a number above 0", fix, low=1e-9))
+        rule = "a number from 0.001 to 1000"
+        object.__setattr__(self, "ratio", finite("ratio", self.ratio, rule, fix, 1e-3, 1e3))
 
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
         """corpus (CorpusCounts): Counts of the untouched corpus.

@@ -26,10 +26,15 @@ def one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
         raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix="See the docs."))
 
 
-def whole(name: str, value: Any, fix: str, low: int = 0) -> int:
+def whole(name: str, value: Any, fix: str, low: float = 0) -> int:
     """A config number as an int of at least `low`. RAISES (ValueError): L001."""
-    rule = f"a whole number of at least {low}"
+    rule = "a whole number" + (f" of at least {low}" if math.isfinite(low) else "")
     number = finite(name, value, rule, fix, low=low)
     if number != int(number):
         raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix=fix))
     return int(number)
+
+
+def seed_of(value: Any) -> int:
+    """A seed. RAISES (ValueError): L001."""
+    return whole("seed", value, "Any whole number fixes the draws.", low=-math.inf)

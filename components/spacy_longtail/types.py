@@ -111,6 +111,6 @@ class TwoTaskLoss(Protocol):
 
 @runtime_checkable
 class Repeats(Protocol):
-    """A resampling policy: fitted on corpus counts, it maps a unit's counts to copies, fractions allowed."""
+    """A resampling policy: fitted on corpus counts, it maps a unit's counts to copies."""
 
     def fit(self, corpus: Any) -> Callable[[SentenceCounts], float]: ...

@@ -194,6 +194,20 @@ def test_development_data_behind_a_reference_is_refused_too():
         read(ResampledCorpus(Fixed(examples(blank())), sCR()), nlp)
 
 
+def test_augmented_development_data_is_refused():
+    plain = {
+        "@readers": "spacy.Corpus.v1",
+        "path": "x",
+        "augmenter": {"@augmenters": "spacy.lower_case.v1"},
+    }
+    with pytest.raises(ValueError, match=r"L109.*the augmenter of spacy.Corpus.v1"):
+        read(ResampledCorpus(Fixed(examples(blank())), sCR()), dev_config(pipeline(), plain))
+    nlp = dev_config(pipeline(), {**plain, "augmenter": None})
+    assert read(ResampledCorpus(Fixed(examples(blank())), sCR()), nlp)
+    nlp.config["training"]["dev_corpus"] = None
+    assert read(ResampledCorpus(Fixed(examples(blank())), sCR()), nlp)
+
+
 def test_what_spacy_leaves_out_silently_is_said(tmp_path):
     DocBin(docs=[eg.reference for eg in examples(blank())]).to_disk(tmp_path / "a.spacy")
     with pytest.warns(UserWarning, match="LW010"):

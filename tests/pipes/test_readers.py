@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 import spacy
 from spacy.cli.train import train as train_config
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus, Example
 
 from spacy_longtail.augment import MentionReplacement, OneOf
 from spacy_longtail.counts import count_doc, count_docs
 from spacy_longtail.readers import ResampledCorpus
-from spacy_longtail.repeats import nsCRD, sC, sCR, sCRD
-from tests.util import blank, examples, two_sentences
+from spacy_longtail.repeats import RandomUndersampling, nsCRD, sC, sCR, sCRD
+from tests.util import blank, examples, small_ner, two_sentences
 
 NLP = blank()
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -126,7 +126,7 @@ def test_an_augmenter_rewrites_later_copies_only():
 def test_the_policy_alone_decides_on_copies():
     data = Fixed(examples(NLP))
     own = MentionReplacement(data, budget=1)
-    for augmenter in (own, OneOf(MentionReplacement(data), own)):
+    for augmenter in (own, OneOf(MentionReplacement(data), own), OneOf(OneOf(own))):
         with pytest.raises(ValueError, match=r"L125.*budget = 1"):
             ResampledCorpus(data, sC(), augmenter=augmenter)
     reader = ResampledCorpus(
@@ -135,14 +135,97 @@ def test_the_policy_alone_decides_on_copies():
     assert len(list(reader(NLP))) == len(list(ResampledCorpus(data, sC(), unit="doc")(NLP)))
 
 
-def test_a_corpus_that_changes_between_passes_is_noticed():
-    class Shrinking(Fixed):
+def test_an_augmenter_without_copies_to_rewrite_is_refused():
+    data = Fixed(examples(NLP))
+    for policy in (RandomUndersampling(), sC(cap=1)):
+        reader = ResampledCorpus(data, policy, augmenter=MentionReplacement(data))
+        with pytest.raises(ValueError, match="L126"):
+            list(reader(NLP))
+        augmenter = MentionReplacement(data, budget=policy)
+        with pytest.raises(ValueError, match="L119"):
+            list(augmenter(NLP, data.data[0]))
+
+
+@pytest.mark.parametrize(
+    "changed", [lambda data: data[1:], lambda data: data + data[:1], lambda data: data[::-1]]
+)
+def test_a_corpus_that_changes_between_passes_is_noticed(changed):
+    class Changing(Fixed):
         def __call__(self, nlp):
             self.calls += 1
-            yield from self.data[self.calls - 1 :]
+            yield from self.data if self.calls == 1 else changed(self.data)
 
     with pytest.raises(ValueError, match="L105"):
-        list(ResampledCorpus(Shrinking(examples(NLP)), sC())(NLP))
+        list(ResampledCorpus(Changing(examples(NLP)), sC())(NLP))
+
+
+def test_text_settings_are_read_as_numbers():
+    reader = ResampledCorpus(Fixed([two_sentences(NLP)] * 4), sC(), join="3", seed="2")
+    assert [len(list(eg.reference.sents)) for eg in reader(NLP)] == [3, 3, 3, 3, 3, 3, 2]
+
+
+def test_documents_are_joined_of_ten_sentences_at_most():
+    long = Doc.from_docs([eg.reference for eg in examples(NLP, 3)])
+    data = [Example(Doc(NLP.vocab, words=[t.text for t in long]), long)]
+    found = list(ResampledCorpus(Fixed(data), sC())(NLP))
+    assert {len(list(eg.reference.sents)) for eg in found[:-1]} == {10}
+
+
+def test_a_buffer_of_one_keeps_the_order():
+    data = examples(NLP)
+    reader = ResampledCorpus(Fixed(data), sC(), shuffle_buffer=1)
+    found = [id(eg) for eg in reader(streaming())]
+    assert list(dict.fromkeys(found)) == [id(eg) for eg in data] and len(found) > len(data)
+
+
+def test_tokens_across_a_sentence_border():
+    """Where the tokenizer joins what gold separates, each sentence is tokenized by itself."""
+    words, starts = ["wow", "!", "!", ":", ")", "Ida", "ok"], [0, 3, 5]
+    reference = Doc(
+        NLP.vocab,
+        words=words,
+        spaces=[False] * 5 + [True, False],
+        sent_starts=[i in starts for i in range(7)],
+        ents=["O"] * 5 + ["B-NAT", "O"],
+    )
+    eg = Example(NLP.make_doc(reference.text), reference)
+    assert len(eg.predicted) < len(words)
+    for join in (1, None):
+        found = list(ResampledCorpus(Fixed([eg]), sC(), join=join)(NLP))
+        texts = sorted(s.text.strip() for e in found for s in e.reference.sents)
+        assert texts == [":)", "Ida ok", "Ida ok", "wow!!"]
+        assert all(e.predicted.text == e.reference.text for e in found)
+        nlp = blank()
+        nlp.add_pipe("ner", config=small_ner())
+        nlp.initialize(lambda found=found: found)
+        nlp.update(found)
+
+
+def test_a_mention_across_a_border_is_not_lost():
+    """Automatic boundaries cut names of several words; the sentences then stay together."""
+    reference = Doc(
+        NLP.vocab,
+        words=["Storm", "Ida", "came", "x", "y"],
+        sent_starts=[True, True, False, True, False],
+        ents=["B-NAT", "I-NAT", "O", "O", "O"],
+    )
+    eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)
+    found = list(ResampledCorpus(Fixed([eg]), sC(), join=1)(NLP))
+    assert sorted(len(e.reference) for e in found) == [2, 3, 3, 3]
+    assert [e.label_ for eg in found for e in eg.reference.ents] == ["NAT"] * 3
+
+
+def test_lost_categories_are_said():
+    eg = two_sentences(NLP)
+    eg.reference.cats["news"] = 1.0
+    with pytest.warns(UserWarning, match="LW015"):
+        list(ResampledCorpus(Fixed([eg]), sC())(NLP))
+
+
+def test_the_table_of_a_sample_is_of_an_epoch(capsys):
+    reader = ResampledCorpus(Fixed(examples(NLP)), sC(cap=66), mode="sample", epoch_size=40)
+    list(reader(streaming()))
+    assert "8 -> 40 sentences (5.00x)" in capsys.readouterr().out
 
 
 def test_no_entity_and_no_data():
@@ -158,7 +241,16 @@ def test_no_entity_and_no_data():
         ({"join": 0}, "L106"),
         ({"join": 2, "unit": "doc"}, "L106"),
         ({"epoch_size": 5}, "L104"),
-        ({"mode": "sample", "epoch_size": 0}, "L104"),
+        ({"mode": "sample", "epoch_size": 0}, "L001"),
+        ({"mode": "sample", "epoch_size": "x"}, "L001"),
+        ({"mode": "sampel"}, "L001"),
+        ({"unit": "sent"}, "L001"),
+        ({"join": "x"}, "L106"),
+        ({"join": 2.5}, "L106"),
+        ({"seed": None}, "L001"),
+        ({"seed": 1.7}, "L001"),
+        ({"shuffle_buffer": 0}, "L001"),
+        ({"augmenter": 3}, "L127"),
         ({"repeats": 3}, "L103"),
     ],
 )

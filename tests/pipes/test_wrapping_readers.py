@@ -151,13 +151,24 @@ def test_a_draw_is_uniform():
     assert np.abs(hits / 400 - 0.25).max() < 0.08
 
 
+def test_drawn_sentences_are_joined_as_the_corpus_is():
+    data = [two_sentences(NLP) for _ in range(20)]
+    for reader in (LowResourceCorpus(Fixed(data), 10), ImbalancedCorpus(Fixed(data), 0.22, 10)):
+        found = list(reader(NLP))
+        assert [len(list(eg.reference.sents)) for eg in found] == [2] * 5
+    assert len(list(LowResourceCorpus(Fixed(data), 10, join=1)(NLP))) == 10
+    for bad in ({"join": 0}, {"join": 2, "unit": "doc"}):
+        with pytest.raises(ValueError, match="L106"):
+            LowResourceCorpus(Fixed(data), 10, **bad)
+
+
 @pytest.mark.parametrize("k", [1, 3, 6])
 def test_mentions_per_label(k):
     data = corpus_of(NLP, 6)
     found = list(LowResourceCorpus(Fixed(data), mentions_per_label=k)(NLP))
     counts = count_docs(eg.reference for eg in found)
     assert all(counts.mentions[t] >= k for t in ("PER", "GEO", "ART", "NAT"))
-    everything = count_docs(eg.reference for eg in units(data, "sentence"))
+    everything = count_docs(eg.reference for eg in units(NLP, data, "sentence"))
     bare = counts.n_units - counts.n_entity_units
     share = (everything.n_units - everything.n_entity_units) / everything.n_entity_units
     assert bare == round(share * counts.n_entity_units)
@@ -215,6 +226,9 @@ def test_exchanges_look_at_length():
         (lambda c: LowResourceCorpus(c, 0), "L001"),
         (lambda c: LowResourceCorpus(c, mentions_per_label=1.5), "L001"),
         (lambda c: LowResourceCorpus(c, 5, partition=-1), "L001"),
+        (lambda c: RelabelledCorpus(c, keep=[1]), "L121"),
+        (lambda c: LowResourceCorpus(c, 5, unit="x"), "L001"),
+        (lambda c: LowResourceCorpus(c, 5, seed=None), "L001"),
         (lambda c: ImbalancedCorpus(c, 0), "L001"),
         (lambda c: ImbalancedCorpus(c, 1.1), "L001"),
         (lambda c: ImbalancedCorpus(c, 0.1, 0), "L001"),
@@ -231,7 +245,7 @@ def test_counts_of_units_are_kept_without_loss():
     kinds = [count_doc(eg.reference) for eg in corpus_of(NLP)]
     counts = UnitCounts()
     for kind in kinds:
-        counts.append(kind)
+        counts.append(kind, kind.length)
     assert [(k.tokens, k.length, k.mentions) for k in counts] == [
         (k.tokens, k.length, k.mentions) for k in kinds
     ]

@@ -18,7 +18,7 @@ from spacy_longtail.experiments import out_of_fold as module
 from spacy_longtail.experiments.auditing import audit_corpus, find_suspects
 from spacy_longtail.experiments.out_of_fold import OutOfFold, class_probabilities, out_of_fold
 from spacy_longtail.experiments.review import review_records
-from spacy_longtail.experiments.splitting import document_folds
+from spacy_longtail.experiments.units import document_folds
 from tests.util import SMALL, blank, parse, train
 
 RUN = CliRunner()

@@ -177,6 +177,16 @@ def test_bytes_that_are_not_the_encoding_are_named_by_line(encoding, n_before, t
         read(path, encoding=encoding)
 
 
+def test_lines_are_counted_in_encodings_with_states_and_with_old_line_ends(tmp_path):
+    path = tmp_path / "a.iob"
+    path.write_bytes("aa\tO\n東京\tO\n".encode("iso2022_jp") * 2 + b"\x1b$B\xff\n")
+    with pytest.raises(ValueError, match=r"L423.*a\.iob:5: "):
+        read(path, encoding="iso2022_jp")
+    path.write_bytes(b"a\tO\r" * 3 + b"\xff\tO\r")
+    with pytest.raises(ValueError, match=r"L423.*a\.iob:4: "):
+        read(path)
+
+
 def test_utf_16_without_its_mark(tmp_path):
     with pytest.raises(ValueError, match=r"L423.*a\.iob:1: .*BOM"):
         read(write(tmp_path / "a.iob", "a\tO\n"), encoding="utf-16")
@@ -258,6 +268,8 @@ def test_white_space_in_tokens(tmp_path):
     assert [t.text for t in doc] == ["New York", "10\u00a0000", "x"]
     assert events.counts == {"spaced": Counter(tokens=2)}
     assert events.examples["spaced"][0] == "a.iob:1: 'New York'"
+    read(write(tmp_path / "a.iob", "New York\tO\n" * 99), events)
+    assert events.counts["spaced"]["tokens"] == 101 and len(events.examples["spaced"]) == 20
     (doc,) = columns(tmp_path, "10\u00a0000 O\n")  # between blanks as well
     assert doc[0].text == "10\u00a0000"
 

@@ -116,17 +116,23 @@ def test_random_policies_reach_their_ratio(n_entity, n_bare, ratio):
         if n_entity < ratio * n_bare:  # else nothing has to change
             assert found[0] == pytest.approx(found[1])
         else:
-            assert fitted(with_entity) == fitted(without) == 1
+            assert fitted(with_entity) == 1 and (not n_bare or fitted(without) == 1)
 
 
 @pytest.mark.parametrize("policy", [RandomOversampling, RandomUndersampling])
 def test_random_policies_refuse_nonsense(policy):
-    for ratio in (0, -1, "nan", True, None):
+    for ratio in (0, -1, "nan", True, None, 1e9):
         with pytest.raises(ValueError, match="L001"):
             policy(ratio)
     assert policy("2").ratio == 2.0
     with pytest.raises(ValueError, match="L101"):
         policy().fit(CorpusCounts(n_tokens=5, n_units=2))
+
+
+@pytest.mark.parametrize("policy", ALL)
+@pytest.mark.parametrize("formula", ["paper", "code"])
+def test_an_entity_of_whitespace_alone_is_nothing(policy, formula):
+    assert policy(formula=formula).fit(EXAMPLE)(SentenceCounts({"a": 0}, 0, {"a": 1}, {})) == 1
 
 
 def test_code_can_leave_an_entity_sentence_at_one_copy():

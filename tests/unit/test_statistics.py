@@ -346,7 +346,7 @@ def test_buckets_share_out_all_types(mentions):
 def test_size_factors_are_those_of_the_readers(corpus):
     found = corpus_statistics(corpus)["policies"]
     examples = list(Corpus(corpus / "train.spacy")(NLP))
-    sentences = [count_doc(eg.reference) for eg in units(examples, "sentence")]
+    sentences = [count_doc(eg.reference) for eg in units(NLP, examples, "sentence")]
     before = CorpusCounts()
     for unit in sentences:
         before.add(unit)

@@ -13,8 +13,8 @@ from spacy.training import Example
 
 from ..counts import CorpusCounts, count_doc
 from ..errors import Errors
-from ..examples import same_tokens
-from ..settings import finite, whole
+from ..examples import bare, same_tokens
+from ..settings import finite, seed_of, whole
 from ..types import Repeats, SentenceCounts
 from .draft import Draft, Edit, Sentence
 
@@ -45,7 +45,7 @@ class Augmenter(ABC):
         )
         self.labels = None if labels is None else _types(self.name, labels)
         self.budget = _budget(self.name, budget)
-        self.seed = whole("seed", seed, "Any whole number fixes the draws.")
+        self.seed = seed_of(seed)
         self._check_corpus()
         self._targets = None if self.labels is None else {get_string_id(t) for t in self.labels}
         # salted, so that augmenters with the same seed do not draw alike
@@ -57,7 +57,7 @@ class Augmenter(ABC):
         """nlp (Language): The current pipeline.
         example (Example): The example to augment.
         YIELDS (Example): The rewritten example, or the original and its rewritten copies (`budget`).
-        RAISES (ValueError): L101, L113, L115 at the first call, which reads 'corpus'."""
+        RAISES (ValueError): L101, L113, L115, L119 at the first calls; the first reads 'corpus'."""
         if self._counts is None:
             self._counts = self._read(nlp)
         draft = Draft(example.reference)
@@ -121,6 +121,14 @@ class Augmenter(ABC):
             )
         return counts
 
+    def _fitted(self, policy: Repeats) -> Callable[[SentenceCounts], float]:
+        """The policy on the counts of the corpus, refused if it never adds a copy."""
+        copies, labels = policy.fit(self._counts), self._counts.labels if self._counts else []
+        one_of_each = dict.fromkeys(labels, 1)
+        if copies(SentenceCounts(one_of_each, len(labels), one_of_each, one_of_each)) <= 1:
+            raise ValueError(Errors.L119.format(who=self.name, policy=policy))
+        return copies
+
     def _n_copies(self, reference: Doc) -> int:
         """Rewritten copies of an example."""
         if self.budget is None:
@@ -128,7 +136,7 @@ class Augmenter(ABC):
         if isinstance(self.budget, int):
             return self.budget
         if self._copies is None:
-            self._copies = self.budget.fit(self._counts)
+            self._copies = self._fitted(self.budget)
         n, part = divmod(max(self._copies(count_doc(reference)) - 1, 0), 1)
         return int(n) + (self._rng.random() < part)
 
@@ -156,6 +164,4 @@ def _rewritten(nlp: Language, example: Example, draft: Draft, edits: list[Edit])
     reference = draft.rewritten(example.reference.vocab, edits)
     if not same_tokens(example):
         return Example(nlp.make_doc(reference.text), reference)
-    words = [token.text for token in reference]
-    spaces = [bool(token.whitespace_) for token in reference]
-    return Example(Doc(example.predicted.vocab, words=words, spaces=spaces), reference)
+    return Example(bare(reference), reference)

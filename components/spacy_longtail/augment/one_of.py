@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.training import Example
 
 from ..errors import Errors
-from ..settings import whole
+from ..settings import seed_of
 
 
 class OneOf:
@@ -30,7 +30,7 @@ class OneOf:
         if found or not augmenters:
             raise ValueError(Errors.L118.format(found=", ".join(found) or "none"))
         self.augmenters = augmenters
-        self.seed = whole("seed", seed, "Any whole number fixes the draws.")
+        self.seed = seed_of(seed)
         self._rng = random.Random(f"{self.seed}/{self.name}")
 
     def __call__(self, nlp: Language, example: Example) -> Iterator[Example]:

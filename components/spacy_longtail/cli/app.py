@@ -1,12 +1,14 @@
 """The typer app, and what commands share."""
 
-from collections.abc import Iterator
+import sys
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from wasabi import msg
+from wasabi import Printer, msg
 
 app = typer.Typer(
     name="spacy_longtail",
@@ -16,6 +18,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+TEXT = Printer(no_print=True)  # gives texts, for stderr
+
 Corpus = Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 GpuId = Annotated[int, typer.Option(help="GPU to use, -1 for the CPU.")]
@@ -23,8 +27,23 @@ GpuId = Annotated[int, typer.Option(help="GPU to use, -1 for the CPU.")]
 
 @contextmanager
 def coded_errors() -> Iterator[None]:
-    """Coded errors end a command with a message and exit code 1, not with a traceback."""
-    try:
-        yield
-    except ValueError as error:
-        msg.fail(str(error), exits=1)
+    """Coded errors end a command with a message and exit code 1, not with a traceback.
+
+    Coded warnings are messages too, without the line of code they come from.
+    """
+    with warnings.catch_warnings():
+        warnings.showwarning = _shown(warnings.showwarning)
+        try:
+            yield
+        except ValueError as error:
+            msg.fail(str(error), exits=1)
+
+
+def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:
+    def show(message: Warning | str, *place: Any) -> None:
+        if str(message).startswith("[LW"):
+            sys.stderr.write(f"{TEXT.warn(str(message))}\n")
+        else:
+            as_usual(message, *place)
+
+    return show

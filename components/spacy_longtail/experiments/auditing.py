@@ -15,7 +15,7 @@ from ..corpora import load_docs, part_path, read_types
 from ..errors import Errors, Warnings
 from ..settings import whole
 from .out_of_fold import OutOfFold, out_of_fold
-from .splitting import document_folds, sentences
+from .units import document_folds, sentences
 
 UNANNOTATED = -1
 TINY = 1e-12  # cleanlab wants rows that sum to 1, even where a model knows none of the classes

@@ -7,7 +7,7 @@ import srsly
 from spacy.tokens import Doc
 
 from .auditing import Audit, Suspect
-from .splitting import sentences
+from .units import sentences
 
 Format = Literal["prodigy", "doccano"]
 

@@ -11,14 +11,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 import spacy
 from spacy.tokens import Doc
-from thinc.types import Ints1d, Ints2d
+from thinc.types import Ints1d
 
 from ..corpora import PARTS, CorpusTypes, load_docs, part_path, rare_types, read_types, write_corpus
 from ..counts import count_docs
 from ..errors import Errors, Warnings
-from ..examples import sentence_lengths
 from ..settings import one_of
-from ..splits import bound_groups, check_shares, stratify
+from ..splits import bound_groups, check_shares
+from .units import Units, assign, divide, plain_text
 
 ALL = "all"  # the part of a corpus that was converted from one file
 SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
@@ -42,13 +42,6 @@ class _Source(NamedTuple):
     docs: Path  # the part that is split
     types: CorpusTypes | None  # null where none are declared
     others: list[Path]  # parts that are carried over
-
-
-class _Units(NamedTuple):
-    docs: list[Doc]
-    labels: list[str]
-    mentions: Ints2d  # (n_units, n_types)
-    sizes: Ints1d  # (n_units,), sentences
 
 
 def split_corpus(
@@ -87,10 +80,10 @@ def split_corpus(
     docs = load_docs(found.docs, spacy.blank("xx"))
     if group_by is not None:
         _check_key(docs, group_by, found.docs)
-    units = _units(docs, unit, found.types.labels if found.types else [])
-    texts = [None if scatter_duplicates else _plain(doc.text) for doc in units.docs]
+    units = divide(docs, unit, found.types.labels if found.types else [])
+    texts = [None if scatter_duplicates else plain_text(doc.text) for doc in units.docs]
     groups = bound_groups(texts, [_value(doc, group_by) for doc in units.docs])
-    of_unit = _assigned(units, groups, list(wanted.values()), min_mentions, seed)
+    of_unit = assign(units, groups, list(wanted.values()), min_mentions, seed)
     chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
     parts = {name: _part(units, chosen[name], share) for name, share in wanted.items()}
     _check_mentions(parts, units.labels, min_mentions, strict)
@@ -143,7 +136,7 @@ def _find(source: Path, target: Path, part: str | None, made: tuple[str, ...]) -
     others = [name for name in places if name not in (wanted, ALL)]
     lost = [name for name in others if name in made]
     if lost:
-        warnings.warn(Warnings.W041.format(parts=" and ".join(lost)), stacklevel=3)
+        warnings.warn(Warnings.W041.format(parts=", ".join(lost)), stacklevel=3)
     kept = [places[name] for name in others if name not in made]
     return _Source(places[wanted], read_types(source) if typed else None, kept)
 
@@ -158,62 +151,11 @@ def _check_key(docs: list[Doc], key: str, path: Path) -> None:
         warnings.warn(Warnings.W042.format(n=n_without, total=len(docs), key=key), stacklevel=3)
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
 def _value(doc: Doc, key: str | None) -> Hashable:
     return repr(doc.user_data[key]) if key in doc.user_data else None  # a list cannot be hashed
 
 
-def _units(docs: list[Doc], unit: str, declared: list[str]) -> _Units:
-    found = docs if unit == "doc" else [part for doc in docs for part in _cut(doc)]
-    labels = list(dict.fromkeys([*declared, *count_docs(docs).labels]))
-    column = {label: i for i, label in enumerate(labels)}
-    mentions = np.zeros((len(found), len(labels)), dtype="int64")
-    for row, doc in zip(mentions, found, strict=True):
-        for ent in doc.ents:
-            row[column[ent.label_]] += 1
-    sizes = np.array([max(len(sentence_lengths(doc)), 1) for doc in found])
-    return _Units(found, labels, mentions, sizes)
-
-
-def sentences(doc: Doc) -> list[tuple[int, int]]:
-    """First token, and one past the last, of each sentence; a boundary inside an entity is none."""
-    ends = np.cumsum(sentence_lengths(doc))
-    inside = doc.to_array("ENT_IOB") == 1
-    ends = [end for end in ends.tolist() if end == len(doc) or not inside[end]]
-    return list(zip([0, *ends], ends, strict=False))
-
-
-def _cut(doc: Doc) -> Iterator[Doc]:
-    """The sentences of a document as documents."""
-    places = sentences(doc)
-    if len(places) < 2:
-        yield doc
-        return
-    head = doc._get_array_attrs()
-    array = doc.to_array(head)
-    for start, end in places:
-        yield doc[start:end].as_doc(copy_user_data=True, array_head=head, array=array)
-
-
-def _assigned(units: _Units, groups: Ints1d, shares: list[float], least: int, seed: int) -> Ints1d:
-    amounts = np.zeros((int(groups.max()) + 1, len(units.labels) + 1), dtype="int64")
-    np.add.at(amounts, groups, np.hstack([units.mentions, units.sizes[:, None]]))
-    return stratify(amounts[:, :-1], amounts[:, -1], shares, least, seed)[groups]
-
-
-def document_folds(docs: list[Doc], folds: int, seed: int = 0) -> Ints1d:
-    """The fold of each document: stratified over types, documents of the same text together.
-
-    RAISES (ValueError): L001, L442. RETURNS (Ints1d): (n_docs,).
-    """
-    groups = bound_groups([_plain(doc.text) for doc in docs])
-    return _assigned(_units(docs, "doc", []), groups, [1 / folds] * folds, 1, seed)
-
-
-def _part(units: _Units, chosen: Ints1d, share: float) -> Part:
+def _part(units: Units, chosen: Ints1d, share: float) -> Part:
     mentions = units.mentions[chosen].sum(axis=0).tolist()
     by_type = dict(zip(units.labels, mentions, strict=True))
     return Part(share, len(chosen), int(units.sizes[chosen].sum()), by_type)

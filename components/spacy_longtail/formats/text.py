@@ -67,5 +67,5 @@ def _bad_line(path: Path, encoding: str) -> int:
                 try:
                     line += decoder.decode(block[i : i + 1]).count("\n")
                 except UnicodeError:
-                    return line
+                    return line + (decoder.getstate()[1] & 1)  # a carriage return waits for a newline
     return line  # the file ends within a character

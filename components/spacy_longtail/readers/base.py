@@ -4,8 +4,9 @@ import random
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +18,7 @@ from tqdm import tqdm
 
 from ..counts import count_doc
 from ..errors import Errors, Warnings
-from ..examples import is_single
+from ..examples import is_single, split_sentences
 from .unit_counts import UnitCounts
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -27,7 +28,7 @@ TRAINING_READERS = ("longtail.ResampledCorpus.v1", "longtail.UndersampledCorpus.
 SLOW = 5  # seconds before a pass shows its progress
 
 
-def units(examples: Iterable[Example], unit: Unit) -> Iterator[Example]:
+def units(nlp: Language, examples: Iterable[Example], unit: Unit) -> Iterator[Example]:
     """Examples as they are ("doc"), or one for each annotated sentence ("sentence")."""
     if unit == "doc":
         yield from examples
@@ -36,7 +37,7 @@ def units(examples: Iterable[Example], unit: Unit) -> Iterator[Example]:
         if is_single(eg.reference):
             yield eg
         else:
-            yield from eg.split_sents()
+            yield from split_sentences(eg, nlp.make_doc)
 
 
 class WrappingReader(ABC):
@@ -88,20 +89,32 @@ class WrappingReader(ABC):
         counts = UnitCounts()
         for eg in shown(self.corpus(nlp), "Counting"):
             counts.n_docs += 1
-            for part in units([eg], unit):
-                counts.append(count_doc(part.reference))
+            for part in units(nlp, [eg], unit):
+                counts.append(count_doc(part.reference), len(part.reference))
+                if part is not eg:
+                    _warn_of_document_annotation(eg)
         return counts
 
-    def _counted_units(self, nlp: Language, unit: Unit, n_counted: int) -> Iterator[Example]:
-        """The units again, which must be as many as the counting pass saw. RAISES (ValueError): L105."""
+    def _counted_units(self, nlp: Language, unit: Unit, sizes: Sequence[int]) -> Iterator[Example]:
+        """The units again, which must be those that the counting pass saw. RAISES (ValueError): L105.
+
+        sizes (Sequence[int]): (n_units,) tokens of each.
+        """
+        found = "as many, in another order"
         n_units = 0
-        for eg in units(self.corpus(nlp), unit):
-            n_units += 1
-            if n_units > n_counted:
-                raise ValueError(Errors.L105.format(first=n_counted, second="more"))
-            yield eg
-        if n_units < n_counted:
-            raise ValueError(Errors.L105.format(first=n_counted, second=n_units))
+        for eg, size in zip_longest(units(nlp, self.corpus(nlp), unit), sizes):
+            if eg is None or size is None:
+                found = "more" if size is None else str(n_units)
+            elif size == len(eg.reference):
+                n_units += 1
+                yield eg
+                continue
+            raise ValueError(Errors.L105.format(first=len(sizes), second=found))
+
+
+def _warn_of_document_annotation(eg: Example) -> None:
+    if eg.reference.cats or any(eg.reference.spans.values()):
+        warnings.warn(Warnings.W015, stacklevel=2)
 
 
 def shown(examples: Iterable[Example], what: str) -> Iterable[Example]:
@@ -145,11 +158,11 @@ def _warn_of_losses(reader: Any) -> None:
 
 
 def check_dev_corpus(nlp: Language) -> None:
-    """Refuse a config that would score on resampled data. RAISES (ValueError): L109."""
+    """Refuse a config that would score on resampled or augmented data. RAISES (ValueError): L109."""
     config = nlp.config
-    if "corpora" not in config:
-        return
     name = config["training"].get("dev_corpus")
+    if "corpora" not in config or not name:
+        return
     try:
         block = dot_to_object(config.interpolate(), name)
     except KeyError:
@@ -164,4 +177,6 @@ def _training_readers(block: Any) -> list[str]:
         return []
     own = block.get("@readers")
     found = [own] if own in TRAINING_READERS else []
+    if block.get("augmenter"):
+        found.append(f"the augmenter of {own}")
     return found + [name for value in block.values() for name in _training_readers(value)]

@@ -45,7 +45,8 @@ class RelabelledCorpus(WrappingReader):
         super().__init__(corpus)
         one_of("others", others, ("O", "missing"))
         given = keep if keep is not None else drop
-        if (keep is None) == (drop is None) or not isinstance(given, (list, tuple)) or not given:
+        is_list = isinstance(given, (list, tuple)) and all(isinstance(t, str) for t in given)
+        if (keep is None) == (drop is None) or not is_list or not given:
             raise ValueError(Errors.L121.format(keep=keep, drop=drop))
         self.keep = None if keep is None else frozenset(keep)
         self.drop = frozenset(drop or ())

@@ -1,31 +1,28 @@
 """Resampling: each sentence as often as a policy says."""
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import minibatch
 from thinc.types import Floats1d, Ints1d
 from wasabi import table
 
 from ..errors import Errors
-from ..settings import whole
+from ..settings import one_of, seed_of, whole
 from ..types import Repeats
 from .base import AUGMENTED, Reader, Unit, WrappingReader, array_generator, generator, show_once
+from .joining import check_join, join_size, joined
 from .unit_counts import UnitCounts
-
-JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
 
 
 class ResampledCorpus(WrappingReader):
     """Yield each sentence of a corpus as often as a resampling policy says.
 
-    The corpus is read twice: a counting pass that fits the policy and keeps some 20 bytes a sentence,
+    The corpus is read twice: a counting pass that fits the policy and keeps some 30 bytes a sentence,
     and a pass that yields. A sentence and its copies are the same object, until they are joined.
 
     Models that read over sentence borders must see borders in training: trained on single sentences
@@ -44,8 +41,8 @@ class ResampledCorpus(WrappingReader):
     augmenter (Optional[Callable]): A spaCy augmenter for copies 2..n; null leaves copies alike.
     shuffle_buffer (int): Examples held back to shuffle them; 1 keeps the corpus's order.
     seed (int): Fixes the draws and the order. Call i of one instance uses (seed, i).
-    RAISES (ValueError): L001, L102, L103, L104, L106, L107, L108, L109, L125 when built or first called;
-        L101, L105 while reading.
+    RAISES (ValueError): L001, L102, L103, L104, L106, L107, L108, L109, L125, L126, L127 when built
+        or first called; L101, L105 while reading.
     SOURCE: Wang & Wang 2022; mode "sample" is ours (METHODS section 1).
     """
 
@@ -70,23 +67,24 @@ class ResampledCorpus(WrappingReader):
         super().__init__(corpus)
         if not callable(getattr(repeats, "fit", None)):
             raise ValueError(Errors.L103.format(found=type(repeats).__name__))
-        if epoch_size is not None and (mode == "repeat" or int(epoch_size) < 1):
-            raise ValueError(Errors.L104.format(value=epoch_size, mode=mode))
-        for own in (augmenter, *getattr(augmenter, "augmenters", ())):
+        if augmenter is not None and not callable(augmenter):
+            raise ValueError(Errors.L127.format(found=augmenter))
+        for own in _members(augmenter):
             if getattr(own, "budget", None) is not None:
-                raise ValueError(Errors.L125.format(found=own.budget))  # type: ignore[union-attr]
-        if join is not None and (
-            isinstance(join, bool) or int(join) < 1 or (unit == "doc" and join > 1)
-        ):
-            raise ValueError(Errors.L106.format(value=join, unit=unit))
+                raise ValueError(Errors.L125.format(found=own.budget))
+        one_of("mode", mode, ("repeat", "sample"))
+        one_of("unit", unit, ("sentence", "doc"))
+        if epoch_size is not None and mode == "repeat":
+            raise ValueError(Errors.L104.format(value=epoch_size, mode=mode))
         self.repeats = repeats
         self.unit: Unit = unit
-        self.join = join
+        self.join = check_join(join, unit)
         self.mode = mode
-        self.epoch_size = epoch_size
+        fix = "null takes the corpus's own size."
+        self.epoch_size = None if epoch_size is None else whole("epoch_size", epoch_size, fix, low=1)
         self.augmenter = augmenter
         self.shuffle_buffer = whole("shuffle_buffer", shuffle_buffer, "1 keeps the order.", low=1)
-        self.seed = int(seed)
+        self.seed = seed_of(seed)
         self._fitted: _Fitted | None = None
         self._calls = 0
 
@@ -100,23 +98,24 @@ class ResampledCorpus(WrappingReader):
         rng = generator(self.seed, self._calls)
         self._calls += 1
         times = self._times(self._fitted.copies, array_generator(rng))
-        repeated = self._repeated(nlp, self._fitted.unit, times)
-        if self._fitted.join > 1:
-            yield from _joined(self._shuffled(repeated, rng), self._fitted.join)
-        elif max_epochs == -1:
-            yield from self._shuffled(repeated, rng)
-        else:  # spaCy keeps the whole corpus then, and shuffles it itself
-            yield from repeated
+        repeated = self._repeated(nlp, self._fitted, times)
+        if self._fitted.join > 1 or max_epochs == -1:
+            repeated = self._shuffled(repeated, rng)  # else spaCy shuffles the corpus that it keeps
+        yield from joined(repeated, self._fitted.join)
 
     def _fit(self, nlp: Language) -> "_Fitted":
         """The counting pass, reported as a table."""
         counts = self._count(nlp, self.unit)
         fitted = self.repeats.fit(counts.total)
         copies = np.fromiter((fitted(unit) for unit in counts), dtype="float64", count=len(counts))
-        show_once(describe(self.repeats, self.unit, counts, copies))
-        mean = round(len(counts) / max(counts.n_docs, 1))
+        if self.augmenter is not None and len(copies) and copies.max() <= 1:
+            raise ValueError(Errors.L126.format(policy=self.repeats))
+        expected = copies
+        if self.mode == "sample" and len(copies):
+            expected = copies * (int(self.epoch_size or len(copies)) / copies.sum())
+        show_once(describe(self.repeats, self.unit, counts, expected))
         unit: Unit = "doc" if counts.n_docs == len(counts) else self.unit  # there is nothing to split
-        return _Fitted(copies, self.join or max(min(mean, JOIN_LIMIT), 1), unit)
+        return _Fitted(copies, join_size(self.join, counts), unit, counts.sizes)
 
     def _times(self, copies: Floats1d, rng: np.random.Generator) -> Ints1d:
         """(n_units,) how often each unit comes in this call."""
@@ -128,8 +127,8 @@ class ResampledCorpus(WrappingReader):
             return np.bincount(np.searchsorted(mass, points, side="right"), minlength=len(copies))
         return rounded(copies, rng)
 
-    def _repeated(self, nlp: Language, unit: Unit, times: Ints1d) -> Iterator[Example]:
-        counted = self._counted_units(nlp, unit, len(times))
+    def _repeated(self, nlp: Language, fitted: "_Fitted", times: Ints1d) -> Iterator[Example]:
+        counted = self._counted_units(nlp, fitted.unit, fitted.sizes)
         for eg, n in zip(counted, map(int, times), strict=True):
             if n and self.augmenter is not None:
                 yield eg
@@ -156,6 +155,7 @@ class _Fitted(NamedTuple):
     copies: Floats1d  # (n_units,), in corpus order
     join: int  # units a training document
     unit: Unit  # to read
+    sizes: Sequence[int]  # (n_units,) tokens of each
 
 
 def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
@@ -169,14 +169,11 @@ def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
     return times.astype("int64")
 
 
-def _joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
-    """Documents of `size` consecutive sentences."""
-    for group in minibatch(examples, size):
-        sides = zip(*((eg.predicted, eg.reference) for eg in group), strict=True)
-        predicted, reference = (Doc.from_docs(list(docs), exclude=["user_data"]) for docs in sides)
-        # joining marks where each part starts, which a predicted document must not know
-        predicted.from_array(["SENT_START"], np.zeros((len(predicted), 1), dtype="uint64"))
-        yield Example(predicted, reference)
+def _members(augmenter: Any) -> Iterator[Any]:
+    """An augmenter and those that it chooses from."""
+    yield augmenter
+    for own in getattr(augmenter, "augmenters", ()):
+        yield from _members(own)
 
 
 def describe(repeats: Repeats, unit: Unit, counts: UnitCounts, copies: Floats1d) -> str:

@@ -3,8 +3,8 @@
 import random
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -12,8 +12,9 @@ from spacy.training import Example
 from thinc.types import Ints1d
 
 from ..errors import Errors, Warnings
-from ..settings import finite, whole
+from ..settings import finite, one_of, seed_of, whole
 from .base import AUGMENTED, Reader, Unit, WrappingReader, generator, show_once
+from .joining import check_join, join_size, joined
 from .unit_counts import UnitCounts
 
 TOLERANCE = 0.05  # of the share asked for
@@ -23,7 +24,7 @@ N_CANDIDATES = 64  # sentences outside that an exchange chooses from
 
 
 class _Subset(WrappingReader):
-    """Some units of a corpus, the same at each call, in corpus order."""
+    """Some units of a corpus, the same at each call, in corpus order, joined to documents."""
 
     refuses: ClassVar[Mapping[str, str]] = {
         "ResampledCorpus": "it would draw among copies. Wrap them the other way round",
@@ -31,12 +32,14 @@ class _Subset(WrappingReader):
         "give the augmenter to a reader around this one",
     }
 
-    def __init__(self, corpus: Reader, unit: Unit, partition: int, seed: int) -> None:
+    def __init__(self, corpus: Reader, unit: Unit, join: int | None, partition: int, seed: int) -> None:
         super().__init__(corpus)
+        one_of("unit", unit, ("sentence", "doc"))
         self.unit: Unit = unit
+        self.join = check_join(join, unit)
         self.partition = whole("partition", partition, "0 is the first.")
-        self.seed = int(seed)
-        self._drawn: np.ndarray | None = None
+        self.seed = seed_of(seed)
+        self._fitted: _Fitted | None = None
 
     @property
     def _name(self) -> str:
@@ -44,17 +47,15 @@ class _Subset(WrappingReader):
 
     def examples(self, nlp: Language) -> Iterator[Example]:
         """The drawn units."""
-        if self._drawn is None:
+        if self._fitted is None:
             counts = self._count(nlp, self.unit)
             drawn = np.zeros(len(counts), dtype=bool)
             drawn[self._draw(counts, generator(self.seed, self.partition))] = True
             self._report(counts, drawn)
-            self._drawn = drawn
-        for eg, kept in zip(
-            self._counted_units(nlp, self.unit, len(self._drawn)), self._drawn, strict=True
-        ):
-            if kept:
-                yield eg
+            self._fitted = _Fitted(drawn, join_size(self.join, counts), counts.sizes)
+        drawn, size, sizes = self._fitted
+        counted = self._counted_units(nlp, self.unit, sizes)
+        yield from joined((eg for eg, kept in zip(counted, drawn, strict=True) if kept), size)
 
     @abstractmethod
     def _draw(self, counts: UnitCounts, rng: random.Random) -> Ints1d:
@@ -89,6 +90,12 @@ class _Subset(WrappingReader):
             warnings.warn(found, stacklevel=2)
 
 
+class _Fitted(NamedTuple):
+    drawn: np.ndarray  # (n_units,) whether it was
+    join: int  # units a training document
+    sizes: Sequence[int]  # (n_units,) tokens of each
+
+
 class LowResourceCorpus(_Subset):
     """A seeded draw of few sentences: N of them, or k mentions of each type.
 
@@ -101,6 +108,8 @@ class LowResourceCorpus(_Subset):
     n_sentences (Optional[int]): Sentences (or documents, by `unit`) to draw.
     mentions_per_label (Optional[int]): Mentions that each type gets at least, if it has as many.
     unit (str): "sentence" splits documents where sentence boundaries are annotated; "doc" keeps them.
+    join (Optional[int]): Drawn sentences that make one document; null takes the corpus's mean
+        sentences a document, at most 10. 1 yields single sentences.
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
     RAISES (ValueError): L001, L107, L108, L122; L123 if the corpus has too few sentences.
@@ -113,10 +122,11 @@ class LowResourceCorpus(_Subset):
         n_sentences: int | None = None,
         mentions_per_label: int | None = None,
         unit: Unit = "sentence",
+        join: int | None = None,
         partition: int = 0,
         seed: int = 0,
     ) -> None:
-        super().__init__(corpus, unit, partition, seed)
+        super().__init__(corpus, unit, join, partition, seed)
         if (n_sentences is None) == (mentions_per_label is None):
             raise ValueError(Errors.L122.format(n_sentences=n_sentences, mentions=mentions_per_label))
         self.n_sentences = _size("n_sentences", n_sentences)
@@ -133,11 +143,11 @@ class LowResourceCorpus(_Subset):
     def _with_mentions(self, counts: UnitCounts, order: list[int]) -> Ints1d:
         if len(counts) and not counts.total.n_entity_tokens:
             raise ValueError(Errors.L120.format(who=self._name, n_docs=len(counts)))
-        kinds, wanted = list(counts), int(self.mentions_per_label or 0)
+        wanted = int(self.mentions_per_label or 0)
         have = dict.fromkeys(counts.total.labels, 0)
         taken = []
         for i in order:
-            mentions = kinds[i].mentions
+            mentions = counts[i].mentions
             if any(have[t] < wanted for t in mentions):
                 taken.append(i)
                 for label, n in mentions.items():
@@ -146,7 +156,8 @@ class LowResourceCorpus(_Subset):
         if short:
             found = Warnings.W013.format(wanted=wanted, short=", ".join(short))
             warnings.warn(found, stacklevel=2)
-        bare = [i for i in order if not kinds[i].tokens]
+        has_entity = counts.entity_tokens > 0
+        bare = [i for i in order if not has_entity[i]]
         per_taken = len(bare) / max(counts.total.n_entity_units, 1)
         return np.asarray(taken + bare[: round(per_taken * len(taken))], dtype="int64")
 
@@ -161,6 +172,8 @@ class ImbalancedCorpus(_Subset):
     entity_share (float): Entity tokens of all tokens, between 0 and 1, such as 0.01 to 0.20.
     n_sentences (int): Sentences (or documents, by `unit`) to draw.
     unit (str): "sentence" splits documents where sentence boundaries are annotated; "doc" keeps them.
+    join (Optional[int]): Drawn sentences that make one document; null takes the corpus's mean
+        sentences a document, at most 10. 1 yields single sentences.
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
     RAISES (ValueError): L001, L107, L108; L123, L124 if the corpus does not allow it.
@@ -173,10 +186,11 @@ class ImbalancedCorpus(_Subset):
         entity_share: float,
         n_sentences: int = 100,
         unit: Unit = "sentence",
+        join: int | None = None,
         partition: int = 0,
         seed: int = 0,
     ) -> None:
-        super().__init__(corpus, unit, partition, seed)
+        super().__init__(corpus, unit, join, partition, seed)
         rule, fix = "a share above 0 and at most 1", "0.05 is five percent."
         self.entity_share = finite("entity_share", entity_share, rule, fix, low=1e-9, high=1)
         self.n_sentences = whole("n_sentences", n_sentences, SIZE_FIX, low=1)
@@ -195,16 +209,19 @@ class ImbalancedCorpus(_Subset):
             if not len(outside):
                 break
             i = rng.randrange(len(inside))
-            candidates = np.asarray([rng.randrange(len(outside)) for _ in range(N_CANDIDATES)])
-            longer = lengths[outside[candidates]] - lengths[inside[i]]
-            alike = np.abs(longer) <= max(2.0, 0.2 * lengths[inside[i]])
+            longer = lengths[outside] - lengths[inside[i]]
+            alike = np.flatnonzero(np.abs(longer) <= max(2.0, 0.2 * lengths[inside[i]]))
+            if not len(alike):
+                continue
+            candidates = alike[[rng.randrange(len(alike)) for _ in range(N_CANDIDATES)]]
             gained = entity[outside[candidates]] - entity[inside[i]]
-            gaps = np.abs((n_entity + gained) / np.maximum(n_tokens + longer, 1) - wanted)
-            best = int(np.argmin(np.where(alike, gaps, np.inf)))
-            if alike[best] and gaps[best] < gap:
+            n_after = np.maximum(n_tokens + longer[candidates], 1)
+            gaps = np.abs((n_entity + gained) / n_after - wanted)
+            best = int(np.argmin(gaps))
+            if gaps[best] < gap:
                 o = candidates[best]
                 inside[i], outside[o] = outside[o], inside[i]
-                n_tokens, n_entity = n_tokens + int(longer[best]), n_entity + int(gained[best])
+                n_tokens, n_entity = n_tokens + int(longer[o]), n_entity + int(gained[best])
         raise ValueError(
             Errors.L124.format(
                 n=self.n_sentences,

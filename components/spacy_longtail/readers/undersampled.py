@@ -10,7 +10,7 @@ from spacy.training import Example
 from thinc.types import Ints1d
 
 from ..errors import Errors
-from ..examples import same_tokens, sentence_lengths, take_tokens
+from ..examples import bare, same_tokens, sentence_lengths, take_tokens
 from ..settings import finite
 from .base import Reader, WrappingReader
 
@@ -86,6 +86,4 @@ def _taken(nlp: Language, eg: Example, kept: Ints1d) -> Example:
     reference = take_tokens(eg.reference, kept)
     if not same_tokens(eg):
         return Example(nlp.make_doc(reference.text), reference)
-    spaces = [bool(token.whitespace_) for token in reference]
-    words = [token.text for token in reference]
-    return Example(Doc(reference.vocab, words=words, spaces=spaces), reference)
+    return Example(bare(reference), reference)

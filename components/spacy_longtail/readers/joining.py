@@ -1,0 +1,44 @@
+"""Sentences joined to training documents: models that will read documents must see sentence borders."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
+
+from ..errors import Errors
+from ..settings import whole
+from .unit_counts import UnitCounts
+
+JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
+
+
+def check_join(join: int | None, unit: str) -> int | None:
+    """The setting as a number. RAISES (ValueError): L106."""
+    try:
+        size = None if join is None else whole("join", join, "", low=1)
+    except ValueError as error:
+        raise ValueError(Errors.L106.format(value=join, unit=unit)) from error
+    if unit == "doc" and size not in (None, 1):
+        raise ValueError(Errors.L106.format(value=join, unit=unit))
+    return size
+
+
+def join_size(join: int | None, counts: UnitCounts) -> int:
+    """Units a training document: the setting, or the corpus's mean."""
+    mean = round(len(counts) / max(counts.n_docs, 1))
+    return join or max(min(mean, JOIN_LIMIT), 1)
+
+
+def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
+    """Documents of `size` consecutive sentences, of each example its own at size 1."""
+    if size == 1:
+        yield from examples
+        return
+    for group in minibatch(examples, size):
+        sides = zip(*((eg.predicted, eg.reference) for eg in group), strict=True)
+        predicted, reference = (Doc.from_docs(list(docs), exclude=["user_data"]) for docs in sides)
+        # joining marks where each part starts, which a predicted document must not know
+        predicted.from_array(["SENT_START"], np.zeros((len(predicted), 1), dtype="uint64"))
+        yield Example(predicted, reference)
