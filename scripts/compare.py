@@ -54,6 +54,7 @@ def run_one(variant: Variant, corpus: Path, seed: int, steps: int, folder: Path)
         "config": variant.name,
         "seed": seed,
         "steps": steps,
+        "overrides": variant.overrides,
     }
     for part in ("dev", "test"):
         scores = json.loads((output / f"{part}.json").read_text(encoding="utf8"))["scores"]

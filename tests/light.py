@@ -16,7 +16,7 @@ SENTENCES = [
 
 
 def main() -> None:
-    for package in ("torch", "matplotlib", "spacy_transformers"):
+    for package in ("torch", "matplotlib", "spacy_transformers", "cleanlab"):
         assert importlib.util.find_spec(package) is None, (
             f"{package} is installed: this is no light install"
         )

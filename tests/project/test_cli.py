@@ -54,7 +54,10 @@ def fails(arguments, code):
 
 def test_help_names_every_command():
     text = RUN.invoke(app, ["--help"]).output
-    assert all(name in text for name in ("convert", "split", "stats", "debug", "audit", "train", "evaluate", "report"))
+    assert all(
+        name in text
+        for name in ("convert", "split", "stats", "debug", "audit", "train", "evaluate", "report")
+    )
 
 
 def test_convert_refuses_bad_corpora_and_writes_nothing(source, tmp_path):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -82,6 +83,20 @@ def test_records_of_other_settings_are_not_taken_over(compare, tmp_path):
         else:
             with pytest.raises(typer.BadParameter, match="other settings"):
                 compare.main(*arguments)
+
+
+def test_a_record_keeps_the_settings_of_its_run(compare, monkeypatch, tmp_path):
+    def run(command, **_):
+        if "-o" in command:
+            Path(command[-1]).parent.mkdir(parents=True, exist_ok=True)
+            Path(command[-1]).write_text('{"scores": {"ents_f": 0.5}}', encoding="utf8")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(compare.subprocess, "run", run)
+    variant = compare.Variant("a", Path("x.cfg"), {"components.ner.loss": {"@losses": "y"}})
+    found = compare.run_one(variant, tmp_path, 3, 7, tmp_path / "models")
+    assert found["overrides"] == variant.overrides and (found["seed"], found["steps"]) == (3, 7)
+    assert found["dev"] == found["test"] == {"ents_f": 0.5}
 
 
 def test_partitions_nest_and_repeat(monkeypatch, tmp_path):

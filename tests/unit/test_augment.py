@@ -32,7 +32,8 @@ from spacy_longtail.augment import thesaurus as thesaurus_module
 from spacy_longtail.augment.casing import Piece
 from spacy_longtail.augment.draft import Draft, Edit
 from spacy_longtail.counts import count_doc, count_docs
-from spacy_longtail.formats.iob import read_docs
+from spacy_longtail.formats.columns import read_docs
+from spacy_longtail.formats.context import Context, Events, Settings
 from spacy_longtail.readers import ResampledCorpus
 from spacy_longtail.repeats import nsCRD, sC, sCR
 from tests.util import blank, examples, parse, small_ner, two_sentences
@@ -725,7 +726,8 @@ def test_resampled_copies_are_rewritten_one_for_one():
 @pytest.mark.skipif(not (CORPORA / "wnut17").is_dir(), reason="the corpora are not here")
 @pytest.mark.parametrize("kind", ["mention", "token", "shuffle"])
 def test_on_a_real_corpus(synonyms, kind):
-    data = [gold(NLP, doc) for doc in read_docs(CORPORA / "wnut17" / "dev.iob", NLP.vocab)]
+    path = CORPORA / "wnut17" / "dev.iob"
+    data = [gold(NLP, doc) for doc in read_docs(path, Context(NLP, Settings(), Events()))]
     augmenter = make(kind, synonyms, corpus=Fixed(data))
     changed = 0
     for eg in data:

@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,17 @@ def corpus_overrides(corpus: Path) -> dict[str, Any]:
     }
 
 
+def filled_in(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The overrides that make a config one for this corpus, and those given, which win.
+
+    config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
+    overrides (Optional[Mapping[str, Any]]): Config values by dotted name.
+    """
+    known = load_config(config, interpolate=False)
+    own = {k: v for k, v in corpus_overrides(corpus).items() if k.split(".")[0] in known}
+    return {**own, **(overrides or {})}
+
+
 def train_model(
     config: Path,
     corpus: Path,
@@ -48,9 +60,7 @@ def train_model(
     """
     if not config.is_file():
         raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
-    known = load_config(config, interpolate=False)
-    own = {k: v for k, v in corpus_overrides(corpus).items() if k.split(".")[0] in known}
-    settings = {**own, **(overrides or {})}
+    settings = filled_in(config, corpus, overrides)
     load_config(config, overrides=settings, interpolate=False)  # refuses overrides of what is not there
     for part in ("train", "dev"):  # refuses what cannot be read, before anything is deleted
         load_docs(Path(settings.get(f"paths.{part}", corpus / f"{part}.spacy")), spacy.blank("xx"))

@@ -1,9 +1,10 @@
 """spaCy's own files: documents in, checked; documents out, counted as they are written."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import srsly
@@ -15,6 +16,8 @@ from ..errors import Errors
 from .context import Context, Events, Place
 
 STRINGS = ["NORM", "TAG", "LEMMA", "DEP", "ENT_TYPE", "ENT_KB_ID", "ENT_ID", "MORPH"]  # kept as hashes
+
+Read = TypeVar("Read")
 
 
 @dataclass
@@ -61,24 +64,32 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
     return Tally(len(store), len(table), Counter(mentions))
 
 
+def stream_bins(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[Read]:
+    """What `read` makes of a .spacy file, or of every .spacy file below a folder in order of name.
+
+    One file at a time is in memory. RAISES (ValueError): L402, L403 where nothing is made, L404.
+    """
+    paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
+    if not path.exists() or not paths:
+        raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file, or a folder of them."))
+    is_empty = True
+    for part in paths:
+        try:
+            for found in read(DocBin().from_disk(part)):
+                is_empty = False
+                yield found
+        except Exception as error:  # msgpack, zlib and spaCy raise their own kinds
+            raise ValueError(Errors.L404.format(path=part, problem=error)) from error
+    if is_empty:
+        raise ValueError(Errors.L403.format(path=path, fix="Convert a corpus that has documents."))
+
+
 def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
     """The documents of a .spacy file, or of every .spacy file below a folder in order of name.
 
     One file at a time is in memory. RAISES (ValueError): L402, L403, L404.
     """
-    paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
-    if not path.exists() or not paths:
-        raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file, or a folder of them."))
-    n_docs = 0
-    for part in paths:
-        try:
-            for doc in DocBin().from_disk(part).get_docs(nlp.vocab):
-                n_docs += 1
-                yield doc
-        except Exception as error:  # msgpack, zlib and spaCy raise their own kinds
-            raise ValueError(Errors.L404.format(path=part, problem=error)) from error
-    if not n_docs:
-        raise ValueError(Errors.L403.format(path=path, fix="Convert a corpus that has documents."))
+    yield from stream_bins(path, lambda docs: docs.get_docs(nlp.vocab))
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:

@@ -8,7 +8,7 @@ from typing import Any
 from spacy.util import load_config, load_model_from_config
 
 from ...errors import Errors
-from ..training import corpus_overrides
+from ..training import filled_in
 from .checks import Check, Said, check
 from .run_checks import check_dev, check_readers, check_scores, check_update
 from .trial import Trial, listed, words_of
@@ -38,9 +38,7 @@ def check_config(
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            known = load_config(path, interpolate=False)
-            own = {k: v for k, v in corpus_overrides(corpus).items() if k.split(".")[0] in known}
-            given = load_config(path, overrides={**own, **(overrides or {})}, interpolate=False)
+            given = load_config(path, overrides=filled_in(path, corpus, overrides), interpolate=False)
             trial = Trial(path, given, load_model_from_config(given, auto_fill=True), found)
     except Exception as error:  # a config can name any function, and each fails in its own way
         yield Check("fail", "Config", f"{path} does not build: {words_of(error)}")

@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 from thinc.types import Ints1d, Ints2d
 
 from ...counts import TokenColumns
-from ...errors import Errors
+from ...formats.docbin import stream_bins
 
 BATCH = 50_000  # tokens that are looked at in one go
 NEEDED = (ORTH, ENT_IOB, ENT_TYPE, SENT_START)
@@ -71,19 +71,7 @@ def stream_columns(path: Path, words: Words) -> Iterator[Batch]:
     YIELDS (Batch): Documents of some 50,000 tokens together.
     RAISES (ValueError): L402, L403, L404.
     """
-    paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
-    if not path.exists() or not paths:
-        raise ValueError(Errors.L402.format(path=path, fix="Name a .spacy file, or a folder of them."))
-    n_docs = 0
-    for part in paths:
-        try:
-            for batch in _batches(DocBin().from_disk(part), words):
-                n_docs += len(batch.lengths)
-                yield batch
-        except Exception as error:  # msgpack, zlib and spaCy raise their own kinds
-            raise ValueError(Errors.L404.format(path=part, problem=error)) from error
-    if not n_docs:
-        raise ValueError(Errors.L403.format(path=path, fix="Convert a corpus that has documents."))
+    yield from stream_bins(path, lambda docs: _batches(docs, words))
 
 
 def _batches(docs: DocBin, words: Words) -> Iterator[Batch]:
