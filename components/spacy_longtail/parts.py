@@ -12,6 +12,8 @@ from spacy.tokens import Doc
 from .errors import Errors
 from .formats.docbin import Tally, write_docs
 
+NEW = ".longtail-"  # how the folder begins that holds what is being written
+
 
 def part_path(corpus: Path, part: str) -> Path:
     """Where a part of a converted corpus is: PART.spacy, or a folder PART of .spacy files."""
@@ -69,7 +71,7 @@ def replacing(target: Path, parts: Iterable[str]) -> Iterator[Path]:
         raise ValueError(Errors.L434.format(path=target))
     # within a target that exists: it may be a disk of its own, or stand where nothing can be written
     near = next(path for path in (target, *target.absolute().parents) if path.is_dir())
-    with coded_io(target), tempfile.TemporaryDirectory(prefix=".longtail-", dir=near) as folder:
+    with coded_io(target), tempfile.TemporaryDirectory(prefix=NEW, dir=near) as folder:
         new, old = Path(folder) / "new", Path(folder) / "old"
         new.mkdir()
         old.mkdir()

@@ -2,9 +2,9 @@
 
 import re
 import shutil
-import tempfile
 import warnings
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -16,6 +16,7 @@ from thinc.types import Ints1d
 from ..corpora import PARTS, CorpusTypes, load_docs, part_path, rare_types, read_types, write_corpus
 from ..counts import count_docs
 from ..errors import Errors, Warnings
+from ..parts import NEW, replacing
 from ..settings import one_of
 from ..splits import bound_groups, check_shares
 from .units import Units, assign, divide, plain_text
@@ -195,14 +196,18 @@ def _write(
     others: list[Path],
 ) -> None:
     """Write every corpus with the parts that are carried over. RAISES (ValueError): L447."""
-    with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
+    with ExitStack() as folders:
+        new = set()
         for name, chosen in corpora.items():
-            place = Path(folder) / name
-            write_corpus(place, {k: [docs[i] for i in units] for k, units in chosen.items()}, types)
+            parts = {k: [docs[i] for i in units] for k, units in chosen.items()}
+            replaced = [*parts, *(path.stem for path in others)]
+            place = folders.enter_context(replacing(target / name, replaced))
+            write_corpus(place, parts, types)
             for path in others:
                 copy = shutil.copytree if path.is_dir() else shutil.copyfile
                 copy(path, place / path.name)
+            new |= {target / name / path.relative_to(place) for path in place.rglob("*.spacy")}
         for path in sorted(target.rglob("*.spacy")):
-            if not (Path(folder) / path.relative_to(target)).exists():
+            is_written = any(part.startswith(NEW) for part in path.relative_to(target).parts)
+            if not is_written and path not in new:
                 raise ValueError(Errors.L447.format(path=path))
-        shutil.copytree(folder, target, dirs_exist_ok=True)
