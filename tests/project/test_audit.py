@@ -405,6 +405,7 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
     output, corpus = tmp_path / "r.jsonl", folder / "c"
     bare = [parse(spacy.blank("en"), f"Nobody {i}") for i in range(10)]
     write_corpus(tmp_path / "bare", {"train": bare}, read_types(corpus))
+    write_corpus(tmp_path / "whole", {"all": bare}, read_types(corpus))  # not split yet
     for name, old, new in (
         ("two_task", 'head = "softmax"', 'head = "two_task"'),
         ("stock", 'factory = "longtail_token_ner"\nhead = "softmax"', 'factory = "ner"'),
@@ -423,6 +424,7 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         ([corpus, "--steps", "0"], "L001"),
         ([corpus, "--folds", "1000"], "L442"),
         ([tmp_path / "bare"], "L450"),
+        ([tmp_path / "whole"], "L450"),
         ([corpus, "--config", tmp_path / "two_task.cfg", *few], "L451"),
         ([corpus, "--config", tmp_path / "stock.cfg", *few], "L451"),
         ([corpus, "--config", tmp_path / "fixed.cfg", *few], "L452"),

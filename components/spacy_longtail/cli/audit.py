@@ -24,7 +24,9 @@ def audit(
     ),
     format: Annotated[Format, typer.Option(help="The tool that is to open it.")] = "prodigy",
     limit: Annotated[int | None, typer.Option(min=1, help="Suspects to write at most.")] = None,
-    part: Annotated[str, typer.Option(help="Part of the corpus to look at.")] = "train",
+    part: Annotated[
+        str, typer.Option(help="Part to look at; of a corpus that was not split, all.")
+    ] = "train",
     config: Annotated[
         Path | None, typer.Option(help="Config with a longtail_token_ner.", show_default="a small one")
     ] = None,

@@ -15,6 +15,7 @@ from ..corpora import load_docs, part_path, read_types
 from ..errors import Errors, Warnings
 from ..settings import whole
 from .out_of_fold import OutOfFold, out_of_fold
+from .statistics.tallies import present_parts
 from .units import document_folds, sentences
 
 UNANNOTATED = -1
@@ -52,7 +53,7 @@ def audit_corpus(
     """Find annotations that models trained on the rest of the corpus contradict.
 
     corpus (Path): A folder that `convert` wrote.
-    part (str): The part to look at.
+    part (str): The part to look at; "train" is all of a corpus that was not split.
     config (Optional[Path]): A config with a longtail_token_ner to train; null is a small one of our own.
     folds (int): Trainings; each reads the documents that it was not trained on.
     steps (int): Training steps of each.
@@ -65,7 +66,7 @@ def audit_corpus(
     folds = whole("folds", folds, "5 is the default.", low=2)
     steps = whole("steps", steps, "300 is the default.", low=1)
     types = read_types(corpus)
-    path = part_path(corpus, part)
+    path = present_parts(corpus).get(part) or part_path(corpus, part)
     docs = load_docs(path, spacy.blank("xx"))
     if not any(doc.ents for doc in docs):
         raise ValueError(Errors.L450.format(path=path))
