@@ -9,7 +9,7 @@ from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from tqdm import tqdm  # type: ignore[import-untyped]
+from tqdm import tqdm
 
 from .counts import CorpusCounts
 from .descriptions import CorpusTypes, read_declared, read_types, write_json, write_types

@@ -9,6 +9,7 @@ from spacy.attrs import ENT_IOB, SENT_START
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
 # of a token, whatever stands beside it: no heads
@@ -46,7 +47,7 @@ def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -
         and may run across a boundary: it gets the text of each sentence. null takes gold tokens.
     """
     is_same = same_tokens(eg)
-    for start, end in _bounds(eg.reference):
+    for start, end in sentence_bounds(eg.reference):
         reference = eg.reference[start:end].as_doc()
         if is_same:
             predicted = eg.predicted[start:end].as_doc()
@@ -57,17 +58,18 @@ def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -
         yield Example(predicted, reference)
 
 
-def _bounds(doc: Doc) -> Iterator[tuple[int, int]]:
+def sentence_bounds(doc: Doc) -> list[tuple[int, int]]:
+    """First token, and one past the last, of each sentence; a boundary inside an entity is none."""
     rows = doc.to_array([SENT_START, ENT_IOB])
-    starts = [0, *(np.flatnonzero((rows[1:, 0] == 1) & (rows[1:, 1] != 1)) + 1).tolist(), len(doc)]
-    return pairwise(starts)
+    starts = np.flatnonzero((rows[1:, 0] == 1) & (rows[1:, 1] != 1)) + 1
+    return list(pairwise([0, *starts.tolist(), len(doc)])) if len(doc) else []
 
 
-def bare(doc: Doc) -> Doc:
-    """The words and spaces of a document, without annotation."""
+def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
+    """The words and spaces of a document, without annotation; in another vocabulary if one is given."""
     words = [token.text for token in doc]
     spaces = [bool(token.whitespace_) for token in doc]
-    return Doc(doc.vocab, words=words, spaces=spaces)
+    return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=spaces)
 
 
 def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:

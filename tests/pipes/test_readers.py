@@ -10,7 +10,7 @@ from spacy.training import Corpus, Example
 
 from spacy_longtail.augment import MentionReplacement, OneOf
 from spacy_longtail.counts import count_doc, count_docs
-from spacy_longtail.readers import ResampledCorpus
+from spacy_longtail.readers import LowResourceCorpus, ResampledCorpus, UndersampledCorpus
 from spacy_longtail.repeats import RandomUndersampling, nsCRD, sC, sCR, sCRD
 from tests.util import blank, examples, small_ner, two_sentences
 
@@ -215,11 +215,20 @@ def test_a_mention_across_a_border_is_not_lost():
     assert [e.label_ for eg in found for e in eg.reference.ents] == ["NAT"] * 3
 
 
-def test_lost_categories_are_said():
-    eg = two_sentences(NLP)
+@pytest.mark.parametrize(
+    ("make", "of"),
+    [
+        (lambda corpus: ResampledCorpus(corpus, sC(), join=1), two_sentences),
+        (lambda corpus: ResampledCorpus(corpus, sC(), join=2), lambda nlp: examples(nlp)[0]),
+        (lambda corpus: LowResourceCorpus(corpus, 1), two_sentences),
+        (lambda corpus: UndersampledCorpus(corpus), lambda nlp: examples(nlp)[0]),
+    ],
+)
+def test_lost_categories_are_said(make, of):
+    eg = of(NLP)
     eg.reference.cats["news"] = 1.0
     with pytest.warns(UserWarning, match="LW015"):
-        list(ResampledCorpus(Fixed([eg]), sC())(NLP))
+        list(make(Fixed([eg]))(NLP))
 
 
 def test_the_table_of_a_sample_is_of_an_epoch(capsys):

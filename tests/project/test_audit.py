@@ -19,6 +19,7 @@ from spacy_longtail.experiments.auditing import audit_corpus, find_suspects
 from spacy_longtail.experiments.out_of_fold import OutOfFold, class_probabilities, out_of_fold
 from spacy_longtail.experiments.review import review_records
 from spacy_longtail.experiments.units import document_folds
+from spacy_longtail.tokenizers import blank as blank_of
 from tests.util import SMALL, blank, parse, train
 
 RUN = CliRunner()
@@ -190,6 +191,23 @@ def test_planted_errors_come_first(planted):
     right = [s.read == wrong[s.doc_i, s.start] for s, hit in zip(by_score, hits, strict=True) if hit]
     assert sum(right) / len(right) > 0.8  # what the model reads is what stood there
     assert all(found.agreement[t][0] / found.agreement[t][1] > 0.85 for t in ("O", "GEO", "PER", "ORG"))
+
+
+def test_a_corpus_of_characters_is_read_as_characters(tmp_path):
+    """The models of the folds get the tokenizer that made the corpus's tokens."""
+    rng, nlp = random.Random(0), blank_of("en", "characters")
+    docs = []
+    for i in range(60):  # numbered, since equal texts stand in one fold
+        name = rng.choice(["Oslo", "Rome", "Bern", "Kyiv"])
+        doc = nlp(f"The rain in {name} fell for {i} days .")
+        start = doc.text.index(name) - doc.text[: doc.text.index(name)].count(" ")
+        doc.set_ents([Span(doc, start, start + len(name), label="GEO")])
+        docs.append(doc)
+    write_corpus(tmp_path / "c", {"train": docs}, CorpusTypes(["GEO"], [], "en", "characters"))
+    (tmp_path / "small.cfg").write_text(CONFIG, encoding="utf8")
+    found = audit_corpus(tmp_path / "c", config=tmp_path / "small.cfg", folds=2, steps=40)
+    alike, n_tokens = found.agreement["GEO"]
+    assert n_tokens == 240 and alike > 0.9 * n_tokens and not found.suspects
 
 
 def test_suspects_are_ordered_and_stand_where_they_say(planted):

@@ -103,6 +103,33 @@ def test_evaluate(corpus, model, tmp_path):
     assert all(0 < p[3] <= 1 for d in found["documents"] for p in d["predicted"])
 
 
+@pytest.fixture
+def many_files(source, tmp_path):
+    """The corpus with a folder of files a part."""
+    target = tmp_path / "corpus" / "many"
+    done = RUN.invoke(app, ["convert", str(source), str(target), "--docs-per-file", "1"])
+    assert done.exit_code == 0 and len(list((target / "train").iterdir())) == 3
+    return target
+
+
+def test_evaluate_reads_a_folder_of_files(corpus, many_files, model, tmp_path):
+    shown = [
+        RUN.invoke(app, ["evaluate", str(model), str(folder), "--json"])
+        for folder in (corpus, many_files)
+    ]
+    scores = [json.loads(run.stdout)["scores"] for run in shown]
+    assert scores[0] == scores[1] and scores[0]["ents_per_type"]["ART"]["support"] == 1
+
+
+def test_train_refuses_a_folder_with_a_broken_file_before_it_deletes(many_files, tmp_path):
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / "keep.txt").write_text("mine", encoding="utf8")
+    (many_files / "train" / "00001.spacy").write_bytes(b"no docbin")
+    fails(["train", CONFIG, many_files, output], "L404")
+    assert (output / "keep.txt").is_file()
+
+
 def test_evaluate_refuses_what_is_no_model(corpus, tmp_path):
     fails(["evaluate", tmp_path / "none", corpus, "-o", tmp_path / "x.json"], "L402")
     assert not (tmp_path / "x.json").exists()

@@ -28,7 +28,7 @@ from spacy_longtail.corpora import (
     stream_docs,
     write_corpus,
 )
-from spacy_longtail.experiments.training import corpus_overrides, train_model
+from spacy_longtail.experiments.training import filled_in, train_model
 from spacy_longtail.formats.context import Settings
 from spacy_longtail.tokenizers import CharacterTokenizer, blank
 
@@ -512,7 +512,7 @@ def test_a_tokenizer_that_fails_on_a_text(tmp_path, monkeypatch):
 
 def described(folder, **types):
     write(folder / "types.json", json.dumps({"labels": ["X"], "tail": ["X"], **types}))
-    return corpus_overrides(folder)
+    return filled_in(ROOT / "configs" / "baseline.cfg", folder)
 
 
 def test_training_gets_the_tokenizer_of_the_corpus(tmp_path):

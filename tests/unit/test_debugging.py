@@ -443,7 +443,12 @@ FAULTY = [
         "No score has a weight above 0",
     ),
     ("baseline", {"longtail__labels": ["PER", "ART", "EVE"]}, "Config", "the corpus lacks: EVE."),
-    ("baseline", {"corpora__dev__augmenter": LOWER}, "Readers", "corpora.dev has an augmenter"),
+    (
+        "baseline",
+        {"corpora__dev__augmenter": LOWER},
+        "Readers",
+        "'corpora.dev' is read through the augmenter of spacy.Corpus.v1",
+    ),
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from wasabi import msg, table
 
-from ..corpora import read_types
+from ..corpora import part_path, read_types
 from ..experiments.evaluation import evaluate_model, write_evaluation
 from .app import Corpus, GpuId, Json, app, coded_errors
 
@@ -29,7 +29,7 @@ def evaluate(
     setup_gpu(gpu_id, silent=True)
     with coded_errors():
         types = read_types(corpus)
-        result = evaluate_model(model, corpus / f"{part}.spacy", types.labels, types.tail, name)
+        result = evaluate_model(model, part_path(corpus, part), types.labels, types.tail, name)
     if output is not None:
         write_evaluation(result, output)
     if as_json:

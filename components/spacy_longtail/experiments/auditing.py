@@ -13,10 +13,11 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..corpora import load_docs, part_path, read_types
 from ..errors import Errors, Warnings
+from ..examples import sentence_bounds
 from ..settings import whole
 from .out_of_fold import OutOfFold, out_of_fold
 from .statistics.tallies import present_parts
-from .units import document_folds, sentences
+from .units import document_folds
 
 UNANNOTATED = -1
 TINY = 1e-12  # cleanlab wants rows that sum to 1, even where a model knows none of the classes
@@ -163,7 +164,7 @@ def _groups(
 
 def _starts(doc: Doc) -> Ints1d:
     starts = np.zeros(len(doc), dtype="int64")
-    starts[[start for start, _ in sentences(doc)]] = 1
+    starts[[start for start, _ in sentence_bounds(doc)]] = 1
     return starts
 
 

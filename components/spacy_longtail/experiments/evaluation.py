@@ -11,8 +11,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
-from ..corpora import load_docs
 from ..errors import Errors, Warnings
+from ..formats.docbin import check_docs
 from ..scorers import make_ner_scorer
 from ..types import ENTITY, ENTITY_SCORES
 
@@ -23,7 +23,7 @@ def evaluate_model(
     """Run a pipeline over a .spacy file and score it on the declared types.
 
     model (Path): A pipeline folder, as `spacy train` writes it.
-    data (Path): A .spacy file.
+    data (Path): A .spacy file, or a folder of them.
     labels (List[str]): The declared types. tail (List[str]): The rare ones.
     name (Optional[str]): What reports call the model; null is the folder's name.
     RETURNS (Dict[str, Any]): JSON data: name, model, data, config, performance, scores (ents_* in
@@ -33,7 +33,7 @@ def evaluate_model(
     if not (model / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
     nlp = spacy.load(model)
-    load_docs(data, nlp)  # refuses a file that cannot be read, before the long work
+    check_docs(data)  # refuses a file that cannot be read, before the long work
     examples = list(Corpus(data)(nlp))
     start = time.perf_counter()
     for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):

@@ -21,9 +21,10 @@ from tqdm import tqdm
 from ..chains import PathSums, Transitions
 from ..corpora import CorpusTypes
 from ..errors import Errors
-from ..examples import sentence_lengths
+from ..examples import bare, sentence_lengths
 from ..numerics import logsumexp
 from ..pipes.token_ner import TokenNER
+from .training import corpus_overrides, known_sections
 
 BATCH = 64  # documents read at once
 HEADS = ("softmax", "crf")  # those whose classes exclude each other
@@ -106,17 +107,13 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
     else:
         raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
     own: dict[str, Any] = {
-        "nlp.lang": types.lang,
-        "paths.train": str(place / "train.spacy"),
-        "paths.dev": str(place / "dev.spacy"),
-        "longtail.labels": types.labels,
-        "longtail.tail": types.tail,
+        **corpus_overrides(types, place / "train.spacy", place / "dev.spacy"),
         "training.max_steps": steps,
         "training.eval_frequency": steps,  # the fold's scores are not looked at
         "training.patience": 0,
         "training.seed": seed,
     }
-    own = {name: value for name, value in own.items() if name.split(".")[0] in base}
+    own = known_sections(own, base)
     config = Config().from_str(base.to_str(interpolate=False), overrides=own, interpolate=False)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
     if own["paths.train"] not in json.dumps(config.interpolate()["corpora"]):
@@ -150,10 +147,7 @@ def class_probabilities(
     before = nlp.pipe_names[: nlp.pipe_names.index(names[0])]
     found: list[Floats2d] = []
     for start in range(0, len(docs), BATCH):
-        batch = [
-            Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
-            for doc in docs[start : start + BATCH]
-        ]
+        batch = [bare(doc, nlp.vocab) for doc in docs[start : start + BATCH]]
         for name in before:
             batch = list(nlp.get_pipe(name).pipe(batch))
         found.append(_tag_probabilities(pipe, batch))

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import srsly
 from spacy.tokens import Doc
 
+from ..examples import sentence_bounds
 from .auditing import Audit, Suspect
-from .units import sentences
 
 Format = Literal["prodigy", "doccano"]
 
@@ -29,7 +29,7 @@ def review_records(audit: Audit, format: Format, limit: int | None = None) -> li
     """
     by_sentence: dict[tuple[int, int, int], list[Suspect]] = {}
     for suspect in audit.suspects[:limit]:
-        places = sentences(audit.docs[suspect.doc_i])
+        places = sentence_bounds(audit.docs[suspect.doc_i])
         start, end = next(place for place in places if suspect.start < place[1])
         by_sentence.setdefault((suspect.doc_i, start, end), []).append(suspect)
     make = _prodigy if format == "prodigy" else _doccano

@@ -6,24 +6,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import spacy
 from spacy.cli._util import setup_gpu
 from spacy.cli.train import train
 from spacy.util import load_config, logger
+from thinc.api import Config
 
-from ..corpora import load_docs, part_path, read_types
+from ..corpora import CorpusTypes, part_path, read_types
 from ..errors import Errors
+from ..formats.docbin import check_docs
 from ..tokenizers import tokenizer_config
 
 
-def corpus_overrides(corpus: Path) -> dict[str, Any]:
-    """What a config needs to know of a converted corpus; [longtail] only where the config has it."""
-    types = read_types(corpus)
+def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> dict[str, Any]:
+    """What a config needs to know of a corpus; [longtail] only where the config has it.
+
+    types (CorpusTypes): Its types, language and tokens.
+    train (Path): The part to train on. dev (Path): The part that chooses the best model.
+    """
     return {
         "nlp.lang": types.lang,
         **{f"nlp.{name}": value for name, value in tokenizer_config(types.lang, types.tokens).items()},
-        "paths.train": str(part_path(corpus, "train")),
-        "paths.dev": str(part_path(corpus, "dev")),
+        "paths.train": str(train),
+        "paths.dev": str(dev),
         "longtail.labels": types.labels,
         "longtail.tail": types.tail,
     }
@@ -35,9 +39,14 @@ def filled_in(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     overrides (Optional[Mapping[str, Any]]): Config values by dotted name.
     """
-    known = load_config(config, interpolate=False)
-    own = {k: v for k, v in corpus_overrides(corpus).items() if k.split(".")[0] in known}
-    return {**own, **(overrides or {})}
+    paths = (part_path(corpus, part) for part in ("train", "dev"))
+    own = corpus_overrides(read_types(corpus), *paths)
+    return {**known_sections(own, load_config(config, interpolate=False)), **(overrides or {})}
+
+
+def known_sections(overrides: Mapping[str, Any], config: Config) -> dict[str, Any]:
+    """The overrides of sections that a config has."""
+    return {name: value for name, value in overrides.items() if name.split(".")[0] in config}
 
 
 def train_model(
@@ -63,7 +72,7 @@ def train_model(
     settings = filled_in(config, corpus, overrides)
     load_config(config, overrides=settings, interpolate=False)  # refuses overrides of what is not there
     for part in ("train", "dev"):  # refuses what cannot be read, before anything is deleted
-        load_docs(Path(settings.get(f"paths.{part}", corpus / f"{part}.spacy")), spacy.blank("xx"))
+        check_docs(Path(settings.get(f"paths.{part}", part_path(corpus, part))))
     logger.setLevel(logging.INFO)  # the gate reports its class weights
     setup_gpu(gpu_id)
     if output.exists():

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from thinc.types import Ints1d, Ints2d
 
 from ..counts import count_docs
-from ..examples import sentence_lengths
+from ..examples import sentence_bounds, sentence_lengths
 from ..splits import bound_groups, stratify
 
 
@@ -36,17 +36,9 @@ def divide(docs: list[Doc], unit: str, declared: list[str]) -> Units:
     return Units(found, labels, mentions, sizes)
 
 
-def sentences(doc: Doc) -> list[tuple[int, int]]:
-    """First token, and one past the last, of each sentence; a boundary inside an entity is none."""
-    ends = np.cumsum(sentence_lengths(doc))
-    inside = doc.to_array("ENT_IOB") == 1
-    ends = [end for end in ends.tolist() if end == len(doc) or not inside[end]]
-    return list(zip([0, *ends], ends, strict=False))
-
-
 def _cut(doc: Doc) -> Iterator[Doc]:
     """The sentences of a document as documents."""
-    places = sentences(doc)
+    places = sentence_bounds(doc)
     if len(places) < 2:
         yield doc
         return

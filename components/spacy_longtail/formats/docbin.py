@@ -1,6 +1,6 @@
 """spaCy's own files: documents in, checked; documents out, counted as they are written."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -82,6 +82,14 @@ def stream_bins(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterato
             raise ValueError(Errors.L404.format(path=part, problem=error)) from error
     if is_empty:
         raise ValueError(Errors.L403.format(path=path, fix="Convert a corpus that has documents."))
+
+
+def check_docs(path: Path) -> None:
+    """Refuse what cannot be read, one file at a time, no document built.
+
+    RAISES (ValueError): L402, L403, L404.
+    """
+    deque(stream_bins(path, lambda docs: iter(docs.tokens)), maxlen=0)
 
 
 def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:

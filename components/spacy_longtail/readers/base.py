@@ -37,7 +37,14 @@ def units(nlp: Language, examples: Iterable[Example], unit: Unit) -> Iterator[Ex
         if is_single(eg.reference):
             yield eg
         else:
+            warn_of_document_annotation(eg)
             yield from split_sentences(eg, nlp.make_doc)
+
+
+def warn_of_document_annotation(eg: Example) -> None:
+    """Say that what a document has as a whole is lost where its sentences are taken out of it."""
+    if eg.reference.cats or any(eg.reference.spans.values()):
+        warnings.warn(Warnings.W015, stacklevel=2)
 
 
 class WrappingReader(ABC):
@@ -91,8 +98,6 @@ class WrappingReader(ABC):
             counts.n_docs += 1
             for part in units(nlp, [eg], unit):
                 counts.append(count_doc(part.reference), len(part.reference))
-                if part is not eg:
-                    _warn_of_document_annotation(eg)
         return counts
 
     def _counted_units(self, nlp: Language, unit: Unit, sizes: Sequence[int]) -> Iterator[Example]:
@@ -110,11 +115,6 @@ class WrappingReader(ABC):
                 yield eg
                 continue
             raise ValueError(Errors.L105.format(first=len(sizes), second=found))
-
-
-def _warn_of_document_annotation(eg: Example) -> None:
-    if eg.reference.cats or any(eg.reference.spans.values()):
-        warnings.warn(Warnings.W015, stacklevel=2)
 
 
 def shown(examples: Iterable[Example], what: str) -> Iterable[Example]:

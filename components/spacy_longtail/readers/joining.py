@@ -9,6 +9,7 @@ from spacy.util import minibatch
 
 from ..errors import Errors
 from ..settings import whole
+from .base import warn_of_document_annotation
 from .unit_counts import UnitCounts
 
 JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
@@ -37,6 +38,8 @@ def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
         yield from examples
         return
     for group in minibatch(examples, size):
+        for eg in group:
+            warn_of_document_annotation(eg)
         sides = zip(*((eg.predicted, eg.reference) for eg in group), strict=True)
         predicted, reference = (Doc.from_docs(list(docs), exclude=["user_data"]) for docs in sides)
         # joining marks where each part starts, which a predicted document must not know

@@ -12,7 +12,7 @@ from thinc.types import Ints1d
 from ..errors import Errors
 from ..examples import bare, same_tokens, sentence_lengths, take_tokens
 from ..settings import finite
-from .base import Reader, WrappingReader
+from .base import Reader, WrappingReader, warn_of_document_annotation
 
 RATIO = 3.0  # kept tokens for each entity token
 
@@ -47,6 +47,7 @@ class UndersampledCorpus(WrappingReader):
             kept = document_tokens(eg.reference, self.ratio)
             if len(kept):
                 n_kept += 1
+                warn_of_document_annotation(eg)
                 yield _taken(nlp, eg, kept)
         if n_docs and not n_kept:
             raise ValueError(Errors.L120.format(who="longtail.UndersampledCorpus.v1", n_docs=n_docs))

@@ -10,7 +10,6 @@ from itertools import islice
 from spacy.scorer import Scorer
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
-from spacy.util import dot_to_object
 
 from ...readers.base import check_dev_corpus
 from .checks import Said, check
@@ -43,17 +42,10 @@ def check_readers(trial: Trial) -> Said:
 
 @check("Readers", "The dev corpus is read as it is.")
 def check_dev(trial: Trial) -> Said:
-    name = trial.training["dev_corpus"]
     try:
         check_dev_corpus(trial.nlp)
     except ValueError as error:
         yield "fail", str(error)
-    try:
-        augmenter = dot_to_object(trial.config, name).get("augmenter")
-    except KeyError:
-        return  # not there, as check_readers says
-    if augmenter:
-        yield "fail", f"{name} has an augmenter: scores on it would mean nothing. Set augmenter = null."
 
 
 @check("Scores", "The score that chooses the best model is there.")
