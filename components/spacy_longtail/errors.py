@@ -63,6 +63,28 @@ class Errors:
     L217 = "[L217] typed = false of {who} predicts the one label ENTITY, which its scorer would compare with the types of the data: every score would be 0. Set labeled = false in the component's scorer block."
     L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
 
+    # Torch layers: L22x
+    L220 = "[L220] mixed_precision = true needs a CUDA GPU, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false (spacy.load takes config = {{...}} for a trained pipeline)."
+    L221 = "[L221] The saved weights of {who} are no intact safetensors file: {problem}. Copy the pipeline from its source again, or train anew."
+    L222 = "[L222] The saved weights of {who} do not fit its settings: {name} is {found} in the file and {wanted} in the model. Load the pipeline with the config it was trained with."
+    L223 = "[L223] 'embed' of {who} must give one row a token, a list of 2d arrays, found {found}. Use spacy.MultiHashEmbed.v2, longtail.StaticVectors.v1 or another encoder."
+
+    # Encoders: L24x
+    L240 = "[L240] {who} needs word vectors, but the pipeline has none. Make them with `spacy init vectors`, and name them: [initialize] vectors = \"FOLDER\", or --paths.vectors FOLDER."
+    L241 = "[L241] longtail.ConcatenatedEncoders.v1 joins two or more encoders, found {found}. Add a block such as [components.ner.model.tok2vec.*.vectors], or use the one encoder alone."
+    L242 = "[L242] longtail.EncoderStates.v1 takes the encoder of an encoder-decoder such as BART or T5, found {name!r}, which is a {found}. Use spacy-transformers.TransformerModel.v3 for it."
+    L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing at all, put the component into frozen_components."
+    L244 = "[L244] longtail.FrozenEncoder.v1 has a listener as its encoder ({layer}), which would train the shared encoder no more. Give it an encoder of its own, or put the shared component into frozen_components and annotating_components."
+
+    # Reading comprehension: L23x
+    L230 = "[L230] 'queries' of {who} must give each of at least one type a query in words, found {found!r}. Write a block [components.ner.queries] with lines such as PER = \"Find persons.\", or name a file with @misc = longtail.queries.v1."
+    L231 = "[L231] {path} cannot be a file of queries: {problem}. {fix}"
+    L232 = "[L232] {who} has no query for the types {unknown}, which the training data has. Add them to 'queries', or leave the types out of the data with longtail.RelabelledCorpus.v1."
+    L233 = "[L233] {who} has a listener as its encoder ({layer}), but reads each sentence with a query before it, which a shared encoder never saw. Give it an encoder of its own, such as spacy-transformers.Tok2VecTransformer.v3."
+    L234 = "[L234] The model of {who} must score begins, ends and spans, found {found!r}. Use @architectures = longtail.MRC.v1, with the encoder as its tok2vec."
+    L235 = "[L235] The encoder of longtail.MRC.v1 must give a list with one vector a token for each document, found {encoder!r}, which gives {found}. Use spacy-transformers.Tok2VecTransformer.v3, longtail.BiLSTM.v1 or another architecture for a tok2vec."
+    L236 = "[L236] {who} cannot learn the type {label!r} without a query. Use add_query({label!r}, \"...\")."
+
     # Scoring
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
     L302 = "[L302] longtail.ner_scorer.v1 with labeled = false compares boundaries alone and knows one type. Remove 'labels' and 'tail', or set labeled = true."
@@ -158,3 +180,7 @@ class Warnings:
     W050 = "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn the type. A type needs mentions in two folds at least."
 
     # Statistics and debugging: LW06x
+
+    # Reading comprehension: LW07x
+    W070 = "[LW070] {who} has no query for the types {found}: their entities count as not annotated. Give them one with add_query, or leave them out of the data with longtail.RelabelledCorpus.v1."
+    W071 = "[LW071] {who} has queries for types without a mention in the training data: {unseen}. They cost as much as the others. With max_epochs = -1 spaCy shows 100 examples only."

@@ -23,6 +23,7 @@ from ..losses import CrossEntropy
 from ..outputs import forget_outputs, rename_outputs, set_outputs
 from ..tags import Others, TagCodec
 from ..types import ENTITY, TagLoss, TwoTaskLoss, TwoTaskState
+from .rates import with_head_rate
 from .scores import ScoredSpan
 
 DEFAULT_TOKEN_MODEL: dict[str, Any] = Config().from_str("""
@@ -88,12 +89,21 @@ class TokenTagger(TrainablePipe):
     """
 
     def __init__(
-        self, vocab: Any, model: Model, name: str, *, loss: Any, scorer: Callable | None, **settings: Any
+        self,
+        vocab: Any,
+        model: Model,
+        name: str,
+        *,
+        loss: Any,
+        scorer: Callable | None,
+        head_rate: float = 1.0,
+        **settings: Any,
     ) -> None:
         self.vocab = vocab
         self.name = name
         self.loss = loss
         self.scorer = scorer
+        self.head_rate = head_rate
         self.cfg: dict[str, Any] = {**copy.deepcopy(SETTINGS), **settings}
         self.model = HEADS[self.cfg["head"]].attach(model)
         self._build_head()
@@ -178,7 +188,7 @@ class TokenTagger(TrainablePipe):
 
     def finish_update(self, sgd: Any) -> None:
         """Step the optimizer, and count the training updates."""
-        super().finish_update(sgd)
+        super().finish_update(with_head_rate(sgd, self.model, self.head_rate))
         self.cfg["state"]["n_updates"] += 1
 
     def entities(self, docs: list[Doc], scores: Any, score: bool) -> list[list[ScoredSpan]]:

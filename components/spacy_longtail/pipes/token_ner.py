@@ -6,9 +6,8 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
-import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
@@ -18,7 +17,8 @@ from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import TwoTaskState
 from .declared import check_known
-from .scores import ScoredSpan, read_scores, write_scores
+from .rates import check_head_rate
+from .scores import ScoredSpan, write_entities
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
 from .weighting import resolve_classes
 
@@ -31,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "include": None,
     "others": "O",
     "scores_key": None,
+    "head_rate": 1.0,
     "warmup": 0,
     "typed": True,
     "repair": "begin",
@@ -57,6 +58,7 @@ def make_token_ner(
     include: list[str] | None,
     others: Literal["O", "missing"],
     scores_key: str | None,
+    head_rate: float,
     warmup: int,
     typed: bool,
     repair: Literal["begin", "drop"],
@@ -76,6 +78,8 @@ def make_token_ner(
     include (Optional[List[str]]): Types to learn and predict; null is all.
     others (str): What gold entities outside `include` are: "O", or "missing", not annotated.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
+        10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     warmup (int): Training updates with plain cross-entropy before the loss takes over (softmax, crf).
     typed (bool): Whether two_task predicts types; false predicts the one label ENTITY.
     repair (str): What two_task does with an entity token that nothing before it begins: "begin" one
@@ -84,7 +88,7 @@ def make_token_ner(
         for a loss with activation "none"; null is 0.5, or midway between the classes' means.
     begin_threshold (Optional[float]): The same for the begin score.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217.
+    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243.
     """
     trained_with = check_head(head, loss, scheme, model, WHO)
     if include is not None and not include:
@@ -103,7 +107,15 @@ def make_token_ner(
     if not typed and getattr(scorer, "labeled", False):
         raise ValueError(Errors.L217.format(who=WHO))
     return TokenNER(
-        nlp.vocab, model, name, loss=trained_with, scorer=scorer, head=head, scheme=scheme, **settings
+        nlp.vocab,
+        model,
+        name,
+        loss=trained_with,
+        scorer=scorer,
+        head_rate=check_head_rate(head_rate),
+        head=head,
+        scheme=scheme,
+        **settings,
     )
 
 
@@ -192,16 +204,5 @@ class TokenNER(TokenTagger):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Write the entities, beside those that are there, and their scores where scores_key is set."""
-        key = self.cfg["scores_key"]
         for doc, found in zip(docs, scores, strict=True):
-            new = [Span(doc, s.start, s.end, label=s.label) for s in found]
-            blocked = []
-            if doc.has_annotation("ENT_IOB"):
-                new.extend(doc.ents)
-                iob, types = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
-                blocked = [doc[i : i + 1] for i in np.flatnonzero((iob == 3) & (types == 0)).tolist()]
-            doc.set_ents(new, blocked=blocked, default="outside")
-            if key is not None:
-                rated = {**read_scores(doc, key), **{s.place: s for s in found}}
-                own = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
-                write_scores(doc, key, [rated[place] for place in own if place in rated])
+            write_entities(doc, found, self.cfg["scores_key"])

@@ -16,6 +16,7 @@ from ..examples import keep_types
 from ..scorers import NER_SCORE_WEIGHTS
 from ..types import GoldLoss, TagLoss, TwoTaskLoss
 from .declared import check_known
+from .rates import check_head_rate, with_head_rate
 from .replay import replay_scores
 from .scores import ScoredSpan, write_scores
 from .weighting import resolve_classes
@@ -31,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "loss": None,
     "include": None,
     "scores_key": None,
+    "head_rate": 1.0,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
 }
 
@@ -52,6 +54,7 @@ def make_longtail_ner(
     loss: Callable | None,
     include: list[str] | None,
     scores_key: str | None,
+    head_rate: float,
     scorer: Callable | None,
 ) -> "LongtailNER":
     """A drop-in for `ner` with a loss block.
@@ -62,8 +65,10 @@ def make_longtail_ner(
     loss (Optional[GoldLoss]): A loss of p(gold); null trains exactly as `ner` does.
     include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
+        10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L002, L003, L201.
+    RAISES (ValueError): L001, L002, L003, L201, L243.
     """
     if beam_width != 1:
         raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
@@ -77,6 +82,7 @@ def make_longtail_ner(
         loss=loss,  # type: ignore[arg-type]
         include=include,
         scores_key=scores_key,
+        head_rate=check_head_rate(head_rate),
         update_with_oracle_cut_size=update_with_oracle_cut_size,
         incorrect_spans_key=incorrect_spans_key,
         scorer=scorer,
@@ -115,6 +121,7 @@ class LongtailNER(EntityRecognizer):
         loss: GoldLoss | None = None,
         include: list[str] | None = None,
         scores_key: str | None = None,
+        head_rate: float = 1.0,
         **settings: Any,
     ) -> None:
         # Parser keeps its settings in cfg; pickling passes cfg back as keyword arguments
@@ -125,6 +132,7 @@ class LongtailNER(EntityRecognizer):
         if scores_key is not None and model.get_ref("lower").get_dim("nF") != 3:
             raise ValueError(Errors.L209.format(found=model.get_ref("lower").get_dim("nF")))
         self.loss = loss
+        self.head_rate = head_rate
         self.cfg.update(include=include, scores_key=scores_key, **kept)
         self._forget_moves()
 
@@ -183,6 +191,10 @@ class LongtailNER(EntityRecognizer):
     ) -> dict[str, float]:
         """As for `ner`, on the included types alone."""
         return super().update(self._kept(examples), drop=drop, sgd=sgd, losses=losses)
+
+    def finish_update(self, sgd: Any) -> None:
+        """Step the optimizer, `head_rate` times as far outside the encoder."""
+        super().finish_update(with_head_rate(sgd, self.model, self.head_rate))
 
     def get_batch_loss(
         self, states: Any, golds: Any, scores: Any, losses: dict[str, float] | None

@@ -1,0 +1,26 @@
+"""Several encoders side by side."""
+
+from typing import Any
+
+from spacy.tokens import Doc
+from thinc.api import Model, concatenate
+from thinc.types import Floats2d
+
+from ..errors import Errors
+
+
+def ConcatenatedEncoders(
+    *encoders: Model[list[Doc], list[Floats2d]],
+) -> Model[list[Doc], list[Floats2d]]:
+    """The rows of several encoders joined, such as a transformer's and those of static vectors.
+
+    encoders (Model[List[Doc], List[Floats2d]]): Two or more, own or listeners; in a config a block with a
+        free name each, such as [components.ner.model.tok2vec.*.vectors].
+    RETURNS (Model[List[Doc], List[Floats2d]]): One row a token, as wide as all of them together.
+    RAISES (ValueError): L241.
+    SOURCE: GloVe beside BERT in Nguyen, Nguyen & Rao 2020.
+    """
+    if len(encoders) < 2:
+        raise ValueError(Errors.L241.format(found=len(encoders)))
+    layers: tuple[Any, ...] = encoders
+    return concatenate(*layers)

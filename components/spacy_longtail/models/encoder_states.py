@@ -1,0 +1,74 @@
+"""Transformers with an encoder and a decoder, used through the encoder."""
+
+from collections.abc import Callable
+from typing import Any
+
+from spacy.tokens import Doc
+from thinc.api import Model
+
+from ..errors import Errors
+
+
+class Encoder:
+    """What spacy-transformers takes for a model class; it gives the encoder of what is loaded."""
+
+    @staticmethod
+    def from_pretrained(name: str, config: Any) -> Any:
+        if not config.is_encoder_decoder:
+            raise ValueError(Errors.L242.format(name=name, found=config.model_type))
+        from transformers import AutoModel
+
+        return AutoModel.from_pretrained(name, config=config).get_encoder()
+
+    @staticmethod
+    def from_config(config: Any) -> Any:
+        from transformers import AutoModel
+
+        return AutoModel.from_config(config).get_encoder()
+
+
+def EncoderStates(
+    name: str,
+    get_spans: Callable,
+    tokenizer_config: dict[str, Any] = {},  # noqa: B006 - as TransformerModel.v3 has them
+    transformer_config: dict[str, Any] = {},  # noqa: B006
+    mixed_precision: bool = False,
+    grad_scaler_config: dict[str, Any] = {},  # noqa: B006
+) -> Model[list[Doc], Any]:
+    """The encoder of an encoder-decoder transformer, such as BART or T5, for a `transformer` component.
+
+    spacy-transformers alone takes the decoder's states, which see no word that follows. The decoder is
+    neither kept nor saved.
+
+    name (str): Name of the pretrained model, or its folder.
+    get_spans, tokenizer_config, transformer_config, mixed_precision, grad_scaler_config: As for
+        spacy-transformers.TransformerModel.v3.
+    RETURNS (Model[List[Doc], FullTransformerBatch]): As spacy-transformers.TransformerModel.v3.
+    RAISES (ValueError): L406; L242 at initialisation, where the model has no decoder.
+    """
+    try:
+        from spacy_transformers.layers import TransformerModel
+    except ImportError as error:
+        raise ValueError(
+            Errors.L406.format(package="spacy-transformers", extra="transformers")
+        ) from error
+    model = TransformerModel(
+        name, get_spans, tokenizer_config, transformer_config, mixed_precision, grad_scaler_config
+    )
+    model.layers[0].shims[0].model_cls = Encoder
+    model.init = init
+    return model
+
+
+def init(model: Any, X: Any = None, Y: Any = None) -> None:
+    if model.attrs["has_transformer"]:
+        return
+    from spacy_transformers.layers.transformer_model import huggingface_from_pretrained
+
+    loaded = huggingface_from_pretrained(
+        model.attrs["name"],
+        model._init_tokenizer_config,
+        model._init_transformer_config,
+        model_cls=Encoder,
+    )
+    model.attrs["set_transformer"](model, loaded)

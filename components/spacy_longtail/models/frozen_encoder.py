@@ -1,0 +1,35 @@
+"""An encoder that is used as it is."""
+
+from collections.abc import Callable
+
+from spacy.tokens import Doc
+from thinc.api import Model
+from thinc.types import Floats2d
+
+from ..errors import Errors
+
+
+def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc], list[Floats2d]]:
+    """A pretrained encoder without training: no gradient, no dropout, no weight decay reaches it.
+
+    tok2vec (Model[List[Doc], List[Floats2d]]): The component's own encoder, such as
+        spacy-transformers.Tok2VecTransformer.v3. It is initialized and saved as ever.
+    RETURNS (Model[List[Doc], List[Floats2d]]): The encoder's rows.
+    RAISES (ValueError): L244.
+    SOURCE: The frozen BERT with a feed-forward layer of Nguyen, Nguyen & Rao 2020.
+    """
+    for layer in tok2vec.walk():
+        if "listener" in layer.name:
+            raise ValueError(Errors.L244.format(layer=layer.name))
+    dims = {"nO": tok2vec.maybe_get_dim("nO")}
+    return Model("frozen_encoder", forward, init=init, layers=[tok2vec], dims=dims)
+
+
+def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[list[Floats2d], Callable]:
+    return model.layers[0].predict(docs), lambda d_rows: []
+
+
+def init(model: Model, X: list[Doc] | None = None, Y: list[Floats2d] | None = None) -> None:
+    model.layers[0].initialize(X=X)
+    if model.layers[0].has_dim("nO"):
+        model.set_dim("nO", model.layers[0].get_dim("nO"))

@@ -1,0 +1,261 @@
+"""Encoders under the pipes: static vectors, frozen and concatenated encoders, two learning rates."""
+
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+from spacy.ml.models import MultiHashEmbed
+from thinc.api import Adam, Config
+from thinc.shims import Shim
+
+from spacy_longtail.models import ConcatenatedEncoders, FrozenEncoder, StaticVectors
+from spacy_longtail.pipes.rates import with_head_rate
+from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train
+
+VECTORS = {"@architectures": "longtail.StaticVectors.v1", "width": 12}
+HASHED = {**VECTORS, "hash_rows": 50}
+FROZEN = {"@architectures": "longtail.FrozenEncoder.v1", "tok2vec": SMALL}
+JOINED = {
+    "@architectures": "longtail.ConcatenatedEncoders.v1",
+    "*": {"cnn": SMALL, "vectors": VECTORS},
+}
+
+
+def with_vectors(width=8):
+    """A blank pipeline with a vector for each word of the toy corpus but those with a capital M."""
+    nlp, rng = blank(), np.random.default_rng(0)
+    words = {word for s in SENTENCES for word in (t.text for t in parse(nlp, s))}
+    for word in sorted(words):
+        if not word.startswith("M"):
+            nlp.vocab.set_vector(word, rng.standard_normal(width).astype("f"))
+    return nlp
+
+
+def add_ner(nlp, encoder, factory="longtail_token_ner", **settings):
+    if factory == "longtail_token_ner":
+        model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": encoder}
+    else:
+        model = {**small_ner()["model"], "tok2vec": encoder}
+    nlp.add_pipe(factory, name="ner", config={"model": model, **settings})
+    return nlp
+
+
+@pytest.mark.parametrize(
+    "encoder", [VECTORS, HASHED, FROZEN, JOINED], ids=["vectors", "hashed", "frozen", "joined"]
+)
+@pytest.mark.parametrize("factory", ["ner", "longtail_ner", "longtail_token_ner"])
+def test_an_encoder_trains_saves_and_loads(encoder, factory, tmp_path):
+    nlp = add_ner(with_vectors(), encoder, factory)
+    history = train(nlp, 30)
+    assert history[-1]["ner"] < 0.6 * history[0]["ner"]
+    nlp.to_disk(tmp_path)
+    texts = [eg.reference.text for eg in examples(nlp)] + ["", " ", "Oslo"]
+    copies = [spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))]
+    for again in copies:
+        for a, b in zip(nlp.pipe(texts), again.pipe(texts), strict=True):
+            assert [(e.start, e.end, e.label_) for e in a.ents] == [
+                (e.start, e.end, e.label_) for e in b.ents
+            ]
+
+
+def test_static_vectors_are_a_linear_map_of_the_table():
+    nlp = with_vectors()
+    model = StaticVectors(width=5)
+    docs = [eg.predicted for eg in examples(nlp)]
+    model.initialize(X=docs)
+    table = np.concatenate([[token.vector for token in doc] for doc in docs])
+    out = np.concatenate(model.predict(docs))
+    assert model.get_dim("nO") == out.shape[1] == 5
+    solved, _, rank, _ = np.linalg.lstsq(table, out, rcond=None)
+    assert rank == 8 and np.allclose(table @ solved, out, atol=1e-5)
+    unknown = [i for i, row in enumerate(table) if not row.any()]
+    assert unknown and not out[unknown].any()
+
+
+def test_static_vectors_need_vectors():
+    nlp = add_ner(blank(), VECTORS)
+    with pytest.raises(ValueError, match="L240"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"width": 0}, {"width": "x"}, {"hash_rows": -1}, {"hash_rows": 2.5}, {"width": True}]
+)
+def test_static_vectors_refuse_sizes(settings):
+    with pytest.raises(ValueError, match="L001"):
+        StaticVectors(**settings)
+
+
+def test_hash_rows_are_the_sizes_of_the_tables():
+    model = StaticVectors(width=6, hash_rows=51)
+    rows = sorted(node.get_dim("nV") for node in model.walk() if node.name == "hashembed")
+    assert rows == [26, 26, 26, 51]
+
+
+def test_a_frozen_encoder_keeps_every_bit_while_the_head_learns():
+    nlp = add_ner(with_vectors(), FROZEN)
+    nlp.initialize(lambda: examples(nlp))
+    encoder = nlp.get_pipe("ner").model.get_ref("tok2vec")
+    before = [p.tobytes() for p in params_of(encoder)]
+    optimizer = Adam(0.01, L2=0.1)
+    for _ in range(3):
+        nlp.update(examples(nlp), sgd=optimizer, drop=0.5)
+    assert before == [p.tobytes() for p in params_of(encoder)]
+    assert nlp.get_pipe("ner").model.get_ref("output_layer").get_param("W").any()
+
+
+def params_of(model):
+    return [
+        np.asarray(n.get_param(p)).copy() for n in model.walk() for p in n.param_names if n.has_param(p)
+    ]
+
+
+def test_a_frozen_encoder_knows_no_dropout():
+    nlp = with_vectors()
+    model = FrozenEncoder(MultiHashEmbed(8, ["NORM"], [50], include_static_vectors=False))
+    docs = [eg.predicted for eg in examples(nlp)]
+    model.initialize(X=docs)
+    from thinc.api import set_dropout_rate
+
+    set_dropout_rate(model, 0.9)
+    trained, backprop = model.begin_update(docs)
+    assert all(np.array_equal(a, b) for a, b in zip(trained, model.predict(docs), strict=True))
+    backprop(trained)
+    assert not any(node.has_grad(name) for node in model.walk() for name in node.param_names)
+
+
+def test_a_frozen_listener_is_refused():
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16}
+    with pytest.raises(ValueError, match="L244"):
+        add_ner(blank(), {"@architectures": "longtail.FrozenEncoder.v1", "tok2vec": listener})
+
+
+def test_concatenated_rows_stand_side_by_side():
+    nlp = with_vectors()
+    docs = [eg.predicted for eg in examples(nlp)]
+    one = MultiHashEmbed(8, ["NORM"], [50], include_static_vectors=False)
+    two = StaticVectors(width=5)
+    model = ConcatenatedEncoders(one, two)
+    model.initialize(X=docs)
+    assert model.get_dim("nO") == 13
+    for rows, a, b in zip(model.predict(docs), one.predict(docs), two.predict(docs), strict=True):
+        assert np.array_equal(rows, np.concatenate([a, b], axis=1))
+
+
+@pytest.mark.parametrize("names", [[], ["cnn"]])
+def test_one_encoder_is_no_concatenation(names):
+    encoder = {**JOINED, "*": dict.fromkeys(names, SMALL)}
+    with pytest.raises(ValueError, match="L241"):
+        add_ner(blank(), encoder)
+
+
+def test_a_concatenated_listener_trains_the_shared_encoder():
+    nlp = with_vectors()
+    nlp.add_pipe("tok2vec", config={"model": SMALL})
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16}
+    add_ner(nlp, {**JOINED, "*": {"shared": listener, "vectors": VECTORS}})
+    nlp.initialize(lambda: examples(nlp))
+    optimizer = Adam(0.01)
+    for _ in range(2):  # the output layer begins at zero
+        nlp.update(examples(nlp), sgd=optimizer)
+    before = params(nlp.get_pipe("tok2vec"))
+    nlp.update(examples(nlp), sgd=optimizer)
+    after = params(nlp.get_pipe("tok2vec"))
+    assert any(not np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+class Recorder:
+    """An optimizer that moves nothing and remembers how it was called."""
+
+    def __init__(self):
+        self.scales = {}
+
+    def __call__(self, key, weights, gradient, *, lr_scale=1.0):
+        self.scales[key] = lr_scale
+        return weights, gradient * 0
+
+
+@pytest.mark.parametrize("factory", ["longtail_ner", "longtail_token_ner"])
+def test_the_head_has_its_own_rate(factory):
+    nlp = add_ner(blank(), SMALL, factory, head_rate=7.5)
+    nlp.initialize(lambda: examples(nlp))
+    recorder, pipe = Recorder(), nlp.get_pipe("ner")
+    nlp.update(examples(nlp), sgd=recorder)
+    encoder = {node.id for node in pipe.model.get_ref("tok2vec").walk()}
+    assert {s for (node, _), s in recorder.scales.items() if node in encoder} == {1.0}
+    assert {s for (node, _), s in recorder.scales.items() if node not in encoder} == {7.5}
+    again = pickle.loads(pickle.dumps(nlp)).get_pipe("ner")
+    assert again.head_rate == 7.5
+
+
+def test_a_head_rate_of_one_is_the_optimizer_itself():
+    optimizer = Adam(0.1)
+    assert with_head_rate(optimizer, None, 1.0) is optimizer
+    assert with_head_rate(False, None, 2.0) is False
+
+
+def test_the_torch_parameters_of_an_encoder_are_the_encoders():
+    """A shim steps its parameters by its own id, not by its layer's."""
+    from thinc.api import Linear, Model, chain
+
+    shim = Shim(None)
+    encoder = Model("encoder", lambda m, x, t: (x, lambda d: d), shims=[shim])
+    model = chain(encoder, Linear(2, 2))
+    model.set_ref("tok2vec", encoder)
+    recorder = Recorder()
+    step = with_head_rate(recorder, model, 3.0)
+    for key in ((shim.id, "weight"), (encoder.id, "W"), (model.layers[1].id, "W")):
+        step(key, np.zeros(1), np.zeros(1))
+    assert list(recorder.scales.values()) == [1.0, 1.0, 3.0]
+
+
+@pytest.mark.parametrize("factory", ["longtail_ner", "longtail_token_ner"])
+@pytest.mark.parametrize(("rate", "code"), [(0, "L243"), (-1, "L001"), ("-2", "L001")])
+def test_bad_head_rates_are_refused(factory, rate, code):
+    with pytest.raises(ValueError, match=code):
+        add_ner(blank(), SMALL, factory, head_rate=rate)
+
+
+def test_a_batch_in_parts_has_the_gradient_of_the_whole():
+    """spaCy's accumulate_gradient: sub-batches are updated one after another, and stepped once."""
+    found = []
+    for n_parts in (1, 2, 4):
+        nlp = add_ner(blank(), SMALL)
+        spacy.util.fix_random_seed(0)
+        nlp.initialize(lambda: examples(nlp))
+        data, optimizer = examples(nlp), Adam(0.01, grad_clip=0.0, use_averages=False)
+        for _ in range(2):
+            for part in range(n_parts):
+                nlp.update(data[part::n_parts], sgd=False, drop=0.0)
+            nlp.get_pipe("ner").finish_update(optimizer)
+        found.append(params(nlp.get_pipe("ner")))
+    for other in found[1:]:
+        assert all(np.allclose(a, b, atol=1e-5) for a, b in zip(found[0], other, strict=True))
+
+
+def test_encoders_are_built_from_a_config():
+    """The dictionary of encoders is a block a name."""
+    text = """
+    [model]
+    @architectures = "longtail.ConcatenatedEncoders.v1"
+
+    [model.*.vectors]
+    @architectures = "longtail.StaticVectors.v1"
+    width = 4
+
+    [model.*.hashed]
+    @architectures = "spacy.HashEmbedCNN.v2"
+    width = 8
+    depth = 1
+    embed_size = 50
+    window_size = 1
+    maxout_pieces = 2
+    subword_features = false
+    pretrained_vectors = null
+    """
+    model = spacy.registry.resolve(Config().from_str(text))["model"]
+    nlp = with_vectors()
+    docs = [eg.predicted for eg in examples(nlp)]
+    model.initialize(X=docs)
+    assert model.predict(docs)[0].shape == (len(docs[0]), 12)
