@@ -21,17 +21,39 @@ class Variant(NamedTuple):
     overrides: dict[str, Any]  # config values by dotted name
 
 
-def read_variants(paths: list[Path]) -> list[Variant]:
-    """A config is a variant of its own; a JSON file names variants: a config each, and what differs."""
+def read_settings(given: list[str]) -> dict[str, Any]:
+    """NAME=VALUE of the command line: values as on spaCy's, JSON where they can be read as it."""
+    found = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not (separator and "." in name):
+            raise typer.BadParameter(f"--set takes SECTION.NAME=VALUE, found {text!r}.")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def read_variants(paths: list[Path], common: dict[str, Any]) -> list[Variant]:
+    """A config is a variant of its own; a JSON file names variants: a config each, and what differs.
+
+    common: Settings of all of them; a variant's own win.
+    """
     found = []
     for path in paths:
         if path.suffix != ".json":
-            found.append(Variant(path.stem, path, {}))
+            found.append(Variant(path.stem, path, common))
             continue
         for name, settings in json.loads(path.read_text(encoding="utf8")).items():
             config = Path(settings.pop("config"))
-            found.append(Variant(name, config, settings))
+            found.append(Variant(name, config, {**common, **settings}))
     return found
+
+
+def recorded(overrides: dict[str, Any]) -> dict[str, Any]:
+    """What a record keeps of the settings: a path is one machine's."""
+    return {name: value for name, value in overrides.items() if not name.startswith("paths.")}
 
 
 def run_one(variant: Variant, corpus: Path, seed: int, steps: int, folder: Path) -> dict[str, Any]:
@@ -54,7 +76,7 @@ def run_one(variant: Variant, corpus: Path, seed: int, steps: int, folder: Path)
         "config": variant.name,
         "seed": seed,
         "steps": steps,
-        "overrides": variant.overrides,
+        "overrides": recorded(variant.overrides),
     }
     for part in ("dev", "test"):
         scores = json.loads((output / f"{part}.json").read_text(encoding="utf8"))["scores"]
@@ -124,21 +146,26 @@ def main(
     results: Annotated[Path, typer.Option(help="JSONL to append to; what it holds is not run again.")],
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
     steps: Annotated[int, typer.Option(help="Training steps, the same for all.")] = 1000,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="SECTION.NAME=VALUE of every config; repeatable.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Trainings at a time.")] = 1,
     folder: Annotated[Path, typer.Option(help="Folder for the models.")] = Path("training/compare"),
 ) -> None:
     """Train every config with every seed, append one record each, and print the table."""
     records = [r for r in read_records(results) if (r["corpus"], r["steps"]) == (corpus.name, steps)]
-    variants = read_variants(configs)
+    variants = read_variants(configs, read_settings(settings or []))
     for v in variants:  # figures of other settings must not stand under this name
-        if any(r["config"] == v.name and r.get("overrides", {}) != v.overrides for r in records):
+        if any(
+            r["config"] == v.name and r.get("overrides", {}) != recorded(v.overrides) for r in records
+        ):
             raise typer.BadParameter(f"{results} has runs of {v.name!r} with other settings: rename it.")
     done = {(r["config"], r["seed"]) for r in records}
     wanted = [(v, int(s)) for s in seeds.split(",") for v in variants]
     jobs = [(v, s) for v, s in wanted if (v.name, s) not in done]
     run_all(lambda job: run_one(job[0], corpus, job[1], steps, folder), jobs, results, workers)
     found = [r for r in read_records(results) if r["corpus"] == corpus.name and r["steps"] == steps]
-    stock = {v.name for v in variants if v.config.stem == "baseline"}
+    stock = {v.name for v in variants if v.config.stem in ("baseline", "bert_ner")}
     print_table(found, [v.name for v in variants], stock)
 
 

@@ -13,7 +13,7 @@ import spacy
 import typer
 from spacy.tokens import Doc, DocBin
 
-from compare import read_records, read_variants, run_all, run_one, spread
+from compare import read_records, read_settings, read_variants, run_all, run_one, spread
 from spacy_longtail.corpora import load_docs
 
 ROOT = Path(__file__).parents[1]
@@ -52,11 +52,14 @@ def main(
     ] = "20,50,100,200",
     parts: Annotated[int, typer.Option(help="Partitions of each size.")] = 3,
     steps: Annotated[int, typer.Option(help="Training steps, the same for all.")] = 200,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="SECTION.NAME=VALUE of every config; repeatable.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Trainings at a time.")] = 1,
     folder: Annotated[Path, typer.Option(help="Folder for parts and models.")] = Path("training/low"),
 ) -> None:
     """Train every variant on every partition, append one record each, and print the table."""
-    methods = read_variants([variants])
+    methods = read_variants([variants], read_settings(settings or []))
     own = [r for r in read_records(results) if (r["corpus"], r["steps"]) == (corpus.name, steps)]
     done = {(r["config"], r["size"], r["part"]) for r in own}
     wanted = [(v, int(n), r) for r in range(parts) for n in sizes.split(",") for v in methods]

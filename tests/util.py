@@ -1,6 +1,7 @@
 """Small pipelines and corpora that tests train on."""
 
 import random
+from pathlib import Path
 
 import numpy as np
 import spacy
@@ -107,6 +108,38 @@ def params(pipe) -> list[np.ndarray]:
         for name in layer.param_names
         if layer.has_param(name)
     ]
+
+
+def tiny_bert(folder: Path) -> Path:
+    """A BERT of random weights that knows the words of the toy corpus, written as transformers has them."""
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    folder.mkdir(parents=True, exist_ok=True)
+    words = sorted({w.lower() for s in SENTENCES for w in (t.text for t in parse(blank(), s))})
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *map(chr, range(97, 123))]
+    (folder / "vocab.txt").write_text("\n".join(vocab), encoding="utf8")
+    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(vocab),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+    )
+    torch.manual_seed(0)
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+def toy_vectors(nlp: Language, width: int = 8) -> Language:
+    """Give a pipeline a vector for each word of the toy corpus but those with a capital M."""
+    rng = np.random.default_rng(0)
+    for word in sorted({t.text for s in SENTENCES for t in parse(nlp, s)}):
+        if not word.startswith("M"):
+            nlp.vocab.set_vector(word, rng.standard_normal(width).astype("f"))
+    return nlp
 
 
 def blank() -> Language:

@@ -1,5 +1,6 @@
 """Every shipped config is complete, builds, and resamples nothing but the training corpus."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,25 @@ from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
 from spacy.tokens import DocBin
 from spacy.util import registry
 
-from tests.util import blank, examples, params
+from tests.util import blank, examples, params, tiny_bert, toy_vectors
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = sorted((ROOT / "configs").glob("*.cfg"))
+FAMILIES = {"bert": "bert_ner", "bilstm": "bilstm_softmax", "shallow": "shallow_softmax"}
+HEADS = ("softmax", "crf", "two_task")
+
+
+def family(path):
+    """The config that another must be trained like: it has the same encoder."""
+    return FAMILIES.get(path.stem.split("_")[0], "baseline")
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """A pipeline for the config that starts from a trained one."""
+    """A pipeline for the config that starts from a trained one, and an encoder for those that need one."""
     folder = tmp_path_factory.mktemp("base")
+    if find_spec("spacy_transformers"):
+        tiny_bert(folder / "bert")
     DocBin(docs=[eg.reference for eg in examples(blank())]).to_disk(folder / "train.spacy")
     paths = {"paths.train": str(folder / "train.spacy")}
     config = util.load_config(ROOT / "configs" / "token_softmax.cfg", overrides=paths)
@@ -32,6 +42,11 @@ def base(tmp_path_factory):
 
 def read(path, base):
     overrides = {"paths.train": str(base / "train.spacy")}
+    if path.stem.startswith("bert_"):
+        pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+        overrides["paths.transformer"] = str(base / "bert")
+    if path.stem.startswith("bilstm_"):
+        pytest.importorskip("torch", reason="needs the extra 'torch'")
     if path.stem == "decoupled":
         overrides["paths.base"] = str(base / "model")
     return util.load_config(path, overrides=overrides)
@@ -42,6 +57,9 @@ def test_the_configs_of_the_docs_are_there():
     assert {"config", "baseline", "resampled", "resampled_mom", "focal", "gated"} <= names
     assert {"undersampled", "augmented"} <= names
     assert {"token_softmax", "token_crf", "token_two_task", "decoupled"} <= names
+    assert {f"{encoder}_{head}" for encoder in FAMILIES for head in HEADS} <= names
+    assert {"bert_ner", "bert_longtail_ner", "bert_mrc", "bilstm_mrc"} <= names
+    assert {"bert_frozen", "bert_vectors", "bert_resampled_crf"} <= names
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)
@@ -72,10 +90,13 @@ def test_a_config_builds_and_its_registered_functions_resolve(path, base):
     assert config["training"]["score_weights"]["ents_macro_f"] == 1.0
 
 
+OWN_TRAINING = {("bert_frozen", "optimizer")}  # its linear layer alone is trained
+
+
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)
 def test_all_models_train_alike_but_for_what_they_are_about(path):
     """Equal steps, batches and optimizer: else a comparison would measure those."""
-    base, own = (util.load_config(p) for p in (ROOT / "configs" / "baseline.cfg", path))
+    base, own = (util.load_config(p) for p in (ROOT / "configs" / f"{family(path)}.cfg", path))
     for key in (
         "max_steps",
         "max_epochs",
@@ -85,12 +106,34 @@ def test_all_models_train_alike_but_for_what_they_are_about(path):
         "batcher",
         "optimizer",
     ):
-        assert own["training"][key] == base["training"][key]
-    if path.stem != "decoupled":  # its encoder comes with the pipeline it starts from
-        assert own["components"]["tok2vec"] == base["components"]["tok2vec"]
-    if own["components"]["ner"]["factory"] != "longtail_token_ner":
+        if (path.stem, key) not in OWN_TRAINING:
+            assert own["training"][key] == base["training"][key]
+    for name in ("tok2vec", "transformer"):
+        shared = [c["components"].get(name) for c in (own, base)]
+        if shared[0] is not None and path.stem != "decoupled":  # whose encoder comes with its pipeline
+            assert shared[0] == shared[1]
+    if own["components"]["ner"]["factory"] in ("ner", "longtail_ner"):
         assert own["components"]["ner"]["model"] == base["components"]["ner"]["model"]
     assert spacy.blank("en").lang == own["nlp"]["lang"]
+
+
+ENCODERS = [path for path in CONFIGS if path.stem.split("_")[0] in FAMILIES]
+
+
+@pytest.mark.parametrize("path", ENCODERS, ids=lambda p: p.stem)
+def test_a_config_of_an_encoder_trains(path, base):
+    """A few steps from the config as it is: the loss falls, and predictions are made."""
+    config = read(path, base).interpolate()
+    nlp = util.load_model_from_config(config)
+    toy_vectors(nlp)
+    util.fix_random_seed(0)
+    optimizer = nlp.initialize(lambda: examples(nlp))
+    optimizer.learn_rate = 0.003
+    history = []
+    for _ in range(12):
+        history.append(nlp.update(examples(nlp), sgd=optimizer, losses={})["ner"])
+    assert history[-1] < history[0]
+    assert all(len(doc) for doc in nlp.pipe(eg.reference.text for eg in examples(nlp)))
 
 
 def test_decoupled_training_moves_the_head_alone(base):

@@ -1,44 +1,35 @@
 """`longtail_token_ner` over a shared transformer: a tiny BERT with random weights, made on disk."""
 
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import spacy
+from thinc.api import Adam
 
-from tests.util import SENTENCES, blank, examples, parse, train
+from tests.util import blank, examples, tiny_bert, toy_vectors, train
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
 
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    torch.manual_seed(0)
-
-    folder = tmp_path_factory.mktemp("bert")
-    words = sorted({w.lower() for s in SENTENCES for w in (t.text for t in parse(blank(), s))})
-    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *map(chr, range(97, 123))]
-    (folder / "vocab.txt").write_text("\n".join(vocab), encoding="utf8")
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(vocab),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-    )
-    BertModel(config).save_pretrained(folder)
-    return folder
+    return tiny_bert(tmp_path_factory.mktemp("bert"))
 
 
-def pipeline(bert, head):
+def pipeline(folder, head, architecture="spacy-transformers.TransformerModel.v3", **settings):
     nlp = blank()
+    rate = settings.pop("head_rate", 1.0)
     encoder = {
-        "@architectures": "spacy-transformers.TransformerModel.v3",
-        "name": str(bert),
+        "@architectures": architecture,
+        "name": str(folder),
         "tokenizer_config": {"use_fast": True},
+        **settings,
         "get_spans": {
             "@span_getters": "spacy-transformers.strided_spans.v1",
             "window": 32,
@@ -52,7 +43,7 @@ def pipeline(bert, head):
         "pooling": {"@layers": "reduce_mean.v1"},
     }
     model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": listener}
-    settings = {"model": model, "head": head, "scores_key": "entity_scores"}
+    settings = {"model": model, "head": head, "scores_key": "entity_scores", "head_rate": rate}
     nlp.add_pipe("longtail_token_ner", name="ner", config=settings)
     return nlp
 
@@ -71,3 +62,217 @@ def test_a_shared_transformer(head, bert, tmp_path):
         scores = [d.spans["entity_scores"].attrs["scores"] for d in (a, b)]
         assert np.allclose(*scores, atol=1e-4)
     assert any(doc.ents for doc in nlp.pipe(texts))
+
+
+def texts_of(nlp):
+    return [eg.reference.text for eg in examples(nlp)]
+
+
+def found(docs):
+    return [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]
+
+
+NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+def step(nlp, batches, optimizer):
+    """One step as `spacy train` makes it: nlp.update itself would step a shared encoder one batch late."""
+    for batch in batches:
+        nlp.update(batch, sgd=False, drop=0.0)
+    for _, pipe in nlp.pipeline:
+        pipe.finish_update(optimizer)
+
+
+def test_predictions_do_not_depend_on_the_batch(bert):
+    nlp = pipeline(bert, "crf")
+    train(nlp, 30)
+    texts = [*texts_of(nlp), "", " ", "Oslo", " ".join(texts_of(nlp))]
+    alone = found(nlp(text) for text in texts)
+    assert alone == found(nlp.pipe(texts, batch_size=2)) == found(nlp.pipe(texts, batch_size=64))
+    assert any(alone)
+
+
+def test_two_processes_predict_the_same(bert):
+    import torch
+
+    torch.set_num_threads(1)  # forked children hang on the threads of their parent
+    nlp = pipeline(bert, "softmax")
+    train(nlp, 30)
+    texts = texts_of(nlp) * 3
+    assert found(nlp.pipe(texts, n_process=2, batch_size=4)) == found(nlp.pipe(texts))
+
+
+def test_a_document_longer_than_the_encoder_is_read_in_windows(bert):
+    """64 positions, windows of 32 words: every word of 400 gets a vector that saw its neighbours."""
+    nlp = pipeline(bert, "softmax")
+    train(nlp, 60, drop=0.0)
+    text = " ".join(texts_of(nlp) * 8)
+    doc = nlp(text)
+    assert len(doc) > 400
+    rows = nlp.get_pipe("ner").model.get_ref("tok2vec").predict([doc])[0]
+    assert rows.shape == (len(doc), 16)
+    assert all(rows[token.i].any() for token in doc if not token.is_space)
+    assert max(ent.start for ent in doc.ents) > 350
+
+
+def test_a_batch_in_parts_trains_the_encoder_as_the_whole_does(bert):
+    """spaCy's accumulate_gradient over a shared transformer: the parts' gradients add up."""
+    weights = []
+    for n_parts in (1, 2):
+        nlp = pipeline(bert, "softmax", transformer_config=dict(NO_DROPOUT))
+        spacy.util.fix_random_seed(0)
+        nlp.initialize(lambda: examples(nlp))
+        optimizer = Adam(0.01, grad_clip=0.0, use_averages=False)
+        data = examples(nlp)
+        for _ in range(3):
+            step(nlp, [data[part::n_parts] for part in range(n_parts)], optimizer)
+        weights.append(nlp.get_pipe("ner").model.get_ref("output_layer").get_param("W").copy())
+    assert np.abs(weights[0]).max() > 0.01
+    assert np.allclose(*weights, atol=2e-4)
+
+
+def test_the_head_learns_faster_than_the_encoder(bert):
+    nlp = pipeline(bert, "softmax", head_rate=20.0)
+    spacy.util.fix_random_seed(0)
+    nlp.initialize(lambda: examples(nlp))
+    module = nlp.get_pipe("transformer").model.transformer
+    step(nlp, [examples(nlp)], Adam(0.001, use_averages=False))  # the output layer begins at zero
+    before = {name: p.detach().clone() for name, p in module.named_parameters()}
+    output = nlp.get_pipe("ner").model.get_ref("output_layer")
+    first = output.get_param("W").copy()
+    step(nlp, [examples(nlp)], Adam(0.001, L2=0.0, use_averages=False))
+    after = {name: p.detach() for name, p in module.named_parameters()}
+    moved = max(float((after[name] - before[name]).abs().max()) for name in before)
+    assert moved == pytest.approx(0.001, rel=0.05)  # Adam's first step is as long as the rate
+    assert np.abs(output.get_param("W") - first).max() == pytest.approx(0.02, rel=0.05)
+
+
+def test_a_packaged_pipeline_holds_its_encoder(bert, tmp_path):
+    """The folder that the encoder came from is gone, and there is no hub: it loads all the same."""
+    folder = tmp_path / "bert"
+    shutil.copytree(bert, folder)
+    nlp = pipeline(folder, "crf")
+    train(nlp, 20)
+    expected = found(nlp.pipe(texts_of(nlp)))
+    nlp.to_disk(tmp_path / "model")
+    shutil.rmtree(folder)
+    package = [sys.executable, "-m", "spacy", "package", str(tmp_path / "model"), str(tmp_path)]
+    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [*package, "--name", "rare", "--build", "none"], capture_output=True, text=True, env=offline
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = tmp_path.glob("en_rare-*/en_rare/en_rare-*")
+    code = (
+        "import json, spacy, sys; nlp = spacy.load(sys.argv[1]);"
+        "docs = list(nlp.pipe(json.loads(sys.argv[2])));"
+        "print(json.dumps([[(e.start, e.end, e.label_) for e in d.ents] for d in docs]))"
+    )
+    command = [sys.executable, "-c", code, str(built), json.dumps(texts_of(nlp))]
+    done = subprocess.run(command, capture_output=True, text=True, env=offline)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [[list(e) for e in doc] for doc in expected]
+
+
+def test_mixed_precision_trains_on_a_gpu_and_predicts_anywhere(bert):
+    import torch
+
+    nlp = pipeline(bert, "softmax", mixed_precision=True)
+    optimizer = nlp.initialize(lambda: examples(nlp))
+    assert len(list(nlp.pipe(texts_of(nlp)))) == len(examples(nlp))
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="requires capable GPU"):
+            nlp.update(examples(nlp), sgd=optimizer)
+
+
+@pytest.fixture(scope="module")
+def bart(bert, tmp_path_factory):
+    """An encoder-decoder with the vocabulary of the tiny BERT."""
+    import torch
+    from transformers import BartConfig, BartModel, BertTokenizerFast
+
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("bart")
+    inputs = ["input_ids", "attention_mask"]
+    BertTokenizerFast(str(bert / "vocab.txt"), model_input_names=inputs).save_pretrained(folder)
+    config = BartConfig(
+        vocab_size=len((bert / "vocab.txt").read_text(encoding="utf8").splitlines()),
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
+        max_position_embeddings=128,
+        pad_token_id=0,
+    )
+    BartModel(config).save_pretrained(folder)
+    return folder
+
+
+STATES = "longtail.EncoderStates.v1"
+
+
+def test_an_encoder_decoder_gives_its_encoders_states(bart):
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    nlp = pipeline(bart, "softmax", STATES)
+    nlp.initialize(lambda: examples(nlp))
+    module = nlp.get_pipe("transformer").model.transformer
+    assert type(module).__name__ == "BartEncoder"
+    text = texts_of(nlp)[0]
+    batch = nlp.get_pipe("transformer").model.predict([nlp.make_doc(text)])
+    own = AutoModel.from_pretrained(bart).eval()
+    with torch.no_grad():
+        tokens = AutoTokenizer.from_pretrained(bart)(text, return_tensors="pt")
+        expected = own.encoder(**tokens).last_hidden_state.numpy()
+        decoded = own(**tokens).last_hidden_state.numpy()
+    assert np.allclose(batch.model_output.last_hidden_state, expected, atol=1e-5)
+    assert not np.allclose(expected, decoded, atol=1e-2)
+
+
+def test_an_encoder_decoder_trains_saves_and_loads(bart, tmp_path):
+    nlp = pipeline(bart, "crf", STATES)
+    history = train(nlp, 40)
+    assert history[-1]["ner"] < 0.5 * history[0]["ner"]
+    nlp.to_disk(tmp_path)
+    texts = texts_of(nlp)
+    for again in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
+        assert found(again.pipe(texts)) == found(nlp.pipe(texts))
+        module = again.get_pipe("transformer").model.transformer
+        assert type(module).__name__ == "BartEncoder"
+    assert any(found(nlp.pipe(texts)))
+
+
+def test_an_encoder_alone_has_no_encoder_to_take(bert):
+    nlp = pipeline(bert, "softmax", STATES)
+    with pytest.raises(ValueError, match="L242"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_a_transformer_and_static_vectors_side_by_side(bert, tmp_path):
+    nlp = toy_vectors(pipeline(bert, "softmax"))
+    listener = nlp.get_pipe_config("ner")["model"]["tok2vec"]
+    vectors = {"@architectures": "longtail.StaticVectors.v1", "width": 6}
+    joined = {"@architectures": "longtail.ConcatenatedEncoders.v1", "*": {"a": listener, "b": vectors}}
+    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": joined}
+    nlp.replace_pipe("ner", "longtail_token_ner", config={"model": model})
+    history = train(nlp, 40)
+    assert history[-1]["ner"] < 0.5 * history[0]["ner"] and history[-1]["transformer"] > 0
+    assert nlp.get_pipe("ner").model.get_ref("output_layer").get_dim("nI") == 16 + 6
+    nlp.to_disk(tmp_path)
+    texts = texts_of(nlp)
+    assert found(spacy.load(tmp_path).pipe(texts)) == found(nlp.pipe(texts))
+
+
+def test_the_shared_encoder_can_become_the_pipes_own(bert):
+    """replace_listeners, which sourcing a pipe into another pipeline needs."""
+    nlp = pipeline(bert, "softmax")
+    train(nlp, 30)
+    texts = texts_of(nlp)
+    expected = found(nlp.pipe(texts))
+    nlp.replace_listeners("transformer", "ner", ["model.tok2vec"])
+    nlp.remove_pipe("transformer")
+    assert found(nlp.pipe(texts)) == expected and any(expected)
