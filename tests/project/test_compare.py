@@ -53,7 +53,7 @@ def test_variants_are_configs_or_named_in_a_file(compare, tmp_path):
     file.write_text(
         json.dumps({"a": {"config": "x.cfg", "components.ner.head": "crf"}}), encoding="utf8"
     )
-    found = compare.read_variants([Path("configs/focal.cfg"), file])
+    found = compare.read_variants([Path("configs/focal.cfg"), file], {})
     assert [(v.name, v.config.name, v.overrides) for v in found] == [
         ("focal", "focal.cfg", {}),
         ("a", "x.cfg", {"components.ner.head": "crf"}),
@@ -120,3 +120,28 @@ def test_partitions_nest_and_repeat(monkeypatch, tmp_path):
     assert texts(6, 0) != texts(6, 1)
     with pytest.raises(typer.BadParameter):
         texts(9, 0)
+
+
+def test_settings_of_the_command_line_hold_for_all_variants(compare, tmp_path):
+    given = ["training.batcher.size=400", "paths.transformer=some/bert", "components.ner.loss=null"]
+    settings = compare.read_settings(given)
+    assert settings == {
+        "training.batcher.size": 400,
+        "paths.transformer": "some/bert",
+        "components.ner.loss": None,
+    }
+    file = tmp_path / "v.json"
+    file.write_text('{"a": {"config": "configs/x.cfg", "training.batcher.size": 100}}', encoding="utf8")
+    own, plain = compare.read_variants([file, Path("configs/y.cfg")], settings)
+    assert own.overrides["training.batcher.size"] == 100  # a variant's own setting wins
+    assert plain.overrides == settings
+    assert compare.recorded(plain.overrides) == {
+        "training.batcher.size": 400,
+        "components.ner.loss": None,
+    }
+
+
+@pytest.mark.parametrize("text", ["training.seed", "seed=1", "=1"])
+def test_settings_that_are_none_are_refused(compare, text):
+    with pytest.raises(typer.BadParameter, match="--set"):
+        compare.read_settings([text])
