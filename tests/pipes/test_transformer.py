@@ -276,3 +276,36 @@ def test_the_shared_encoder_can_become_the_pipes_own(bert):
     nlp.replace_listeners("transformer", "ner", ["model.tok2vec"])
     nlp.remove_pipe("transformer")
     assert found(nlp.pipe(texts)) == expected and any(expected)
+
+
+def test_a_curated_transformer(bert, tmp_path):
+    pytest.importorskip("spacy_curated_transformers", reason="is no extra of ours")
+    if np.lib.NumpyVersion(np.__version__) >= "2.4.0":
+        pytest.skip("spacy-curated-transformers 2.1 does not train with NumPy 2.4")
+    own = "spacy-curated-transformers."
+    vocab = bert / "vocab.txt"
+    encoder = {
+        "@architectures": f"{own}BertTransformer.v2",
+        "vocab_size": len(vocab.read_text(encoding="utf8").splitlines()),
+        "hidden_width": 16,
+        "intermediate_width": 32,
+        "num_attention_heads": 2,
+        "num_hidden_layers": 1,
+        "piece_encoder": {"@architectures": f"{own}BertWordpieceEncoder.v1"},
+        "with_spans": {"@architectures": f"{own}WithStridedSpans.v1", "stride": 24, "window": 32},
+    }
+    nlp = blank()
+    nlp.add_pipe("curated_transformer", name="transformer", config={"model": encoder})
+    listener = {
+        "@architectures": f"{own}LastTransformerLayerListener.v1",
+        "width": 16,
+        "pooling": {"@layers": "reduce_mean.v1"},
+    }
+    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": listener}
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model, "head": "crf"})
+    pieces = {"@model_loaders": f"{own}WordpieceLoader.v1", "path": str(vocab)}
+    history = train(nlp, 60, transformer={"piecer_loader": pieces})
+    assert history[-1]["ner"] < 0.5 * history[0]["ner"] and history[-1]["transformer"] > 0
+    nlp.to_disk(tmp_path)
+    texts = texts_of(nlp)
+    assert found(spacy.load(tmp_path).pipe(texts)) == found(nlp.pipe(texts)) and any(found(nlp.pipe(texts)))

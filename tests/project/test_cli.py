@@ -147,6 +147,8 @@ def test_train_refuses_before_it_deletes(corpus, tmp_path):
     result = RUN.invoke(app, ["train", str(CONFIG), str(corpus), str(output), "--typo.x", "1"])
     assert result.exit_code != 0
     assert (output / "keep.txt").is_file()
+    for path in ("vectors", "init_tok2vec"):
+        fails(["train", CONFIG, corpus, output, f"--paths.{path}", "no/such"], "L402")
     (corpus / "train.spacy").unlink()
     fails(["train", CONFIG, corpus, output], "L402")
     assert (output / "keep.txt").is_file()

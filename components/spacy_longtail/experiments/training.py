@@ -8,7 +8,7 @@ from typing import Any
 
 from spacy.cli._util import setup_gpu
 from spacy.cli.train import train
-from spacy.util import load_config, logger
+from spacy.util import is_package, load_config, logger
 from thinc.api import Config
 
 from ..corpora import CorpusTypes, part_path, read_types
@@ -64,13 +64,14 @@ def train_model(
     gpu_id (int): -1 is the CPU.
     overrides (Optional[Dict[str, Any]]): Config values by dotted name.
     RETURNS (Path): model-best.
-    RAISES (ValueError): L402, L403, L404 for a config or corpus that cannot be read, before anything is
-        deleted; L402 if no model was written.
+    RAISES (ValueError): L402, L403, L404 for a config, corpus, vectors or weights that cannot be read,
+        before anything is deleted; L402 if no model was written.
     """
     if not config.is_file():
         raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
     settings = filled_in(config, corpus, overrides)
-    load_config(config, overrides=settings, interpolate=False)  # refuses overrides of what is not there
+    # refuses overrides of what is not there
+    _check_pretrained(load_config(config, overrides=settings, interpolate=True))
     for part in ("train", "dev"):  # refuses what cannot be read, before anything is deleted
         check_docs(Path(settings.get(f"paths.{part}", part_path(corpus, part))))
     logger.setLevel(logging.INFO)  # the gate reports its class weights
@@ -82,3 +83,15 @@ def train_model(
     if not (best / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=best, fix="Training wrote no model; see the log."))
     return best
+
+
+def _check_pretrained(config: Config) -> None:
+    """Whether what [initialize] starts from is there. RAISES (ValueError): L402."""
+    given = {name: config.get("initialize", {}).get(name) for name in ("vectors", "init_tok2vec")}
+    fixes = {
+        "vectors": "Write it with `spacy init vectors`.",
+        "init_tok2vec": "Name spacy pretrain's output.",
+    }
+    for name, path in given.items():
+        if path is not None and not (Path(path).exists() or is_package(str(path))):
+            raise ValueError(Errors.L402.format(path=path, fix=fixes[name]))
