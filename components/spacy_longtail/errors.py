@@ -64,7 +64,7 @@ class Errors:
     L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
 
     # Torch layers: L22x
-    L220 = "[L220] mixed_precision = true needs a CUDA GPU, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false (spacy.load takes config = {{...}} for a trained pipeline)."
+    L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
     L221 = "[L221] The saved weights of {who} are no intact safetensors file: {problem}. Copy the pipeline from its source again, or train anew."
     L222 = "[L222] The saved weights of {who} do not fit its settings: {name} is {found} in the file and {wanted} in the model. Load the pipeline with the config it was trained with."
     L223 = "[L223] 'embed' of {who} must give one row a token, a list of 2d arrays, found {found}. Use spacy.MultiHashEmbed.v2, longtail.StaticVectors.v1 or another encoder."
@@ -99,6 +99,7 @@ class Errors:
         "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
     )
     L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
+    L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with."
     L410 = "[L410] No evaluation can stand as the report's {role} {name!r}, found {found}. Give the evaluations of the baseline and of at least one other model."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
     L412 = "[L412] Two evaluations are called {name!r}, found {path} and {other}. Give each a name of its own when it is evaluated."

@@ -28,11 +28,11 @@ def evaluate_model(
     name (Optional[str]): What reports call the model; null is the folder's name.
     RETURNS (Dict[str, Any]): JSON data: name, model, data, config, performance, scores (ents_* in
         [0, 1], ents_per_type with p, r, f and support), words_per_second, documents.
-    RAISES (ValueError): L402, L403, L404.
+    RAISES (ValueError): L402, L403, L404, L408.
     """
     if not (model / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
-    nlp = spacy.load(model)
+    nlp = _load(model)
     check_docs(data)  # refuses a file that cannot be read, before the long work
     examples = list(Corpus(data)(nlp))
     start = time.perf_counter()
@@ -57,6 +57,17 @@ def evaluate_model(
         "words_per_second": sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
         "documents": [_document(eg) for eg in examples],
     }
+
+
+def _load(model: Path) -> Language:
+    """A trained pipeline, or why it is none. RAISES (ValueError): L408, and our pipes' own."""
+    try:
+        return spacy.load(model)
+    except (OSError, ValueError, ImportError, AttributeError, KeyError) as error:
+        if str(error).startswith("[L"):
+            raise
+        problem = f"{type(error).__name__}: {error}".strip().rstrip(".") + "."
+        raise ValueError(Errors.L408.format(path=model, problem=problem)) from error
 
 
 def _training(nlp: Language) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from .static_vectors import StaticVectors
 from .token_classifier import TokenClassifier
 
 __all__ = [
+    "MRC",
     "BiLSTM",
     "CharCNN",
-    "MRC",
     "ConcatenatedEncoders",
     "EncoderStates",
     "FrozenEncoder",

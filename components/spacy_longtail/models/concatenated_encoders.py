@@ -14,8 +14,8 @@ def ConcatenatedEncoders(
 ) -> Model[list[Doc], list[Floats2d]]:
     """The rows of several encoders joined, such as a transformer's and those of static vectors.
 
-    encoders (Model[List[Doc], List[Floats2d]]): Two or more, own or listeners; in a config a block with a
-        free name each, such as [components.ner.model.tok2vec.*.vectors].
+    encoders (Model[List[Doc], List[Floats2d]]): Two or more, own or listeners; in a config a block with
+        a free name each, such as [components.ner.model.tok2vec.*.vectors].
     RETURNS (Model[List[Doc], List[Floats2d]]): One row a token, as wide as all of them together.
     RAISES (ValueError): L241.
     SOURCE: GloVe beside BERT in Nguyen, Nguyen & Rao 2020.

@@ -1,0 +1,105 @@
+"""A bidirectional LSTM over documents of different lengths. Needs torch: import it within functions."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Order(NamedTuple):
+    """Documents in reading order, or against it, side by side in groups of similar lengths."""
+
+    indices: list[Tensor]  # a group: (n_steps, n_docs), the row of a flat array that stands at each step
+    places: Tensor  # (n_tokens,): where each row stands among the steps of all groups
+
+
+def orders_of(lengths: list[int]) -> tuple[Order, Order]:
+    """Group documents so that padding at most doubles the rows. Empty documents are in no group.
+
+    The steps beyond a document's end repeat a row of its own. They come after its words, forward and
+    backward alike, so that no state of a word depends on them.
+
+    lengths (List[int]): Rows of each document, in the order of the flat array.
+    RETURNS (Tuple[Order, Order]): From the first word to the last, and back.
+    """
+    sizes = torch.tensor(lengths)
+    starts = sizes.cumsum(0) - sizes
+    group = torch.tensor([(n - 1).bit_length() if n else -1 for n in lengths])  # 1, 2, 3-4, 5-8, ...
+    forward, backward, real = [], [], []
+    for g in torch.unique(group[sizes > 0]):
+        first, n_words = starts[group == g], sizes[group == g]
+        step = torch.arange(int(n_words.max())).reshape(-1, 1)
+        forward.append(first + torch.minimum(step, n_words - 1))
+        backward.append(first + torch.clamp(n_words - 1 - step, min=0))
+        real.append((step < n_words).flatten())
+    return _order(forward, torch.cat(real)), _order(backward, torch.cat(real))
+
+
+def _order(indices: list[Tensor], real: Tensor) -> Order:
+    rows = torch.cat([index.flatten() for index in indices])[real]
+    places = torch.empty_like(rows)
+    places[rows] = real.nonzero().flatten()
+    return Order(indices, places)
+
+
+class BiLSTM(nn.Module):
+    """Layers of two LSTMs, one in reading order and one against it.
+
+    Two, not a bidirectional one: that would begin its way back in the padding, or need packed sequences,
+    for which torch has no fused kernel on CPU.
+
+    n_hidden (int): Units of each direction.
+    depth (int): Layers.
+    dropout (float): Share of outputs of each layer that is zeroed in training.
+    n_in (Optional[int]): Width of the inputs; null is decided later, by `resize` or `fit`.
+    """
+
+    def __init__(self, n_hidden: int, depth: int, dropout: float, n_in: int | None = None) -> None:
+        super().__init__()
+        self.n_hidden, self.depth, self.n_in = n_hidden, depth, n_in
+        self.forwards, self.backwards = nn.ModuleList(), nn.ModuleList()
+        self.dropout = nn.Dropout(dropout)
+        if n_in is not None:
+            self.resize(n_in)
+
+    def resize(self, n_in: int) -> None:
+        """Draw new weights for inputs of this width."""
+        self.n_in = n_in
+        widths = [n_in, *[2 * self.n_hidden] * (self.depth - 1)]
+        self.forwards = nn.ModuleList(nn.LSTM(width, self.n_hidden) for width in widths)
+        self.backwards = nn.ModuleList(nn.LSTM(width, self.n_hidden) for width in widths)
+
+    def fit(self, tensors: dict[str, Tensor]) -> None:
+        """Take the input width from weights that are about to be loaded, if it is not known."""
+        first = tensors.get("forwards.0.weight_ih_l0")
+        if self.n_in is None and first is not None and first.ndim == 2:
+            self.resize(first.shape[1])
+
+    def forward(self, rows: Tensor, lengths: list[int]) -> Tensor:
+        """The states of all words.
+
+        rows (Tensor): (n_tokens, n_in), of all documents.
+        lengths (List[int]): Rows of each document.
+        RETURNS (Tensor): (n_tokens, 2 * n_hidden), forward and backward states.
+        """
+        if not len(rows):
+            return rows @ rows.new_zeros(rows.shape[1], 2 * self.n_hidden)  # a gradient passes through
+        forward, backward = (_to(order, rows.device) for order in orders_of(lengths))
+        states = rows
+        for forward_lstm, backward_lstm in zip(self.forwards, self.backwards, strict=True):
+            both = [_run(forward_lstm, states, forward), _run(backward_lstm, states, backward)]
+            states = self.dropout(torch.cat(both, dim=1))
+        return states.to(rows.dtype)
+
+
+def _to(order: Order, device: torch.device) -> Order:
+    return Order([index.to(device) for index in order.indices], order.places.to(device))
+
+
+def _run(lstm: nn.LSTM, rows: Tensor, order: Order) -> Tensor:
+    """The states of one direction, a row for each of the rows: (n_tokens, n_hidden)."""
+    states = []
+    for index in order.indices:
+        steps = rows.index_select(0, index.flatten()).view(*index.shape, -1)
+        states.append(lstm(steps)[0].flatten(0, 1))
+    return torch.cat(states).index_select(0, order.places)

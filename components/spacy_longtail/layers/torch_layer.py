@@ -1,0 +1,172 @@
+"""Torch modules as layers of thinc, with weights saved as safetensors."""
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from thinc.api import (
+    ArgsKwargs,
+    Model,
+    PyTorchGradScaler,
+    PyTorchWrapper_v3,
+    get_torch_default_device,
+    torch2xp,
+    xp2torch,
+)
+from thinc.types import Floats2d
+
+from ..errors import Errors
+
+if TYPE_CHECKING:
+    import torch
+
+SIZE_BYTES = 8  # a safetensors file begins with the size of its header, little-endian
+
+
+def require_torch() -> None:
+    """Check that what a torch layer needs is installed. RAISES (ValueError): L406."""
+    try:
+        import safetensors.torch  # noqa: F401
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package=error.name or "torch", extra="torch")) from error
+
+
+def torch_layer(
+    module: "torch.nn.Module",
+    convert_inputs: Callable | None = None,
+    convert_outputs: Callable | None = None,
+    init: Callable | None = None,
+    mixed_precision: bool = False,
+    grad_scaler: PyTorchGradScaler | None = None,
+) -> Model:
+    """A torch module as a thinc layer, whose weights are read and written without pickle.
+
+    A module that learns the width of its inputs later has a method `fit(tensors)`, which gives it the
+    sizes of tensors that are about to be loaded.
+
+    module (torch.nn.Module): A class of a module, so that it pickles; it returns float32.
+    convert_inputs (Optional[Callable]): (model, X, is_train) to the module's ArgsKwargs and a callback
+        for their gradients; null hands arrays over as tensors.
+    convert_outputs (Optional[Callable]): (model, (X, tensors), is_train) to the outputs and a callback
+        for their gradients; null hands tensors over as arrays.
+    init (Optional[Callable]): (model, X, Y), called when the layer is initialised.
+    mixed_precision (bool): Half precision where torch holds it safe, on a CUDA GPU. Without one a
+        trained layer works in full precision, and a new one cannot be initialised.
+    grad_scaler (Optional[PyTorchGradScaler]): Scales gradients against underflow in half precision;
+        null is thinc's, with its defaults.
+    RETURNS (Model): The layer; what it takes and gives is decided by the two callables.
+    RAISES (ValueError): L406; L220 at initialisation; L221 and L222 when weights are loaded.
+    """
+    require_torch()
+    on_gpu = get_torch_default_device().type == "cuda"
+    model = PyTorchWrapper_v3(
+        module,
+        convert_inputs=convert_inputs,
+        convert_outputs=convert_outputs,
+        mixed_precision=mixed_precision and on_gpu,  # what a GPU trained is to predict anywhere
+        grad_scaler=grad_scaler,
+        serialize_model=to_safetensors,
+        deserialize_model=from_safetensors,
+    )
+    if init is not None:
+        model.init = init
+    if mixed_precision and not on_gpu:
+        model.init = refuse_mixed_precision
+    return model
+
+
+def refuse_mixed_precision(model: Model, X: Any = None, Y: Any = None) -> None:
+    """Initialisation, hence training, of what needs a GPU. RAISES (ValueError): L220."""
+    raise ValueError(Errors.L220.format(found=get_torch_default_device().type))
+
+
+def rows_to_torch(model: Model, X: list[Floats2d], is_train: bool) -> tuple[ArgsKwargs, Callable]:
+    """convert_inputs for a module of rows (n_tokens, width) and a list of n_docs lengths."""
+    lengths = [len(x) for x in X]
+    rows = xp2torch(model.ops.flatten(X), requires_grad=is_train, device=model.shims[0].device)
+
+    def from_gradient(d_inputs: ArgsKwargs) -> list[Floats2d]:
+        return model.ops.unflatten(torch2xp(d_inputs.args[0]), model.ops.asarray1i(lengths))
+
+    return ArgsKwargs(args=(rows, lengths), kwargs={}), from_gradient
+
+
+def rows_from_torch(model: Model, X_Y: tuple, is_train: bool) -> tuple[list[Floats2d], Callable]:
+    """convert_outputs for a module that gives one row a token: the rows of each document."""
+    X, rows = X_Y
+
+    def to_gradient(d_Y: list[Floats2d]) -> ArgsKwargs:
+        d_rows = xp2torch(model.ops.flatten(d_Y), device=rows.device)
+        return ArgsKwargs(args=((rows,),), kwargs={"grad_tensors": (d_rows,)})
+
+    lengths = model.ops.asarray1i([len(x) for x in X])
+    return model.ops.unflatten(torch2xp(rows), lengths), to_gradient
+
+
+def to_safetensors(module: "torch.nn.Module") -> bytes:
+    """The weights of a module as a safetensors file, with their checksum in its metadata."""
+    import safetensors.torch
+    import torch
+
+    tensors = {
+        # no two share memory, as tied weights do, and those that cuDNN keeps in one block
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in module.state_dict().items()
+    }
+    return safetensors.torch.save(tensors, metadata={"sha256": checksum(tensors)})
+
+
+def from_safetensors(module: "torch.nn.Module", data: bytes, device: "torch.device") -> Any:
+    """A copy of a module with the weights of a safetensors file; the module itself keeps its own.
+
+    RAISES (ValueError): L221, L222.
+    """
+    tensors = _read(module, data)
+    loaded = copy.deepcopy(module)
+    if hasattr(loaded, "fit"):
+        loaded.fit(tensors)
+    wanted, found = _shapes(loaded.state_dict()), _shapes(tensors)
+    if wanted != found:
+        name = min(n for n in wanted.keys() | found.keys() if wanted.get(n) != found.get(n))
+        raise ValueError(
+            Errors.L222.format(
+                who=type(module).__name__,
+                name=name,
+                found=found.get(name, "absent"),
+                wanted=wanted.get(name, "none"),
+            )
+        )
+    loaded.load_state_dict(tensors)
+    return loaded.to(device)
+
+
+def _read(module: "torch.nn.Module", data: bytes) -> dict[str, "torch.Tensor"]:
+    """The tensors of a safetensors file, checked against their checksum. RAISES (ValueError): L221."""
+    import safetensors.torch
+
+    who = type(module).__name__
+    try:
+        tensors = safetensors.torch.load(data)
+        header = json.loads(data[SIZE_BYTES : SIZE_BYTES + int.from_bytes(data[:SIZE_BYTES], "little")])
+    except Exception as error:  # whatever the parser says of bytes that are no such file
+        raise ValueError(Errors.L221.format(who=who, problem=error)) from error
+    if header.get("__metadata__", {}).get("sha256") != checksum(tensors):
+        raise ValueError(Errors.L221.format(who=who, problem="the weights do not have their checksum"))
+    return tensors
+
+
+def checksum(tensors: dict[str, "torch.Tensor"]) -> str:
+    """SHA-256 of all contents in the order of names: safetensors takes any bytes as weights."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def _shapes(tensors: dict[str, "torch.Tensor"]) -> dict[str, str]:
+    return {name: f"{t.dtype} {tuple(t.shape)}" for name, t in tensors.items()}

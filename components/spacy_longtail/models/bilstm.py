@@ -1,0 +1,75 @@
+"""An encoder that reads each document from both ends."""
+
+import math
+
+from spacy.tokens import Doc
+from thinc.api import Model, chain
+from thinc.types import Floats2d
+
+from ..errors import Errors
+from ..layers.torch_layer import require_torch, rows_from_torch, rows_to_torch, torch_layer
+from ..settings import finite, one_of, whole
+
+WHO = "longtail.BiLSTM.v1"
+
+
+def BiLSTM(
+    embed: Model[list[Doc], list[Floats2d]],
+    hidden_width: int = 128,
+    depth: int = 1,
+    dropout: float = 0.2,
+    mixed_precision: bool = False,
+) -> Model[list[Doc], list[Floats2d]]:
+    """A bidirectional LSTM over an embedding layer, in torch.
+
+    A document is one sequence: the state of a word knows all words before it, or after it. Neither
+    padding nor the other documents of a batch enter a state. Weights are saved as safetensors.
+
+    embed (Model[List[Doc], List[Floats2d]]): Vectors of the words: spacy.MultiHashEmbed.v2,
+        longtail.StaticVectors.v1, longtail.CharCNN.v1, or longtail.ConcatenatedEncoders.v1 of several.
+        It is trained along.
+    hidden_width (int): Units of each of the two directions. The output is twice as wide.
+    depth (int): Layers, each reading the outputs of the one below.
+    dropout (float): Share of each layer's outputs that is zeroed in training, 0 to below 1. The
+        `dropout` of [training] does not reach the LSTM.
+    mixed_precision (bool): Half precision where torch holds it safe; training then needs a CUDA GPU.
+    RETURNS (Model[List[Doc], List[Floats2d]]): One row a token, (n_tokens, 2 * hidden_width).
+    RAISES (ValueError): L001, L406; at initialisation L220 without a GPU, L223 if `embed` gives no row a
+        token.
+    SOURCE: Huang, Xu & Yu 2015, arXiv:1508.01991; Graves & Schmidhuber 2005.
+    """
+    hidden_width = whole("hidden_width", hidden_width, "128 is usual.", 1)
+    depth = whole("depth", depth, "1 or 2 is usual.", 1)
+    below_one = math.nextafter(1.0, 0.0)
+    dropout = finite("dropout", dropout, "a share, 0 to below 1", "Use 0 for none.", 0.0, below_one)
+    one_of("mixed_precision", mixed_precision, (True, False))
+    require_torch()
+    from ..layers.torch_bilstm import BiLSTM as Module
+
+    encode = torch_layer(
+        Module(hidden_width, depth, dropout, embed.maybe_get_dim("nO")),
+        convert_inputs=rows_to_torch,
+        convert_outputs=rows_from_torch,
+        init=init,
+        mixed_precision=mixed_precision,
+    )
+    encode.name = "bilstm"
+    encode.set_dim("nO", 2 * hidden_width)
+    model: Model[list[Doc], list[Floats2d]] = chain(embed, encode)
+    model.set_ref("embed", embed)
+    model.set_ref("encode", encode)
+    return model
+
+
+def init(model: Model, X: list[Floats2d] | None = None, Y: list[Floats2d] | None = None) -> None:
+    """Draw new weights for the width that `embed` gives."""
+    if not X:
+        return
+    if not isinstance(X, list) or any(getattr(x, "ndim", 0) != 2 for x in X):
+        raise ValueError(Errors.L223.format(who=WHO, found=type(X).__name__))
+    width = X[0].shape[1]
+    model.set_dim("nI", width)
+    shim = model.shims[0]
+    device = shim.device
+    shim._model.resize(width)
+    shim._model.to(device)

@@ -1,0 +1,673 @@
+"""`longtail.BiLSTM.v1` and `longtail.CharCNN.v1`: against torch.nn.LSTM and brute force, and under the pipes."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+from spacy.training.initialize import init_nlp
+from spacy.training.pretrain import pretrain
+from spacy.util import fix_random_seed, load_config_from_str, registry
+from thinc.api import Adam, Model, list2ragged, set_dropout_rate
+
+torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra 'torch'")
+
+from spacy_longtail.layers.torch_bilstm import orders_of  # noqa: E402
+from spacy_longtail.layers.words import N_OWN, N_ROWS, char_rows, cut  # noqa: E402
+from spacy_longtail.models import BiLSTM, CharCNN  # noqa: E402
+from tests.util import SENTENCES, blank, examples, params, parse, small_ner, train  # noqa: E402
+
+HASHED = {
+    "@architectures": "spacy.MultiHashEmbed.v2",
+    "width": 10,
+    "attrs": ["NORM", "SHAPE"],
+    "rows": [60, 30],
+    "include_static_vectors": False,
+}
+CHARS = {"@architectures": "longtail.CharCNN.v1", "width": 6, "char_width": 4}
+JOINED = {"@architectures": "longtail.ConcatenatedEncoders.v1", "*": {"words": HASHED, "chars": CHARS}}
+VECTORS = {"@architectures": "longtail.StaticVectors.v1", "width": 7}
+ENCODER = {
+    "@architectures": "longtail.BiLSTM.v1",
+    "embed": HASHED,
+    "hidden_width": 20,
+    "depth": 2,
+    "dropout": 0.1,
+}
+LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 40, "upstream": "tok2vec"}
+TEXTS = [" ".join(t.text for t in parse(blank(), s)) for s in SENTENCES]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)  # or forked processes hang
+
+
+def rows_as_docs(width):
+    """A stand-in for an embedding: documents are arrays already, and their gradients come back."""
+
+    def forward(model, X, is_train):
+        return [x.copy() for x in X], lambda d_X: d_X
+
+    return Model("rows", forward, dims={"nO": width})
+
+
+def arrays(lengths, width, seed=0, dtype="f"):
+    rng = np.random.default_rng(seed)
+    return [rng.standard_normal((n, width)).astype(dtype) for n in lengths]
+
+
+def module_of(model):
+    return model.get_ref("encode").shims[0]._model
+
+
+def reference(module):
+    """The same weights in torch's own bidirectional LSTM."""
+    lstm = torch.nn.LSTM(module.n_in, module.n_hidden, module.depth, bidirectional=True)
+    with torch.no_grad():
+        for side, suffix in ((module.forwards, ""), (module.backwards, "_reverse")):
+            for i, layer in enumerate(side):
+                for name, weight in layer.named_parameters():
+                    place = getattr(lstm, name.removesuffix("_l0") + f"_l{i}" + suffix)
+                    place.copy_(weight)
+    return lstm
+
+
+def build(width=5, dtype="f", **kwargs):
+    torch.manual_seed(0)
+    model = BiLSTM(rows_as_docs(width), **{"hidden_width": 4, "dropout": 0.0, **kwargs})
+    model.initialize(X=arrays([2, 3], width))
+    if dtype == "d":
+        module_of(model).double()
+    return model
+
+
+# The encoder against an oracle
+
+LENGTHS = [[1], [3, 0, 5, 1, 5, 17, 2], [0, 4], [4, 0], [9, 8, 7, 2, 1, 1], [33, 1], [0, 0, 1]]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_states_are_those_of_torch_document_by_document(lengths, depth):
+    model = build(depth=depth)
+    lstm, X = reference(module_of(model)), arrays(lengths, 5)
+    for Y in (model.predict(X), model.begin_update(X)[0]):
+        assert [y.shape for y in Y] == [(n, 8) for n in lengths]
+        for x, y in zip(X, Y, strict=True):
+            if len(x):
+                assert np.allclose(lstm(torch.tensor(x))[0].detach().numpy(), y, atol=1e-6)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_gradients_are_those_of_torch(depth):
+    lengths = [3, 0, 5, 1, 5, 17, 2]
+    model = build(depth=depth)
+    module = module_of(model)
+    lstm, X, d_Y = reference(module), arrays(lengths, 5), arrays(lengths, 8, seed=1)
+    d_X = model.begin_update(X)[1]([d.copy() for d in d_Y])
+    inputs = [torch.tensor(x, requires_grad=True) for x in X]
+    full = [i for i, n in enumerate(lengths) if n]
+    torch.autograd.backward([lstm(inputs[i])[0] for i in full], [torch.tensor(d_Y[i]) for i in full])
+    for i, n in enumerate(lengths):
+        assert d_X[i].shape == (n, 5)
+        if n:
+            assert np.allclose(inputs[i].grad.numpy(), d_X[i], atol=1e-5)
+    for side, suffix in ((module.forwards, ""), (module.backwards, "_reverse")):
+        for i, layer in enumerate(side):
+            for name, weight in layer.named_parameters():
+                wanted = getattr(lstm, name.removesuffix("_l0") + f"_l{i}" + suffix).grad
+                assert torch.allclose(weight.grad, wanted, atol=1e-5)
+
+
+@given(
+    lengths=st.lists(st.integers(0, 12), min_size=1, max_size=6).filter(any),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=25, deadline=None)
+def test_the_gradient_is_the_slope(lengths, seed):
+    model = build(dtype="d", depth=2)
+    X, d_Y, step = (arrays(lengths, w, seed + i, "d") for i, w in enumerate((5, 8, 5)))
+    d_X = model.begin_update(X)[1]([d.copy() for d in d_Y])
+
+    def value(e):
+        Y = model.predict([x + e * s for x, s in zip(X, step, strict=True)])
+        return sum((y * d).sum() for y, d in zip(Y, d_Y, strict=True))
+
+    exact = sum((d * s).sum() for d, s in zip(d_X, step, strict=True))
+    assert (value(1e-5) - value(-1e-5)) / 2e-5 == pytest.approx(exact, rel=1e-5, abs=1e-7)
+
+
+@given(lengths=st.lists(st.integers(0, 40), min_size=1, max_size=12).filter(any))
+def test_padding_at_most_doubles_the_rows(lengths):
+    orders = orders_of(lengths)
+    for order in orders:
+        flat = torch.cat([i.flatten() for i in order.indices])
+        assert len(flat) < 2 * sum(lengths)
+        assert flat[order.places].tolist() == list(range(sum(lengths)))
+    starts = np.cumsum([0, *lengths])
+    for forward, backward in zip(*(order.indices for order in orders), strict=True):
+        for a, b in zip(forward.T.tolist(), backward.T.tolist(), strict=True):
+            n = lengths[np.searchsorted(starts, a[0], side="right") - 1]
+            assert a[:n] == list(range(a[0], a[0] + n)) == b[:n][::-1]
+            assert {*a, *b} == set(a[:n])  # padding repeats rows of the same document
+
+
+def test_other_documents_do_not_change_a_state():
+    model = build(depth=2)
+    X = arrays([6, 1, 30, 6, 0, 7], 5)
+    together = model.predict(X)
+    for order in ([0], [5, 0, 4], [2, 0], [3, 1, 0, 2]):
+        alone = model.predict([X[i] for i in order])
+        assert all(np.allclose(a, together[i], atol=1e-6) for a, i in zip(alone, order, strict=True))
+
+
+@pytest.mark.parametrize("X", [[], arrays([0], 5), arrays([0, 0], 5)])
+def test_no_words_at_all(X):
+    model = build()
+    assert [y.shape for y in model.predict(X)] == [(0, 8) for _ in X]
+    if X:
+        Y, backprop = model.begin_update(X)
+        assert [d.shape for d in backprop(Y)] == [(0, 5) for _ in X]
+        model.finish_update(Adam(0.1))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_dropout_acts_on_every_layer_in_training_alone(depth):
+    model = build(depth=depth, dropout=0.5)
+    X = arrays([400], 5)
+    (plain,) = model.predict(X)
+    assert np.array_equal(plain, model.predict(X)[0]) and (plain != 0).all()
+    (dropped,) = model.begin_update(X)[0]
+    zeros = dropped == 0
+    assert 0.4 < zeros.mean() < 0.6
+    # with one layer what is left is the plain state, scaled; with two the layer below was thinned too
+    assert np.allclose(dropped[~zeros], 2 * plain[~zeros], atol=1e-6) == (depth == 1)
+
+
+def test_spacys_dropout_does_not_reach_it():
+    model = build()
+    set_dropout_rate(model, 0.5)
+    X = arrays([20], 5)
+    assert np.allclose(model.begin_update(X)[0][0], model.predict(X)[0], atol=1e-6)
+
+
+def test_widths_are_known_as_early_as_they_can_be():
+    model = BiLSTM(rows_as_docs(5), hidden_width=4)
+    assert model.get_dim("nO") == 8 and module_of(model).n_in == 5
+    model = registry.resolve({"m": ENCODER})["m"] if blank() else None
+    assert model.get_dim("nO") == 40 and model.get_ref("encode").has_dim("nI") is None
+    model.initialize(X=[parse(blank(), SENTENCES[0])])
+    assert model.get_ref("encode").get_dim("nI") == 10
+
+
+def test_the_seed_fixes_the_weights():
+    def weights(seed):
+        nlp = own(ENCODER)
+        fix_random_seed(seed)
+        nlp.initialize(lambda: examples(nlp))
+        return torch.cat([p.flatten() for p in torch_params(nlp.get_pipe("ner"))])
+
+    assert torch.equal(weights(1), weights(1)) and not torch.equal(weights(1), weights(2))
+
+
+def test_initialising_again_starts_again():
+    model = build()
+    before = module_of(model).forwards[0].weight_ih_l0.clone()
+    model.initialize(X=arrays([2], 5))
+    assert not torch.equal(before, module_of(model).forwards[0].weight_ih_l0)
+    with pytest.raises(ValueError, match="nI"):
+        model.get_ref("encode").initialize(X=arrays([2], 6))
+
+
+@pytest.mark.parametrize(
+    ("setting", "code"),
+    [
+        ({"hidden_width": 0}, "L001"),
+        ({"hidden_width": "wide"}, "L001"),
+        ({"hidden_width": True}, "L001"),
+        ({"depth": 0}, "L001"),
+        ({"depth": 1.5}, "L001"),
+        ({"dropout": 1.0}, "L001"),
+        ({"dropout": -0.1}, "L001"),
+        ({"dropout": float("nan")}, "L001"),
+        ({"mixed_precision": "yes"}, "L001"),
+    ],
+)
+def test_bad_settings_are_refused(setting, code):
+    with pytest.raises(ValueError, match=code):
+        BiLSTM(rows_as_docs(5), **setting)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_mixed_precision_trains_on_a_gpu_and_loads_anywhere(tmp_path):
+    nlp = own(ENCODER)
+    train(nlp, 3)
+    nlp.to_disk(tmp_path)
+    changed = {"components.ner.model.tok2vec.mixed_precision": True}
+    again = spacy.load(tmp_path, config=changed)
+    text = examples(nlp)[0].reference.text
+    rows = [n.get_pipe("ner").model.get_ref("tok2vec").predict([n(text)])[0] for n in (nlp, again)]
+    assert np.array_equal(*rows)
+    with pytest.raises(ValueError, match="L220"):
+        again.initialize(lambda: examples(again))
+
+
+def test_an_embedding_without_rows_is_refused():
+    model = BiLSTM(list2ragged())
+    with pytest.raises(ValueError, match=r"L223.*Ragged"):
+        model.initialize(X=arrays([2], 5))
+
+
+# The encoder under the pipes
+
+
+def own(encoder, factory="longtail_token_ner", lang=None):
+    nlp = lang or blank()
+    if factory == "longtail_token_ner":
+        model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": encoder}
+    else:
+        model = {**small_ner()["model"], "tok2vec": encoder}
+    nlp.add_pipe(factory, name="ner", config={"model": model})
+    return nlp
+
+
+def shared(factory, **more):
+    nlp = blank()
+    nlp.add_pipe("tok2vec", config={"model": {**ENCODER, **more}})
+    return own(LISTENER, factory, nlp)
+
+
+def torch_params(pipe):
+    return [
+        p.detach().clone() for n in pipe.model.walk() for s in n.shims for p in s._model.parameters()
+    ]
+
+
+def entities(nlp, **kwargs):
+    return [[(e.start, e.end, e.label_) for e in doc.ents] for doc in nlp.pipe(TEXTS * 2, **kwargs)]
+
+
+def reloaded(nlp):
+    return type(nlp).from_config(nlp.config).from_bytes(nlp.to_bytes())
+
+
+MADE = {
+    "own token": lambda: own(ENCODER),
+    "own longtail_ner": lambda: own(ENCODER, "longtail_ner"),
+    "own ner": lambda: own(ENCODER, "ner"),
+    "shared token": lambda: shared("longtail_token_ner"),
+    "shared longtail_ner": lambda: shared("longtail_ner"),
+    "shared ner": lambda: shared("ner"),
+}
+
+
+@pytest.fixture(scope="module", params=MADE)
+def trained(request):
+    torch.set_num_threads(1)
+    nlp = MADE[request.param]()
+    history = train(nlp, 60)
+    assert history[-1]["ner"] < 0.5 * history[0]["ner"]
+    assert sum(map(len, entities(nlp))) >= 8
+    return nlp
+
+
+def test_a_trained_pipeline_round_trips(trained, tmp_path, no_pickle):
+    wanted = entities(trained)
+    trained.to_disk(tmp_path)
+    assert entities(spacy.load(tmp_path)) == wanted
+    again = reloaded(trained)
+    assert entities(again) == wanted
+    vectors = [[doc.tensor for doc in nlp.pipe(TEXTS)] for nlp in (trained, again)]
+    assert all(np.array_equal(a, b) for a, b in zip(*vectors, strict=True))
+
+
+@pytest.fixture
+def no_pickle(monkeypatch):
+    def forbidden(*args, **kwargs):
+        raise AssertionError("pickle was used")
+
+    for module, names in ((pickle, ("loads", "dumps")), (torch, ("load", "save"))):
+        for name in names:
+            monkeypatch.setattr(module, name, forbidden)
+
+
+def test_files_hold_safetensors(trained, tmp_path):
+    trained.to_disk(tmp_path)
+    n_states = 0
+    for path in tmp_path.rglob("model"):
+        for shims in srsly.read_msgpack(path)["shims"]:
+            for shim in shims:
+                found = safetensors.load(srsly.msgpack_loads(shim)["state"])
+                assert any("weight_ih_l0" in name for name in found)
+                n_states += 1
+    assert n_states == 1
+    assert not any(b"PK\x03\x04" in p.read_bytes() for p in tmp_path.rglob("model"))
+
+
+def test_pickled_and_copied_pipelines_predict_alike(trained):
+    wanted = entities(trained)
+    nlp = reloaded(
+        trained
+    )  # spaCy's listeners keep a callback of the last update, which does not pickle
+    assert entities(pickle.loads(pickle.dumps(nlp))) == wanted
+    assert entities(copy.deepcopy(nlp)) == wanted
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_batches_do_not_change_predictions(trained, size):
+    assert entities(trained, batch_size=size) == entities(trained)
+
+
+def test_two_processes(trained):
+    assert entities(trained, n_process=2, batch_size=3) == entities(trained)
+
+
+def test_empty_and_blank_documents(trained):
+    assert [len(doc.ents) for doc in trained.pipe(["", " ", TEXTS[0], ""])][0::3] == [0, 0]
+
+
+def test_tampered_files_are_refused_by_spacy_load(tmp_path):
+    nlp = own(ENCODER)
+    train(nlp, 1)
+    nlp.to_disk(tmp_path)
+    path = tmp_path / "ner" / "model"
+    data = path.read_bytes()
+    place = data.index(b"__metadata__") + 2000  # among the weights
+    path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+    with pytest.raises(ValueError, match=r"L221.*checksum"):
+        spacy.load(tmp_path)
+    path.write_bytes(data[:-50])
+    with pytest.raises(ValueError):  # thinc's own wrapper is cut, before our weights are reached
+        spacy.load(tmp_path)
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="nO"):
+        spacy.load(tmp_path, config={"components.ner.model.tok2vec.hidden_width": 9})
+    with pytest.raises(ValueError):
+        spacy.load(tmp_path, config={"components.ner.model.tok2vec.embed.width": 9})
+    spacy.load(tmp_path)
+
+
+def test_a_refused_file_leaves_no_width_behind():
+    encoder, other = (registry.resolve({"m": {**ENCODER, "depth": d}})["m"] for d in (1, 2))
+    other.initialize(X=[parse(blank(), SENTENCES[0])])
+    shim, data = encoder.get_ref("encode").shims[0], other.get_ref("encode").shims[0].to_bytes()
+    with pytest.raises(ValueError, match="L222"):
+        shim.from_bytes(data)
+    assert shim._model.n_in is None and not list(shim._model.parameters())
+
+
+def test_an_untrained_pipeline_is_saved_and_loaded(tmp_path):
+    own(ENCODER).to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    train(nlp, 2)
+
+
+@pytest.mark.parametrize("embed", [HASHED, CHARS, JOINED, VECTORS, {**ENCODER, "hidden_width": 3}])
+def test_every_embedding_trains_along(embed, tmp_path):
+    nlp = own({**ENCODER, "embed": embed})
+    if embed is VECTORS:
+        for text in TEXTS:
+            for word in text.split():
+                nlp.vocab.set_vector(word, np.random.default_rng(len(word)).random(5, "f"))
+    fix_random_seed(0)
+    optimizer = nlp.initialize(lambda: examples(nlp))
+    embedding = nlp.get_pipe("ner").model.get_ref("tok2vec").get_ref("embed")
+    before, weights = params(nlp.get_pipe("ner")), torch_params(nlp.get_pipe("ner"))
+    for _ in range(3):
+        nlp.update(examples(nlp), sgd=optimizer)
+    assert len(list(embedding.walk())) > 1
+    after = params(nlp.get_pipe("ner"))
+    assert all(not np.array_equal(a, b) for a, b in zip(before, after, strict=True) if a.any())
+    for a, b in zip(weights, torch_params(nlp.get_pipe("ner")), strict=True):
+        assert not torch.equal(a, b)
+    nlp.to_disk(tmp_path)
+    assert entities(spacy.load(tmp_path)) == entities(nlp)
+
+
+def test_replaced_listeners_predict_alike(tmp_path):
+    nlp = shared("longtail_token_ner")
+    train(nlp, 60)
+    wanted = entities(nlp)
+    nlp.replace_listeners("tok2vec", "ner", ["model.tok2vec"])
+    nlp.remove_pipe("tok2vec")
+    assert entities(nlp) == wanted
+    nlp.to_disk(tmp_path)
+    assert entities(spacy.load(tmp_path)) == wanted
+
+
+def test_a_shared_encoder_learns_from_its_listener():
+    nlp = shared("longtail_token_ner")
+    fix_random_seed(0)
+    optimizer = nlp.initialize(lambda: examples(nlp))
+    before = torch_params(nlp.get_pipe("tok2vec"))
+    for _ in range(3):
+        losses = nlp.update(examples(nlp), sgd=optimizer)
+    assert losses["tok2vec"] > 0
+    for a, b in zip(before, torch_params(nlp.get_pipe("tok2vec")), strict=True):
+        assert not torch.equal(a, b)
+
+
+PRETRAIN = """
+[paths]
+weights = null
+[nlp]
+lang = "en"
+pipeline = ["tok2vec","ner"]
+[components]
+[components.tok2vec]
+factory = "tok2vec"
+[components.ner]
+factory = "longtail_token_ner"
+[corpora]
+[corpora.train]
+@readers = "toy.v1"
+[corpora.dev]
+@readers = "toy.v1"
+[corpora.pretrain]
+@readers = "spacy.JsonlCorpus.v1"
+path = null
+min_length = 1
+max_length = 100
+limit = 0
+[training]
+train_corpus = "corpora.train"
+dev_corpus = "corpora.dev"
+seed = 0
+gpu_allocator = null
+[pretraining]
+component = "tok2vec"
+layer = ""
+corpus = "corpora.pretrain"
+max_epochs = 15
+dropout = 0.1
+n_save_every = null
+n_save_epoch = null
+[pretraining.objective]
+@architectures = "spacy.PretrainCharacters.v1"
+maxout_pieces = 2
+hidden_size = 12
+n_characters = 2
+[pretraining.optimizer]
+@optimizers = "Adam.v1"
+learn_rate = 0.01
+[pretraining.batcher]
+@batchers = "spacy.batch_by_words.v1"
+size = 40
+tolerance = 0.2
+discard_oversize = false
+[initialize]
+init_tok2vec = ${paths.weights}
+[initialize.components]
+"""
+
+
+def test_pretrained_weights_are_loaded(tmp_path):
+    @registry.readers("toy.v1")
+    def toy():
+        return examples
+
+    srsly.write_jsonl(tmp_path / "texts.jsonl", [{"text": text} for text in TEXTS * 3])
+    config = load_config_from_str(PRETRAIN)
+    config["components"]["tok2vec"]["model"] = ENCODER
+    classifier = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": LISTENER}
+    config["components"]["ner"]["model"] = classifier
+    config["corpora"]["pretrain"]["path"] = str(tmp_path / "texts.jsonl")
+    filled = spacy.blank("en").from_config(config, auto_fill=True, validate=False).config
+    full = filled.merge(config)
+    pretrain(full.copy(), tmp_path, silent=True)
+    log = list(srsly.read_jsonl(tmp_path / "log.jsonl"))
+    losses = [line["epoch_loss"] for line in log[:-1]]
+    assert losses[-1] < 0.95 * losses[0]
+
+    def initialised(weights):
+        started = full.copy()
+        started["paths"]["weights"] = weights
+        return init_nlp(started).get_pipe("tok2vec")
+
+    fresh, loaded = initialised(None), initialised(str(tmp_path / "model-last.bin"))
+    state = srsly.msgpack_loads((tmp_path / "model-last.bin").read_bytes())
+    (shim,) = [s for shims in state["shims"] for s in shims]
+    wanted = safetensors.load(srsly.msgpack_loads(shim)["state"])
+    found = module_of(loaded.model).state_dict()
+    start = module_of(fresh.model).state_dict()
+    assert wanted.keys() == found.keys() == start.keys() and len(wanted) == 16
+    for name in wanted:
+        assert torch.equal(wanted[name], found[name]) and not torch.equal(wanted[name], start[name])
+    assert not np.array_equal(params(fresh)[0], params(loaded)[0])
+
+
+# Characters
+
+
+def words_of(nlp, *texts):
+    return [Doc(nlp.vocab, words=text.split(" ") if text else []) for text in texts]
+
+
+def char_model(**kwargs):
+    fix_random_seed(0)
+    model = CharCNN(**{"width": 4, "char_width": 3, **kwargs})
+    model.initialize()
+    linear = next(n for n in model.walk() if n.name == "linear")
+    linear.set_param("b", np.array([0.3, -0.2, 0.1, 0.4], "f"))
+    return model, linear, next(n for n in model.walk() if n.name == "embed")
+
+
+def brute_force(word, linear, embed, window, max_chars):
+    word = cut(word, max_chars)
+    E, W, b = embed.get_param("E"), linear.get_param("W"), linear.get_param("b")
+    rows = [np.zeros(E.shape[1])] * window
+    rows = [*rows, *(E[char_rows([char])[0]] for char in word), *rows]
+    spans = [np.concatenate(rows[i : i + 2 * window + 1]) for i in range(len(word))]
+    return np.max([W @ span + b for span in spans], axis=0)
+
+
+@pytest.mark.parametrize("window", [0, 1, 2])
+@pytest.mark.parametrize("max_chars", [1, 4, 5, 30])
+def test_a_word_is_the_maximum_of_its_filters(window, max_chars):
+    model, linear, embed = char_model(window=window, max_chars=max_chars)
+    docs = words_of(blank(), "Oslo oslo a Łódź 東京都 a", "", "unforgettable \n Oslo 🙂🙂", "x")
+    Y = model.predict(docs)
+    assert [y.shape for y in Y] == [(len(doc), 4) for doc in docs]
+    for doc, y in zip(docs, Y, strict=True):
+        for token, row in zip(doc, y, strict=True):
+            wanted = brute_force(token.text, linear, embed, window, max_chars)
+            assert np.allclose(row, wanted, atol=1e-6)
+    assert not np.allclose(Y[0][0], Y[0][1])  # case is kept
+
+
+def test_characters_learn_by_the_slope():
+    model, linear, embed = char_model()
+    docs = words_of(blank(), "Oslo in Oslo", "Rome in June in Oslo")
+    rng = np.random.default_rng(0)
+    Y, backprop = model.begin_update(docs)
+    d_Y = [rng.standard_normal(y.shape).astype("f") for y in Y]
+    backprop([d.copy() for d in d_Y])
+    for layer, name in ((linear, "W"), (linear, "b"), (embed, "E")):
+        start, gradient = layer.get_param(name).copy(), layer.get_grad(name)
+        # along the gradient, for float32 leaves few digits to a random direction
+        step = gradient / np.linalg.norm(gradient)
+
+        def value(e):
+            layer.set_param(name, start + e * step)
+            return sum(float((y * d).sum()) for y, d in zip(model.predict(docs), d_Y, strict=True))
+
+        slope = (value(1e-3) - value(-1e-3)) / 2e-3
+        layer.set_param(name, start)
+        assert slope == pytest.approx(np.linalg.norm(gradient), rel=0.01)
+
+
+def test_a_distinct_word_is_computed_once(monkeypatch):
+    model, *_ = char_model()
+    seen = []
+    inner, forward = model.layers[0], model.layers[0]._func
+
+    def spy(layer, X, is_train):
+        seen.append(len(X.lengths))
+        return forward(layer, X, is_train)
+
+    monkeypatch.setattr(inner, "_func", spy)
+    model.predict(words_of(blank(), "a b a b", "b a c"))
+    assert seen == [3]
+
+
+def test_words_do_not_depend_on_their_batch():
+    model, *_ = char_model()
+    docs = words_of(blank(), "Oslo is big", "is it", "", "Rome")
+    together = model.predict(docs)
+    assert all(np.allclose(model.predict([d])[0], y, atol=1e-6) for d, y in zip(docs, together))
+
+
+def test_no_words_for_characters():
+    model, *_ = char_model()
+    nlp = blank()
+    for docs in ([], words_of(nlp, ""), words_of(nlp, "", "")):
+        Y, backprop = model.begin_update(docs)
+        assert [y.shape for y in Y] == [(0, 4) for _ in docs]
+        backprop(Y)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_character_has_a_row(text):
+    rows = char_rows([text[:3], text[3:]])
+    assert len(rows) == len(text) and ((rows >= 0) & (rows < N_ROWS)).all()
+    small = [c for c in text if ord(c) < N_OWN]
+    assert [r for r in rows if r < N_OWN] == [ord(c) for c in small]  # none of the others meets them
+
+
+@pytest.mark.parametrize(
+    ("word", "n", "found"),
+    [
+        ("abcdefg", 7, "abcdefg"),
+        ("abcdefg", 6, "abcefg"),
+        ("abcdefg", 5, "abcfg"),
+        ("abcdefg", 2, "ag"),
+        ("abcdefg", 1, "a"),
+    ],
+)
+def test_long_words_keep_both_ends(word, n, found):
+    assert cut(word, n) == found
+
+
+@pytest.mark.parametrize("name", ["width", "char_width", "window", "max_chars"])
+@pytest.mark.parametrize("value", [-1, 1.5, "wide", True, float("nan")])
+def test_bad_character_settings_are_refused(name, value):
+    with pytest.raises(ValueError, match=rf"L001.*{name}"):
+        CharCNN(**{name: value})
+
+
+def test_characters_alone_under_a_pipe(tmp_path):
+    nlp = own(CHARS, "longtail_token_ner")
+    train(nlp, 60)
+    wanted = entities(nlp)
+    assert any(wanted)
+    nlp.to_disk(tmp_path)
+    assert entities(spacy.load(tmp_path)) == wanted
+    assert entities(pickle.loads(pickle.dumps(nlp))) == wanted
+    assert entities(nlp, n_process=2, batch_size=3) == wanted

@@ -1,0 +1,250 @@
+"""Torch modules in thinc: weights are safetensors, and nothing else is ever read."""
+
+import configparser
+import copy
+import json
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import srsly
+
+torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra 'torch'")
+
+from thinc.api import Adam, PyTorchGradScaler  # noqa: E402
+
+from spacy_longtail.layers.torch_layer import (  # noqa: E402
+    checksum,
+    from_safetensors,
+    to_safetensors,
+    torch_layer,
+)
+
+CPU = torch.device("cpu")
+ROOT = Path(__file__).parents[2]
+
+
+class Net(torch.nn.Module):
+    def __init__(self, n_in=3, dtype=torch.float32):
+        super().__init__()
+        self.first = torch.nn.Linear(n_in, 4, dtype=dtype)
+        self.norm = torch.nn.BatchNorm1d(4)  # has a buffer of integers without a dimension
+
+    def forward(self, X):
+        return self.first(X)
+
+
+class Tied(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+        self.b.weight = self.a.weight
+        self.a.bias = torch.nn.Parameter(torch.arange(9.0).reshape(3, 3).t()[0])  # not contiguous
+
+
+class Exploit:
+    ran = False
+
+    def __reduce__(self):
+        return (setattr, (Exploit, "ran", True))
+
+
+def state(module):
+    return {name: tensor.clone() for name, tensor in module.state_dict().items()}
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+@pytest.fixture
+def no_pickle(monkeypatch):
+    def forbidden(*args, **kwargs):
+        raise AssertionError("pickle was used")
+
+    for name in ("load", "loads", "Unpickler", "dump", "dumps", "Pickler"):
+        monkeypatch.setattr(pickle, name, forbidden)
+    monkeypatch.setattr(torch, "load", forbidden)
+    monkeypatch.setattr(torch, "save", forbidden)
+
+
+@pytest.mark.parametrize("make", [Net, Tied, lambda: Net(dtype=torch.bfloat16), torch.nn.Identity])
+def test_weights_come_back_exactly_and_without_pickle(make, no_pickle):
+    module, other = make(), make()
+    data = to_safetensors(module)
+    assert set(safetensors.load(data)) == set(module.state_dict())  # the bytes are all safetensors
+    assert same(state(from_safetensors(other, data, CPU)), state(module))
+
+
+def test_a_layer_round_trips_through_thinc(no_pickle):
+    layer, other = torch_layer(Net()), torch_layer(Net())
+    X = np.ones((2, 3), "f")
+    assert not np.allclose(layer.predict(X), other.predict(X))
+    other.from_bytes(layer.to_bytes())
+    assert np.array_equal(layer.predict(X), other.predict(X))
+
+
+def test_a_layer_pickles_and_copies():
+    layer = torch_layer(Net())
+    X = np.ones((2, 3), "f")
+    for other in (pickle.loads(pickle.dumps(layer)), copy.deepcopy(layer), layer.copy()):
+        assert np.array_equal(layer.predict(X), other.predict(X))
+        assert other.shims[0]._serialize_model is to_safetensors
+        assert other.shims[0]._deserialize_model is from_safetensors
+
+
+def test_a_loaded_layer_trains():
+    layer = torch_layer(Net())
+    layer.from_bytes(layer.to_bytes())
+    X = np.ones((2, 3), "f")
+    before = layer.predict(X)
+    Y, backprop = layer.begin_update(X)
+    backprop(np.ones_like(Y))
+    layer.finish_update(Adam(0.1))
+    assert (layer.predict(X) < before).all()
+
+
+def refused(module, data, match):
+    before, identity = state(module), dict(module.named_parameters())
+    with pytest.raises(ValueError, match=match):
+        from_safetensors(module, data, CPU)
+    assert same(state(module), before)
+    assert all(p is identity[name] for name, p in module.named_parameters())
+    layer = torch_layer(module)
+    message = srsly.msgpack_dumps({"config": {}, "state": data})
+    with pytest.raises(ValueError, match=match):
+        layer.shims[0].from_bytes(message)
+    assert layer.shims[0]._model is module and same(state(module), before)
+
+
+def test_every_cut_is_noticed():
+    module = Net()
+    data = to_safetensors(module)
+    for n in range(0, len(data), 13):
+        refused(module, data[:n], "L221")
+    refused(module, data[:-1], "L221")
+    refused(module, data + b"\0", "L221")
+
+
+def test_every_changed_byte_is_noticed():
+    module = Net()
+    data = to_safetensors(module)
+    for place in range(0, len(data), 3):
+        changed = bytearray(data)
+        changed[place] ^= 0x01
+        refused(module, bytes(changed), r"L22[12]")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x08\0\0\0\0\0\0\0{}      ",
+        b"PK\x03\x04",
+        "text",
+        None,
+        5,
+        json.dumps({"first.weight": [1.0]}).encode(),
+    ],
+)
+def test_what_is_no_safetensors_is_refused(data):
+    refused(Net(), data, r"L221.*Net")
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_is_never_opened(protocol):
+    refused(Net(), pickle.dumps(Exploit(), protocol=protocol), "L221")
+    assert not Exploit.ran
+
+
+def test_a_torch_file_is_never_opened(tmp_path):
+    torch.save({"state": Exploit()}, tmp_path / "weights.pt")
+    refused(Net(), (tmp_path / "weights.pt").read_bytes(), "L221")
+    assert not Exploit.ran
+
+
+def test_weights_under_each_others_names_are_noticed():
+    module = Tied()
+    tensors = state(module)
+    metadata = {"sha256": checksum(tensors)}
+    tensors["a.bias"], tensors["b.bias"] = tensors["b.bias"], tensors["a.bias"]
+    refused(module, safetensors.save(tensors, metadata=metadata), "L221.*checksum")
+    refused(module, safetensors.save(tensors), "L221.*checksum")  # of somebody else: no checksum
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda t: t.pop("first.bias"), r"first\.bias is absent in the file"),
+        (lambda t: t.update(extra=torch.zeros(2)), r"extra is .*\(2,\) in the file and none"),
+        (
+            lambda t: t.update({"first.weight": torch.zeros(4, 5)}),
+            r"first\.weight is .*\(4, 5\).*\(4, 3\)",
+        ),
+        (lambda t: t.update({"first.bias": torch.zeros(4, 1)}), r"first\.bias"),
+        (lambda t: t.update({"first.bias": torch.zeros(4, dtype=torch.float64)}), r"float64.*float32"),
+        (lambda t: t.clear(), r"first\.bias"),
+    ],
+)
+def test_weights_of_another_module_are_refused(change, named):
+    module = Net()
+    tensors = state(module)
+    change(tensors)
+    refused(module, safetensors.save(tensors, metadata={"sha256": checksum(tensors)}), f"L222.*{named}")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_mixed_precision_needs_a_gpu_to_train_but_not_to_predict():
+    layer = torch_layer(Net(), mixed_precision=True)
+    assert not layer.shims[0]._mixed_precision
+    with pytest.raises(ValueError, match=r"L220.*mixed_precision = true.*cpu.*mixed_precision = false"):
+        layer.initialize()
+
+
+def test_settings_reach_the_shim(monkeypatch):
+    scaler = PyTorchGradScaler(enabled=False, init_scale=8.0)
+    assert torch_layer(Net(), grad_scaler=scaler).shims[0]._grad_scaler is scaler
+    found = {}
+    module = "spacy_longtail.layers.torch_layer"
+    monkeypatch.setattr(f"{module}.get_torch_default_device", lambda: torch.device("cuda:0"))
+    monkeypatch.setattr(f"{module}.PyTorchWrapper_v3", lambda net, **kwargs: found.update(kwargs))
+    torch_layer(Net(), mixed_precision=True, grad_scaler=scaler)
+    assert found["mixed_precision"] is True and found["grad_scaler"] is scaler
+
+
+@pytest.mark.parametrize("package", ["torch", "safetensors"])
+def test_a_missing_package_names_its_extra(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, "safetensors.torch", raising=False)
+    with pytest.raises(ValueError, match=rf"L406.*{package}.*spacy-longtail\[torch\]"):
+        torch_layer(object())
+
+
+def test_architectures_come_without_torch():
+    code = (
+        "import sys\n"
+        "sys.modules['torch'] = sys.modules['safetensors'] = None\n"
+        "from spacy_longtail.models import BiLSTM, CharCNN\n"
+        "embed = CharCNN()\n"
+        "embed.initialize()\n"
+        "try:\n"
+        "    BiLSTM(embed)\n"
+        "except ValueError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and re.search(r"L406.*\[torch\]", done.stdout), done.stderr
+
+
+def test_the_extra_and_the_pin_agree():
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg", encoding="utf8")
+    (floor,) = re.findall(r"safetensors>=([\d.]+)", parser["options.extras_require"]["torch"])
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf8")
+    (pin,) = re.findall(r"^safetensors==([\d.]+)", pins, flags=re.M)
+    assert [int(n) for n in pin.split(".")] >= [int(n) for n in floor.split(".")]
