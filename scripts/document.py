@@ -20,6 +20,7 @@ TITLES = {
     "spacy_tokenizers": "Tokenizers",
     "spacy_scorers": "Scorers",
     "spacy_misc": "Resampling policies and class weights",
+    "thinc_optimizers": "Optimizers",
     "thinc_losses": "Losses",
 }
 KEYS = {
@@ -30,6 +31,7 @@ KEYS = {
     "spacy_tokenizers": "@tokenizers",
     "spacy_scorers": "@scorers",
     "spacy_misc": "@misc",
+    "thinc_optimizers": "@optimizers",
     "thinc_losses": "@losses",
 }
 ARGUMENT = re.compile(r"^(\w+(?:, \w+)*)(?: \(([^)]*)\))?: (.*)$")

@@ -107,7 +107,10 @@ def test_all_models_train_alike_but_for_what_they_are_about(path):
         "optimizer",
     ):
         if (path.stem, key) not in OWN_TRAINING:
-            assert own["training"][key] == base["training"][key]
+            settings = [c["training"][key] for c in (own, base)]
+            if key == "optimizer":  # longtail.Adam.v1 makes the updates of Adam.v1, faster
+                settings = [{**s, "@optimizers": s["@optimizers"].split(".")[-2]} for s in settings]
+            assert settings[0] == settings[1]
     for name in ("tok2vec", "transformer"):
         shared = [c["components"].get(name) for c in (own, base)]
         if shared[0] is not None and path.stem != "decoupled":  # whose encoder comes with its pipeline

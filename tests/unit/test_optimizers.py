@@ -1,0 +1,141 @@
+"""longtail.Adam.v1 against thinc's Adam.v1: the same updates, in place, whatever the settings."""
+
+import itertools
+
+import numpy as np
+import pytest
+from spacy.util import registry
+from thinc.api import Adam, Linear, PyTorchWrapper, Relu, chain
+
+from spacy_longtail.optimizers import TorchAdam, create_adam
+
+torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+
+
+SETTINGS = [
+    {},
+    {"L2": 0.1},
+    {"L2": 0.1, "L2_is_weight_decay": False},
+    {"grad_clip": 0.0},
+    {"grad_clip": 0.01, "L2": 0.01, "use_averages": False},
+    {"beta1": 0.5, "beta2": 0.9, "eps": 1e-3},
+]
+N_STEPS = 20
+
+
+def rates():
+    return (0.02 / (1 + i) for i in itertools.count())
+
+
+def both(**settings):
+    return Adam(rates(), **settings), create_adam(rates(), **settings)
+
+
+def gradients(shape, scale=1.0):
+    rng = np.random.default_rng(0)
+    return [(scale * rng.normal(size=shape)).astype("float32") for _ in range(N_STEPS)]
+
+
+def test_it_is_published():
+    found = registry.resolve({"a": {"@optimizers": "longtail.Adam.v1", "learn_rate": 0.1, "L2": 0.01}})
+    assert isinstance(found["a"], TorchAdam) and found["a"].L2 == 0.01
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("scale", [1.0, 1e-7])  # of the size of eps: where it is added shows
+def test_the_updates_are_those_of_thinc(settings, scale):
+    optimizers = both(**settings)
+    for key, shape, lr_scale in (
+        ((1, "W"), (7, 5), 1.0),
+        ((1, "b"), (5,), 3.0),
+        ((2, "E"), (2, 3, 4), 0.5),
+    ):
+        start = np.random.default_rng(1).normal(size=shape).astype("float32")
+        weights = [start.copy(), start.copy()]
+        for gradient in gradients(shape, scale):
+            for i, optimizer in enumerate(optimizers):
+                weights[i], left = optimizer(key, weights[i], gradient.copy(), lr_scale=lr_scale)
+                assert not left.any()
+            assert np.abs(weights[0] - weights[1]).max() < 2e-6  # a few roundings of weights of about 1
+            for optimizer in optimizers:
+                optimizer.step_schedules()
+        for kept in ("mom1", "mom2", "averages"):
+            if getattr(optimizers[0], kept) is not None:
+                a, b = (getattr(o, kept)[key] for o in optimizers)
+                assert a.shape == b.shape and np.allclose(a, b, rtol=1e-4, atol=1e-7)
+        assert optimizers[0].nr_update[key] == optimizers[1].nr_update[key] == N_STEPS
+    assert optimizers[0].learn_rate == optimizers[1].learn_rate
+
+
+def test_the_step_is_in_place_and_torch_made_it(monkeypatch):
+    optimizer = create_adam(0.1, use_averages=False)
+    calls = []
+    step = TorchAdam._step
+    monkeypatch.setattr(
+        TorchAdam, "_step", lambda self, *given: calls.append(given[0]) or step(self, *given)
+    )
+    parameter = torch.nn.Parameter(torch.zeros(3, 2))
+    gradient = torch.ones(3, 2)
+    found, left = optimizer((1, "w"), parameter.data.numpy(), gradient.numpy())
+    assert calls == [(1, "w")]
+    assert (parameter < 0).all() and not gradient.any()
+    assert np.shares_memory(found, parameter.data.numpy()) and left.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda a: np.asfortranarray(a),
+        lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    ],
+)
+def test_memory_that_torch_cannot_share_is_left_to_thinc(bend, monkeypatch):
+    monkeypatch.setattr(TorchAdam, "_step", lambda *_: pytest.fail("torch was called"))
+    start = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
+    gradient = gradients((4, 3))[0]
+    ours, _ = create_adam(0.1)((1, "w"), start.copy(), bend(gradient))
+    theirs, _ = Adam(0.1)((1, "w"), start.copy(), bend(gradient))
+    assert np.array_equal(ours, theirs)
+
+
+def test_nothing_to_step():
+    empty = np.zeros((0, 3), dtype="float32")
+    weights, _ = create_adam(0.1)((1, "w"), empty, empty.copy())
+    assert weights.shape == (0, 3)
+
+
+def test_layers_of_thinc_and_of_torch_learn_the_same():
+    outputs = []
+    for optimizer in both(L2=0.01):
+        torch.manual_seed(0)
+        rng = np.random.default_rng(0)
+        X, Y = (rng.normal(size=(20, n)).astype("float32") for n in (6, 2))
+        model = chain(PyTorchWrapper(torch.nn.Linear(6, 8)), Relu(8, 8), Linear(2, 8)).initialize()
+        for layer in model.layers[1:]:
+            shape = layer.get_param("W").shape
+            layer.set_param("W", rng.normal(size=shape).astype("float32"))
+        before = model.predict(X)
+        for _ in range(N_STEPS):
+            guess, backprop = model.begin_update(X)
+            backprop(guess - Y)
+            model.finish_update(optimizer)
+            optimizer.step_schedules()
+        outputs.append(model.predict(X))
+    assert np.allclose(*outputs, atol=5e-4) and not np.allclose(before, outputs[0], atol=0.1)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"learn_rate": float("nan")},
+        {"learn_rate": "fast"},
+        {"L2": -0.1},
+        {"beta1": 1.0},
+        {"beta2": 0.0},
+        {"eps": True},
+    ],
+    ids=str,
+)
+def test_bad_settings(settings):
+    with pytest.raises(ValueError, match="L001"):
+        create_adam(**{"learn_rate": 0.1, **settings})
