@@ -110,7 +110,7 @@ def params(pipe) -> list[np.ndarray]:
     ]
 
 
-def tiny_bert(folder: Path) -> Path:
+def tiny_bert(folder: Path, n_positions: int = 512) -> Path:
     """A BERT of random weights that knows the words of the toy corpus, written as transformers has them."""
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
@@ -126,7 +126,7 @@ def tiny_bert(folder: Path) -> Path:
         num_hidden_layers=1,
         num_attention_heads=2,
         intermediate_size=32,
-        max_position_embeddings=64,
+        max_position_embeddings=n_positions,
     )
     torch.manual_seed(0)
     BertModel(config).save_pretrained(folder)

@@ -19,7 +19,7 @@ pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
-    return tiny_bert(tmp_path_factory.mktemp("bert"))
+    return tiny_bert(tmp_path_factory.mktemp("bert"), n_positions=64)
 
 
 def pipeline(folder, head, architecture="spacy-transformers.TransformerModel.v3", **settings):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.util import tiny_bert
+
 ROOT = Path(__file__).parents[2]
 WRITTEN = ("corpus", "training", "metrics", "report", "packages")
 pytestmark = pytest.mark.slow
@@ -78,6 +80,21 @@ def test_the_package_installs_and_loads_by_name(project, tmp_path):
         "spacy-longtail" in r or "spacy_longtail" in r
         for r in json.loads(meta.read_text())["requirements"]
     )
+
+
+def test_a_recipe_takes_its_encoder_and_vectors_from_variables(project, tmp_path):
+    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+    folder, _ = project
+    file = tmp_path / "vectors.txt"
+    file.write_text("2 3\nthe 0.1 0.2 0.3\nship 0.3 0.2 0.1\n", encoding="utf8")
+    settings = ["--vars.run", "smoke", "--vars.max_steps", 2, "--vars.eval_frequency", 2]
+    run("weasel", "run", "vectors", ".", "--vars.vectors_file", file, cwd=folder)
+    encoder = ["--vars.transformer", tiny_bert(tmp_path / "bert")]
+    encoder += ["--vars.vectors", "vectors/field_notes"]
+    run("weasel", "run", "recipe", ".", "--vars.recipe", "bert_vectors", *encoder, *settings, cwd=folder)
+    found = folder / "metrics" / "smoke" / "field_notes" / "bert_vectors.json"
+    assert json.loads(found.read_text(encoding="utf8"))["name"] == "bert_vectors"
+    found.unlink()  # other tests count the models of this run
 
 
 def test_clean_really_deletes(project):
