@@ -11,6 +11,7 @@ import statistics
 import tempfile
 import time
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,8 +29,10 @@ from spacy.util import fix_random_seed, load_config, load_model_from_config, min
 from spacy_longtail import __version__, convert_ner
 from spacy_longtail.chains import viterbi
 from spacy_longtail.corpora import load_docs
+from spacy_longtail.examples import keep_types
 from spacy_longtail.losses import MoM
 from spacy_longtail.losses.chain import chain_loss
+from spacy_longtail.pipes.tagging import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, units
 from spacy_longtail.repeats import sCR
 from spacy_longtail.tags import TagCodec
@@ -168,6 +171,39 @@ def bench_token_ner(examples: list[Example], runs: int) -> Iterator[dict[str, An
             yield {"name": f"predict {name}", **about, **result}
 
 
+def bench_mrc(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
+    """Prediction of longtail_mrc_ner against longtail_token_ner, by types, on an encoder wide enough to
+    see the query from every token."""
+    encoder = {**DEFAULT_TOKEN_MODEL["tok2vec"], "depth": 2, "window_size": 10}
+    everything = of_length(spacy.blank("en"), examples, 16, 2000)
+    known = [label for label, _ in Counter(e.label_ for g in everything for e in g.y.ents).most_common()]
+    for n_types in (3, 8):
+        labels = known[:n_types]
+        data = [keep_types(eg, labels) for eg in everything]
+        pipes = []
+        for factory, architecture, settings in (
+            ("longtail_token_ner", "longtail.TokenClassifier.v1", {}),
+            ("longtail_mrc_ner", "longtail.MRC.v1", {"queries": {t: f"spans of {t}" for t in labels}}),
+        ):
+            fix_random_seed(0)
+            nlp = spacy.blank("en")
+            model = {"@architectures": architecture, "tok2vec": encoder}
+            nlp.add_pipe(factory, name="ner", config={"model": model, **settings})
+            optimizer = nlp.initialize(lambda data=data: data)
+            optimizer.learn_rate = 0.01
+            for batch in list(minibatch(data, 12)) * 8:  # enough to predict entities
+                nlp.update(batch, sgd=optimizer)
+            pipes.append(nlp)
+        theirs, ours = ((lambda docs, nlp=nlp: list(nlp.pipe(docs))) for nlp in pipes)
+        yield {
+            "name": f"predict longtail_mrc_ner, {n_types} types, documents of 16 words",
+            "words": sum(len(eg.reference) for eg in data),
+            "types": n_types,
+            "entities": [sum(len(d.ents) for d in nlp.pipe(fresh(data))) for nlp in pipes],
+            **alternate(ours, theirs, runs, lambda data=data: fresh(data)),
+        }
+
+
 def fresh(examples: list[Example]) -> list[Doc]:
     return [eg.predicted.copy() for eg in examples]
 
@@ -279,7 +315,7 @@ def main(
     runs: Annotated[int, typer.Option(help="Alternating runs of each pair.")] = 9,
     share: Annotated[float, typer.Option(help="Share of sentences that the gate flags.")] = 0.05,
     only_these: Annotated[
-        str, typer.Option("--only", help="Of ner, token_ner, memory, reader, gate; commas between.")
+        str, typer.Option("--only", help="Of ner, token_ner, memory, reader, gate, mrc; commas between.")
     ] = "",
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
     / "benchmarks/results/speed.jsonl",
@@ -304,6 +340,7 @@ def main(
         "memory": bench_chain_memory,
         "reader": lambda: bench_reader(path, runs),
         "gate": lambda: [bench_gate(path, examples, runs, share)],
+        "mrc": lambda: bench_mrc(examples, runs),
     }
     wanted = only_these.split(",") if only_these else list(benches)
     records = [record for name in wanted for record in benches[name]()]

@@ -23,8 +23,9 @@ from spacy_longtail.losses import (
     OneVersusRestFocal,
     TwoTaskCrossEntropy,
 )
+from spacy_longtail.losses.binary import binary_loss
 from spacy_longtail.numerics import gold_rows
-from spacy_longtail.types import GoldLoss, TagLoss, TwoTaskLoss, TwoTaskState
+from spacy_longtail.types import GoldLoss, LossResult, TagLoss, TwoTaskLoss, TwoTaskState
 
 WEIGHTS = np.array([0.3, 2.0, 5.0])
 FIXED = LabelWeights({"x": 1.0})
@@ -43,12 +44,15 @@ SETTINGS = {
         {"terms": "gold", "alpha": 1.0, "power": 1},
         {"terms": "gold", "alpha": 0.01},
         {"terms": "gold", "alpha": 0.5},
+        {"level": "set"},
+        {"level": "set", "alpha": 0.05, "smooth": 0.3, "power": 1},
     ],
     "longtail.MoM.v1": [
         {},
         {"lam": 1.0},
         {"lam": 0.3, "base": Focal(1.5, FIXED)},
         {"lam": 0.3, "base": Dice()},
+        {"lam": 0.3, "base": Dice(level="set")},
         {"lam": 0.3, "base": OneVersusRestFocal()},
         {"lam": 0.3, "base": LogitAdjusted()},
         {"normalizer": "sentence", "o_normalizer": "o_tokens"},
@@ -91,8 +95,22 @@ class TwoTask:
         return result._replace(d_logits=d)
 
 
+class OfSet:
+    """A loss of a set on the matrix that the contract hands out: every logit is a yes or no of its own."""
+
+    def __init__(self, loss):
+        self.loss, self.preset, self.heads = loss, None, loss.heads
+
+    def __call__(self, z, gold, mask, lengths=None):
+        yes, n_tags = (gold > 0).ravel(), z.shape[1]
+        result = binary_loss(self.loss, z.ravel(), yes, mask.repeat(n_tags))
+        return LossResult(result.loss, result.d_logits.reshape(z.shape))
+
+
 def build(name, settings, n_updates=0):
     loss = registry.losses.get(name)(**settings)
+    if getattr(loss, "level", "token") == "set":
+        return OfSet(loss)
     if isinstance(loss, TwoTaskLoss) and not isinstance(loss, TagLoss):
         return TwoTask(loss, n_updates)
     return loss if loss.preset is None else loss.bind(WEIGHTS / WEIGHTS.sum())

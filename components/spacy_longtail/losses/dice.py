@@ -8,10 +8,11 @@ from typing import Literal
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
-from ..errors import Warnings
+from ..errors import Errors, Warnings
 from ..numerics import logsumexp
 from ..settings import finite, one_of
-from .gold import OfGold
+from .binary import BinaryResult, BinaryRows
+from .gold import GOLD_HEADS, OfGold
 from .token import Rows, one_gold
 
 LEAST = 1e-30  # of 1 - p, whose negative power would be infinite at 0
@@ -29,9 +30,12 @@ class Dice(OfGold):
     alpha (float): Exponent of the self-adjustment, no unit, at least 0; 0 is none.
     smooth (float): Smoothing g, above 0.
     power (int): Exponent r of p in the divisor, 1 or 2.
-    terms (str): "all" sums over all tags (softmax head only); "gold" takes the gold tag's term alone.
+    terms (str): "all" sums over all tags (softmax head), or takes the one of a yes or no (reading
+        comprehension); "gold" takes the gold tag's term alone.
+    level (str): "token", or "set" for one coefficient over all tokens of a batch (reading comprehension
+        only).
     RETURNS (LossResult): Per counted token, no unit, and the exact gradient.
-    RAISES (ValueError): L001.
+    RAISES (ValueError): L001, and L002 where a loss of a set is asked for tokens.
     SOURCE: Wang & Wang 2022, Appendix B; Li et al. 2020, arXiv:1911.02855 (METHODS section 3).
     """
 
@@ -39,6 +43,7 @@ class Dice(OfGold):
     smooth: float = 1.0
     power: int = 2
     terms: Literal["all", "gold"] = "all"
+    level: Literal["token", "set"] = "token"
 
     def __post_init__(self) -> None:
         fix = "Use 0 for no self-adjustment."
@@ -47,6 +52,10 @@ class Dice(OfGold):
         smooth = finite("smooth", self.smooth, rule, "1 is the published value.", least)
         one_of("power", self.power, (1, 2))
         one_of("terms", self.terms, ("all", "gold"))
+        one_of("level", self.level, ("token", "set"))
+        if self.level == "set" and self.terms == "gold":
+            rule, fix = "'token' with terms = 'gold'", "A set has no gold tag: use terms = 'all'."
+            raise ValueError(Errors.L001.format(name="level", rule=rule, value=self.level, fix=fix))
         if alpha > 0.05:
             warnings.warn(Warnings.W005.format(alpha=alpha, best=1 / (1 + alpha)), stacklevel=2)
         object.__setattr__(self, "alpha", alpha)
@@ -54,7 +63,9 @@ class Dice(OfGold):
 
     @property
     def heads(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("softmax",) if self.terms == "all" else OfGold.heads
+        if self.terms == "gold":
+            return GOLD_HEADS
+        return ("softmax", "binary") if self.level == "token" else ("binary",)
 
     def counted(self, gold: Floats2d) -> Floats1d | float:
         return one_gold(gold) if self.terms == "all" else 1.0
@@ -69,6 +80,9 @@ class Dice(OfGold):
         return f, -slope * x
 
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
+        if self.level == "set":
+            reason, fix = "it is one number of a set", "Use level = 'token', or longtail_mrc_ner."
+            raise ValueError(Errors.L002.format(who="A head of tags", loss=self, reason=reason, fix=fix))
         xp = get_array_module(logits)
         p = xp.exp(logits - logsumexp(logits))
         y = (gold > 0).astype(p.dtype)
@@ -86,17 +100,46 @@ class Dice(OfGold):
         d_rows = p * (slope * rest - (p * slope) @ others)
         return Rows(f.sum(axis=1), d_rows, y[:, 0])
 
+    def binary_rows(self, logits: Floats1d, targets: Floats1d) -> BinaryRows:
+        """The term of the answer yes, whose probability is s. logits, targets (Floats1d): (n,)."""
+        s, rest = self._yes(logits)
+        f, slope = self._terms(s, rest, targets)
+        return BinaryRows(f, slope * s * rest)
+
+    def of_set(self, logits: Floats1d, targets: Floats1d, mask: Floats1d) -> BinaryResult:
+        """One coefficient of all unmasked tokens; none of them is no loss.
+
+        logits, targets, mask (Floats1d): (n,).
+        """
+        s, rest = self._yes(logits)
+        x, d_x = self._adjusted(s, rest, LEAST)
+        y, r = targets * mask, self.power
+        top = 2 * (x * y).sum() + self.smooth
+        bottom = (x**r * mask).sum() + y.sum() + self.smooth
+        slope = -(2 * y * bottom - r * top * mask * x ** (r - 1)) / bottom**2
+        return BinaryResult(float(1 - top / bottom), (slope * d_x * s * rest).astype(logits.dtype))
+
+    @staticmethod
+    def _yes(logits: Floats1d) -> tuple[Floats1d, Floats1d]:
+        """s and 1 - s, without cancellation."""
+        xp = get_array_module(logits)
+        return xp.exp(-xp.logaddexp(0, -logits)), xp.exp(-xp.logaddexp(0, logits))
+
     def _terms(
         self, p: Floats2d, rest: Floats2d, y: Floats2d | float, least: float = LEAST
     ) -> tuple[Floats2d, Floats2d]:
         """Each tag's term and its slope in p, from p, 1 - p (constant below `least`) and gold or not."""
         g, r = self.smooth, self.power
-        x, d_x = p, 1.0
-        if self.alpha:
-            xp = get_array_module(p)
-            inside, rest = rest > least, xp.maximum(rest, least)
-            x = rest**self.alpha * p
-            d_x = xp.where(inside, rest ** (self.alpha - 1) * (rest - self.alpha * p), rest**self.alpha)
+        x, d_x = self._adjusted(p, rest, least)
         top, bottom = 2 * x * y + g, x**r + y + g
         slope = -(2 * y * bottom - top * r * x ** (r - 1)) / bottom**2
         return 1 - top / bottom, slope * d_x
+
+    def _adjusted(self, p: Floats2d, rest: Floats2d, least: float) -> tuple[Floats2d, Floats2d | float]:
+        """X = (1 - p)^alpha p, and its slope in p."""
+        if not self.alpha:
+            return p, 1.0
+        xp = get_array_module(p)
+        inside, rest = rest > least, xp.maximum(rest, least)
+        d_x = xp.where(inside, rest ** (self.alpha - 1) * (rest - self.alpha * p), rest**self.alpha)
+        return rest**self.alpha * p, d_x

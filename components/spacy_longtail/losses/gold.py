@@ -1,14 +1,16 @@
 """What every loss of p(gold) shares: one formula serves softmax heads, CRF marginals and `ner`."""
 
 from abc import abstractmethod
-from typing import ClassVar
 
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
 from ..numerics import gold_rows
 from ..types import ClassPreset, ClassWeights
+from .binary import BinaryRows, sigmoids
 from .token import Rows, TokenLoss
+
+GOLD_HEADS = ("softmax", "crf", "transition")
 
 
 class OfGold(TokenLoss):
@@ -17,8 +19,12 @@ class OfGold(TokenLoss):
     Subclasses are frozen dataclasses that define `of_gold`.
     """
 
-    heads: ClassVar[tuple[str, ...]] = ("softmax", "crf", "transition")
     weights: ClassWeights | None = None
+
+    @property
+    def heads(self) -> tuple[str, ...]:  # type: ignore[override]
+        """A yes or no has no class of its own, hence no class weight."""
+        return GOLD_HEADS if self.weights is not None else (*GOLD_HEADS, "binary")
 
     @property
     def preset(self) -> ClassPreset | None:
@@ -51,3 +57,12 @@ class OfGold(TokenLoss):
         is_o = (q[:, 0] > 0.5).astype(logits.dtype)
         f, u = self.of_gold(log_x, is_o, self.weight(q))
         return Rows(f, d_rows * u[:, None], is_o)
+
+    def binary_rows(self, logits: Floats1d, targets: Floats1d) -> BinaryRows:
+        """Loss and gradient of one yes or no a token; x is the probability of the true answer.
+
+        logits, targets (Floats1d): (n,), unnormalised; 1.0 yes, 0.0 no.
+        """
+        log_x, d_rows = sigmoids(logits, targets)
+        f, u = self.of_gold(log_x, 1 - targets, 1.0)
+        return BinaryRows(f, u * d_rows)

@@ -12,6 +12,7 @@ from ..errors import Errors, Warnings
 from ..numerics import sentence_index
 from ..settings import finite, one_of
 from ..types import ClassPreset
+from .binary import BinaryResult, BinaryRows
 from .cross_entropy import CrossEntropy
 from .token import Rows, TokenLoss
 
@@ -24,7 +25,8 @@ class MoM(TokenLoss):
     """lam base(all tokens) + (1 - lam) base(gold-O tokens).
 
     With one normaliser for both terms this is the base loss weighted 1 on O and lam on entities:
-    O counts 1 / lam times an entity, the reverse of inverse frequency.
+    O counts 1 / lam times an entity, the reverse of inverse frequency. With a base of level "set" the
+    second term is the base of the O tokens alone.
 
     base (Optional[TagLoss]): The loss on tokens to wrap; null is cross-entropy.
     lam (float): Share of the base term, no unit, 0 to 1. 1 is the base alone.
@@ -67,6 +69,12 @@ class MoM(TokenLoss):
             raise ValueError(Errors.L001.format(name="fixed_length", rule=rule, value=value, fix=fix))
         object.__setattr__(self, "lam", lam)
         object.__setattr__(self, "base", base)
+        if not self.heads:
+            reason = f"it trains {' or '.join(base.heads)}, where nothing divides by a sentence's tokens"
+            fix = "Use normalizer = o_normalizer = 'tokens'."
+            raise ValueError(
+                Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix)
+            )
 
     @property
     def heads(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -74,6 +82,10 @@ class MoM(TokenLoss):
         if {self.normalizer, self.o_normalizer} == {"tokens"}:
             return self.base.heads
         return tuple(head for head in self.base.heads if head in ("softmax", "sigmoid"))
+
+    @property
+    def level(self) -> str:  # type: ignore[override]
+        return self.base.level
 
     @property
     def preset(self) -> ClassPreset | None:
@@ -107,6 +119,17 @@ class MoM(TokenLoss):
 
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
         return self.base.rows(logits, gold)
+
+    def binary_rows(self, logits: Floats1d, targets: Floats1d) -> BinaryRows:
+        f, d_rows = self.base.binary_rows(logits, targets)
+        factor = 1 - targets + self.lam * targets
+        return BinaryRows(f * factor, d_rows * factor)
+
+    def of_set(self, logits: Floats1d, targets: Floats1d, mask: Floats1d) -> BinaryResult:
+        first = self.base.of_set(logits, targets, mask)
+        second = self.base.of_set(logits, targets, mask * (1 - targets))
+        loss, d_logits = (self.lam * a + (1 - self.lam) * b for a, b in zip(first, second, strict=True))
+        return BinaryResult(loss, d_logits)
 
     def counted(self, gold: Floats2d) -> Floats1d | float:
         return self.base.counted(gold)

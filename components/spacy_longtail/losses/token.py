@@ -20,7 +20,8 @@ class Rows(NamedTuple):
 class TokenLoss(ABC):
     """A sum over tokens, each with a coefficient. Subclasses are frozen dataclasses with `rows`."""
 
-    heads: ClassVar[tuple[str, ...]]  # what it can train: softmax, sigmoid, crf, transition
+    heads: ClassVar[tuple[str, ...]]  # what it can train: softmax, sigmoid, crf, transition, binary
+    level: str = "token"  # or "set": one number of all tokens together
     class_values: Floats1d | None = None  # (n_tags,), set by `bind`, never a setting
 
     @property

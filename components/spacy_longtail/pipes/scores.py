@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
 from spacy.tokens import Doc, Span, SpanGroup
 
 
@@ -41,3 +42,22 @@ def read_scores(doc: Doc, key: str | None) -> dict[tuple[int, int, str], ScoredS
         for s, score, tokens in zip(*columns, strict=False)
     ]
     return {s.place: s for s in found if math.isfinite(s.score)}
+
+
+def write_entities(doc: Doc, found: Iterable[ScoredSpan], key: str | None) -> None:
+    """Add entities to doc.ents, beside those that are there, and keep blocked tokens blocked.
+
+    key (Optional[str]): Key in doc.spans for the entities that have a score; null for none.
+    """
+    found = list(found)
+    new = [Span(doc, s.start, s.end, label=s.label) for s in found]
+    blocked = []
+    if doc.has_annotation("ENT_IOB"):
+        new.extend(doc.ents)
+        iob, types = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
+        blocked = [doc[i : i + 1] for i in np.flatnonzero((iob == 3) & (types == 0)).tolist()]
+    doc.set_ents(new, blocked=blocked, default="outside")
+    if key is not None:
+        rated = {**read_scores(doc, key), **{s.place: s for s in found}}
+        own = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
+        write_scores(doc, key, [rated[place] for place in own if place in rated])

@@ -1,0 +1,95 @@
+"""What `longtail_mrc_ner` learns from: the gold answers of a batch, and the loss of its parts."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.strings import get_string_id
+from spacy.training import Example
+from thinc.api import Model, to_numpy
+from thinc.types import Floats1d, Floats2d, Ints2d
+
+from ..errors import Warnings
+from ..examples import gold_entities, sentence_lengths
+from ..layers import Reading
+from ..losses.binary import binary_loss, sigmoids
+from ..queries import Questions
+from ..tags import TagCodec
+from .spans import training_pairs
+
+WEIGHTS = ("start_weight", "end_weight", "span_weight")
+
+
+class Gold(NamedTuple):
+    last: Ints2d  # (n_tokens, n_types), last token of the entity that begins here; -1 for none
+    ends: Floats2d  # (n_tokens, n_types), 1.0 where an entity ends
+    mask: Floats1d  # (n_tokens,), 0.0 without annotation
+    n_answers: int  # questions, a query to a sentence, that have an answer
+
+    @property
+    def n_rows(self) -> float:
+        """Annotated tokens, once for each query."""
+        return float(self.mask.sum()) * self.last.shape[1]
+
+
+def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Gold:
+    """The gold entities of the predicted tokens. Those of other types than `labels` count as not
+    annotated, and so do entities that cross a sentence start."""
+    iob, types = map(np.concatenate, zip(*(gold_entities(eg) for eg in examples), strict=True))
+    own = np.asarray([get_string_id(label) for label in labels], dtype="uint64")
+    same = types[:, None] == own
+    label = np.where(same.any(axis=1), same.argmax(axis=1), -1)
+    unknown = np.unique(types[(label < 0) & (iob == 3)])
+    if len(unknown):
+        found = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)
+        warnings.warn(Warnings.W070.format(who=who, found=found), stacklevel=2)
+    lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
+    codec = TagCodec(tuple(labels), "BILUO")
+    columns, mask = codec.gold(iob, label, lengths, "missing")
+    start, end, label = codec.spans(columns)
+    last, ends = np.full(same.shape, -1), np.zeros(same.shape, dtype="float32")
+    last[start, label] = end - 1
+    ends[end - 1, label] = 1.0
+    sentence = np.searchsorted(np.cumsum(lengths), start, side="right")
+    return Gold(last, ends, mask, len(np.unique(sentence * len(own) + label)))
+
+
+def learn(
+    model: Model, loss: Any, part: Questions, reading: Reading, gold: Gold, cfg: Mapping[str, Any]
+) -> tuple[float, Reading]:
+    """One part's share of the batch's loss, and its gradient on what the model read.
+
+    (w_s L_s + w_e L_e + w_m L_m) / (w_s + w_e + w_m), times the batch's annotated tokens and queries.
+    L_s and L_e are means over these. L_m is a mean over the pairs of a question, then over the batch's
+    questions with a gold answer: their number is known before the encoder has read all parts.
+
+    SOURCE: Li et al. 2020, arXiv:1910.11476, eq. 4-6 (METHODS section 7).
+    """
+    ops = model.ops
+    weights = [cfg[key] / sum(cfg[k] for k in WEIGHTS) for key in WEIGHTS]
+    at = (part.token, part.type)
+    known, last, gold_ends = gold.mask[part.token], gold.last[at], gold.ends[at]
+    begins = (last >= 0).astype("float32")
+    total, d_logits = 0.0, ops.alloc2f(*reading.logits.shape)
+    for i, targets in enumerate((begins, gold_ends)):
+        own = binary_loss(loss, reading.logits[:, i], ops.asarray1f(targets), ops.asarray1f(known))
+        scale = weights[i] * float(known.sum())
+        total += scale * own.loss
+        d_logits[:, i] = scale * own.d_logits
+    first = np.flatnonzero(begins)
+    begins_here, ends_here = (known > 0) & (
+        (to_numpy(reading.logits) > 0).T | [begins > 0, gold_ends > 0]
+    )
+    gold_pairs = np.stack([first, first + last[first] - part.token[first]], axis=1)
+    pairs, is_gold = training_pairs(begins_here, ends_here, part.question, gold_pairs, cfg["max_pairs"])
+    if not len(pairs):
+        return total, Reading(ops.alloc2f(*reading.vectors.shape), d_logits)
+    scorer = model.get_ref("span_scorer")
+    scores, backprop = scorer.begin_update((reading.vectors, ops.asarray2i(pairs)))
+    asked = part.question[pairs[:, 0]]
+    share = weights[2] * gold.n_rows / max(gold.n_answers, 1)
+    scale = ops.asarray1f((share / np.bincount(asked)[asked]).astype("float32"))
+    log_x, d_rows = sigmoids(scores[:, 0], ops.asarray1f(is_gold))
+    total -= float((scale * log_x).sum())
+    return total, Reading(backprop((scale * d_rows)[:, None]), d_logits)

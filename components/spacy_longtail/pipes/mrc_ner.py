@@ -1,0 +1,304 @@
+"""`longtail_mrc_ner`: NER by reading comprehension, one query an entity type."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline.trainable_pipe import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import logger
+from thinc.api import Model, set_dropout_rate, to_numpy
+from thinc.types import Floats1d, Ints2d
+
+from ..counts import count_docs
+from ..errors import Errors, Warnings
+from ..losses import CrossEntropy
+from ..queries import Questions, ask, check_queries
+from ..scorers import NER_SCORE_WEIGHTS
+from ..settings import finite, whole
+from ..types import TagLoss
+from .answers import gold_answers, learn
+from .declared import check_labels
+from .merging import merge_spans
+from .rates import check_head_rate, with_head_rate
+from .scores import ScoredSpan, write_entities
+from .spans import nearest_pairs
+
+WHO = "longtail_mrc_ner"
+
+DEFAULTS: dict[str, Any] = {
+    "loss": None,
+    "start_weight": 1.0,
+    "end_weight": 1.0,
+    "span_weight": 0.1,
+    "separator": "[SEP]",
+    "max_pairs": 100,
+    "batch_size": 64,
+    "scores_key": None,
+    "head_rate": 1.0,
+    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
+}
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config=DEFAULTS,
+    default_score_weights=NER_SCORE_WEIGHTS,
+)
+def make_mrc_ner(
+    nlp: Language,
+    name: str,
+    model: Model,
+    queries: dict[str, str],
+    loss: Callable | None,
+    start_weight: float,
+    end_weight: float,
+    span_weight: float,
+    separator: str,
+    max_pairs: int,
+    batch_size: int,
+    scores_key: str | None,
+    head_rate: float,
+    scorer: Callable | None,
+) -> "MRCNER":
+    """NER that puts a query for each entity type to each sentence, and reads off where answers stand.
+
+    A sentence costs as many passes through the encoder as there are queries.
+
+    model (Model[List[Asked], Reading]): longtail.MRC.v1, with an encoder of its own.
+    queries (Dict[str, str]): Entity types, at least one, and a query in words for each; or
+        longtail.queries.v1, which reads a file.
+    loss (Optional[TagLoss]): The loss of begins and ends; null is binary cross-entropy.
+    start_weight (float): Weight of the begin loss, above 0. The three are divided by their sum.
+    end_weight (float): Weight of the end loss, above 0.
+    span_weight (float): Weight of the span loss, a cross-entropy, above 0.
+    separator (str): The word between query and sentence: "[SEP]" for BERT, "</s>" for RoBERTa.
+    max_pairs (int): Begins with ends to learn from, at most, for a query and a sentence; gold ones
+        are learnt from in any case.
+    batch_size (int): Queries with sentences that the encoder reads at once, in training and prediction.
+    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
+    scorer (Optional[Callable]): The scoring function.
+    RAISES (ValueError): L001, L002, L003, L230, L233, L234, L243.
+    SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
+    """
+    _check_model(model)
+    given = {"start_weight": start_weight, "end_weight": end_weight, "span_weight": span_weight}
+    weights = {
+        key: finite(key, value, "a finite number above 0", f"Use {DEFAULTS[key]}.", np.nextafter(0, 1))
+        for key, value in given.items()
+    }
+    if not separator or separator.split() != [separator]:
+        rule, fix = "one word without spaces", "Use [SEP] for BERT, </s> for RoBERTa."
+        raise ValueError(Errors.L001.format(name="separator", rule=rule, value=separator, fix=fix))
+    return MRCNER(
+        nlp.vocab,
+        model,
+        name,
+        tokenizer=nlp.tokenizer,
+        loss=_check_loss(loss),
+        scorer=scorer,
+        head_rate=check_head_rate(head_rate),
+        queries=check_queries(queries, WHO),
+        **weights,
+        separator=separator,
+        max_pairs=whole("max_pairs", max_pairs, "Use 100.", 1),
+        batch_size=whole("batch_size", batch_size, "Use 64.", 1),
+        scores_key=scores_key,
+    )
+
+
+def _check_model(model: Model) -> None:
+    """RAISES (ValueError): L233, L234."""
+    if "span_scorer" not in model.ref_names:
+        raise ValueError(Errors.L234.format(who=WHO, found=model.name))
+    for layer in model.walk():
+        if "listener" in layer.name:
+            raise ValueError(Errors.L233.format(who=WHO, layer=layer.name))
+
+
+def _check_loss(loss: Any) -> TagLoss:
+    """The loss, or its default for null. RAISES (ValueError): L002, L003."""
+    if loss is None:
+        return CrossEntropy()
+    if not hasattr(loss, "heads"):
+        raise ValueError(Errors.L003.format(who=WHO, found=repr(loss)))
+    if "binary" not in loss.heads:
+        reason = f"a begin or an end is a yes or no, and it trains {' or '.join(loss.heads)}"
+        if getattr(loss, "preset", None) is not None:
+            reason = "a begin or an end is a yes or no, which has no tag to weigh or to shift"
+        fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
+        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
+    return loss
+
+
+class MRCNER(TrainablePipe):
+    """Asks every query of every sentence; keeps the entities that a document comes with.
+
+    Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher score
+    stays, then the longer, then the earlier, then that of the query that comes first. The loss column
+    shows the mean loss of a query's token, times all annotated tokens and queries.
+    """
+
+    def __init__(
+        self,
+        vocab: Any,
+        model: Model,
+        name: str = WHO,
+        *,
+        tokenizer: Callable[[str], Doc],
+        loss: Any,
+        scorer: Callable | None,
+        head_rate: float = 1.0,
+        **settings: Any,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.tokenizer = tokenizer
+        self.loss = loss
+        self.scorer = scorer
+        self.head_rate = head_rate
+        self.cfg: dict[str, Any] = settings
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.cfg["queries"])
+
+    @property
+    def label_data(self) -> list[str]:
+        return list(self.labels)
+
+    def add_label(self, label: str) -> int:
+        """A type is added with its query. RETURNS (int): 0 for one that is there. RAISES: L236."""
+        if label not in self.labels:
+            raise ValueError(Errors.L236.format(who=self.name, label=label))
+        return 0
+
+    def add_query(self, label: str, query: str) -> int:
+        """Add a type with its query, or give a type another query, before training or after.
+
+        label (str): The entity type. query (str): What to look for, in words.
+        RETURNS (int): 0 if the type was there already, else 1.
+        RAISES (ValueError): L230.
+        """
+        known = self.cfg["queries"]
+        self.cfg["queries"] = {**known, **check_queries({label: query}, self.name)}
+        return int(label not in known)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+    ) -> None:
+        """Check the queries against the data, and initialize the model.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline: its config gets the queries as they are, so that
+            the trained pipeline does without their file.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the types of `queries`.
+        RAISES (ValueError): L212, L215, L232, L235.
+        """
+        check_labels(labels, self.labels, WHO)
+        seen = count_docs(eg.reference for eg in get_examples()).labels
+        if not seen:
+            raise ValueError(Errors.L215.format(who=WHO))
+        unasked = ", ".join(sorted(set(seen) - set(self.labels)))
+        if unasked:
+            raise ValueError(Errors.L232.format(who=WHO, unknown=unasked))
+        unseen = ", ".join(label for label in self.labels if label not in seen)
+        if unseen:
+            warnings.warn(Warnings.W071.format(who=self.name, unseen=unseen), stacklevel=2)
+        if nlp is not None and self.name in nlp.pipe_names:
+            nlp.get_pipe_config(self.name)["queries"] = dict(self.cfg["queries"])
+        n_types = len(self.labels)
+        logger.info("%s: %d queries, so each sentence is read %d times", self.name, n_types, n_types)
+        sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
+        self.model.initialize(X=next(self._ask(sample, 10)).asked)
+
+    def _ask(self, docs: list[Doc], size: int) -> Iterator[Questions]:
+        queries = list(self.cfg["queries"].values())
+        return ask(docs, queries, self.cfg["separator"], self.tokenizer, size)
+
+    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+        """The entities of each document, with their scores."""
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return [[] for _ in docs]
+        iob, space = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs]).T
+        taken = (iob == 1) | (iob == 3)
+        doc_ends = np.cumsum([len(doc) for doc in docs])
+        found: list[list[ScoredSpan]] = [[] for _ in docs]
+        for part in self._ask(docs, self.cfg["batch_size"]):
+            pairs, scores = self._answers(part, taken[part.token], space[part.token] == 1)
+            first, last = part.token[pairs].T
+            doc_i = np.searchsorted(doc_ends, first, side="right")
+            first_of_doc = doc_ends[doc_i] - [len(docs[i]) for i in doc_i]
+            columns = (doc_i, first - first_of_doc, last - first_of_doc, part.type[pairs[:, 0]], scores)
+            for i, a, b, k, score in zip(*(column.tolist() for column in columns), strict=True):
+                found[i].append(ScoredSpan(a, b + 1, self.labels[k], score, ()))
+        return [merge_spans(spans) for spans in found]
+
+    def _answers(self, part: Questions, taken: Floats1d, space: Floats1d) -> tuple[Ints2d, Floats1d]:
+        """Rows of first and last token of each answer, and its score. (n, 2), (n,)
+
+        taken, space (Floats1d): (n_rows,), where no entity may stand; where none may begin or end.
+        """
+        reading = self.model.predict(part.asked)
+        begins, ends = (to_numpy(reading.logits) > 0).T & ~(taken | space)
+        group = part.question + np.cumsum(taken)  # a token that is taken is a wall
+        pairs = nearest_pairs(begins, ends, group)
+        if not len(pairs):
+            return pairs, np.zeros(0)
+        at = self.model.ops.asarray2i(pairs)
+        scores = self.model.get_ref("span_scorer").predict((reading.vectors, at))
+        z = to_numpy(scores)[:, 0].astype("float64")
+        return pairs[z > 0], np.exp(-np.logaddexp(0, -z[z > 0]))
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+        """Write the entities, beside those that are there, and their scores where scores_key is set."""
+        for doc, found in zip(docs, scores, strict=True):
+            write_entities(doc, found, self.cfg["scores_key"])
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch, batch_size queries with sentences at a time: it changes nothing but the
+        memory that is needed. A loss of level "set" takes the whole batch at once."""
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = [eg for eg in examples if len(eg.predicted)]
+        if not examples:
+            return losses
+        gold = gold_answers(examples, self.labels, self.name)
+        if not gold.mask.any():
+            return losses
+        set_dropout_rate(self.model, drop)
+        size = self.cfg["batch_size"] if self.loss.level == "token" else gold.last.size
+        for part in self._ask([eg.predicted for eg in examples], size):
+            reading, backprop = self.model.begin_update(part.asked)
+            loss, d_reading = learn(self.model, self.loss, part, reading, gold, self.cfg)
+            is_finite = self.model.ops.xp.isfinite
+            if not (np.isfinite(loss) and all(bool(is_finite(d).all()) for d in d_reading)):
+                raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(part.token)))
+            backprop(d_reading)
+            losses[self.name] += loss
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        return losses
+
+    def finish_update(self, sgd: Any) -> None:
+        """Step the optimizer, `head_rate` times as far outside the encoder."""
+        super().finish_update(with_head_rate(sgd, self.model, self.head_rate))

@@ -1,0 +1,607 @@
+"""`longtail_mrc_ner`: training, odd data, saving, queries, walls, gradients, a tiny transformer."""
+
+import json
+import multiprocessing
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import registry
+from thinc.api import Model
+
+from spacy_longtail.layers import Reading
+from spacy_longtail.pipes.answers import gold_answers, learn
+from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
+
+QUERIES = {"PER": "persons", "GEO": "towns and cities", "ART": "ships", "NAT": "storms"}
+ENCODER = {**SMALL, "width": 32, "depth": 2, "window_size": 10}  # sees the query from every token
+MODEL = {"@architectures": "longtail.MRC.v1", "tok2vec": ENCODER, "hidden_width": 32}
+LOSSES = {
+    "bce": {},
+    "focal": {"loss": {"@losses": "longtail.Focal.v1", "gamma": 3.0}},
+    "mom": {"loss": {"@losses": "longtail.MoM.v1", "lam": 0.5}},
+    "dice": {"loss": {"@losses": "longtail.Dice.v1"}},
+    "set": {"loss": {"@losses": "longtail.Dice.v1", "level": "set"}},
+}
+every_loss = pytest.mark.parametrize("settings", LOSSES.values(), ids=LOSSES)
+_trained = {}
+
+
+def build(**settings):
+    nlp = blank()
+    given = {"model": MODEL, "queries": QUERIES, "scores_key": "entity_scores", **settings}
+    nlp.add_pipe("longtail_mrc_ner", name="ner", config=given)
+    return nlp
+
+
+def trained(settings=None, steps=50):
+    """A trained pipeline, made once for each setting and loaded for each test."""
+    settings = settings or {}
+    key = repr((settings, steps))
+    if key not in _trained:
+        nlp = build(**settings)
+        history = train(nlp, steps, drop=0.0)
+        _trained[key] = (nlp.config, nlp.to_bytes(), history)
+    config, data, history = _trained[key]
+    return blank().from_config(config).from_bytes(data), history
+
+
+def words(nlp, text):
+    return Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)])
+
+
+def found(doc):
+    return [(e.start, e.end, e.label_) for e in doc.ents]
+
+
+def read(nlp, **settings):
+    docs = list(nlp.pipe([words(nlp, s) for s in SENTENCES], **settings))
+    return [found(d) for d in docs], [d.spans["entity_scores"].attrs["scores"] for d in docs]
+
+
+@every_loss
+def test_a_loss_learns_what_it_is_shown(settings):
+    nlp, history = trained(settings)
+    assert history[-1]["ner"] < 0.1 * history[0]["ner"]
+    assert isinstance(history[-1]["ner"], float)
+    for text in SENTENCES:
+        doc = nlp(words(nlp, text))
+        assert found(doc) == found(parse(nlp, text))
+        group = doc.spans["entity_scores"]
+        assert list(group) == list(doc.ents)
+        assert all(0.5 < score <= 1 for score in group.attrs["scores"])
+
+
+def test_documents_do_not_depend_on_their_batch():
+    nlp, _ = trained()
+    ents, scores = read(nlp)
+    for size in (1, 3, 7):
+        nlp.get_pipe("ner").cfg["batch_size"] = size
+        again, again_scores = read(nlp)
+        assert again == ents
+        for a, b in zip(scores, again_scores):
+            assert a == pytest.approx(b, abs=1e-5)
+    for text, own, own_scores in zip(SENTENCES, ents, scores):
+        doc = nlp(words(nlp, text))
+        assert found(doc) == own
+        assert doc.spans["entity_scores"].attrs["scores"] == pytest.approx(own_scores, abs=1e-5)
+
+
+def test_odd_documents():
+    nlp, _ = trained()
+    for text in ("", " ", "\n\n", "Maria", "Maria \n Berg", "word " * 2000, "[SEP]"):
+        assert nlp(text).text == text
+    assert [d.text for d in nlp.pipe(["", "Maria", " ", ""])] == ["", "Maria", " ", ""]
+    assert nlp.update([Example(nlp.make_doc(""), nlp.make_doc(""))]) == {"ner": 0.0}
+    assert nlp.get_pipe("ner").update([]) == {"ner": 0.0}
+
+
+def test_disk_bytes_and_pickle_keep_predictions(tmp_path):
+    nlp, _ = trained()
+    nlp.to_disk(tmp_path)
+    ents, scores = read(nlp)
+    for again in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
+        other, other_scores = read(again)
+        assert other == ents
+        for a, b in zip(scores, other_scores):
+            assert a == pytest.approx(b, abs=1e-6)
+        pipe, own = again.get_pipe("ner"), nlp.get_pipe("ner")
+        assert pipe.labels == own.labels == tuple(QUERIES) and pipe.loss == own.loss
+        again.update(examples(again), sgd=again.resume_training())
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_n_process(method):
+    nlp, _ = trained()
+    expected, _ = read(nlp)
+    before = multiprocessing.get_start_method()
+    multiprocessing.set_start_method(method, force=True)
+    try:
+        assert read(nlp, n_process=2, batch_size=3)[0] == expected
+    finally:
+        multiprocessing.set_start_method(before, force=True)
+
+
+def tell(nlp, begins, ends, spans=None):
+    """Let the model answer by (type, word): begins and ends as sets, spans as scores by (type, word, word)."""
+    pipe = nlp.get_pipe("ner")
+    labels = {q: label for label, q in pipe.cfg["queries"].items()}
+    seen = []
+
+    def predict(asked):
+        seen.clear()
+        for one in asked:
+            label = labels[one.doc[: one.n_query - 1].text]
+            seen.extend((label, token.text) for token in one.doc[one.n_query :])
+        logits = np.array([[1.0 if row in s else -1.0 for s in (begins, ends)] for row in seen])
+        return Reading(np.zeros((len(seen), 1)), logits.reshape(-1, 2))
+
+    def score(given):
+        rows = given[1].tolist()
+        z = [(spans or {}).get((*seen[a], seen[b][1]), 1.0) for a, b in rows]
+        return np.array(z, dtype="float32").reshape(-1, 1)
+
+    scorer = Model("told", lambda model, X, is_train: (score(X), None))
+    pipe.model = Model("told", lambda model, X, is_train: (predict(X), None), layers=[scorer])
+    pipe.model.set_ref("span_scorer", scorer)
+    return pipe
+
+
+def test_answers_are_decoded_as_the_paper_says():
+    nlp = build()
+    begins = {("PER", "a"), ("PER", "c"), ("GEO", "b"), ("ART", "f")}
+    ends = {("PER", "b"), ("PER", "e"), ("GEO", "d"), ("GEO", "a"), ("ART", "e")}
+    doc = Doc(nlp.vocab, words=list("abcdef"))
+    # PER a-b and c-e, GEO b-d: the likelier of those that overlap; no end after f; no begin for GEO a
+    pipe = tell(nlp, begins, ends, {("GEO", "b", "d"): 2.0})
+    assert found(pipe(doc.copy())) == [(1, 4, "GEO")]
+    pipe = tell(nlp, begins, ends, {("GEO", "b", "d"): 0.5})
+    doc_read = pipe(doc.copy())
+    assert found(doc_read) == [(0, 2, "PER"), (2, 5, "PER")]
+    scores = doc_read.spans["entity_scores"].attrs["scores"]
+    assert scores == pytest.approx([1 / (1 + np.exp(-1.0))] * 2)
+    pipe = tell(nlp, begins, ends, {("GEO", "b", "d"): -0.5, ("PER", "c", "e"): -0.1})
+    assert found(pipe(doc.copy())) == [(0, 2, "PER")]
+    pipe = tell(nlp, begins, ends)  # all alike: the longer, then the earlier
+    assert found(pipe(doc.copy())) == [(1, 4, "GEO")]
+    alike = {("PER", "a"), ("GEO", "a")}
+    assert found(tell(nlp, alike, alike)(doc.copy())) == [(0, 1, "PER")]  # the query that comes first
+
+
+def test_no_entity_crosses_a_wall():
+    nlp = build()
+    doc = Doc(nlp.vocab, words=list("abcdef"))
+    begins, ends = {("PER", "b"), ("PER", "e")}, {("PER", "d"), ("PER", "e"), ("PER", "f")}
+    assert found(tell(nlp, begins, ends)(doc.copy())) == [(1, 4, "PER"), (4, 5, "PER")]
+    two = doc.copy()
+    two[3].is_sent_start = True
+    assert found(tell(nlp, begins, ends)(two)) == [(4, 5, "PER")]
+    inside = doc.copy()
+    inside.set_ents([Span(inside, 2, 3, label="RULE")], default="missing")
+    assert found(tell(nlp, begins, ends)(inside)) == [(2, 3, "RULE"), (4, 5, "PER")]
+    blocked = doc.copy()
+    blocked.set_ents([], blocked=[blocked[4:5]], default="missing")
+    pipe = tell(nlp, begins, ends)
+    assert found(pipe(blocked)) == [(1, 4, "PER")]
+    assert blocked[4].ent_iob_ == "B" and not blocked[4].ent_type_  # still blocked
+
+
+def test_whitespace_opens_and_closes_no_entity():
+    nlp = build()
+    doc = Doc(nlp.vocab, words=["a", "\n", "b", " ", "c"])
+    rows = {("PER", w) for w in ("\n", "b", " ")}
+    assert found(tell(nlp, rows, rows)(doc)) == [(2, 3, "PER")]
+    doc = Doc(nlp.vocab, words=["a", "\n", "b", " ", "c"])
+    assert found(tell(nlp, {("PER", "a")}, {("PER", "\n"), ("PER", "b")})(doc)) == [(0, 3, "PER")]
+
+
+def test_entities_that_are_there_are_kept_with_their_scores():
+    nlp, _ = trained()
+    doc = words(nlp, SENTENCES[0])  # Maria sailed to Oslo on the Fram .
+    doc.set_ents([Span(doc, 2, 4, label="RULE")], blocked=[doc[6:7]], default="missing")
+    doc = nlp(doc)
+    assert found(doc) == [(0, 1, "PER"), (2, 4, "RULE")]
+    assert [(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]] == [(0, 1, "PER")]
+    doc = nlp(words(nlp, SENTENCES[0]))
+    ents, scores = found(doc), doc.spans["entity_scores"].attrs["scores"]
+    doc = nlp(doc)
+    assert found(doc) == ents and doc.spans["entity_scores"].attrs["scores"] == pytest.approx(scores)
+
+
+def test_sentences_of_a_document_are_read_one_by_one():
+    nlp, _ = trained()
+    doc = two_sentences(nlp).reference.copy()
+    doc.set_ents([], default="missing")
+    both = found(nlp(doc))
+    assert both == [(a + 6, b + 6, t) for a, b, t in found(parse(nlp, SENTENCES[6]))]
+
+
+def gradient_of(nlp, data, **cfg):
+    """The loss of a batch, its gradients on the logits by row, and those of the parameters."""
+    pipe = nlp.get_pipe("ner")
+    pipe.cfg.update(cfg)
+    gold = gold_answers(data, pipe.labels, "ner")
+    loss, rows, grads = 0.0, [], []
+    for part in pipe._ask([eg.predicted for eg in data], pipe.cfg["batch_size"]):
+        reading, backprop = pipe.model.begin_update(part.asked)
+        own, d = learn(pipe.model, pipe.loss, part, reading, gold, pipe.cfg)
+        backprop(d)
+        loss += own
+        rows.append(np.concatenate([d.logits, d.vectors], axis=1))
+    for node in pipe.model.walk():
+        for name in node.grad_names:
+            grads.append(node.get_grad(name).copy())
+            node.set_grad(name, node.get_grad(name) * 0)
+    return loss, np.concatenate(rows), grads
+
+
+@pytest.mark.parametrize("name", ["bce", "focal", "mom", "dice"])
+def test_a_batch_that_is_cut_for_memory_is_one_batch(name):
+    nlp, _ = trained(LOSSES[name], 5)
+    data = examples(nlp)[:3]
+    loss, rows, grads = gradient_of(nlp, data, batch_size=1000)
+    for size in (1, 5):
+        other, other_rows, other_grads = gradient_of(nlp, data, batch_size=size)
+        assert other == pytest.approx(loss, rel=1e-5)
+        assert other_rows == pytest.approx(rows, abs=1e-5)
+        for a, b in zip(grads, other_grads):
+            assert a == pytest.approx(b, rel=1e-3, abs=1e-4)
+
+
+def test_a_loss_of_a_set_takes_the_batch_whole():
+    updated = []
+    for size in (1, 1000):
+        nlp, _ = trained(LOSSES["set"], 5)
+        nlp.get_pipe("ner").cfg["batch_size"] = size
+        nlp.update(examples(nlp), sgd=nlp.resume_training())
+        updated.append(params(nlp.get_pipe("ner")))
+    assert all(np.array_equal(a, b) for a, b in zip(*updated))
+
+
+@every_loss
+def test_the_gradient_of_the_model_is_the_slope_of_the_loss(settings):
+    nlp, _ = trained(settings, 12)
+    data = examples(nlp)[:3]
+    pipe = nlp.get_pipe("ner")
+    _, _, grads = gradient_of(nlp, data, batch_size=1000)
+    held = [(n, name) for n in pipe.model.walk() for name in n.grad_names]
+    for (node, name), grad in zip(held, grads):
+        if node.name not in ("linear", "gelu"):
+            continue
+        before = node.get_param(name).copy()
+        step = np.random.default_rng(0).normal(size=before.shape).astype("float32")
+        losses = []
+        for sign in (1e-3, -1e-3):
+            node.set_param(name, before + sign * step)
+            losses.append(gradient_of(nlp, data)[0])
+        node.set_param(name, before)
+        slope = (losses[0] - losses[1]) / 2e-3
+        assert slope == pytest.approx((grad * step).sum(), rel=2e-2, abs=2e-2), node.name
+
+
+def test_the_loss_by_hand():
+    """One sentence, every logit 0: log 2 a decision; one gold pair for each of two types."""
+    nlp = build()
+    nlp.initialize(lambda: examples(nlp))
+    eg = examples(nlp)[2]  # [Oslo|GEO] was quiet that night .
+    loss, _, _ = gradient_of(nlp, [eg])
+    n = 4 * 6
+    assert loss == pytest.approx(n * np.log(2), rel=1e-5)  # (1 + 1 + .1) / 2.1
+    heavy = build(start_weight=3.0, end_weight=1.0, span_weight=2.0)
+    heavy.initialize(lambda: examples(heavy))
+    pipe = heavy.get_pipe("ner")
+    pipe.model.get_ref("boundaries").set_param("b", np.array([50.0, -50.0], dtype="float32"))
+    # begins: all wrong but one, 50 each; ends: one wrong; pairs: each begin up to the one gold end, 1 pair
+    loss, _, _ = gradient_of(heavy, [eg])
+    assert loss == pytest.approx((3 * 23 * 50 + 50 + 2 * n * np.log(2)) / 6, rel=1e-4)
+
+
+def test_tokens_without_annotation_and_queries_are_free():
+    nlp, _ = trained(steps=5)
+    pipe = nlp.get_pipe("ner")
+    bias = pipe.model.get_ref("boundaries").get_param("b")
+    bias += 50.0  # everything is predicted
+    eg = examples(nlp)[0]
+    reference = eg.reference.copy()
+    reference.set_ents([Span(reference, 0, 1, label="PER")], outside=[reference[1:3]], default="missing")
+    partial = Example(eg.predicted.copy(), reference)
+    _, rows, _ = gradient_of(nlp, [partial])
+    rows = rows.reshape(4, 8, -1)
+    assert rows[:, :3].any(axis=-1).all() and not rows[:, 3:].any()
+    nothing = Example(eg.predicted.copy(), Doc(nlp.vocab, words=[t.text for t in eg.predicted]))
+    assert nlp.update([nothing], sgd=nlp.resume_training()) == {"ner": 0.0}
+
+
+def test_misaligned_and_broken_entities_count_as_not_annotated():
+    nlp, _ = trained(steps=5)
+    reference = parse(nlp, "[Maria|PER] saw [New York|GEO] .")
+    other = Doc(nlp.vocab, words=["Mar", "ia", "saw", "New", "York."], spaces=[0, 1, 1, 1, 0])
+    gold = gold_answers([Example(other, reference)], tuple(QUERIES), "ner")
+    assert gold.mask.tolist() == [1, 1, 1, 0, 0]
+    assert gold.last[:, 0].tolist() == [1, -1, -1, -1, -1] and (gold.last[:, 1:] == -1).all()
+    assert gold.ends.sum() == 1 and gold.ends[1, 0] == 1 and gold.n_answers == 1
+    predicted = words(nlp, SENTENCES[1])  # "Storm Ida" at 2
+    predicted[3].is_sent_start = True
+    gold = gold_answers([Example(predicted, parse(nlp, SENTENCES[1]))], tuple(QUERIES), "ner")
+    assert gold.mask.tolist() == [1, 1, 0, 0] + [1] * 6
+
+
+def test_a_type_without_a_query_counts_as_not_annotated():
+    nlp, _ = trained(steps=5)
+    reference = parse(nlp, "The [Vega|SHIP] left .")
+    eg = Example(words(nlp, "The [Vega|SHIP] left ."), reference)
+    with pytest.warns(UserWarning, match="LW070.*SHIP"):
+        gold = gold_answers([eg], tuple(QUERIES), "ner")
+    assert gold.mask.tolist() == [1, 0, 1, 1] and (gold.last == -1).all()
+
+
+def test_max_pairs_bounds_what_is_learnt_from_and_keeps_gold():
+    nlp, _ = trained(steps=5)
+    pipe = nlp.get_pipe("ner")
+    pipe.model.get_ref("boundaries").set_param("b", np.array([50.0, 50.0], dtype="float32"))
+    scorer, n_pairs = pipe.model.get_ref("span_scorer"), []
+    forward = scorer._func
+    scorer._func = lambda model, X, is_train: (n_pairs.append(X[1]), forward(model, X, is_train))[1]
+    gradient_of(nlp, examples(nlp)[:1], max_pairs=1, batch_size=1000)
+    assert len(n_pairs[-1]) == 4
+    assert [0, 0] in n_pairs[-1].tolist() and [8 + 3, 8 + 3] in n_pairs[-1].tolist()
+    gradient_of(nlp, examples(nlp)[:1], max_pairs=1000)
+    assert len(n_pairs[-1]) == 4 * (8 * 9 // 2)
+
+
+def test_queries_are_the_types():
+    nlp, _ = trained()
+    pipe = nlp.get_pipe("ner")
+    assert pipe.label_data == list(QUERIES) and pipe.add_label("PER") == 0
+    with pytest.raises(ValueError, match=r"L236.*SHIP"):
+        pipe.add_label("SHIP")
+    with pytest.raises(ValueError, match="L230"):
+        pipe.add_query("SHIP", " ")
+    before = read(nlp)
+    assert pipe.add_query("SHIP", "boats of the navy") == 1 and pipe.labels[-1] == "SHIP"
+    optimizer = nlp.resume_training()
+    optimizer.learn_rate = 0.01
+    text = "The [Vega|SHIP] left ."
+    for _ in range(40):
+        new = [Example(words(nlp, text), parse(nlp, text)), *examples(nlp)]
+        nlp.update(new, sgd=optimizer)
+    assert found(nlp(words(nlp, text))) == [(1, 2, "SHIP")]
+    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert again.get_pipe("ner").labels == pipe.labels
+    assert read(again)[0] == read(nlp)[0] == before[0]
+    assert pipe.add_query("SHIP", "vessels") == 0 and pipe.cfg["queries"]["SHIP"] == "vessels"
+
+
+def test_the_query_matters():
+    nlp, _ = trained()
+    pipe = nlp.get_pipe("ner")
+    pipe.cfg["queries"] = {"X": QUERIES["GEO"]}
+    ents = [e for own in read(nlp)[0] for e in own]
+    gold = [e for s in SENTENCES for e in found(parse(nlp, s)) if e[2] == "GEO"]
+    assert [e[:2] for e in ents] == [e[:2] for e in gold] and {e[2] for e in ents} == {"X"}
+
+
+def test_a_trained_pipeline_does_without_the_file_of_its_queries(tmp_path):
+    path = tmp_path / "queries.json"
+    path.write_text(json.dumps(QUERIES))
+    nlp = build(queries={"@misc": "longtail.queries.v1", "path": str(path)})
+    assert nlp.get_pipe("ner").labels == tuple(QUERIES)
+    train(nlp, 3)
+    nlp.to_disk(tmp_path / "model")
+    path.unlink()
+    again = spacy.load(tmp_path / "model")
+    assert again.get_pipe("ner").cfg["queries"] == QUERIES
+    assert again.config["components"]["ner"]["queries"] == QUERIES
+    with pytest.raises(ValueError, match="L402"):
+        build(queries={"@misc": "longtail.queries.v1", "path": str(path)})
+
+
+def test_the_data_and_the_queries_are_compared():
+    nlp = build(queries={"PER": "persons", "GEO": "towns"})
+    with pytest.raises(ValueError, match=r"L232.*ART, NAT"):
+        nlp.initialize(lambda: examples(nlp))
+    nlp = build(queries={**QUERIES, "EVE": "wars"})
+    with pytest.warns(UserWarning, match=r"LW071.*EVE"):
+        nlp.initialize(lambda: examples(nlp))
+    nlp = build()
+    with pytest.raises(ValueError, match="L212"):
+        nlp.get_pipe("ner").initialize(lambda: examples(nlp), nlp=nlp, labels=["PER"])
+    nlp.get_pipe("ner").initialize(lambda: examples(nlp), nlp=nlp, labels=sorted(QUERIES))
+    with pytest.raises(ValueError, match="L215"):
+        nlp.initialize(lambda: [Example(words(nlp, "It rained ."), parse(nlp, "It rained ."))])
+
+
+def test_a_frozen_pipe_stays_and_a_sourced_one_predicts_alike():
+    nlp, _ = trained()
+    before, expected = params(nlp.get_pipe("ner")), read(nlp)[0]
+    nlp.add_pipe("textcat")
+    docs = examples(nlp)
+    for eg in docs:
+        eg.reference.cats = {"A": 1.0, "B": 0.0}
+    nlp.get_pipe("textcat").initialize(lambda: docs)
+    nlp.update(docs, sgd=nlp.resume_training(), exclude=["ner"])
+    assert all(np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("ner"))))
+    target = blank()
+    target.add_pipe("ner", source=nlp)
+    assert read(target)[0] == expected
+
+
+def test_evaluation_and_references_without_entities():
+    nlp, _ = trained()
+    scores = nlp.evaluate(examples(nlp))
+    assert scores["ents_f"] == scores["ents_macro_f"] == 1.0
+    text = words(nlp, SENTENCES[0])
+    nlp.update([Example(text.copy(), text)], sgd=nlp.resume_training())
+    nlp.evaluate([Example(text.copy(), text)])
+
+
+def test_references_are_left_alone():
+    nlp, _ = trained(steps=5)
+    data = examples(nlp)
+    before = [eg.reference.to_bytes() for eg in data]
+    nlp.update(data, sgd=nlp.resume_training())
+    assert [eg.reference.to_bytes() for eg in data] == before
+    assert not any(eg.predicted.ents for eg in data)
+
+
+def test_a_loss_that_is_not_finite_stops_training():
+    nlp, _ = trained(steps=5)
+    output = nlp.get_pipe("ner").model.get_ref("boundaries")
+    output.set_param("b", output.get_param("b") * np.nan)
+    with pytest.raises(ValueError, match="L007"):
+        nlp.update(examples(nlp))
+
+
+LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 32, "upstream": "*"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"queries": {}}, "L230"),
+        ({"queries": {"PER": " "}}, "L230"),
+        ({"queries": {" ": "persons"}}, "L230"),
+        ({"model": {**MODEL, "tok2vec": LISTENER}}, r"L233.*listener"),
+        ({"model": small_ner()["model"]}, "L234"),
+        ({"model": {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}}, "L234"),
+        ({"start_weight": 0.0}, r"L001.*start_weight"),
+        ({"end_weight": -1.0}, r"L001.*end_weight"),
+        ({"span_weight": "nan"}, r"L001.*span_weight"),
+        ({"span_weight": 0.0}, r"L001.*span_weight"),
+        ({"separator": ""}, r"L001.*separator"),
+        ({"separator": "a b"}, r"L001.*separator"),
+        ({"separator": "[SEP] "}, r"L001.*separator"),
+        ({"max_pairs": 0}, r"L001.*max_pairs"),
+        ({"batch_size": 0}, r"L001.*batch_size"),
+        ({"head_rate": 0}, "L243"),
+        ({"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L003"),
+    ],
+)
+def test_bad_settings_are_refused(settings, code):
+    with pytest.raises(ValueError, match=code):
+        build(**settings)
+
+
+def test_an_encoder_that_gives_no_vector_a_token_is_refused():
+    nlp = build()
+    pipe = nlp.get_pipe("ner")
+    rows = pipe.model.layers[0]
+    rows.layers[0] = Model("first", lambda model, X, is_train: ([d.tensor[:0] for d in X], None))
+    with pytest.raises(ValueError, match=r"L235.*first"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_numbers_that_arrive_as_text_are_numbers():
+    cfg = build(batch_size="5", max_pairs="7", span_weight="0.5").get_pipe("ner").cfg
+    assert (cfg["batch_size"], cfg["max_pairs"], cfg["span_weight"]) == (5, 7, 0.5)
+
+
+VARIANTS = [
+    (name, kwargs)
+    for name in sorted(n for n in registry.losses.get_all() if n.startswith("longtail."))
+    for kwargs in ([{}, {"terms": "gold"}, {"level": "set"}] if name == "longtail.Dice.v1" else [{}])
+]
+WEIGHTED = {"weights": {"@misc": "longtail.inverse_frequency.v1"}}
+VARIANTS += [("longtail.CrossEntropy.v1", WEIGHTED), ("longtail.Focal.v1", WEIGHTED)]
+VARIANTS += [("longtail.MoM.v1", {"base": {"@losses": "longtail.CrossEntropy.v1", **WEIGHTED}})]
+
+
+@pytest.mark.parametrize(("name", "kwargs"), VARIANTS)
+def test_a_loss_trains_it_or_is_refused(name, kwargs):
+    loss = {"@losses": name, **kwargs}
+    fits = "binary" in registry.resolve({"loss": loss})["loss"].heads
+    if not fits:
+        with pytest.raises(ValueError, match=rf"L002.*{name.split('.')[1]}"):
+            build(loss=loss)
+        return
+    nlp = build(loss=loss)
+    history = train(nlp, 3)
+    assert 0 < history[-1]["ner"] < history[0]["ner"]
+
+
+def test_head_rate_and_gradient_accumulation():
+    nlp = build(head_rate=10.0)
+    optimizer = nlp.initialize(lambda: examples(nlp))
+    data = examples(nlp)
+    for half in (data[:4], data[4:]):
+        nlp.update(half, sgd=False)
+    nlp.get_pipe("ner").finish_update(optimizer)
+    steps = [np.abs(nlp.get_pipe("ner").model.get_ref(r).get_param("b")).max() for r in ("boundaries",)]
+    assert steps[0] == pytest.approx(10 * optimizer.learn_rate, rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("bert")
+    tokens = sorted({w.lower() for s in SENTENCES for w in (t.text for t in parse(blank(), s))})
+    tokens += sorted({w for q in QUERIES.values() for w in q.split()} - set(tokens))
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *tokens, *map(chr, range(97, 123))]
+    (folder / "vocab.txt").write_text("\n".join(vocab), encoding="utf8")
+    tokenizer = BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=48)
+    tokenizer.save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(vocab),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=48,
+    )
+    BertModel(config).save_pretrained(folder)
+    return folder
+
+
+def transformer(bert, **settings):
+    encoder = {
+        "@architectures": "spacy-transformers.Tok2VecTransformer.v3",
+        "name": str(bert),
+        "tokenizer_config": {"use_fast": True},
+        "get_spans": {"@span_getters": "spacy-transformers.doc_spans.v1"},
+        "pooling": {"@layers": "reduce_mean.v1"},
+        "grad_factor": 1.0,
+    }
+    return build(model={**MODEL, "tok2vec": encoder}, **settings)
+
+
+def test_a_transformer(bert, tmp_path):
+    nlp = transformer(bert)
+    history = train(nlp, 50, drop=0.0)
+    assert history[-1]["ner"] < 0.2 * history[0]["ner"]
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    (ents, scores), (other, other_scores) = read(nlp), read(again, batch_size=3)
+    assert ents == other and any(ents)
+    for a, b in zip(scores, other_scores):
+        assert a == pytest.approx(b, abs=1e-4)
+    long = nlp(Doc(nlp.vocab, words=["oslo"] * 200))  # beyond what the model can read
+    assert len(long) == 200 and all(ent.end < 48 for ent in long.ents)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again.update(examples(again), sgd=again.resume_training())
+
+
+def test_the_separator_is_one_piece_of_a_transformer(bert):
+    nlp = transformer(bert)
+    nlp.initialize(lambda: examples(nlp))
+    pipe = nlp.get_pipe("ner")
+    part = next(pipe._ask([words(nlp, SENTENCES[0])], 8))
+    reader = next(node for node in pipe.model.walk() if node.name == "transformer")
+    full = reader.predict([asked.doc for asked in part.asked])
+    pieces = [p for row in full.wordpieces.strings for p in row]
+    at = 0
+    for asked in part.asked:
+        for token in asked.doc:
+            own = full.align[at].dataXd.ravel().tolist()
+            at += 1
+            assert [pieces[i] for i in own] == [token.text if "[" in token.text else token.lower_]
+    assert [row.count("[SEP]") for row in full.wordpieces.strings] == [2] * 4
