@@ -70,7 +70,7 @@ class Errors:
     L223 = "[L223] 'embed' of {who} must give one row a token, a list of 2d arrays, found {found}. Use spacy.MultiHashEmbed.v2, longtail.StaticVectors.v1 or another encoder."
 
     # Encoders: L24x
-    L240 = "[L240] {who} needs word vectors, but the pipeline has none. Make them with `spacy init vectors`, and name them: [initialize] vectors = \"FOLDER\", or --paths.vectors FOLDER."
+    L240 = '[L240] {who} needs word vectors, but the pipeline has none. Make them with `spacy init vectors`, and name them: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER.'
     L241 = "[L241] longtail.ConcatenatedEncoders.v1 joins two or more encoders, found {found}. Add a block such as [components.ner.model.tok2vec.*.vectors], or use the one encoder alone."
     L242 = "[L242] longtail.EncoderStates.v1 takes the encoder of an encoder-decoder such as BART or T5, found {name!r}, which is a {found}. Use spacy-transformers.TransformerModel.v3 for it."
     L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing at all, put the component into frozen_components."
@@ -83,7 +83,9 @@ class Errors:
     L233 = "[L233] {who} has a listener as its encoder ({layer}), but reads each sentence with a query before it, which a shared encoder never saw. Give it an encoder of its own, such as spacy-transformers.Tok2VecTransformer.v3."
     L234 = "[L234] The model of {who} must score begins, ends and spans, found {found!r}. Use @architectures = longtail.MRC.v1, with the encoder as its tok2vec."
     L235 = "[L235] The encoder of longtail.MRC.v1 must give a list with one vector a token for each document, found {encoder!r}, which gives {found}. Use spacy-transformers.Tok2VecTransformer.v3, longtail.BiLSTM.v1 or another architecture for a tok2vec."
-    L236 = "[L236] {who} cannot learn the type {label!r} without a query. Use add_query({label!r}, \"...\")."
+    L236 = (
+        '[L236] {who} cannot learn the type {label!r} without a query. Use add_query({label!r}, "...").'
+    )
 
     # Scoring
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."

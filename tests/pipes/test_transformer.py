@@ -308,4 +308,6 @@ def test_a_curated_transformer(bert, tmp_path):
     assert history[-1]["ner"] < 0.5 * history[0]["ner"] and history[-1]["transformer"] > 0
     nlp.to_disk(tmp_path)
     texts = texts_of(nlp)
-    assert found(spacy.load(tmp_path).pipe(texts)) == found(nlp.pipe(texts)) and any(found(nlp.pipe(texts)))
+    assert found(spacy.load(tmp_path).pipe(texts)) == found(nlp.pipe(texts)) and any(
+        found(nlp.pipe(texts))
+    )

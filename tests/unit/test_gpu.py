@@ -8,11 +8,12 @@ from thinc.types import Ragged
 from spacy_longtail.chains import PathSums, best_legal, viterbi
 from spacy_longtail.heads import HEADS, Gold, Head
 from spacy_longtail.layers import Lattice
+from spacy_longtail.losses.binary import binary_loss
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.pipes.tagging import SETTINGS
 from spacy_longtail.tags import TagCodec
 from spacy_longtail.types import TwoTaskState
-from tests.unit import test_chains, test_losses
+from tests.unit import test_binary_losses, test_chains, test_losses
 
 cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
 if not cupy.cuda.is_available():
@@ -29,6 +30,17 @@ def test_losses(name, settings, n_updates):
     lengths = np.array([4, 5])
     cpu = loss(z, gold, np.ones(9), lengths)
     gpu = loss(cupy.asarray(z), cupy.asarray(gold), cupy.ones(9), cupy.asarray(lengths))
+    assert gpu.loss == pytest.approx(cpu.loss)
+    assert to_numpy(gpu.d_logits) == pytest.approx(cpu.d_logits)
+
+
+@pytest.mark.parametrize("loss", test_binary_losses.LOSSES, ids=str)
+def test_binary_losses_of_reading_comprehension(loss):
+    rng = np.random.default_rng(0)
+    z, yes = rng.normal(size=9) * 4, rng.integers(0, 2, 9).astype("float64")
+    mask = np.array([1.0] * 7 + [0.0] * 2)
+    cpu = binary_loss(loss, z, yes, mask)
+    gpu = binary_loss(loss, *map(cupy.asarray, (z, yes, mask)))
     assert gpu.loss == pytest.approx(cpu.loss)
     assert to_numpy(gpu.d_logits) == pytest.approx(cpu.d_logits)
 
