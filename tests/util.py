@@ -1,6 +1,7 @@
 """Small pipelines and corpora that tests train on."""
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -110,22 +111,29 @@ def params(pipe) -> list[np.ndarray]:
     ]
 
 
-def tiny_bert(folder: Path, n_positions: int = 512) -> Path:
-    """A BERT of random weights that knows the words of the toy corpus, written as transformers has them."""
+def tiny_bert(
+    folder: Path, n_positions: int = 512, others: Iterable[str] = (), width: int = 16, depth: int = 1
+) -> Path:
+    """A BERT of random weights, written as transformers has them.
+
+    It knows the words of the toy corpus and `others`, and cuts what is longer than n_positions.
+    """
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     folder.mkdir(parents=True, exist_ok=True)
-    words = sorted({w.lower() for s in SENTENCES for w in (t.text for t in parse(blank(), s))})
-    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *map(chr, range(97, 123))]
+    words = {t.text.lower() for s in SENTENCES for t in parse(blank(), s)}
+    letters = set(map(chr, range(97, 123)))
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(words | letters | set(others))]
     (folder / "vocab.txt").write_text("\n".join(vocab), encoding="utf8")
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+    tokenizer = BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=n_positions)
+    tokenizer.save_pretrained(folder)
     config = BertConfig(
         vocab_size=len(vocab),
-        hidden_size=16,
-        num_hidden_layers=1,
+        hidden_size=width,
+        num_hidden_layers=depth,
         num_attention_heads=2,
-        intermediate_size=32,
+        intermediate_size=2 * width,
         max_position_embeddings=n_positions,
     )
     torch.manual_seed(0)

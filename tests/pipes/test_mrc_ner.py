@@ -15,7 +15,18 @@ from thinc.api import Model
 
 from spacy_longtail.layers import Reading
 from spacy_longtail.pipes.answers import gold_answers, learn
-from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
+from tests.util import (
+    SENTENCES,
+    SMALL,
+    blank,
+    examples,
+    params,
+    parse,
+    small_ner,
+    tiny_bert,
+    train,
+    two_sentences,
+)
 
 QUERIES = {"PER": "persons", "GEO": "towns and cities", "ART": "ships", "NAT": "storms"}
 ENCODER = {**SMALL, "width": 32, "depth": 2, "window_size": 10}  # sees the query from every token
@@ -538,27 +549,10 @@ def test_head_rate_and_gradient_accumulation():
 def bert(tmp_path_factory):
     pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
     import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
 
-    torch.manual_seed(0)
     torch.set_num_threads(1)
-    folder = tmp_path_factory.mktemp("bert")
-    tokens = sorted({w.lower() for s in SENTENCES for w in (t.text for t in parse(blank(), s))})
-    tokens += sorted({w for q in QUERIES.values() for w in q.split()} - set(tokens))
-    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *tokens, *map(chr, range(97, 123))]
-    (folder / "vocab.txt").write_text("\n".join(vocab), encoding="utf8")
-    tokenizer = BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=48)
-    tokenizer.save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(vocab),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=48,
-    )
-    BertModel(config).save_pretrained(folder)
-    return folder
+    asked = {word for query in QUERIES.values() for word in query.split()}
+    return tiny_bert(tmp_path_factory.mktemp("bert"), 48, asked, width=32, depth=2)
 
 
 def transformer(bert, **settings):
