@@ -52,8 +52,20 @@ def read_variants(paths: list[Path], common: dict[str, Any]) -> list[Variant]:
 
 
 def recorded(overrides: dict[str, Any]) -> dict[str, Any]:
-    """What a record keeps of the settings: a path is one machine's."""
-    return {name: value for name, value in overrides.items() if not name.startswith("paths.")}
+    """What a record keeps of the settings: of a path its last name, for its folder is one machine's."""
+    return {
+        name: Path(value).name if name.startswith("paths.") and isinstance(value, str) else value
+        for name, value in overrides.items()
+    }
+
+
+def check_settings(records: list[dict[str, Any]], variants: list[Variant], results: Path) -> None:
+    """Figures of other settings must not stand under a variant's name."""
+    for v in variants:
+        if any(
+            r["config"] == v.name and r.get("overrides", {}) != recorded(v.overrides) for r in records
+        ):
+            raise typer.BadParameter(f"{results} has runs of {v.name!r} with other settings: rename it.")
 
 
 def run_one(variant: Variant, corpus: Path, seed: int, steps: int, folder: Path) -> dict[str, Any]:
@@ -155,11 +167,7 @@ def main(
     """Train every config with every seed, append one record each, and print the table."""
     records = [r for r in read_records(results) if (r["corpus"], r["steps"]) == (corpus.name, steps)]
     variants = read_variants(configs, read_settings(settings or []))
-    for v in variants:  # figures of other settings must not stand under this name
-        if any(
-            r["config"] == v.name and r.get("overrides", {}) != recorded(v.overrides) for r in records
-        ):
-            raise typer.BadParameter(f"{results} has runs of {v.name!r} with other settings: rename it.")
+    check_settings(records, variants, results)
     done = {(r["config"], r["seed"]) for r in records}
     wanted = [(v, int(s)) for s in seeds.split(",") for v in variants]
     jobs = [(v, s) for v, s in wanted if (v.name, s) not in done]

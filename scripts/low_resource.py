@@ -13,7 +13,7 @@ import spacy
 import typer
 from spacy.tokens import Doc, DocBin
 
-from compare import read_records, read_settings, read_variants, run_all, run_one, spread
+from compare import check_settings, read_records, read_settings, read_variants, run_all, run_one, spread
 from spacy_longtail.corpora import load_docs
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +61,7 @@ def main(
     """Train every variant on every partition, append one record each, and print the table."""
     methods = read_variants([variants], read_settings(settings or []))
     own = [r for r in read_records(results) if (r["corpus"], r["steps"]) == (corpus.name, steps)]
+    check_settings(own, methods, results)
     done = {(r["config"], r["size"], r["part"]) for r in own}
     wanted = [(v, int(n), r) for r in range(parts) for n in sizes.split(",") for v in methods]
     jobs = [job for job in wanted if (job[0].name, job[1], job[2]) not in done]

@@ -89,8 +89,12 @@ def main(
         if missing:
             raise typer.BadParameter(f"{missing[0]} is not there: run scripts/compare.py first.")
         evaluations = read(paths)
+        texts.append([[d["text"] for d in e["documents"]] for e in evaluations])
+        if any(own != texts[0][0] for own in texts[-1]):
+            raise typer.BadParameter(f"{name} was evaluated on other documents than {baseline}.")
         return document_counts(evaluations, evaluations[0]["labels"])
 
+    texts: list[list[list[str]]] = []
     first = counts(baseline)
     typer.echo(f"| against {baseline} | macro F1 | p | micro F1 | p |\n| --- | --- | --- | --- | --- |")
     for name in others:

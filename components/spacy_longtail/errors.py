@@ -77,7 +77,7 @@ class Errors:
     L244 = "[L244] longtail.FrozenEncoder.v1 has a listener as its encoder ({layer}), which would train the shared encoder no more. Give it an encoder of its own, or put the shared component into frozen_components and annotating_components."
 
     # Reading comprehension: L23x
-    L230 = "[L230] 'queries' of {who} must give each of at least one type a query in words, found {found!r}. Write a block [components.ner.queries] with lines such as PER = \"Find persons.\", or name a file with @misc = longtail.queries.v1."
+    L230 = "[L230] 'queries' of {who} must give each of at least one type a query in words, found {found!r}. Write a block [components.ner.queries] with lines such as PER = \"Find persons.\", or name a file with @misc = longtail.queries.v1. The config keeps them: a type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
     L231 = "[L231] {path} cannot be a file of queries: {problem}. {fix}"
     L232 = "[L232] {who} has no query for the types {unknown}, which the training data has. Add them to 'queries', or leave the types out of the data with longtail.RelabelledCorpus.v1."
     L233 = "[L233] {who} has a listener as its encoder ({layer}), but reads each sentence with a query before it, which a shared encoder never saw. Give it an encoder of its own, such as spacy-transformers.Tok2VecTransformer.v3."
@@ -102,6 +102,7 @@ class Errors:
     )
     L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
     L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with."
+    L409 = "[L409] init_tok2vec = {path} would be ignored: spaCy loads it only where [pretraining] says what it is of. Train the config that `spacy init fill-config --pretraining` made, as for `spacy pretrain`."
     L410 = "[L410] No evaluation can stand as the report's {role} {name!r}, found {found}. Give the evaluations of the baseline and of at least one other model."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
     L412 = "[L412] Two evaluations are called {name!r}, found {path} and {other}. Give each a name of its own when it is evaluated."

@@ -26,7 +26,8 @@ class TorchAdam(Optimizer):
         lr_scale (float): Factor on the learning rate.
         RETURNS (Tuple[FloatsXd, FloatsXd]): Weights and gradient.
         """
-        if not (_shares_memory(weights) and _shares_memory(gradient)):
+        decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
+        if decays_all or not (_shares_memory(weights) and _shares_memory(gradient)):
             return super().__call__(key, weights, gradient, lr_scale=lr_scale)
         ops = get_array_ops(weights)
         self.nr_update[key] += 1
@@ -105,24 +106,25 @@ def create_adam(
     SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2.
     """
     require_torch()
-    numbers = {"learn_rate": learn_rate, "L2": L2, "eps": eps, "grad_clip": grad_clip}
-    for name, value in numbers.items():
-        _check(name, value, "a finite number of at least 0", 0.0)
-    for name, value in {"beta1": beta1, "beta2": beta2}.items():
-        _check(name, value, "a number between 0 and 1", 1e-9, 1 - 1e-9)
+    least = ("a finite number of at least 0", 0.0)
+    share = ("a number between 0 and 1", 1e-9, 1 - 1e-9)
     return TorchAdam(
-        learn_rate,
-        L2=L2,
-        beta1=beta1,
-        beta2=beta2,
-        eps=eps,
-        grad_clip=grad_clip,
+        _checked("learn_rate", learn_rate, *least),
+        L2=_checked("L2", L2, *least),
+        beta1=_checked("beta1", beta1, *share),
+        beta2=_checked("beta2", beta2, *share),
+        eps=_checked("eps", eps, *least),
+        grad_clip=_checked("grad_clip", grad_clip, *least),
         L2_is_weight_decay=L2_is_weight_decay,
         use_averages=use_averages,
     )
 
 
-def _check(name: str, value: Any, rule: str, low: float, high: float = math.inf) -> None:
-    """A number; a schedule is taken as it is. RAISES (ValueError): L001."""
-    if not (isinstance(value, list) or hasattr(value, "__next__")):
-        finite(name, value, rule, "See the docs of Adam.v1 in thinc.", low, high)
+def _checked(name: str, value: FloatOrSeq, rule: str, low: float, high: float = math.inf) -> FloatOrSeq:
+    """A number, or each of a list; a schedule is taken as it is. RAISES (ValueError): L001."""
+    fix = "See the docs of Adam.v1 in thinc."
+    if isinstance(value, list):
+        return [finite(name, number, rule, fix, low, high) for number in value]
+    if isinstance(value, (int, float, str)):
+        return finite(name, value, rule, fix, low, high)  # type: ignore[arg-type]
+    return value

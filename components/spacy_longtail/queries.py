@@ -46,7 +46,10 @@ def _unfit(path: Path, problem: str) -> ValueError:
 
 
 def _is_query(label: Any, query: Any) -> bool:
-    return all(isinstance(text, str) and text.strip() for text in (label, query))
+    """Whether both are texts that a config can hold: a trained pipeline keeps its queries there."""
+    if not all(isinstance(text, str) and text.strip() for text in (label, query)):
+        return False
+    return not (label[0] in "@#;[" or set(label) & set(":=\n") or "${" in query or "\n" in query)
 
 
 def check_queries(queries: Any, who: str) -> dict[str, str]:

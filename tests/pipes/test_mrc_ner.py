@@ -15,6 +15,7 @@ from thinc.api import Model
 
 from spacy_longtail.layers import Reading
 from spacy_longtail.pipes.answers import gold_answers, learn
+from spacy_longtail.queries import check_queries
 from tests.util import (
     SENTENCES,
     SMALL,
@@ -76,7 +77,7 @@ def read(nlp, **settings):
 
 @every_loss
 def test_a_loss_learns_what_it_is_shown(settings):
-    nlp, history = trained(settings)
+    nlp, history = trained(settings, 80)
     assert history[-1]["ner"] < 0.1 * history[0]["ner"]
     assert isinstance(history[-1]["ner"], float)
     for text in SENTENCES:
@@ -325,6 +326,33 @@ def test_tokens_without_annotation_and_queries_are_free():
     assert rows[:, :3].any(axis=-1).all() and not rows[:, 3:].any()
     nothing = Example(eg.predicted.copy(), Doc(nlp.vocab, words=[t.text for t in eg.predicted]))
     assert nlp.update([nothing], sgd=nlp.resume_training()) == {"ner": 0.0}
+
+
+def test_wrong_guesses_do_not_drown_a_batch_of_few_answers():
+    """Everything is predicted, and one of many questions has an answer: its spans weigh as the rest does."""
+    nlp = build(span_weight=1.0)
+    nlp.initialize(lambda: examples(nlp))
+    nlp.get_pipe("ner").model.get_ref("boundaries").set_param("b", np.full(2, 5.0, dtype="float32"))
+    data = [examples(nlp)[i] for i in (2, 3, 5)]  # one entity, and none in two sentences
+    n_words = sum(len(eg.predicted) for eg in data)
+    n_rows, n_questions = n_words * len(QUERIES), len(data) * len(QUERIES)
+    right, wrong = np.log1p(np.exp([-5.0, 5.0]))
+    boundaries = 2 * ((n_rows - 1) * wrong + right)  # begins and ends
+    spans = n_rows * np.log(2) * (1 + (n_questions - 1) / n_questions)
+    losses = nlp.update(data, sgd=False, drop=0.0)
+    assert losses["ner"] == pytest.approx((boundaries + spans) / 3, rel=1e-4)
+
+
+@pytest.mark.parametrize("query", ["where is ${paths.train}", "two\nlines"])
+def test_queries_that_no_config_can_hold_are_refused(query):
+    with pytest.raises(ValueError, match="L230"):
+        check_queries({"PER": query}, "ner")
+
+
+@pytest.mark.parametrize("label", ["@user", "#tag", ";x", "[x", "bio:cell", "a=b", "a\nb"])
+def test_types_that_no_config_can_hold_are_refused(label):
+    with pytest.raises(ValueError, match="L230"):
+        check_queries({"PER": "persons", label: "others"}, "ner")
 
 
 def test_misaligned_and_broken_entities_count_as_not_annotated():

@@ -149,6 +149,9 @@ def test_train_refuses_before_it_deletes(corpus, tmp_path):
     assert (output / "keep.txt").is_file()
     for path in ("vectors", "init_tok2vec"):
         fails(["train", CONFIG, corpus, output, f"--paths.{path}", "no/such"], "L402")
+    weights = tmp_path / "weights.bin"
+    weights.write_bytes(b"")
+    fails(["train", CONFIG, corpus, output, "--paths.init_tok2vec", weights], "L409")
     (corpus / "train.spacy").unlink()
     fails(["train", CONFIG, corpus, output], "L402")
     assert (output / "keep.txt").is_file()

@@ -28,7 +28,7 @@ def evaluation(seed, skill, n_documents=80):
     for _ in range(n_documents):
         spans = [[i, i + 1, gold.choice(LABELS[:2])] for i in range(gold.randint(0, 4))]
         predicted = [[*s, 0.9] if rng.random() < skill else [s[0], s[1], "C", 0.5] for s in spans]
-        documents.append({"gold": spans, "predicted": predicted})
+        documents.append({"text": str(spans), "gold": spans, "predicted": predicted})
     return {"labels": LABELS, "documents": documents}
 
 
@@ -97,5 +97,11 @@ def test_the_table(paired, tmp_path, capsys):
     paired.main(tmp_path, "x", "base", ["ours"], "0,1", 200)
     row = capsys.readouterr().out.splitlines()[-1]
     assert row.startswith("| ours | +") and row.count("0.0100") == 2
+    other = evaluation(0, 0.9)
+    other["documents"][3]["text"] = "another"
+    (tmp_path / "x-other-0").mkdir()
+    (tmp_path / "x-other-0" / "test.json").write_text(json.dumps(other), encoding="utf8")
+    with pytest.raises(typer.BadParameter, match="other documents"):
+        paired.main(tmp_path, "x", "base", ["other"], "0", 20)
     with pytest.raises(typer.BadParameter, match=r"compare\.py"):
         paired.main(tmp_path, "x", "base", ["none"], "0,1", 200)

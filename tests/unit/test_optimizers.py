@@ -133,9 +133,22 @@ def test_layers_of_thinc_and_of_torch_learn_the_same():
         {"beta1": 1.0},
         {"beta2": 0.0},
         {"eps": True},
+        {"learn_rate": [0.1, -1.0]},
     ],
     ids=str,
 )
 def test_bad_settings(settings):
     with pytest.raises(ValueError, match="L001"):
         create_adam(**{"learn_rate": 0.1, **settings})
+
+
+def test_numbers_as_text_are_numbers():
+    assert create_adam("0.25", L2="0.5").learn_rate == 0.25
+
+
+def test_a_decay_of_everything_is_left_to_thinc():
+    found = []
+    for optimizer in (create_adam(1.0, L2=1.0), Adam(1.0, L2=1.0)):
+        weights, gradient = np.ones(5, dtype="float32"), np.ones(5, dtype="float32")
+        found.append(optimizer((1, "W"), weights, gradient)[0])
+    assert np.array_equal(*found)

@@ -64,8 +64,8 @@ def train_model(
     gpu_id (int): -1 is the CPU.
     overrides (Optional[Dict[str, Any]]): Config values by dotted name.
     RETURNS (Path): model-best.
-    RAISES (ValueError): L402, L403, L404 for a config, corpus, vectors or weights that cannot be read,
-        before anything is deleted; L402 if no model was written.
+    RAISES (ValueError): L402, L403, L404, L409 for a config, corpus, vectors or weights that cannot be
+        read or used, before anything is deleted; L402 if no model was written.
     """
     if not config.is_file():
         raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
@@ -86,7 +86,7 @@ def train_model(
 
 
 def _check_pretrained(config: Config) -> None:
-    """Whether what [initialize] starts from is there. RAISES (ValueError): L402."""
+    """Whether what [initialize] starts from is there, and is used. RAISES (ValueError): L402, L409."""
     given = {name: config.get("initialize", {}).get(name) for name in ("vectors", "init_tok2vec")}
     fixes = {
         "vectors": "Write it with `spacy init vectors`.",
@@ -95,3 +95,5 @@ def _check_pretrained(config: Config) -> None:
     for name, path in given.items():
         if path is not None and not (Path(path).exists() or is_package(str(path))):
             raise ValueError(Errors.L402.format(path=path, fix=fixes[name]))
+    if given["init_tok2vec"] is not None and not config.get("pretraining"):
+        raise ValueError(Errors.L409.format(path=given["init_tok2vec"]))

@@ -26,6 +26,7 @@ class Gold(NamedTuple):
     ends: Floats2d  # (n_tokens, n_types), 1.0 where an entity ends
     mask: Floats1d  # (n_tokens,), 0.0 without annotation
     n_answers: int  # questions, a query to a sentence, that have an answer
+    n_questions: int
 
     @property
     def n_rows(self) -> float:
@@ -52,7 +53,7 @@ def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Go
     last[start, label] = end - 1
     ends[end - 1, label] = 1.0
     sentence = np.searchsorted(np.cumsum(lengths), start, side="right")
-    return Gold(last, ends, mask, len(np.unique(sentence * len(own) + label)))
+    return Gold(last, ends, mask, len(np.unique(sentence * len(own) + label)), len(lengths) * len(own))
 
 
 def learn(
@@ -61,8 +62,10 @@ def learn(
     """One part's share of the batch's loss, and its gradient on what the model read.
 
     (w_s L_s + w_e L_e + w_m L_m) / (w_s + w_e + w_m), times the batch's annotated tokens and queries.
-    L_s and L_e are means over these. L_m is a mean over the pairs of a question, then over the batch's
-    questions with a gold answer: their number is known before the encoder has read all parts.
+    L_s and L_e are means over these. L_m takes the mean over the pairs of a question; then the mean over
+    the batch's questions with a gold answer, plus the sum over those without one by the number of all
+    questions. Both numbers are known before the encoder has read all parts, and a batch of few answers
+    is not drowned by wrong guesses.
 
     SOURCE: Li et al. 2020, arXiv:1910.11476, eq. 4-6 (METHODS section 7).
     """
@@ -88,7 +91,8 @@ def learn(
     scorer = model.get_ref("span_scorer")
     scores, backprop = scorer.begin_update((reading.vectors, ops.asarray2i(pairs)))
     asked = part.question[pairs[:, 0]]
-    share = weights[2] * gold.n_rows / max(gold.n_answers, 1)
+    answered = np.bincount(asked, weights=is_gold)[asked] > 0
+    share = weights[2] * gold.n_rows / np.where(answered, max(gold.n_answers, 1), gold.n_questions)
     scale = ops.asarray1f((share / np.bincount(asked)[asked]).astype("float32"))
     log_x, d_rows = sigmoids(scores[:, 0], ops.asarray1f(is_gold))
     total -= float((scale * log_x).sum())

@@ -301,4 +301,4 @@ class MRCNER(TrainablePipe):
 
     def finish_update(self, sgd: Any) -> None:
         """Step the optimizer, `head_rate` times as far outside the encoder."""
-        super().finish_update(with_head_rate(sgd, self.model, self.head_rate))
+        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))

@@ -18,21 +18,24 @@ def check_head_rate(head_rate: Any) -> float:
     return rate
 
 
-def with_head_rate(optimizer: Any, model: Model, head_rate: float) -> Any:
-    """An optimizer that steps all parameters outside the model's encoder `head_rate` times as far.
+def with_head_rate(optimizer: Any, encoder: Model, head_rate: float) -> Any:
+    """An optimizer that steps all parameters outside a pipe's encoder `head_rate` times as far.
 
     optimizer (Any): thinc's, or whatever else steps a parameter by its key; False and None pass.
-    model (Model): With a ref "tok2vec", the encoder; a listener has no parameters of its own.
+    encoder (Model): The part of the pipe's model that gives token vectors. Where a listener is in it,
+        the encoder is another component's, and what stands beside the listener is stepped as far.
     head_rate (float): A multiple of the learning rate; 1 gives the optimizer itself back.
     RETURNS (Any): What `Model.finish_update` takes.
     """
     if head_rate == 1 or not callable(optimizer):
         return optimizer
-    encoder = {part.id for node in model.get_ref("tok2vec").walk() for part in (node, *node.shims)}
+    nodes = list(encoder.walk())
+    listens = any("listener" in node.name for node in nodes)
+    own = set() if listens else {part.id for node in nodes for part in (node, *node.shims)}
     step: Callable = optimizer
 
     def scaled(key: tuple[int, str], weights: Any, gradient: Any) -> Any:
-        if key[0] in encoder:
+        if key[0] in own:
             return step(key, weights, gradient)
         return step(key, weights, gradient, lr_scale=head_rate)
 

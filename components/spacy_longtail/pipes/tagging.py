@@ -188,7 +188,7 @@ class TokenTagger(TrainablePipe):
 
     def finish_update(self, sgd: Any) -> None:
         """Step the optimizer, and count the training updates."""
-        super().finish_update(with_head_rate(sgd, self.model, self.head_rate))
+        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
         self.cfg["state"]["n_updates"] += 1
 
     def entities(self, docs: list[Doc], scores: Any, score: bool) -> list[list[ScoredSpan]]:

@@ -194,7 +194,8 @@ class LongtailNER(EntityRecognizer):
 
     def finish_update(self, sgd: Any) -> None:
         """Step the optimizer, `head_rate` times as far outside the encoder."""
-        super().finish_update(with_head_rate(sgd, self.model, self.head_rate))
+        encoder = self.model.get_ref("tok2vec").layers[0]  # the parser's own projection comes after it
+        super().finish_update(with_head_rate(sgd, encoder, self.head_rate))
 
     def get_batch_loss(
         self, states: Any, golds: Any, scores: Any, losses: dict[str, float] | None
