@@ -246,6 +246,18 @@ def test_an_encoder_decoder_trains_saves_and_loads(bart, tmp_path):
     assert any(found(nlp.pipe(texts)))
 
 
+def test_one_model_leaves_the_settings_of_the_next_alone():
+    """spacy-transformers writes `enabled` of the gradient scaler into what it is given."""
+    from spacy_longtail.models import EncoderStates
+
+    given = {}
+    for mixed_precision in (False, True):
+        model = EncoderStates("none", print, mixed_precision=mixed_precision)
+        assert model.layers[0].shims[0]._grad_scaler._enabled is mixed_precision
+    EncoderStates("none", print, grad_scaler_config=given)
+    assert given == {}
+
+
 def test_an_encoder_alone_has_no_encoder_to_take(bert):
     nlp = pipeline(bert, "softmax", STATES)
     with pytest.raises(ValueError, match="L242"):

@@ -1,6 +1,7 @@
 """Commands as a user types them: results where they were asked for, coded errors, nothing half-written."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,15 @@ def test_train_refuses_a_folder_with_a_broken_file_before_it_deletes(many_files,
 
 def test_evaluate_refuses_what_is_no_model(corpus, tmp_path):
     fails(["evaluate", tmp_path / "none", corpus, "-o", tmp_path / "x.json"], "L402")
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_evaluate_says_why_a_pipeline_does_not_load(corpus, model, tmp_path):
+    broken = tmp_path / "broken"
+    shutil.copytree(model, broken)
+    weights = next(broken.glob("*/model"))
+    weights.write_bytes(weights.read_bytes()[:100])
+    fails(["evaluate", broken, corpus, "-o", tmp_path / "x.json"], "L408")
     assert not (tmp_path / "x.json").exists()
 
 

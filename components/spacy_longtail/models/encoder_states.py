@@ -53,7 +53,12 @@ def EncoderStates(
             Errors.L406.format(package="spacy-transformers", extra="transformers")
         ) from error
     model = TransformerModel(
-        name, get_spans, tokenizer_config, transformer_config, mixed_precision, grad_scaler_config
+        name,
+        get_spans,
+        dict(tokenizer_config),  # spacy-transformers writes into them, and defaults serve every call
+        dict(transformer_config),
+        mixed_precision,
+        dict(grad_scaler_config),
     )
     model.layers[0].shims[0].model_cls = Encoder
     model.init = init

@@ -7,6 +7,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors
+from ..layers import listener_in
 
 
 def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc], list[Floats2d]]:
@@ -18,9 +19,8 @@ def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc],
     RAISES (ValueError): L244.
     SOURCE: The frozen BERT with a feed-forward layer of Nguyen, Nguyen & Rao 2020.
     """
-    for layer in tok2vec.walk():
-        if "listener" in layer.name:
-            raise ValueError(Errors.L244.format(layer=layer.name))
+    if found := listener_in(tok2vec):
+        raise ValueError(Errors.L244.format(layer=found))
     dims = {"nO": tok2vec.maybe_get_dim("nO")}
     return Model("frozen_encoder", forward, init=init, layers=[tok2vec], dims=dims)
 

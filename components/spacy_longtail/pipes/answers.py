@@ -1,4 +1,4 @@
-"""What `longtail_mrc_ner` learns from: the gold answers of a batch, and the loss of its parts."""
+"""Answers of `longtail_mrc_ner`: gold ones and what is learnt of them, and those that are read off."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from ..layers import Reading
 from ..losses.binary import binary_loss, sigmoids
 from ..queries import Questions
 from ..tags import TagCodec
-from .spans import training_pairs
+from .spans import nearest_pairs, training_pairs
 
 WEIGHTS = ("start_weight", "end_weight", "span_weight")
 
@@ -97,3 +97,21 @@ def learn(
     log_x, d_rows = sigmoids(scores[:, 0], ops.asarray1f(is_gold))
     total -= float((scale * log_x).sum())
     return total, Reading(backprop((scale * d_rows)[:, None]), d_logits)
+
+
+def read_off(
+    model: Model, part: Questions, reading: Reading, taken: Floats1d, space: Floats1d
+) -> tuple[Ints2d, Floats1d]:
+    """Rows of first and last token of each predicted answer, and its score. (n, 2), (n,)
+
+    taken, space (Floats1d): (n_rows,), where no entity may stand; where none may begin or end.
+    """
+    begins, ends = (to_numpy(reading.logits) > 0).T & ~(taken | space)
+    group = part.question + np.cumsum(taken)  # a token that is taken is a wall
+    pairs = nearest_pairs(begins, ends, group)
+    if not len(pairs):
+        return pairs, np.zeros(0)
+    scorer = model.get_ref("span_scorer")
+    scores = scorer.predict((reading.vectors, model.ops.asarray2i(pairs)))
+    z = to_numpy(scores)[:, 0].astype("float64")
+    return pairs[z > 0], np.exp(-np.logaddexp(0, -z[z > 0]))

@@ -12,6 +12,7 @@ from thinc.api import Model
 
 from ..errors import Errors
 from ..examples import sentences_with
+from ..layers import listener_in
 from ..settings import finite
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
 from .declared import check_known, check_labels
@@ -75,9 +76,8 @@ def make_gated_ner(
         raise ValueError(Errors.L207.format(who=WHO, key=ENTITY_SCORES))
     scheme = "BIO" if head == "two_task" else "BILUO"
     trained_with = check_head(head, loss, scheme, model, WHO)
-    for layer in model.walk():
-        if "listener" in layer.name:
-            raise ValueError(Errors.L206.format(who=WHO, layer=layer.name))
+    if found := listener_in(model):
+        raise ValueError(Errors.L206.format(who=WHO, layer=found))
     score = finite("min_weak_score", min_weak_score, "between 0 and 1", "0 keeps all.", 0.0, 1.0)
     return GatedNER(
         nlp.vocab,

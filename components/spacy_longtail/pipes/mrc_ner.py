@@ -11,22 +11,21 @@ from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
-from thinc.api import Model, set_dropout_rate, to_numpy
-from thinc.types import Floats1d, Ints2d
+from thinc.api import Model, set_dropout_rate
 
 from ..counts import count_docs
 from ..errors import Errors, Warnings
+from ..layers import listener_in
 from ..losses import CrossEntropy
 from ..queries import Questions, ask, check_queries
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, whole
 from ..types import TagLoss
-from .answers import gold_answers, learn
+from .answers import gold_answers, learn, read_off
 from .declared import check_labels
 from .merging import merge_spans
 from .rates import check_head_rate, with_head_rate
 from .scores import ScoredSpan, write_entities
-from .spans import nearest_pairs
 
 WHO = "longtail_mrc_ner"
 
@@ -117,9 +116,8 @@ def _check_model(model: Model) -> None:
     """RAISES (ValueError): L233, L234."""
     if "span_scorer" not in model.ref_names:
         raise ValueError(Errors.L234.format(who=WHO, found=model.name))
-    for layer in model.walk():
-        if "listener" in layer.name:
-            raise ValueError(Errors.L233.format(who=WHO, layer=layer.name))
+    if found := listener_in(model):
+        raise ValueError(Errors.L233.format(who=WHO, layer=found))
 
 
 def _check_loss(loss: Any) -> TagLoss:
@@ -237,7 +235,9 @@ class MRCNER(TrainablePipe):
         doc_ends = np.cumsum([len(doc) for doc in docs])
         found: list[list[ScoredSpan]] = [[] for _ in docs]
         for part in self._ask(docs, self.cfg["batch_size"]):
-            pairs, scores = self._answers(part, taken[part.token], space[part.token] == 1)
+            reading = self.model.predict(part.asked)
+            places = taken[part.token], space[part.token] == 1
+            pairs, scores = read_off(self.model, part, reading, *places)
             first, last = part.token[pairs].T
             doc_i = np.searchsorted(doc_ends, first, side="right")
             first_of_doc = doc_ends[doc_i] - [len(docs[i]) for i in doc_i]
@@ -245,22 +245,6 @@ class MRCNER(TrainablePipe):
             for i, a, b, k, score in zip(*(column.tolist() for column in columns), strict=True):
                 found[i].append(ScoredSpan(a, b + 1, self.labels[k], score, ()))
         return [merge_spans(spans) for spans in found]
-
-    def _answers(self, part: Questions, taken: Floats1d, space: Floats1d) -> tuple[Ints2d, Floats1d]:
-        """Rows of first and last token of each answer, and its score. (n, 2), (n,)
-
-        taken, space (Floats1d): (n_rows,), where no entity may stand; where none may begin or end.
-        """
-        reading = self.model.predict(part.asked)
-        begins, ends = (to_numpy(reading.logits) > 0).T & ~(taken | space)
-        group = part.question + np.cumsum(taken)  # a token that is taken is a wall
-        pairs = nearest_pairs(begins, ends, group)
-        if not len(pairs):
-            return pairs, np.zeros(0)
-        at = self.model.ops.asarray2i(pairs)
-        scores = self.model.get_ref("span_scorer").predict((reading.vectors, at))
-        z = to_numpy(scores)[:, 0].astype("float64")
-        return pairs[z > 0], np.exp(-np.logaddexp(0, -z[z > 0]))
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Write the entities, beside those that are there, and their scores where scores_key is set."""

@@ -6,6 +6,7 @@ from typing import Any
 from thinc.api import Model
 
 from ..errors import Errors
+from ..layers import listener_in
 from ..settings import finite
 
 
@@ -29,9 +30,9 @@ def with_head_rate(optimizer: Any, encoder: Model, head_rate: float) -> Any:
     """
     if head_rate == 1 or not callable(optimizer):
         return optimizer
-    nodes = list(encoder.walk())
-    listens = any("listener" in node.name for node in nodes)
-    own = set() if listens else {part.id for node in nodes for part in (node, *node.shims)}
+    own = {part.id for node in encoder.walk() for part in (node, *node.shims)}
+    if listener_in(encoder):
+        own.clear()
     step: Callable = optimizer
 
     def scaled(key: tuple[int, str], weights: Any, gradient: Any) -> Any:

@@ -1,6 +1,6 @@
 """`longtail_ner`: spaCy's transition-based NER, trained on any loss of p(gold)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -274,29 +274,3 @@ class LongtailNER(EntityRecognizer):
                 mean = float(np.mean(own, dtype="float64"))
                 found.append(ScoredSpan(ent.start, ent.end, ent.label_, mean, tuple(own)))
             write_scores(doc, self.scores_key or "", found)
-
-
-def convert_ner(
-    nlp: Language, name: str = "ner", config: Mapping[str, Any] | None = None
-) -> LongtailNER:
-    """Turn a trained stock `ner` of a pipeline into a `longtail_ner` with the same weights.
-
-    nlp (Language): The pipeline; changed in place.
-    name (str): The component to convert.
-    config (Optional[Mapping]): Settings that `ner` does not have: loss, include, scores_key.
-    RETURNS (LongtailNER): The new component; predictions are unchanged until it is trained on.
-    RAISES (ValueError): L208.
-    """
-    factory = nlp.get_pipe_meta(name).factory
-    if factory not in ("ner", WHO):
-        raise ValueError(Errors.L208.format(name=name, found=factory))
-    trained = nlp.get_pipe(name).to_bytes(exclude=["vocab"])
-    unset = ("factory", "@factories")
-    # variables such as ${components.tok2vec.model.width} are resolved against the whole config
-    resolved = nlp.config.interpolate()["components"][name]
-    old = {k: v for k, v in resolved.items() if k not in unset}
-    pipe = nlp.replace_pipe(name, WHO, config={**old, **(config or {})})
-    new_cfg = dict(pipe.cfg)
-    pipe.from_bytes(trained, exclude=["vocab"])
-    pipe.cfg.update({k: new_cfg[k] for k in ("include", "scores_key")})
-    return pipe

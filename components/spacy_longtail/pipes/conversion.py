@@ -1,0 +1,35 @@
+"""A trained stock `ner` as a `longtail_ner`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from spacy.language import Language
+
+from ..errors import Errors
+from .transition_ner import WHO, LongtailNER
+
+
+def convert_ner(
+    nlp: Language, name: str = "ner", config: Mapping[str, Any] | None = None
+) -> LongtailNER:
+    """Turn a trained stock `ner` of a pipeline into a `longtail_ner` with the same weights.
+
+    nlp (Language): The pipeline; changed in place.
+    name (str): The component to convert.
+    config (Optional[Mapping]): Settings that `ner` does not have: loss, include, scores_key.
+    RETURNS (LongtailNER): The new component; predictions are unchanged until it is trained on.
+    RAISES (ValueError): L208.
+    """
+    factory = nlp.get_pipe_meta(name).factory
+    if factory not in ("ner", WHO):
+        raise ValueError(Errors.L208.format(name=name, found=factory))
+    trained = nlp.get_pipe(name).to_bytes(exclude=["vocab"])
+    unset = ("factory", "@factories")
+    # variables such as ${components.tok2vec.model.width} are resolved against the whole config
+    resolved = nlp.config.interpolate()["components"][name]
+    old = {k: v for k, v in resolved.items() if k not in unset}
+    pipe = nlp.replace_pipe(name, WHO, config={**old, **(config or {})})
+    new_cfg = dict(pipe.cfg)
+    pipe.from_bytes(trained, exclude=["vocab"])
+    pipe.cfg.update({k: new_cfg[k] for k in ("include", "scores_key")})
+    return pipe
