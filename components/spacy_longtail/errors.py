@@ -49,8 +49,7 @@ class Errors:
     L203 = "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
     L204 = "[L204] '{setting}' of {who} must name at least one type, found {found!r}."
     L205 = "[L205] {who} found no sentence with a type of {labels} in the training data, so it cannot learn when to open. Check the labels and the corpus."
-    L206 = "[L206] {who} has a listener as its encoder ({layer}), but trains on single sentences, which a shared encoder never saw. Give it an encoder of its own, such as spacy.HashEmbedCNN.v2."
-    L207 = "[L207] merge = 'span' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner or longtail_token_ner, or use merge = 'fill'."
+    L207 = "[L207] merge = '{merge}' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner or longtail_token_ner, or use merge = 'fill'."
     L208 = "[L208] The component {name!r} is no transition-based NER, found factory {found!r}. Only 'ner' can be converted."
     L209 = "[L209] longtail_ner reads action probabilities from a model with 3 state features, found {found}. Set extra_state_tokens = false or scores_key = null."
     L210 = "[L210] No sentence gate before {who} writes doc.spans['{key}']. Add a longtail_sentence_gate with spans_key = \"{key}\" before it, or mend 'spans_key'."
@@ -62,6 +61,15 @@ class Errors:
     L216 = "[L216] The model of {who} must give outputs a token, found {found!r}. Use @architectures = longtail.TokenClassifier.v1, with the encoder as its tok2vec, not the parser model of 'ner'."
     L217 = "[L217] typed = false of {who} predicts the one label ENTITY, which its scorer would compare with the types of the data: every score would be 0. Set labeled = false in the component's scorer block."
     L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
+
+    # The gate and entity scores: L25x
+    L250 = "[L250] {other!r} writes doc.spans['{key}'] after {name!r} reads it. Put it before {name!r} in [nlp] pipeline."
+    L251 = "[L251] 'thresholds' of {who} need entity scores, found scores_key = null. Set scores_key = \"entity_scores\", or thresholds = null."
+    L252 = '[L252] weak_labels = "auto" of {who} has no limit: set auto_share, auto_mentions or both.'
+    L253 = "[L253] {who} found no type with at most {limit:.0f} mentions in the counts corpus: {found}. Raise auto_share or auto_mentions, or name the weak_labels."
+    L254 = "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before it enabled, or set spans_key = null to work without one."
+    L255 = "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
+    L256 = "[L256] Thresholds are chosen for one goal, found {found}. Give one of them."
 
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
@@ -184,6 +192,13 @@ class Warnings:
     W050 = "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn the type. A type needs mentions in two folds at least."
 
     # Statistics and debugging: LW06x
+
+    # The gate and entity scores: LW08x
+    W080 = "[LW080] The types {types} of {who} are none that {gate} looks for: their entities are found only in sentences that it opens for another type. Add them to its weak_labels."
+    W081 = "[LW081] {primary} before {who} predicts its types {types} as well: {effect}. The gate's paper leaves rare types out of the primary ('include'), so that it never takes their place."
+    W082 = "[LW082] Too few sentences with a rare type to choose a threshold of {name!r} on: {n}, at least {least} are wanted. It is 0.5, uncalibrated."
+    W083 = "[LW083] No threshold of {name!r} reaches a {goal} for: {types}. They keep everything, as a threshold can only take away."
+    W084 = "[LW084] Fewer than {least} mentions to choose a threshold of {name!r} on, so there is none for: {types}."
 
     # Reading comprehension: LW07x
     W070 = "[LW070] {who} has no query for the types {found}: their entities count as not annotated. Give them one with add_query, or leave them out of the data with longtail.RelabelledCorpus.v1."

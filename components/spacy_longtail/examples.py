@@ -148,3 +148,15 @@ def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list
         if holds(eg.reference, labels):
             found.extend(part for part in split_sentences(eg) if holds(part.reference, labels))
     return found
+
+
+def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
+    """Whether a gold entity of one of the types stands in each predicted sentence. (n_sentences,)"""
+    ends = np.cumsum(sentence_lengths(eg.predicted))
+    flags = np.zeros(len(ends), dtype=bool)
+    if holds(eg.reference, labels):
+        for ent in eg.reference.ents:
+            if ent.label_ in labels:
+                tokens = eg.alignment.y2x[ent.start : ent.end]
+                flags[np.searchsorted(ends, tokens, side="right")] = True
+    return flags

@@ -9,7 +9,7 @@ from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from .errors import Errors, Warnings
-from .examples import sentence_lengths
+from .examples import flagged_sentences, sentence_lengths
 from .types import ENTITY
 
 Scorer = Callable[..., dict[str, Any]]
@@ -156,12 +156,8 @@ class GateScorer:
         score, n_open, n_all = PRFScore(), 0, 0
         for eg in examples:
             ends = np.cumsum(sentence_lengths(eg.predicted))
-            truth = np.zeros(len(ends), dtype=bool)
+            truth = flagged_sentences(eg, weak_labels)
             opened = np.zeros(len(ends), dtype=bool)
-            for ent in eg.reference.ents:
-                if ent.label_ in weak_labels:
-                    tokens = eg.alignment.y2x[ent.start : ent.end]
-                    truth[np.searchsorted(ends, tokens, side="right")] = True
             for span in eg.predicted.spans.get(key, ()):
                 opened[np.searchsorted(ends, span.start, side="right")] = True
             score.tp += int((truth & opened).sum())

@@ -5,10 +5,9 @@ from functools import partial
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.pipes.scores import ScoredSpan
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
 
 GATE_MODEL = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}
@@ -162,58 +161,6 @@ def test_the_secondary_takes_every_head(head, tmp_path):
         assert len(doc.spans["entity_scores"].attrs["token_scores"][0]) == 2
 
 
-def merged(nlp, doc, strong, weak, merge="span", scores=None):
-    """Merge hand-written predictions through the pipe itself."""
-    pipe = nlp.get_pipe("weak_ner")
-    pipe.cfg["merge"] = merge
-    doc.set_ents([Span(doc, a, b, label=label) for a, b, label, _ in strong])
-    if merge == "span":
-        group = SpanGroup(doc, spans=list(doc.ents))
-        group.attrs["scores"] = [score for *_, score in strong]
-        doc.spans["entity_scores"] = group
-    pipe.set_annotations(
-        [doc], [[ScoredSpan(a, b, label, score, (), True) for a, b, label, score in weak]]
-    )
-    group = doc.spans.get("entity_scores")
-    found = (
-        []
-        if group is None
-        else list(zip([(s.start, s.end, s.label_) for s in group], group.attrs["scores"]))
-    )
-    return [(e.start, e.end, e.label_) for e in doc.ents], found
-
-
-def test_merging_follows_the_worked_example():
-    nlp, _ = pipeline(steps=0)
-    doc = Doc(nlp.vocab, words=["w"] * 12)
-    strong = [(0, 2, "PER", 0.9), (4, 7, "ORG", 0.6)]
-    weak = [(1, 2, "ART", 0.9), (5, 8, "EVE", 0.7), (10, 11, "ART", 0.3)]
-    ents, scored = merged(nlp, doc, strong, weak)
-    assert ents == [(1, 2, "ART"), (5, 8, "EVE"), (10, 11, "ART")]  # METHODS section 8
-    assert scored == [((1, 2, "ART"), 0.9), ((5, 8, "EVE"), 0.7), ((10, 11, "ART"), 0.3)]
-    ents, scored = merged(nlp, Doc(nlp.vocab, words=["w"] * 12), strong, weak, merge="fill")
-    assert ents == [(0, 2, "PER"), (4, 7, "ORG"), (10, 11, "ART")]
-    assert scored == [((10, 11, "ART"), 0.3)]  # the primary's are unknown, not made up
-
-
-def test_a_better_primary_keeps_its_entity():
-    nlp, _ = pipeline(steps=0)
-    doc = Doc(nlp.vocab, words=["w"] * 4)
-    assert merged(nlp, doc, [(0, 2, "PER", 0.8)], [(1, 3, "ART", 0.79)])[0] == [(0, 2, "PER")]
-
-
-def test_entities_nobody_scored_are_kept():
-    nlp, _ = pipeline(steps=0)
-    doc = Doc(nlp.vocab, words=["w"] * 4)
-    doc.set_ents([Span(doc, 0, 2, label="RULE")])
-    pipe = nlp.get_pipe("weak_ner")
-    pipe.cfg["merge"] = "span"
-    pipe.set_annotations(
-        [doc], [[ScoredSpan(1, 3, "ART", 0.99, (), True), ScoredSpan(3, 4, "NAT", 0.5, (), True)]]
-    )
-    assert [(e.start, e.end, e.label_) for e in doc.ents] == [(0, 2, "RULE"), (3, 4, "NAT")]
-
-
 def test_primary_gate_and_secondary_train_together_and_merge_by_score():
     nlp, _ = pipeline(
         ner={"scores_key": "entity_scores", "include": ["PER", "GEO"]}, weak={"merge": "span"}
@@ -311,10 +258,27 @@ def test_gate_scores():
     [
         ({"weak_labels": []}, {}, "L204"),
         ({"threshold": 1.5}, {}, "L001"),
+        ({"weak_labels": "NAT"}, {}, "L204"),
+        ({"weak_labels": "auto", "auto_share": None}, {}, "L252"),
+        ({"weak_labels": "auto", "auto_share": 2.0}, {}, "L001"),
+        ({"weak_labels": "auto", "auto_mentions": 0}, {}, "L001"),
+        ({"auto_share": 0.1}, {}, "L213"),
+        ({"auto_mentions": 3}, {}, "L213"),
+        ({"data": "balanced"}, {}, "L213"),  # beside a weak_weight
+        ({"data": "half", "weak_weight": None}, {}, "data"),
+        ({"head_rate": 0}, {}, "L243"),
         ({"weak_weight": -0.5}, {}, "L001"),
         ({}, {"labels": []}, "L204"),
         ({}, {"head": "hydra"}, "L211"),
         ({}, {"merge": "span", "scores_key": None}, "L207"),
+        ({}, {"merge": "token", "scores_key": None}, "L207"),
+        ({}, {"merge": "union"}, "merge"),
+        ({}, {"unscored": "replace"}, "L213"),
+        ({}, {"labels": "NAT"}, "L204"),
+        ({}, {"labels": "auto", "spans_key": None}, "L204"),
+        ({}, {"thresholds": {"NAT": 1.5}}, "L001"),
+        ({}, {"abstain_key": "unsure"}, "L213"),
+        ({}, {"head_rate": -1}, "L001"),
         ({}, {"min_weak_score": 2.0}, "L001"),
         ({}, {"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L003"),
     ],
@@ -331,7 +295,10 @@ def test_bad_settings_are_refused_when_built(gate, weak, code):
         ({"weak_labels": ["NAT", "XYZ"]}, {}, "L203"),
         ({}, {"labels": ["NAT", "XYZ"]}, "L203"),
         ({}, {"merge": "span"}, "L207"),
+        ({}, {"merge": "token"}, "L207"),
         ({}, {"spans_key": "other"}, "L210"),
+        ({}, {"thresholds": {"XYZ": 0.5}}, "L203"),
+        ({"weak_labels": "auto", "auto_share": 0.0}, {}, "L253"),
         (
             {},
             {
@@ -359,14 +326,6 @@ def test_another_pipes_labels_are_refused(name):
     with pytest.raises(ValueError, match="L212"):
         pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=["PER"])
     pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=pipe.label_data)
-
-
-def test_a_listener_is_refused_as_the_secondarys_encoder():
-    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
-    with pytest.raises(ValueError, match="L206"):
-        blank().add_pipe(
-            "longtail_gated_ner", config=weak_config(model={**TOKEN_MODEL, "tok2vec": listener})
-        )
 
 
 def test_class_weights_of_the_secondary_are_resolved_and_saved(tmp_path):

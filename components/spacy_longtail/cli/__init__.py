@@ -1,9 +1,31 @@
 """The commands: `python -m spacy_longtail ...`. Thin: parse, call the package, print."""
 
-from . import audit, convert, debug, evaluate, report, split, stats, train  # each registers itself
+from . import (  # each registers itself
+    audit,
+    convert,
+    debug,
+    evaluate,
+    report,
+    split,
+    stats,
+    thresholds,
+    train,
+)
 from .app import app
 
-__all__ = ["app", "audit", "convert", "debug", "evaluate", "main", "report", "split", "stats", "train"]
+__all__ = [
+    "app",
+    "audit",
+    "convert",
+    "debug",
+    "evaluate",
+    "main",
+    "report",
+    "split",
+    "stats",
+    "thresholds",
+    "train",
+]
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ def evaluate_model(
     """
     if not (model / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
-    nlp = _load(model)
+    nlp = load_pipeline(model)
     check_docs(data)  # refuses a file that cannot be read, before the long work
     examples = list(Corpus(data)(nlp))
     start = time.perf_counter()
@@ -59,7 +59,7 @@ def evaluate_model(
     }
 
 
-def _load(model: Path) -> Language:
+def load_pipeline(model: Path) -> Language:
     """A trained pipeline, or why it is none. RAISES (ValueError): L408, and our pipes' own."""
     try:
         return spacy.load(model)

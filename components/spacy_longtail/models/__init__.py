@@ -9,6 +9,7 @@ from .mrc import MRC
 from .sentence_gate import SentenceGate
 from .static_vectors import StaticVectors
 from .token_classifier import TokenClassifier
+from .torch_gates import LSTMAttentionGate, RNNCNNGate, SelfAttentionGate
 
 __all__ = [
     "MRC",
@@ -17,6 +18,9 @@ __all__ = [
     "ConcatenatedEncoders",
     "EncoderStates",
     "FrozenEncoder",
+    "LSTMAttentionGate",
+    "RNNCNNGate",
+    "SelfAttentionGate",
     "SentenceGate",
     "StaticVectors",
     "TokenClassifier",

@@ -4,6 +4,8 @@ from collections.abc import Collection
 
 from ..errors import Errors
 
+AUTO = "auto"  # in place of a list of types: found when the pipeline is initialised
+
 
 def check_labels(given: Collection[str] | None, own: Collection[str], who: str) -> None:
     """Refuse labels of `init labels` that are not the pipe's own. RAISES (ValueError): L212."""

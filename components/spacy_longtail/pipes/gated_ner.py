@@ -1,22 +1,27 @@
 """`longtail_gated_ner`: the secondary NER, for rare types, on the sentences that the gate flags."""
 
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
+import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
-from ..errors import Errors
-from ..examples import sentences_with
+from ..errors import Errors, Warnings
+from ..examples import flagged_sentences, sentence_lengths, sentences_with
+from ..heads import Gold
 from ..layers import listener_in
-from ..settings import finite
+from ..settings import finite, one_of
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
-from .declared import check_known, check_labels
+from .declared import AUTO, check_known, check_labels
+from .judging import JUDGING, check_judging, judge, write_abstained
 from .merging import merge_into
+from .rates import check_head_rate
 from .scores import ScoredSpan, write_scores
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
 from .weighting import Reader, resolve_classes
@@ -27,11 +32,20 @@ DEFAULTS: dict[str, Any] = {
     "head": "softmax",
     "loss": None,
     "merge": "span",
+    "unscored": "keep",
     "min_weak_score": 0.0,
     "spans_key": WEAK_SENTENCES,
     "scores_key": ENTITY_SCORES,
+    **JUDGING,
+    "head_rate": 1.0,
     "model": DEFAULT_TOKEN_MODEL,
     "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
+}
+
+OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
+    "span": "where their entities overlap, the one of the higher score stays",
+    "token": "each token goes to the more probable tag of the two",
+    "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
 
 
@@ -46,38 +60,56 @@ def make_gated_ner(
     nlp: Language,
     name: str,
     model: Model,
-    labels: list[str],
+    labels: list[str] | str,
     head: str,
     loss: Callable | None,
-    merge: Literal["span", "fill"],
+    merge: Literal["span", "token", "fill"],
+    unscored: Literal["keep", "replace"],
     min_weak_score: float,
-    spans_key: str,
+    spans_key: str | None,
     scores_key: str | None,
+    thresholds: dict[str, float] | None,
+    abstain_key: str | None,
+    head_rate: float,
     scorer: Callable | None,
 ) -> "GatedNER":
     """A token NER for rare types that runs on flagged sentences and merges with the primary NER.
 
-    model (Model[List[Doc], Ragged]): Tag logits with an encoder of its own: longtail.TokenClassifier.v1.
-    labels (List[str]): The rare types to learn; all others are O.
+    model (Model[List[Doc], Ragged]): Tag logits: longtail.TokenClassifier.v1. With an encoder of its own
+        it trains and predicts on single sentences; with a listener on whole documents, of which all but
+        those sentences are masked.
+    labels (Union[List[str], str]): The rare types to learn, all others are O; "auto" takes the gate's.
     head (str): As for longtail_token_ner.
     loss (Optional[TagLoss]): As for longtail_token_ner; null is the default of the head.
-    merge (str): "span" lets the more probable of two overlapping entities win, and needs a primary
-        with entity scores; "fill" adds entities only where the primary has none.
+    merge (str): "span" lets the more probable of two overlapping entities win, "token" the more probable
+        tag of each token, and both need a primary with entity scores; "fill" adds entities only where
+        the primary has none.
+    unscored (str): What becomes of an entity without a score, such as one of an entity ruler, that
+        overlaps one of the secondary: "keep" it, or "replace" it.
     min_weak_score (float): Least score of an entity of the secondary, 0 to 1.
-    spans_key (str): Key in doc.spans that holds the flagged sentences.
+    spans_key (Optional[str]): Key in doc.spans that holds the flagged sentences; null works without a
+        gate, trains on all sentences and predicts on all.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
         before, of the merged result after.
+    thresholds (Optional[Dict[str, float]]): Least score of an entity of the secondary by type, before
+        merging; null for none.
+    abstain_key (Optional[str]): Key in doc.spans for those below their threshold; null drops them.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L206, L207, L211, L216.
+    RAISES (ValueError): L001, L002, L003, L204, L207, L211, L213, L216, L243, L251.
+    SOURCE: Nguyen, Nguyen & Rao 2020; "token" is their eq. 8-9, spans_key = null their "Double".
     """
-    if not labels:
+    if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
         raise ValueError(Errors.L204.format(setting="labels", who=WHO, found=labels))
-    if merge == "span" and scores_key is None:
-        raise ValueError(Errors.L207.format(who=WHO, key=ENTITY_SCORES))
+    one_of("merge", merge, ("span", "token", "fill"))
+    one_of("unscored", unscored, ("keep", "replace"))
+    if merge == "fill" and unscored == "replace":
+        where = "merge = 'span' or 'token'"
+        raise ValueError(Errors.L213.format(name="unscored", value=unscored, who=WHO, where=where))
+    if merge != "fill" and scores_key is None:
+        raise ValueError(Errors.L207.format(who=WHO, merge=merge, key=ENTITY_SCORES))
     scheme = "BIO" if head == "two_task" else "BILUO"
     trained_with = check_head(head, loss, scheme, model, WHO)
-    if found := listener_in(model):
-        raise ValueError(Errors.L206.format(who=WHO, layer=found))
     score = finite("min_weak_score", min_weak_score, "between 0 and 1", "0 keeps all.", 0.0, 1.0)
     return GatedNER(
         nlp.vocab,
@@ -85,29 +117,38 @@ def make_gated_ner(
         name,
         loss=trained_with,
         scorer=scorer,
-        labels=list(labels),
+        head_rate=check_head_rate(head_rate),
+        labels=labels if isinstance(labels, str) else list(labels),
         head=head,
         scheme=scheme,
         merge=merge,
+        unscored=unscored,
         min_weak_score=score,
         spans_key=spans_key,
         scores_key=scores_key,
+        **check_judging(thresholds, abstain_key, WEAK_SENTENCES, WHO),
     )
 
 
 class GatedNER(TokenTagger):
-    """Trains on the single sentences that hold a rare type, predicts on those the gate flagged.
+    """Trains on the sentences that hold a rare type, predicts on those the gate flagged.
 
     Entity score: mean probability of the entity's tags. The loss column shows the summed loss of all
     tokens, in the loss's unit.
     """
 
     def __init__(
-        self, vocab: Any, model: Model, name: str = WHO, *, labels: list[str], **settings: Any
+        self, vocab: Any, model: Model, name: str = WHO, *, labels: list[str] | str, **settings: Any
     ) -> None:
-        super().__init__(vocab, model, name, types=[], include=list(labels), **settings)
-        self.set_types(labels)
+        super().__init__(vocab, model, name, types=[], include=[], **settings)
+        self.is_shared = listener_in(model) is not None
         self._has_gradient = False
+        if labels != AUTO:
+            self._set_labels(labels)
+
+    def _set_labels(self, labels: Iterable[str]) -> None:
+        self.cfg["include"] = list(labels)
+        self.set_types(labels)
 
     def initialize(
         self,
@@ -124,11 +165,15 @@ class GatedNER(TokenTagger):
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
             and to check the types; null checks them against the training examples.
-        RAISES (ValueError): L004, L005, L203, L207, L210, L212.
+        RAISES (ValueError): L004, L005, L203, L207, L210, L212, L250.
         """
-        check_labels(labels, self.labels, WHO)
+        if not self.labels and labels is not None:
+            self._set_labels(labels)
         if nlp is not None:
             self._check_pipeline(nlp)
+        check_labels(labels, self.labels, WHO)
+        if self.cfg["thresholds"] is not None:
+            check_known("thresholds", self.cfg["thresholds"], self.labels, WHO)
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known: set[str] = set()
         for eg in seen():
@@ -150,50 +195,121 @@ class GatedNER(TokenTagger):
         self._check_model(sample)
 
     def _learnt_from(self, reader: Reader, nlp: Language) -> list[Example]:
-        """The sentences of a corpus that this pipe would train on: its class counts come from these."""
+        """The part of a corpus that this pipe would train on: its class counts come from it."""
+        if self.cfg["spans_key"] is None:
+            return list(reader(nlp))
         return sentences_with(reader(nlp), set(self.labels))
 
     def _check_pipeline(self, nlp: Language) -> None:
-        before = [pipe for name, pipe in nlp.pipeline[: nlp.pipe_names.index(self.name)]]
-        cfgs = [getattr(pipe, "cfg", {}) for pipe in before]
+        """Whether gate and primary are there, before this pipe; take the gate's types for "auto".
+
+        RAISES (ValueError): L207, L210, L250.
+        """
+        names = list(nlp.pipe_names)
+        at = names.index(self.name)
+        cfgs = {n: {"key": getattr(pipe, "key", None), **_cfg(pipe)} for n, pipe in nlp.pipeline}
         gate_key, scores_key = self.cfg["spans_key"], self.cfg["scores_key"]
-        gates = [cfg.get("spans_key") for cfg in cfgs] + [getattr(pipe, "key", None) for pipe in before]
-        if gate_key not in gates:
-            raise ValueError(Errors.L210.format(who=WHO, key=gate_key))
-        if self.cfg["merge"] == "span" and scores_key not in [c.get("scores_key") for c in cfgs]:
-            raise ValueError(Errors.L207.format(who=WHO, key=scores_key))
+        if gate_key is not None:
+            gates = [n for n, cfg in cfgs.items() if gate_key in (cfg.get("spans_key"), cfg["key"])]
+            gate = self._before([n for n in gates if n != self.name], names[:at], gate_key)
+            if gate is None:
+                raise ValueError(Errors.L210.format(who=WHO, key=gate_key))
+            opened_by = list(getattr(nlp.get_pipe(gate), "labels", ()))
+            if not self.labels:
+                self._set_labels(opened_by)
+            if closed := [t for t in self.labels if opened_by and t not in opened_by]:
+                warnings.warn(
+                    Warnings.W080.format(who=self.name, types=", ".join(closed), gate=gate), stacklevel=2
+                )
+        if self.cfg["merge"] != "fill":
+            rated = [
+                n for n, cfg in cfgs.items() if n != self.name and cfg.get("scores_key") == scores_key
+            ]
+            if self._before(rated, names[:at], scores_key) is None:
+                raise ValueError(Errors.L207.format(who=WHO, merge=self.cfg["merge"], key=scores_key))
+        self._warn_of_shared_types(nlp, names[:at])
+
+    def _before(self, found: list[str], before: list[str], key: str) -> str | None:
+        """The last of some pipes that stands before this one. RAISES (ValueError): L250."""
+        if found and not set(found) & set(before):
+            raise ValueError(Errors.L250.format(other=found[0], key=key, name=self.name))
+        return next((name for name in reversed(before) if name in found), None)
+
+    def _warn_of_shared_types(self, nlp: Language, before: list[str]) -> None:
+        """Say what happens where a NER before this one predicts the rare types as well."""
+        for name in before:
+            pipe = nlp.get_pipe(name)
+            is_ner = "doc.ents" in nlp.get_pipe_meta(name).assigns
+            both = [t for t in self.labels if is_ner and t in getattr(pipe, "labels", ())]
+            if both:
+                effect = OVERLAP[self.cfg["merge"]]
+                shown = {"who": self.name, "primary": name, "types": ", ".join(both), "effect": effect}
+                warnings.warn(Warnings.W081.format(**shown), stacklevel=2)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The entities of each document's flagged sentences, with their scores."""
+        """The entities of each document's flagged sentences, with their scores.
+
+        RAISES (ValueError): L254 for a document that no gate has seen.
+        """
         docs = list(docs)
+        if self.cfg["spans_key"] is None or self.is_shared:
+            return self._in_documents(docs)
+        return self._in_sentences(docs)
+
+    def _flagged(self, doc: Doc) -> list[tuple[int, int]]:
+        """First token and one past the last of each sentence to look at."""
+        key = self.cfg["spans_key"]
+        if key is None:
+            return [(0, len(doc))] if len(doc) else []
+        if key not in doc.spans:
+            raise ValueError(Errors.L254.format(who=self.name, key=key))
+        return [(span.start, span.end) for span in doc.spans[key] if len(span)]
+
+    def _in_documents(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """Of documents with a flagged sentence, the model reads all: a shared encoder has, too."""
         found: list[list[ScoredSpan]] = [[] for _ in docs]
-        flagged = [
-            (i, span)
-            for i, doc in enumerate(docs)
-            for span in doc.spans.get(self.cfg["spans_key"], ())
-            if len(span)
-        ]
+        flagged = {i: self._flagged(doc) for i, doc in enumerate(docs)}
+        read = [i for i, bounds in flagged.items() if bounds]
+        if not read:
+            return found
+        some = [docs[i] for i in read]
+        by_doc = self.entities(some, self.model.predict(some), True, beside=False)
+        for i, ents in zip(read, by_doc, strict=True):
+            starts, ends = np.asarray(flagged[i]).T
+            for ent in ents:
+                at = np.searchsorted(starts, ent.start, side="right") - 1
+                if at >= 0 and ent.end <= ends[at]:
+                    found[i].append(ent._replace(weak=True))
+        return found
+
+    def _in_sentences(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """The model reads the flagged sentences alone."""
+        found: list[list[ScoredSpan]] = [[] for _ in docs]
+        flagged = [(i, a, b) for i, doc in enumerate(docs) for a, b in self._flagged(doc)]
         if not flagged:
             return found
-        sentences = [span.as_doc() for _, span in flagged]
-        for doc in sentences:
-            doc.set_ents([], default="missing")  # the primary's entities are for the merge
+        sentences = [docs[i][a:b].as_doc() for i, a, b in flagged]
         scores = self.model.predict(sentences)
-        for (i, span), own in zip(flagged, self.entities(sentences, scores, True), strict=True):
-            for ent in own:
-                if ent.score >= self.cfg["min_weak_score"]:
-                    at = ent.start + span.start, ent.end + span.start
-                    found[i].append(ent._replace(start=at[0], end=at[1], weak=True))
+        by_sentence = self.entities(sentences, scores, True, beside=False)
+        for (i, a, _), ents in zip(flagged, by_sentence, strict=True):
+            found[i].extend(e._replace(start=e.start + a, end=e.end + a, weak=True) for e in ents)
         return found
+
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """What `predict` finds: entities before calibration and thresholds."""
+        return self.predict(docs)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
         key = self.cfg["scores_key"]
-        for doc, weak in zip(docs, scores, strict=True):
+        for doc, found in zip(docs, scores, strict=True):
+            judged = judge(found, self.cfg)
+            weak = [ent for ent in judged.kept if ent.score >= self.cfg["min_weak_score"]]
             if weak:
-                merge_into(doc, weak, self.cfg["merge"], key)
+                merge_into(doc, weak, self.cfg)
             if key is not None and key not in doc.spans:
                 write_scores(doc, key, [])
+            write_abstained(doc, judged.abstained, self.cfg)
 
     def update(
         self,
@@ -206,14 +322,35 @@ class GatedNER(TokenTagger):
         """Learn from the batch's sentences with a rare type; a batch without any changes nothing."""
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
-        sentences = [eg for eg in sentences_with(examples, set(self.labels)) if len(eg.predicted)]
-        if not sentences:
+        examples = list(examples)
+        if self.cfg["spans_key"] is None or self.is_shared:
+            learnt = examples  # a shared encoder gets its gradient, zeros included
+            self._has_gradient |= self.cfg["spans_key"] is None or any(
+                flagged_sentences(eg, self.labels).any() for eg in examples
+            )
+        else:
+            learnt = [eg for eg in sentences_with(examples, set(self.labels)) if len(eg.predicted)]
+            self._has_gradient |= bool(learnt)
+        if not learnt:
             return losses
-        self._has_gradient = True
-        return super().update(sentences, drop=drop, sgd=sgd, losses=losses)
+        return super().update(learnt, drop=drop, sgd=sgd, losses=losses)
+
+    def _gold(self, examples: list[Example]) -> Gold:
+        """The gold tags; with a shared encoder those outside sentences with a rare type are masked."""
+        gold = super()._gold(examples)
+        if not self.is_shared or self.cfg["spans_key"] is None:
+            return gold
+        lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
+        flags = np.concatenate([flagged_sentences(eg, self.labels) for eg in examples])
+        return gold._replace(mask=gold.mask * np.repeat(flags, lengths).astype(gold.mask.dtype))
 
     def finish_update(self, sgd: Any) -> None:
         """Step the optimizer, unless no rare type came by: its momentum would move the weights."""
         if self._has_gradient:
             super().finish_update(sgd)
             self._has_gradient = False
+
+
+def _cfg(pipe: Any) -> dict[str, Any]:
+    found = getattr(pipe, "cfg", None)
+    return found if isinstance(found, dict) else {}

@@ -2,10 +2,15 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any, NamedTuple
 
+import numpy as np
 from spacy.tokens import Doc, Span
+from thinc.types import Ints1d
 
-from .scores import ScoredSpan, read_scores, write_scores
+from .scores import ScoredSpan, blocked_tokens, read_scores, write_scores
+
+BLOCKED = ""  # the type of a token where no entity may stand
 
 
 def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
@@ -27,28 +32,91 @@ def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     return sorted(kept)
 
 
-def merge_into(doc: Doc, weak: list[ScoredSpan], merge: str, scores_key: str | None) -> None:
+class _Tag(NamedTuple):
+    token: int
+    label: str
+    begins: bool
+    p: float
+    weak: bool
+
+
+def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
+    """Let the more probable tag win at each token that is in an entity of either recogniser.
+
+    Any entity tag wins over O. A tag that goes on what nothing began, or something else, begins an
+    entity: what is left of an entity that lost tokens stays as one or more shorter ones.
+
+    spans (Iterable[ScoredSpan]): The spans of both recognisers; those of one do not overlap. A span
+        without token_scores has its own score at each token.
+    RETURNS (List[ScoredSpan]): What stays, by position; at equal probability the secondary's tag. An
+        entity is the secondary's if one of its tokens is.
+    SOURCE: Nguyen, Nguyen & Rao 2020, eq. 8-9.
+    """
+    best: dict[int, _Tag] = {}
+    for span in sorted(spans, key=lambda s: s.weak):  # the secondary last: it wins ties
+        for at, p in enumerate(span.token_scores or (span.score,) * (span.end - span.start)):
+            tag = _Tag(span.start + at, span.label, at == 0, p, span.weak)
+            if tag.token not in best or p >= best[tag.token].p:
+                best[tag.token] = tag
+    entities: list[list[_Tag]] = []
+    for tag in sorted(best.values()):
+        last = entities[-1][-1] if entities else None
+        goes_on = last is not None and last.token == tag.token - 1 and last.label == tag.label
+        if goes_on and not tag.begins:
+            entities[-1].append(tag)
+        else:
+            entities.append([tag])
+    return [_joined(tags) for tags in entities]
+
+
+def _joined(tags: list[_Tag]) -> ScoredSpan:
+    first, last = tags[0], tags[-1]
+    p = tuple(tag.p for tag in tags)
+    weak = any(tag.weak for tag in tags)
+    return ScoredSpan(first.token, last.token + 1, first.label, sum(p) / len(p), p, weak)
+
+
+def merge_into(doc: Doc, weak: list[ScoredSpan], cfg: dict[str, Any]) -> None:
     """Merge the secondary's entities into doc.ents. A document that gains none stays as it is.
 
-    doc (Doc): With the primary's entities.
+    doc (Doc): With the primary's entities. Blocked tokens stay free of entities.
     weak (List[ScoredSpan]): The secondary's.
-    merge (str): "span" compares scores, and keeps what has none; "fill" keeps all of the primary's.
-    scores_key (Optional[str]): Key in doc.spans of the primary's scores, and of the merged ones. A
-        primary entity without a score is not in the merged group: no number is made up.
+    cfg (Dict[str, Any]): merge ("span", "token" or "fill"), unscored ("keep" or "replace" primary
+        entities that have no score), scores_key of the primary's scores, and of the merged ones. An
+        entity without a score is not in the merged group: no number is made up.
     """
-    known = read_scores(doc, scores_key)
-    unrated = ScoredSpan(0, 0, "", math.inf, ())
-    strong = []
-    for ent in doc.ents:
-        place = (ent.start, ent.end, ent.label_)
-        score = known.get(place, unrated).score if merge == "span" else math.inf
-        strong.append(ScoredSpan(*place, score, ()))
-    kept = merge_spans([*strong, *weak])
+    key = cfg["scores_key"]
+    known = read_scores(doc, key)
+    untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}
+    blocked = blocked_tokens(doc)
+    strong = [ScoredSpan(i, i + 1, BLOCKED, math.inf, ()) for i in blocked]
+    for place in untouched:
+        unscored = ScoredSpan(*place, -math.inf if cfg["unscored"] == "replace" else math.inf, ())
+        rated = known.get(place, unscored)
+        strong.append(rated._replace(score=math.inf) if cfg["merge"] == "fill" else rated)
+    if cfg["merge"] == "token":
+        kept = _without_space(merge_tokens([*strong, *weak]), doc.to_array("IS_SPACE"))
+    else:
+        kept = merge_spans([*strong, *weak])
+    kept = [span for span in kept if span.label != BLOCKED]
     if not any(span.weak for span in kept):
         return
-    untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}
     ents = [untouched.get(s.place) or Span(doc, s.start, s.end, label=s.label) for s in kept]
-    doc.set_ents(ents, default="outside")
-    if scores_key is not None:
+    doc.set_ents(ents, blocked=[doc[i : i + 1] for i in blocked], default="outside")
+    if key is not None:
         rated = [s if s.weak else known.get(s.place, s) for s in kept]
-        write_scores(doc, scores_key, [s for s in rated if math.isfinite(s.score)])
+        write_scores(doc, key, [s for s in rated if math.isfinite(s.score)])
+
+
+def _without_space(spans: list[ScoredSpan], is_space: Ints1d) -> list[ScoredSpan]:
+    """The spans without whitespace at their ends: where a rule cut an entity, it may have come there."""
+    found = []
+    for span in spans:
+        words = np.flatnonzero(is_space[span.start : span.end] == 0)
+        if len(words):
+            first, last = int(words[0]), int(words[-1]) + 1
+            p = span.token_scores[first:last]
+            mean = sum(p) / len(p)
+            place = span.start + first, span.start + last
+            found.append(ScoredSpan(*place, span.label, mean, p, span.weak))
+    return found

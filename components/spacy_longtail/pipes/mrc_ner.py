@@ -22,7 +22,8 @@ from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, whole
 from ..types import TagLoss
 from .answers import gold_answers, learn, read_off
-from .declared import check_labels
+from .declared import check_known, check_labels
+from .judging import JUDGING, check_judging, judge, write_abstained
 from .merging import merge_spans
 from .rates import check_head_rate, with_head_rate
 from .scores import ScoredSpan, write_entities
@@ -38,6 +39,7 @@ DEFAULTS: dict[str, Any] = {
     "max_pairs": 100,
     "batch_size": 64,
     "scores_key": None,
+    **JUDGING,
     "head_rate": 1.0,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
 }
@@ -62,6 +64,8 @@ def make_mrc_ner(
     max_pairs: int,
     batch_size: int,
     scores_key: str | None,
+    thresholds: dict[str, float] | None,
+    abstain_key: str | None,
     head_rate: float,
     scorer: Callable | None,
 ) -> "MRCNER":
@@ -81,9 +85,12 @@ def make_mrc_ner(
         are learnt from in any case.
     batch_size (int): Queries with sentences that the encoder reads at once, in training and prediction.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
+        none. The command `thresholds` finds them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L230, L233, L234, L243.
+    RAISES (ValueError): L001, L002, L003, L203, L213, L230, L233, L234, L243, L251.
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
     _check_model(model)
@@ -95,6 +102,8 @@ def make_mrc_ner(
     if not separator or separator.split() != [separator]:
         rule, fix = "one word without spaces", "Use [SEP] for BERT, </s> for RoBERTa."
         raise ValueError(Errors.L001.format(name="separator", rule=rule, value=separator, fix=fix))
+    queries = check_queries(queries, WHO)
+    check_known("thresholds", thresholds or (), queries, WHO)
     return MRCNER(
         nlp.vocab,
         model,
@@ -103,12 +112,13 @@ def make_mrc_ner(
         loss=_check_loss(loss),
         scorer=scorer,
         head_rate=check_head_rate(head_rate),
-        queries=check_queries(queries, WHO),
+        queries=queries,
         **weights,
         separator=separator,
         max_pairs=whole("max_pairs", max_pairs, "Use 100.", 1),
         batch_size=whole("batch_size", batch_size, "Use 64.", 1),
         scores_key=scores_key,
+        **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
 
 
@@ -246,10 +256,16 @@ class MRCNER(TrainablePipe):
                 found[i].append(ScoredSpan(a, b + 1, self.labels[k], score, ()))
         return [merge_spans(spans) for spans in found]
 
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """What `predict` finds: entities before calibration and thresholds."""
+        return self.predict(docs)
+
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Write the entities, beside those that are there, and their scores where scores_key is set."""
         for doc, found in zip(docs, scores, strict=True):
-            write_entities(doc, found, self.cfg["scores_key"])
+            judged = judge(found, self.cfg)
+            write_entities(doc, judged.kept, self.cfg["scores_key"])
+            write_abstained(doc, judged.abstained, self.cfg)
 
     def update(
         self,

@@ -51,13 +51,15 @@ def write_entities(doc: Doc, found: Iterable[ScoredSpan], key: str | None) -> No
     """
     found = list(found)
     new = [Span(doc, s.start, s.end, label=s.label) for s in found]
-    blocked = []
-    if doc.has_annotation("ENT_IOB"):
-        new.extend(doc.ents)
-        iob, types = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
-        blocked = [doc[i : i + 1] for i in np.flatnonzero((iob == 3) & (types == 0)).tolist()]
-    doc.set_ents(new, blocked=blocked, default="outside")
+    blocked = [doc[i : i + 1] for i in blocked_tokens(doc)]
+    doc.set_ents([*new, *doc.ents], blocked=blocked, default="outside")
     if key is not None:
         rated = {**read_scores(doc, key), **{s.place: s for s in found}}
         own = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
         write_scores(doc, key, [rated[place] for place in own if place in rated])
+
+
+def blocked_tokens(doc: Doc) -> list[int]:
+    """The tokens where, by `doc.set_ents(..., blocked=...)`, no entity may stand."""
+    iob, types = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
+    return np.flatnonzero((iob == 3) & (types == 0)).tolist()

@@ -1,9 +1,10 @@
 """`longtail_sentence_gate`: finds the sentences that hold an entity of a rare type."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from spacy.language import Language
@@ -12,21 +13,25 @@ from spacy.tokens import Doc, SpanGroup
 from spacy.training import Example
 from spacy.util import logger
 from thinc.api import Config, Model, set_dropout_rate
-from thinc.types import Floats2d
+from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors
-from ..examples import holds, sentence_lengths
-from ..settings import finite
-from ..types import WEAK_SENTENCES
-from .declared import check_known, check_labels
+from ..examples import flagged_sentences, sentence_lengths
+from ..settings import finite, one_of, whole
+from .declared import AUTO, check_known, check_labels
+from .rates import check_head_rate, with_head_rate
 
 WHO = "longtail_sentence_gate"
 
 DEFAULTS: dict[str, Any] = Config().from_str("""
 [pipe]
 threshold = 0.5
+auto_share = 0.02
+auto_mentions = null
+data = "full"
 weak_weight = null
 spans_key = "weak_sentences"
+head_rate = 1.0
 
 [pipe.model]
 @architectures = "longtail.SentenceGate.v1"
@@ -59,39 +64,78 @@ def make_sentence_gate(
     nlp: Language,
     name: str,
     model: Model,
-    weak_labels: list[str],
+    weak_labels: list[str] | str,
+    auto_share: float | None,
+    auto_mentions: int | None,
+    data: Literal["full", "balanced"],
     threshold: float,
     weak_weight: float | None,
     spans_key: str,
+    head_rate: float,
     scorer: Callable | None,
 ) -> "SentenceGate":
     """A classifier that flags the sentences with an entity of a rare type.
 
     model (Model[List[Doc], Floats2d]): One logit a sentence, such as longtail.SentenceGate.v1.
-    weak_labels (List[str]): The rare types.
-    threshold (float): Least probability of a flagged sentence, 0 to 1.
+    weak_labels (Union[List[str], str]): The rare types; "auto" finds them in the counts corpus.
+    auto_share (Optional[float]): "auto" takes types with at most this share of all mentions, 0 to 1;
+        null for none.
+    auto_mentions (Optional[int]): "auto" takes types with at most so many mentions; null for none.
+    data (str): Sentences to learn from: "full", or "balanced", a fixed draw of the sentences without a
+        rare type, as many as there are with one, and no class weight.
+    threshold (float): Least score of a flagged sentence, 0 to 1; the command `thresholds` finds one.
     weak_weight (Optional[float]): Weight w1 of sentences with a rare type in the cross-entropy,
         the others weigh 1 - w1; null takes the swapped priors of the counts corpus.
-    spans_key (str): Key in doc.spans for the flagged sentences; attrs["scores"] are their probabilities.
+    spans_key (str): Key in doc.spans for the flagged sentences; attrs["scores"] are their scores.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L204.
+    RAISES (ValueError): L001, L204, L213, L243, L252.
+    SOURCE: Nguyen, Nguyen & Rao 2020, section 3.2; "auto" and the threshold are ours.
     """
-    if not weak_labels:
+    auto = {"auto_share": auto_share, "auto_mentions": auto_mentions}
+    if weak_labels == AUTO:
+        _check_auto(auto)
+    elif isinstance(weak_labels, str) or not weak_labels:
         raise ValueError(Errors.L204.format(setting="weak_labels", who=WHO, found=weak_labels))
+    else:
+        for name_, value in auto.items():
+            if value not in (None, DEFAULTS[name_]):
+                where = 'weak_labels = "auto"'
+                raise ValueError(Errors.L213.format(name=name_, value=value, who=WHO, where=where))
+    one_of("data", data, ("full", "balanced"))
     threshold = finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0)
     if weak_weight is not None:
+        if data == "balanced":
+            where = 'data = "full"'
+            raise ValueError(
+                Errors.L213.format(name="weak_weight", value=weak_weight, who=WHO, where=where)
+            )
         fix = "null takes it from the corpus."
         weak_weight = finite("weak_weight", weak_weight, "between 0 and 1", fix, 0.0, 1.0)
     return SentenceGate(
         nlp.vocab,
         model,
         name,
-        weak_labels=list(weak_labels),
+        scorer=scorer,
+        head_rate=check_head_rate(head_rate),
+        weak_labels=weak_labels if isinstance(weak_labels, str) else list(weak_labels),
+        **auto,
+        data=data,
         threshold=threshold,
         weak_weight=weak_weight,
         spans_key=spans_key,
-        scorer=scorer,
     )
+
+
+def _check_auto(auto: dict[str, Any]) -> None:
+    """The limits of "auto". RAISES (ValueError): L001, L252."""
+    share, mentions = auto.values()
+    if share is None and mentions is None:
+        raise ValueError(Errors.L252.format(who=WHO))
+    if share is not None:
+        finite("auto_share", share, "a share of all mentions, 0 to 1", "0.02 is usual.", 0.0, 1.0)
+    if mentions is not None:
+        whole("auto_mentions", mentions, "null for none.", 1)
 
 
 class SentenceGate(TrainablePipe):
@@ -107,27 +151,24 @@ class SentenceGate(TrainablePipe):
         model: Model,
         name: str = WHO,
         *,
-        weak_labels: list[str],
-        threshold: float = 0.5,
-        weak_weight: float | None = None,
-        spans_key: str = WEAK_SENTENCES,
         scorer: Callable | None = None,
+        head_rate: float = 1.0,
+        **settings: Any,
     ) -> None:
         self.vocab = vocab
         self.model = model
         self.name = name
-        self.cfg: dict[str, Any] = {
-            "weak_labels": weak_labels,
-            "threshold": threshold,
-            "weak_weight": weak_weight,
-            "spans_key": spans_key,
-        }
         self.scorer = scorer
+        self.head_rate = head_rate
+        defaults = {k: v for k, v in DEFAULTS.items() if k not in ("model", "scorer", "head_rate")}
+        # calibration: slope and shift of the logits, found on development data
+        # kept_share: how many sentences without a rare type a balanced gate learns from
+        self.cfg: dict[str, Any] = {**defaults, "calibration": None, "kept_share": 1.0, **settings}
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The rare types that open the gate."""
-        return tuple(self.cfg["weak_labels"])
+        """The rare types that open the gate; none yet before "auto" has found them."""
+        return () if self.cfg["weak_labels"] == AUTO else tuple(self.cfg["weak_labels"])
 
     @property
     def label_data(self) -> list[str]:
@@ -141,60 +182,85 @@ class SentenceGate(TrainablePipe):
         labels: list[str] | None = None,
         counts_corpus: Callable | None = None,
     ) -> None:
-        """Initialize the model, and the class weight from the counts corpus.
+        """Initialize the model, and take rare types and class weight from the counts corpus.
 
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data.
-        RAISES (ValueError): L004 without weak_weight and counts_corpus; L203, L205, L212.
+        RAISES (ValueError): L004 where counts are needed and counts_corpus is missing; L203, L205, L212,
+            L253.
         """
+        if labels is not None and self.cfg["weak_labels"] == AUTO:
+            self.cfg["weak_labels"] = list(labels)
         check_labels(labels, self.labels, WHO)
-        if counts_corpus is None and self.cfg["weak_weight"] is None:
-            raise ValueError(Errors.L004.format(who=WHO, preset="swapped priors", name=self.name))
+        if counts_corpus is None and (needs := self._needs_counts()):
+            raise ValueError(Errors.L004.format(who=WHO, preset=needs, name=self.name))
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        self._count(seen())
+        self._learn_counts(seen())
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
 
-    def _count(self, examples: Iterable[Example]) -> None:
-        """Check the rare types against the data and set the swapped priors."""
-        weak_labels = set(self.labels)
-        known: set[str] = set()
-        n_weak = n_all = 0
+    def _needs_counts(self) -> str:
+        if self.cfg["weak_labels"] == AUTO:
+            return 'weak_labels = "auto"'
+        if self.cfg["data"] == "balanced":
+            return 'data = "balanced"'
+        return "swapped priors" if self.cfg["weak_weight"] is None else ""
+
+    def _learn_counts(self, examples: Iterable[Example]) -> None:
+        """Find or check the rare types, and set the class weight."""
+        mentions: Counter[str] = Counter()
+        sentences: Counter[frozenset[str]] = Counter()  # by the types that stand in them
         for eg in examples:
-            known.update(ent.label_ for ent in eg.reference.ents)
             bounds = np.cumsum(sentence_lengths(eg.reference))
-            flags = np.zeros(len(bounds), dtype=bool)
+            types: list[set[str]] = [set() for _ in bounds]
             for ent in eg.reference.ents:
-                if ent.label_ in weak_labels:
-                    flags[np.searchsorted(bounds, ent.start, side="right")] = True
-            n_weak += int(flags.sum())
-            n_all += len(flags)
+                mentions[ent.label_] += 1
+                types[int(np.searchsorted(bounds, ent.start, side="right"))].add(ent.label_)
+            sentences.update(map(frozenset, types))
+        if self.cfg["weak_labels"] == AUTO:
+            self.cfg["weak_labels"] = self._rare(mentions)
+        n_all = sentences.total()
+        n_weak = sum(n for types, n in sentences.items() if not types.isdisjoint(self.labels))
         if not n_weak:
             raise ValueError(Errors.L205.format(who=WHO, labels=", ".join(self.labels)))
-        check_known("weak_labels", weak_labels, known, WHO)
-        if self.cfg["weak_weight"] is None:
-            self.cfg["weak_weight"] = 1 - n_weak / n_all
-        logger.info(
-            "%s: %d of %d sentences hold %s; weight of these %.4f, of others %.4f",
-            self.name,
-            n_weak,
-            n_all,
-            ", ".join(self.labels),
-            self.cfg["weak_weight"],
-            1 - self.cfg["weak_weight"],
-        )
+        check_known("weak_labels", self.labels, mentions, WHO)
+        if self.cfg["data"] == "balanced":
+            self.cfg["kept_share"] = min(1.0, n_weak / max(n_all - n_weak, 1))
+            how = f"learns from {100 * self.cfg['kept_share']:.1f} % of the others"
+        else:
+            if self.cfg["weak_weight"] is None:
+                self.cfg["weak_weight"] = 1 - n_weak / n_all
+            w1 = self.cfg["weak_weight"]
+            how = f"weight of these {w1:.4f}, of others {1 - w1:.4f}"
+        weak = ", ".join(f"{label} ({mentions[label]})" for label in self.labels)
+        logger.info("%s: %d of %d sentences hold %s; %s", self.name, n_weak, n_all, weak, how)
 
-    def predict(self, docs: Iterable[Doc]) -> Floats2d:
-        """The probability of each sentence of all documents, in order. (n_sentences, 1)"""
+    def _rare(self, mentions: Counter[str]) -> list[str]:
+        """The types within the limits of "auto", most frequent first. RAISES (ValueError): L253."""
+        share, most = self.cfg["auto_share"], self.cfg["auto_mentions"]
+        limit = max((share or 0.0) * mentions.total(), most or 0)
+        rare = [label for label, n in mentions.most_common() if n <= limit]
+        if not rare:
+            found = ", ".join(f"{label} {n}" for label, n in mentions.most_common())
+            raise ValueError(Errors.L253.format(who=WHO, limit=limit, found=found or "none"))
+        return rare
+
+    def logits(self, docs: Iterable[Doc]) -> Floats2d:
+        """The model's output for each sentence of all documents, in order. (n_sentences, 1)"""
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return self.model.ops.alloc2f(0, 1)
-        return self.model.ops.sigmoid(self.model.predict(docs))
+        return self.model.predict(docs)
+
+    def predict(self, docs: Iterable[Doc]) -> Floats2d:
+        """The score of each sentence of all documents, in order: a probability. (n_sentences, 1)"""
+        slope, shift = self.cfg["calibration"] or (1.0, 0.0)
+        return self.model.ops.sigmoid(self.logits(docs) * slope + shift)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
-        """Keep the flagged sentences in doc.spans[spans_key], with their probabilities."""
+        """Keep the flagged sentences in doc.spans[spans_key], with their scores."""
         flat = self.model.ops.to_numpy(scores).ravel()
         n_seen = 0
         for doc in docs:
@@ -230,6 +296,10 @@ class SentenceGate(TrainablePipe):
         losses[self.name] += loss
         return losses
 
+    def finish_update(self, sgd: Any) -> None:
+        """Step the optimizer, `head_rate` times as far outside the encoder."""
+        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
+
     def get_loss(self, examples: Iterable[Example], scores: Floats2d) -> tuple[float, Floats2d]:
         """Weighted binary cross-entropy on the logits, summed over sentences, and its gradient.
 
@@ -237,8 +307,10 @@ class SentenceGate(TrainablePipe):
         """
         xp = self.model.ops.xp
         truth, known = (self.model.ops.asarray2f(a) for a in self._truth(list(examples)))
-        w1 = self.cfg["weak_weight"]
-        weight = known * (w1 * truth + (1 - w1) * (1 - truth))
+        w1, w0 = 1.0, 1.0
+        if self.cfg["data"] == "full":
+            w1, w0 = self.cfg["weak_weight"], 1 - self.cfg["weak_weight"]
+        weight = known * (w1 * truth + w0 * (1 - truth))
         s = self.model.ops.sigmoid(scores)
         log_p = -xp.logaddexp(0, xp.where(truth > 0, -scores, scores))
         loss = float(-(weight * log_p).sum())
@@ -247,23 +319,29 @@ class SentenceGate(TrainablePipe):
         return loss, weight * (s - truth)
 
     def _truth(self, examples: list[Example]) -> tuple[np.ndarray, np.ndarray]:
-        """Per predicted sentence: 1 if a gold rare type stands in it, and 1 if it is annotated."""
+        """Per predicted sentence: whether it holds a gold rare type, and whether to learn from it."""
         truth, known = [], []
-        weak_labels = set(self.labels)
         for eg in examples:
             ends = np.cumsum(sentence_lengths(eg.predicted))
-            flags, seen = np.zeros(len(ends)), np.ones(len(ends))
-            if holds(eg.reference, weak_labels):
-                for ent in eg.reference.ents:
-                    if ent.label_ in weak_labels:
-                        tokens = eg.alignment.y2x[ent.start : ent.end]
-                        flags[np.searchsorted(ends, tokens, side="right")] = 1.0
+            flags = flagged_sentences(eg, self.labels)
+            seen = np.ones(len(ends), dtype=bool)
             missing = eg.reference.to_array("ENT_IOB") == 0
             if missing.any():
                 y2x = eg.alignment.y2x
                 tokens = y2x.data[np.repeat(missing, y2x.lengths)]
                 n_missing = np.bincount(np.searchsorted(ends, tokens, side="right"), minlength=len(ends))
-                seen = ((n_missing < np.diff(ends, prepend=0)) | (flags > 0)).astype(float)
+                seen = (n_missing < np.diff(ends, prepend=0)) | flags
+            if self.cfg["kept_share"] < 1:
+                seen &= flags | (_draws(eg.predicted, ends) < self.cfg["kept_share"])
             truth.append(flags)
             known.append(seen)
         return np.concatenate(truth)[:, None], np.concatenate(known)[:, None]
+
+
+def _draws(doc: Doc, ends: Ints1d) -> Floats1d:
+    """A number in [0, 1) for each sentence, the same whenever it comes: drawn from its words."""
+    if not len(ends):
+        return np.zeros(0)
+    words = doc.to_array("ORTH").astype("uint64")
+    sums = np.add.reduceat(words, np.concatenate([[0], ends[:-1]]))
+    return (sums >> np.uint64(11)).astype("float64") / 2.0**53

@@ -191,14 +191,17 @@ class TokenTagger(TrainablePipe):
         super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
         self.cfg["state"]["n_updates"] += 1
 
-    def entities(self, docs: list[Doc], scores: Any, score: bool) -> list[list[ScoredSpan]]:
-        """The entities of each document, in its own tokens; where one stands already there is none.
+    def entities(
+        self, docs: list[Doc], scores: Any, score: bool, beside: bool = True
+    ) -> list[list[ScoredSpan]]:
+        """The entities of each document, in its own tokens.
 
         scores: The model's output. score (bool): Whether their probabilities are wanted, else all are 1.
+        beside (bool): Whether there is none where one stands already.
         """
         tokens = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs])
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
-        outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32")
+        outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32") * beside
         columns, p = self.head.decode(scores, lengths, outside, score, self.cfg)
         start, end, label = _trimmed(*self.codec.spans(columns), tokens[:, 1] == 1)
         sums = np.concatenate([[0.0], np.cumsum(p, dtype="float64")])

@@ -17,6 +17,7 @@ from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import TwoTaskState
 from .declared import check_known
+from .judging import JUDGING, check_judging, judge, write_abstained
 from .rates import check_head_rate
 from .scores import ScoredSpan, write_entities
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
@@ -31,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "include": None,
     "others": "O",
     "scores_key": None,
+    **JUDGING,
     "head_rate": 1.0,
     "warmup": 0,
     "typed": True,
@@ -58,6 +60,8 @@ def make_token_ner(
     include: list[str] | None,
     others: Literal["O", "missing"],
     scores_key: str | None,
+    thresholds: dict[str, float] | None,
+    abstain_key: str | None,
     head_rate: float,
     warmup: int,
     typed: bool,
@@ -78,6 +82,9 @@ def make_token_ner(
     include (Optional[List[str]]): Types to learn and predict; null is all.
     others (str): What gold entities outside `include` are: "O", or "missing", not annotated.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
+        none. The command `thresholds` finds them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
         10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     warmup (int): Training updates with plain cross-entropy before the loss takes over (softmax, crf).
@@ -88,7 +95,7 @@ def make_token_ner(
         for a loss with activation "none"; null is 0.5, or midway between the classes' means.
     begin_threshold (Optional[float]): The same for the begin score.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243.
+    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243, L251.
     """
     trained_with = check_head(head, loss, scheme, model, WHO)
     if include is not None and not include:
@@ -116,6 +123,7 @@ def make_token_ner(
         head=head,
         scheme=scheme,
         **settings,
+        **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
 
 
@@ -176,6 +184,7 @@ class TokenNER(TokenTagger):
         if include is not None:
             check_known("include", include, types, WHO)
             types = [t for t in types if t in include]
+        check_known("thresholds", self.cfg["thresholds"] or (), types, WHO)
         if not types:
             raise ValueError(Errors.L215.format(who=WHO))
         self.set_types(types)
@@ -202,7 +211,13 @@ class TokenNER(TokenTagger):
             return [[] for _ in docs]
         return self.entities(docs, self.model.predict(docs), self.cfg["scores_key"] is not None)
 
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """What `predict` finds: entities before calibration and thresholds."""
+        return self.predict(docs)
+
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Write the entities, beside those that are there, and their scores where scores_key is set."""
         for doc, found in zip(docs, scores, strict=True):
-            write_entities(doc, found, self.cfg["scores_key"])
+            judged = judge(found, self.cfg)
+            write_entities(doc, judged.kept, self.cfg["scores_key"])
+            write_abstained(doc, judged.abstained, self.cfg)

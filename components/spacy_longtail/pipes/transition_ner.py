@@ -16,6 +16,7 @@ from ..examples import keep_types
 from ..scorers import NER_SCORE_WEIGHTS
 from ..types import GoldLoss, TagLoss, TwoTaskLoss
 from .declared import check_known
+from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .rates import check_head_rate, with_head_rate
 from .replay import replay_scores
 from .scores import ScoredSpan, write_scores
@@ -32,9 +33,12 @@ DEFAULTS: dict[str, Any] = {
     "loss": None,
     "include": None,
     "scores_key": None,
+    **JUDGING,
     "head_rate": 1.0,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
 }
+
+KEPT = ("class_values", CALIBRATION, *JUDGING)  # of cfg, beside what Parser keeps there
 
 
 @Language.factory(
@@ -54,6 +58,8 @@ def make_longtail_ner(
     loss: Callable | None,
     include: list[str] | None,
     scores_key: str | None,
+    thresholds: dict[str, float] | None,
+    abstain_key: str | None,
     head_rate: float,
     scorer: Callable | None,
 ) -> "LongtailNER":
@@ -65,10 +71,13 @@ def make_longtail_ner(
     loss (Optional[GoldLoss]): A loss of p(gold); null trains exactly as `ner` does.
     include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
+        none. The command `thresholds` finds them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
         10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L201, L243.
+    RAISES (ValueError): L001, L002, L003, L201, L213, L243, L251.
     """
     if beam_width != 1:
         raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
@@ -86,6 +95,7 @@ def make_longtail_ner(
         update_with_oracle_cut_size=update_with_oracle_cut_size,
         incorrect_spans_key=incorrect_spans_key,
         scorer=scorer,
+        **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
 
 
@@ -125,7 +135,7 @@ class LongtailNER(EntityRecognizer):
         **settings: Any,
     ) -> None:
         # Parser keeps its settings in cfg; pickling passes cfg back as keyword arguments
-        kept = {k: settings.pop(k) for k in ("class_values",) if k in settings}
+        kept = {k: settings.pop(k) for k in KEPT if k in settings}
         for dropped in ("min_action_freq", "learn_tokens"):
             settings.pop(dropped, None)
         super().__init__(vocab, model, name, moves, **settings)
@@ -133,7 +143,7 @@ class LongtailNER(EntityRecognizer):
             raise ValueError(Errors.L209.format(found=model.get_ref("lower").get_dim("nF")))
         self.loss = loss
         self.head_rate = head_rate
-        self.cfg.update(include=include, scores_key=scores_key, **kept)
+        self.cfg.update({"include": include, "scores_key": scores_key, **JUDGING, **kept})
         self._forget_moves()
 
     @property
@@ -176,6 +186,7 @@ class LongtailNER(EntityRecognizer):
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
         if self.include is not None and labels is None:
             check_known("include", self.include, self.labels, WHO)
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         self.cfg["class_values"] = resolve_classes(
             self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
         )
@@ -261,16 +272,44 @@ class LongtailNER(EntityRecognizer):
 
     def set_annotations(self, docs: Iterable[Doc], states: Any) -> None:
         """Write the entities, and their scores where scores_key is set."""
+        docs = [docs] if isinstance(docs, Doc) else list(docs)
+        if self.scores_key is None:
+            super().set_annotations(docs, states)
+            return
+        given = [_places(doc) for doc in docs]
         super().set_annotations(docs, states)
-        if self.scores_key is not None:
-            self._write_scores([docs] if isinstance(docs, Doc) else list(docs))
+        for doc, found, preset in zip(docs, self._scored(docs), given, strict=True):
+            own = judge((s for s in found if (s.start, s.end) not in preset), self.cfg)
+            if own.abstained:
+                dropped = {(s.start, s.end) for s in own.abstained}
+                kept = [ent for ent in doc.ents if (ent.start, ent.end) not in dropped]
+                doc.set_ents(kept, outside=[doc[a:b] for a, b in dropped], default="unmodified")
+            rest = [s for s in found if (s.start, s.end) in preset]
+            write_scores(doc, self.scores_key, sorted([*rest, *own.kept]))
+            write_abstained(doc, own.abstained, self.cfg)
 
-    def _write_scores(self, docs: list[Doc]) -> None:
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """The entities that this pipe would add, before calibration and thresholds.
+
+        docs (List[Doc]): Documents before this pipe; they stay as they are.
+        """
+        copies = [doc.copy() for doc in docs]
+        super().set_annotations(copies, self.predict(copies))
+        found = zip(docs, self._scored(copies), strict=True)
+        return [[s for s in own if (s.start, s.end) not in _places(doc)] for doc, own in found]
+
+    def _scored(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """The entities that stand in each document, with the probabilities of their actions."""
         scores = iter(replay_scores(self.model, self._columns(), docs))
+        found: list[list[ScoredSpan]] = []
         for doc in docs:
-            found = []
-            for ent in doc.ents:
-                own = next(scores)
-                mean = float(np.mean(own, dtype="float64"))
-                found.append(ScoredSpan(ent.start, ent.end, ent.label_, mean, tuple(own)))
-            write_scores(doc, self.scores_key or "", found)
+            rows = [((ent.start, ent.end, ent.label_), next(scores)) for ent in doc.ents]
+            means = [float(np.mean(p, dtype="float64")) for _, p in rows]
+            found.append(
+                [ScoredSpan(*at, mean, tuple(p)) for (at, p), mean in zip(rows, means, strict=True)]
+            )
+        return found
+
+
+def _places(doc: Doc) -> set[tuple[int, int]]:
+    return {(ent.start, ent.end) for ent in doc.ents}

@@ -1,0 +1,107 @@
+"""`thresholds`: least scores of entities and of flagged sentences, chosen on development data."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from wasabi import msg, table
+
+from ..corpora import part_path
+from ..errors import Errors
+from ..experiments.thresholding import Goal, fit_thresholds
+from .app import Corpus, GpuId, Json, app, coded_errors
+
+
+@app.command()
+def thresholds(
+    model: Annotated[Path, typer.Argument(help="A trained pipeline; it is changed.")],
+    corpus: Corpus,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it here, and leave the model alone.")
+    ] = None,
+    part: Annotated[str, typer.Option(help="Choose on this part; never on test.")] = "dev",
+    recall: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Recall to keep, of every type.")
+    ] = None,
+    precision: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Precision to reach, of every type.")
+    ] = None,
+    beta: Annotated[
+        float | None, typer.Option(min=0, help="Best F-beta of every type.", show_default="1")
+    ] = None,
+    gate_recall: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Recall of the gate's sentences.", show_default="0.9"),
+    ] = None,
+    gate_beta: Annotated[float | None, typer.Option(min=0, help="Best F-beta of the gate.")] = None,
+    calibrate: Annotated[bool, typer.Option(help="Make scores probabilities first.")] = True,
+    abstain_key: Annotated[
+        str | None, typer.Option(help="Key in doc.spans for what falls below.", show_default="dropped")
+    ] = None,
+    min_mentions: Annotated[int, typer.Option(min=1, help="Mentions to choose on, at least.")] = 10,
+    gpu_id: GpuId = -1,
+    as_json: Json = False,
+) -> None:
+    """Choose thresholds for types and for the gate on development data; write them into the model."""
+    from spacy.cli._util import setup_gpu
+
+    setup_gpu(gpu_id, silent=True)
+    with coded_errors():
+        _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
+        _only_one({"--gate-recall": gate_recall, "--gate-beta": gate_beta})
+        if gate_recall is None and gate_beta is None:
+            gate_recall = 0.9
+        found = fit_thresholds(
+            model,
+            part_path(corpus, part),
+            goal=Goal(recall, precision, 1.0 if beta is None else beta),
+            gate_goal=Goal(gate_recall, None, 1.0 if gate_beta is None else gate_beta),
+            calibrate=calibrate,
+            abstain_key=abstain_key,
+            min_mentions=min_mentions,
+            output=output,
+        )
+    if as_json:
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        return
+    for name, chosen in found.items():
+        msg.divider(f"{name}: {chosen['goal']}, on {part}")
+        (_print_types if "types" in chosen else _print_gate)(chosen)
+        if "reliability" in chosen:
+            before, after = (chosen["reliability"][when]["error"] for when in ("before", "after"))
+            msg.text(f"expected calibration error {before:.3f}, cross-fitted {after:.3f} afterwards")
+    msg.good(f"Wrote {output or model}")
+
+
+def _only_one(given: dict[str, Any]) -> None:
+    """RAISES (ValueError): L256."""
+    found = [name for name, value in given.items() if value is not None]
+    if len(found) > 1:
+        raise ValueError(Errors.L256.format(found=" and ".join(found)))
+
+
+def _print_types(chosen: dict[str, Any]) -> None:
+    rows = [
+        (
+            label,
+            str(own["mentions"]),
+            "-" if own["threshold"] is None else f"{own['threshold']:.3f}",
+            *(f"{100 * own[when][k]:.1f}" for when in ("before", "after") for k in "prf"),
+            own["calibrated"] or "-",
+        )
+        for label, own in chosen["types"].items()
+    ]
+    head = ("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F", "calibrated on")
+    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrrrrrrrl")) + "\n")
+
+
+def _print_gate(chosen: dict[str, Any]) -> None:
+    rows = [
+        (when, *(f"{100 * chosen[when][k]:.1f}" for k in ("p", "r", "open")))
+        for when in ("before", "after")
+    ]
+    head = ("sentences", "P", "R", "opened %")
+    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrr")) + "\n")
+    msg.text(f"threshold {chosen['threshold']:.4f}, {chosen['weak']} of {chosen['sentences']} hold one")

@@ -1,0 +1,329 @@
+"""Gate, primary and secondary together: how they share encoders, types and documents."""
+
+import warnings
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_longtail.pipes.scores import ScoredSpan, write_scores
+from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
+
+WEAK = ["NAT", "ART"]
+LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
+
+
+def gate(tok2vec=SMALL, **settings):
+    model = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": tok2vec, "hidden_width": 16}
+    return {"model": model, "weak_labels": WEAK, "weak_weight": 0.7, **settings}
+
+
+def weak(tok2vec=SMALL, **settings):
+    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": tok2vec}
+    return {"model": model, "labels": WEAK, "merge": "fill", **settings}
+
+
+def words(nlp, text):
+    return Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)])
+
+
+def entities(doc):
+    return [(e.text, e.label_) for e in doc.ents]
+
+
+def shared(**settings):
+    nlp = blank()
+    nlp.add_pipe("tok2vec", config={"model": SMALL})
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(LISTENER))
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(LISTENER, **settings))
+    return nlp
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf", "two_task"])
+def test_a_secondary_on_a_shared_encoder_learns_and_predicts_in_flagged_sentences_alone(head):
+    nlp = shared(head=head)
+    train(nlp, 60)
+    for text in SENTENCES:
+        gold = parse(nlp, text)
+        doc = nlp(words(nlp, text))
+        assert entities(doc) == [(e.text, e.label_) for e in gold.ents if e.label_ in WEAK]
+    both = two_sentences(nlp).predicted
+    for token in both:
+        token.is_sent_start = token.i in (0, 6)
+    tokens = nlp.get_pipe("weak_ner")
+    docs = [nlp.get_pipe("tok2vec")(both)]
+    nlp.get_pipe("gate")(both)
+    assert [(s.start, s.end) for s in both.spans["weak_sentences"]] == [(6, len(both))]
+    assert [(s.start, s.label) for s in tokens.predict(docs)[0]] == [(10, "NAT")]
+    both.spans["weak_sentences"] = [both[0:6]]
+    assert tokens.predict(docs) == [[]]
+
+
+def test_a_shared_encoder_gets_the_gradient_of_weak_sentences_alone():
+    nlp = shared()
+    train(nlp, 2)
+    pipe = nlp.get_pipe("weak_ner")
+    eg = two_sentences(nlp)
+    for token in eg.predicted:
+        token.is_sent_start = token.i in (0, 6)
+    nlp.get_pipe("tok2vec").predict([eg.predicted])
+    logits = pipe.model.predict([eg.predicted])
+    _, d_logits = pipe.get_loss([eg], logits)
+    assert not d_logits.dataXd[:6].any() and d_logits.dataXd[6:].any(axis=1).all()
+
+
+def test_a_batch_without_rare_types_leaves_a_shared_pipe_as_it_is():
+    nlp = shared()
+    train(nlp, 3)
+    plain = [eg for eg in examples(nlp) if not {e.label_ for e in eg.reference.ents} & set(WEAK)]
+    pipe = nlp.get_pipe("weak_ner")
+    before = params(pipe)
+    losses = nlp.update(plain, sgd=nlp.resume_training())
+    assert losses["weak_ner"] == 0.0
+    assert all(np.array_equal(a, b) for a, b in zip(before, params(pipe), strict=True))
+
+
+def test_without_a_gate_the_secondary_learns_and_reads_everything(tmp_path):
+    nlp = blank()
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(spans_key=None))
+    train(nlp, 60)
+    assert nlp.get_pipe("weak_ner").cfg["spans_key"] is None
+    nlp.to_disk(tmp_path)
+    for again in (nlp, spacy.load(tmp_path)):
+        for text in SENTENCES:
+            gold = [(e.text, e.label_) for e in parse(again, text).ents if e.label_ in WEAK]
+            assert entities(again(words(again, text))) == gold
+    # sentences without a rare type teach it, as they do not behind a gate
+    plain = [eg for eg in examples(nlp) if not {e.label_ for e in eg.reference.ents} & set(WEAK)]
+    assert nlp.update(plain)["weak_ner"] > 0
+
+
+def test_the_secondary_takes_the_types_that_the_gate_found():
+    nlp = blank()
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(weak_labels="auto", auto_share=0.2))
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(labels="auto"))
+    pipe = nlp.get_pipe("gate")
+    corpus = lambda nlp: examples(nlp)  # noqa: E731
+    with pytest.raises(ValueError, match="L004"):
+        nlp.initialize(lambda: examples(nlp))
+    assert pipe.labels == () and nlp.get_pipe("weak_ner").labels == ()
+    pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=corpus)
+    # 12 mentions: PER 5, GEO 4... of 13; two each of ART and NAT are within a fifth
+    assert sorted(pipe.labels) == ["ART", "NAT"]
+    nlp.get_pipe("weak_ner").initialize(lambda: examples(nlp), nlp=nlp)
+    assert nlp.get_pipe("weak_ner").labels == pipe.labels
+    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert again.get_pipe("gate").labels == pipe.labels == again.get_pipe("weak_ner").labels
+
+
+def test_auto_takes_types_by_mentions_too():
+    nlp = blank()
+    nlp.add_pipe(
+        "longtail_sentence_gate",
+        name="gate",
+        config=gate(weak_labels="auto", auto_share=None, auto_mentions=2),
+    )
+    pipe = nlp.get_pipe("gate")
+    pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
+    assert sorted(pipe.labels) == ["ART", "NAT"]
+    assert pipe.label_data == list(pipe.labels)
+    other = blank()
+    other.add_pipe("longtail_sentence_gate", name="gate", config=gate(weak_labels="auto"))
+    named = other.get_pipe("gate")
+    named.initialize(
+        lambda: examples(other), nlp=other, labels=["NAT"], counts_corpus=lambda nlp: examples(nlp)
+    )
+    assert named.labels == ("NAT",)  # as `init labels` wrote them
+
+
+def test_a_balanced_gate_learns_from_as_many_other_sentences_always_the_same():
+    nlp = blank()
+    nlp.add_pipe(
+        "longtail_sentence_gate",
+        name="gate",
+        config=gate(weak_labels=["NAT"], data="balanced", weak_weight=None),
+    )
+    pipe = nlp.get_pipe("gate")
+    with pytest.raises(ValueError, match="L004"):
+        pipe.initialize(lambda: examples(nlp), nlp=nlp)
+    pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
+    assert pipe.cfg["kept_share"] == pytest.approx(2 / 6) and pipe.cfg["weak_weight"] is None
+    many = []
+    for i in range(600):
+        doc = Doc(nlp.vocab, words=["word", str(i)])
+        doc.set_ents([])
+        many.append(Example(doc.copy(), doc))
+    many += [eg for eg in examples(nlp) if "NAT" in {e.label_ for e in eg.reference.ents}]
+    z = np.zeros((len(many), 1), dtype="f")
+    _, d_z = pipe.get_loss(many, z)
+    learnt = d_z[:, 0] != 0
+    assert learnt[600:].all() and np.allclose(d_z[600:], -0.5)  # plain cross-entropy
+    assert 150 < learnt[:600].sum() < 250  # a third of 600
+    assert np.allclose(d_z[:600][learnt[:600]], 0.5)
+    _, again = pipe.get_loss(many[300:], z[300:])
+    assert np.array_equal(again, d_z[300:])
+
+
+def pipeline(order=("ner", "gate", "weak_ner"), **settings):
+    nlp = blank()
+    made = {
+        "ner": ("longtail_ner", small_ner(scores_key="entity_scores", include=["PER", "GEO"])),
+        "gate": ("longtail_sentence_gate", gate()),
+        "weak_ner": ("longtail_gated_ner", weak(merge="span", **settings)),
+    }
+    for name in order:
+        nlp.add_pipe(made[name][0], name=name, config=made[name][1])
+    return nlp
+
+
+@pytest.mark.parametrize(
+    ("order", "code"),
+    [
+        (("ner", "weak_ner", "gate"), "L250.*'gate'"),
+        (("gate", "weak_ner", "ner"), "L250.*'ner'"),
+        (("ner", "weak_ner"), "L210"),
+        (("gate", "weak_ner"), "L207"),
+    ],
+)
+def test_components_in_the_wrong_order_are_refused(order, code):
+    nlp = pipeline(order)
+    with pytest.raises(ValueError, match=code):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_a_type_that_the_gate_does_not_look_for_is_warned_of():
+    nlp = blank()
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(weak_labels=["NAT"]))
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak())
+    with pytest.warns(UserWarning, match=r"LW080.*ART"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+@pytest.mark.parametrize(
+    ("merge", "effect"), [("span", "higher score"), ("token", "more probable tag"), ("fill", "stay")]
+)
+def test_types_of_the_primary_are_warned_of_with_what_will_happen(merge, effect):
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(scores_key="entity_scores"))
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate())
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(merge=merge))
+    with pytest.warns(UserWarning, match=rf"LW081.*{effect}"):
+        nlp.initialize(lambda: examples(nlp))
+    alone = pipeline()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone.initialize(lambda: examples(alone))
+
+
+def test_a_document_that_no_gate_has_seen_is_refused():
+    nlp = pipeline()
+    train(nlp, 1)
+    with nlp.select_pipes(disable=["gate"]), pytest.raises(ValueError, match="L254"):
+        nlp(words(nlp, SENTENCES[0]))
+
+
+@pytest.mark.parametrize("merge", ["span", "token"])
+def test_what_becomes_of_a_rulers_entities_is_a_setting(merge):
+    nlp = pipeline()
+    nlp.initialize(lambda: examples(nlp))
+    pipe = nlp.get_pipe("weak_ner")
+    for unscored, expected in {"keep": "RULE", "replace": "ART"}.items():
+        pipe.cfg.update(merge=merge, unscored=unscored)
+        doc = words(nlp, SENTENCES[3])
+        doc.set_ents([Span(doc, 0, 2, label="RULE")])
+        pipe.set_annotations([doc], [[ScoredSpan(0, 2, "ART", 0.9, (0.9, 0.9), True)]])
+        assert [e.label_ for e in doc.ents] == [expected]
+
+
+def test_thresholds_of_the_secondary_hold_before_merging():
+    nlp = pipeline(thresholds={"ART": 0.8}, abstain_key="unsure")
+    nlp.initialize(lambda: examples(nlp))
+    pipe = nlp.get_pipe("weak_ner")
+    doc = words(nlp, SENTENCES[3])
+    doc.set_ents([Span(doc, 0, 2, label="PER")])
+    write_scores(doc, "entity_scores", [ScoredSpan(0, 2, "PER", 0.6, (0.6, 0.6))])
+    low, other = ScoredSpan(1, 2, "ART", 0.7, (0.7,), True), ScoredSpan(3, 4, "NAT", 0.2, (0.2,), True)
+    pipe.set_annotations([doc], [[low, other]])
+    assert [e.label_ for e in doc.ents] == ["PER", "NAT"]
+    group = doc.spans["unsure"]
+    assert [(s.start, s.label_) for s in group] == [(1, "ART")] and group.attrs["scores"] == [0.7]
+
+
+def test_calibration_comes_before_the_threshold():
+    nlp = pipeline(thresholds={"ART": 0.8})
+    nlp.initialize(lambda: examples(nlp))
+    pipe = nlp.get_pipe("weak_ner")
+    pipe.cfg["calibration"] = {"ART": [2.0, 0.0], "*": [1.0, -1.0]}
+    doc = words(nlp, SENTENCES[3])
+    spans = [ScoredSpan(1, 2, "ART", 0.7, (0.7,), True), ScoredSpan(3, 4, "NAT", 0.5, (0.5,), True)]
+    pipe.set_annotations([doc], [spans])
+    # odds (7/3)^2, and those of 1/2 divided by e
+    scores = [49 / 58, 1 / (1 + np.e)]
+    assert doc.spans["entity_scores"].attrs["scores"] == pytest.approx(scores)
+
+
+def test_frequent_types_are_untouched_where_no_sentence_is_flagged(tmp_path):
+    """A trained stock pipeline is extended without training its `ner` again."""
+    stock = blank()
+    stock.add_pipe("ner", config=small_ner())
+    train(stock, 40)
+    stock.to_disk(tmp_path / "stock")
+    plain = [text for text in SENTENCES if "|NAT]" not in text and "|ART]" not in text]
+    before = [[(e.text, e.label_) for e in stock(words(stock, t)).ents] for t in plain]
+    assert any(before)
+
+    nlp = blank()
+    nlp.add_pipe("ner", source=spacy.load(tmp_path / "stock"))
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate())
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak())
+    frozen = params(nlp.get_pipe("ner"))
+    with nlp.select_pipes(disable=["ner"]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        train(nlp, 60)
+    assert all(np.array_equal(a, b) for a, b in zip(frozen, params(nlp.get_pipe("ner")), strict=True))
+    for text, expected in zip(plain, before, strict=True):
+        doc = nlp(words(nlp, text))
+        assert not len(doc.spans["weak_sentences"])
+        assert entities(doc) == expected
+    found = {e for text in SENTENCES for e in entities(nlp(words(nlp, text)))}
+    assert {("Storm Ida", "NAT"), ("Fram", "ART")} <= found
+
+
+def test_two_rates_reach_gate_and_secondary():
+    moved = {}
+    for rate in (1.0, 10.0):
+        nlp = blank()
+        nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(head_rate=rate))
+        nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(head_rate=rate))
+        train(nlp, 1, drop=0.0)
+        for name in ("gate", "weak_ner"):
+            output = nlp.get_pipe(name).model.get_ref("output_layer")
+            moved[name, rate] = float(np.abs(output.get_param("b")).max())
+    for name in ("gate", "weak_ner"):
+        assert moved[name, 10.0] == pytest.approx(10 * moved[name, 1.0], rel=1e-3)
+
+
+def test_predictions_do_not_depend_on_the_batch():
+    nlp = pipeline()
+    train(nlp, 40)
+    texts = [
+        *(" ".join(t.text for t in parse(nlp, s)) for s in SENTENCES),
+        "",
+        " ",
+        "\n\n",
+        "Fram " * 700,
+    ]
+
+    def seen(docs):
+        return [
+            ([(e.start, e.label_) for e in d.ents], [s.start for s in d.spans["weak_sentences"]])
+            for d in docs
+        ]
+
+    alone = seen(nlp(text) for text in texts)
+    for size in (1, 3, 50):
+        assert seen(nlp.pipe(texts, batch_size=size)) == alone
+    assert seen(nlp.pipe(reversed(texts), batch_size=50)) == alone[::-1]
+    assert seen(nlp.pipe(texts, batch_size=4, n_process=2)) == alone

@@ -1,0 +1,269 @@
+"""The merge rules against cases worked by hand."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Doc, Span
+
+from spacy_longtail.pipes.merging import merge_into, merge_spans, merge_tokens
+from spacy_longtail.pipes.scores import ScoredSpan, write_scores
+from tests.util import blank
+
+
+class Case(NamedTuple):
+    about: str
+    strong: (
+        str  # "PER 0-2 .9" is a span over the tokens 0 and 1; ".9,.3" a probability a token; "?" none
+    )
+    weak: str
+    span: str  # what stays, by rule
+    token: str
+    fill: str
+    unscored: str = "keep"
+    blocked: tuple[int, ...] = ()
+    spaces: tuple[int, ...] = ()
+
+
+CASES = [
+    Case(
+        "METHODS, section 8",
+        "PER 0-2 .9; ORG 4-7 .6",
+        "ART 1-2 .9; EVE 5-8 .7; ART 10-11 .3",
+        span="ART 1-2; EVE 5-8; ART 10-11",
+        token="PER 0-1; ART 1-2; ORG 4-5; EVE 5-8; ART 10-11",
+        fill="PER 0-2; ORG 4-7; ART 10-11",
+    ),
+    Case("nothing found", "PER 0-2 .9", "", "PER 0-2", "PER 0-2", "PER 0-2"),
+    Case("nothing there", "", "ART 3-5 .1", "ART 3-5", "ART 3-5", "ART 3-5"),
+    Case(
+        "side by side",
+        "PER 0-2 .9",
+        "ART 2-4 .1",
+        "PER 0-2; ART 2-4",
+        "PER 0-2; ART 2-4",
+        "PER 0-2; ART 2-4",
+    ),
+    Case(
+        "side by side, one type",
+        "ART 0-2 .9",
+        "ART 2-4 .5",
+        "ART 0-2; ART 2-4",
+        "ART 0-2; ART 2-4",
+        "ART 0-2; ART 2-4",
+    ),
+    Case("same place, weak better", "ORG 0-2 .5", "ART 0-2 .6", "ART 0-2", "ART 0-2", "ORG 0-2"),
+    Case("same place, strong better", "ORG 0-2 .7", "ART 0-2 .6", "ORG 0-2", "ORG 0-2", "ORG 0-2"),
+    Case("same place, tie", "ORG 0-2 .6", "ART 0-2 .6", "ART 0-2", "ART 0-2", "ORG 0-2"),
+    Case("same entity", "ART 0-2 .4", "ART 0-2 .6", "ART 0-2", "ART 0-2", "ART 0-2"),
+    Case("inside a better one", "ORG 0-4 .8", "ART 1-2 .5", "ORG 0-4", "ORG 0-4", "ORG 0-4"),
+    Case(
+        "inside a worse one: I-ORG without a begin",
+        "ORG 0-4 .5",
+        "ART 1-2 .8",
+        span="ART 1-2",
+        token="ORG 0-1; ART 1-2; ORG 2-4",
+        fill="ORG 0-4",
+    ),
+    Case(
+        "around two, one of them better",
+        "PER 0-1 .6; GEO 2-3 .9",
+        "EVE 0-3 .7",
+        span="PER 0-1; GEO 2-3",
+        token="EVE 0-2; GEO 2-3",
+        fill="PER 0-1; GEO 2-3",
+    ),
+    Case(
+        "the better mean, a worse last token",
+        "ORG 0-3 .9,.9,.3",
+        "EVE 2-4 .6",
+        span="ORG 0-3",
+        token="ORG 0-2; EVE 2-4",
+        fill="ORG 0-3",
+    ),
+    Case(
+        "a lost begin: I-ART after I-GEO",
+        "GEO 0-2 .9",
+        "ART 1-4 .5,.8,.8",
+        span="GEO 0-2",
+        token="GEO 0-2; ART 2-4",
+        fill="GEO 0-2",
+    ),
+    Case(
+        "a begin inside an entity of its type",
+        "ART 0-3 .9,.2,.9",
+        "ART 1-2 .5",
+        span="ART 0-3",
+        token="ART 0-1; ART 1-3",
+        fill="ART 0-3",
+    ),
+    Case(
+        "an inside that goes on in the other's entity",
+        "ART 1-3 .5,.9",
+        "ART 0-2 .8",
+        span="ART 0-2",
+        token="ART 0-3",
+        fill="ART 1-3",
+    ),
+    Case("tie with a shorter one", "PER 0-1 .75", "EVE 0-3 .75", "EVE 0-3", "EVE 0-3", "PER 0-1"),
+    Case(
+        "tie between two",
+        "PER 0-2 .5; GEO 2-4 .5",
+        "ART 1-3 .5",
+        span="ART 1-3",
+        token="PER 0-1; ART 1-3; GEO 3-4",
+        fill="PER 0-2; GEO 2-4",
+    ),
+    Case(
+        "a chain",
+        "PER 0-2 .9; ORG 3-6 .7",
+        "ART 1-4 .8",
+        span="PER 0-2; ORG 3-6",
+        token="PER 0-2; ART 2-4; ORG 4-6",
+        fill="PER 0-2; ORG 3-6",
+    ),
+    Case(
+        "two inside one",
+        "ORG 0-5 .6",
+        "ART 0-2 .7; NAT 3-5 .5",
+        span="ART 0-2; NAT 3-5",
+        token="ART 0-2; ORG 2-5",
+        fill="ORG 0-5",
+    ),
+    Case(
+        "without a score, kept",
+        "RULE 0-2 ?",
+        "ART 1-3 .99",
+        span="RULE 0-2",
+        token="RULE 0-2; ART 2-3",
+        fill="RULE 0-2",
+    ),
+    Case(
+        "without a score, replaced",
+        "RULE 0-2 ?; RULE 5-6 ?",
+        "ART 1-3 .01",
+        span="ART 1-3; RULE 5-6",
+        token="RULE 0-1; ART 1-3; RULE 5-6",
+        fill="RULE 0-2; RULE 5-6",  # no setting of the pipe; what has no score counts as kept
+        unscored="replace",
+    ),
+    Case("a blocked token", "", "ART 0-2 .9", "", "ART 0-1", "", blocked=(1,)),
+    Case(
+        "whitespace at what is left",
+        "PER 0-3 .6",
+        "ART 0-1 .9",
+        span="ART 0-1",
+        token="ART 0-1; PER 2-3",
+        fill="PER 0-3",
+        spaces=(1,),
+    ),
+    Case(
+        "nothing left but whitespace",
+        "PER 0-3 .6",
+        "ART 0-1 .9; NAT 2-3 .9",
+        span="ART 0-1; NAT 2-3",
+        token="ART 0-1; NAT 2-3",
+        fill="PER 0-3",
+        spaces=(1,),
+    ),
+]
+
+
+def read(text, weak=False):
+    found = []
+    for part in filter(None, text.split("; ")):
+        label, place, *score = part.split()
+        start, end = map(int, place.split("-"))
+        p = tuple(map(float, score[0].split(","))) if score and score != ["?"] else ()
+        p *= end - start if len(p) == 1 else 1
+        mean = sum(p) / len(p) if p else float("inf")
+        found.append(ScoredSpan(start, end, label, mean, p, weak))
+    return found
+
+
+@pytest.mark.parametrize("rule", ["span", "token", "fill"])
+@pytest.mark.parametrize("case", CASES, ids=[case.about for case in CASES])
+def test_the_rule_follows_the_table(case, rule):
+    words = ["\n" if i in case.spaces else "w" for i in range(12)]
+    doc = Doc(blank().vocab, words=words)
+    strong = read(case.strong)
+    ents = [Span(doc, s.start, s.end, label=s.label) for s in strong]
+    doc.set_ents(ents, blocked=[doc[i : i + 1] for i in case.blocked], default="outside")
+    write_scores(doc, "entity_scores", [s for s in strong if s.token_scores])
+    cfg = {"merge": rule, "unscored": case.unscored, "scores_key": "entity_scores"}
+    if rule == "fill":
+        cfg["unscored"] = "keep"
+    merge_into(doc, read(case.weak, weak=True), cfg)
+    shown = "; ".join(f"{e.label_} {e.start}-{e.end}" for e in doc.ents)
+    assert shown == getattr(case, rule)
+    assert all(doc[i].ent_iob_ == "B" and not doc[i].ent_type_ for i in case.blocked)
+    scores = dict(zip([(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]], rated(doc)))
+    whole = {s.place: s.score for s in (*strong, *read(case.weak)) if s.token_scores}
+    for place, score in scores.items():
+        if place in whole and rule != "token":
+            assert score in (whole[place], *(s.score for s in strong if s.place == place))
+
+
+def rated(doc):
+    return doc.spans["entity_scores"].attrs["scores"]
+
+
+def test_the_scores_of_cut_entities_are_the_means_of_what_is_left():
+    merged = merge_tokens([*read("ORG 0-4 .5,.1,.2,.4"), *read("ART 1-2 .8", weak=True)])
+    assert [(s.place, s.weak) for s in merged] == [
+        ((0, 1, "ORG"), False),
+        ((1, 2, "ART"), True),
+        ((2, 4, "ORG"), False),
+    ]
+    assert [s.score for s in merged] == pytest.approx([0.5, 0.8, 0.3])
+    assert [s.token_scores for s in merged] == [(0.5,), (0.8,), (0.2, 0.4)]
+
+
+def test_a_span_without_token_scores_has_its_own_at_each_token():
+    spans = [ScoredSpan(0, 3, "PER", 0.6, ()), ScoredSpan(2, 3, "ART", 0.7, (0.7,), True)]
+    assert [s.place for s in merge_tokens(spans)] == [(0, 2, "PER"), (2, 3, "ART")]
+
+
+def test_the_scores_of_a_merged_document_are_those_of_what_stays():
+    doc = Doc(blank().vocab, words=["w"] * 8)
+    strong = read("PER 0-2 .9; ORG 4-6 .5")
+    doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
+    write_scores(doc, "entity_scores", strong)
+    cfg = {"merge": "span", "unscored": "keep", "scores_key": "entity_scores"}
+    merge_into(doc, read("ART 5-7 .6", weak=True), cfg)
+    assert rated(doc) == pytest.approx([0.9, 0.6])
+
+
+places = st.tuples(st.integers(0, 9), st.integers(1, 4), st.sampled_from("ABC"))
+
+
+def apart(drawn, weak):
+    taken, found = set(), []
+    for (start, length, label), score in drawn:
+        tokens = set(range(start, start + length))
+        if not taken & tokens:
+            taken |= tokens
+            found.append(ScoredSpan(start, start + length, label, score, (score,) * length, weak))
+    return found
+
+
+@given(
+    st.lists(st.tuples(places, st.sampled_from([0.2, 0.5, 0.8])), max_size=4),
+    st.lists(st.tuples(places, st.sampled_from([0.2, 0.5, 0.8])), max_size=4),
+)
+def test_merged_entities_never_overlap_and_cover_what_the_rule_says(strong, weak):
+    strong, weak = apart(strong, False), apart(weak, True)
+    for merged in (merge_spans([*strong, *weak]), merge_tokens([*strong, *weak])):
+        assert all(a.end <= b.start for a, b in pairwise(merged))
+    tokens = {i: s for s in strong for i in range(s.start, s.end)}
+    for s in weak:
+        for i in range(s.start, s.end):
+            if i not in tokens or s.score >= tokens[i].score:
+                tokens[i] = s
+    merged = merge_tokens([*strong, *weak])
+    assert {i: s.label for s in merged for i in range(s.start, s.end)} == {
+        i: s.label for i, s in tokens.items()
+    }
+    assert len(merge_spans([*strong, *weak])) >= bool(strong or weak)

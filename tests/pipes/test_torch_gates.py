@@ -1,0 +1,147 @@
+"""The gate's torch architectures: against sums written out a sentence, and as part of a pipeline."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from tests.util import SENTENCES, SMALL, blank, examples, parse, train
+
+torch = pytest.importorskip("torch")
+
+from spacy_longtail.layers.torch_gates import (  # noqa: E402
+    RNNCNN,
+    LSTMAttention,
+    SelfAttention,
+    Sentences,
+)
+
+NAMES = ["RNNCNNGate", "LSTMAttentionGate", "SelfAttentionGate"]
+LENGTHS = [3, 1, 7, 2]
+
+
+def modules():
+    torch.manual_seed(0)
+    made = [RNNCNN(4, 0.0, 5), LSTMAttention(4, 0.0, 5), SelfAttention(4, 0.0, 3, 6, 5)]
+    for module in made:  # the outputs are 0 before training
+        torch.nn.init.normal_(module.output.weight)
+        module.eval()
+    return made
+
+
+def states_of(module, rows):
+    """The states of one sentence, by torch's own bidirectional LSTM."""
+    lstm = torch.nn.LSTM(5, 4, bidirectional=True)
+    ours = module.states
+    own = dict(ours.forwards[0].named_parameters())
+    back = dict(ours.backwards[0].named_parameters())
+    with torch.no_grad():
+        for name, value in own.items():
+            getattr(lstm, name).copy_(value)
+            getattr(lstm, f"{name}_reverse").copy_(back[name])
+    states, (last, _) = lstm(rows.unsqueeze(1))
+    return states[:, 0], last[:, 0].flatten()
+
+
+@pytest.mark.parametrize("i", range(3), ids=NAMES)
+def test_a_logit_is_what_the_paper_says(i):
+    module = modules()[i]
+    rows = torch.randn(sum(LENGTHS), 5)
+    found = module(rows, LENGTHS)
+    assert found.shape == (4, 1)
+    for sentence, logit in zip(rows.split(LENGTHS), found, strict=True):
+        h, last = states_of(module, sentence)
+        if i == 0:
+            words = torch.tanh(torch.cat([h, sentence], 1) @ module.words.weight.T + module.words.bias)
+            reduced = words.max(dim=0).values
+        elif i == 1:
+            reduced = torch.softmax(h @ last, dim=0) @ h
+        else:
+            first, _, second = module.attend
+            weights = torch.softmax(torch.tanh(h @ first.weight.T) @ second.weight.T, dim=0)
+            reduced = (weights.T @ h).flatten()
+        expected = reduced @ module.output.weight[0] + module.output.bias[0]
+        assert logit.item() == pytest.approx(expected.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("i", range(3), ids=NAMES)
+def test_a_sentences_logit_knows_nothing_of_the_others(i):
+    module = modules()[i]
+    rows = torch.randn(sum(LENGTHS), 5)
+    together = module(rows, LENGTHS)
+    alone = [module(part, [len(part)]) for part in rows.split(LENGTHS)]
+    assert torch.allclose(together, torch.cat(alone), atol=1e-6)
+
+
+def test_weights_over_a_sentence_sum_to_one_however_large_the_scores():
+    sentences = Sentences(torch.tensor(LENGTHS))
+    scores = torch.randn(sum(LENGTHS), 2) * 500
+    weights = sentences.softmax(scores)
+    assert torch.allclose(sentences.sum(weights), torch.ones(4, 2))
+    assert torch.isfinite(weights).all()
+    assert torch.equal(sentences.max(scores)[1], scores[3])
+
+
+def pipeline(name, **settings):
+    model = {"@architectures": f"longtail.{name}.v1", "tok2vec": SMALL, "hidden_width": 8, **settings}
+    nlp = blank()
+    config = {"model": model, "weak_labels": ["NAT", "ART"], "weak_weight": 0.7}
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
+    return nlp
+
+
+def flagged(nlp):
+    docs = [Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)]) for text in SENTENCES]
+    return [len(doc.spans["weak_sentences"]) for doc in nlp.pipe(docs)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_learns_saves_and_loads(name, tmp_path):
+    nlp = pipeline(name)
+    history = train(nlp, 60)
+    assert history[-1]["gate"] < 0.3 * history[0]["gate"]
+    expected = [int("|NAT]" in text or "|ART]" in text) for text in SENTENCES]
+    assert flagged(nlp) == expected
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    assert flagged(again) == expected
+    docs = [eg.predicted for eg in examples(nlp)]
+    logits = [np.asarray(pipe.get_pipe("gate").logits(docs)) for pipe in (nlp, again)]
+    assert np.allclose(*logits, atol=1e-6)
+    assert nlp("").spans["weak_sentences"] is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_shared_encoder_learns_from_it(name):
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
+    nlp = pipeline(name, tok2vec=listener)
+    nlp.add_pipe("tok2vec", config={"model": SMALL}, first=True)
+    history = train(nlp, 40)
+    assert history[-1]["gate"] < 0.5 * history[0]["gate"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"hidden_width": 0}, "L001.*hidden_width"),
+        ({"dropout": 1.0}, "L001.*dropout"),
+        ({"mixed_precision": "yes"}, "mixed_precision"),
+    ],
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_settings_are_refused(name, settings, code):
+    with pytest.raises(ValueError, match=code):
+        pipeline(name, **settings)
+
+
+@pytest.mark.parametrize("setting", ["n_hops", "attention_width"])
+def test_self_attention_needs_hops_and_units(setting):
+    with pytest.raises(ValueError, match=f"L001.*{setting}"):
+        pipeline("SelfAttentionGate", **{setting: 0})
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_mixed_precision_needs_a_gpu():
+    nlp = pipeline("RNNCNNGate", mixed_precision=True)
+    with pytest.raises(ValueError, match="L220"):
+        nlp.initialize(lambda: examples(nlp))

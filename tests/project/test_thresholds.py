@@ -1,0 +1,242 @@
+"""`thresholds`: what it chooses is what counting says, and what it writes is what the pipeline does."""
+
+import json
+import shutil
+import warnings
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.training import Corpus
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.pipes.judging import calibrated
+from tests.util import SENTENCES, SMALL, blank, parse, small_ner, train
+
+RUN = CliRunner()
+WEAK = ["NAT", "ART"]
+TOKENS = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+GATE = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}
+NER = {
+    "longtail_token_ner": {"model": TOKENS, "scores_key": "entity_scores"},
+    "longtail_ner": small_ner(scores_key="entity_scores"),
+}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Twelve times the toy corpus; two thirds of the mentions of the Fram are not annotated."""
+    folder = tmp_path_factory.mktemp("corpus")
+    nlp = blank()
+    docs = []
+    for i in range(12):
+        for text in SENTENCES:
+            doc = parse(nlp, text)
+            if i % 3:
+                doc.set_ents([e for e in doc.ents if e.label_ != "ART"], default="outside")
+            docs.append(doc)
+    DocBin(docs=docs, store_user_data=True).to_disk(folder / "dev.spacy")
+    types = {"labels": ["PER", "GEO", "NAT", "ART"], "tail": WEAK}
+    (folder / "types.json").write_text(json.dumps(types), encoding="utf8")
+    return folder
+
+
+def trained(folder, factory, gated=False):
+    nlp = blank()
+    nlp.add_pipe(factory, name="ner", config=NER[factory])
+    if gated:
+        config = {"model": GATE, "weak_labels": WEAK, "weak_weight": 0.7}
+        nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
+        config = {"model": TOKENS, "labels": WEAK, "merge": "span"}
+        nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        train(nlp, 40)
+    nlp.to_disk(folder)
+    return folder
+
+
+@pytest.fixture(scope="module", params=list(NER))
+def model(request, tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("model") / "best", request.param)
+
+
+def chosen(*arguments):
+    result = RUN.invoke(app, ["thresholds", *map(str, arguments), "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def predictions(path, corpus):
+    nlp = spacy.load(path)
+    for eg in Corpus(corpus / "dev.spacy")(nlp):
+        yield nlp(eg.predicted), eg.reference
+
+
+def counts(path, corpus, label):
+    right = found = gold = 0
+    for doc, reference in predictions(path, corpus):
+        ours = {(e.start, e.end) for e in doc.ents if e.label_ == label}
+        truth = {(e.start, e.end) for e in reference.ents if e.label_ == label}
+        right, found, gold = right + len(ours & truth), found + len(ours), gold + len(truth)
+    return right / max(found, 1), right / max(gold, 1)
+
+
+def test_a_precision_is_reached_by_the_written_pipeline(model, corpus, tmp_path):
+    output = tmp_path / "strict"
+    found = chosen(model, corpus, "-o", output, "--precision", 0.9, "--abstain-key", "unsure")["ner"]
+    own = found["types"]
+    assert own["ART"]["before"]["p"] < 0.5
+    for label in ("PER", "GEO", "NAT"):
+        assert own[label]["threshold"] is None and own[label]["before"]["p"] == 1
+    nlp = spacy.load(output)
+    assert nlp.get_pipe("ner").cfg["thresholds"] == nlp.get_pipe_config("ner")["thresholds"]
+    assert nlp.get_pipe_config("ner")["abstain_key"] in ("unsure", None)
+    for label, row in own.items():
+        p, r = counts(output, corpus, label)
+        assert (p, r) == pytest.approx((row["after"]["p"], row["after"]["r"]), abs=1e-6)
+
+
+def test_what_falls_below_is_kept_aside(model, corpus, tmp_path):
+    output = tmp_path / "aside"
+    shutil.copytree(model, output)
+    nlp = spacy.load(output)
+    ner = nlp.get_pipe("ner")
+    ner.cfg.update(thresholds={"ART": 0.99999}, abstain_key="unsure")
+    ner.cfg["calibration"] = {"ART": [1.0, -20.0]}
+    doc = nlp(Doc(nlp.vocab, words=[t.text for t in parse(nlp, SENTENCES[0])]))
+    assert [(e.text, e.label_) for e in doc.ents] == [("Maria", "PER"), ("Oslo", "GEO")]
+    assert [(s.text, s.label_) for s in doc.spans["unsure"]] == [("Fram", "ART")]
+    assert doc.spans["unsure"].attrs["scores"][0] < 0.1
+    assert [s.text for s in doc.spans["entity_scores"]] == ["Maria", "Oslo"]
+    assert len(doc.spans["entity_scores"].attrs["scores"]) == 2
+    assert doc[6].ent_iob_ == "O"
+    nlp.to_disk(output)
+    again = spacy.load(output)
+    assert again.get_pipe("ner").cfg["thresholds"] == {"ART": 0.99999}
+    assert list(again(doc.text).spans["unsure"].attrs["scores"]) == pytest.approx(
+        doc.spans["unsure"].attrs["scores"]
+    )
+
+
+def test_scores_become_probabilities(model, corpus, tmp_path):
+    output = tmp_path / "calibrated"
+    found = chosen(model, corpus, "-o", output)["ner"]
+    # of 12 times 2 mentions of the Fram that are found a third is annotated
+    error = {when: row["error"] for when, row in found["reliability"].items()}
+    assert error["after"] < 0.6 * error["before"]
+    assert found["types"]["ART"]["calibrated"] == "own"
+    assert found["types"]["PER"]["calibrated"] in ("other types", None)
+    ner = spacy.load(output).get_pipe("ner")
+    curve = ner.cfg["calibration"]["ART"]
+    assert calibrated(0.95, *curve) < 0.7
+    raw = chosen(model, corpus, "-o", tmp_path / "raw", "--no-calibrate")["ner"]
+    assert (
+        "reliability" not in raw
+        and spacy.load(tmp_path / "raw").get_pipe("ner").cfg["calibration"] is None
+    )
+
+
+def test_choosing_again_gives_the_same_and_leaves_the_source_alone(model, corpus, tmp_path):
+    before = {p: p.read_bytes() for p in model.rglob("*") if p.is_file()}
+    copy = tmp_path / "copy"
+    first = chosen(model, corpus, "-o", copy, "--recall", 0.5)
+    assert {p: p.read_bytes() for p in model.rglob("*") if p.is_file()} == before
+    assert chosen(copy, corpus, "--recall", 0.5) == first  # in place, from the raw scores anew
+    assert spacy.load(copy).get_pipe("ner").cfg["thresholds"] is not None
+    free = chosen(copy, corpus, "--recall", 1.0)["ner"]["types"]
+    assert all(row["threshold"] is None or row["after"]["r"] == 1 for row in free.values())
+
+
+def test_a_gate_is_calibrated_and_gets_its_threshold(corpus, tmp_path):
+    model = trained(tmp_path / "gated", "longtail_ner", gated=True)
+    found = chosen(model, corpus, "--gate-recall", 0.9)
+    gate = found["gate"]
+    assert gate["weak"] == 12 * 2 + 4 * 2 and gate["sentences"] == 96
+    assert gate["after"]["r"] >= 0.9
+    assert gate["reliability"]["after"]["error"] < gate["reliability"]["before"]["error"]
+    nlp = spacy.load(model)
+    cfg = nlp.get_pipe("gate").cfg
+    assert cfg["threshold"] == nlp.get_pipe_config("gate")["threshold"] == gate["threshold"]
+    assert cfg["calibration"] == gate["curve"]
+    # what the written gate does is what was reported
+    n_open = sum(len(doc.spans["weak_sentences"]) for doc, _ in predictions(model, corpus))
+    assert n_open / 96 == pytest.approx(gate["after"]["open"])
+    assert set(found["weak_ner"]["types"]) == set(WEAK)
+    strict = chosen(model, corpus, "--gate-beta", 0.1)["gate"]
+    assert strict["after"]["p"] >= gate["after"]["p"]
+
+
+def test_too_little_to_choose_on_is_said(model, corpus, tmp_path):
+    result = RUN.invoke(
+        app, ["thresholds", str(model), str(corpus), "-o", str(tmp_path / "x"), "--min-mentions", "10"]
+    )
+    assert result.exit_code == 0 and "LW084" in result.output and "ART" in result.output
+    assert "expected calibration error" in result.output
+    few = ["thresholds", str(model), str(corpus), "-o", str(tmp_path / "y"), "--precision", "1.0"]
+    assert "LW083" in RUN.invoke(app, [*few, "--min-mentions", "2"]).output
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--recall", "0.9", "--precision", "0.9"], "L256"),
+        (["--gate-recall", "0.9", "--gate-beta", "1"], "L256"),
+        (["--part", "nope"], "L402"),
+    ],
+)
+def test_bad_options_change_nothing(model, corpus, options, code):
+    before = {p: p.read_bytes() for p in model.rglob("*") if p.is_file()}
+    result = RUN.invoke(app, ["thresholds", str(model), str(corpus), *options])
+    assert result.exit_code == 1 and code in result.output and "Traceback" not in result.output
+    assert {p: p.read_bytes() for p in model.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    ("factory", "config", "code"),
+    [("ner", {}, "L255"), ("longtail_token_ner", {"model": TOKENS}, "L251")],
+)
+def test_pipelines_without_scores_are_refused(factory, config, code, corpus, tmp_path):
+    nlp = blank()
+    nlp.add_pipe(factory, name="ner", config=config)
+    train(nlp, 1)
+    nlp.to_disk(tmp_path / "model")
+    result = RUN.invoke(app, ["thresholds", str(tmp_path / "model"), str(corpus)])
+    assert result.exit_code == 1 and code in result.output
+
+
+@pytest.mark.parametrize("factory", list(NER))
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"thresholds": {"ART": 0.5}, "scores_key": None}, "L251"),
+        ({"thresholds": {"ART": 1.5}}, "L001"),
+        ({"abstain_key": "unsure"}, "L213"),
+    ],
+)
+def test_bad_settings_are_refused_when_built(factory, settings, code):
+    with pytest.raises(ValueError, match=code):
+        blank().add_pipe(factory, config={**NER[factory], **settings})
+
+
+@pytest.mark.parametrize("factory", list(NER))
+def test_thresholds_of_unknown_types_are_refused(factory):
+    nlp = blank()
+    nlp.add_pipe(factory, config={**NER[factory], "thresholds": {"XYZ": 0.5}})
+    with pytest.raises(ValueError, match=r"L203.*XYZ"):
+        train(nlp, 1)
+
+
+def test_entities_that_a_document_came_with_are_not_judged():
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config={**NER["longtail_ner"], "thresholds": {"ART": 1.0}})
+    train(nlp, 40)
+    doc = parse(nlp, SENTENCES[0])
+    given = Doc(nlp.vocab, words=[t.text for t in doc])
+    given.set_ents([e for e in doc.ents if e.label_ == "ART"], default="missing")
+    found = [(e.text, e.label_) for e in nlp(given).ents]
+    assert ("Fram", "ART") in found
+    assert ("Fram", "ART") not in [
+        (e.text, e.label_) for e in nlp(Doc(nlp.vocab, words=[t.text for t in doc])).ents
+    ]
