@@ -1,5 +1,7 @@
 """Gate, primary and secondary together: how they share encoders, types and documents."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -289,6 +291,72 @@ def test_frequent_types_are_untouched_where_no_sentence_is_flagged(tmp_path):
         assert entities(doc) == expected
     found = {e for text in SENTENCES for e in entities(nlp(words(nlp, text)))}
     assert {("Storm Ida", "NAT"), ("Fram", "ART")} <= found
+
+
+ASSEMBLED = """
+[paths]
+primary = null
+gate = null
+secondary = null
+
+[nlp]
+lang = "en"
+pipeline = ["tok2vec","ner","sentencizer","gate","weak_ner"]
+
+[components]
+
+[components.tok2vec]
+source = ${paths.primary}
+
+[components.ner]
+source = ${paths.primary}
+
+[components.sentencizer]
+factory = "sentencizer"
+
+[components.gate]
+source = ${paths.gate}
+
+[components.weak_ner]
+source = ${paths.secondary}
+"""
+
+
+def test_three_pipelines_trained_apart_are_assembled(tmp_path):
+    primary = blank()
+    primary.add_pipe("tok2vec", config={"model": SMALL})
+    ner = small_ner()
+    ner["model"] = {**ner["model"], "tok2vec": LISTENER}
+    primary.add_pipe("ner", config=ner)
+    train(primary, 40)
+    apart = blank()
+    apart.add_pipe("longtail_sentence_gate", name="gate", config=gate())
+    train(apart, 60)
+    apart.to_disk(tmp_path / "gate")
+    secondary = blank()
+    secondary.add_pipe("gate", source=spacy.load(tmp_path / "gate"))
+    secondary.add_pipe("longtail_gated_ner", name="weak_ner", config=weak())
+    with secondary.select_pipes(disable=["gate"]):
+        train(secondary, 60)
+    primary.to_disk(tmp_path / "primary")
+    secondary.to_disk(tmp_path / "secondary")
+    (tmp_path / "assembled.cfg").write_text(ASSEMBLED, encoding="utf8")
+    paths = [f"--paths.{name}={tmp_path / name}" for name in ("primary", "gate", "secondary")]
+    command = [
+        "-m",
+        "spacy",
+        "assemble",
+        str(tmp_path / "assembled.cfg"),
+        str(tmp_path / "whole"),
+        *paths,
+    ]
+    subprocess.run([sys.executable, *command], check=True, capture_output=True)
+    nlp = spacy.load(tmp_path / "whole")
+    for text in SENTENCES:
+        doc = nlp(words(nlp, text))
+        gold = [(e.text, e.label_) for e in parse(nlp, text).ents]
+        assert entities(doc) == gold
+        assert bool(len(doc.spans["weak_sentences"])) == any(label in WEAK for _, label in gold)
 
 
 def test_two_rates_reach_gate_and_secondary():

@@ -18,7 +18,7 @@ from ..tokenizers import tokenizer_config
 
 
 def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> dict[str, Any]:
-    """What a config needs to know of a corpus; [longtail] only where the config has it.
+    """What a config needs to know of a corpus.
 
     types (CorpusTypes): Its types, language and tokens.
     train (Path): The part to train on. dev (Path): The part that chooses the best model.
@@ -30,6 +30,7 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> dict[str, An
         "paths.dev": str(dev),
         "longtail.labels": types.labels,
         "longtail.tail": types.tail,
+        "longtail.frequent": [label for label in types.labels if label not in types.tail],
     }
 
 
@@ -45,8 +46,13 @@ def filled_in(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = 
 
 
 def known_sections(overrides: Mapping[str, Any], config: Config) -> dict[str, Any]:
-    """The overrides of sections that a config has."""
-    return {name: value for name, value in overrides.items() if name.split(".")[0] in config}
+    """The overrides of sections that a config has; of [longtail] those of the names that it has."""
+
+    def is_known(name: str) -> bool:
+        section, key = name.split(".", 1)
+        return section in config and (section != "longtail" or key in config[section])
+
+    return {name: value for name, value in overrides.items() if is_known(name)}
 
 
 def train_model(

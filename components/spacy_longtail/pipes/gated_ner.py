@@ -205,9 +205,9 @@ class GatedNER(TokenTagger):
 
         RAISES (ValueError): L207, L210, L250.
         """
-        names = list(nlp.pipe_names)
+        names = list(nlp.component_names)  # frozen components are disabled when others are initialised
         at = names.index(self.name)
-        cfgs = {n: {"key": getattr(pipe, "key", None), **_cfg(pipe)} for n, pipe in nlp.pipeline}
+        cfgs = {n: {"key": getattr(pipe, "key", None), **_cfg(pipe)} for n, pipe in nlp.components}
         gate_key, scores_key = self.cfg["spans_key"], self.cfg["scores_key"]
         if gate_key is not None:
             gates = [n for n, cfg in cfgs.items() if gate_key in (cfg.get("spans_key"), cfg["key"])]

@@ -1,0 +1,172 @@
+"""What gate, merge rule and thresholds do to models that compare.py trained: scores on test, and cost.
+
+Every model is scored as it was trained ("raw"), and with calibration and thresholds chosen on dev
+("fitted"). A model with a gate is scored with each merge rule, behind its own gate, behind the sentences
+that do hold a rare type ("oracle", which no gate can beat), and behind a gate that is always open.
+"""
+
+import json
+import statistics
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import spacy
+import typer
+from spacy.language import Language
+from spacy.tokens import SpanGroup
+from spacy.training import Corpus, Example
+from tqdm import tqdm
+
+from spacy_longtail.corpora import part_path, read_types
+from spacy_longtail.examples import flagged_sentences
+from spacy_longtail.experiments.thresholding import Goal, fit_thresholds
+from spacy_longtail.scorers import make_ner_scorer
+
+RULES = ("span", "token", "fill")
+GATES = ("own", "oracle", "open")
+RUNS = 3  # timed runs of each, alternating
+
+
+class Way(NamedTuple):
+    """How a model is read out."""
+
+    fitted: bool
+    merge: str | None = None
+    gate: str | None = None
+
+
+def ways(nlp: Language) -> Iterator[Way]:
+    """All ways to read out a pipeline."""
+    rules = RULES if "weak_ner" in nlp.pipe_names else (None,)
+    gates = GATES if "gate" in nlp.pipe_names else (None,)
+    for fitted in (False, True):
+        yield from (Way(fitted, merge, gate) for merge in rules for gate in gates)
+
+
+def score(nlp: Language, way: Way, data: Path, labels: list[str], tail: list[str]) -> dict[str, Any]:
+    """Scores on the documents of a file."""
+    examples = list(Corpus(data)(nlp))
+    if way.merge is not None:
+        nlp.get_pipe("weak_ner").cfg["merge"] = way.merge  # type: ignore[attr-defined]
+    after = ["gate", "weak_ner"] if way.gate in ("oracle", "open") else []
+    with nlp.select_pipes(disable=after):
+        predict(nlp, examples)
+    if after:
+        gate: Any = nlp.get_pipe("gate")
+        for eg in examples:
+            flags = flagged_sentences(eg, gate.labels) if way.gate == "oracle" else None
+            sentences = [s for i, s in enumerate(eg.predicted.sents) if flags is None or flags[i]]
+            eg.predicted.spans[gate.cfg["spans_key"]] = SpanGroup(eg.predicted, spans=sentences)
+        with nlp.select_pipes(enable=["weak_ner"]):
+            predict(nlp, examples)
+    scores = make_ner_scorer(labels, tail)(examples)
+    if way.gate == "own":
+        scores.update(nlp.get_pipe("gate").score(examples))  # type: ignore[attr-defined]
+    return scores
+
+
+def predict(nlp: Language, examples: list[Example]) -> None:
+    for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
+        eg.predicted = doc
+
+
+def cost(nlp: Language, data: Path) -> float | None:
+    """CPU time of the primary alone as a share of the whole pipeline's."""
+    extra = [name for name in ("sentencizer", "gate", "weak_ner") if name in nlp.pipe_names]
+    if not extra:
+        return None
+    ratios = []
+    for _ in range(RUNS):
+        seconds = []
+        for disabled in (extra, []):
+            docs = [eg.predicted for eg in Corpus(data)(nlp)]
+            with nlp.select_pipes(disable=disabled):
+                start = time.process_time()
+                for _doc in nlp.pipe(docs):
+                    pass
+                seconds.append(time.process_time() - start)
+        ratios.append(seconds[0] / seconds[1])
+    return statistics.median(ratios)
+
+
+def study(model: Path, corpus: Path, timed: bool) -> Iterator[dict[str, Any]]:
+    """The scores of one model, each way."""
+    types, test = read_types(corpus), part_path(corpus, "test")
+    with tempfile.TemporaryDirectory() as folder:
+        fit_thresholds(
+            model,
+            part_path(corpus, "dev"),
+            goal=Goal(),
+            gate_goal=Goal(recall=0.9),
+            output=Path(folder),
+        )
+        pipelines = {False: spacy.load(model), True: spacy.load(folder)}
+    for way in ways(pipelines[False]):
+        nlp = pipelines[way.fitted]
+        scores = score(nlp, way, test, types.labels, types.tail)
+        own = way.gate in ("own", None) and way.merge in ("span", None)
+        yield {**way._asdict(), "test": scores, "cost": cost(nlp, test) if timed and own else None}
+
+
+def shown(records: list[dict[str, Any]]) -> None:
+    """Markdown: a row for each variant and way, means over seeds."""
+    keys = ("macro_f", "f", "tail_f")
+    groups: dict[tuple, list[dict[str, Any]]] = {}
+    for r in records:
+        groups.setdefault((r["variant"], r["fitted"], r["merge"], r["gate"]), []).append(r)
+    rare = [t for t in records[0]["tail"] if t in records[0]["test"]["ents_per_type"]]
+    head = ["model", "scores", "merge", "gate", "seeds", "macro", "micro", "tail", *rare]
+    head += ["gate P", "gate R", "opened", "cost"]
+    rows = [head, ["---"] * len(head)]
+    for (variant, fitted, merge, gate), own in groups.items():
+        row = [variant, "fitted" if fitted else "raw", merge or "-", gate or "-", str(len(own))]
+        row += [mean([r["test"][f"ents_{key}"] for r in own]) for key in keys]
+        row += [mean([r["test"]["ents_per_type"][t]["f"] for r in own]) for t in rare]
+        gated = [r["test"] for r in own if "weak_sents_r" in r["test"]]
+        row += [mean([t[f"weak_sents_{k}"] for t in gated]) for k in ("p", "r", "open")]
+        row.append(mean([r["cost"] for r in own if r["cost"] is not None]))
+        rows.append(row)
+    for row in rows:
+        typer.echo(f"| {' | '.join(row)} |")
+
+
+def mean(values: list[float]) -> str:
+    if not values:
+        return "-"
+    shown = f"{100 * statistics.mean(values):.1f}"
+    return f"{shown} ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else shown
+
+
+def main(
+    corpus: Annotated[Path, typer.Argument(exists=True, help="A folder that `convert` wrote.")],
+    variants: Annotated[list[str], typer.Argument(help="Names of variants, as compare.py has them.")],
+    results: Annotated[Path, typer.Option(help="JSONL to append to; what it holds is not run again.")],
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
+    folder: Annotated[Path, typer.Option(help="Where compare.py wrote.")] = Path("training/compare"),
+    timed: Annotated[bool, typer.Option(help="Measure the cost too; run nothing else.")] = False,
+) -> None:
+    """Score trained models each way on test, append a record each, and print the table."""
+    lines = results.read_text(encoding="utf8").splitlines() if results.is_file() else []
+    records = [json.loads(line) for line in lines]
+    done = {(r["corpus"], r["variant"], r["seed"]) for r in records}
+    jobs = [(v, int(s)) for s in seeds.split(",") for v in variants]
+    results.parent.mkdir(parents=True, exist_ok=True)
+    tail = read_types(corpus).tail
+    for variant, seed in tqdm([job for job in jobs if (corpus.name, *job) not in done], unit="model"):
+        model = folder / f"{corpus.name}-{variant}-{seed}" / "model-best"
+        about = {"corpus": corpus.name, "variant": variant, "seed": seed, "tail": tail}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = [{**about, **record} for record in study(model, corpus, timed)]
+        with results.open("a", encoding="utf8") as file:  # all of a model, or none
+            file.write("".join(json.dumps(record) + "\n" for record in found))
+        records += found
+    shown([r for r in records if r["corpus"] == corpus.name and r["variant"] in variants])
+
+
+if __name__ == "__main__":
+    typer.run(main)
