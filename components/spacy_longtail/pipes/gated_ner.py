@@ -21,6 +21,7 @@ from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
 from .declared import AUTO, check_known, check_labels
 from .judging import JUDGING, check_judging, judge, write_abstained
 from .merging import merge_into
+from .placement import find_gate, find_primary, warn_of_shared_types
 from .rates import check_head_rate
 from .scores import ScoredSpan, write_scores
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
@@ -40,12 +41,6 @@ DEFAULTS: dict[str, Any] = {
     "head_rate": 1.0,
     "model": DEFAULT_TOKEN_MODEL,
     "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
-}
-
-OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
-    "span": "where their entities overlap, the one of the higher score stays",
-    "token": "each token goes to the more probable tag of the two",
-    "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
 
 
@@ -172,8 +167,7 @@ class GatedNER(TokenTagger):
         if nlp is not None:
             self._check_pipeline(nlp)
         check_labels(labels, self.labels, WHO)
-        if self.cfg["thresholds"] is not None:
-            check_known("thresholds", self.cfg["thresholds"], self.labels, WHO)
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known: set[str] = set()
         for eg in seen():
@@ -205,46 +199,20 @@ class GatedNER(TokenTagger):
 
         RAISES (ValueError): L207, L210, L250.
         """
-        names = list(nlp.component_names)  # frozen components are disabled when others are initialised
-        at = names.index(self.name)
-        cfgs = {n: {"key": getattr(pipe, "key", None), **_cfg(pipe)} for n, pipe in nlp.components}
-        gate_key, scores_key = self.cfg["spans_key"], self.cfg["scores_key"]
+        gate_key, scores_key, merge = (self.cfg[k] for k in ("spans_key", "scores_key", "merge"))
         if gate_key is not None:
-            gates = [n for n, cfg in cfgs.items() if gate_key in (cfg.get("spans_key"), cfg["key"])]
-            gate = self._before([n for n in gates if n != self.name], names[:at], gate_key)
+            gate = find_gate(nlp, self.name, gate_key)
             if gate is None:
                 raise ValueError(Errors.L210.format(who=WHO, key=gate_key))
             opened_by = list(getattr(nlp.get_pipe(gate), "labels", ()))
             if not self.labels:
                 self._set_labels(opened_by)
             if closed := [t for t in self.labels if opened_by and t not in opened_by]:
-                warnings.warn(
-                    Warnings.W080.format(who=self.name, types=", ".join(closed), gate=gate), stacklevel=2
-                )
-        if self.cfg["merge"] != "fill":
-            rated = [
-                n for n, cfg in cfgs.items() if n != self.name and cfg.get("scores_key") == scores_key
-            ]
-            if self._before(rated, names[:at], scores_key) is None:
-                raise ValueError(Errors.L207.format(who=WHO, merge=self.cfg["merge"], key=scores_key))
-        self._warn_of_shared_types(nlp, names[:at])
-
-    def _before(self, found: list[str], before: list[str], key: str) -> str | None:
-        """The last of some pipes that stands before this one. RAISES (ValueError): L250."""
-        if found and not set(found) & set(before):
-            raise ValueError(Errors.L250.format(other=found[0], key=key, name=self.name))
-        return next((name for name in reversed(before) if name in found), None)
-
-    def _warn_of_shared_types(self, nlp: Language, before: list[str]) -> None:
-        """Say what happens where a NER before this one predicts the rare types as well."""
-        for name in before:
-            pipe = nlp.get_pipe(name)
-            is_ner = "doc.ents" in nlp.get_pipe_meta(name).assigns
-            both = [t for t in self.labels if is_ner and t in getattr(pipe, "labels", ())]
-            if both:
-                effect = OVERLAP[self.cfg["merge"]]
-                shown = {"who": self.name, "primary": name, "types": ", ".join(both), "effect": effect}
-                warnings.warn(Warnings.W081.format(**shown), stacklevel=2)
+                message = Warnings.W080.format(who=self.name, types=", ".join(closed), gate=gate)
+                warnings.warn(message, stacklevel=3)
+        if merge != "fill" and find_primary(nlp, self.name, scores_key) is None:
+            raise ValueError(Errors.L207.format(who=WHO, merge=merge, key=scores_key))
+        warn_of_shared_types(nlp, self.name, self.labels, merge)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         """The entities of each document's flagged sentences, with their scores.
@@ -263,7 +231,7 @@ class GatedNER(TokenTagger):
             return [(0, len(doc))] if len(doc) else []
         if key not in doc.spans:
             raise ValueError(Errors.L254.format(who=self.name, key=key))
-        return [(span.start, span.end) for span in doc.spans[key] if len(span)]
+        return sorted({(span.start, span.end) for span in doc.spans[key] if len(span)})
 
     def _in_documents(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """Of documents with a flagged sentence, the model reads all: a shared encoder has, too."""
@@ -349,8 +317,3 @@ class GatedNER(TokenTagger):
         if self._has_gradient:
             super().finish_update(sgd)
             self._has_gradient = False
-
-
-def _cfg(pipe: Any) -> dict[str, Any]:
-    found = getattr(pipe, "cfg", None)
-    return found if isinstance(found, dict) else {}

@@ -1,0 +1,65 @@
+"""Where gate and primary stand among the components: a secondary NER needs both before it.
+
+Frozen components are disabled while others are initialised, so the disabled ones count.
+"""
+
+import warnings
+from collections.abc import Collection
+from typing import Any
+
+from spacy.language import Language
+
+from ..errors import Errors, Warnings
+
+OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
+    "span": "where their entities overlap, the one of the higher score stays",
+    "token": "each token goes to the more probable tag of the two",
+    "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
+}
+
+
+def find_gate(nlp: Language, name: str, key: str) -> str | None:
+    """The component before `name` that writes doc.spans[key]: a gate, or a span ruler.
+
+    RAISES (ValueError): L250 if it stands after it.
+    """
+    found = [
+        n
+        for n, pipe in nlp.components
+        if key in (_settings(pipe).get("spans_key"), getattr(pipe, "key", None))
+    ]
+    return _before(nlp, name, found, key)
+
+
+def find_primary(nlp: Language, name: str, key: str | None) -> str | None:
+    """The component before `name` that writes entity scores to doc.spans[key].
+
+    RAISES (ValueError): L250 if it stands after it.
+    """
+    found = [n for n, pipe in nlp.components if key and _settings(pipe).get("scores_key") == key]
+    return _before(nlp, name, found, key)
+
+
+def _before(nlp: Language, name: str, found: list[str], key: str | None) -> str | None:
+    names = list(nlp.component_names)
+    others = [n for n in found if n != name]
+    before = [n for n in others if names.index(n) < names.index(name)]
+    if others and not before:
+        raise ValueError(Errors.L250.format(other=others[0], key=key, name=name))
+    return before[-1] if before else None
+
+
+def _settings(pipe: Any) -> dict[str, Any]:
+    found = getattr(pipe, "cfg", None)
+    return found if isinstance(found, dict) else {}
+
+
+def warn_of_shared_types(nlp: Language, name: str, types: Collection[str], merge: str) -> None:
+    """Say what happens where a NER before `name` predicts the rare types as well."""
+    names = list(nlp.component_names)
+    for other in names[: names.index(name)]:
+        is_ner = "doc.ents" in nlp.get_pipe_meta(other).assigns
+        both = [t for t in types if is_ner and t in getattr(nlp.get_pipe(other), "labels", ())]
+        if both:
+            shown = {"who": name, "primary": other, "types": ", ".join(both), "effect": OVERLAP[merge]}
+            warnings.warn(Warnings.W081.format(**shown), stacklevel=3)
