@@ -102,6 +102,20 @@ def test_without_a_gate_the_secondary_learns_and_reads_everything(tmp_path):
     assert nlp.update(plain)["weak_ner"] > 0
 
 
+@pytest.mark.parametrize(("spans_key", "n_outside"), [("weak_sentences", 28), (None, 54)])
+def test_class_weights_are_counted_where_the_secondary_learns(spans_key, n_outside):
+    weights = {"@misc": "longtail.inverse_frequency.v1"}
+    nlp = blank()
+    if spans_key:
+        nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate())
+    loss = {"@losses": "longtail.CrossEntropy.v1", "weights": weights}
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(loss=loss, spans_key=spans_key))
+    pipe = nlp.get_pipe("weak_ner")
+    pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
+    saved = pipe.cfg["class_values"]
+    assert saved["U-ART"] / saved["O"] == pytest.approx(n_outside / 2)
+
+
 def test_the_secondary_takes_the_types_that_the_gate_found():
     nlp = blank()
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(weak_labels="auto", auto_share=0.2))
@@ -251,6 +265,9 @@ def test_thresholds_of_the_secondary_hold_before_merging():
     assert [e.label_ for e in doc.ents] == ["PER", "NAT"]
     group = doc.spans["unsure"]
     assert [(s.start, s.label_) for s in group] == [(1, "ART")] and group.attrs["scores"] == [0.7]
+    pipe.cfg["thresholds"] = {"NAT": 0.2, "ART": 0.7}  # at the threshold is not below
+    pipe.set_annotations([doc], [[low, other]])
+    assert len(doc.spans["unsure"]) == 0
 
 
 def test_calibration_comes_before_the_threshold():

@@ -200,6 +200,9 @@ def test_the_rule_follows_the_table(case, rule):
     assert shown == getattr(case, rule)
     assert all(doc[i].ent_iob_ == "B" and not doc[i].ent_type_ for i in case.blocked)
     scores = dict(zip([(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]], rated(doc)))
+    if case.weak and rule == "span":  # all have their score but those that never had one
+        assert set(scores) == {(e.start, e.end, e.label_) for e in doc.ents if e.label_ != "RULE"}
+    assert all(0 <= score <= 1 for score in scores.values())
     whole = {s.place: s.score for s in (*strong, *read(case.weak)) if s.token_scores}
     for place, score in scores.items():
         if place in whole and rule != "token":

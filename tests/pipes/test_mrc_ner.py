@@ -627,3 +627,15 @@ def test_the_separator_is_one_piece_of_a_transformer(bert):
             at += 1
             assert [pieces[i] for i in own] == [token.text if "[" in token.text else token.lower_]
     assert [row.count("[SEP]") for row in full.wordpieces.strings] == [2] * 4
+
+
+def test_answers_below_the_threshold_of_their_type_are_kept_aside():
+    nlp = build(thresholds={"ART": 1.0}, abstain_key="unsure")
+    train(nlp, 50, drop=0.0)
+    doc = nlp(Doc(nlp.vocab, words=[t.text for t in parse(nlp, SENTENCES[0])]))
+    assert "ART" not in {e.label_ for e in doc.ents} and doc.ents
+    assert [(s.text, s.label_) for s in doc.spans["unsure"]] == [("Fram", "ART")]
+    with pytest.raises(ValueError, match="L203"):
+        build(thresholds={"XYZ": 0.5})
+    with pytest.raises(ValueError, match="L251"):
+        build(thresholds={"ART": 0.5}, scores_key=None)

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -168,6 +170,14 @@ def test_a_gate_is_calibrated_and_gets_its_threshold(corpus, tmp_path):
     assert strict["after"]["p"] >= gate["after"]["p"]
 
 
+def test_spacys_own_command_tries_thresholds_of_the_gate(corpus, tmp_path):
+    model = trained(tmp_path / "gated", "longtail_ner", gated=True)
+    arguments = [model, corpus / "dev.spacy", "gate", "threshold", "weak_sents_f", "--n_trials", "3"]
+    command = [sys.executable, "-m", "spacy", "find-threshold", *map(str, arguments)]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "Best threshold" in shown
+
+
 def test_too_little_to_choose_on_is_said(model, corpus, tmp_path):
     result = RUN.invoke(
         app, ["thresholds", str(model), str(corpus), "-o", str(tmp_path / "x"), "--min-mentions", "10"]
@@ -226,6 +236,17 @@ def test_thresholds_of_unknown_types_are_refused(factory):
     nlp.add_pipe(factory, config={**NER[factory], "thresholds": {"XYZ": 0.5}})
     with pytest.raises(ValueError, match=r"L203.*XYZ"):
         train(nlp, 1)
+
+
+def test_blocked_tokens_stay_blocked_where_entities_are_dropped():
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config={**NER["longtail_ner"], "thresholds": {"ART": 1.0}})
+    train(nlp, 40)
+    doc = Doc(nlp.vocab, words=[t.text for t in parse(nlp, SENTENCES[0])])
+    doc.set_ents([], blocked=[doc[0:1]], default="missing")
+    doc = nlp(doc)
+    assert [e.text for e in doc.ents] == ["Oslo"]
+    assert (doc[0].ent_iob_, doc[0].ent_type_) == ("B", "") and doc[6].ent_iob_ == "O"
 
 
 def test_entities_that_a_document_came_with_are_not_judged():

@@ -61,8 +61,7 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     entities: list[list[_Tag]] = []
     for tag in sorted(best.values()):
         last = entities[-1][-1] if entities else None
-        goes_on = last is not None and last.token == tag.token - 1 and last.label == tag.label
-        if goes_on and not tag.begins:
+        if last is not None and last.label == tag.label and not tag.begins:  # no gap: it went on before
             entities[-1].append(tag)
         else:
             entities.append([tag])
