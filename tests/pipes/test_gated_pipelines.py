@@ -10,6 +10,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_longtail.examples import flagged_sentences
 from spacy_longtail.pipes.scores import ScoredSpan, write_scores
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
 
@@ -374,6 +375,42 @@ def test_three_pipelines_trained_apart_are_assembled(tmp_path):
         gold = [(e.text, e.label_) for e in parse(nlp, text).ents]
         assert entities(doc) == gold
         assert bool(len(doc.spans["weak_sentences"])) == any(label in WEAK for _, label in gold)
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_the_secondary_reads_over_the_primarys_entities(is_shared):
+    """Which of two stays is for the merge to say."""
+    nlp = shared() if is_shared else pipeline(("gate", "weak_ner"))
+    if not is_shared:
+        nlp.get_pipe("weak_ner").cfg["merge"] = "fill"
+    train(nlp, 60)
+    doc = words(nlp, SENTENCES[6])
+    doc.set_ents([Span(doc, 4, 6, label="GEO")])
+    for name in nlp.pipe_names[:-1]:
+        nlp.get_pipe(name)(doc)
+    found = nlp.get_pipe("weak_ner").predict([doc])[0]
+    assert [(s.start, s.end, s.label, s.weak) for s in found] == [(4, 6, "NAT", True)]
+    assert [e.label_ for e in nlp.get_pipe("weak_ner")(doc).ents] == ["GEO"]
+
+
+def test_an_entity_at_the_first_token_is_of_its_own_sentence():
+    nlp = blank()
+    eg = two_sentences(nlp)
+    for token in eg.predicted:
+        token.is_sent_start = token.i in (0, 6)
+    assert flagged_sentences(eg, ["GEO"]).tolist() == [False, True]
+    assert flagged_sentences(eg, ["PER"]).tolist() == [False, False]
+
+
+def test_a_calibrated_gate_scores_on_its_curve():
+    nlp = pipeline()
+    train(nlp, 20)
+    pipe = nlp.get_pipe("gate")
+    docs = [words(nlp, text) for text in SENTENCES]
+    logits = np.asarray(pipe.logits(docs))
+    assert np.allclose(pipe.predict(docs), 1 / (1 + np.exp(-logits)), atol=1e-6)
+    pipe.cfg["calibration"] = [2.0, -1.0]
+    assert np.allclose(pipe.predict(docs), 1 / (1 + np.exp(1 - 2 * logits)), atol=1e-6)
 
 
 def test_two_rates_reach_gate_and_secondary():

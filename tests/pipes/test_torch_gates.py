@@ -15,6 +15,7 @@ from spacy_longtail.layers.torch_gates import (  # noqa: E402
     SelfAttention,
     Sentences,
 )
+from spacy_longtail.layers.torch_layer import from_safetensors, to_safetensors  # noqa: E402
 
 NAMES = ["RNNCNNGate", "LSTMAttentionGate", "SelfAttentionGate"]
 LENGTHS = [3, 1, 7, 2]
@@ -71,6 +72,15 @@ def test_a_sentences_logit_knows_nothing_of_the_others(i):
     together = module(rows, LENGTHS)
     alone = [module(part, [len(part)]) for part in rows.split(LENGTHS)]
     assert torch.allclose(together, torch.cat(alone), atol=1e-6)
+
+
+@pytest.mark.parametrize("i", range(3), ids=NAMES)
+def test_weights_are_loaded_where_the_width_is_not_known_before(i):
+    trained = modules()[i]
+    fresh = [RNNCNN(4, 0.0), LSTMAttention(4, 0.0), SelfAttention(4, 0.0, 3, 6)][i]
+    loaded = from_safetensors(fresh, to_safetensors(trained), torch.device("cpu")).eval()
+    rows = torch.randn(sum(LENGTHS), 5)
+    assert torch.equal(loaded(rows, LENGTHS), trained(rows, LENGTHS))
 
 
 def test_weights_over_a_sentence_sum_to_one_however_large_the_scores():

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 
+import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
@@ -13,6 +14,7 @@ from spacy.training import Corpus
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.experiments.thresholding import Scored, _reliability
 from spacy_longtail.pipes.judging import calibrated
 from tests.util import SENTENCES, SMALL, blank, parse, small_ner, train
 
@@ -138,6 +140,16 @@ def test_scores_become_probabilities(model, corpus, tmp_path):
         "reliability" not in raw
         and spacy.load(tmp_path / "raw").get_pipe("ner").cfg["calibration"] is None
     )
+
+
+def test_what_calibration_gains_is_judged_on_documents_it_was_not_fitted_to():
+    fold = np.repeat(np.arange(5), 20)
+    scored = Scored(np.zeros(100), (fold == 0).astype("int64"), fold)
+    found = _reliability([scored])
+    assert found["before"]["error"] == pytest.approx(0.3)  # 0.5 everywhere, a fifth is right
+    # fold 0 is judged without a curve, the others by 20 right of 80, with smoothed targets
+    expected = (20 * 21 / 22 + 60 / 62) / 80
+    assert found["after"]["error"] == pytest.approx(0.2 * 0.5 + 0.8 * expected, abs=1e-6)
 
 
 def test_choosing_again_gives_the_same_and_leaves_the_source_alone(model, corpus, tmp_path):

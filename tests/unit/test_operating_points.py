@@ -40,6 +40,14 @@ def test_goals_choose_their_cut():
     assert best_f([]) is None and for_recall([], 0.1) is None
 
 
+def test_a_threshold_bears_the_rounding_of_another_batch():
+    scores = np.random.default_rng(0).random(50)
+    scores = scores[np.append(np.diff(np.sort(scores)) > 1e-3, True)]
+    for p in points(scores, np.ones(len(scores)), len(scores)):
+        for noise in (-1e-6, 1e-6):
+            assert (scores + noise >= p.threshold).sum() == p.n_kept
+
+
 def test_f_beta():
     point = points(np.array([0.9, 0.5]), np.array([1, 0]), 1)[-1]  # precision 1/2, recall 1
     assert point.f() == pytest.approx(2 / 3)

@@ -96,7 +96,6 @@ def fit_thresholds(
     examples = list(Corpus(data)(nlp))
     report: dict[str, Any] = {}
     for name, pipe in nlp.pipeline:
-        _forget(pipe)
         if GATE in nlp.get_pipe_meta(name).factory:
             report[name] = _fit_gate(nlp, name, examples, gate_goal, calibrate, min_mentions)
         elif hasattr(pipe, "candidates"):
@@ -110,15 +109,6 @@ def fit_thresholds(
     with replacing(output or model, ()) as folder:
         nlp.to_disk(folder)
     return report
-
-
-def _forget(pipe: Any) -> None:
-    """Take back what was chosen before: a new choice is made from the scores as they come."""
-    cfg = getattr(pipe, "cfg", None)
-    if isinstance(cfg, dict):
-        for key in (CALIBRATION, "thresholds", "abstain_key"):
-            if key in cfg:
-                cfg[key] = None
 
 
 def _fit_gate(
