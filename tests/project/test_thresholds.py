@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
-from spacy.training import Corpus
+from spacy.training import Corpus, Example
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.experiments.thresholding import Scored, _reliability
+from spacy_longtail.experiments.thresholding import Scored, _judged_by, _reliability
 from spacy_longtail.pipes.judging import calibrated
+from spacy_longtail.pipes.scores import ScoredSpan
 from tests.util import SENTENCES, SMALL, blank, parse, small_ner, train
 
 RUN = CliRunner()
@@ -95,7 +96,9 @@ def test_a_precision_is_reached_by_the_written_pipeline(model, corpus, tmp_path)
     for label in ("PER", "GEO", "NAT"):
         assert own[label]["threshold"] is None and own[label]["before"]["p"] == 1
     nlp = spacy.load(output)
-    assert nlp.get_pipe("ner").cfg["thresholds"] == nlp.get_pipe_config("ner")["thresholds"]
+    assert (nlp.get_pipe("ner").cfg["thresholds"] is None) == (
+        nlp.get_pipe_config("ner")["thresholds"] is None
+    )
     assert nlp.get_pipe_config("ner")["abstain_key"] in ("unsure", None)
     for label, row in own.items():
         p, r = counts(output, corpus, label)
@@ -152,13 +155,27 @@ def test_what_calibration_gains_is_judged_on_documents_it_was_not_fitted_to():
     assert found["after"]["error"] == pytest.approx(0.2 * 0.5 + 0.8 * expected, abs=1e-6)
 
 
+def test_candidates_on_tokens_without_annotation_are_neither_right_nor_wrong():
+    nlp = blank()
+    reference = parse(nlp, SENTENCES[0])
+    reference.set_ents([e for e in reference.ents if e.label_ == "PER"], missing=[reference[6:7]])
+    eg = Example(Doc(nlp.vocab, words=[t.text for t in reference]), reference)
+    spans = [ScoredSpan(*place, 0.9, ()) for place in ((0, 1, "PER"), (3, 4, "GEO"), (6, 7, "ART"))]
+    judged = [(span.label, is_right) for span, is_right in _judged_by(eg, spans, {("PER", 0, 1)})]
+    assert judged == [("PER", True), ("GEO", False)]
+
+
 def test_choosing_again_gives_the_same_and_leaves_the_source_alone(model, corpus, tmp_path):
     before = {p: p.read_bytes() for p in model.rglob("*") if p.is_file()}
     copy = tmp_path / "copy"
     first = chosen(model, corpus, "-o", copy, "--recall", 0.5)
     assert {p: p.read_bytes() for p in model.rglob("*") if p.is_file()} == before
     assert chosen(copy, corpus, "--recall", 0.5) == first  # in place, from the raw scores anew
-    assert spacy.load(copy).get_pipe("ner").cfg["thresholds"] is not None
+    nlp = spacy.load(copy)
+    written = nlp.get_pipe("ner").cfg["thresholds"]
+    assert written and written == pytest.approx(nlp.get_pipe_config("ner")["thresholds"])
+    most = chosen(model, corpus, "-o", copy, "--recall", 0.5, "--min-mentions", 30)["ner"]["types"]
+    assert all((row["mentions"] < 30) == (row["threshold"] is None) for row in most.values())
     free = chosen(copy, corpus, "--recall", 1.0)["ner"]["types"]
     assert all(row["threshold"] is None or row["after"]["r"] == 1 for row in free.values())
 
