@@ -180,6 +180,20 @@ def test_choosing_again_gives_the_same_and_leaves_the_source_alone(model, corpus
     assert all(row["threshold"] is None or row["after"]["r"] == 1 for row in free.values())
 
 
+def test_the_scores_in_the_meta_are_those_of_the_written_pipeline(model, corpus, tmp_path):
+    nlp = spacy.load(model)
+    nlp.meta["performance"] = {"ents_macro_f": 0.123, "ents_f": 0.456, "ner_loss": 7.0}
+    nlp.to_disk(tmp_path / "stale")
+    chosen(tmp_path / "stale", corpus, "-o", tmp_path / "new", "--recall", 0.5)
+    written = spacy.load(tmp_path / "new")
+    measured = written.evaluate(list(Corpus(corpus / "dev.spacy")(written)))
+    found = written.meta["performance"]
+    assert found["ner_loss"] == 7.0
+    for name in ("ents_macro_f", "ents_f"):
+        assert found[name] == pytest.approx(measured[name])
+        assert found[name] not in (0.123, 0.456)
+
+
 def test_a_gate_is_calibrated_and_gets_its_threshold(corpus, tmp_path):
     model = trained(tmp_path / "gated", "longtail_ner", gated=True)
     found = chosen(model, corpus, "--gate-recall", 0.9)

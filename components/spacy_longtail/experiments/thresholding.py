@@ -106,9 +106,17 @@ def fit_thresholds(
                 eg.predicted = doc
     if not report:
         raise ValueError(Errors.L255.format(path=model, found=", ".join(nlp.pipe_names) or "none"))
+    _update_performance(nlp, data)
     with replacing(output or model, ()) as folder:
         nlp.to_disk(folder)
     return report
+
+
+def _update_performance(nlp: Language, data: Path) -> None:
+    """The scores that training left in the pipeline's meta are of what it was before."""
+    scores = nlp.evaluate(list(Corpus(data)(nlp)))
+    own = nlp.meta.get("performance", {})
+    own.update({name: scores[name] for name in own if name in scores})
 
 
 def _fit_gate(
