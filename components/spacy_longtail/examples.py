@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from spacy.attrs import ENT_IOB, SENT_START
@@ -160,3 +160,19 @@ def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
                 tokens = eg.alignment.y2x[ent.start : ent.end]
                 flags[np.searchsorted(ends, tokens, side="right")] = True
     return flags
+
+
+def on_gold_tokens(eg: Example, spans: Iterable[Any]) -> Iterator[tuple[Any, int, int]]:
+    """Predicted spans with their first gold token and one past the last.
+
+    Left out are those that align with no gold token, or touch one without annotation: nobody can say
+    whether they are right.
+    """
+    x2y = eg.alignment.x2y
+    unannotated = eg.reference.to_array("ENT_IOB") == 0
+    for span in spans:
+        tokens = x2y[span.start : span.end]
+        if len(tokens):
+            start, end = int(tokens[0]), int(tokens[-1]) + 1
+            if not unannotated[start:end].any():
+                yield span, start, end

@@ -9,7 +9,7 @@ from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from .errors import Errors, Warnings
-from .examples import flagged_sentences, sentence_lengths
+from .examples import flagged_sentences, on_gold_tokens, sentence_lengths
 from .types import ENTITY
 
 Scorer = Callable[..., dict[str, Any]]
@@ -121,17 +121,8 @@ def _count(
         n_docs += 1
         ents = [e for e in eg.reference.ents if not only or e.label_ in only]
         gold = {(e.label_ if labeled else ENTITY, e.start, e.end) for e in ents}
-        x2y = eg.alignment.x2y
-        unannotated = eg.reference.to_array("ENT_IOB") == 0
-        for ent in eg.predicted.ents:
-            if only and ent.label_ not in only:
-                continue
-            found = x2y[ent.start : ent.end]
-            if not len(found):
-                continue
-            start, end = int(found[0]), int(found[-1]) + 1
-            if unannotated[start:end].any():
-                continue  # neither right nor wrong
+        predicted = (ent for ent in eg.predicted.ents if not only or ent.label_ in only)
+        for ent, start, end in on_gold_tokens(eg, predicted):
             label = ent.label_ if labeled else ENTITY
             score = per_type.setdefault(label, PRFScore())
             if (label, start, end) in gold:

@@ -14,7 +14,8 @@ from spacy.training import Corpus, Example
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.experiments.thresholding import Scored, _judged_by, _reliability
+from spacy_longtail.examples import on_gold_tokens
+from spacy_longtail.experiments.thresholding import Scored, _reliability
 from spacy_longtail.pipes.judging import calibrated
 from spacy_longtail.pipes.scores import ScoredSpan
 from tests.util import SENTENCES, SMALL, blank, parse, small_ner, train
@@ -161,8 +162,10 @@ def test_candidates_on_tokens_without_annotation_are_neither_right_nor_wrong():
     reference.set_ents([e for e in reference.ents if e.label_ == "PER"], missing=[reference[6:7]])
     eg = Example(Doc(nlp.vocab, words=[t.text for t in reference]), reference)
     spans = [ScoredSpan(*place, 0.9, ()) for place in ((0, 1, "PER"), (3, 4, "GEO"), (6, 7, "ART"))]
-    judged = [(span.label, is_right) for span, is_right in _judged_by(eg, spans, {("PER", 0, 1)})]
-    assert judged == [("PER", True), ("GEO", False)]
+    assert [(s.label, *place) for s, *place in on_gold_tokens(eg, spans)] == [
+        ("PER", 0, 1),
+        ("GEO", 3, 4),
+    ]
 
 
 def test_choosing_again_gives_the_same_and_leaves_the_source_alone(model, corpus, tmp_path):

@@ -1,7 +1,6 @@
 """Thresholds and calibration of a trained pipeline, chosen on development data and written into it."""
 
 import warnings
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ from thinc.types import Floats1d, Ints1d
 from tqdm import tqdm
 
 from ..errors import Errors, Warnings
-from ..examples import flagged_sentences
+from ..examples import flagged_sentences, on_gold_tokens
 from ..formats.docbin import check_docs
 from ..operating_points import (
     Point,
@@ -28,7 +27,6 @@ from ..operating_points import (
 )
 from ..parts import replacing
 from ..pipes.judging import ANY_TYPE, CALIBRATION
-from ..pipes.scores import ScoredSpan
 from ..types import ENTITY
 from .evaluation import load_pipeline
 
@@ -239,7 +237,8 @@ def _outcomes(
             gold = {(ent.label_ if is_typed else ENTITY, ent.start, ent.end) for ent in ents}
             for label, *_ in gold:
                 n_gold[label] = n_gold.get(label, 0) + 1
-            for span, is_right in _judged_by(eg, spans, gold):
+            for span, start, end in on_gold_tokens(eg, spans):
+                is_right = (span.label, start, end) in gold
                 rows[span.label].append((span.score, is_right, int(fold)))
         progress.update(len(batch))
     progress.close()
@@ -248,20 +247,6 @@ def _outcomes(
         score, right, fold = np.asarray(own, dtype="float64").reshape(-1, 3).T
         scored[label] = Scored(log_odds(score), right.astype("int64"), fold.astype("int64"))
     return scored, n_gold
-
-
-def _judged_by(
-    eg: Example, spans: Iterable[ScoredSpan], gold: set[tuple[str, int, int]]
-) -> Iterable[tuple[ScoredSpan, bool]]:
-    """Each candidate and whether it is right; those on tokens without annotation are neither."""
-    x2y = eg.alignment.x2y
-    unannotated = eg.reference.to_array("ENT_IOB") == 0
-    for span in spans:
-        tokens = x2y[span.start : span.end]
-        if len(tokens):
-            start, end = int(tokens[0]), int(tokens[-1]) + 1
-            if not unannotated[start:end].any():
-                yield span, (span.label, start, end) in gold
 
 
 def _curves(by_type: dict[str, Scored]) -> dict[str, tuple[float, float]]:
