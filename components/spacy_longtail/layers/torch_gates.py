@@ -1,12 +1,14 @@
 """Sentence classifiers over the rows of words. Needs torch: import it within functions."""
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 
 from .torch_bilstm import BiLSTM
 
 
-class _Reader(nn.Module):
+class _Reader(nn.Module, ABC):
     """LSTM states of the words of each sentence, reduced to one logit a sentence.
 
     n_hidden (int): Units of each direction.
@@ -28,9 +30,9 @@ class _Reader(nn.Module):
         nn.init.zeros_(self.output.weight)
         nn.init.zeros_(self.output.bias)
 
+    @abstractmethod
     def reset(self) -> None:
         """Draw new weights for what comes after the states, `output` among them."""
-        raise NotImplementedError
 
     def fit(self, tensors: dict[str, Tensor]) -> None:
         """Take the input width from weights that are about to be loaded, if it is not known."""
@@ -49,9 +51,9 @@ class _Reader(nn.Module):
         sizes = torch.tensor(lengths, device=rows.device)
         return self.output(self.reduce(rows, states, Sentences(sizes))).float()
 
+    @abstractmethod
     def reduce(self, rows: Tensor, states: Tensor, sentences: "Sentences") -> Tensor:
         """(n_sentences, width of the output layer)"""
-        raise NotImplementedError
 
 
 class Sentences:

@@ -7,6 +7,24 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d, Ints1d, Ints2d
 
+from .scores import ScoredSpan
+
+
+def scored_entities(model: Model, columns: Mapping[str, int], docs: list[Doc]) -> list[list[ScoredSpan]]:
+    """The entities of each document with the probabilities of their actions; arguments as below.
+
+    RETURNS (List[List[ScoredSpan]]): By document, in order; a score is the mean of its actions'.
+    """
+    scores = iter(replay_scores(model, columns, docs))
+    found: list[list[ScoredSpan]] = []
+    for doc in docs:
+        rows = [((ent.start, ent.end, ent.label_), next(scores)) for ent in doc.ents]
+        means = [float(np.mean(p, dtype="float64")) for _, p in rows]
+        found.append(
+            [ScoredSpan(*at, mean, tuple(p)) for (at, p), mean in zip(rows, means, strict=True)]
+        )
+    return found
+
 
 def replay_scores(model: Model, columns: Mapping[str, int], docs: list[Doc]) -> list[list[float]]:
     """The probability of each action of each entity, one matrix for all documents.

@@ -1,6 +1,5 @@
 """`longtail_sentence_gate`: finds the sentences that hold an entity of a rare type."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
@@ -13,13 +12,14 @@ from spacy.tokens import Doc, SpanGroup
 from spacy.training import Example
 from spacy.util import logger
 from thinc.api import Config, Model, set_dropout_rate
-from thinc.types import Floats1d, Floats2d, Ints1d
+from thinc.types import Floats2d
 
 from ..errors import Errors
-from ..examples import flagged_sentences, sentence_lengths
+from ..examples import sentence_lengths
 from ..settings import finite, one_of, whole
 from .declared import AUTO, check_known, check_labels
 from .rates import check_head_rate, with_head_rate
+from .weak_sentences import count_types, sentence_targets
 
 WHO = "longtail_sentence_gate"
 
@@ -209,20 +209,16 @@ class SentenceGate(TrainablePipe):
         return "swapped priors" if self.cfg["weak_weight"] is None else ""
 
     def _learn_counts(self, examples: Iterable[Example]) -> None:
-        """Find or check the rare types, and set the class weight."""
-        mentions: Counter[str] = Counter()
-        sentences: Counter[frozenset[str]] = Counter()  # by the types that stand in them
-        for eg in examples:
-            bounds = np.cumsum(sentence_lengths(eg.reference))
-            types: list[set[str]] = [set() for _ in bounds]
-            for ent in eg.reference.ents:
-                mentions[ent.label_] += 1
-                types[int(np.searchsorted(bounds, ent.start, side="right"))].add(ent.label_)
-            sentences.update(map(frozenset, types))
+        """Find or check the rare types, set the class weight. RAISES (ValueError): L203, L205, L253."""
+        counts = count_types(examples)
+        mentions = counts.mentions
         if self.cfg["weak_labels"] == AUTO:
-            self.cfg["weak_labels"] = self._rare(mentions)
-        n_all = sentences.total()
-        n_weak = sum(n for types, n in sentences.items() if not types.isdisjoint(self.labels))
+            rare, limit = counts.rare(self.cfg["auto_share"], self.cfg["auto_mentions"])
+            if not rare:
+                found = ", ".join(f"{label} {n}" for label, n in mentions.most_common())
+                raise ValueError(Errors.L253.format(who=WHO, limit=limit, found=found or "none"))
+            self.cfg["weak_labels"] = rare
+        n_all, n_weak = counts.sentences.total(), counts.holding(self.labels)
         if not n_weak:
             raise ValueError(Errors.L205.format(who=WHO, labels=", ".join(self.labels)))
         check_known("weak_labels", self.labels, mentions, WHO)
@@ -236,16 +232,6 @@ class SentenceGate(TrainablePipe):
             how = f"weight of these {w1:.4f}, of others {1 - w1:.4f}"
         weak = ", ".join(f"{label} ({mentions[label]})" for label in self.labels)
         logger.info("%s: %d of %d sentences hold %s; %s", self.name, n_weak, n_all, weak, how)
-
-    def _rare(self, mentions: Counter[str]) -> list[str]:
-        """The types within the limits of "auto", most frequent first. RAISES (ValueError): L253."""
-        share, most = self.cfg["auto_share"], self.cfg["auto_mentions"]
-        limit = max((share or 0.0) * mentions.total(), most or 0)
-        rare = [label for label, n in mentions.most_common() if n <= limit]
-        if not rare:
-            found = ", ".join(f"{label} {n}" for label, n in mentions.most_common())
-            raise ValueError(Errors.L253.format(who=WHO, limit=limit, found=found or "none"))
-        return rare
 
     def logits(self, docs: Iterable[Doc]) -> Floats2d:
         """The model's output for each sentence of all documents, in order. (n_sentences, 1)"""
@@ -306,7 +292,8 @@ class SentenceGate(TrainablePipe):
         SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, with the priors swapped (METHODS section 8).
         """
         xp = self.model.ops.xp
-        truth, known = (self.model.ops.asarray2f(a) for a in self._truth(list(examples)))
+        targets = sentence_targets(examples, self.labels, self.cfg["kept_share"])
+        truth, known = (self.model.ops.asarray2f(a) for a in targets)
         w1, w0 = 1.0, 1.0
         if self.cfg["data"] == "full":
             w1, w0 = self.cfg["weak_weight"], 1 - self.cfg["weak_weight"]
@@ -317,31 +304,3 @@ class SentenceGate(TrainablePipe):
         if not np.isfinite(loss):
             raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(truth)))
         return loss, weight * (s - truth)
-
-    def _truth(self, examples: list[Example]) -> tuple[np.ndarray, np.ndarray]:
-        """Per predicted sentence: whether it holds a gold rare type, and whether to learn from it."""
-        truth, known = [], []
-        for eg in examples:
-            ends = np.cumsum(sentence_lengths(eg.predicted))
-            flags = flagged_sentences(eg, self.labels)
-            seen = np.ones(len(ends), dtype=bool)
-            missing = eg.reference.to_array("ENT_IOB") == 0
-            if missing.any():
-                y2x = eg.alignment.y2x
-                tokens = y2x.data[np.repeat(missing, y2x.lengths)]
-                n_missing = np.bincount(np.searchsorted(ends, tokens, side="right"), minlength=len(ends))
-                seen = (n_missing < np.diff(ends, prepend=0)) | flags
-            if self.cfg["kept_share"] < 1:
-                seen &= flags | (_draws(eg.predicted, ends) < self.cfg["kept_share"])
-            truth.append(flags)
-            known.append(seen)
-        return np.concatenate(truth)[:, None], np.concatenate(known)[:, None]
-
-
-def _draws(doc: Doc, ends: Ints1d) -> Floats1d:
-    """A number in [0, 1) for each sentence, the same whenever it comes: drawn from its words."""
-    if not len(ends):
-        return np.zeros(0)
-    words = doc.to_array("ORTH").astype("uint64")
-    sums = np.add.reduceat(words, np.concatenate([[0], ends[:-1]]))
-    return (sums >> np.uint64(11)).astype("float64") / 2.0**53

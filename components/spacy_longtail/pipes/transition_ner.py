@@ -18,7 +18,7 @@ from ..types import GoldLoss, TagLoss, TwoTaskLoss
 from .declared import check_known
 from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .rates import check_head_rate, with_head_rate
-from .replay import replay_scores
+from .replay import scored_entities
 from .scores import ScoredSpan, write_scores
 from .weighting import resolve_classes
 
@@ -299,16 +299,7 @@ class LongtailNER(EntityRecognizer):
         return [[s for s in own if (s.start, s.end) not in _places(doc)] for doc, own in found]
 
     def _scored(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """The entities that stand in each document, with the probabilities of their actions."""
-        scores = iter(replay_scores(self.model, self._columns(), docs))
-        found: list[list[ScoredSpan]] = []
-        for doc in docs:
-            rows = [((ent.start, ent.end, ent.label_), next(scores)) for ent in doc.ents]
-            means = [float(np.mean(p, dtype="float64")) for _, p in rows]
-            found.append(
-                [ScoredSpan(*at, mean, tuple(p)) for (at, p), mean in zip(rows, means, strict=True)]
-            )
-        return found
+        return scored_entities(self.model, self._columns(), docs)
 
 
 def _places(doc: Doc) -> set[tuple[int, int]]:
