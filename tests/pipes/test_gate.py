@@ -117,6 +117,24 @@ def test_unannotated_sentences_teach_the_gate_nothing():
     assert d_z[0, 0] == 0 and d_z[1, 0] != 0 and loss > 0
 
 
+def test_a_sentence_is_learnt_from_unless_all_of_it_is_unannotated():
+    """Two sentences, of which some tokens have no annotation; the second holds a NAT."""
+    nlp, _ = pipeline(steps=0)
+    nlp.initialize(lambda: examples(nlp))
+    for missing, learnt in (
+        ((0, 6), [False, True]),
+        ((0, 5), [True, True]),  # one annotated token is enough
+        ((6, 10), [True, True]),  # a rare type says it whatever else is annotated
+    ):
+        eg = two_sentences(nlp)
+        for token in eg.predicted:
+            token.is_sent_start = token.i in (0, 6)
+        rare = [e for e in eg.reference.ents if e.label_ == "NAT"]
+        eg.reference.set_ents(rare, missing=[eg.reference[slice(*missing)]], default="outside")
+        _, d_z = nlp.get_pipe("gate").get_loss([eg], np.ones((2, 1), dtype="f"))
+        assert (d_z[:, 0] != 0).tolist() == learnt
+
+
 def test_a_shared_encoder_gets_the_gates_gradient():
     nlp = blank()
     nlp.add_pipe("tok2vec", config={"model": SMALL})
