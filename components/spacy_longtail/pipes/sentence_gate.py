@@ -42,10 +42,10 @@ hidden_width = 64
 @architectures = "spacy.HashEmbedCNN.v2"
 pretrained_vectors = null
 width = 64
-depth = 2
+depth = 1
 embed_size = 2000
 window_size = 1
-maxout_pieces = 3
+maxout_pieces = 2
 subword_features = true
 
 [pipe.scorer]
