@@ -1,0 +1,36 @@
+"""How sure a NER score is, and whether a difference between two systems is more than chance."""
+
+from .bootstrap import Difference, Interval, intervals, paired_bootstrap
+from .counts import MentionCounts, mention_counts, stack
+from .metrics import Metric, named_metrics
+from .paired import (
+    PowerNote,
+    bootstrap_standard_error,
+    holm,
+    paired_permutation,
+    paired_t,
+    power_note,
+)
+from .verdicts import LEAST_SEEDS, Verdict, decide, describe
+
+__all__ = [
+    "LEAST_SEEDS",
+    "Difference",
+    "Interval",
+    "MentionCounts",
+    "Metric",
+    "PowerNote",
+    "Verdict",
+    "bootstrap_standard_error",
+    "decide",
+    "describe",
+    "holm",
+    "intervals",
+    "mention_counts",
+    "named_metrics",
+    "paired_bootstrap",
+    "paired_permutation",
+    "paired_t",
+    "power_note",
+    "stack",
+]

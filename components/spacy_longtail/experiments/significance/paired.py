@@ -1,0 +1,163 @@
+"""Tests over seeds: is one method ahead in more trainings than chance would have it?"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from thinc.types import Floats1d
+
+from ...errors import Errors
+from .distributions import scipy_stats
+
+DIGITS = 12  # of scores: what differs after them is rounding
+N_PERMUTATIONS = 9_999  # with more sign patterns than this, as many are drawn
+ALPHA, POWER = 0.05, 0.8  # what `power_note` is about
+
+Scores = Sequence[float] | np.ndarray
+
+
+class PairedT(NamedTuple):
+    t: float
+    p: float  # two-sided
+    df: int
+
+
+class PowerNote(NamedTuple):
+    text: str
+    least: float | None  # mean difference that is found in 80 % of studies; null if it is not known
+
+
+def paired_t(first: Scores, second: Scores) -> PairedT | None:
+    """Student's t of the differences of two methods over the same seeds.
+
+    first (Scores): (n_seeds,) scores. second (Scores): The other's, same order.
+    RETURNS (Optional[PairedT]): Positive where the second is ahead; null with fewer than two seeds,
+        or where all differences are the same.
+    RAISES (ValueError): L001 for different numbers of seeds; L406.
+    """
+    d = _differences(first, second)
+    if len(d) < 2 or not np.ptp(d).round(DIGITS):
+        return None
+    found = scipy_stats().ttest_rel(second, first)
+    return PairedT(float(found.statistic), float(found.pvalue), len(d) - 1)
+
+
+def paired_permutation(first: Scores, second: Scores, *, seed: int = 0) -> float:
+    """How many ways to swap the methods within seeds give a mean difference as far from 0.
+
+    first (Scores): (n_seeds,) scores. second (Scores): The other's, same order.
+    seed (int): Fixes the draws where there are too many ways: up to 13 seeds, p is exact.
+    RETURNS (float): p, two-sided; 2 ** (1 - n_seeds) at least.
+    RAISES (ValueError): L001 for different numbers of seeds, or none; L406.
+    SOURCE: Fisher 1935, The Design of Experiments.
+    """
+    d = _differences(first, second)
+    if len(d) < 2:  # scipy wants two; the two signs of one difference are as far from 0
+        return 1.0
+    found = scipy_stats().permutation_test(
+        (d, np.zeros(len(d))),  # to swap a pair is to turn its difference round
+        # rounded: sums of the same differences in another order are ties
+        lambda x, y, axis: (x - y).mean(axis=axis).round(DIGITS),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=N_PERMUTATIONS,
+        rng=np.random.default_rng(seed),
+    )
+    return float(found.pvalue)
+
+
+def bootstrap_standard_error(scores: Scores, *, n_draws: int = 10_000, seed: int = 0) -> float:
+    """The standard error of a mean over seeds, as the spread of means of redrawn scores.
+
+    scores (Scores): (n_seeds,).
+    n_draws (int): Bootstrap draws.
+    seed (int): Fixes them.
+    RETURNS (float): In the scores' unit; 0 for one seed, which says nothing.
+    RAISES (ValueError): L001 without a score.
+    """
+    own = _seeds("scores", scores)
+    drawn = np.random.default_rng(seed).integers(0, len(own), (n_draws, len(own)))
+    return float(own[drawn].mean(axis=1).std())
+
+
+def holm(p_values: Scores) -> Floats1d:
+    """p values of several comparisons, so that a false claim among all is as rare as alpha says.
+
+    p_values (Scores): (n_comparisons,) in [0, 1].
+    RETURNS (Floats1d): (n_comparisons,) in the same order, compared with alpha as they are.
+    RAISES (ValueError): L001.
+    SOURCE: Holm 1979, A Simple Sequentially Rejective Multiple Test Procedure.
+    """
+    p = np.asarray(p_values, dtype="float64")
+    if not ((p >= 0) & (p <= 1)).all():  # catches NaN too
+        fix = "Leave out comparisons without a test."
+        raise ValueError(
+            Errors.L001.format(name="p_values", rule="from 0 to 1", value=p_values, fix=fix)
+        )
+    order = np.argsort(p, kind="stable")
+    stepped = np.minimum(1.0, np.arange(len(p), 0, -1) * p[order])
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.maximum.accumulate(stepped)
+    return adjusted
+
+
+def power_note(n_seeds: int, spread: float | None) -> PowerNote:
+    """What a study of so many seeds could find at all, in words.
+
+    n_seeds (int): Seeds that both methods were trained with, at least 1.
+    spread (Optional[float]): Standard deviation of the differences over seeds; null if unknown.
+    RETURNS (PowerNote): A sentence or two, and the difference that a paired t-test finds in 80 % of
+        studies; null with fewer than two seeds or without a spread.
+    RAISES (ValueError): L001, L406.
+    """
+    if n_seeds < 1:
+        fix = "Train both methods with one seed at least."
+        raise ValueError(Errors.L001.format(name="n_seeds", rule="at least 1", value=n_seeds, fix=fix))
+    seeds = f"{n_seeds} seed{'s' * (n_seeds > 1)}"
+    text = f"With {seeds} no exact paired permutation test can give p below {2.0 ** (1 - n_seeds):.2g}."
+    if n_seeds < 2 or not spread:
+        return PowerNote(text, None)
+    least = least_difference(n_seeds, spread)
+    found = (
+        f"Where the differences of seeds have a standard deviation of {spread:.3f}, a paired t-test at"
+        f" {ALPHA} finds a mean difference of {least:.3f} in {100 * POWER:.0f} % of such studies, and"
+        " smaller ones less often."
+    )
+    return PowerNote(f"{text} {found}", least)
+
+
+def least_difference(n_seeds: int, spread: float) -> float:
+    """The mean difference that a two-sided paired t-test at 0.05 finds in 80 % of studies.
+
+    n_seeds (int): At least 2. spread (float): Standard deviation of the differences over seeds.
+    RETURNS (float): In the unit of `spread`, from the noncentral t distribution.
+    RAISES (ValueError): L406.
+    """
+    stats = scipy_stats()
+    df = n_seeds - 1
+    border = stats.t.ppf(1 - ALPHA / 2, df)
+    low, high = 0.0, 1.0
+    # the chance of p below 0.05 with the wrong sign is left out: it is nothing where the power is 80 %
+    while stats.nct.sf(border, df, high) < POWER:
+        low, high = high, 2 * high
+    for _ in range(50):  # halving: the power grows with the shift
+        middle = (low + high) / 2
+        low, high = (middle, high) if stats.nct.sf(border, df, middle) < POWER else (low, middle)
+    return float(high * spread / n_seeds**0.5)
+
+
+def _differences(first: Scores, second: Scores) -> np.ndarray:
+    one, two = _seeds("first", first), _seeds("second", second)
+    if len(one) != len(two):
+        fix = "Give the scores of the same seeds."
+        rule = f"{len(one)} scores, as the first has"
+        raise ValueError(Errors.L001.format(name="second", rule=rule, value=len(two), fix=fix))
+    return two - one
+
+
+def _seeds(name: str, scores: Scores) -> np.ndarray:
+    found = np.asarray(scores, dtype="float64")
+    if found.ndim != 1 or not len(found):
+        fix = "Give one score a seed."
+        raise ValueError(Errors.L001.format(name=name, rule="a row of scores", value=scores, fix=fix))
+    return found

@@ -1,0 +1,581 @@
+import itertools
+import random
+import time
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_longtail.experiments.significance import (
+    MentionCounts,
+    Verdict,
+    bootstrap,
+    bootstrap_standard_error,
+    decide,
+    describe,
+    holm,
+    intervals,
+    mention_counts,
+    named_metrics,
+    paired_bootstrap,
+    paired_permutation,
+    paired_t,
+    power_note,
+    stack,
+)
+from spacy_longtail.experiments.significance.bootstrap import acceleration
+from spacy_longtail.experiments.significance.distributions import scipy_stats
+from spacy_longtail.experiments.significance.paired import PairedT, least_difference
+from spacy_longtail.scorers import make_ner_scorer
+from tests.util import blank
+
+LABELS = ["A", "B", "C"]  # no document has C; D is not declared
+METRICS = named_metrics(LABELS, ["B", "C"])
+
+places = st.integers(0, 29).flatmap(lambda start: st.tuples(st.just(start), st.integers(start + 1, 30)))
+span = st.tuples(places, st.sampled_from("ABD")).map(lambda s: [*s[0], s[1]])
+spans = st.lists(span, max_size=5)
+bounds = st.lists(st.integers(1, 29), max_size=3, unique=True).map(
+    lambda cuts: [list(pair) for pair in itertools.pairwise([0, *sorted(cuts), 30])]
+)
+document = st.fixed_dictionaries(
+    {
+        "text": st.just("x" * 30),
+        "sentences": bounds,
+        "gold": spans,
+        "predicted": st.lists(st.tuples(span, st.sampled_from([None, 0.5])), max_size=5).map(
+            lambda pairs: [[*own, score] for own, score in pairs]
+        ),
+    }
+)
+
+
+def texts(rng, n, skill, n_mentions=4):
+    """Documents of one sentence, each found mention right with a chance that is the document's own."""
+    found = []
+    for _ in range(n):
+        gold, predicted = [], []
+        for i in range(rng.integers(0, n_mentions + 1)):
+            gold.append([3 * i, 3 * i + 2, str(rng.choice(["A", "A", "B"]))])
+            if rng.random() < skill:
+                predicted.append([*gold[-1], None])
+            elif rng.random() < 0.5:
+                predicted.append([3 * i, 3 * i + 2, "D", 0.4])
+        found.append({"text": "", "sentences": [[0, 20]], "gold": gold, "predicted": predicted})
+    return found
+
+
+def simulated(skills, n=60, seed=0):
+    """(n_units, n_seeds, n_types + 1, 3), one seed for each skill on the same gold."""
+    found = []
+    for i, skill in enumerate(skills):
+        gold, rng = texts(np.random.default_rng(seed), n, 1.0), np.random.default_rng([seed, i, 1])
+        for own in gold:
+            own["predicted"] = [
+                [*mention, None] if rng.random() < skill else [*mention[:2], "D", None]
+                for mention in own["gold"]
+            ]
+        found.append(mention_counts(gold, LABELS))
+    return stack(found)
+
+
+# counts
+
+
+@given(st.one_of(st.lists(document, max_size=4), st.lists(document, min_size=20, max_size=22)))
+@settings(max_examples=60, deadline=None)
+def test_counts_are_those_counted_one_by_one(documents):
+    found = mention_counts(documents, LABELS)
+    units = []
+    for own in documents:
+        whole = len(documents) >= 20
+        edges = [(0, 30)] if whole else [tuple(bound) for bound in own["sentences"]]
+        units += [(own, start, end) for start, end in edges]
+    expected = np.zeros((len(units), 4, 3))
+    for unit_i, (own, start, end) in enumerate(units):
+        for type_i, label in enumerate([*LABELS, "D"]):
+            gold = {(a, b) for a, b, t in own["gold"] if t == label and start <= a < end}
+            predicted = {(a, b) for a, b, t, _ in own["predicted"] if t == label and start <= a < end}
+            expected[unit_i, type_i] = len(gold & predicted), len(predicted), len(gold)
+    assert found.unit == ("document" if len(documents) >= 20 else "sentence")
+    assert found.labels == tuple(LABELS)
+    assert np.array_equal(found.counts, expected)
+
+
+def test_a_document_without_sentences_is_one_unit():
+    own = {"sentences": [], "gold": [[0, 2, "A"]], "predicted": [[0, 2, "A", 0.9], [0, 2, "A", 0.1]]}
+    assert mention_counts([own], ["A"]).counts.tolist() == [[[1, 1, 1], [0, 0, 0]]]
+
+
+def test_counting_is_fast():
+    """500 evaluations of 300 documents take seconds: 25 of them a fraction of one."""
+    documents = texts(np.random.default_rng(0), 300, 0.7, n_mentions=10)
+    assert sum(len(own["gold"]) for own in documents) > 1300
+    start = time.perf_counter()
+    for _ in range(25):
+        mention_counts(documents, LABELS)
+    assert time.perf_counter() - start < 2
+
+
+def test_seeds_are_stacked_if_they_are_of_the_same_data():
+    rng = np.random.default_rng(0)
+    documents = texts(rng, 30, 0.5)
+    first = mention_counts(documents, LABELS)
+    assert stack([first, first]).shape == (30, 2, 4, 3)
+    assert np.array_equal(stack([first, first])[:, 1], first.counts)
+    for other, problem in (
+        (mention_counts(documents, ["A", "B"]), "types differ"),
+        (mention_counts(documents[:25], LABELS), "25 documents against 30 documents"),
+        (mention_counts(texts(rng, 30, 0.5), LABELS), "gold mentions differ"),
+    ):
+        with pytest.raises(ValueError, match=f"L411.*{problem}"):
+            stack([first, other])
+    with pytest.raises(ValueError, match="L001"):
+        stack([])
+
+
+# metrics
+
+
+def test_metrics_are_the_scorers():
+    """Also with a declared type that nobody has, and predictions and gold of one that is not declared."""
+    nlp, rng = blank(), random.Random(3)
+    examples, documents = [], []
+    for _ in range(40):
+        pair = []
+        for _ in range(2):
+            doc = Doc(nlp.vocab, words=["w"] * 12)
+            at = [i for i in range(0, 12, 2) if rng.random() < 0.4]
+            doc.set_ents([Span(doc, i, i + rng.choice([1, 1, 2]), rng.choice("ABBD")) for i in at])
+            pair.append(doc)
+        examples.append(Example(*pair))
+        predicted, gold = ([[e.start_char, e.end_char, e.label_] for e in doc.ents] for doc in pair)
+        predicted = [[*own, None] for own in predicted]
+        documents.append({"sentences": [[0, 24]], "gold": gold, "predicted": predicted})
+    with pytest.warns(UserWarning, match="LW002"):
+        scores = make_ner_scorer(LABELS, ["B", "C"])(examples)
+    sums = mention_counts(documents, LABELS).counts.sum(axis=0)
+    own = {name: metric(sums) for name, metric in METRICS.items()}
+    assert own["macro F1"] == pytest.approx(scores["ents_macro_f"])
+    assert own["micro F1"] == pytest.approx(scores["ents_f"])
+    assert own["tail F1"] == pytest.approx(scores["ents_tail_f"])
+    assert own["weighted F1"] == pytest.approx(scores["ents_weighted_f"])
+    assert 0 < own["micro F1"] < 1 and own["micro F1"] != pytest.approx(own["weighted F1"])
+    for label in LABELS:
+        for name, key in (("F1", "f"), ("precision", "p"), ("recall", "r")):
+            assert own[f"{label} {name}"] == pytest.approx(scores["ents_per_type"][label][key])
+
+
+def test_metrics_take_many_sums_at_once():
+    rng = np.random.default_rng(0)
+    sums = rng.integers(0, 5, (3, 2, 4, 3))
+    sums[..., 0] = sums.min(axis=-1)
+    for metric in METRICS.values():
+        each = [[metric(own) for own in row] for row in sums]
+        assert np.allclose(metric(sums), each)
+
+
+def test_nothing_scores_zero():
+    for labels in (LABELS, []):
+        for metric in named_metrics(labels).values():
+            assert metric(np.zeros((2, len(labels) + 1, 3))).tolist() == [0, 0]
+
+
+def test_the_tail_is_declared():
+    assert "tail F1" not in named_metrics(LABELS)
+    with pytest.raises(ValueError, match=r"L001.*Z.*A, B, C"):
+        named_metrics(LABELS, ["Z"])
+
+
+# bootstrap
+
+
+def test_bca_is_that_of_scipy():
+    counts = simulated([0.7], n=40)
+    metrics = {name: METRICS[name] for name in ("micro F1", "B recall")}
+    found = intervals(counts, metrics, n_draws=40_000)
+    columns = {"micro F1": counts[:, 0].sum(axis=1), "B recall": counts[:, 0, 1]}
+    for name, own in columns.items():
+
+        def score(right, predicted, gold, axis, name=name):
+            whole = predicted.sum(axis) + gold.sum(axis) if name == "micro F1" else 2 * gold.sum(axis)
+            return 2 * right.sum(axis) / whole
+
+        data = [own[:, i].astype(float) for i in range(3)]
+        kwargs = {"paired": True, "n_resamples": 40_000, "rng": np.random.default_rng(1)}
+        theirs = stats.bootstrap(data, score, method="BCa", **kwargs).confidence_interval
+        plain = stats.bootstrap(data, score, method="percentile", **kwargs).confidence_interval
+        assert found[name].method == "bca"
+        # a hundredth of the width is some four standard errors of a quantile of 40,000 draws
+        within = {"abs": 0.02 * (theirs.high - theirs.low)}
+        assert found[name].low == pytest.approx(theirs.low, **within)
+        assert found[name].high == pytest.approx(theirs.high, **within)
+        assert found[name].value == pytest.approx(score(*data, axis=-1))
+        percentile = intervals(counts, metrics, n_draws=40_000, method="percentile")[name]
+        assert percentile.method == "percentile"
+        assert percentile[1:3] == pytest.approx((plain.low, plain.high), **within)
+    shift = abs(found["B recall"].low - percentile.low)
+    assert shift > 0.02 * (plain.high - plain.low)  # the correction is more than the tolerance
+
+
+def test_the_acceleration_is_that_of_a_jackknife_by_hand():
+    numbers = [2.0, 3.0, 7.0]  # means without each: 5, 4.5, 2.5, of mean 4: d is -1, -.5, 1.5
+    without = np.array([np.mean(numbers[:i] + numbers[i + 1 :]) for i in range(3)])
+    assert acceleration(without) == pytest.approx((-1 - 0.125 + 3.375) / (6 * 3.5**1.5))
+
+
+def test_the_interval_is_wider_at_a_higher_level_and_the_draws_are_fixed_by_the_seed():
+    counts = simulated([0.7, 0.6])
+    narrow, wide = (intervals(counts, METRICS, n_draws=500, level=x)["micro F1"] for x in (0.8, 0.99))
+    assert wide.low < narrow.low < narrow.value == wide.value < narrow.high < wide.high
+    assert intervals(counts, METRICS, n_draws=500, level=0.8)["micro F1"] == narrow
+    assert intervals(counts, METRICS, n_draws=500, level=0.8, seed=1)["micro F1"] != narrow
+    alone = intervals(counts, {"micro F1": METRICS["micro F1"]}, n_draws=500, level=0.8)
+    assert alone["micro F1"] == narrow
+
+
+def test_chunks_do_not_change_the_draws(monkeypatch):
+    one, two = simulated([0.7, 0.6]), simulated([0.5])
+    whole = paired_bootstrap(one, two, METRICS, n_draws=300)
+    monkeypatch.setattr(bootstrap, "MEMORY", 8 * 2000)
+    for name, own in paired_bootstrap(one, two, METRICS, n_draws=300).items():
+        assert own[:4] == pytest.approx(whole[name][:4], abs=1e-12)
+
+
+def test_a_paired_bootstrap_by_hand():
+    """Every draw computed anew from its documents, seeds averaged, both systems together."""
+    seeds = simulated([0.7, 0.75, 0.7], n=25, seed=1)
+    one, two = seeds[:, :2], seeds[:, 2:]
+    found = paired_bootstrap(one, two, METRICS, n_draws=200, seed=4, method="percentile")
+    draws_of_units = np.random.default_rng(4).integers(0, 25, (200, 25))
+    for name in ("macro F1", "A F1", "micro F1"):
+        draws = []
+        for drawn in draws_of_units:
+            means = [
+                np.mean([METRICS[name](own[drawn, i].sum(axis=0)) for i in range(own.shape[1])])
+                for own in (one, two)
+            ]
+            draws.append(means[1] - means[0])
+        draws = np.array(draws)
+        p = min(1, 2 * (1 + min((draws <= 1e-12).sum(), (draws >= -1e-12).sum())) / 201)
+        assert found[name].p == pytest.approx(p)
+        assert found[name][1:3] == pytest.approx(np.quantile(draws, [0.025, 0.975]))
+    assert 0.02 < found["micro F1"].p < 1
+
+
+def test_ahead_of_a_system_that_finds_nothing_is_the_score_itself():
+    own = simulated([0.7, 0.6])
+    nothing = own * np.array([0, 0, 1])
+    ahead = paired_bootstrap(nothing, own, METRICS, n_draws=400)
+    for name, found in intervals(own, METRICS, n_draws=400).items():
+        assert ahead[name][:3] == pytest.approx(found[:3]) and ahead[name].method == found.method
+    assert found.method == "percentile" and ahead["B recall"].method == "bca"
+
+
+def test_a_better_system_is_told_from_chance_both_ways_round():
+    worse, better = simulated([0.4, 0.5]), simulated([0.8, 0.9])
+    found = paired_bootstrap(worse, better, METRICS, n_draws=700)
+    back = paired_bootstrap(better, worse, METRICS, n_draws=700)
+    for name in ("macro F1", "micro F1", "A F1", "tail F1"):
+        assert found[name].p == back[name].p == pytest.approx(2 / 701)  # the least of 700 draws
+        assert 0 < found[name].low < found[name].value < found[name].high
+        assert back[name].value == pytest.approx(-found[name].value)
+        assert back[name].high < 0
+
+
+def test_equal_systems_do_not_differ():
+    one = simulated([0.5, 0.7])
+    for other in (one, one[:, ::-1]):  # the same seeds in another order: equal but for rounding
+        for found in paired_bootstrap(one, other, METRICS, n_draws=300).values():
+            assert found[:4] == pytest.approx((0, 0, 0, 1), abs=1e-12)
+            assert found.method == "percentile"  # no spread
+        for verdict in decide(one, {"other": other}, METRICS, "document", n_draws=300)["other"].values():
+            assert verdict.outcome == "no difference shown" and verdict.p == 1
+
+
+def test_draws_pair_the_systems():
+    """Two systems that differ in one document differ by chance no more than that document weighs."""
+    one = simulated([0.7], n=80)
+    two = one.copy()
+    at = int(np.argmax(one[:, 0, 0, 2] - one[:, 0, 0, 0]))
+    two[at, 0, 0, 0] = two[at, 0, 0, 1] = one[at, 0, 0, 2]
+    found = paired_bootstrap(one, two, METRICS, n_draws=500)["A F1"]
+    assert found.value > 0 and found.low >= 0 and found.high < 0.1
+    assert found.p > 0.5  # it is not drawn in a third of the draws
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_unit_has_no_spread(n):
+    own = {"sentences": [], "gold": [[0, 2, "A"]], "predicted": [[0, 2, "A", 0.9], [5, 6, "A", 0.1]]}
+    found = intervals(stack([mention_counts([own] * n, LABELS)]), METRICS, n_draws=50)
+    assert found["A F1"] == pytest.approx((2 / 3, 2 / 3, 2 / 3, "percentile"))
+
+
+def test_no_mention_scores_zero_with_certainty():
+    none = stack([mention_counts([{"sentences": [], "gold": [], "predicted": []}] * 30, LABELS)])
+    for found in intervals(none, METRICS, n_draws=50).values():
+        assert found == (0, 0, 0, "percentile")
+    for found in paired_bootstrap(none, none, METRICS, n_draws=50).values():
+        assert found == (0, 0, 0, 1, "percentile")
+
+
+def test_an_infinite_bias_falls_back_to_percentiles():
+    """One mention, found: no draw is above, and ties count half; all draws below would be no BCa."""
+    draws, without = np.array([0.2, 0.3, 0.4]), np.array([0.5, 0.4])
+    tails = np.array([0.025, 0.975])
+    assert bootstrap._bca_tails(0.5, draws, without, tails) is None
+    assert bootstrap._bca_tails(0.1, draws, without, tails) is None
+    assert bootstrap._bca_tails(0.3, draws, without, tails) == pytest.approx(tails)  # no bias, no slope
+    assert bootstrap._bca_tails(0.3, draws, np.array([0.5, 0.5]), tails) is None
+
+
+def test_bad_settings_are_refused():
+    counts = simulated([0.5])
+    for kwargs in ({"level": 1.0}, {"level": float("nan")}, {"n_draws": 0}, {"method": "normal"}):
+        with pytest.raises(ValueError, match="L001"):
+            intervals(counts, METRICS, **kwargs)
+    for bad in (counts[0], counts[:0]):
+        with pytest.raises(ValueError, match="L001"):
+            intervals(bad, METRICS)
+    with pytest.raises(ValueError, match=r"L411.*59 units of 4 types against 60 of 4"):
+        paired_bootstrap(counts, counts[:59], METRICS)
+
+
+# over seeds
+
+DIFFERENCES = np.array([0.4, 0.1, 0.6, 0.3, 0.2])
+
+
+def test_the_worked_figures():
+    found = paired_t([0.1] * 5, 0.1 + DIFFERENCES)
+    assert found.t == pytest.approx(3.720, abs=5e-4) and found.p == pytest.approx(0.0205, abs=5e-5)
+    assert found.df == 4
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_t_is_not_defined_without_a_spread():
+    assert paired_t([0.1], [0.5]) is None
+    assert paired_t([0.1, 0.2, 0.3], [0.2, 0.3, 0.4]) is None  # the same, but for rounding
+    with pytest.raises(ValueError, match="L001"):
+        paired_t([0.1, 0.2], [0.2])
+
+
+@pytest.mark.parametrize("n_seeds", range(1, 9))
+def test_all_seeds_ahead_is_the_least_p(n_seeds):
+    first, second = np.zeros(n_seeds), np.linspace(0.1, 0.2, n_seeds)
+    assert paired_permutation(first, second) == pytest.approx(2.0 ** (1 - n_seeds))
+    assert paired_permutation(second, first) == pytest.approx(2.0 ** (1 - n_seeds))
+    assert paired_permutation(first, first) == 1
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=7))
+@example([1, 2, 3, -2, -4])  # sums of 0 that rounding makes unequal
+@settings(max_examples=60, deadline=None)
+def test_permutations_are_counted_with_ties(numbers):
+    d = np.array(numbers) / 10
+    signs = np.array(list(itertools.product([1, -1], repeat=len(d))))
+    means = (signs * d).mean(axis=1)
+    p = (np.abs(means) >= abs(d.mean()) - 1e-9).mean()
+    assert paired_permutation(np.full(len(d), 0.3), 0.3 + d) == pytest.approx(p)
+
+
+def test_many_seeds_are_permuted_at_random_with_a_fixed_seed():
+    rng = np.random.default_rng(0)
+    first = rng.normal(0.5, 0.05, 20)
+    second = first + rng.normal(0.02, 0.05, 20)
+    found = paired_permutation(first, second)
+    assert found == paired_permutation(first, second)
+    assert found == pytest.approx(paired_t(first, second).p, abs=0.02)
+
+
+def test_the_standard_error_is_near_the_population_spread():
+    scores = [0.5, 0.6, 0.55, 0.7, 0.52]
+    expected = np.std(scores) / 5**0.5
+    assert bootstrap_standard_error(scores) == pytest.approx(expected, rel=0.03)
+    assert bootstrap_standard_error([0.5]) == 0
+    with pytest.raises(ValueError, match="L001"):
+        bootstrap_standard_error([])
+
+
+@given(st.lists(st.floats(0, 1), max_size=8), st.randoms())
+def test_holm_keeps_the_order_it_is_given(p, shuffler):
+    order = list(range(len(p)))
+    shuffler.shuffle(order)
+    found = holm(p)
+    assert holm([p[i] for i in order]) == pytest.approx(found[order])
+    assert (found >= np.array(p)).all() and (found <= np.minimum(1, len(p) * np.array(p)) + 1e-12).all()
+
+
+def test_holm_refuses_what_is_no_probability():
+    for bad in ([0.1, float("nan")], [1.2], [-0.1]):
+        with pytest.raises(ValueError, match="L001"):
+            holm(bad)
+
+
+def test_power_in_words():
+    note = power_note(3, 0.02)
+    assert "With 3 seeds no exact paired permutation test can give p below 0.25." in note.text
+    assert f"{note.least:.3f}" in note.text and "80 %" in note.text
+    assert "With 1 seed no" in power_note(1, 0.02).text and power_note(1, 0.02).least is None
+    assert power_note(5, None).least is None
+    with pytest.raises(ValueError, match="L001"):
+        power_note(0, None)
+
+
+@pytest.mark.parametrize("n_seeds", [2, 3, 10])
+def test_the_least_difference_is_found_in_four_of_five_studies(n_seeds):
+    least = least_difference(n_seeds, 0.02)
+    d = np.random.default_rng(0).normal(least, 0.02, (40_000, n_seeds))
+    found = stats.ttest_1samp(d, 0, axis=1).pvalue <= 0.05
+    assert found.mean() == pytest.approx(0.8, abs=0.01)
+
+
+def test_scipy_is_an_extra(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "scipy", None)
+    with pytest.raises(ValueError, match=r"L406.*scipy.*spacy-longtail\[report\]"):
+        scipy_stats()
+
+
+# verdicts
+
+
+def verdict_on(metric="micro F1", n=80, **skills):
+    """The verdict on `ours` against `base`, each a list of the skills of its seeds."""
+    base, *others = (simulated(own, n) for own in skills.values())
+    methods = dict(zip([name for name in skills if name != "base"], others, strict=True))
+    found = decide(base, methods, {metric: METRICS[metric]}, "document", n_draws=1000)
+    return {name: own[metric] for name, own in found.items()}
+
+
+def test_few_seeds_are_judged_over_documents():
+    found = verdict_on(base=[0.4, 0.5], ours=[0.8, 0.9], theirs=[0.1, 0.1])
+    ours, theirs = found["ours"], found["theirs"]
+    assert (ours.outcome, theirs.outcome) == ("better", "worse")
+    assert ours.test == "paired bootstrap over 80 documents" and ours.n_seeds == 2 and ours.t is None
+    assert ours.p == pytest.approx(2 / 1001) and ours.adjusted == pytest.approx(4 / 1001)
+    assert ours.value == pytest.approx(ours.method - ours.baseline) and ours.low < ours.value < ours.high
+
+
+def test_six_seeds_are_judged_over_seeds():
+    ahead = np.linspace(0.7, 0.8, 6)
+    found = verdict_on(base=[0.4] * 6, ours=ahead)["ours"]
+    assert found.test == "paired permutation test over 6 seeds" and found.outcome == "better"
+    assert found.p == pytest.approx(2 / 64) and found.t.p < 0.01 and found.t.df == 5
+    assert verdict_on(base=[0.4] * 5, ours=ahead[:5])["ours"].t is None
+    assert verdict_on(base=[0.4] * 5, ours=ahead)["ours"].test.startswith("paired bootstrap")
+
+
+def test_seeds_that_agree_on_another_test_set_is_not_known():
+    """A difference in every seed that rests on two documents is no difference shown."""
+    base = simulated([0.7] * 6)
+    ours = base.copy()
+    spare = np.flatnonzero((base[:, :, 0, 2] > base[:, :, 0, 0]).all(axis=1))[:2]
+    for kind in (0, 1):
+        ours[spare, :, 0, kind] = base[spare, :, 0, 2]
+    metrics = {"A F1": METRICS["A F1"]}
+    found = decide(base, {"ours": ours}, metrics, "document", n_draws=1000)["ours"]["A F1"]
+    assert found.p < 0.05 and found.value > 0 and found.low <= 0
+    assert found.outcome == "no difference shown"
+
+
+def test_one_training_told_six_times_is_one():
+    one, two = simulated([0.6]), simulated([0.65])
+    six = [np.repeat(own, 6, axis=1) for own in (one, two)]
+    metrics = {"micro F1": METRICS["micro F1"]}
+    found = decide(six[0], {"ours": six[1]}, metrics, "document", n_draws=400)["ours"]["micro F1"]
+    alone = decide(one, {"ours": two}, metrics, "document", n_draws=400)["ours"]["micro F1"]
+    assert found.test == "paired bootstrap over 60 documents"
+    assert found.p == alone.p and found.outcome == alone.outcome
+
+
+@pytest.mark.parametrize("n", [1, 5, 6])
+def test_a_handful_of_units_shows_nothing(n):
+    """Where each document is better, any draw of them is: that alone would make p as small as one likes."""
+    own = {"sentences": [], "gold": [[0, 2, "A"]], "predicted": []}
+    found = [{**own, "predicted": [[0, 2, "A", None]]}] * n
+    base, ours = (stack([mention_counts(docs, LABELS)]) for docs in ([own] * n, found))
+    metrics = {"A F1": METRICS["A F1"]}
+    verdict = decide(base, {"ours": ours}, metrics, "sentence", n_draws=500)["ours"]["A F1"]
+    assert verdict.value == 1 and verdict.p < 0.01
+    assert verdict.outcome == ("better" if n == 6 else "no difference shown")
+
+
+def test_holm_takes_back_what_one_of_many_would_show():
+    """Six seeds all ahead have p = 0.031, which is enough for one method and not for two."""
+    skills = {"base": [0.4] * 6, "ours": np.linspace(0.7, 0.8, 6)}
+    assert verdict_on(**skills)["ours"].outcome == "better"
+    both = verdict_on(**skills, like=np.linspace(0.8, 0.7, 6))
+    for found in both.values():
+        assert found.p == pytest.approx(2 / 64) and found.adjusted == pytest.approx(4 / 64)
+        assert found.outcome == "no difference shown"
+
+
+def test_only_what_was_shown_is_claimed():
+    """The outcome, the interval and p never contradict one another."""
+    rng = np.random.default_rng(5)
+    outcomes = set()
+    for _ in range(25):
+        n_seeds, gap = int(rng.choice([1, 2, 6])), rng.uniform(-0.3, 0.3)
+        base, ours = simulated([0.5] * n_seeds, 40), simulated(0.5 + gap + np.zeros(n_seeds), 40)
+        for found in decide(base, {"ours": ours}, METRICS, "sentence", n_draws=200)["ours"].values():
+            outcomes.add(found.outcome)
+            if found.outcome != "no difference shown":
+                assert found.adjusted <= 0.05 and found.p <= 0.05
+                assert found.low > 0 if found.outcome == "better" else found.high < 0
+            assert "sentences" in found.test or "seeds" in found.test
+    assert len(outcomes) == 3
+
+
+VERDICT = Verdict(
+    0.0,
+    0.31,
+    0.31,
+    0.12,
+    0.44,
+    0.95,
+    0.003,
+    0.003,
+    "paired bootstrap over 42 documents",
+    3,
+    None,
+    "better",
+)
+EVIDENCE = "95 % interval +0.120 to +0.440, p = 0.003"
+TEST = "Test: paired bootstrap over 42 documents, two-sided."
+
+
+def test_verdicts_in_words():
+    nothing = VERDICT._replace(
+        value=-0.002, low=-0.01, high=0.008, p=0.6, adjusted=1.0, outcome="no difference shown"
+    )
+    assert describe("sCR", {"micro F1": nothing, "NAT F1": VERDICT}) == [
+        f"sCR improves NAT F1 from 0.000 to 0.310 (+0.310, {EVIDENCE}).",
+        "micro F1: no difference shown (-0.002, 95 % interval -0.010 to +0.008, p = 0.600, after Holm"
+        " p = 1.000).",
+        TEST,
+    ]
+    worse = VERDICT._replace(baseline=0.31, method=0.0, outcome="worse", p=0.0002, adjusted=0.0002)
+    first, _ = describe("sCR", {"NAT F1": worse})
+    assert first.startswith("sCR lowers NAT F1 from 0.310 to 0.000")
+    assert "p < 0.001" in first
+    seeds = VERDICT._replace(test="paired permutation test over 6 seeds", t=PairedT(4.0, 0.01, 5))
+    found = describe("sCR", {"NAT F1": seeds, "micro F1": nothing})
+    assert found[0].endswith("p = 0.003, t-test p = 0.010).")
+    assert found[2:] == [
+        "Test of NAT F1: paired permutation test over 6 seeds, two-sided.",
+        "Test of micro F1: paired bootstrap over 42 documents, two-sided.",
+    ]
+
+
+def test_a_verdict_without_evidence_claims_nothing():
+    found = verdict_on(base=[0.5, 0.5], ours=[0.5, 0.5])
+    text = " ".join(describe("ours", found))
+    assert "improves" not in text and "lowers" not in text and "unchanged" not in text
+
+
+def test_counts_have_names():
+    assert MentionCounts._fields == ("labels", "unit", "counts")
