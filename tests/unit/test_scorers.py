@@ -1,15 +1,27 @@
+import json
 import random
 import warnings
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.cli.train import train
 from spacy.scorer import get_ner_prf
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
+from spacy_longtail.examples import sentence_bounds
+from spacy_longtail.experiments.evaluation import evaluate_model
 from spacy_longtail.scorers import make_ner_scorer
-from tests.util import blank, parse
+from spacy_longtail.scorers.tokens import token_results
+from tests.util import SENTENCES, blank, parse
 
 NLP = blank()
+CONFIGS = Path(__file__).parents[2] / "configs"
 
 
 def example(gold, predicted):
@@ -151,3 +163,208 @@ def test_without_labels_boundaries_alone_count():
     assert make_ner_scorer(labels=["A", "B"])(data)["ents_f"] == 0.0
     with pytest.raises(ValueError, match="L302"):
         make_ner_scorer(labels=["A"], labeled=False)
+
+
+# --- averages over other types, and scores over words
+
+
+def test_macro_averages_over_other_types_by_hand():
+    gold, predicted = [(0, 1, "A"), (2, 3, "B")], [(0, 1, "A"), (4, 5, "C")]
+    with pytest.warns(UserWarning, match="LW002.*D, E"):
+        scores = make_ner_scorer(labels=["A", "B", "D", "E"])([example(gold, predicted)])
+    assert scores["ents_macro_f"] == pytest.approx(1 / 4)
+    assert scores["ents_macro_gold_f"] == pytest.approx(1 / 2)
+    assert scores["ents_macro_union_f"] == pytest.approx(1 / 3)  # the phantom C counts 0
+    own = make_ner_scorer(labels=["B", "C"], prefix="weak_ents")([example(gold, predicted)])
+    assert own["weak_ents_macro_gold_f"] == own["weak_ents_macro_union_f"] == 0.0
+
+
+def test_tags_of_words_by_hand():
+    data = [
+        example([(0, 2, "A"), (3, 4, "B")], [(0, 2, "A"), (3, 4, "C")]),  # 9 of 10
+        example([(0, 2, "A")], [(1, 2, "A"), (5, 6, "A")]),  # B- as O, I- as B-, O as B-
+        example([(4, 6, "B")], [(4, 6, "B")]),
+    ]
+    scores = make_ner_scorer(labels=["A", "B"])(data)
+    assert scores["ents_word_acc"] == pytest.approx(26 / 30)
+    assert scores["ents_sentence_acc"] == pytest.approx(1 / 3)
+    # O: 7 + 7 + 8 right, one predicted for a B-, one not found
+    assert scores["ents_o_f"] == pytest.approx(22 / 23)
+
+
+def test_adjacent_mentions_are_told_from_one():
+    """Types and O are all right: the second begin is not."""
+    scores = make_ner_scorer(labels=["A"])([example([(0, 2, "A"), (2, 4, "A")], [(0, 4, "A")])])
+    assert scores["ents_o_f"] == 1.0
+    assert scores["ents_word_acc"] == 0.9 and scores["ents_sentence_acc"] == 0.0
+
+
+def test_scores_over_words_have_types_and_all_of_them():
+    data = [example([(0, 2, "A")], [(0, 2, "ENTITY")])]
+    keys = {"o_f", "word_acc", "sentence_acc"}
+    for settings_ in ({"labeled": False}, {"labels": ["A"], "prefix": "weak_ents"}):
+        found = make_ner_scorer(**settings_)(data, labels=("ENTITY",))
+        assert not {key for key in found if key.split("_", 1)[1] in keys}
+        assert any(key.endswith("_macro_union_f") for key in found)
+    assert {f"ents_{key}" for key in keys} <= set(make_ner_scorer(labels=["A"])(data))
+
+
+def test_words_without_annotation_do_not_count():
+    reference = Doc(NLP.vocab, words=list("abcdef"), sent_starts=[1, 0, 1, 0, 1, 0])
+    spans = [Span(reference, 0, 1, label="A")]
+    reference.set_ents(spans, missing=[reference[1:4]], default="outside")
+    predicted = Doc(NLP.vocab, words=list("abcdef"))
+    predicted.set_ents([Span(predicted, 0, 3, label="A"), Span(predicted, 5, 6, label="A")])
+    found = token_results([Example(predicted, reference)])
+    # the first prediction is right on the one word that can be judged; the second sentence has none
+    assert (found.n_words, found.n_right) == (3, 2)
+    assert found.sentences.start.tolist() == [0, 2, 4]
+    assert found.sentences.length.tolist() == [1, 0, 2]
+    assert found.sentences.right.tolist() == [True, False, False]
+    assert found.sentence_accuracy == 0.5
+    reference.set_ents(spans, blocked=[reference[5:6]], missing=[reference[1:4]])
+    assert token_results([Example(predicted, reference)]).n_words == 2
+    bare = Example(predicted, Doc(NLP.vocab, words=list("abcdef")))
+    assert token_results([bare]).n_words == 0 and token_results([bare]).sentence_accuracy == 0.0
+
+
+def test_whitespace_is_no_word():
+    pair = []
+    for spans in ([], [(1, 4, "A")]):
+        doc = Doc(NLP.vocab, words=["a", "b", "\n", "c", " "], spaces=[True, False, False, False, False])
+        doc.set_ents([Span(doc, *span) for span in spans])
+        pair.append(doc)
+    found = token_results([Example(*pair)])
+    assert (found.n_words, found.n_right, found.sentences.length.tolist()) == (3, 1, [3])
+
+
+def test_a_prediction_on_other_tokens():
+    """It covers the gold tokens that it aligns with; the first of two keeps a token; the rest is not seen."""
+    gold = Doc(NLP.vocab, words=["New-York", "or", "Bad", "Ems"], spaces=[True, True, True, False])
+    gold.set_ents([Span(gold, 0, 1, "GEO"), Span(gold, 2, 4, "GEO")])
+    words = ["New", "-", "York", "or", "Bad Ems", " "]
+    spaces = [False, False, True, True, False, False]
+
+    def right(*spans):
+        predicted = Doc(NLP.vocab, words=words, spaces=spaces)
+        predicted.set_ents([Span(predicted, *span) for span in spans])
+        eg = Example(predicted, gold)
+        found = token_results([eg])
+        return found.n_right, bool(found.sentences.right[0])
+
+    assert right((0, 3, "GEO"), (4, 5, "GEO")) == (4, True)
+    assert right((4, 5, "GEO")) == (3, False)
+    assert right((0, 1, "GEO"), (2, 3, "PER"), (4, 5, "GEO")) == (4, True)  # the first has the word
+    assert right((0, 1, "PER"), (2, 3, "GEO"), (4, 5, "GEO")) == (3, False)
+    assert right((0, 3, "GEO"), (4, 5, "GEO"), (5, 6, "PER")) == (4, True)  # on no gold token
+    assert right((0, 4, "GEO"), (4, 5, "GEO")) == (3, False)  # reaches the next word
+    words, spaces = ["New-York", "or Bad", "Em", "s"], [True, True, False, False]  # as many as gold's
+    assert right((0, 1, "GEO"), (2, 4, "GEO")) == (2, False)  # not Bad Ems, only Ems
+
+
+def test_nothing_over_words_is_zero():
+    empty = Doc(NLP.vocab, words=[])
+    for data in ([], [Example(empty, empty.copy())]):
+        scores = make_ner_scorer(labels=["A"])(data)
+        assert scores["ents_o_f"] == scores["ents_word_acc"] == scores["ents_sentence_acc"] == 0.0
+    data = [Example(empty, empty.copy()), example([(0, 1, "A")], []), Example(empty, empty.copy())]
+    assert token_results(data).sentences.length.tolist() == [10]
+
+
+word = st.tuples(
+    st.sampled_from(["a", "b", " ", "\n"]),
+    st.sampled_from([0, 1, 2, 3, 3]),  # spaCy's codes
+    st.sampled_from("AB"),
+    st.sampled_from([-1, 0, 1]),  # sent_start
+    st.tuples(st.sampled_from([0, 1, 2, 3, 3]), st.sampled_from("AB")),  # predicted
+)
+
+
+def annotated(words, rows, starts=None):
+    """Legal tags: I- stays where an entity goes on, else it is O."""
+    before, tags = "O", []
+    for code, label in rows:
+        goes_on = code == 1 and before != "O"
+        tag = "I" + before[1:] if goes_on else {0: "", 3: f"B-{label}"}.get(code, "O")
+        before = tag or "O"
+        tags.append(tag)
+    return Doc(NLP.vocab, words=words, sent_starts=starts, ents=tags), tags
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(word, max_size=10), max_size=3))
+def test_tags_of_words_equal_a_plain_loop(documents):
+    data, n_words, n_right, n_o, lengths, rights = [], 0, 0, [0, 0, 0], [], []
+    for rows in documents:
+        words = [row[0] for row in rows]
+        starts = [row[3] for row in rows] if rows else None
+        gold, gold_tags = annotated(words, [row[1:3] for row in rows], starts)
+        predicted, predicted_tags = annotated(words, [row[4] for row in rows])
+        data.append(Example(predicted, gold))
+        first = [i for i in range(len(rows)) if not i or (starts[i] == 1 and gold_tags[i][:1] != "I")]
+        assert [start for start, _ in sentence_bounds(gold)] == first
+        for start, end in pairwise([*first, len(rows)]):
+            own = [i for i in range(start, end) if gold_tags[i] and not words[i].isspace()]
+            good = [gold_tags[i] == (predicted_tags[i] or "O") for i in own]
+            lengths.append(len(own))
+            rights.append(bool(own) and all(good))
+            n_words += len(own)
+            n_right += sum(good)
+            for i in own:
+                o, guess = gold_tags[i] == "O", predicted_tags[i] in ("", "O")
+                n_o = [n + add for n, add in zip(n_o, (o and guess, o, guess), strict=True)]
+    found = token_results(data)
+    assert (found.n_words, found.n_right) == (n_words, n_right)
+    both, gold_o, predicted_o = n_o
+    assert found.outside.fscore == pytest.approx(2 * both / max(gold_o + predicted_o, 1))
+    assert found.sentences.length.tolist() == lengths
+    assert found.sentences.right.tolist() == rights
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = make_ner_scorer(labels=["A", "B"])(data)
+    assert scores["ents_word_acc"] == (n_right / n_words if n_words else 0.0)
+    n_sentences = np.count_nonzero(lengths)
+    assert scores["ents_sentence_acc"] == (sum(rights) / n_sentences if n_sentences else 0.0)
+
+
+# --- what training recorded, `spacy evaluate` and our own evaluation
+
+NUMBERS = ["p", "r", "f", "macro_f", "macro_gold_f", "macro_union_f", "weighted_f", "tail_f"]
+NUMBERS += ["o_f", "word_acc", "sentence_acc"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", ["baseline", "token_softmax"])
+def test_training_and_evaluation_agree(config, tmp_path):
+    other = Doc(NLP.vocab, words=["Oslo.Rome", "met", "Jon's"], spaces=[True, True, False])
+    other.set_ents([Span(other, 0, 1, label="GEO"), Span(other, 2, 3, label="PER")])
+    parts = {"train": [parse(NLP, s) for s in SENTENCES], "dev": [other]}
+    parts["dev"] += [parse(NLP, s) for s in [*SENTENCES[:6], "[Ida|PER] and [Jon Rome|GEO] sank ."]]
+    for part, docs in parts.items():
+        DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
+    dev, labels, tail = tmp_path / "dev.spacy", ["PER", "GEO", "ART", "NAT"], ["ART", "NAT"]
+    width = {"components.tok2vec.model.width": 16, "components.tok2vec.model.depth": 1}
+    overrides = {
+        **{f"paths.{part}": str(tmp_path / f"{part}.spacy") for part in parts},
+        "longtail.labels": labels,
+        "longtail.tail": tail,
+        "training.max_steps": 24,
+        "training.eval_frequency": 8,
+        "training.optimizer.learn_rate": 0.02,
+        **{f"training.score_weights.ents_{key}": float(key == "macro_f") for key in NUMBERS},
+        **width,
+    }
+    train(CONFIGS / f"{config}.cfg", tmp_path / "out", overrides=overrides)
+    best = tmp_path / "out" / "model-best"
+    recorded = json.loads((best / "meta.json").read_text(encoding="utf8"))["performance"]
+    spacys = import_module("spacy.cli.evaluate").evaluate(str(best), dev)
+    ours = evaluate_model(best, dev, labels, tail)["scores"]
+    assert 0 < recorded["ents_f"] < 1  # else anything agrees
+    for key in NUMBERS:
+        assert recorded[f"ents_{key}"] == pytest.approx(ours[f"ents_{key}"]), key
+    for key in "prf":
+        assert spacys[f"ents_{key}"] == pytest.approx(ours[f"ents_{key}"])
+    for found in (recorded["ents_per_type"], spacys["ents_per_type"]):
+        assert set(found) == set(ours["ents_per_type"])
+        for label, row in found.items():
+            assert row == pytest.approx(ours["ents_per_type"][label]), label

@@ -1,0 +1,50 @@
+"""The gate's own scores: which sentences it flags."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from spacy.scorer import PRFScore
+from spacy.training import Example
+
+from ..examples import annotated_sentences, flagged_sentences, sentence_lengths
+
+
+class GateScorer:
+    """Precision, recall and F of flagged sentences; see `make_gate_scorer`."""
+
+    def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """examples (Iterable[Example]): Documents after the gate, with gold annotation.
+        RETURNS (Dict[str, Any]): weak_sents_p, _r, _f and the share of sentences flagged, all of the
+            sentences with annotation."""
+        labels, key = set(kwargs.get("labels", ())), kwargs.get("spans_key", "")
+        score, n_open, n_all = PRFScore(), 0, 0
+        for eg in examples:
+            ends = np.cumsum(sentence_lengths(eg.predicted))
+            truth = flagged_sentences(eg, labels)
+            opened = np.zeros(len(ends), dtype=bool)
+            for span in eg.predicted.spans.get(key, ()):
+                opened[np.searchsorted(ends, span.start, side="right")] = True
+            known = annotated_sentences(eg, truth)
+            truth, opened = truth[known], opened[known]
+            score.tp += int((truth & opened).sum())
+            score.fp += int((~truth & opened).sum())
+            score.fn += int((truth & ~opened).sum())
+            n_open += int(opened.sum())
+            n_all += len(truth)
+        return {
+            "weak_sents_p": score.precision,
+            "weak_sents_r": score.recall,
+            "weak_sents_f": score.fscore,
+            "weak_sents_open": n_open / n_all if n_all else 0.0,
+        }
+
+
+def make_gate_scorer() -> GateScorer:
+    """Scores of the sentence gate: precision, recall and F1 of flagged sentences, and the open rate.
+
+    Sentences without annotation are left out: nobody knows whether a rare type is in them.
+
+    RETURNS (Callable): The scorer.
+    """
+    return GateScorer()

@@ -1,0 +1,198 @@
+"""Entity scores: precision, recall and F1 by type, averaged over a declared label set and others."""
+
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from spacy.scorer import PRFScore
+from spacy.training import Example
+
+from ..errors import Errors, Warnings
+from ..examples import on_gold_tokens
+from ..types import ENTITY
+from .tokens import token_results
+
+# what a NER pipe adds to [training.score_weights]: as `ner`, and the macro average shown
+NER_SCORE_WEIGHTS = {
+    "ents_f": 1.0,
+    "ents_p": 0.0,
+    "ents_r": 0.0,
+    "ents_macro_f": 0.0,
+    "ents_per_type": None,
+}
+
+
+class TypeCounts(NamedTuple):
+    per_type: dict[str, PRFScore]  # types with a gold or predicted mention
+    n_docs: int  # documents with annotation
+    n_all: int  # documents
+
+
+class AverageF(NamedTuple):
+    """F1 of several types as one number in [0, 1]; 0 without any type."""
+
+    micro: float
+    declared: float  # macro: unweighted mean over the declared types
+    gold: float  # macro, over the types with gold mentions
+    union: float  # macro, over the types with gold or predicted mentions, as seqeval's
+    weighted: float  # mean over the declared types, weighted by gold mentions
+    tail: float  # macro, over the rare types
+
+
+class NerScorer:
+    """Strict span scores of one example set, by type and averaged; see `make_ner_scorer`."""
+
+    def __init__(
+        self,
+        labels: Sequence[str] | None,
+        tail: Sequence[str] | None,
+        prefix: str,
+        labeled: bool = True,
+    ) -> None:
+        self.labeled = labeled
+        if not labeled:
+            labels, tail = [ENTITY], None
+        self.declared = None if labels is None else list(labels)
+        self.tail = None if tail is None else list(tail)
+        self.prefix = prefix
+        if self.declared is not None and self.tail is not None:
+            unknown = sorted(set(self.tail) - set(self.declared))
+            if unknown:
+                known = ", ".join(self.declared)
+                raise ValueError(Errors.L301.format(unknown=", ".join(unknown), known=known))
+
+    def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """examples (Iterable[Example]): Documents with predictions and gold annotation.
+        RETURNS (Dict[str, Any]): The scores, all floats in [0, 1] but for the per-type table."""
+        examples = list(examples)
+        declared = self.declared
+        if declared is None:
+            declared = [label for label in kwargs.get("labels") or () if label]
+        # the secondary is scored on its own types alone, whatever stands beside them
+        only = set(declared) if self.prefix != "ents" and self.labeled else None
+        counts = count_mentions(examples, only, self.labeled)
+        counted = {label: counts.per_type.get(label, PRFScore()) for label in declared}
+        table = {**counted, **counts.per_type}
+        self._warn(counts, [t for t in declared if not support(counted[t])])
+        average = average_f(counts.per_type, declared, self.tail or ())
+        micro = sum(counts.per_type.values(), PRFScore())
+        scores: dict[str, Any] = {
+            "p": micro.precision,
+            "r": micro.recall,
+            "f": average.micro,
+            "macro_f": average.declared,
+            "macro_gold_f": average.gold,
+            "macro_union_f": average.union,
+            "weighted_f": average.weighted,
+            "per_type": {t: {**s.to_dict(), "support": support(s)} for t, s in table.items()},
+        }
+        if self.tail is not None:
+            scores["tail_f"] = average.tail
+        if self.prefix == "ents" and self.labeled:  # a tag has a type, and no word only some of them
+            tokens = token_results(examples)
+            scores["o_f"] = tokens.outside.fscore
+            scores["word_acc"] = tokens.word_accuracy
+            scores["sentence_acc"] = tokens.sentence_accuracy
+        return {f"{self.prefix}_{key}": score for key, score in scores.items()}
+
+    def _warn(self, counts: TypeCounts, absent: Collection[str]) -> None:
+        if counts.n_all > counts.n_docs:
+            n_bare = counts.n_all - counts.n_docs
+            warnings.warn(Warnings.W003.format(n=n_bare, total=counts.n_all), stacklevel=3)
+        if absent and counts.n_docs and self.prefix == "ents":
+            text = Warnings.W002.format(n=len(absent), labels=", ".join(absent))
+            warnings.warn(text, stacklevel=3)
+
+
+def make_ner_scorer(
+    labels: list[str] | None = None,
+    tail: list[str] | None = None,
+    prefix: str = "ents",
+    labeled: bool = True,
+) -> NerScorer:
+    """Entity scores with averages over a declared label set: every system is judged on the same types.
+
+    Adds to spaCy's ents_p, ents_r, ents_f and ents_per_type: support, ents_macro_f, ents_weighted_f,
+    and ents_tail_f. A type without gold mentions counts 0 in the macro average. ents_macro_gold_f and
+    ents_macro_union_f are macro averages over other types: those with gold mentions, and those with gold
+    or predicted ones, as seqeval's. Over words, with the prefix "ents": ents_o_f, F1 of O as a class;
+    ents_word_acc, the share of words with the right tag; ents_sentence_acc, the share of sentences with
+    nothing but right tags.
+
+    labels (Optional[List[str]]): The declared types; null takes the labels of the pipe.
+    tail (Optional[List[str]]): The rare types that ents_tail_f averages; null leaves that key out.
+    prefix (str): Of every key. With any other than "ents" only the declared types are looked at.
+    labeled (bool): false compares boundaries alone, as if all types were one; for a type-less NER.
+    RETURNS (Callable): The scorer.
+    RAISES (ValueError): L301, L302.
+    """
+    if not labeled and (labels is not None or tail is not None):
+        raise ValueError(Errors.L302)
+    return NerScorer(labels, tail, prefix, labeled)
+
+
+def count_mentions(
+    examples: Iterable[Example], only: Collection[str] | None = None, labeled: bool = True
+) -> TypeCounts:
+    """True and false positives and false negatives by type.
+
+    examples (Iterable[Example]): Documents with predictions and gold annotation.
+    only (Optional[Collection[str]]): The types that are looked at; null or none takes all.
+    labeled (bool): false takes all types for one, ENTITY.
+    RETURNS (TypeCounts): Of the documents with annotation.
+    """
+    per_type: dict[str, PRFScore] = {}
+    n_docs = n_all = 0
+    for eg in examples:
+        n_all += 1
+        if not eg.reference.has_annotation("ENT_IOB"):
+            continue
+        n_docs += 1
+        ents = [e for e in eg.reference.ents if not only or e.label_ in only]
+        gold = {(e.label_ if labeled else ENTITY, e.start, e.end) for e in ents}
+        predicted = (ent for ent in eg.predicted.ents if not only or ent.label_ in only)
+        for ent, start, end in on_gold_tokens(eg, predicted):
+            label = ent.label_ if labeled else ENTITY
+            score = per_type.setdefault(label, PRFScore())
+            if (label, start, end) in gold:
+                gold.remove((label, start, end))
+                score.tp += 1
+            else:
+                score.fp += 1
+        for label, _, _ in gold:
+            per_type.setdefault(label, PRFScore()).fn += 1
+    return TypeCounts(per_type, n_docs, n_all)
+
+
+def average_f(
+    per_type: Mapping[str, PRFScore], declared: Iterable[str], tail: Iterable[str] = ()
+) -> AverageF:
+    """Averages of F1.
+
+    per_type (Mapping[str, PRFScore]): Counts by type, of the types with a gold or predicted mention.
+    declared (Iterable[str]): The types that every system is judged on.
+    tail (Iterable[str]): The rare ones.
+    RETURNS (AverageF): In [0, 1]. A type without gold mentions has F1 = 0.
+    """
+    f = {label: score.fscore for label, score in per_type.items()}
+    declared = list(declared)
+    weights = {t: support(per_type[t]) for t in declared if t in per_type}
+    n_gold = sum(weights.values())
+    return AverageF(
+        micro=sum(per_type.values(), PRFScore()).fscore,
+        declared=_mean(f.get(t, 0.0) for t in declared),
+        gold=_mean(f[t] for t, score in per_type.items() if support(score)),
+        union=_mean(f.values()),
+        weighted=sum(f[t] * n for t, n in weights.items()) / n_gold if n_gold else 0.0,
+        tail=_mean(f.get(t, 0.0) for t in tail),
+    )
+
+
+def support(score: PRFScore) -> int:
+    """Gold mentions."""
+    return score.tp + score.fn
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = list(values)
+    return sum(found) / len(found) if found else 0.0

@@ -1,0 +1,105 @@
+"""Tags of words, on gold tokens: how many are right, and in which sentences all of them.
+
+A word counts if it is annotated and no whitespace. Each word is judged by itself: unlike a mention, a
+prediction that touches a word without annotation still counts on the others.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE, ORTH, SENT_START
+from spacy.scorer import PRFScore
+from spacy.training import Example
+from thinc.types import Ints1d, Ints2d
+
+GOLD = [ORTH, ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START]
+PREDICTED = [ORTH, ENT_IOB, ENT_TYPE]
+
+
+class SentenceResults(NamedTuple):
+    """The gold sentences of all documents in order. Every array is (n_sentences,)."""
+
+    start: Ints1d  # its first gold token, counted on from document to document
+    length: Ints1d  # words that count
+    right: Ints1d  # bool: there is a word that counts, and the tag of each is right
+
+
+class TokenResults(NamedTuple):
+    n_words: int  # that count
+    n_right: int  # with the right tag: type, and begin or inside
+    outside: PRFScore  # of O as a class
+    sentences: SentenceResults
+
+    @property
+    def word_accuracy(self) -> float:
+        """Share of words with the right tag; 0 without any."""
+        return self.n_right / self.n_words if self.n_words else 0.0
+
+    @property
+    def sentence_accuracy(self) -> float:
+        """Share of right sentences among those with a word that counts; 0 without any."""
+        n_sentences = int(np.count_nonzero(self.sentences.length))
+        return int(self.sentences.right.sum()) / n_sentences if n_sentences else 0.0
+
+
+def token_results(examples: Iterable[Example]) -> TokenResults:
+    """Compare the tags of predicted and gold documents, those of a document without annotation never.
+
+    Where tokens differ, a predicted entity covers the gold tokens that it aligns with, as for the
+    span scores; the first of two keeps a token that both cover, and one that aligns with no gold
+    token is not seen. A sentence boundary inside a gold entity is none.
+
+    examples (Iterable[Example]): Documents with predictions and gold annotation.
+    RETURNS (TokenResults): The sums, and each sentence.
+    """
+    gold_rows, predicted_rows = [np.zeros((0, 5), "uint64")], [np.zeros((0, 2), "uint64")]
+    for eg in examples:
+        rows = eg.reference.to_array(GOLD)
+        gold_rows.append(rows)
+        predicted_rows.append(_predicted_tags(eg, rows[:, 0]))
+    # a copy by column: the rows of an array are slow to walk down
+    _, iob, label, is_space, sent_start = np.concatenate(gold_rows).T.copy()
+    predicted_iob, predicted_label = np.concatenate(predicted_rows).T.copy()
+    opens = np.zeros(len(iob) + 1, dtype=bool)  # an empty document may come last
+    opens[np.cumsum([0, *map(len, gold_rows)])] = True
+    opens = opens[:-1] | ((sent_start == 1) & (iob != 1))
+
+    begins = iob == 3
+    gold_o, predicted_o = (iob == 2) | (label == 0), (predicted_iob == 2) | (predicted_label == 0)
+    counted = (iob != 0) & ~(begins & gold_o) & (is_space == 0)  # one that begins nothing is blocked
+    same = (label == predicted_label) & (begins == (predicted_iob == 3))
+    both_o = gold_o & predicted_o
+    right = counted & (both_o | (same & ~gold_o & ~predicted_o))
+    n_both, n_gold, n_predicted = (
+        int(np.count_nonzero(found & counted)) for found in (both_o, gold_o, predicted_o)
+    )
+    start = np.flatnonzero(opens)
+    length, n_right = (_sums(found, start) for found in (counted, right))
+    return TokenResults(
+        int(length.sum()),
+        int(n_right.sum()),
+        PRFScore(tp=n_both, fp=n_predicted - n_both, fn=n_gold - n_both),
+        SentenceResults(start, length, (length > 0) & (n_right == length)),
+    )
+
+
+def _sums(found: Ints1d, start: Ints1d) -> Ints1d:
+    """True values from each start to the next. (n_starts,)"""
+    before = np.concatenate([[0], np.cumsum(found)])
+    return np.diff(before[np.append(start, len(found))])
+
+
+def _predicted_tags(eg: Example, words: Ints1d) -> Ints2d:
+    """(n_tokens, 2) on gold tokens: spaCy's code, and hash of the type. words: Of the gold tokens."""
+    rows = eg.predicted.to_array(PREDICTED)
+    if np.array_equal(rows[:, 0], words):
+        return rows[:, 1:]
+    placed = np.zeros((len(words), 2), dtype="uint64")
+    x2y = eg.alignment.x2y
+    for ent in reversed(eg.predicted.ents):
+        tokens = x2y[ent.start : ent.end]
+        if len(tokens):
+            placed[tokens[0] : tokens[-1] + 1] = 1, ent.label
+            placed[tokens[0], 0] = 3
+    return placed
