@@ -1,4 +1,4 @@
-"""Package the model with the best macro F1 on dev as an installable pipeline."""
+"""Package the model with the best macro F1 on dev, with its card, as an installable pipeline."""
 
 import json
 import shutil
@@ -9,8 +9,7 @@ import typer
 from spacy.cli.package import package
 from wasabi import msg
 
-from spacy_longtail.experiments.comparison import choose
-from spacy_longtail.experiments.report_inputs import metrics_files, read_evaluations, read_statistics
+from spacy_longtail.experiments.report import metrics_files, read_report, write_card
 
 
 def main(
@@ -24,8 +23,8 @@ def main(
     """Build an sdist with the pipeline inside, and write where it is to package.json."""
     try:
         statistics, evaluations = metrics_files(metrics)
-        found = read_evaluations(evaluations, read_statistics(statistics))
-        ours = found[choose(found, baseline, None)]
+        ours = read_report(statistics, evaluations, baseline).choice.ours.runs[0].data
+        write_card(statistics, evaluations, Path(ours["model"]))
     except ValueError as error:
         msg.fail(str(error), exits=1)
     if output.exists():

@@ -7,9 +7,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from spacy_longtail.experiments.comparison import compare
-from spacy_longtail.experiments.report import summarize, summary_table
-from spacy_longtail.experiments.report_inputs import metrics_files, read_evaluations, read_statistics
+from spacy_longtail.experiments.report import metrics_files, read_report, summarize, summary_table
 
 
 def main(
@@ -20,10 +18,7 @@ def main(
 ) -> None:
     """The last words of a workflow."""
     try:
-        statistics, evaluations = metrics_files(metrics)
-        stats = read_statistics(statistics)
-        comparison = compare(read_evaluations(evaluations, stats), stats, baseline, None)
-        typer.echo(summary_table(summarize(stats["corpus"], comparison)))
+        typer.echo(summary_table(summarize(read_report(*metrics_files(metrics), baseline))))
     except ValueError as error:
         msg.fail(str(error), exits=1)
     typer.echo(f"Report:  {report.resolve()}")

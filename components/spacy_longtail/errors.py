@@ -47,7 +47,7 @@ class Errors:
     # Pipes
     L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
     L203 = "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
-    L204 = "[L204] '{setting}' of {who} must name at least one type, found {found!r}."
+    L204 = "[L204] '{setting}' of {who} must be a list of at least one type, each named once and none blank, found {found!r}."
     L205 = "[L205] {who} found no sentence with a type of {labels} in the training data, so it cannot learn when to open. Check the labels and the corpus."
     L207 = "[L207] merge = '{merge}' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner or longtail_token_ner, or use merge = 'fill'."
     L208 = "[L208] The component {name!r} is no transition-based NER, found factory {found!r}. Only 'ner' can be converted."
@@ -70,6 +70,9 @@ class Errors:
     L254 = "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before it enabled, or set spans_key = null to work without one."
     L255 = "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
     L256 = "[L256] Thresholds are chosen for one goal, found {found}. Give one of them."
+    L257 = "[L257] {settings} of {who} name one key of doc.spans, found {key!r}: one would overwrite the other. Give each a key of its own."
+    L258 = "[L258] labels = 'auto' of {who} takes the types of the gate, found {found}. Name the types, or put a longtail_sentence_gate before it."
+    L259 = "[L259] Each of the {n} sentences that {who} counted holds a type of {labels}, so it cannot learn when to stay closed. A document without sentence boundaries counts as one sentence: put a sentencizer before it, and into annotating_components. Or leave frequent types out of weak_labels."
 
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
@@ -113,8 +116,9 @@ class Errors:
     L409 = "[L409] init_tok2vec = {path} would be ignored: spaCy loads it only where [pretraining] says what it is of. Train the config that `spacy init fill-config --pretraining` made, as for `spacy pretrain`."
     L410 = "[L410] No evaluation can stand as the report's {role} {name!r}, found {found}. Give the evaluations of the baseline and of at least one other model."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
-    L412 = "[L412] Two evaluations are called {name!r}, found {path} and {other}. Give each a name of its own when it is evaluated."
+    L412 = "[L412] Two evaluations are of {name!r} with seed {seed}, found {path} and {other}. Give each method a name of its own when it is evaluated, and each run of a method a seed of its own."
     L413 = "[L413] None of {found} has performance.ents_macro_f, the score on dev that 'ours' is chosen by. Name 'ours', or train with the scorer longtail.ner_scorer.v1."
+    L414 = "[L414] No evaluation is of the pipeline {model}, found those of {known}. Run `python -m spacy_longtail evaluate` on it, with -o into that folder."
 
     # Import: L42x, L43x
     L420 = "[L420] --{name} would be ignored: the source is read as {found}, and it is for {users}. Leave it out."
@@ -196,9 +200,13 @@ class Warnings:
     # The gate and entity scores: LW08x
     W080 = "[LW080] The types {types} of {who} are none that {gate} looks for: their entities are found only in sentences that it opens for another type. Add them to its weak_labels."
     W081 = "[LW081] {primary} before {who} predicts its types {types} as well: {effect}. The gate's paper leaves rare types out of the primary ('include'), so that it never takes their place."
-    W082 = "[LW082] Too few sentences with a rare type to choose a threshold of {name!r} on: {n}, at least {least} are wanted. It is 0.5, uncalibrated."
+    W082 = "[LW082] Too few sentences with a rare type to choose a threshold of {name!r} on: {n}, at least {least} are wanted. It stays {threshold:g}, and the calibration as it is."
     W083 = "[LW083] No threshold of {name!r} reaches a {goal} for: {types}. They keep everything, as a threshold can only take away."
     W084 = "[LW084] Fewer than {least} mentions to choose a threshold of {name!r} on, so there is none for: {types}."
+    W085 = "[LW085] {name!r} has no entity scores and is left as it is. Set its scores_key to choose thresholds for it, too."
+    W086 = "[LW086] Thresholds are chosen on test: no score on this part says any more what the pipeline is worth. Choose on dev, with --part dev."
+    W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
+    W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
 
     # Reading comprehension: LW07x
     W070 = "[LW070] {who} has no query for the types {found}: their entities count as not annotated. Give them one with add_query, or leave them out of the data with longtail.RelabelledCorpus.v1."

@@ -93,7 +93,7 @@ def test_evaluate(corpus, model, tmp_path):
     target = tmp_path / "m" / "x.json"
     shown = RUN.invoke(app, ["evaluate", str(model), str(corpus), "-o", str(target), "--name", "x"])
     assert shown.exit_code == 0
-    assert "macro F1" in shown.output
+    assert "F1: macro " in shown.output
     found = json.loads(target.read_text(encoding="utf8"))
     assert found["name"] == "x"
     assert [d["text"].strip() for d in found["documents"]] == ["Oslo left", "The Fram slept"]

@@ -2,6 +2,7 @@
 
 from . import (  # each registers itself
     audit,
+    card,
     convert,
     debug,
     evaluate,
@@ -16,6 +17,7 @@ from .app import app
 __all__ = [
     "app",
     "audit",
+    "card",
     "convert",
     "debug",
     "evaluate",

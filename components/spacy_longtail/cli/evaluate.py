@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from wasabi import msg, table
@@ -29,26 +29,53 @@ def evaluate(
     setup_gpu(gpu_id, silent=True)
     with coded_errors():
         types = read_types(corpus)
-        result = evaluate_model(model, part_path(corpus, part), types.labels, types.tail, name)
+        train = part_path(corpus, "train")
+        result = evaluate_model(
+            model,
+            part_path(corpus, part),
+            types.labels,
+            types.tail,
+            name,
+            train if train.exists() else None,
+        )
     if output is not None:
         write_evaluation(result, output)
     if as_json:
         shown = {k: v for k, v in result.items() if k != "documents"}
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
         return
+    _show(result, part)
+
+
+def _show(result: dict[str, Any], part: str) -> None:
+    """A table of the types, and the scores that a line can hold."""
     scores = result["scores"]
     rows = [
-        (t + (" *" if t in types.tail else ""), str(s["support"]), *(f"{100 * s[k]:.2f}" for k in "prf"))
+        (
+            t + (" *" if t in result["tail"] else ""),
+            str(s["support"]),
+            *(f"{100 * s[k]:.2f}" for k in "prf"),
+        )
         for t, s in scores["ents_per_type"].items()
     ]
     msg.divider(f"{result['name']} on {part}")
     head = ("type (* rare)", "support", "P", "R", "F")
     sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrrr")) + "\n")
-    for key, text in (
-        ("macro_f", "macro"),
-        ("f", "micro"),
-        ("weighted_f", "weighted"),
-        ("tail_f", "tail"),
-    ):
-        msg.text(f"{text} F1: {100 * scores[f'ents_{key}']:.2f}")
+    shown = {"macro": "macro_f", "micro": "f", "weighted": "weighted_f", "tail": "tail_f"}
+    msg.text(_listed("F1", {text: scores.get(f"ents_{key}") for text, key in shown.items()}))
+    shown = {"words": "word_acc", "sentences": "sentence_acc"}
+    msg.text(_listed("All right", {text: scores.get(f"ents_{key}") for text, key in shown.items()}))
+    found = result["analysis"]
+    if found is not None:
+        kinds = {"bounds alone": "boundaries", "one token shared": "partial"}
+        msg.text(_listed("F1, lenient", {t: found["matching"][key]["f"] for t, key in kinds.items()}))
+        groups = {f"{name} mentions": found["seen"][name]["recall"] for name in ("seen", "unseen")}
+        msg.text(_listed("Recall", groups))
+        buckets = {name: own["macro_f"] for name, own in found["buckets"].items() if own["labels"]}
+        msg.text(_listed("Macro F1 by training frequency", buckets))
     msg.text(f"{result['words_per_second']:,.0f} words/s")
+
+
+def _listed(what: str, scores: dict[str, float | None]) -> str:
+    found = [f"{name} {100 * s:.2f}" for name, s in scores.items() if s is not None]
+    return f"{what}: {', '.join(found)}"

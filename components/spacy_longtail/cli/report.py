@@ -1,27 +1,42 @@
 """`report`: the HTML page."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .app import app, coded_errors
+from .app import Json, app, coded_errors
 
 
 @app.command()
 def report(
     metrics: Annotated[Path, typer.Argument(help="Folder with stats.json and the evaluations.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file.")] = Path("report.html"),
-    baseline: Annotated[str, typer.Option(help="Name of the model to compare with.")] = "baseline",
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The HTML file; its Markdown twin goes beside it.")
+    ] = Path("report.html"),
+    baseline: Annotated[
+        str | None, typer.Option(help="Name of the model to compare with; `baseline` if left out.")
+    ] = None,
     ours: Annotated[str | None, typer.Option(help="Name of ours; the best on dev if left out.")] = None,
+    as_json: Json = False,
 ) -> None:
-    """Write one self-contained HTML page, and print its result table."""
-    from ..experiments.report import summary_table, write_report
-    from ..experiments.report_inputs import metrics_files
+    """Write one self-contained HTML page on all runs of a corpus, and print its result table.
+
+    One model is described, two are compared, of many the best on dev is held against the baseline.
+    Runs of one name and several seeds are one model.
+    """
+    from ..experiments.report import metrics_files, read_report, summarize, summary_table, write_report
 
     with coded_errors():
         statistics, evaluations = metrics_files(metrics)
-        summary = write_report(statistics, evaluations, output, baseline, ours)
-    sys.stdout.write(summary_table(summary) + "\n")
-    sys.stdout.write(f"Report: {output.resolve()}\n")  # unwrapped, so that it can be copied
+        found = read_report(statistics, evaluations, baseline, ours)
+        twin = write_report(found, output)
+    summary = summarize(found)
+    if as_json:
+        sys.stdout.write(json.dumps(summary, indent=2) + "\n")
+        return
+    sys.stdout.write(summary_table(summary))
+    # unwrapped, so that they can be copied
+    sys.stdout.write(f"Report: {output.resolve()}\nMarkdown: {twin.resolve()}\n")

@@ -15,10 +15,17 @@ from ..errors import Errors, Warnings
 from ..formats.docbin import check_docs
 from ..scorers import make_ner_scorer
 from ..types import ENTITY, ENTITY_SCORES
+from .analysis import analyse, read_training
+from .provenance import checksum, method, read_curve, read_run
 
 
 def evaluate_model(
-    model: Path, data: Path, labels: list[str], tail: list[str], name: str | None = None
+    model: Path,
+    data: Path,
+    labels: list[str],
+    tail: list[str],
+    name: str | None = None,
+    training: Path | None = None,
 ) -> dict[str, Any]:
     """Run a pipeline over a .spacy file and score it on the declared types.
 
@@ -26,14 +33,18 @@ def evaluate_model(
     data (Path): A .spacy file, or a folder of them.
     labels (List[str]): The declared types. tail (List[str]): The rare ones.
     name (Optional[str]): What reports call the model; null is the folder's name.
-    RETURNS (Dict[str, Any]): JSON data: name, model, data, config, performance, scores (ents_* in
-        [0, 1], ents_per_type with p, r, f and support), words_per_second, documents.
+    training (Optional[Path]): What it was trained on, a .spacy file or a folder of them: for scores by
+        frequency and of unseen mentions. Null leaves the analysis out.
+    RETURNS (Dict[str, Any]): JSON data: name, model, data, its checksum, training, method, run (how it
+        was trained) and curve where the command `train` left them, performance, scores (ents_* in
+        [0, 1], ents_per_type with p, r, f and support), analysis, words_per_second, documents.
     RAISES (ValueError): L402, L403, L404, L408.
     """
     if not (model / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
     nlp = load_pipeline(model)
     check_docs(data)  # refuses a file that cannot be read, before the long work
+    seen = None if training is None else read_training(training)
     examples = list(Corpus(data)(nlp))
     start = time.perf_counter()
     for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
@@ -49,13 +60,19 @@ def evaluate_model(
         "name": name or model.parent.name,
         "model": str(model),
         "data": str(data),
+        "checksum": checksum(data),
         "labels": labels,
         "tail": tail,
         "training": _training(nlp),
+        "method": method(nlp),
+        "run": read_run(model),
+        "curve": read_curve(model),
         "performance": {k: v for k, v in nlp.meta.get("performance", {}).items() if _is_number(v)},
         "scores": scores,
+        "analysis": None if seen is None else analyse(examples, seen, labels, tail),
         "words_per_second": sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
-        "documents": [_document(eg) for eg in examples],
+        # what is not annotated has no scores
+        "documents": [_document(eg) for eg in examples if eg.reference.has_annotation("ENT_IOB")],
     }
 
 
@@ -117,4 +134,4 @@ def _place(eg: Example, start: int, end: int, shift: dict[int, int]) -> tuple[in
 def write_evaluation(result: dict[str, Any], path: Path) -> None:
     """Write an evaluation as JSON, the folder made if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    srsly.write_json(path, result)
+    srsly.write_json(path, result, indent=0)

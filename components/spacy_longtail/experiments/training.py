@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from ..corpora import CorpusTypes, part_path, read_types
 from ..errors import Errors
 from ..formats.docbin import check_docs
 from ..tokenizers import tokenizer_config
+from .provenance import CURVE_FILE, write_run
+
+CONSOLE = "spacy.ConsoleLogger."
 
 
 def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> dict[str, Any]:
@@ -63,7 +67,7 @@ def train_model(
     gpu_id: int = -1,
     overrides: dict[str, Any] | None = None,
 ) -> Path:
-    """Train a config on a corpus into an empty folder.
+    """Train a config on a corpus into an empty folder. How, and the scores on the way, are kept there.
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     output (Path): The folder for model-best and model-last; whatever it holds is deleted.
@@ -77,18 +81,46 @@ def train_model(
         raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
     settings = filled_in(config, corpus, overrides)
     # refuses overrides of what is not there
-    _check_pretrained(load_config(config, overrides=settings, interpolate=True))
-    for part in ("train", "dev"):  # refuses what cannot be read, before anything is deleted
-        check_docs(Path(settings.get(f"paths.{part}", part_path(corpus, part))))
+    filled = load_config(config, overrides=settings, interpolate=True)
+    _check_pretrained(filled)
+    parts = {n: Path(settings.get(f"paths.{n}", part_path(corpus, n))) for n in ("train", "dev")}
+    for path in parts.values():  # refuses what cannot be read, before anything is deleted
+        check_docs(path)
     logger.setLevel(logging.INFO)  # the gate reports its class weights
     setup_gpu(gpu_id)
     if output.exists():
         shutil.rmtree(output)
-    train(config, output, use_gpu=gpu_id, overrides=settings)
+    start = time.perf_counter()
+    train(config, output, use_gpu=gpu_id, overrides={**settings, **_logged(filled, output)})
+    seconds = time.perf_counter() - start
+    for model in ("model-best", "model-last"):
+        _restore_logger(output / model / "config.cfg", filled)
+    write_run(output, config, corpus, parts, overrides or {}, seconds)
     best = output / "model-best"
     if not (best / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=best, fix="Training wrote no model; see the log."))
     return best
+
+
+def _logged(config: Config, output: Path) -> dict[str, Any]:
+    """The overrides that make spaCy's console logger write to a file too; another logger stays."""
+    logger_block = config["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
+    if not logger_block["@loggers"].startswith(CONSOLE) or logger_block.get("output_file"):
+        return {}
+    bar = logger_block.get("progress_bar")
+    return {
+        "training.logger.@loggers": f"{CONSOLE}v3",
+        "training.logger.progress_bar": "eval" if bar is True else bar or None,
+        "training.logger.output_file": str(output / CURVE_FILE),
+    }
+
+
+def _restore_logger(path: Path, trained: Config) -> None:
+    """Undo `_logged` in a saved pipeline: whoever trains it again would write into the same file."""
+    if path.is_file() and "logger" in trained["training"]:
+        config = load_config(path, interpolate=False)
+        config["training"]["logger"] = trained["training"]["logger"]
+        config.to_disk(path)
 
 
 def _check_pretrained(config: Config) -> None:

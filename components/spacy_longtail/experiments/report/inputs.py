@@ -1,12 +1,14 @@
 """The files a report is made of, read and checked before anything is written."""
 
+import hashlib
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..corpora import PARTS
-from ..errors import Errors
+from ...corpora import PARTS
+from ...errors import Errors
+from ..significance import MentionCounts, mention_counts
 
 STATISTICS_FILE = "stats.json"
 
@@ -47,6 +49,17 @@ EVALUATION = {
 }
 
 
+class Run(NamedTuple):
+    """An evaluation without its documents, so that hundreds fit in memory."""
+
+    path: Path
+    name: str  # of the method
+    seed: int | None  # of the training
+    data: dict[str, Any]  # all but the documents
+    counts: MentionCounts
+    gold: str  # fingerprint of the documents and their gold entities
+
+
 def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
     """The statistics and the evaluations in a folder of metrics, by name.
 
@@ -79,30 +92,40 @@ def read_statistics(path: Path) -> dict[str, Any]:
     return data
 
 
-def read_evaluations(paths: list[Path], statistics: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def read_runs(paths: list[Path], statistics: dict[str, Any]) -> list[Run]:
     """Read evaluations and make sure that their scores may stand side by side.
 
-    paths (List[Path]): Files that the command `evaluate` wrote.
+    paths (List[Path]): Files that the command `evaluate` wrote, a method under one name for all seeds.
     statistics (Dict[str, Any]): Of the corpus that all of them were evaluated on.
-    RETURNS (Dict[str, Dict[str, Any]]): Their content by name, in the order given.
+    RETURNS (List[Run]): In the order given.
     RAISES (ValueError): L405, L411, L412.
     """
-    found: dict[str, dict[str, Any]] = {}
-    origin: dict[str, Path] = {}
+    found: list[Run] = []
+    origin: dict[tuple[str, int | None], Path] = {}
     for path in paths:
         data = _read(path, EVALUATION, "evaluate")
-        name = data["name"]
-        if name in found:
-            raise ValueError(Errors.L412.format(name=name, path=path, other=origin[name]))
-        first = next(iter(found), None)
+        documents = data.pop("documents")
+        seed = data["training"].get("seed")
+        key = (data["name"], seed)
+        if key in origin:
+            raise ValueError(Errors.L412.format(name=key[0], seed=seed, path=path, other=origin[key]))
+        gold = json.dumps([(document["text"], document["gold"]) for document in documents])
+        fingerprint = hashlib.sha256(gold.encode("utf-8", "replace")).hexdigest()
         problem = _mismatch(data, statistics)
         other = "the corpus statistics"
-        if not problem and first is not None and _gold(data) != _gold(found[first]):
-            problem, other = "their documents or gold entities differ", str(origin[first])
+        if not problem and found and fingerprint != found[0].gold:
+            problem, other = "their documents or gold entities differ", str(found[0].path)
         if problem:
             raise ValueError(Errors.L411.format(path=path, other=other, problem=problem))
-        found[name], origin[name] = data, path
+        origin[key] = path
+        counts = mention_counts(documents, statistics["labels"])
+        found.append(Run(path, *key, data, counts, fingerprint))
     return found
+
+
+def read_documents(run: Run) -> list[dict[str, Any]]:
+    """The documents that a run left on disk. RAISES (ValueError): L405."""
+    return _read(run.path, EVALUATION, "evaluate")["documents"]
 
 
 def _mismatch(evaluation: dict[str, Any], statistics: dict[str, Any]) -> str:
@@ -110,10 +133,6 @@ def _mismatch(evaluation: dict[str, Any], statistics: dict[str, Any]) -> str:
         if set(evaluation[key]) != set(statistics[key]):
             return f"{key} are {evaluation[key]} here and {statistics[key]} there"
     return ""
-
-
-def _gold(evaluation: dict[str, Any]) -> list[Any]:
-    return [(doc["text"], doc["gold"]) for doc in evaluation["documents"]]
 
 
 def _read(path: Path, shape: Any, command: str) -> dict[str, Any]:
@@ -147,9 +166,20 @@ def _misfit(value: Any, shape: Any, where: str) -> str:
             return f"{where} lacks {lacking[0]!r}"
         keys = value if ... in shape else shape
         inner = [(value[key], shape.get(key, shape.get(...)), f"{where}, {key!r}") for key in keys]
+    elif isinstance(value, list) and isinstance(shape, list) and isinstance(shape[0], tuple):
+        if _are_rows(value, shape[0]):  # most of a file: looked at row by row only to name a misfit
+            return ""
+        inner = [(v, shape[0], f"{where}, {i}") for i, v in enumerate(value)]
     else:
         if not isinstance(value, list) or (isinstance(shape, tuple) and len(value) < len(shape)):
             return f"{where} is not a list" + (f" of {len(shape)}" if isinstance(shape, tuple) else "")
         parts = shape if isinstance(shape, tuple) else shape * len(value)
         inner = [(v, s, f"{where}, {i}") for i, (v, s) in enumerate(zip(value, parts, strict=False))]
     return next((problem for part in inner if (problem := _misfit(*part))), "")
+
+
+def _are_rows(value: list[Any], types: tuple[type, ...]) -> bool:
+    return all(
+        isinstance(row, list) and len(row) >= len(types) and all(map(isinstance, row, types))
+        for row in value
+    )

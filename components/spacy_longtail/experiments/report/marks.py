@@ -40,13 +40,16 @@ class MarkedSentence(NamedTuple):
 
 
 class MarkedCorpus(NamedTuple):
-    sentences: list[MarkedSentence]  # those with rare types first
+    sentences: list[MarkedSentence]  # the worst first
     n_left_out: int
     kinds: Counter[str]  # marks of each kind in the whole test part
 
 
 def mark_documents(documents: list[dict[str, Any]], tail: list[str], limit: int = LIMIT) -> MarkedCorpus:
-    """Every sentence with an error or a rare type, those with rare types first.
+    """Every sentence with an error or a rare type, the worst first.
+
+    That is: errors on rare types, then rare types found, then other errors; the more errors and the
+    surer the model was of them, the earlier.
 
     documents (List[Dict[str, Any]]): As an evaluation holds them.
     tail (List[str]): The rare types.
@@ -54,18 +57,21 @@ def mark_documents(documents: list[dict[str, Any]], tail: list[str], limit: int 
     RETURNS (MarkedCorpus): The sentences, and how many were left out.
     """
     kinds: Counter[str] = Counter()
-    rare: list[MarkedSentence] = []
-    others: list[MarkedSentence] = []
+    shown: list[MarkedSentence] = []
     for doc in documents:
         for sentence in _mark_sentences(doc, set(tail)):
-            found = {kind for mark in sentence.marks for kind in mark.kinds}
-            kinds.update(kind for mark in sentence.marks for kind in mark.kinds)
-            if sentence.rare:
-                rare.append(sentence)
-            elif found - {"correct"}:
-                others.append(sentence)
-    every = rare + others
-    return MarkedCorpus(every[:limit], max(len(every) - limit, 0), kinds)
+            found = [kind for mark in sentence.marks for kind in mark.kinds]
+            kinds.update(found)
+            if sentence.rare or set(found) - {"correct"}:
+                shown.append(sentence)
+    shown.sort(key=_severity, reverse=True)  # stable: in the order of the text among equals
+    return MarkedCorpus(shown[:limit], max(len(shown) - limit, 0), kinds)
+
+
+def _severity(sentence: MarkedSentence) -> tuple[int, bool, int, float]:
+    wrong = [mark for mark in sentence.marks if mark.kinds not in ((), ("correct",))]
+    surest = max((mark.score or 0.0 for mark in wrong), default=0.0)
+    return sum(mark.rare for mark in wrong), sentence.rare, len(wrong), surest
 
 
 def _mark_sentences(doc: dict[str, Any], tail: set[str]) -> Iterable[MarkedSentence]:

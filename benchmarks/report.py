@@ -1,0 +1,145 @@
+"""How long a report over hundreds of runs takes to make, and to open in a browser.
+
+Evaluations are invented: methods that find each mention of a converted corpus's test part with a
+chance of their own. Appends one JSON record to benchmarks/results/report.jsonl.
+"""
+
+import json
+import random
+import shutil
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import spacy
+import typer
+from spacy.tokens import Doc
+from tqdm import tqdm
+
+from spacy_longtail.about import __version__
+from spacy_longtail.corpora import load_docs, part_path, read_types
+from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.experiments.report import read_report, write_report
+from spacy_longtail.experiments.significance import mention_counts, named_metrics
+from spacy_longtail.experiments.statistics import corpus_statistics
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
+KINDS = {"p": "precision", "r": "recall", "f": "F1"}
+KEYS = {"macro": "ents_macro_f", "micro": "ents_f", "weighted": "ents_weighted_f", "tail": "ents_tail_f"}
+
+
+def invented(
+    name: str, seed: int, docs: list[Doc], types: CorpusTypes, found: dict[str, float]
+) -> dict[str, Any]:
+    """An evaluation in which each mention is found with its type's chance, some with another type."""
+    rng = random.Random(f"{name} {seed}")
+    documents = []
+    for doc in docs:
+        gold = [[e.start_char, e.end_char, e.label_] for e in doc.ents]
+        predicted = []
+        for start, end, label in gold:
+            if rng.random() < found[label]:
+                label = label if rng.random() < 0.9 else rng.choice(types.labels)
+                predicted.append([start, end, label, rng.random()])
+        bounds = [[s.start_char, s.end_char] for s in doc.sents]
+        documents.append({"text": doc.text, "sentences": bounds, "gold": gold, "predicted": predicted})
+    counts = mention_counts(documents, types.labels).counts.sum(axis=0)
+    own = {n: float(m(counts)) for n, m in named_metrics(types.labels, types.tail).items()}
+    per_type = {
+        label: {**{k: own[f"{label} {n}"] for k, n in KINDS.items()}, "support": int(counts[i, 2])}
+        for i, label in enumerate(types.labels)
+    }
+    curve = [{"step": 100 * i, "ents_macro_f": own["macro F1"] * i / 10} for i in range(11)]
+    return {
+        "name": name,
+        "model": f"training/{name}-{seed}/model-best",
+        "data": "corpus/test.spacy",
+        "labels": types.labels,
+        "tail": types.tail,
+        "training": {"seed": seed, "max_steps": 1000},
+        "curve": curve,
+        "performance": {"ents_macro_f": own["macro F1"]},
+        "scores": {**{key: own[f"{kind} F1"] for kind, key in KEYS.items()}, "ents_per_type": per_type},
+        "words_per_second": 10_000.0,
+        "documents": documents,
+    }
+
+
+def opened(page: Path) -> dict[str, float] | None:
+    """Seconds until a browser has the page, and has sorted its longest table; null without a browser."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        return None
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        tab = browser.new_page()
+        start = time.perf_counter()
+        tab.goto(page.as_uri())
+        load = time.perf_counter() - start
+        script = """() => {
+            const start = performance.now();
+            document.querySelector("#reproduce th button").click();
+            document.body.getBoundingClientRect();
+            return performance.now() - start;
+        }"""
+        sort = tab.evaluate(script) / 1000
+        browser.close()
+    return {"load": round(load, 3), "sort": round(sort, 3)}
+
+
+def main(
+    corpus: Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")] = Path(
+        "corpus/field_notes"
+    ),
+    methods: Annotated[int, typer.Option(help="Methods, the baseline among them.")] = 50,
+    seeds: Annotated[int, typer.Option(help="Seeds of each.")] = 10,
+    results: Annotated[Path, typer.Option(help="JSONL to append to.")] = Path(__file__).parent
+    / "results"
+    / "report.jsonl",
+) -> None:
+    """Invent the runs, make the report, open it, and append a record."""
+    types = read_types(corpus)
+    docs = load_docs(part_path(corpus, "test"), spacy.blank(types.lang))
+    rng = random.Random(0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "stats.json").write_text(json.dumps(corpus_statistics(corpus)), encoding="utf8")
+        paths = []
+        for method in tqdm(range(methods), unit="method"):
+            found = {label: rng.random() for label in types.labels}
+            for seed in range(seeds):
+                run = invented(f"method-{method}" if method else "baseline", seed, docs, types, found)
+                paths.append(folder / f"{method}-{seed}.json")
+                paths[-1].write_text(json.dumps(run), encoding="utf8")
+        wall, cpu = time.perf_counter(), time.process_time()
+        report = read_report(folder / "stats.json", paths)
+        target = folder / "report.html"
+        write_report(report, target)
+        record = {
+            "name": "report",
+            "corpus": corpus.name,
+            "runs": len(paths),
+            "documents": len(docs),
+            "seconds": round(time.perf_counter() - wall, 2),
+            "cpu_seconds": round(time.process_time() - cpu, 2),
+            "kilobytes": target.stat().st_size // 1000,
+            "browser": opened(target),
+            "spacy_longtail": __version__,
+            "numpy": version("numpy"),
+        }
+    typer.echo(json.dumps(record))
+    with results.open("a", encoding="utf8") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,26 @@
+"""`card`: the model card."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .app import app, coded_errors
+
+
+@app.command()
+def card(
+    metrics: Annotated[Path, typer.Argument(help="Folder with stats.json and the evaluations.")],
+    model: Annotated[Path, typer.Argument(help="The pipeline, one of those evaluated.")],
+) -> None:
+    """Write a model card into a trained pipeline, as README.md and in meta.json.
+
+    `spacy package` takes both along: data, mentions of each type, scores with intervals, thresholds,
+    method, seeds and limits.
+    """
+    from ..experiments.report import metrics_files, write_card
+
+    with coded_errors():
+        path = write_card(*metrics_files(metrics), model)
+    sys.stdout.write(f"Model card: {path.resolve()}\n")

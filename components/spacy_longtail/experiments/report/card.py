@@ -1,0 +1,116 @@
+"""The model card: what a pipeline was trained on, what it scores, and where not to trust it."""
+
+from pathlib import Path
+from typing import Any
+
+import srsly
+
+from ...errors import Errors
+from ...parts import replacing
+from ..significance import Interval, intervals, named_metrics, stack
+from .inputs import Run
+from .rendering import render
+from .report import read_systems
+from .systems import System, mean, spread
+
+META_KEY = "spacy_longtail"  # in meta.json
+FEW = 30  # test mentions: with fewer a type's score says little
+CARD = "README.md"  # where `spacy package` looks for it
+
+
+def write_card(statistics: Path, evaluations: list[Path], model: Path) -> Path:
+    """Write a pipeline's card into it, as README.md and into meta.json: `spacy package` takes both.
+
+    statistics (Path): Of the corpus, as the command `stats` writes them.
+    evaluations (List[Path]): Of runs on it; one of them is of this pipeline.
+    model (Path): The pipeline's folder.
+    RETURNS (Path): The README.
+    RAISES (ValueError): L402, L405, L406, L411, L412, L414.
+    """
+    path = model / "meta.json"
+    if not path.is_file():
+        raise ValueError(Errors.L402.format(path=path, fix="Name a trained pipeline."))
+    stats, systems = read_systems(statistics, evaluations)
+    system, run = _run_of(systems, model)
+    found = card_data(stats, run)
+    meta = srsly.read_json(path)
+    meta.update({META_KEY: found, "description": meta.get("description") or _description(found)})
+    shown = {"corpus": stats["corpus"], "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
+    text = render("card.md", card=found, meta=meta, few=FEW, **shown)
+    with replacing(model, ()) as folder:  # both or none
+        srsly.write_json(folder / "meta.json", meta)
+        (folder / CARD).write_text(text, encoding="utf8", errors="replace")
+    return model / CARD
+
+
+def _run_of(systems: list[System], model: Path) -> tuple[System, Run]:
+    """The run that a pipeline was evaluated in, and its method."""
+    for system in systems:
+        for run in system.runs:
+            if Path(run.data["model"]).resolve() == model.resolve():
+                return system, run
+    known = ", ".join(str(run.data["model"]) for system in systems for run in system.runs)
+    raise ValueError(Errors.L414.format(model=model, known=known))
+
+
+def card_data(stats: dict[str, Any], run: Run) -> dict[str, Any]:
+    """What meta.json keeps: data, supports, scores with intervals, thresholds, method, seed.
+
+    stats (Dict[str, Any]): Of the corpus. run (Run): The pipeline's.
+    RETURNS (Dict[str, Any]): JSON data.
+    RAISES (ValueError): L406.
+    """
+    ranges = intervals(stack([run.counts]), named_metrics(stats["labels"], stats["tail"]))
+    data = run.data
+    made = data.get("run", {})
+    per_type = {}
+    for label in stats["labels"]:
+        scores = data["scores"]["ents_per_type"].get(label, {})
+        per_type[label] = {
+            "rare": label in stats["tail"],
+            "train": stats["parts"]["train"]["types"][label]["mentions"],
+            "test": scores.get("support", 0),
+            **{kind: scores.get(kind, 0.0) for kind in "prf"},
+            "interval": _ends(ranges[f"{label} F1"]),
+        }
+    pipes = data.get("method", {}).get("pipes", {})
+    return {
+        "corpus": stats["corpus"],
+        "checksums": {**made.get("checksums", {}), "test": data.get("checksum")},
+        "sentences": {part: counts["sentences"] for part, counts in stats["parts"].items()},
+        "method": {"name": run.name, "pipes": pipes, "reader": data.get("method", {}).get("reader", {})},
+        "thresholds": {
+            name: settings[key]
+            for name, settings in pipes.items()
+            for key in ("threshold", "thresholds")
+            if settings.get(key) is not None
+        },
+        "training": data["training"],
+        "versions": made.get("versions", {}),
+        "averages": {
+            name.split()[0]: {"f": ranges[name].value, "interval": _ends(ranges[name])}
+            for name in ("macro F1", "micro F1", "tail F1")
+            if name in ranges
+        },
+        "per_type": per_type,
+        "unit": run.counts.unit,
+        "unseen": stats["unseen"],
+    }
+
+
+def _ends(interval: Interval) -> list[float]:
+    return [round(interval.low, 4), round(interval.high, 4)]
+
+
+def _over_seeds(system: System) -> dict[str, tuple[float | None, float | None]]:
+    """Macro and micro F1 of all seeds, where there are several: mean and standard deviation."""
+    if len(system.runs) < 2:
+        return {}
+    return {
+        kind: (mean(own), spread(own)) for kind in ("macro", "micro") if (own := system.scores(kind))
+    }
+
+
+def _description(found: dict[str, Any]) -> str:
+    rare = [label for label, row in found["per_type"].items() if row["rare"]]
+    return f"Named entities of {found['corpus']}" + (f"; rare types: {', '.join(rare)}" if rare else "")

@@ -1,0 +1,176 @@
+"""A method side by side with the baseline: per type, averaged, and what may be said of it."""
+
+from typing import Any, NamedTuple
+
+from ..significance import Interval, Verdict, decide, describe, intervals, named_metrics
+from .systems import AVERAGES, Choice, System, common_seeds, mean
+
+NOTHING = {"p": 0.0, "r": 0.0, "f": 0.0, "support": 0}
+HEADLINES = ("macro", "tail", "micro")  # the averages that the verdict speaks of
+
+
+class Pair(NamedTuple):
+    """Means over seeds."""
+
+    baseline: float | None
+    ours: float | None
+
+    @property
+    def difference(self) -> float | None:
+        if self.baseline is None or self.ours is None:
+            return None
+        return self.ours - self.baseline
+
+
+class TypeRow(NamedTuple):
+    label: str
+    support: int  # gold mentions in the test part
+    rare: bool
+    f: Pair
+    p: Pair
+    r: Pair
+    interval: Interval | None = None  # of ours, F1
+    baseline_interval: Interval | None = None
+    verdict: Verdict | None = None  # on F1; null without a baseline
+
+
+class Average(NamedTuple):
+    scores: Pair
+    interval: Interval | None = None  # of ours
+    verdict: Verdict | None = None
+
+
+class Comparison(NamedTuple):
+    baseline: str | None
+    ours: str
+    by_dev: bool  # ours was chosen by the dev score, not named by the caller
+    unit: str  # that intervals and tests resample: document or sentence
+    n_units: int
+    rows: list[TypeRow]  # the types with the most mentions first
+    averages: dict[str, Average]
+
+
+def compare(choice: Choice, statistics: dict[str, Any]) -> Comparison:
+    """Hold the chosen method against the baseline, or look at it alone.
+
+    choice (Choice): The two.
+    statistics (Dict[str, Any]): Of the corpus: it says which types are rare.
+    RETURNS (Comparison): Scores in [0, 1], means over seeds.
+    RAISES (ValueError): L406.
+    """
+    baseline, ours, by_dev = choice
+    labels, tail = statistics["labels"], statistics["tail"]
+    metrics = named_metrics(labels, tail)
+    wanted = {n: m for n, m in metrics.items() if n.endswith(" F1")}
+    ranges = intervals(ours.counts(), wanted)
+    base_ranges, verdicts = {}, {}
+    if baseline is not None:
+        base_ranges = intervals(baseline.counts(), wanted)
+        verdicts = hold_against(baseline, [ours], wanted)[ours.name]
+    rows = []
+    for label in labels:
+        f, p, r = (Pair(_type_mean(baseline, label, k), _type_mean(ours, label, k)) for k in "fpr")
+        support = int(_type_scores(ours, label, "support")[0])
+        name = f"{label} F1"
+        found = (ranges.get(name), base_ranges.get(name), verdicts.get(name))
+        rows.append(TypeRow(label, support, label in tail, f, p, r, *found))
+    rows.sort(key=lambda row: -row.support)  # stable: declared order among equals
+    averages = {}
+    for kind in AVERAGES:
+        pair = Pair(mean(baseline.scores(kind)) if baseline else None, mean(ours.scores(kind)))
+        averages[kind] = Average(pair, ranges.get(f"{kind} F1"), verdicts.get(f"{kind} F1"))
+    counts = ours.runs[0].counts
+    name = baseline.name if baseline else None
+    return Comparison(name, ours.name, by_dev, counts.unit, len(counts.counts), rows, averages)
+
+
+def hold_against(
+    baseline: System, systems: list[System], metrics: dict[str, Any]
+) -> dict[str, dict[str, Verdict]]:
+    """Verdicts on each system, by score; on the seeds that it shares with the baseline.
+
+    Systems with the same seeds are one family for Holm's correction; so are all, as a rule.
+
+    baseline (System): The baseline. systems (List[System]): The others.
+    metrics (Dict[str, Metric]): Scores by name.
+    RETURNS (Dict[str, Dict[str, Verdict]]): By name of the system, then of the score.
+    RAISES (ValueError): L406.
+    """
+    families: dict[tuple[int | None, ...] | None, list[System]] = {}
+    for system in systems:
+        seeds = common_seeds(baseline, system)
+        families.setdefault(None if seeds is None else tuple(seeds), []).append(system)
+    found: dict[str, dict[str, Verdict]] = {}
+    unit = baseline.runs[0].counts.unit
+    for seeds, family in families.items():
+        methods = {system.name: system.counts(seeds) for system in family}
+        found |= decide(baseline.counts(seeds), methods, metrics, unit)
+    return found
+
+
+def _type_scores(system: System, label: str, key: str) -> list[float]:
+    return system.values(lambda data: data["scores"]["ents_per_type"].get(label, NOTHING)[key])
+
+
+def _type_mean(system: System | None, label: str, key: str) -> float | None:
+    return None if system is None else mean(_type_scores(system, label, key))
+
+
+def verdict(comparison: Comparison) -> tuple[str, list[str]]:
+    """What the numbers say, before anything that praises them.
+
+    comparison (Comparison): The scores.
+    RETURNS (Tuple[str, List[str]]): A headline, and sentences with averages and rare types in numbers.
+    """
+    ours, baseline = comparison.ours, comparison.baseline
+    if baseline is None:
+        found = {kind: comparison.averages[kind] for kind in HEADLINES}
+        parts = [
+            f"{kind} F1 {percent(a.scores.ours)} ({percent(own.low)} to {percent(own.high)})"
+            for kind, a in found.items()
+            if (own := a.interval) is not None
+        ]
+        scores = f"With 95 % intervals: {', '.join(parts)}."
+        return f"{ours} alone: there is no other model to hold it against.", [scores]
+    averages = {
+        f"{kind} F1": found
+        for kind in HEADLINES
+        if (found := comparison.averages[kind].verdict) is not None
+    }
+    better = [name for name, found in averages.items() if found.outcome == "better"]
+    worse = [name for name, found in averages.items() if found.outcome == "worse"]
+    if better and worse:
+        headline = (
+            f"{ours} is better than {baseline} on {_listed(better)}, and worse on {_listed(worse)}."
+        )
+    elif better:
+        rest = [name for name in averages if name not in better]
+        tail = f"; on {_listed(rest)} no difference is shown" if rest else ""
+        headline = f"{ours} is better than {baseline} on {_listed(better)}{tail}."
+    elif worse:
+        headline = f"{ours} is worse than {baseline} on {_listed(worse)}."
+    else:
+        headline = f"No difference between {ours} and {baseline} is shown."
+    rare = {
+        f"{row.label} F1": row.verdict
+        for row in comparison.rows
+        if row.rare and row.support and row.verdict is not None
+    }
+    return headline, describe(ours, {**averages, **rare})
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def percent(score: float | None) -> str:
+    """A score in [0, 1] as points of 100 with one decimal."""
+    return "–" if score is None else f"{100 * score:.1f}"
+
+
+def signed(points: float | None) -> str:
+    """Points with a sign, a real minus; what rounds to nothing has none."""
+    if points is None:
+        return "–"
+    rounded = round(points, 1)
+    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"

@@ -1,0 +1,149 @@
+"""A report as one HTML file that loads nothing, and as Markdown."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...corpora import PARTS
+from ..provenance import short
+from ..significance import LEAST_SEEDS, Verdict
+from .comparison import HEADLINES, verdict
+from .figures import draw_plots
+from .inputs import Run, read_documents
+from .marks import KINDS, LIMIT, Mark, mark_documents
+from .rendering import render
+from .report import Report
+from .systems import AVERAGES, System, mean, spread
+
+WORST = 10  # sentences of the Markdown twin
+
+
+def render_html(report: Report) -> str:
+    """The page.
+
+    report (Report): What there is to say.
+    RETURNS (str): HTML.
+    RAISES (ValueError): L405, L406.
+    """
+    ours, baseline = report.choice.ours, report.choice.baseline
+    documents = {s.name: read_documents(s.runs[0]) for s in (ours, baseline) if s is not None}
+    plots = draw_plots(report.comparison, report.choice, report.systems, report.statistics, documents)
+    entities = _entities(documents[ours.name], report.statistics)
+    return _render("report.html", report, plots=plots, **entities)
+
+
+def render_markdown(report: Report) -> str:
+    """The twin: the tables of the page, for a terminal, an issue or a repository.
+
+    report (Report): What there is to say.
+    RETURNS (str): Markdown.
+    RAISES (ValueError): L405.
+    """
+    entities = _entities(read_documents(report.choice.ours.runs[0]), report.statistics, WORST)
+    return _render("report.md", report, **entities)
+
+
+def _render(template: str, report: Report, **more: Any) -> str:
+    stats, comparison, ours = report.statistics, report.comparison, report.choice.ours
+    headline, findings = verdict(comparison)
+    return render(
+        template,
+        corpus=stats["corpus"],
+        stats=stats,
+        parts=PARTS,
+        comparison=comparison,
+        headline=headline,
+        findings=findings,
+        least_seeds=LEAST_SEEDS,
+        headlines=HEADLINES,
+        power=report.power,
+        n_seeds=len(ours.runs),
+        fewest=min((row.support for row in comparison.rows if row.rare and row.support), default=0),
+        systems=[_system(system, report) for system in report.systems],
+        runs=[_run(run) for system in report.systems for run in system.runs],
+        details=ours.runs[0].data.get("analysis"),
+        scores=ours.runs[0].data["scores"],
+        versions=_versions(report.systems),
+        types=sorted(stats["labels"], key=lambda t: -stats["parts"]["train"]["types"][t]["mentions"]),
+        limit=LIMIT,
+        **more,
+    )
+
+
+def _entities(
+    documents: list[dict[str, Any]], stats: dict[str, Any], limit: int = LIMIT
+) -> dict[str, Any]:
+    marked = mark_documents(documents, stats["tail"], limit)
+    labels = {t for s in marked.sentences for m in s.marks for t in m.gold + m.predicted}
+    # a model may know types that the corpus does not declare
+    every = stats["labels"] + sorted(labels - set(stats["labels"]))
+    numbers = {label: i for i, label in enumerate(every)}  # a label may hold spaces
+    return {"marked": marked, "kinds": KINDS, "type_numbers": numbers, "tag": _tag, "hint": _hint}
+
+
+def _tag(mark: Mark) -> str:
+    """What stands beside an entity; it says in words what the line under the text shows."""
+    gold, predicted = " + ".join(mark.gold), " + ".join(mark.predicted)
+    score = "" if mark.score is None else f" {mark.score:.2f}"
+    if mark.kinds == ("correct",):
+        return f"{gold} ✓{score}"
+    if mark.kinds == ("missed",):
+        return f"{gold} missed"
+    if mark.kinds == ("spurious",):
+        return f"{predicted} spurious{score}"
+    what = f"{gold} → {predicted}" if "type" in mark.kinds else gold
+    return f"{what} wrong {' and '.join(mark.kinds)}{score}"
+
+
+def _hint(mark: Mark) -> str:
+    sides = {"gold": mark.gold, "predicted": mark.predicted}
+    texts = []
+    for side, labels in sides.items():
+        text = "".join(s.text for s in mark.segments if getattr(s, side))
+        texts.append(f"{side}: {' + '.join(labels)} “{text}”" if labels else f"{side}: none")
+    score = "" if mark.score is None else f"; entity score {mark.score:.4f}"
+    return "; ".join(texts) + score
+
+
+def _system(system: System, report: Report) -> dict[str, Any]:
+    choice = report.choice
+    roles = {"baseline": choice.baseline, "ours": choice.ours}
+    found: dict[str, Verdict] = report.verdicts.get(system.name, {})
+    return {
+        "name": system.name,
+        "role": next((role for role, other in roles.items() if other is system), ""),
+        "n_seeds": len(system.runs),
+        **{kind: _over_seeds(system.scores(kind)) for kind in AVERAGES},
+        "dev": _over_seeds(system.dev()),
+        "speed": mean(system.values(lambda data: data["words_per_second"])),
+        "max_steps": sorted({str(run.data["training"].get("max_steps")) for run in system.runs}),
+        "verdicts": {name.split()[0]: own for name, own in found.items()},
+    }
+
+
+def _over_seeds(values: Sequence[float]) -> tuple[float | None, float | None]:
+    return mean(values), spread(values)
+
+
+def _run(run: Run) -> dict[str, Any]:
+    data = run.data
+    made = data.get("run", {})
+    return {
+        "name": run.name,
+        "seed": run.seed,
+        "max_steps": data["training"].get("max_steps"),
+        "model": short(data["model"]),
+        "data": short(data["data"]),
+        "checksum": data.get("checksum", ""),
+        "command": made.get("command", ""),
+        "train_checksum": made.get("checksums", {}).get("train", ""),
+        "seconds": made.get("seconds"),
+        "macro": data["scores"]["ents_macro_f"],
+        "micro": data["scores"]["ents_f"],
+    }
+
+
+def _versions(systems: Sequence[System]) -> list[str]:
+    """Each set of versions that models were trained with, in words."""
+    sets = [run.data.get("run", {}).get("versions", {}) for system in systems for run in system.runs]
+    texts = [", ".join(f"{name} {number}" for name, number in found.items()) for found in sets]
+    return sorted({text for text in texts if text})

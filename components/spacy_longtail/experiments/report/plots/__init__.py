@@ -1,0 +1,10 @@
+"""The page's plots."""
+
+from .bars import size_factors as size_factors
+from .curves import MOST as MOST
+from .curves import Line as Line
+from .curves import lambda_curves as lambda_curves
+from .curves import learning_curves as learning_curves
+from .dumbbells import dumbbells as dumbbells
+from .pr_moves import pr_moves as pr_moves
+from .reliability import reliability_plot as reliability_plot

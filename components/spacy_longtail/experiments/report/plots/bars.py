@@ -1,0 +1,49 @@
+"""How many times larger each resampling policy makes the training part."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .drawing import BASELINE, INK, OURS, WIDTH, svg
+
+if TYPE_CHECKING:  # matplotlib is an extra
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def size_factors(policies: dict[str, Any]) -> str:
+    """How many times larger each policy makes the training part.
+
+    policies (Dict[str, Any]): Name to factors, as the statistics hold them.
+    RETURNS (str): An svg element.
+    RAISES (ValueError): L406.
+    """
+
+    def draw(fig: "Figure") -> None:
+        axes = fig.add_subplot()
+        series = [(key, [p[key] for p in policies.values()]) for key in ("sentences", "tokens")]
+        _paired_bars(axes, list(policies), series, "{:.2f}")
+        axes.axvline(1, color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
+        axes.set_xlim(0, 1.12 * max([1.0, *series[0][1], *series[1][1]]))
+        axes.set_xlabel("size after / before (dashed: unchanged)")
+
+    size = (WIDTH, 1.1 + 0.42 * max(len(policies), 1))
+    return svg(draw, size, "size", "Bars: size factors of the resampling policies")
+
+
+def _paired_bars(
+    axes: "Axes", names: list[str], series: list[tuple[str, list[float]]], form: str
+) -> None:
+    places = np.arange(len(names))
+    # hatched and solid: told apart without colour too
+    looks: list[dict[str, Any]] = [
+        {"facecolor": "none", "edgecolor": BASELINE, "hatch": "////"},
+        {"color": OURS},
+    ]
+    for i, ((label, values), look) in enumerate(zip(series, looks, strict=True)):
+        bars = axes.barh(places + 0.38 * i - 0.19, values, 0.32, label=label, **look)
+        axes.bar_label(bars, [form.format(v) for v in values], padding=3, fontsize=7.5)
+    axes.set_yticks(places, names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.figure.legend(loc="outside upper center", ncols=2)

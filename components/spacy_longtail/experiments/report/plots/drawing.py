@@ -1,0 +1,88 @@
+"""Drawing for the page: matplotlib outside of pyplot, as inline SVG that follows the page's colours."""
+
+import io
+import re
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ....errors import Errors
+
+if TYPE_CHECKING:  # matplotlib is an extra
+    from matplotlib.figure import Figure
+
+# Colours nobody would draw with: the SVG gets the page's own in their place, light or dark.
+INK, FAINT, BASELINE, OURS, RARE, PAPER, OTHER = (f"#0102{i:02x}" for i in range(3, 10))
+PAGE_COLOURS = {
+    INK: "currentColor",
+    FAINT: "var(--line)",
+    BASELINE: "var(--baseline)",
+    OURS: "var(--ours)",
+    RARE: "var(--rare)",
+    PAPER: "var(--paper)",
+    OTHER: "var(--wrong)",
+}
+WIDTH = 5.6  # inches: with 9 point text still readable on a phone
+STYLE = {
+    "font.size": 9,
+    "svg.fonttype": "none",  # text stays text: found, read aloud, in the page's font
+    "svg.hashsalt": "spacy-longtail",  # the same report twice is the same file
+    "text.parse_math": False,  # a type may be called $MONEY$
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": FAINT,
+    "hatch.linewidth": 0.8,
+    "legend.frameon": False,
+}
+
+
+def svg(draw: Callable[["Figure"], None], size: tuple[float, float], key: str, title: str) -> str:
+    """Draw a figure and hand its colours over to the page.
+
+    draw (Callable): Draws on the figure it is given.
+    size (Tuple[float, float]): Width and height in inches.
+    key (str): Comes before every id, as a page holds several plots.
+    title (str): What the plot shows, for those who do not see it.
+    RETURNS (str): An svg element.
+    RAISES (ValueError): L406.
+    """
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package="matplotlib", extra="report")) from error
+    buffer = io.StringIO()
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        # its own font may lack a type's letters; the page's font draws them
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        fig = Figure(figsize=size, dpi=72, layout="constrained")
+        fig.patch.set_visible(False)
+        draw(fig)
+        for axes in fig.axes:
+            axes.patch.set_visible(False)
+        fig.savefig(buffer, format="svg")
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r' xmlns(:xlink)?="[^"]*"', "", text)  # HTML knows them
+    text = text.replace("xlink:href", "href")
+    text = re.sub(
+        r'(\bid="|href="#|url\(#)', rf"\g<1>{key}-", text
+    )  # ids are the page's, not the plot's
+    for drawn, shown in PAGE_COLOURS.items():
+        text = text.replace(drawn, shown)
+    text = re.sub(
+        r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 role="img" aria-label="@@">', text, count=1
+    )
+    return text.replace("@@", _escaped(title), 1)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

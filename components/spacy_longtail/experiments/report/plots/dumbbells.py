@@ -1,0 +1,69 @@
+"""F1 by type with intervals: a dot for each model, joined by the way from one to the other."""
+
+from typing import TYPE_CHECKING, Any
+
+from ..comparison import TypeRow
+from .drawing import BASELINE, FAINT, INK, OURS, PAPER, WIDTH, svg
+
+if TYPE_CHECKING:  # matplotlib is an extra
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+OFFSET = 0.17  # of the two dots of a row: their intervals must not cover each other
+
+
+def dumbbells(rows: list[TypeRow], baseline: str | None, ours: str) -> str:
+    """F1 by type on test, baseline hollow and ours filled, the types in the order given.
+
+    rows (List[TypeRow]): Scores by type.
+    baseline (Optional[str]): Name of the baseline; null draws ours alone.
+    ours (str): Name of ours.
+    RETURNS (str): An svg element.
+    RAISES (ValueError): L406.
+    """
+
+    def draw(fig: "Figure") -> None:
+        axes = fig.add_subplot()
+        for y, row in enumerate(rows):
+            _draw_row(axes, y, row, baseline is not None)
+        names = [f"{row.label} ({row.support})" + (" ◆" if row.rare else "") for row in rows]
+        axes.set_yticks(range(len(rows)), names)
+        for text, row in zip(axes.get_yticklabels(), rows, strict=True):
+            text.set_fontweight("bold" if row.rare else "normal")
+        axes.set(xlim=(-2, 102), ylim=(len(rows) - 0.5, -0.5), xlabel="F1 on test, points of 100")
+        axes.set_xticks(range(0, 101, 20))
+        axes.grid(axis="x", lw=0.5)
+        axes.set_axisbelow(True)
+        axes.tick_params(axis="y", length=0)
+        _legend(fig, baseline, ours)
+
+    title = f"F1 by type with 95 % intervals, {f'{baseline} and ' if baseline else ''}{ours}"
+    return svg(draw, (WIDTH, 1.1 + 0.42 * len(rows)), "f1", title)
+
+
+def _draw_row(axes: "Axes", y: int, row: TypeRow, is_pair: bool) -> None:
+    ends = []
+    sides = [(row.f.ours, row.interval, OURS, OFFSET if is_pair else 0.0)]
+    if is_pair:
+        sides.append((row.f.baseline, row.baseline_interval, BASELINE, -OFFSET))
+    for value, interval, colour, offset in sides:
+        x = 100 * (value or 0.0)
+        ends.append((x, y + offset))
+        if interval is not None:
+            axes.plot([100 * interval.low, 100 * interval.high], [y + offset] * 2, color=colour, lw=1.1)
+    if is_pair:
+        axes.plot(*zip(*ends, strict=True), color=INK, lw=0.8, ls=(0, (2, 2)), zorder=2.5)
+        axes.plot(*ends[1], "o", ms=6, mfc=PAPER, mec=BASELINE, mew=1.6, zorder=3)
+    axes.plot(*ends[0], "D" if row.rare else "o", ms=6, mfc=OURS, mec=OURS, zorder=3)
+    if not row.support:
+        axes.annotate("no test mention", (50, y), color=FAINT, ha="center", va="center", fontsize=8)
+
+
+def _legend(fig: "Figure", baseline: str | None, ours: str) -> None:
+    from matplotlib.lines import Line2D
+
+    keys = [Line2D([], [], color=OURS, marker="o", ms=6, lw=1.1, label=ours)]
+    if baseline is not None:
+        look: dict[str, Any] = {"mfc": PAPER, "mec": BASELINE, "mew": 1.6}
+        keys.insert(0, Line2D([], [], color=BASELINE, marker="o", ms=6, lw=1.1, label=baseline, **look))
+    fig.legend(handles=keys, loc="outside upper center", ncols=2)

@@ -1,0 +1,177 @@
+"""The report in a real browser: what it loads, that it fits, sorts, filters and can be used by keyboard."""
+
+import shutil
+
+import pytest
+
+from spacy_longtail.experiments.report import read_report, write_report
+from tests.unit.test_report import WEAK, evaluation, statistics, write
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+# as root it has no sandbox; the rest keeps the browser itself from calling home
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WIDTHS = (360, 768, 1280, 1920)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    curve = [{"step": 10 * i, "ents_macro_f": 0.1 * i} for i in range(5)]
+    runs = [evaluation(n, WEAK, seed=s, curve=curve) for n in ("baseline", "sCR") for s in (0, 1)]
+    runs += [evaluation("focal", seed=0, dev=0.9, spurious=5, curve=curve)]
+    for run in runs:
+        run["analysis"] = ANALYSIS
+    write_report(read_report(*write(folder, statistics(), *runs)), folder / "report.html")
+    return folder / "report.html"
+
+
+ROW = {"p": 0.5, "r": 0.5, "f": 0.5}
+KINDS = ("correct", "type", "boundary", "type_and_boundary", "missed", "spurious")
+ANALYSIS = {
+    "matching": dict.fromkeys(("strict", "boundaries", "partial"), ROW),
+    "confusion": {"labels": ["PER", "LOC", "ART", "O"], "counts": [[9, 0, 1, 2]] * 4},
+    "errors": {**dict.fromkeys(KINDS, 3), "per_type": {"PER": dict.fromkeys(KINDS, 1)}},
+    "boundaries": {
+        **{side: {"early": 1, "right": 2, "late": 3} for side in ("start", "end")},
+        **dict.fromkeys(("too_long", "too_short", "shifted"), 1),
+    },
+    "lengths": [{"bin": "1-5", "sentences": 3, "accuracy": 0.5, "f": None}],
+    "buckets": {"head": {"labels": ["PER"], "support": 3, "macro_f": 0.5, **ROW}},
+    "seen": {
+        name: {"recall": 0.5, "support": 3, "precision": None, "predicted": 0}
+        for name in ("seen", "unseen")
+    },
+    "averages": {"union": 0.25, "seqeval_phantoms": ["X"]},
+}
+
+
+def opened(browser, report, **settings):
+    page = browser.new_page(**settings)
+    page.problems, page.requests = [], []
+    page.on("request", lambda request: page.requests.append(request.url))
+    page.on("pageerror", lambda error: page.problems.append(str(error)))
+    page.on("console", lambda message: page.problems.append(message.text))
+    page.goto(report.as_uri())
+    return page
+
+
+def test_it_loads_itself_alone_and_runs_without_a_complaint(browser, report):
+    page = opened(browser, report)
+    assert page.requests == [report.as_uri()]
+    assert page.problems == []
+    assert page.locator("script").count() == 1  # the one in the data is text
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_from_phone_to_wide_screen(browser, report, width, scheme):
+    page = opened(browser, report, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("svg").first.is_visible()
+
+
+CONTRAST = """() => {
+  const light = (rgb) => {
+    const c = rgb.map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * c[0] + 0.7152 * c[1] + 0.0722 * c[2];
+  };
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const read = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const ground = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const found = read(getComputedStyle(e).backgroundColor);
+      if (found[3] === 255) return found.slice(0, 3);
+    }
+    return [255, 255, 255];
+  };
+  let worst = [99, ""];
+  for (const element of document.querySelectorAll("main *, header *")) {
+    const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || element.closest("svg") || !element.checkVisibility()) continue;
+    const a = light(read(getComputedStyle(element).color).slice(0, 3));
+    const b = light(ground(element));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < worst[0]) worst = [ratio, element.outerHTML.slice(0, 200)];
+  }
+  return worst;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_the_contrast_that_wcag_asks_for(browser, report, scheme):
+    ratio, where = opened(browser, report, color_scheme=scheme).evaluate(CONTRAST)
+    assert ratio >= 4.5, where
+
+
+def column(page, table, i):
+    rows = page.locator(f"{table} tbody").first.locator("tr")
+    return [rows.nth(n).locator("th, td").nth(i).inner_text() for n in range(rows.count())]
+
+
+def test_tables_sort_by_keyboard_and_averages_stay(browser, report):
+    page = opened(browser, report)
+    table = "#overview table"
+    supports = page.locator(f"{table} thead th").nth(1)
+    supports.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert supports.get_attribute("aria-sort") == "descending"
+    assert column(page, table, 1) == ["60", "30", "10"]
+    page.keyboard.press("Enter")
+    assert column(page, table, 1) == ["10", "30", "60"]
+    last = page.locator(f"{table} tbody").nth(1).locator("th").all_inner_texts()
+    assert last[0] == "Macro average"
+    page.locator(f"{table} thead th").first.locator("button").click()
+    assert [name.split()[0] for name in column(page, table, 0)] == ["ART", "LOC", "PER"]
+    assert supports.get_attribute("aria-sort") is None
+
+
+def test_the_filter_shows_what_was_asked_for(browser, report):
+    page = opened(browser, report)
+    form = page.locator("#filter")
+    assert form.is_visible()
+    all_of_them = page.locator("#sentences > li:visible").count()
+    form.locator("[name=kind]").select_option("spurious")
+    spurious = page.locator("#sentences > li:visible").count()
+    assert 0 < spurious < all_of_them
+    assert form.locator("output").inner_text().startswith(f"{spurious} of {all_of_them}")
+
+
+def test_without_scripts_everything_is_there(browser, report):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(report.as_uri())
+    assert page.locator("#sentences > li").first.is_visible()
+    assert not page.locator("#filter").is_visible()  # no dead filter
+    assert page.locator("th button").count() == 0
+    context.close()
+
+
+def test_it_prints(browser, report):
+    page = opened(browser, report)
+    assert page.pdf().startswith(b"%PDF")
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    assert not page.locator("#filter").is_visible()
