@@ -1,8 +1,8 @@
 """What gate, merge rule and thresholds do to models that compare.py trained: scores on test, and cost.
 
 Every model is scored as it was trained ("raw"), and with calibration and thresholds chosen on dev
-("fitted"). A model with a gate is scored with each merge rule, behind its own gate and, raw, behind the sentences
-that do hold a rare type ("oracle", which no gate can beat) and behind a gate that is always open.
+("fitted"). A model with a gate is scored with each merge rule, behind its own gate and, raw, behind the
+sentences that do hold a rare type ("oracle", which no gate can beat) and behind a gate always open.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Annotated, Any, NamedTuple
 import spacy
 import typer
 from spacy.language import Language
-from spacy.tokens import SpanGroup
+from spacy.tokens import Span, SpanGroup
 from spacy.training import Corpus, Example
 from tqdm import tqdm
 
@@ -48,20 +48,44 @@ def ways(nlp: Language) -> Iterator[Way]:
         yield from (Way(fitted, merge, gate) for merge in rules)
 
 
-def score(nlp: Language, way: Way, data: Path, labels: list[str], tail: list[str]) -> dict[str, Any]:
-    """Scores on the documents of a file."""
+class Before(NamedTuple):
+    """What a document holds before the secondary."""
+
+    ents: list[tuple[int, int, str]]
+    spans: bytes
+
+
+def predicted(nlp: Language, data: Path) -> tuple[list[Example], list[Before]]:
+    """The documents of a file after all but the secondary: the encoder, the most of it, runs once."""
     examples = list(Corpus(data)(nlp))
-    if way.merge is not None:
-        nlp.get_pipe("weak_ner").cfg["merge"] = way.merge  # type: ignore[attr-defined]
-    after = ["gate", "weak_ner"] if way.gate in ("oracle", "open") else []
-    with nlp.select_pipes(disable=after):
+    with nlp.select_pipes(disable=[name for name in ("weak_ner",) if name in nlp.pipe_names]):
         predict(nlp, examples)
-    if after:
+    docs = [eg.predicted for eg in examples]
+    ents = [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]
+    return examples, [Before(e, d.spans.to_bytes()) for e, d in zip(ents, docs, strict=True)]
+
+
+def score(
+    nlp: Language,
+    way: Way,
+    examples: list[Example],
+    before: list[Before],
+    labels: list[str],
+    tail: list[str],
+) -> dict[str, Any]:
+    """Scores of one way, from the documents as they were before the secondary."""
+    for eg, state in zip(examples, before, strict=True):
+        doc = eg.predicted
+        doc.set_ents([Span(doc, *ent) for ent in state.ents])
+        doc.spans.from_bytes(state.spans)
+    if way.gate in ("oracle", "open"):
         gate: Any = nlp.get_pipe("gate")
         for eg in examples:
             flags = flagged_sentences(eg, gate.labels) if way.gate == "oracle" else None
             sentences = [s for i, s in enumerate(eg.predicted.sents) if flags is None or flags[i]]
             eg.predicted.spans[gate.cfg["spans_key"]] = SpanGroup(eg.predicted, spans=sentences)
+    if way.merge is not None:
+        nlp.get_pipe("weak_ner").cfg["merge"] = way.merge  # type: ignore[attr-defined]
         with nlp.select_pipes(enable=["weak_ner"]):
             predict(nlp, examples)
     scores = make_ner_scorer(labels, tail)(examples)
@@ -106,9 +130,10 @@ def study(model: Path, corpus: Path, timed: bool) -> Iterator[dict[str, Any]]:
             output=Path(folder),
         )
         pipelines = {False: spacy.load(model), True: spacy.load(folder)}
+    done = {fitted: predicted(nlp, test) for fitted, nlp in pipelines.items()}
     for way in ways(pipelines[False]):
         nlp = pipelines[way.fitted]
-        scores = score(nlp, way, test, types.labels, types.tail)
+        scores = score(nlp, way, *done[way.fitted], types.labels, types.tail)
         own = way.gate in ("own", None) and way.merge in ("span", None)
         yield {**way._asdict(), "test": scores, "cost": cost(nlp, test) if timed and own else None}
 

@@ -12,18 +12,9 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
+ENTITY_ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 # of a token, whatever stands beside it: no heads
-KEPT_ATTRIBUTES = [
-    "ENT_IOB",
-    "ENT_TYPE",
-    "ENT_KB_ID",
-    "ENT_ID",
-    "SENT_START",
-    "TAG",
-    "POS",
-    "MORPH",
-    "LEMMA",
-]
+KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
 
 
 def sentence_lengths(doc: Doc) -> Ints1d:
@@ -33,6 +24,11 @@ def sentence_lengths(doc: Doc) -> Ints1d:
     starts = np.flatnonzero(doc.to_array("SENT_START") == 1)
     bounds = np.concatenate([[0], starts[starts > 0], [len(doc)]])
     return np.diff(bounds)
+
+
+def has_boundaries(doc: Doc) -> bool:
+    """Whether sentence boundaries are annotated, be it that there are none."""
+    return doc.has_annotation("SENT_START")
 
 
 def is_single(doc: Doc) -> bool:
@@ -46,22 +42,69 @@ def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -
     make_doc (Optional[Callable]): The tokenizer, for examples whose tokens are not the gold ones
         and may run across a boundary: it gets the text of each sentence. null takes gold tokens.
     """
-    is_same = same_tokens(eg)
-    for start, end in sentence_bounds(eg.reference):
-        reference = eg.reference[start:end].as_doc()
-        if is_same:
-            predicted = eg.predicted[start:end].as_doc()
-        elif make_doc is not None:
-            predicted = make_doc(reference.text)
-        else:
-            predicted = bare(reference)
-        yield Example(predicted, reference)
+    yield from _parts(eg, sentence_bounds(eg.reference), make_doc)
+
+
+def _parts(
+    eg: Example, bounds: list[tuple[int, int]], make_doc: Callable[[str], Doc] | None = None
+) -> Iterator[Example]:
+    """An example for each part, given by gold tokens."""
+    references = cut(eg.reference, bounds)
+    if same_tokens(eg):
+        yield from map(Example, cut(eg.predicted, bounds), references)
+        return
+    for reference in references:
+        yield Example(bare(reference) if make_doc is None else make_doc(reference.text), reference)
+
+
+def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
+    """Parts of a document as documents, with the annotation that `Span.as_doc` keeps.
+
+    `as_doc` reads the whole document for each part: most of the time where there are many.
+
+    bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending, without
+        overlap. Heads are kept where none is in another part. An entity that is cut is not annotated.
+    """
+    if not bounds:
+        return
+    attributes = [*KEPT_ATTRIBUTES, "NORM", "DEP", "HEAD"]
+    rows = doc.to_array(attributes)
+    place = np.arange(len(doc))
+    part = np.searchsorted(np.unique(np.asarray(bounds)), place, side="right")
+    for ent in doc.ents:
+        if part[ent.start] != part[ent.end - 1]:
+            rows[ent.start : ent.end, : len(ENTITY_ATTRIBUTES)] = 0
+    if (part[place + rows[:, -1].astype("int32")] != part).any():
+        attributes, rows = attributes[:-1], rows[:, :-1]
+    for start, end in bounds:
+        tokens = doc[start:end]
+        words, spaces = [t.text for t in tokens], [bool(t.whitespace_) for t in tokens]
+        own = Doc(doc.vocab, words=words, spaces=spaces).from_array(attributes, rows[start:end])
+        own.has_unknown_spaces = doc.has_unknown_spaces
+        own.tensor = doc.tensor[start:end]
+        yield own
 
 
 def sentence_bounds(doc: Doc) -> list[tuple[int, int]]:
     """First token, and one past the last, of each sentence; a boundary inside an entity is none."""
-    rows = doc.to_array([SENT_START, ENT_IOB])
-    starts = np.flatnonzero((rows[1:, 0] == 1) & (rows[1:, 1] != 1)) + 1
+    return _bounds(doc, doc.to_array(SENT_START) == 1)
+
+
+def _gold_bounds(eg: Example) -> list[tuple[int, int]]:
+    """The sentences by gold tokens: as they are annotated, else as the predicted document has them."""
+    if has_boundaries(eg.reference):
+        return sentence_bounds(eg.reference)
+    lengths = sentence_lengths(eg.predicted)
+    y2x = eg.alignment.y2x
+    first = np.cumsum(y2x.lengths) - y2x.lengths
+    sentence = np.zeros(len(eg.reference), dtype="int64")
+    aligned = y2x.lengths > 0
+    sentence[aligned] = np.repeat(np.arange(len(lengths)), lengths)[y2x.data[first[aligned]]]
+    return _bounds(eg.reference, np.diff(np.maximum.accumulate(sentence), prepend=0) > 0)
+
+
+def _bounds(doc: Doc, begins: np.ndarray) -> list[tuple[int, int]]:
+    starts = np.flatnonzero(begins[1:] & (doc.to_array(ENT_IOB)[1:] != 1)) + 1
     return list(pairwise([0, *starts.tolist(), len(doc)])) if len(doc) else []
 
 
@@ -142,11 +185,17 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
 
 
 def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list[Example]:
-    """One example for each gold sentence that holds a type of `labels`."""
+    """One example for each gold sentence that holds a type of `labels`.
+
+    Where no gold boundaries are annotated, the sentences are those of the predicted document.
+    """
     found: list[Example] = []
     for eg in examples:
-        if holds(eg.reference, labels):
-            found.extend(part for part in split_sentences(eg) if holds(part.reference, labels))
+        starts = [ent.start for ent in eg.reference.ents if ent.label_ in labels]
+        if starts:
+            bounds = _gold_bounds(eg)
+            holding = np.unique(np.searchsorted([end for _, end in bounds], starts, side="right"))
+            found.extend(_parts(eg, [bounds[i] for i in holding.tolist()]))
     return found
 
 
@@ -160,6 +209,21 @@ def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
                 tokens = eg.alignment.y2x[ent.start : ent.end]
                 flags[np.searchsorted(ends, tokens, side="right")] = True
     return flags
+
+
+def annotated_sentences(eg: Example, flags: np.ndarray) -> np.ndarray:
+    """Whether it is known of each predicted sentence if a type stands in it. (n_sentences,)
+
+    flags (ndarray): (n_sentences,), `flagged_sentences` of the types: one that is flagged is known,
+        and so is one with an annotated token.
+    """
+    missing = eg.reference.to_array("ENT_IOB") == 0
+    if not missing.any():
+        return np.ones(len(flags), dtype=bool)
+    lengths, y2x = sentence_lengths(eg.predicted), eg.alignment.y2x
+    tokens = y2x.data[np.repeat(missing, y2x.lengths)]
+    at = np.searchsorted(np.cumsum(lengths), tokens, side="right")
+    return (np.bincount(at, minlength=len(lengths)) < lengths) | flags
 
 
 def on_gold_tokens(eg: Example, spans: Iterable[Any]) -> Iterator[tuple[Any, int, int]]:

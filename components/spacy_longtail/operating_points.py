@@ -69,11 +69,13 @@ def for_precision(found: list[Point], target: float) -> Point | None:
 
 
 def log_odds(p: Floats1d) -> Floats1d:
+    """Finite, at 0 and 1 too."""
     p = np.clip(p, EDGE, 1 - EDGE)
     return np.log(p / (1 - p))
 
 
 def sigmoid(z: Floats1d) -> Floats1d:
+    """Without overflow, however large z is: curves can be steep."""
     return np.exp(-np.logaddexp(0.0, -z))
 
 

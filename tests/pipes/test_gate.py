@@ -1,6 +1,8 @@
 import pickle
 import random
+import warnings
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -94,7 +96,7 @@ def test_swapped_priors_come_from_the_counts_corpus():
         lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: [*examples(nlp), two_sentences(nlp)]
     )
     # 4 of 8 sentences, and one of the two of the last document
-    assert gate.cfg["weak_weight"] == pytest.approx(1 - 5 / 10)
+    assert gate.weak_weight == pytest.approx(1 - 5 / 10)
     with pytest.raises(ValueError, match="L004"):
         pipeline(gate={"weak_weight": None}, steps=0)[0].initialize(lambda: examples(nlp))
 
@@ -364,3 +366,133 @@ def test_class_weights_of_the_secondary_are_resolved_and_saved(tmp_path):
     assert pipe.head.loss.class_values[column] == pytest.approx(saved["B-NAT"])
     random.seed(0)
     assert np.isfinite(pipe.update(examples(nlp))["weak_ner"])
+
+
+def test_unannotated_sentences_are_not_scored():
+    nlp, _ = pipeline(steps=0)
+    nlp.initialize(lambda: examples(nlp))
+    gate = nlp.get_pipe("gate")
+    gate.cfg["threshold"] = 0.0  # opens everything
+    data = examples(nlp)
+    bare = [Example(words(nlp, text), words(nlp, text)) for text in SENTENCES]
+    half = two_sentences(nlp)
+    for token in half.predicted:
+        token.is_sent_start = token.i in (0, 6)
+    half.reference.set_ents(list(half.reference.ents), missing=[half.reference[0:6]])
+    for eg in (*data, *bare, half):
+        gate(eg.predicted)
+    assert gate.score(data)["weak_sents_p"] == pytest.approx(4 / 8)
+    assert gate.score([*data, *bare]) == gate.score(data)
+    assert gate.score([half]) == dict.fromkeys(("weak_sents_p", "weak_sents_r", "weak_sents_f"), 1.0) | {
+        "weak_sents_open": 1.0
+    }
+    assert gate.score(bare)["weak_sents_open"] == 0.0
+
+
+def test_what_auto_found_is_scored():
+    nlp, _ = pipeline({"weak_labels": "auto", "auto_share": 0.2}, steps=0)
+    gate, data = nlp.get_pipe("gate"), examples(nlp)
+    gate.initialize(lambda: data, nlp=nlp, counts_corpus=lambda nlp: data)
+    gate.cfg["threshold"] = 0.0
+    for eg in data:
+        gate(eg.predicted)
+    assert gate.score(data)["weak_sents_p"] == pytest.approx(4 / 8)
+
+
+def test_another_initialisation_keeps_nothing_of_the_first():
+    nlp, _ = pipeline(
+        {"weak_labels": "auto", "auto_share": None, "auto_mentions": 2, "weak_weight": None},
+        {"labels": "auto"},
+        steps=0,
+    )
+    gate, weak = nlp.get_pipe("gate"), nlp.get_pipe("weak_ner")
+
+    def initialize(data):
+        gate.initialize(lambda: data, nlp=nlp, counts_corpus=lambda nlp: data)
+        weak.initialize(lambda: data, nlp=nlp)
+
+    initialize(examples(nlp))
+    assert sorted(gate.labels) == ["ART", "NAT"] and gate.weak_weight == pytest.approx(0.5)
+    gate.cfg["calibration"] = [3.0, 1.0]
+    with pytest.raises(ValueError, match="L004"):
+        gate.initialize(lambda: examples(nlp), nlp=nlp)
+    other = [*examples(nlp)[:6], *examples(nlp)[2:3] * 2]  # ART and NAT once, GEO 5, PER 4
+    initialize([*other, *examples(nlp)[6:7]])
+    assert sorted(gate.labels) == ["ART", "NAT"] and gate.weak_weight == pytest.approx(1 - 3 / 9)
+    initialize([*other, *examples(nlp)[6:7] * 2])  # NAT three times
+    assert gate.labels == weak.labels == ("ART",) and gate.weak_weight == pytest.approx(1 - 1 / 10)
+    assert gate.cfg["calibration"] is None
+    assert weak.model.get_dim("nO") == len(weak.head.outputs) == 5
+    assert gate.cfg["weak_labels"] == weak.cfg["labels"] == "auto" and gate.cfg["weak_weight"] is None
+    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert again.get_pipe("gate").labels == again.get_pipe("weak_ner").labels == ("ART",)
+    assert again.get_pipe("gate").weak_weight == gate.weak_weight
+
+
+@pytest.mark.parametrize("labels", [["ART", "ART"], ["ART", ""], ["ART", " "], []])
+def test_types_are_named_once_and_none_is_blank(labels):
+    for gate, weak in (({"weak_labels": labels}, {}), ({}, {"labels": labels})):
+        with pytest.raises(ValueError, match="L204"):
+            pipeline(gate, weak, steps=0)
+
+
+def test_auto_without_types_to_take_is_refused():
+    nlp = blank()
+    nlp.add_pipe("span_ruler", config={"spans_key": "weak_sentences"})
+    weak = nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak_config(labels="auto"))
+    with pytest.raises(ValueError, match=r"L258.*'span_ruler'"):
+        nlp.initialize(lambda: examples(nlp))
+    with pytest.raises(ValueError, match=r"L258.*pipeline"):
+        weak.initialize(lambda: examples(nlp))
+    nlp.get_pipe("span_ruler").add_patterns([{"label": "NAT", "pattern": "Storm Ida"}])
+    weak.initialize(lambda: examples(nlp), nlp=nlp)
+    assert weak.labels == ("NAT",)
+
+
+def test_a_second_secondary_takes_the_gate_not_the_first():
+    nlp, _ = pipeline(weak={"labels": ["ART"]}, steps=0)
+    nlp.add_pipe("longtail_gated_ner", name="second", config=weak_config(labels="auto"))
+    nlp.get_pipe("gate").initialize(lambda: examples(nlp), nlp=nlp)
+    second = nlp.get_pipe("second")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.filterwarnings("ignore", message=".*LW081")  # the first predicts ART, too
+        second.initialize(lambda: examples(nlp), nlp=nlp)
+    assert sorted(second.labels) == ["ART", "NAT"]
+    nlp.remove_pipe("gate")
+    with pytest.raises(ValueError, match="L210"):
+        second.initialize(lambda: examples(nlp), nlp=nlp)
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_flagged_spans_that_overlap_are_read_as_one(is_shared):
+    nlp, _ = pipeline()
+    weak = nlp.get_pipe("weak_ner")
+    weak.is_shared = is_shared
+    doc = words(nlp, SENTENCES[6])
+    place = [(4, 6, "NAT")]
+    for spans in ([(0, 8), (1, 2)], [(0, 8), (4, 8), (5, 6)], [(0, 5), (3, 8)]):
+        doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]
+        assert [ent.place for ent in weak.predict([doc])[0]] == place
+    doc.spans["weak_sentences"] = [doc[0:4], doc[4:8]]  # next to each other: two
+    assert weak._flagged(doc) == [(0, 4), (4, 8)]
+
+
+def test_the_secondary_reads_sentences_as_as_doc_cuts_them():
+    nlp, _ = pipeline()
+    weak = nlp.get_pipe("weak_ner")
+    texts = ["Don't say Storm Ida cannot reach Oslo!", "Maria's  Fram\n sank.", "Rome: 3km, Storm Ida?"]
+    doc = Doc.from_docs([nlp.make_doc(text) for text in texts])
+    doc[3].norm_ = "another"
+    bounds = np.cumsum([0, *(len(nlp.make_doc(text)) for text in texts)]).tolist()
+    sentences = [doc[a:b] for a, b in pairwise(bounds)]
+    doc.set_ents([doc[bounds[1] - 2 : bounds[1] + 1]])  # across a boundary
+    doc.spans["weak_sentences"] = sentences
+    parts = [sent.as_doc() for sent in sentences]
+    expected = weak.entities(parts, weak.model.predict(parts), True, beside=False)
+    flat = [
+        (e.start + sent.start, e.end + sent.start, e.label, e.score)
+        for sent, ents in zip(sentences, expected)
+        for e in ents
+    ]
+    assert flat and [(*e.place, e.score) for e in weak.predict([doc])[0]] == flat

@@ -449,3 +449,106 @@ def test_predictions_do_not_depend_on_the_batch():
         assert seen(nlp.pipe(texts, batch_size=size)) == alone
     assert seen(nlp.pipe(reversed(texts), batch_size=50)) == alone[::-1]
     assert seen(nlp.pipe(texts, batch_size=4, n_process=2)) == alone
+
+
+PRIMARIES = {
+    "longtail_ner": small_ner(include=["PER", "GEO"]),
+    "longtail_token_ner": {"model": weak()["model"], "include": ["PER", "GEO"]},
+    "ner": small_ner(),
+}
+
+
+def behind(primary, merge="span"):
+    """The full pipeline behind an entity ruler that knows the Fram as another type."""
+    nlp = blank()
+    scores = {} if primary == "ner" else {"scores_key": "entity_scores"}
+    nlp.add_pipe(primary, name="ner", config={**PRIMARIES[primary], **scores})
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(threshold=0.0))
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(merge=merge))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        train(nlp, 60)
+    return nlp
+
+
+@pytest.mark.parametrize("label", ["SHIP", "GEO"])
+@pytest.mark.parametrize(
+    ("primary", "merge"),
+    [
+        ("longtail_ner", "span"),
+        ("longtail_ner", "token"),
+        ("longtail_token_ner", "span"),
+        ("longtail_token_ner", "token"),
+        ("ner", "fill"),
+    ],
+)
+def test_entities_of_a_ruler_before_the_primary_stay_to_the_end(primary, merge, label):
+    nlp = behind(primary, merge)
+    free = entities(nlp(words(nlp, SENTENCES[0])))
+    assert ("Fram", "ART") in free
+    nlp.add_pipe("entity_ruler", first=True).add_patterns([{"label": label, "pattern": "Fram"}])
+    doc = nlp(words(nlp, SENTENCES[0]))
+    assert entities(doc) == [("Maria", "PER"), ("Oslo", "GEO"), ("Fram", label)]
+    assert "Fram" not in [s.text for s in doc.spans["entity_scores"]]
+    if merge != "fill":
+        nlp.get_pipe("weak_ner").cfg["unscored"] = "replace"
+        assert entities(nlp(words(nlp, SENTENCES[0]))) == free
+
+
+@pytest.mark.parametrize("primary", ["longtail_ner", "longtail_token_ner"])
+def test_pipes_that_share_a_group_for_what_falls_below_keep_each_their_own(primary):
+    nlp = behind(primary)
+    for name, label in (("ner", "GEO"), ("weak_ner", "ART")):
+        nlp.get_pipe(name).cfg.update(
+            thresholds={label: 0.9}, abstain_key="unsure", calibration={label: [1.0, -15.0]}
+        )
+    doc = words(nlp, SENTENCES[0])
+    for _ in range(2):  # seen again, a document holds nothing twice
+        doc = nlp(doc)
+        group = doc.spans["unsure"]
+        assert [(s.text, s.label_) for s in group] == [("Oslo", "GEO"), ("Fram", "ART")]
+        assert group.attrs["pipes"] == ["ner", "weak_ner"]
+        assert len(group.attrs["scores"]) == len(group.attrs["token_scores"]) == 2
+        assert entities(doc) == [("Maria", "PER")]
+    nlp.get_pipe("weak_ner").cfg["thresholds"] = {"ART": 0.0}
+    doc = nlp(doc)
+    assert [s.text for s in doc.spans["unsure"]] == ["Oslo"] and ("Fram", "ART") in entities(doc)
+
+
+def test_tokens_are_contested_on_calibrated_scores():
+    nlp = pipeline()
+    nlp.initialize(lambda: examples(nlp))
+    pipe = nlp.get_pipe("weak_ner")
+    pipe.cfg["merge"] = "token"
+    found = {}
+    for shift in (0.0, -3.0):
+        doc = words(nlp, SENTENCES[3])
+        doc.set_ents([Span(doc, 0, 2, label="PER")])
+        write_scores(doc, "entity_scores", [ScoredSpan(0, 2, "PER", 0.6, (0.6, 0.6))])
+        pipe.cfg["calibration"] = {"*": [1.0, shift]}
+        spans = [ScoredSpan(1, 2, "ART", 0.9, (0.9,), True), ScoredSpan(3, 4, "NAT", 0.5, (0.5,), True)]
+        pipe.set_annotations([doc], [spans])
+        found[shift] = [(e.start, e.label_) for e in doc.ents]
+        group = doc.spans["entity_scores"]
+    assert found == {0.0: [(0, "PER"), (1, "ART"), (3, "NAT")], -3.0: [(0, "PER"), (3, "NAT")]}
+    assert group.attrs["scores"] == pytest.approx([0.6, 1 / (1 + np.exp(3))])
+    assert group.attrs["token_scores"][1] == pytest.approx([1 / (1 + np.exp(3))])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"spans_key": "entity_scores", "merge": "span"},
+        {"thresholds": {"ART": 0.5}, "abstain_key": "entity_scores"},
+        {"thresholds": {"ART": 0.5}, "abstain_key": "weak_sentences"},
+    ],
+)
+def test_keys_of_the_secondary_are_different(settings):
+    with pytest.raises(ValueError, match="L257"):
+        blank().add_pipe("longtail_gated_ner", config=weak(**settings))
+
+
+def test_a_secondary_that_writes_no_scores_has_thresholds_all_the_same():
+    settings = {"scores_key": None, "thresholds": {"ART": 0.5}, "abstain_key": "unsure"}
+    pipe = blank().add_pipe("longtail_gated_ner", config=weak(**settings))
+    assert pipe.cfg["thresholds"] == {"ART": 0.5}

@@ -270,3 +270,26 @@ def test_merged_entities_never_overlap_and_cover_what_the_rule_says(strong, weak
         i: s.label for i, s in tokens.items()
     }
     assert len(merge_spans([*strong, *weak])) >= bool(strong or weak)
+
+
+def test_what_lost_no_token_keeps_its_score():
+    """A calibrated score is no mean of its tokens'."""
+    strong = [ScoredSpan(0, 2, "PER", 0.2, (0.9, 0.5)), ScoredSpan(4, 6, "ORG", 0.3, (0.9, 0.5))]
+    weak = [ScoredSpan(5, 7, "ART", 0.1, (0.6, 0.8), True), ScoredSpan(9, 11, "EVE", 0.4, (1, 1), True)]
+    merged = merge_tokens([*strong, *weak])
+    assert [(s.place, s.score) for s in merged] == [
+        ((0, 2, "PER"), 0.2),
+        ((4, 5, "ORG"), 0.9),
+        ((5, 7, "ART"), 0.1),
+        ((9, 11, "EVE"), 0.4),
+    ]
+    doc = Doc(blank().vocab, words=["w"] * 12)
+    doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
+    write_scores(doc, "entity_scores", strong)
+    merge_into(doc, weak, {"merge": "token", "unscored": "keep", "scores_key": "entity_scores"})
+    assert rated(doc) == [0.2, 0.9, 0.1, 0.4]
+    # of each a token: neither of the two, though it stands where both did
+    mixed = merge_tokens(
+        [ScoredSpan(0, 2, "ART", 0.2, (0.9, 0.5)), ScoredSpan(0, 2, "ART", 0.1, (0.4, 0.7), True)]
+    )
+    assert [(s.place, s.score) for s in mixed] == [((0, 2, "ART"), 0.8)]

@@ -807,3 +807,14 @@ def test_a_gradient_that_overflows_stops_training(part):
     nlp.get_pipe("ner").head.train = train
     with pytest.raises(ValueError, match="L007"):
         nlp.update(examples(nlp))
+
+
+@pytest.mark.parametrize(("label", "code"), [("ENTITY", None), ("PER", "L203")])
+def test_thresholds_are_of_the_types_that_are_predicted(label, code):
+    nlp = build(**HEADS["two_task-typeless"], scores_key="s", thresholds={label: 0.5})
+    if code is None:
+        train(nlp, 1)
+        assert nlp.get_pipe("ner").cfg["thresholds"] == {"ENTITY": 0.5}
+    else:
+        with pytest.raises(ValueError, match=rf"{code}.*{label}"):
+            train(nlp, 1)

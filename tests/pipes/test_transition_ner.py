@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy import util
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from spacy_longtail import convert_ner
 from tests.util import SENTENCES, blank, examples, params, parse, small_ner, train
@@ -320,3 +320,22 @@ def test_loading_other_labels_of_the_same_number_replaces_what_was_derived():
     pipe.from_bytes(other.get_pipe("ner").to_bytes(exclude=["vocab"]), exclude=["vocab"])
     assert "U-NAT" in pipe._columns()
     assert "U-PER" not in pipe._columns()
+
+
+def test_entities_that_a_document_came_with_keep_the_score_they_had_or_have_none():
+    nlp, _ = trained(steps=60, loss=CE, scores_key="entity_scores")
+    pipe = nlp.get_pipe("ner")
+    pipe.cfg["calibration"] = {"*": [1.0, -15.0]}
+    doc = nlp(Doc(nlp.vocab, words=[t.text for t in parse(nlp, SENTENCES[0])]))
+    first = [(s.text, s.label_) for s in doc.spans["entity_scores"]]
+    scores = doc.spans["entity_scores"].attrs["scores"]
+    assert len(first) == 3 and max(scores) < 0.5
+    doc = nlp(doc)  # on its own entities
+    assert [(s.text, s.label_) for s in doc.spans["entity_scores"]] == first
+    assert doc.spans["entity_scores"].attrs["scores"] == scores
+    for label in ("SHIP", "PER"):  # a type that the pipe does not know, and one that it does
+        doc = Doc(nlp.vocab, words=[t.text for t in doc])
+        doc.set_ents([Span(doc, 6, 7, label=label)], default="missing")
+        doc = nlp(doc)
+        assert [(e.text, e.label_) for e in doc.ents] == [*first[:2], ("Fram", label)]
+        assert [(s.text, s.label_) for s in doc.spans["entity_scores"]] == first[:2]

@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.examples import on_gold_tokens
-from spacy_longtail.experiments.thresholding import Scored, _reliability
+from spacy_longtail.experiments.calibration import Scored, entity_outcomes, measure_reliability
+from spacy_longtail.experiments.thresholding import Goal, fit_thresholds
 from spacy_longtail.pipes.judging import calibrated
 from spacy_longtail.pipes.scores import ScoredSpan
 from tests.util import SENTENCES, SMALL, blank, parse, small_ner, train
@@ -149,7 +150,7 @@ def test_scores_become_probabilities(model, corpus, tmp_path):
 def test_what_calibration_gains_is_judged_on_documents_it_was_not_fitted_to():
     fold = np.repeat(np.arange(5), 20)
     scored = Scored(np.zeros(100), (fold == 0).astype("int64"), fold)
-    found = _reliability([scored])
+    found = measure_reliability([scored])
     assert found["before"]["error"] == pytest.approx(0.3)  # 0.5 everywhere, a fifth is right
     # fold 0 is judged without a curve, the others by 20 right of 80, with smoothed targets
     expected = (20 * 21 / 22 + 60 / 62) / 80
@@ -240,6 +241,7 @@ def test_too_little_to_choose_on_is_said(model, corpus, tmp_path):
         (["--recall", "0.9", "--precision", "0.9"], "L256"),
         (["--gate-recall", "0.9", "--gate-beta", "1"], "L256"),
         (["--part", "nope"], "L402"),
+        (["--abstain-key", "entity_scores"], "L257"),
     ],
 )
 def test_bad_options_change_nothing(model, corpus, options, code):
@@ -269,6 +271,7 @@ def test_pipelines_without_scores_are_refused(factory, config, code, corpus, tmp
         ({"thresholds": {"ART": 0.5}, "scores_key": None}, "L251"),
         ({"thresholds": {"ART": 1.5}}, "L001"),
         ({"abstain_key": "unsure"}, "L213"),
+        ({"thresholds": {"ART": 0.5}, "abstain_key": "entity_scores"}, "L257"),
     ],
 )
 def test_bad_settings_are_refused_when_built(factory, settings, code):
@@ -307,3 +310,136 @@ def test_entities_that_a_document_came_with_are_not_judged():
     assert ("Fram", "ART") not in [
         (e.text, e.label_) for e in nlp(Doc(nlp.vocab, words=[t.text for t in doc])).ents
     ]
+
+
+@pytest.fixture(scope="module")
+def gated(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("gated") / "best", "longtail_ner", gated=True)
+
+
+def changed(model, folder, **cfg):
+    """A copy of the pipeline with settings of its components changed."""
+    nlp = spacy.load(model)
+    for name, settings in cfg.items():
+        nlp.get_pipe(name).cfg.update(settings)
+    nlp.to_disk(folder)
+    return folder
+
+
+def said(found):
+    return {str(warning.message).split("]")[0][1:] for warning in found}
+
+
+def test_documents_without_annotation_say_nothing_about_the_gate(gated, corpus, tmp_path):
+    nlp = blank()
+    docs = list(DocBin().from_disk(corpus / "dev.spacy").get_docs(nlp.vocab))
+    bare = [Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)]) for text in SENTENCES]
+    for name, some in (("known", docs), ("both", [*docs, *bare, *bare])):
+        (tmp_path / name).mkdir()
+        DocBin(docs=some).to_disk(tmp_path / name / "dev.spacy")
+    known, both = (
+        chosen(gated, tmp_path / name, "-o", tmp_path / "x")["gate"] for name in ("known", "both")
+    )
+    for key in ("sentences", "weak", "threshold", "curve", "before", "after"):
+        assert known[key] == (both[key] if isinstance(both[key], dict) else pytest.approx(both[key]))
+
+
+def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path):
+    nlp = spacy.load(gated)
+    nlp.get_pipe("ner").cfg["scores_key"] = None
+    nlp.get_pipe("weak_ner").cfg.update(scores_key=None, merge="fill")
+    nlp.to_disk(tmp_path / "model")
+    goals = {"goal": Goal(), "gate_goal": Goal(recall=0.9)}
+    with pytest.warns(UserWarning, match=r"LW085.*'ner'"):
+        found = fit_thresholds(
+            tmp_path / "model", corpus / "dev.spacy", **goals, min_mentions=2, abstain_key="unsure"
+        )
+    assert list(found) == ["gate", "weak_ner"]
+    assert found["weak_ner"]["types"]["ART"]["candidates"] > 0
+    written = spacy.load(tmp_path / "model")
+    assert written.get_pipe("ner").cfg["thresholds"] is None
+    assert written.get_pipe("weak_ner").cfg["calibration"]
+
+
+def test_what_cannot_be_written_is_refused_before_the_work(gated, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_longtail.experiments.thresholding.check_docs", lambda path: 1 / 0)
+    for key in ("entity_scores", "weak_sentences"):
+        with pytest.raises(ValueError, match=f"L257.*{key}"):
+            fit_thresholds(gated, corpus, goal=Goal(), gate_goal=Goal(), abstain_key=key)
+
+
+@pytest.mark.parametrize(
+    ("goal", "least", "code"), [(Goal(), 1000, "LW082"), (Goal(precision=1.1), 2, "LW087")]
+)
+def test_a_gate_without_a_threshold_to_choose_stays_as_it_was(
+    gated, corpus, tmp_path, goal, least, code
+):
+    own = {"threshold": 0.2, "calibration": [0.001, 1.0]}
+    model = changed(gated, tmp_path / "model", gate=own)
+    output = tmp_path / "new"
+    with pytest.warns(UserWarning, match=code) as found:
+        report = fit_thresholds(
+            model, corpus / "dev.spacy", goal=Goal(), gate_goal=goal, min_mentions=least, output=output
+        )
+    assert said(found) & {"LW082", "LW087"} == {code}
+    gate = report["gate"]
+    assert gate["threshold"] == 0.2 and gate["curve"] == pytest.approx([0.001, 1.0])
+    assert gate["before"] == gate["after"] and gate["after"]["open"] == 1  # all score sigmoid(1)
+    cfg = spacy.load(output).get_pipe("gate").cfg
+    assert (cfg["threshold"], cfg["calibration"]) == (0.2, pytest.approx([0.001, 1.0]))
+
+
+def test_a_gold_mention_is_found_once():
+    nlp = blank()
+    reference = Doc(nlp.vocab, words=["New-York", "is"], spaces=[True, False])
+    reference.set_ents([reference.char_span(0, 8, label="GEO")])
+    words, spaces = ["New", "-", "York", "is"], [False, False, True, False]
+    eg = Example(Doc(nlp.vocab, words=words, spaces=spaces), reference)
+    spans = [ScoredSpan(0, 1, "GEO", 0.8, ()), ScoredSpan(2, 3, "GEO", 0.9, ())]
+
+    class Pipe:
+        labels, name = ("GEO",), "ner"
+
+        def candidates(self, docs):
+            return [spans for _ in docs]
+
+    by_type, n_gold = entity_outcomes(Pipe(), [eg], 8)
+    assert n_gold == {"GEO": 1}
+    own = by_type["GEO"]
+    assert own.right[np.argsort(own.logits)].tolist() == [0, 1]
+
+
+def test_choosing_on_test_is_warned_of(model, corpus, tmp_path):
+    shutil.copytree(corpus, tmp_path / "corpus")
+    (tmp_path / "corpus" / "dev.spacy").rename(tmp_path / "corpus" / "test.spacy")
+    arguments = ["thresholds", str(model), str(tmp_path / "corpus"), "-o", str(tmp_path / "x")]
+    assert "LW086" in RUN.invoke(app, [*arguments, "--part", "test"]).output
+    assert "LW086" not in RUN.invoke(app, [*arguments[:2], str(corpus), *arguments[3:]]).output
+
+
+ASKED = {
+    "model": {"@architectures": "longtail.MRC.v1", "tok2vec": SMALL, "hidden_width": 16},
+    "queries": {"PER": "persons", "GEO": "towns", "ART": "ships", "NAT": "storms"},
+}
+
+
+@pytest.mark.parametrize(
+    ("factory", "config"),
+    [
+        *NER.items(),
+        ("longtail_mrc_ner", ASKED),
+        ("longtail_gated_ner", {"model": TOKENS, "labels": WEAK, "merge": "fill", "spans_key": None}),
+    ],
+)
+def test_a_pipe_that_is_initialised_again_forgets_its_calibration(factory, config):
+    nlp = blank()
+    nlp.add_pipe(factory, name="ner", config={"scores_key": "entity_scores", **config})
+    pipe = nlp.get_pipe("ner")
+    pipe.cfg.update(thresholds={"ART": 0.5}, calibration={"*": [2.0, 1.0]})
+    train(nlp, 0)
+    assert pipe.cfg["calibration"] is None and pipe.cfg["thresholds"] == {"ART": 0.5}
+
+
+@pytest.mark.parametrize("score", [0.01, 0.99])
+def test_the_steepest_curve_gives_a_score(score):
+    assert calibrated(score, 646.0, -3.0) in (0, 1)

@@ -133,3 +133,8 @@ def test_calibration_error_by_hand():
 def test_log_odds_of_certainty_are_finite():
     z = log_odds(np.array([0.0, 0.5, 1.0]))
     assert np.isfinite(z).all() and z[1] == 0 and sigmoid(z)[2] > 0.99999
+
+
+def test_no_curve_is_too_steep_for_a_score():
+    with np.errstate(over="raise", invalid="raise"):
+        assert sigmoid(646 * log_odds(np.array([0.01, 0.5, 0.99]))).tolist() == [0, 0.5, 1]

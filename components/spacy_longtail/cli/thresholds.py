@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 from wasabi import msg, table
 
 from ..corpora import part_path
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..experiments.thresholding import Goal, fit_thresholds
 from .app import Corpus, GpuId, Json, app, coded_errors
 
@@ -53,6 +54,8 @@ def thresholds(
         _only_one({"--gate-recall": gate_recall, "--gate-beta": gate_beta})
         if gate_recall is None and gate_beta is None:
             gate_recall = 0.9
+        if part == "test":
+            warnings.warn(Warnings.W086, stacklevel=2)
         found = fit_thresholds(
             model,
             part_path(corpus, part),

@@ -1,10 +1,22 @@
 """Checks of types that a setting declares against what the data and `init labels` say."""
 
 from collections.abc import Collection
+from typing import Any
 
 from ..errors import Errors
 
 AUTO = "auto"  # in place of a list of types: found when the pipeline is initialised
+
+
+def check_types(setting: str, found: Any, who: str) -> list[str]:
+    """The types that a setting names.
+
+    RAISES (ValueError): L204 for none, for a blank one, and for one that is named twice.
+    """
+    types = [] if isinstance(found, str) else [t.strip() for t in found]
+    if not types or not all(types) or len(set(types)) < len(types):
+        raise ValueError(Errors.L204.format(setting=setting, who=who, found=found))
+    return list(found)
 
 
 def check_labels(given: Collection[str] | None, own: Collection[str], who: str) -> None:

@@ -1,7 +1,7 @@
 """`longtail_gated_ner`: the secondary NER, for rare types, on the sentences that the gate flags."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from itertools import islice
 from typing import Any, Literal
@@ -13,18 +13,19 @@ from spacy.training import Example
 from thinc.api import Model
 
 from ..errors import Errors, Warnings
-from ..examples import flagged_sentences, sentence_lengths, sentences_with
+from ..examples import cut, flagged_sentences, sentence_lengths, sentences_with
 from ..heads import Gold
 from ..layers import listener_in
 from ..settings import finite, one_of
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
-from .declared import AUTO, check_known, check_labels
-from .judging import JUDGING, check_judging, judge, write_abstained
+from .declared import AUTO, check_known, check_labels, check_types
+from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .merging import merge_into
 from .placement import find_gate, find_primary, warn_of_shared_types
 from .rates import check_head_rate
 from .scores import ScoredSpan, write_scores
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
+from .weak_sentences import with_boundaries
 from .weighting import Reader, resolve_classes
 
 WHO = "longtail_gated_ner"
@@ -91,7 +92,7 @@ def make_gated_ner(
     abstain_key (Optional[str]): Key in doc.spans for those below their threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L207, L211, L213, L216, L243, L251.
+    RAISES (ValueError): L001, L002, L003, L204, L207, L211, L213, L216, L243, L257.
     SOURCE: Nguyen, Nguyen & Rao 2020; "token" is their eq. 8-9, spans_key = null their "Double".
     """
     if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
@@ -121,7 +122,7 @@ def make_gated_ner(
         min_weak_score=score,
         spans_key=spans_key,
         scores_key=scores_key,
-        **check_judging(thresholds, abstain_key, WEAK_SENTENCES, WHO),
+        **check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key, is_scored=True),
     )
 
 
@@ -135,15 +136,17 @@ class GatedNER(TokenTagger):
     def __init__(
         self, vocab: Any, model: Model, name: str = WHO, *, labels: list[str] | str, **settings: Any
     ) -> None:
-        super().__init__(vocab, model, name, types=[], include=[], **settings)
+        super().__init__(vocab, model, name, types=[], include=[], labels=labels, **settings)
         self.is_shared = listener_in(model) is not None
         self._has_gradient = False
         if labels != AUTO:
             self._set_labels(labels)
 
-    def _set_labels(self, labels: Iterable[str]) -> None:
-        self.cfg["include"] = list(labels)
-        self.set_types(labels)
+    def _set_labels(self, labels: Collection[str] | str) -> None:
+        """RAISES (ValueError): L204."""
+        types = check_types("labels", labels, WHO)
+        self.cfg["include"] = list(types)
+        self.set_types(types)
 
     def initialize(
         self,
@@ -160,10 +163,10 @@ class GatedNER(TokenTagger):
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
             and to check the types; null checks them against the training examples.
-        RAISES (ValueError): L004, L005, L203, L207, L210, L212, L250.
+        RAISES (ValueError): L004, L005, L203, L204, L207, L210, L212, L250, L258.
         """
-        if not self.labels and labels is not None:
-            self._set_labels(labels)
+        if self.cfg["labels"] == AUTO:  # whatever was found before
+            self._set_labels(self._gate_types(nlp) if labels is None else labels)
         if nlp is not None:
             self._check_pipeline(nlp)
         check_labels(labels, self.labels, WHO)
@@ -183,7 +186,7 @@ class GatedNER(TokenTagger):
             who=WHO,
         )
         self._build_head()
-        self.cfg["state"] = TwoTaskState()._asdict()
+        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
         self._check_model(sample)
@@ -192,21 +195,33 @@ class GatedNER(TokenTagger):
         """The part of a corpus that this pipe would train on: its class counts come from it."""
         if self.cfg["spans_key"] is None:
             return list(reader(nlp))
-        return sentences_with(reader(nlp), set(self.labels))
+        return sentences_with(with_boundaries(reader(nlp), nlp, self.name), set(self.labels))
+
+    def _gate(self, nlp: Language) -> tuple[str, list[str]]:
+        """The gate's name, and its types if it knows any. RAISES (ValueError): L210, L250."""
+        gate = find_gate(nlp, self.name, self.cfg["spans_key"])
+        if gate is None:
+            raise ValueError(Errors.L210.format(who=WHO, key=self.cfg["spans_key"]))
+        return gate, list(getattr(nlp.get_pipe(gate), "labels", ()))
+
+    def _gate_types(self, nlp: Language | None) -> list[str]:
+        """The types of "auto". RAISES (ValueError): L210, L250, L258."""
+        found = "no pipeline to look for one in"
+        if nlp is not None:
+            gate, types = self._gate(nlp)
+            if types:
+                return types
+            found = f"{gate!r} without any"
+        raise ValueError(Errors.L258.format(who=WHO, found=found))
 
     def _check_pipeline(self, nlp: Language) -> None:
-        """Whether gate and primary are there, before this pipe; take the gate's types for "auto".
+        """Whether gate and primary are there, before this pipe.
 
         RAISES (ValueError): L207, L210, L250.
         """
-        gate_key, scores_key, merge = (self.cfg[k] for k in ("spans_key", "scores_key", "merge"))
-        if gate_key is not None:
-            gate = find_gate(nlp, self.name, gate_key)
-            if gate is None:
-                raise ValueError(Errors.L210.format(who=WHO, key=gate_key))
-            opened_by = list(getattr(nlp.get_pipe(gate), "labels", ()))
-            if not self.labels:
-                self._set_labels(opened_by)
+        scores_key, merge = self.cfg["scores_key"], self.cfg["merge"]
+        if self.cfg["spans_key"] is not None:
+            gate, opened_by = self._gate(nlp)
             if closed := [t for t in self.labels if opened_by and t not in opened_by]:
                 message = Warnings.W080.format(who=self.name, types=", ".join(closed), gate=gate)
                 warnings.warn(message, stacklevel=3)
@@ -225,13 +240,20 @@ class GatedNER(TokenTagger):
         return self._in_sentences(docs)
 
     def _flagged(self, doc: Doc) -> list[tuple[int, int]]:
-        """First token and one past the last of each sentence to look at."""
+        """First token and one past the last of each part to look at: the flagged sentences, where they
+        overlap as one."""
         key = self.cfg["spans_key"]
         if key is None:
             return [(0, len(doc))] if len(doc) else []
         if key not in doc.spans:
             raise ValueError(Errors.L254.format(who=self.name, key=key))
-        return sorted({(span.start, span.end) for span in doc.spans[key] if len(span)})
+        parts: list[tuple[int, int]] = []
+        for start, end in sorted((span.start, span.end) for span in doc.spans[key] if len(span)):
+            if parts and start < parts[-1][1]:
+                start, last = parts.pop()
+                end = max(end, last)
+            parts.append((start, end))
+        return parts
 
     def _in_documents(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """Of documents with a flagged sentence, the model reads all: a shared encoder has, too."""
@@ -253,13 +275,14 @@ class GatedNER(TokenTagger):
     def _in_sentences(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """The model reads the flagged sentences alone."""
         found: list[list[ScoredSpan]] = [[] for _ in docs]
-        flagged = [(i, a, b) for i, doc in enumerate(docs) for a, b in self._flagged(doc)]
-        if not flagged:
+        flagged = [self._flagged(doc) for doc in docs]
+        sentences = [s for doc, bounds in zip(docs, flagged, strict=True) for s in cut(doc, bounds)]
+        if not sentences:
             return found
-        sentences = [docs[i][a:b].as_doc() for i, a, b in flagged]
         scores = self.model.predict(sentences)
         by_sentence = self.entities(sentences, scores, True, beside=False)
-        for (i, a, _), ents in zip(flagged, by_sentence, strict=True):
+        places = [(i, start) for i, bounds in enumerate(flagged) for start, _ in bounds]
+        for (i, a), ents in zip(places, by_sentence, strict=True):
             found[i].extend(e._replace(start=e.start + a, end=e.end + a, weak=True) for e in ents)
         return found
 
@@ -277,7 +300,7 @@ class GatedNER(TokenTagger):
                 merge_into(doc, weak, self.cfg)
             if key is not None and key not in doc.spans:
                 write_scores(doc, key, [])
-            write_abstained(doc, judged.abstained, self.cfg)
+            write_abstained(doc, judged.abstained, self.cfg, self.name)
 
     def update(
         self,

@@ -1,7 +1,7 @@
 """Which entities of two recognisers stay where they overlap."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,11 +49,13 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     spans (Iterable[ScoredSpan]): The spans of both recognisers; those of one do not overlap. A span
         without token_scores has its own score at each token.
     RETURNS (List[ScoredSpan]): What stays, by position; at equal probability the secondary's tag. An
-        entity is the secondary's if one of its tokens is.
+        entity is the secondary's if one of its tokens is. One that lost no token keeps its score, others
+        have the mean of what is left.
     SOURCE: Nguyen, Nguyen & Rao 2020, eq. 8-9.
     """
     best: dict[int, _Tag] = {}
-    for span in sorted(spans, key=lambda s: s.weak):  # the secondary last: it wins ties
+    spans = sorted(spans, key=lambda s: s.weak)  # the secondary last: it wins ties
+    for span in spans:
         for at, p in enumerate(span.token_scores or (span.score,) * (span.end - span.start)):
             tag = _Tag(span.start + at, span.label, at == 0, p, span.weak)
             if tag.token not in best or p >= best[tag.token].p:
@@ -65,14 +67,18 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
             entities[-1].append(tag)
         else:
             entities.append([tag])
-    return [_joined(tags) for tags in entities]
+    whole = {(s.place, s.weak): s.score for s in spans}
+    return [_joined(tags, whole) for tags in entities]
 
 
-def _joined(tags: list[_Tag]) -> ScoredSpan:
+def _joined(tags: list[_Tag], whole: Mapping[tuple[tuple[int, int, str], bool], float]) -> ScoredSpan:
     first, last = tags[0], tags[-1]
     p = tuple(tag.p for tag in tags)
     weak = any(tag.weak for tag in tags)
-    return ScoredSpan(first.token, last.token + 1, first.label, sum(p) / len(p), p, weak)
+    place = first.token, last.token + 1, first.label
+    is_mixed = weak != all(tag.weak for tag in tags)
+    mean = sum(p) / len(p)
+    return ScoredSpan(*place, mean if is_mixed else whole.get((place, weak), mean), p, weak)
 
 
 def merge_into(doc: Doc, weak: list[ScoredSpan], cfg: dict[str, Any]) -> None:
@@ -114,6 +120,9 @@ def _without_space(spans: list[ScoredSpan], is_space: Ints1d) -> list[ScoredSpan
         words = np.flatnonzero(is_space[span.start : span.end] == 0)
         if len(words):
             first, last = int(words[0]), int(words[-1]) + 1
+            if last - first == len(span.token_scores):
+                found.append(span)
+                continue
             p = span.token_scores[first:last]
             mean = sum(p) / len(p)
             place = span.start + first, span.start + last

@@ -23,7 +23,7 @@ from ..settings import finite, whole
 from ..types import TagLoss
 from .answers import gold_answers, learn, read_off
 from .declared import check_known, check_labels
-from .judging import JUDGING, check_judging, judge, write_abstained
+from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .merging import merge_spans
 from .rates import check_head_rate, with_head_rate
 from .scores import ScoredSpan, write_entities
@@ -90,7 +90,7 @@ def make_mrc_ner(
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L203, L213, L230, L233, L234, L243, L251.
+    RAISES (ValueError): L001, L002, L003, L203, L213, L230, L233, L234, L243, L251, L257.
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
     _check_model(model)
@@ -226,6 +226,7 @@ class MRCNER(TrainablePipe):
             warnings.warn(Warnings.W071.format(who=self.name, unseen=unseen), stacklevel=2)
         if nlp is not None and self.name in nlp.pipe_names:
             nlp.get_pipe_config(self.name)["queries"] = dict(self.cfg["queries"])
+        self.cfg[CALIBRATION] = None
         n_types = len(self.labels)
         logger.info("%s: %d queries, so each sentence is read %d times", self.name, n_types, n_types)
         sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
@@ -265,7 +266,7 @@ class MRCNER(TrainablePipe):
         for doc, found in zip(docs, scores, strict=True):
             judged = judge(found, self.cfg)
             write_entities(doc, judged.kept, self.cfg["scores_key"])
-            write_abstained(doc, judged.abstained, self.cfg)
+            write_abstained(doc, judged.abstained, self.cfg, self.name)
 
     def update(
         self,

@@ -1,13 +1,15 @@
-"""Where gate and primary stand among the components: a secondary NER needs both before it.
+"""What stands before a component: the gate and the primary of a secondary NER, what sets boundaries.
 
 Frozen components are disabled while others are initialised, so the disabled ones count.
 """
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from itertools import takewhile
 from typing import Any
 
 from spacy.language import Language
+from spacy.tokens import Doc
 
 from ..errors import Errors, Warnings
 
@@ -17,16 +19,20 @@ OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
 
+BOUNDARIES = {"token.is_sent_start", "doc.sents"}
+
 
 def find_gate(nlp: Language, name: str, key: str) -> str | None:
     """The component before `name` that writes doc.spans[key]: a gate, or a span ruler.
 
     RAISES (ValueError): L250 if it stands after it.
     """
+    reader = nlp.get_pipe_meta(name).factory  # another secondary reads the key as well
     found = [
         n
         for n, pipe in nlp.components
-        if key in (_settings(pipe).get("spans_key"), getattr(pipe, "key", None))
+        if nlp.get_pipe_meta(n).factory != reader
+        and key in (_settings(pipe).get("spans_key"), getattr(pipe, "key", None))
     ]
     return _before(nlp, name, found, key)
 
@@ -38,6 +44,21 @@ def find_primary(nlp: Language, name: str, key: str | None) -> str | None:
     """
     found = [n for n, pipe in nlp.components if key and _settings(pipe).get("scores_key") == key]
     return _before(nlp, name, found, key)
+
+
+def boundary_setters(nlp: Language, name: str) -> list[Callable[[Doc], Doc]]:
+    """The components before `name` that set sentence boundaries, and what one of them may listen to.
+
+    One that is yet to be trained is left out: its boundaries would mean nothing.
+    """
+    before = takewhile(lambda n: n != name, nlp.component_names)
+    trainable = {n for n, pipe in nlp.components if getattr(pipe, "is_trainable", False)}
+    ready = [n for n in before if n not in trainable or n in nlp.disabled]  # frozen: trained
+    found = [n for n in ready if BOUNDARIES.intersection(nlp.get_pipe_meta(n).assigns)]
+    if not trainable.isdisjoint(found):
+        annotating = nlp.config.interpolate()["training"]["annotating_components"]
+        found = [n for n in ready if n in found or n in annotating]
+    return [nlp.get_pipe(n) for n in found]
 
 
 def _before(nlp: Language, name: str, found: list[str], key: str | None) -> str | None:

@@ -3,22 +3,24 @@
 from collections.abc import Mapping
 
 import numpy as np
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from thinc.api import Model
 from thinc.types import Floats2d, Ints1d, Ints2d
 
 from .scores import ScoredSpan
 
 
-def scored_entities(model: Model, columns: Mapping[str, int], docs: list[Doc]) -> list[list[ScoredSpan]]:
+def scored_entities(
+    model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]]
+) -> list[list[ScoredSpan]]:
     """The entities of each document with the probabilities of their actions; arguments as below.
 
     RETURNS (List[List[ScoredSpan]]): By document, in order; a score is the mean of its actions'.
     """
-    scores = iter(replay_scores(model, columns, docs))
+    scores = iter(replay_scores(model, columns, docs, ents))
     found: list[list[ScoredSpan]] = []
-    for doc in docs:
-        rows = [((ent.start, ent.end, ent.label_), next(scores)) for ent in doc.ents]
+    for own in ents:
+        rows = [((ent.start, ent.end, ent.label_), next(scores)) for ent in own]
         means = [float(np.mean(p, dtype="float64")) for _, p in rows]
         found.append(
             [ScoredSpan(*at, mean, tuple(p)) for (at, p), mean in zip(rows, means, strict=True)]
@@ -26,7 +28,9 @@ def scored_entities(model: Model, columns: Mapping[str, int], docs: list[Doc]) -
     return found
 
 
-def replay_scores(model: Model, columns: Mapping[str, int], docs: list[Doc]) -> list[list[float]]:
+def replay_scores(
+    model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]]
+) -> list[list[float]]:
     """The probability of each action of each entity, one matrix for all documents.
 
     An action's probability is the softmax over all actions, as in training. The encoder runs again,
@@ -34,32 +38,29 @@ def replay_scores(model: Model, columns: Mapping[str, int], docs: list[Doc]) -> 
 
     model (Model): A spacy.TransitionBasedParser.v2 with three state features.
     columns (Mapping[str, int]): The column of each action, such as "B-PER".
-    docs (List[Doc]): Documents with entities.
-    RETURNS (List[List[float]]): A score in [0, 1] for each token of each entity, in order; 1.0 for a
-        preset entity of a type that the model does not know.
+    docs (List[Doc]): Documents.
+    ents (List[List[Span]]): Entities that the model has found, by document.
+    RETURNS (List[List[float]]): A score in [0, 1] for each token of each entity, in order.
     """
     lengths: list[int] = []  # of each entity
-    moves: list[int] = []  # the action taken at each token of an entity of a known type
+    moves: list[int] = []  # the action taken at each token of an entity
     token: list[int] = []  # where it stands in the batch
     first: list[int] = []  # where its entity starts
-    known: list[bool] = []  # of each token of each entity
     offset = 0
-    for doc in docs:
-        for ent in doc.ents:
+    for doc, own in zip(docs, ents, strict=True):
+        for ent in own:
             lengths.append(len(ent))
-            known.extend([f"U-{ent.label_}" in columns] * len(ent))
-            if known[-1]:
-                prefixes = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
-                moves.extend(columns[f"{p}-{ent.label_}"] for p in prefixes)
-                token.extend(range(offset + ent.start, offset + ent.end))
-                first.extend([offset + ent.start] * len(ent))
+            prefixes = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
+            moves.extend(columns[f"{p}-{ent.label_}"] for p in prefixes)
+            token.extend(range(offset + ent.start, offset + ent.end))
+            first.extend([offset + ent.start] * len(ent))
         offset += len(doc)
-    p = np.ones(len(known))
-    if moves:
-        features = state_features(np.asarray(token), np.asarray(first))
-        scores = _softmax(_action_scores(model, docs, features))
-        p[known] = scores[np.arange(len(moves)), moves]
-    return [own.tolist() for own in np.split(p, np.cumsum(lengths)[:-1])] if lengths else []
+    if not lengths:
+        return []
+    features = state_features(np.asarray(token), np.asarray(first))
+    scores = _softmax(_action_scores(model, docs, features))
+    p = scores[np.arange(len(moves)), moves].astype("float64")
+    return [part.tolist() for part in np.split(p, np.cumsum(lengths)[:-1])]
 
 
 def state_features(token: Ints1d, first: Ints1d) -> Ints2d:

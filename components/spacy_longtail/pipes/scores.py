@@ -30,18 +30,22 @@ def write_scores(doc: Doc, key: str, spans: Iterable[ScoredSpan]) -> None:
     doc.spans[key] = group
 
 
-def read_scores(doc: Doc, key: str | None) -> dict[tuple[int, int, str], ScoredSpan]:
-    """What `write_scores` kept, by place; empty where there is nothing."""
+def scored_spans(doc: Doc, key: str | None) -> list[ScoredSpan]:
+    """What `write_scores` kept; empty where there is nothing."""
     if key is None or key not in doc.spans:
-        return {}
+        return []
     group = doc.spans[key]
     token_scores = group.attrs.get("token_scores", [()] * len(group))  # others may write scores alone
     columns = (group, group.attrs.get("scores", ()), token_scores)
-    found = [
+    return [
         ScoredSpan(s.start, s.end, s.label_, score, tuple(tokens))
         for s, score, tokens in zip(*columns, strict=False)
     ]
-    return {s.place: s for s in found if math.isfinite(s.score)}
+
+
+def read_scores(doc: Doc, key: str | None) -> dict[tuple[int, int, str], ScoredSpan]:
+    """What `write_scores` kept, by place; empty where there is nothing."""
+    return {s.place: s for s in scored_spans(doc, key) if math.isfinite(s.score)}
 
 
 def write_entities(doc: Doc, found: Iterable[ScoredSpan], key: str | None) -> None:
@@ -54,9 +58,17 @@ def write_entities(doc: Doc, found: Iterable[ScoredSpan], key: str | None) -> No
     blocked = [doc[i : i + 1] for i in blocked_tokens(doc)]
     doc.set_ents([*new, *doc.ents], blocked=blocked, default="outside")
     if key is not None:
-        rated = {**read_scores(doc, key), **{s.place: s for s in found}}
-        own = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
-        write_scores(doc, key, [rated[place] for place in own if place in rated])
+        add_scores(doc, key, found)
+
+
+def add_scores(doc: Doc, key: str, found: Iterable[ScoredSpan]) -> None:
+    """Write the scores of doc.ents: of those found, and of others that had one. The rest have none.
+
+    found (Iterable[ScoredSpan]): Entities that a pipe has added to doc.ents.
+    """
+    rated = {**read_scores(doc, key), **{s.place: s for s in found}}
+    own = ((ent.start, ent.end, ent.label_) for ent in doc.ents)
+    write_scores(doc, key, [rated[place] for place in own if place in rated])
 
 
 def blocked_tokens(doc: Doc) -> list[int]:

@@ -1,5 +1,6 @@
 """`longtail_sentence_gate`: finds the sentences that hold an entity of a rare type."""
 
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
@@ -14,14 +15,21 @@ from spacy.util import logger
 from thinc.api import Config, Model, set_dropout_rate
 from thinc.types import Floats2d
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..examples import sentence_lengths
 from ..settings import finite, one_of, whole
-from .declared import AUTO, check_known, check_labels
+from .declared import AUTO, check_known, check_labels, check_types
 from .rates import check_head_rate, with_head_rate
-from .weak_sentences import count_types, sentence_targets
+from .weak_sentences import count_types, sentence_targets, with_boundaries
 
 WHO = "longtail_sentence_gate"
+
+FOUND: dict[str, Any] = {  # of cfg, beside the settings: nothing of it outlives another initialisation
+    "auto_labels": None,  # the types of "auto"
+    "auto_weight": None,  # w1 of swapped priors
+    "kept_share": 1.0,  # of the sentences without a rare type, how many a balanced gate learns from
+    "calibration": None,  # slope and shift of the logits, found on development data
+}
 
 DEFAULTS: dict[str, Any] = Config().from_str("""
 [pipe]
@@ -95,9 +103,8 @@ def make_sentence_gate(
     auto = {"auto_share": auto_share, "auto_mentions": auto_mentions}
     if weak_labels == AUTO:
         _check_auto(auto)
-    elif isinstance(weak_labels, str) or not weak_labels:
-        raise ValueError(Errors.L204.format(setting="weak_labels", who=WHO, found=weak_labels))
     else:
+        weak_labels = check_types("weak_labels", weak_labels, WHO)
         for name_, value in auto.items():
             if value not in (None, DEFAULTS[name_]):
                 where = 'weak_labels = "auto"'
@@ -118,7 +125,7 @@ def make_sentence_gate(
         name,
         scorer=scorer,
         head_rate=check_head_rate(head_rate),
-        weak_labels=weak_labels if isinstance(weak_labels, str) else list(weak_labels),
+        weak_labels=weak_labels,
         **auto,
         data=data,
         threshold=threshold,
@@ -161,18 +168,23 @@ class SentenceGate(TrainablePipe):
         self.scorer = scorer
         self.head_rate = head_rate
         defaults = {k: v for k, v in DEFAULTS.items() if k not in ("model", "scorer", "head_rate")}
-        # calibration: slope and shift of the logits, found on development data
-        # kept_share: how many sentences without a rare type a balanced gate learns from
-        self.cfg: dict[str, Any] = {**defaults, "calibration": None, "kept_share": 1.0, **settings}
+        self.cfg: dict[str, Any] = {**defaults, **FOUND, **settings}
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The rare types that open the gate; none yet before "auto" has found them."""
-        return () if self.cfg["weak_labels"] == AUTO else tuple(self.cfg["weak_labels"])
+        own = self.cfg["weak_labels"]
+        return tuple(self.cfg["auto_labels"] or ()) if own == AUTO else tuple(own)
 
     @property
     def label_data(self) -> list[str]:
         return list(self.labels)
+
+    @property
+    def weak_weight(self) -> float:
+        """The weight w1 of sentences with a rare type: as set, or what initialisation found."""
+        own = self.cfg["weak_weight"]
+        return self.cfg["auto_weight"] if own is None else own
 
     def initialize(
         self,
@@ -184,51 +196,63 @@ class SentenceGate(TrainablePipe):
     ) -> None:
         """Initialize the model, and take rare types and class weight from the counts corpus.
 
+        Nothing that was found before is kept. Documents without gold boundaries are counted with those
+        that a component before this one sets.
+
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data.
-        RAISES (ValueError): L004 where counts are needed and counts_corpus is missing; L203, L205, L212,
-            L253.
+        RAISES (ValueError): L004 where counts are needed and counts_corpus is missing; L203, L204, L205,
+            L212, L253, L259.
         """
+        self.cfg.update(FOUND)
         if labels is not None and self.cfg["weak_labels"] == AUTO:
-            self.cfg["weak_labels"] = list(labels)
+            self.cfg["auto_labels"] = check_types("labels", labels, WHO)
         check_labels(labels, self.labels, WHO)
         if counts_corpus is None and (needs := self._needs_counts()):
             raise ValueError(Errors.L004.format(who=WHO, preset=needs, name=self.name))
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        self._learn_counts(seen())
+        self._learn_counts(with_boundaries(seen(), nlp, self.name))
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
 
     def _needs_counts(self) -> str:
-        if self.cfg["weak_labels"] == AUTO:
+        if not self.labels:
             return 'weak_labels = "auto"'
         if self.cfg["data"] == "balanced":
             return 'data = "balanced"'
         return "swapped priors" if self.cfg["weak_weight"] is None else ""
 
     def _learn_counts(self, examples: Iterable[Example]) -> None:
-        """Find or check the rare types, set the class weight. RAISES (ValueError): L203, L205, L253."""
+        """Find or check the rare types, set the class weight.
+
+        RAISES (ValueError): L203, L205, L253, L259.
+        """
         counts = count_types(examples)
         mentions = counts.mentions
-        if self.cfg["weak_labels"] == AUTO:
+        if not self.labels:
             rare, limit = counts.rare(self.cfg["auto_share"], self.cfg["auto_mentions"])
             if not rare:
                 found = ", ".join(f"{label} {n}" for label, n in mentions.most_common())
                 raise ValueError(Errors.L253.format(who=WHO, limit=limit, found=found or "none"))
-            self.cfg["weak_labels"] = rare
+            self.cfg["auto_labels"] = rare
         n_all, n_weak = counts.sentences.total(), counts.holding(self.labels)
         if not n_weak:
             raise ValueError(Errors.L205.format(who=WHO, labels=", ".join(self.labels)))
         check_known("weak_labels", self.labels, mentions, WHO)
+        if n_weak == n_all:
+            shown = {"n": n_all, "who": WHO, "labels": ", ".join(self.labels)}
+            if self.cfg["weak_weight"] is None:
+                raise ValueError(Errors.L259.format(**shown))
+            warnings.warn(Warnings.W088.format(**shown), stacklevel=3)
         if self.cfg["data"] == "balanced":
-            self.cfg["kept_share"] = min(1.0, n_weak / max(n_all - n_weak, 1))
+            self.cfg["kept_share"] = min(1.0, n_weak / (n_all - n_weak))
             how = f"learns from {100 * self.cfg['kept_share']:.1f} % of the others"
         else:
             if self.cfg["weak_weight"] is None:
-                self.cfg["weak_weight"] = 1 - n_weak / n_all
-            w1 = self.cfg["weak_weight"]
+                self.cfg["auto_weight"] = 1 - n_weak / n_all
+            w1 = self.weak_weight
             how = f"weight of these {w1:.4f}, of others {1 - w1:.4f}"
         weak = ", ".join(f"{label} ({mentions[label]})" for label in self.labels)
         logger.info("%s: %d of %d sentences hold %s; %s", self.name, n_weak, n_all, weak, how)
@@ -296,7 +320,7 @@ class SentenceGate(TrainablePipe):
         truth, known = (self.model.ops.asarray2f(a) for a in targets)
         w1, w0 = 1.0, 1.0
         if self.cfg["data"] == "full":
-            w1, w0 = self.cfg["weak_weight"], 1 - self.cfg["weak_weight"]
+            w1, w0 = self.weak_weight, 1 - self.weak_weight
         weight = known * (w1 * truth + w0 * (1 - truth))
         s = self.model.ops.sigmoid(scores)
         log_p = -xp.logaddexp(0, xp.where(truth > 0, -scores, scores))

@@ -17,7 +17,7 @@ from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import TwoTaskState
 from .declared import check_known
-from .judging import JUDGING, check_judging, judge, write_abstained
+from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .rates import check_head_rate
 from .scores import ScoredSpan, write_entities
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
@@ -95,7 +95,7 @@ def make_token_ner(
         for a loss with activation "none"; null is 0.5, or midway between the classes' means.
     begin_threshold (Optional[float]): The same for the begin score.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243, L251.
+    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243, L251, L257.
     """
     trained_with = check_head(head, loss, scheme, model, WHO)
     if include is not None and not include:
@@ -184,10 +184,10 @@ class TokenNER(TokenTagger):
         if include is not None:
             check_known("include", include, types, WHO)
             types = [t for t in types if t in include]
-        check_known("thresholds", self.cfg["thresholds"] or (), types, WHO)
         if not types:
             raise ValueError(Errors.L215.format(who=WHO))
         self.set_types(types)
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         self.cfg["class_values"] = resolve_classes(
             self.loss,
             self.labels,
@@ -199,7 +199,7 @@ class TokenNER(TokenTagger):
             others=self.cfg["others"],
         )
         self._build_head()
-        self.cfg["state"] = TwoTaskState()._asdict()
+        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         sample = [eg.predicted for eg in islice(get_examples(), 10)]
         self.model.initialize(X=sample)
         self._check_model(sample)
@@ -220,4 +220,4 @@ class TokenNER(TokenTagger):
         for doc, found in zip(docs, scores, strict=True):
             judged = judge(found, self.cfg)
             write_entities(doc, judged.kept, self.cfg["scores_key"])
-            write_abstained(doc, judged.abstained, self.cfg)
+            write_abstained(doc, judged.abstained, self.cfg, self.name)

@@ -19,7 +19,7 @@ from .declared import check_known
 from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .rates import check_head_rate, with_head_rate
 from .replay import scored_entities
-from .scores import ScoredSpan, write_scores
+from .scores import ScoredSpan, add_scores
 from .weighting import resolve_classes
 
 WHO = "longtail_ner"
@@ -77,7 +77,7 @@ def make_longtail_ner(
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
         10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L201, L213, L243, L251.
+    RAISES (ValueError): L001, L002, L003, L201, L213, L243, L251, L257.
     """
     if beam_width != 1:
         raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
@@ -187,6 +187,7 @@ class LongtailNER(EntityRecognizer):
         if self.include is not None and labels is None:
             check_known("include", self.include, self.labels, WHO)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
+        self.cfg[CALIBRATION] = None
         self.cfg["class_values"] = resolve_classes(
             self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
         )
@@ -278,15 +279,14 @@ class LongtailNER(EntityRecognizer):
             return
         given = [_places(doc) for doc in docs]
         super().set_annotations(docs, states)
-        for doc, found, preset in zip(docs, self._scored(docs), given, strict=True):
-            own = judge((s for s in found if (s.start, s.end) not in preset), self.cfg)
+        for doc, found in zip(docs, self._scored(docs, given), strict=True):
+            own = judge(found, self.cfg)
             if own.abstained:
                 dropped = {(s.start, s.end) for s in own.abstained}
                 kept = [ent for ent in doc.ents if (ent.start, ent.end) not in dropped]
                 doc.set_ents(kept, outside=[doc[a:b] for a, b in dropped], default="unmodified")
-            rest = [s for s in found if (s.start, s.end) in preset]
-            write_scores(doc, self.scores_key, sorted([*rest, *own.kept]))
-            write_abstained(doc, own.abstained, self.cfg)
+            add_scores(doc, self.scores_key, own.kept)
+            write_abstained(doc, own.abstained, self.cfg, self.name)
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """The entities that this pipe would add, before calibration and thresholds.
@@ -295,11 +295,13 @@ class LongtailNER(EntityRecognizer):
         """
         copies = [doc.copy() for doc in docs]
         super().set_annotations(copies, self.predict(copies))
-        found = zip(docs, self._scored(copies), strict=True)
-        return [[s for s in own if (s.start, s.end) not in _places(doc)] for doc, own in found]
+        return self._scored(copies, [_places(doc) for doc in docs])
 
-    def _scored(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        return scored_entities(self.model, self._columns(), docs)
+    def _scored(self, docs: list[Doc], given: list[set[tuple[int, int]]]) -> list[list[ScoredSpan]]:
+        """The entities of each document, without those that it came with."""
+        pairs = zip(docs, given, strict=True)
+        ents = [[ent for ent in doc.ents if (ent.start, ent.end) not in own] for doc, own in pairs]
+        return scored_entities(self.model, self._columns(), docs, ents)
 
 
 def _places(doc: Doc) -> set[tuple[int, int]]:

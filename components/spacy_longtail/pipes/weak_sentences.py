@@ -1,15 +1,17 @@
 """Which sentences hold a rare type: counted in a corpus, told of a batch."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.types import Floats1d, Ints1d
+from thinc.types import Floats1d
 
-from ..examples import flagged_sentences, sentence_lengths
+from ..examples import annotated_sentences, flagged_sentences, has_boundaries, sentence_lengths
+from .placement import boundary_setters
 
 
 class TypeCounts(NamedTuple):
@@ -30,16 +32,39 @@ class TypeCounts(NamedTuple):
 
 
 def count_types(examples: Iterable[Example]) -> TypeCounts:
-    """Count gold mentions, and gold sentences by their types."""
+    """Count gold mentions, and sentences by the types in them.
+
+    The sentences are gold, or where no gold boundaries are annotated those of the predicted document.
+    """
     counts = TypeCounts(Counter(), Counter())
     for eg in examples:
-        bounds = np.cumsum(sentence_lengths(eg.reference))
-        types: list[set[str]] = [set() for _ in bounds]
+        is_gold = has_boundaries(eg.reference)
+        ends = np.cumsum(sentence_lengths(eg.reference if is_gold else eg.predicted))
+        types: list[set[str]] = [set() for _ in ends]
         for ent in eg.reference.ents:
             counts.mentions[ent.label_] += 1
-            types[int(np.searchsorted(bounds, ent.start, side="right"))].add(ent.label_)
+            tokens = [ent.start] if is_gold else eg.alignment.y2x[ent.start : ent.end]
+            for i in np.unique(np.searchsorted(ends, tokens, side="right")).tolist():
+                types[i].add(ent.label_)
         counts.sentences.update(map(frozenset, types))
     return counts
+
+
+def with_boundaries(examples: Iterable[Example], nlp: Language | None, name: str) -> Iterator[Example]:
+    """The examples, the predicted documents with the boundaries that they have when `name` trains.
+
+    Those with gold boundaries, and those that have boundaries already, are left as they are.
+
+    nlp (Optional[Language]): The current pipeline. name (str): One of its components.
+    """
+    setters = [] if nlp is None else boundary_setters(nlp, name)
+    for eg in examples:
+        if setters and not (has_boundaries(eg.reference) or has_boundaries(eg.predicted)):
+            doc = eg.predicted.copy()
+            for setter in setters:
+                doc = setter(doc)
+            eg = Example(doc, eg.reference)
+        yield eg
 
 
 def sentence_targets(
@@ -52,26 +77,20 @@ def sentence_targets(
     """
     truth, known = [], []
     for eg in examples:
-        ends = np.cumsum(sentence_lengths(eg.predicted))
         flags = flagged_sentences(eg, labels)
-        seen = np.ones(len(ends), dtype=bool)
-        missing = eg.reference.to_array("ENT_IOB") == 0
-        if missing.any():
-            y2x = eg.alignment.y2x
-            tokens = y2x.data[np.repeat(missing, y2x.lengths)]
-            n_missing = np.bincount(np.searchsorted(ends, tokens, side="right"), minlength=len(ends))
-            seen = (n_missing < np.diff(ends, prepend=0)) | flags
+        seen = annotated_sentences(eg, flags)
         if kept_share < 1:
-            seen &= flags | (_draws(eg.predicted, ends) < kept_share)
+            seen &= flags | (_draws(eg.predicted) < kept_share)
         truth.append(flags)
         known.append(seen)
     return np.concatenate(truth)[:, None], np.concatenate(known)[:, None]
 
 
-def _draws(doc: Doc, ends: Ints1d) -> Floats1d:
+def _draws(doc: Doc) -> Floats1d:
     """A number in [0, 1) for each sentence, the same whenever it comes: drawn from its words."""
-    if not len(ends):
+    if not len(doc):
         return np.zeros(0)
+    lengths = sentence_lengths(doc)
     words = doc.to_array("ORTH").astype("uint64")
-    sums = np.add.reduceat(words, np.concatenate([[0], ends[:-1]]))
+    sums = np.add.reduceat(words, np.cumsum(lengths) - lengths)
     return (sums >> np.uint64(11)).astype("float64") / 2.0**53

@@ -126,7 +126,11 @@ def describe(method: str, verdicts: Mapping[str, Verdict]) -> list[str]:
         tests.setdefault(verdict.test, []).append(name)
     if len(tests) == 1:
         return [*shown, *rest, f"Test: {next(iter(tests))}, two-sided."]
-    return [*shown, *rest, *(f"Test of {', '.join(own)}: {test}, two-sided." for test, own in tests.items())]
+    return [
+        *shown,
+        *rest,
+        *(f"Test of {', '.join(own)}: {test}, two-sided." for test, own in tests.items()),
+    ]
 
 
 def _evidence(verdict: Verdict) -> str:

@@ -1,0 +1,137 @@
+"""Gold annotation without sentence boundaries, as most tools write it: those of the pipeline hold."""
+
+import random
+
+import pytest
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import fix_random_seed
+
+from spacy_longtail.pipes.placement import boundary_setters
+from spacy_longtail.pipes.weak_sentences import count_types, with_boundaries
+from tests.util import SENTENCES, SMALL, blank, parse
+
+GATE = {
+    "model": {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16},
+    "weak_labels": ["NAT", "ART"],
+}
+TOKENS = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+WEIGHTS = {"@losses": "longtail.CrossEntropy.v1", "weights": {"@misc": "longtail.inverse_frequency.v1"}}
+WEAK = {"model": TOKENS, "labels": ["NAT", "ART"], "merge": "fill", "loss": WEIGHTS}
+
+
+def documents(nlp, bounded, n_docs=6):
+    """Documents of eight sentences, of which four hold a NAT or an ART."""
+    found = []
+    rng = random.Random(0)
+    for _ in range(n_docs):
+        texts = rng.sample(SENTENCES, len(SENTENCES))
+        gold = Doc.from_docs([parse(nlp, text) for text in texts])
+        reference = Doc(nlp.vocab, words=[t.text for t in gold])
+        reference.set_ents([Span(reference, e.start, e.end, label=e.label_) for e in gold.ents])
+        if bounded:
+            for token in reference:
+                token.is_sent_start = gold[token.i].is_sent_start
+        found.append(Example(Doc(nlp.vocab, words=[t.text for t in gold]), reference))
+    return found
+
+
+def pipeline(before="sentencizer", gate=None, weak=None):
+    nlp = blank()
+    if before:
+        nlp.add_pipe(before, name="sents")
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config={**GATE, **(gate or {})})
+    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config={**WEAK, **(weak or {})})
+    return nlp
+
+
+def initialize(nlp, data, names=("gate", "weak_ner")):
+    for name in names:
+        nlp.get_pipe(name).initialize(lambda: data, nlp=nlp, counts_corpus=lambda nlp: data)
+
+
+@pytest.mark.parametrize("settings", [{}, {"data": "balanced"}])
+def test_counts_do_not_depend_on_gold_boundaries(settings):
+    found = []
+    for bounded in (True, False):
+        nlp = pipeline(gate={"weak_labels": ["NAT"], **settings}, weak={"labels": ["NAT"]})
+        initialize(nlp, documents(nlp, bounded))
+        cfg = nlp.get_pipe("gate").cfg
+        weights = nlp.get_pipe("weak_ner").cfg["class_values"]
+        found.append((cfg["auto_weight"], cfg["kept_share"], weights))
+    assert found[0] == found[1]
+    assert found[0][:2] == ((None, pytest.approx(1 / 3)) if settings else (pytest.approx(0.75), 1.0))
+
+
+def test_gate_and_secondary_learn_from_gold_annotation_without_boundaries():
+    nlp = pipeline()
+    data = documents(nlp, bounded=False)
+    fix_random_seed(0)
+    initialize(nlp, data)
+    optimizer = nlp.create_optimizer()
+    optimizer.learn_rate = 0.01
+    for _ in range(40):
+        fresh = [
+            Example(Doc(nlp.vocab, words=[t.text for t in eg.reference]), eg.reference) for eg in data
+        ]
+        nlp.update(fresh, sgd=optimizer, annotates=["sents"])
+    for eg in documents(nlp, bounded=True, n_docs=2):
+        doc = nlp(Doc(nlp.vocab, words=[t.text for t in eg.reference]))
+        rare = [e for e in eg.reference.ents if e.label_ in ("NAT", "ART")]
+        assert len(doc.spans["weak_sentences"]) == 4
+        assert [(e.start, e.end, e.label_) for e in doc.ents] == [
+            (e.start, e.end, e.label_) for e in rare
+        ]
+
+
+def test_an_entity_across_a_boundary_that_is_set_is_in_both_sentences():
+    nlp = blank()
+    reference = Doc(nlp.vocab, words=["Mt", ".", "Ida", "fell", ".", "So", "?"])
+    reference.set_ents([Span(reference, 0, 3, label="NAT")])
+    eg = Example(reference.copy(), reference)
+    for i in (2, 5):
+        eg.predicted[i].is_sent_start = True
+    counts = count_types([eg])
+    assert counts.mentions == {"NAT": 1}
+    assert counts.sentences == {frozenset({"NAT"}): 2, frozenset(): 1}
+
+
+def test_what_has_boundaries_is_left_as_it_is():
+    nlp = pipeline()
+    gold, none, own = documents(nlp, True)[0], documents(nlp, False)[0], documents(nlp, False)[1]
+    own.predicted[3].is_sent_start = True
+    found = list(with_boundaries([gold, none, own], nlp, "gate"))
+    assert found[0] is gold and found[2] is own
+    assert len(list(found[1].predicted.sents)) == len(SENTENCES)
+    assert not none.predicted.has_annotation("SENT_START")
+    assert list(with_boundaries([none], None, "gate")) == [none]
+    assert list(with_boundaries([none], pipeline(before=None), "gate")) == [none]
+
+
+def test_components_that_work_already_set_boundaries():
+    nlp = blank()
+    for name, factory in (("tok2vec", "tok2vec"), ("own", "parser"), ("trained", "senter")):
+        nlp.add_pipe(factory, name=name)
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=GATE)
+    nlp.add_pipe("sentencizer")
+
+    def setters():
+        return [n for n in nlp.component_names if nlp.get_pipe(n) in boundary_setters(nlp, "gate")]
+
+    assert setters() == []  # yet to be trained
+    with nlp.select_pipes(disable=["tok2vec", "trained"]):  # frozen
+        assert setters() == ["trained"]
+        nlp.config["training"]["annotating_components"] = ["tok2vec", "trained"]
+        assert setters() == ["tok2vec", "trained"]  # which it may listen to
+    nlp.add_pipe("sentencizer", name="first", first=True)
+    assert setters() == ["first"]
+
+
+@pytest.mark.parametrize("settings", [{}, {"data": "balanced"}])
+def test_a_corpus_of_nothing_but_weak_sentences_is_refused(settings):
+    nlp = pipeline(before=None, gate=settings)
+    with pytest.raises(ValueError, match=r"L259.*6 sentences.*boundaries"):
+        initialize(nlp, documents(nlp, bounded=False), ["gate"])
+    given = pipeline(before=None, gate={"weak_weight": 0.7})
+    with pytest.warns(UserWarning, match=r"LW088.*6 sentences"):
+        initialize(given, documents(given, bounded=False), ["gate"])

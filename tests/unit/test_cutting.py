@@ -1,0 +1,146 @@
+"""Parts that are cut out of documents: what `Span.as_doc` gives, in time that grows with the document."""
+
+import time
+
+import numpy as np
+import pytest
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_longtail import examples as module
+from spacy_longtail.examples import cut, sentences_with, split_sentences
+from tests.util import SENTENCES, blank, parse
+
+NLP = blank()
+READ = ["ORTH", "NORM", "LOWER", "PREFIX", "SUFFIX", "SHAPE", "SPACY", "TAG", "POS", "MORPH", "LEMMA"]
+READ += ["DEP", "HEAD", "SENT_START", "ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
+
+
+def joined(times=1):
+    return Doc.from_docs([parse(NLP, text) for text in SENTENCES * times])
+
+
+def annotated():
+    """Two sentences with all that a token can have."""
+    doc = NLP.make_doc("Don't sail, Maria! The old Fram sank off Oslo.")
+    doc[1].norm_ = "not"
+    heads = [2, 2, 2, 2, 2, 2, 8, 8, 9, 9, 9, 10, 9]
+    for token, head in zip(doc, heads, strict=True):
+        token.tag_, token.pos_, token.lemma_ = "T" + token.text, "NOUN", token.text.lower()
+        token.dep_ = "ROOT" if head == token.i else "nmod"
+        token.set_morph("Number=Sing")
+        token.head = doc[head]
+    fram = Span(doc, 7, 9, label="ART", kb_id="Q1", span_id="s")
+    doc.set_ents([Span(doc, 4, 5, label="PER"), fram], missing=[doc[0:2]], default="outside")
+    doc.tensor = np.arange(26, dtype="f").reshape(13, 2)
+    return doc
+
+
+@pytest.mark.parametrize("bounds", [[(0, 6), (6, 13)], [(6, 13)], [(0, 13)]])
+def test_sentences_are_cut_with_all_their_annotation(bounds):
+    doc = annotated()
+    for own, (start, end) in zip(cut(doc, bounds), bounds, strict=True):
+        expected = doc[start:end].as_doc()
+        assert np.array_equal(own.to_array(READ), expected.to_array(READ))
+        assert own.text == expected.text and np.array_equal(own.tensor, expected.tensor)
+        assert not own.has_unknown_spaces
+
+
+@pytest.mark.parametrize("bounds", [[(0, 4), (8, 13)], [(1, 8)], [(5, 7), (7, 8), (12, 13)]])
+def test_parts_that_break_entities_and_trees_have_what_models_read(bounds):
+    doc = annotated()
+    columns = [name for name in READ if name not in ("HEAD", "DEP", "SENT_START", "ENT_KB_ID", "ENT_ID")]
+    for own, (start, end) in zip(cut(doc, bounds), bounds, strict=True):
+        expected = doc[start:end].as_doc()
+        assert np.array_equal(own.to_array(columns), expected.to_array(columns))
+        assert np.array_equal(own.to_array("SENT_START"), doc.to_array("SENT_START")[start:end])
+
+
+def test_odd_documents_are_cut():
+    assert list(cut(Doc(NLP.vocab), [])) == []
+    loose = Doc(NLP.vocab, words=["a", "b"])
+    (own,) = cut(loose, [(1, 2)])
+    assert own.text.strip() == "b" and own.has_unknown_spaces == loose.has_unknown_spaces
+
+
+def test_a_long_document_is_cut_in_time_that_grows_with_its_length():
+    doc = joined(150)
+    bounds = [(sent.start, sent.end) for sent in doc.sents]
+    assert len(bounds) == 1200
+    start = time.perf_counter()
+    for a, b in bounds[:200]:
+        doc[a:b].as_doc()
+    middle = time.perf_counter()
+    assert len(list(cut(doc, bounds))) == 1200
+    assert time.perf_counter() - middle < (middle - start) / 2
+
+
+def test_only_sentences_with_the_types_are_cut_out(monkeypatch):
+    taken = []
+
+    def watched(doc, bounds):
+        taken.extend(bounds)
+        return cut(doc, bounds)
+
+    monkeypatch.setattr(module, "cut", watched)
+    reference = joined()
+    eg = Example(Doc(NLP.vocab, words=[t.text for t in reference]), reference)
+    found = sentences_with([eg], {"NAT", "PER"})
+    wanted = [text for text in SENTENCES if "|NAT]" in text or "|PER]" in text]
+    assert [part.reference[0].text for part in found] == [parse(NLP, text)[0].text for text in wanted]
+    assert len(set(taken)) == len(wanted) and len(taken) == 2 * len(wanted)
+    all_parts = [p for p in split_sentences(eg) if {e.label_ for e in p.reference.ents} & {"NAT", "PER"}]
+    for one, other in zip(found, all_parts, strict=True):
+        assert np.array_equal(one.reference.to_array(READ), other.reference.to_array(READ))
+        assert np.array_equal(one.predicted.to_array(READ), other.predicted.to_array(READ))
+
+
+def unbounded():
+    """Gold annotation of two sentences, a NAT in the second, without boundaries."""
+    doc = Doc.from_docs([parse(NLP, SENTENCES[i]) for i in (4, 6)])
+    bare = Doc(NLP.vocab, words=[t.text for t in doc])
+    bare.set_ents([Span(bare, e.start, e.end, label=e.label_) for e in doc.ents])
+    return bare
+
+
+def test_without_gold_boundaries_the_sentences_are_those_of_the_predicted_document():
+    reference = unbounded()
+    length = len(parse(NLP, SENTENCES[4]))
+    predicted = Doc(NLP.vocab, words=[t.text for t in reference])
+    (whole,) = sentences_with([Example(predicted.copy(), reference)], {"NAT"})
+    assert len(whole.reference) == len(reference)  # none anywhere: one sentence
+    predicted[length].is_sent_start = True
+    (found,) = sentences_with([Example(predicted, reference)], {"NAT"})
+    assert [t.text for t in found.reference] == [t.text for t in reference[length:]]
+    assert len(found.predicted) == len(found.reference)
+    assert [e.label_ for e in found.reference.ents] == [e.label_ for e in reference[length:].ents]
+
+
+def test_predicted_boundaries_are_mapped_onto_gold_tokens():
+    words = ["Anna-Lee", "sang", ".", "\n", "Storm-", "Ida", "hit", "Rome", "."]
+    reference = Doc(NLP.vocab, words=words)
+    reference.set_ents([Span(reference, 4, 6, label="NAT")])
+    parts = ["Anna", "-", "Lee", "sang", ".", "Storm", "-", "Ida", "hit", "Rome", "."]
+    for boundaries, expected in (
+        ([5], words[4:]),
+        ([5, 8], words[4:6]),
+        ([5, 7], words[4:]),  # inside the entity: cuts nothing
+        ([1], words[1:]),  # inside a gold token: before the next
+        ([6], words),
+    ):
+        predicted = Doc(NLP.vocab, words=parts)
+        for i in boundaries:
+            predicted[i].is_sent_start = True
+        (found,) = sentences_with([Example(predicted, reference)], {"NAT"})
+        kept = [t.text for t in found.reference]
+        assert [w for w in kept if w.strip()] == [w for w in expected if w.strip()]
+
+
+def test_gold_boundaries_come_before_predicted_ones():
+    reference = unbounded()
+    for token in reference:
+        token.is_sent_start = token.i == 0
+    predicted = Doc(NLP.vocab, words=[t.text for t in reference])
+    predicted[7].is_sent_start = True
+    (found,) = sentences_with([Example(predicted, reference)], {"NAT"})
+    assert len(found.reference) == len(reference)
