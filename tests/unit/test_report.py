@@ -235,7 +235,7 @@ def test_page_warns_of_few_mentions_and_seeds(tmp_path):
 
 
 def test_summary_holds_the_inputs_numbers(tmp_path):
-    old, new = evaluation("baseline", WEAK), evaluation("focal", spurious=3)
+    old, new = evaluation("baseline", WEAK), evaluation("focal", {"ART": 27, "PER": 29}, spurious=3)
     _, summary = page(tmp_path, old, new)
     supports = [("PER", 60), ("LOC", 30), ("ART", 10)]
     assert [(r["type"], r["support"]) for r in summary["rows"]] == supports
@@ -250,12 +250,22 @@ def test_summary_holds_the_inputs_numbers(tmp_path):
         assert found["interval"][0] <= found["ours"] <= found["interval"][1]
 
 
+def test_no_draw_changes_a_score_and_that_is_no_certainty(tmp_path):
+    html, summary = page(tmp_path, evaluation("focal", {"ART": 0, "LOC": 20}))
+    rows = {row["type"]: row for row in summary["rows"]}
+    assert rows["ART"]["ours"] == 0.0
+    assert rows["ART"]["interval"] is None
+    assert rows["PER"]["interval"] is None  # all found
+    assert rows["LOC"]["interval"] is not None
+    assert "0.0 to 0.0" not in plain(html)
+
+
 def test_summary_table_has_a_row_per_type(tmp_path):
     _, summary = page(tmp_path, evaluation("baseline", WEAK), evaluation("focal"))
     lines = summary_table(summary).strip().splitlines()
     assert [line.split()[0] for line in lines[2:9]] == [*LABELS, "macro", "micro", "weighted", "tail"]
     cells = lines[4].split()
-    assert cells[:6] == ["ART", "*", "10", "33.3", "100.0", "100.0"]
+    assert cells[:6] == ["ART", "*", "10", "33.3", "100.0", "–"]  # all found: no interval
     assert cells[-2] == "+66.7"
     assert lines[10].startswith("focal is better than baseline")
     assert lines[-1].startswith("- Test: paired bootstrap")

@@ -7,11 +7,12 @@ import srsly
 
 from ...errors import Errors
 from ...parts import replacing
-from ..significance import Interval, intervals, named_metrics, stack
+from ..significance import Interval, named_metrics, stack
+from .comparison import HEADLINES, ranges_of
 from .inputs import Run
 from .rendering import render
 from .report import read_systems
-from .systems import System, mean, spread
+from .systems import AVERAGES, System, mean, spread
 
 META_KEY = "spacy_longtail"  # in meta.json
 FEW = 30  # test mentions: with fewer a type's score says little
@@ -60,7 +61,7 @@ def card_data(stats: dict[str, Any], run: Run) -> dict[str, Any]:
     RETURNS (Dict[str, Any]): JSON data.
     RAISES (ValueError): L406.
     """
-    ranges = intervals(stack([run.counts]), named_metrics(stats["labels"], stats["tail"]))
+    ranges = ranges_of(stack([run.counts]), named_metrics(stats["labels"], stats["tail"]))
     data = run.data
     made = data.get("run", {})
     per_type = {}
@@ -71,7 +72,7 @@ def card_data(stats: dict[str, Any], run: Run) -> dict[str, Any]:
             "train": stats["parts"]["train"]["types"][label]["mentions"],
             "test": scores.get("support", 0),
             **{kind: scores.get(kind, 0.0) for kind in "prf"},
-            "interval": _ends(ranges[f"{label} F1"]),
+            "interval": _ends(ranges.get(f"{label} F1")),
         }
     pipes = data.get("method", {}).get("pipes", {})
     return {
@@ -88,9 +89,9 @@ def card_data(stats: dict[str, Any], run: Run) -> dict[str, Any]:
         "training": data["training"],
         "versions": made.get("versions", {}),
         "averages": {
-            name.split()[0]: {"f": ranges[name].value, "interval": _ends(ranges[name])}
-            for name in ("macro F1", "micro F1", "tail F1")
-            if name in ranges
+            kind: {"f": data["scores"][AVERAGES[kind]], "interval": _ends(ranges.get(f"{kind} F1"))}
+            for kind in HEADLINES
+            if kind != "tail" or stats["tail"]
         },
         "per_type": per_type,
         "unit": run.counts.unit,
@@ -98,8 +99,8 @@ def card_data(stats: dict[str, Any], run: Run) -> dict[str, Any]:
     }
 
 
-def _ends(interval: Interval) -> list[float]:
-    return [round(interval.low, 4), round(interval.high, 4)]
+def _ends(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [round(interval.low, 4), round(interval.high, 4)]
 
 
 def _over_seeds(system: System) -> dict[str, tuple[float | None, float | None]]:

@@ -2,7 +2,9 @@
 
 from typing import Any, NamedTuple
 
-from ..significance import Interval, Verdict, decide, describe, intervals, named_metrics
+from thinc.types import Ints4d
+
+from ..significance import Interval, Metric, Verdict, decide, describe, intervals, named_metrics
 from .systems import AVERAGES, Choice, System, common_seeds, mean
 
 NOTHING = {"p": 0.0, "r": 0.0, "f": 0.0, "support": 0}
@@ -62,10 +64,10 @@ def compare(choice: Choice, statistics: dict[str, Any]) -> Comparison:
     labels, tail = statistics["labels"], statistics["tail"]
     metrics = named_metrics(labels, tail)
     wanted = {n: m for n, m in metrics.items() if n.endswith(" F1")}
-    ranges = intervals(ours.counts(), wanted)
+    ranges = ranges_of(ours.counts(), wanted)
     base_ranges, verdicts = {}, {}
     if baseline is not None:
-        base_ranges = intervals(baseline.counts(), wanted)
+        base_ranges = ranges_of(baseline.counts(), wanted)
         verdicts = hold_against(baseline, [ours], wanted)[ours.name]
     rows = []
     for label in labels:
@@ -82,6 +84,16 @@ def compare(choice: Choice, statistics: dict[str, Any]) -> Comparison:
     counts = ours.runs[0].counts
     name = baseline.name if baseline else None
     return Comparison(name, ours.name, by_dev, counts.unit, len(counts.counts), rows, averages)
+
+
+def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Interval]:
+    """Intervals of scores, but of those that no draw changes: none found, or all, is no certainty.
+
+    counts (Ints4d): Of a system. metrics (Dict[str, Metric]): Scores by name.
+    RETURNS (Dict[str, Interval]): By name. RAISES (ValueError): L406.
+    """
+    found = intervals(counts, metrics)
+    return {name: interval for name, interval in found.items() if interval.low < interval.high}
 
 
 def hold_against(
@@ -125,12 +137,13 @@ def verdict(comparison: Comparison) -> tuple[str, list[str]]:
     ours, baseline = comparison.ours, comparison.baseline
     if baseline is None:
         found = {kind: comparison.averages[kind] for kind in HEADLINES}
-        parts = [
-            f"{kind} F1 {percent(a.scores.ours)} ({percent(own.low)} to {percent(own.high)})"
-            for kind, a in found.items()
-            if (own := a.interval) is not None
-        ]
-        scores = f"With 95 % intervals: {', '.join(parts)}."
+        parts = []
+        for kind, average in found.items():
+            own = average.interval
+            ends = "" if own is None else f" (95 % interval {percent(own.low)} to {percent(own.high)})"
+            if average.scores.ours is not None:
+                parts.append(f"{kind} F1 {percent(average.scores.ours)}{ends}")
+        scores = f"In points of 100: {', '.join(parts)}."
         return f"{ours} alone: there is no other model to hold it against.", [scores]
     averages = {
         f"{kind} F1": found

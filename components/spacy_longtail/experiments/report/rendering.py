@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from ...about import __version__
 from .comparison import percent, signed
 
+SPACES = re.compile(r"\s+")
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
@@ -52,7 +53,7 @@ def _p(value: float) -> str:
 
 def _md(text: Any) -> str:
     """Text that Markdown shows as it is, on one line."""
-    return MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
+    return MARKDOWN.sub(r"\\\1", SPACES.sub(" ", str(text)))
 
 
 def _setting(value: Any) -> str:
