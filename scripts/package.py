@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -24,14 +25,17 @@ def main(
     try:
         statistics, evaluations = metrics_files(metrics)
         ours = read_report(statistics, evaluations, baseline).choice.ours.runs[0].data
-        write_card(statistics, evaluations, Path(ours["model"]))
     except ValueError as error:
         msg.fail(str(error), exits=1)
     if output.exists():
         shutil.rmtree(output)
     output.mkdir(parents=True)
-    name = f"longtail_{metrics.name}"
-    package(Path(ours["model"]), output, name=name, version=version, create_wheel=False, force=True)
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "model"  # a copy: weasel trains again where a model has changed
+        shutil.copytree(ours["model"], model)
+        write_card(statistics, evaluations, Path(ours["model"]), model)
+        name = f"longtail_{metrics.name}"
+        package(model, output, name=name, version=version, create_wheel=False, force=True)
     archives = sorted(output.rglob("*.tar.gz"))
     if not archives:
         msg.fail(f"No package was written to {output}", exits=1)

@@ -57,7 +57,17 @@ def test_help_names_every_command():
     text = RUN.invoke(app, ["--help"]).output
     assert all(
         name in text
-        for name in ("convert", "split", "stats", "debug", "audit", "train", "evaluate", "report")
+        for name in (
+            "convert",
+            "split",
+            "stats",
+            "debug",
+            "audit",
+            "train",
+            "evaluate",
+            "report",
+            "card",
+        )
     )
 
 

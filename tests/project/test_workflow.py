@@ -75,7 +75,11 @@ def test_the_package_installs_and_loads_by_name(project, tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path
     )
     assert "Ana left." in done.stdout, done.stderr
+    card = unpacked.joinpath("README.md").read_text(encoding="utf8")
+    assert "## Limits" in card
+    assert "| ART ◆ |" in card
     meta = next(unpacked.rglob("meta.json"))
+    assert json.loads(meta.read_text(encoding="utf8"))["spacy_longtail"]["corpus"] == "field_notes"
     assert any(
         "spacy-longtail" in r or "spacy_longtail" in r
         for r in json.loads(meta.read_text())["requirements"]

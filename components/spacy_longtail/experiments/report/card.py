@@ -19,12 +19,14 @@ FEW = 30  # test mentions: with fewer a type's score says little
 CARD = "README.md"  # where `spacy package` looks for it
 
 
-def write_card(statistics: Path, evaluations: list[Path], model: Path) -> Path:
+def write_card(
+    statistics: Path, evaluations: list[Path], model: Path, output: Path | None = None
+) -> Path:
     """Write a pipeline's card into it, as README.md and into meta.json: `spacy package` takes both.
 
     statistics (Path): Of the corpus, as the command `stats` writes them.
     evaluations (List[Path]): Of runs on it; one of them is of this pipeline.
-    model (Path): The pipeline's folder.
+    model (Path): The pipeline's folder. output (Optional[Path]): A copy of it, to write into instead.
     RETURNS (Path): The README.
     RAISES (ValueError): L402, L405, L406, L411, L412, L414.
     """
@@ -38,10 +40,11 @@ def write_card(statistics: Path, evaluations: list[Path], model: Path) -> Path:
     meta.update({META_KEY: found, "description": meta.get("description") or _description(found)})
     shown = {"corpus": stats["corpus"], "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
     text = render("card.md", card=found, meta=meta, few=FEW, **shown)
-    with replacing(model, ()) as folder:  # both or none
+    target = output or model
+    with replacing(target, ()) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)
         (folder / CARD).write_text(text, encoding="utf8", errors="replace")
-    return model / CARD
+    return target / CARD
 
 
 def _run_of(systems: list[System], model: Path) -> tuple[System, Run]:
