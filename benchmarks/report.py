@@ -53,7 +53,7 @@ def invented(
     counts = mention_counts(documents, types.labels).counts.sum(axis=0)
     own = {n: float(m(counts)) for n, m in named_metrics(types.labels, types.tail).items()}
     per_type = {
-        label: {**{k: own[f"{label} {n}"] for k, n in KINDS.items()}, "support": int(counts[i, 2])}
+        label: {**{k: own[f"{n} of {label}"] for k, n in KINDS.items()}, "support": int(counts[i, 2])}
         for i, label in enumerate(types.labels)
     }
     curve = [{"step": 100 * i, "ents_macro_f": own["macro F1"] * i / 10} for i in range(11)]

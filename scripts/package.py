@@ -1,4 +1,4 @@
-"""Package the model with the best macro F1 on dev, with its card, as an installable pipeline."""
+"""Package the method with the best macro F1 on dev, its first seed, with its card."""
 
 import json
 import shutil
@@ -33,8 +33,10 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"  # a copy: weasel trains again where a model has changed
         shutil.copytree(ours["model"], model)
-        write_card(statistics, evaluations, Path(ours["model"]), model)
         name = f"longtail_{metrics.name}"
+        meta = json.loads((model / "meta.json").read_text(encoding="utf8"))
+        (model / "meta.json").write_text(json.dumps({**meta, "name": name}), encoding="utf8")
+        write_card(statistics, evaluations, Path(ours["model"]), model)
         package(model, output, name=name, version=version, create_wheel=False, force=True)
     archives = sorted(output.rglob("*.tar.gz"))
     if not archives:

@@ -114,11 +114,14 @@ class Errors:
     L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
     L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with."
     L409 = "[L409] init_tok2vec = {path} would be ignored: spaCy loads it only where [pretraining] says what it is of. Train the config that `spacy init fill-config --pretraining` made, as for `spacy pretrain`."
-    L410 = "[L410] No evaluation can stand as the report's {role} {name!r}, found {found}. Give the evaluations of the baseline and of at least one other model."
+    L410 = "[L410] No evaluation can stand as the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
     L412 = "[L412] Two evaluations are of {name!r} with seed {seed}, found {path} and {other}. Give each method a name of its own when it is evaluated, and each run of a method a seed of its own."
     L413 = "[L413] None of {found} has performance.ents_macro_f, the score on dev that 'ours' is chosen by. Name 'ours', or train with the scorer longtail.ner_scorer.v1."
     L414 = "[L414] No evaluation is of the pipeline {model}, found those of {known}. Run `python -m spacy_longtail evaluate` on it, with -o into that folder."
+    L415 = "[L415] The report cannot be written to {path}: {problem}. Name another HTML file with -o."
+    L416 = "[L416] {model} is not as it was when {path} was written: its own scores differ. Run `python -m spacy_longtail evaluate` on it again."
+    L417 = "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again from where the model was trained, or delete it: the model is then evaluated without it."
 
     # Import: L42x, L43x
     L420 = "[L420] --{name} would be ignored: the source is read as {found}, and it is for {users}. Leave it out."

@@ -2,17 +2,27 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 import spacy
 import srsly
-from spacy.util import load_config
+from spacy.cli.train import train
+from spacy.util import load_config, load_model_from_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpora import write_corpus
 from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments.provenance import checksum, command, short
+from spacy_longtail.experiments import training
+from spacy_longtail.experiments.provenance import (
+    checksum,
+    command,
+    method,
+    read_curve,
+    read_run,
+    short,
+)
 from spacy_longtail.experiments.training import train_model
 from tests.project.test_cli import CONFIG
 from tests.util import SENTENCES, parse
@@ -76,7 +86,7 @@ def test_an_evaluation_takes_it_all_along(trained, corpus, tmp_path):
     done = CliRunner().invoke(app, ["evaluate", str(model), str(corpus), "-o", str(target)])
     assert done.exit_code == 0, done.output
     found = json.loads(target.read_text(encoding="utf8"))
-    assert found["run"] == srsly.read_json(trained / "run.json")
+    assert found["run"] == json.loads((trained / "run.json").read_text(encoding="utf8"))
     assert [point["step"] for point in found["curve"]] == [0, 2, 4]
     assert all(0 <= point["ents_macro_f"] <= 1 for point in found["curve"])
     assert found["training"]["seed"] == 3
@@ -105,3 +115,104 @@ def test_a_folders_checksum_is_of_its_files_in_order(tmp_path):
 def test_a_command_can_be_typed_and_names_no_folder_above(tmp_path):
     text = command("train", [tmp_path / "a" / "b c.cfg"], {"paths.vectors": "/x/y/z", "a.b": [1, "d"]})
     assert text == "python -m spacy_longtail train 'a/b c.cfg' --paths.vectors y/z --a.b '[1,\"d\"]'"
+
+
+def test_no_option_names_a_folder_above():
+    options = {
+        "initialize.vectors": "/home/me/private/vec",
+        "components.transformer.model.name": "C:\\Users\\me\\models\\bert",
+        "corpora.train.paths": ["/home/me/private/a.spacy", {"b": "/home/me/private/b.spacy"}],
+        "components.ner.model.separator": "/",
+        "corpora.dev.path": "corpus/toy/long/dev.spacy",
+    }
+    text = command("train", [], options)
+    assert "me/" not in text
+    assert "private/vec" in text
+    assert "models/bert" in text
+    assert "private/b.spacy" in text
+    assert "--components.ner.model.separator /" in text
+    assert "corpus/toy/long/dev.spacy" in text  # means the same elsewhere
+
+
+def test_a_method_names_no_folder_above():
+    nlp = spacy.blank("en")
+    nlp.config["corpora"]["train"] = {
+        "@readers": "longtail.ResampledCorpus.v1",
+        "corpus": {"@readers": "spacy.Corpus.v1", "path": "/home/me/private/toy/train.spacy"},
+    }
+    assert method(nlp)["reader"]["corpus"]["path"] == "toy/train.spacy"
+
+
+def digest(**changes):
+    """Of a pipeline with MoM and a resampled corpus, with these changes of its config."""
+    overrides = {name.replace("__", "."): value for name, value in changes.items()}
+    config = load_config(CONFIG.parent / "resampled_mom.cfg", overrides=overrides)
+    return method(load_model_from_config(config))["digest"]
+
+
+def test_the_digest_tells_settings_not_seeds_nor_folders():
+    first = digest()
+    assert re.fullmatch("[0-9a-f]{16}", first)
+    elsewhere = "/elsewhere/train.spacy"
+    assert first == digest(system__seed=5, components__ner__loss__lam=0.9, paths__train=elsewhere)
+    assert first == digest(training__logger={"@loggers": "x", "output_file": "/seed5/log.jsonl"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("training__dropout", 0.5),
+        ("training__max_steps", 77),
+        ("components__ner__model__hidden_width", 99),
+        ("components__tok2vec__model__width", 32),
+        ("components__ner__update_with_oracle_cut_size", 50),
+        ("paths__vectors", "en_core_web_lg"),
+    ],
+)
+def test_the_digest_tells_each_setting(name, value):
+    assert digest(**{name: value}) != digest()
+
+
+def test_the_command_names_the_gpu(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "setup_gpu", lambda gpu_id: None)  # there may be none
+
+    def train_on_cpu(config, output, *, use_gpu, overrides):
+        train(config, output, overrides=overrides)
+
+    monkeypatch.setattr(training, "train", train_on_cpu)
+    model = train_model(CONFIG, corpus, tmp_path / "out", gpu_id=1, overrides=STEPS)
+    assert " --gpu-id 1 --training.max_steps 4 " in read_run(model)["command"]
+
+
+@pytest.mark.parametrize("text", ['{"command": "python', "", "[]", "\udcff"])
+def test_a_broken_record_of_the_run_is_a_coded_error(tmp_path, text):
+    (tmp_path / "run.json").write_bytes(text.encode("utf8", "surrogateescape"))
+    with pytest.raises(ValueError, match=r"L417.*run\.json"):
+        read_run(tmp_path / "model-best")
+
+
+BAD_POINTS = [
+    {"step": 2},
+    {"step": 2, "scores": None},
+    {"scores": {"ents_f": 1.0}},
+    {"step": None, "scores": {"ents_f": 1.0}},
+    [1],
+]
+
+
+@pytest.mark.parametrize("point", BAD_POINTS)
+def test_a_log_without_steps_or_scores_is_a_coded_error(tmp_path, point):
+    srsly.write_jsonl(tmp_path / "curve.jsonl", [{"step": 0, "scores": {"ents_f": 1.0}}, point])
+    with pytest.raises(ValueError, match=r"L417.*curve\.jsonl.*2"):
+        read_curve(tmp_path / "model-best")
+
+
+def test_scores_that_are_no_numbers_stay_out_of_the_curve(tmp_path):
+    lines = [
+        {"step": 0, "scores": {"ents_f": None, "ents_p": 50.0, "speed": 7.0}},
+        {"step": 2, "scores": {"ents_f": None}},
+    ]
+    srsly.write_jsonl(tmp_path / "curve.jsonl", lines)
+    with (tmp_path / "curve.jsonl").open("a") as file:
+        file.write('{"step": 4, "sco')  # training was killed
+    assert read_curve(tmp_path / "model-best") == [{"step": 0, "ents_p": 0.5}]

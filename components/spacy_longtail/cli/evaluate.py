@@ -37,6 +37,7 @@ def evaluate(
             types.tail,
             name,
             train if train.exists() else None,
+            part,
         )
     if output is not None:
         write_evaluation(result, output)

@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
 from ..errors import Errors, Warnings
+from ..examples import on_gold_tokens
 from ..formats.docbin import check_docs
 from ..scorers import make_ner_scorer
 from ..types import ENTITY, ENTITY_SCORES
@@ -26,6 +27,7 @@ def evaluate_model(
     tail: list[str],
     name: str | None = None,
     training: Path | None = None,
+    part: str | None = None,
 ) -> dict[str, Any]:
     """Run a pipeline over a .spacy file and score it on the declared types.
 
@@ -35,13 +37,15 @@ def evaluate_model(
     name (Optional[str]): What reports call the model; null is the folder's name.
     training (Optional[Path]): What it was trained on, a .spacy file or a folder of them: for scores by
         frequency and of unseen mentions. Null leaves the analysis out.
+    part (Optional[str]): Which part of the corpus the data is; reports are of test.
     RETURNS (Dict[str, Any]): JSON data: name, model, data, its checksum, training, method, run (how it
         was trained) and curve where the command `train` left them, performance, scores (ents_* in
         [0, 1], ents_per_type with p, r, f and support), analysis, words_per_second, documents.
-    RAISES (ValueError): L402, L403, L404, L408.
+    RAISES (ValueError): L402, L403, L404, L408, L417.
     """
     if not (model / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
+    run, curve = read_run(model), read_curve(model)
     nlp = load_pipeline(model)
     check_docs(data)  # refuses a file that cannot be read, before the long work
     seen = None if training is None else read_training(training)
@@ -60,13 +64,14 @@ def evaluate_model(
         "name": name or model.parent.name,
         "model": str(model),
         "data": str(data),
+        "part": part,
         "checksum": checksum(data),
         "labels": labels,
         "tail": tail,
         "training": _training(nlp),
         "method": method(nlp),
-        "run": read_run(model),
-        "curve": read_curve(model),
+        "run": run,
+        "curve": curve,
         "performance": {k: v for k, v in nlp.meta.get("performance", {}).items() if _is_number(v)},
         "scores": scores,
         "analysis": None if seen is None else analyse(examples, seen, labels, tail),
@@ -97,7 +102,8 @@ def _is_number(value: Any) -> bool:
 
 
 def _document(eg: Example) -> dict[str, Any]:
-    """Text, sentence bounds and both annotations, in characters."""
+    """Text, sentence bounds and both annotations, in characters, as the scorer compares them: on gold
+    tokens, without predictions that nobody can judge."""
     doc = eg.predicted
     scores: dict[tuple[int, int], float] = {}
     if ENTITY_SCORES in doc.spans:
@@ -105,30 +111,22 @@ def _document(eg: Example) -> dict[str, Any]:
         places = [(span.start_char, span.end_char) for span in group]
         scores = dict(zip(places, group.attrs.get("scores", ()), strict=False))
     gold = eg.reference
-    shift = {t.i: t.idx for t in doc}
+    predicted = []
+    for ent, start, end in on_gold_tokens(eg, doc.ents):
+        span = gold[start:end]
+        score = scores.get((ent.start_char, ent.end_char))
+        predicted.append([span.start_char, span.end_char, ent.label_, score])
     return {
         "title": gold.user_data.get("title", ""),
-        "text": doc.text,
+        "text": gold.text,
         "sentences": [[s.start_char, s.end_char] for s in _sentences(gold)],
-        "gold": [[*_place(eg, e.start, e.end, shift), e.label_] for e in gold.ents],
-        "predicted": [
-            [e.start_char, e.end_char, e.label_, scores.get((e.start_char, e.end_char))]
-            for e in doc.ents
-        ],
+        "gold": [[e.start_char, e.end_char, e.label_] for e in gold.ents],
+        "predicted": predicted,
     }
 
 
 def _sentences(doc: Doc) -> list[Any]:
     return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
-
-
-def _place(eg: Example, start: int, end: int, shift: dict[int, int]) -> tuple[int, int]:
-    """Character bounds of a gold span in the predicted document."""
-    tokens = eg.alignment.y2x[start:end]
-    if not len(tokens):
-        return (0, 0)
-    last = eg.predicted[int(tokens[-1])]
-    return shift[int(tokens[0])], last.idx + len(last)
 
 
 def write_evaluation(result: dict[str, Any], path: Path) -> None:

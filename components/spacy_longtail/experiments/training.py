@@ -95,7 +95,7 @@ def train_model(
     seconds = time.perf_counter() - start
     for model in ("model-best", "model-last"):
         _restore_logger(output / model / "config.cfg", filled)
-    write_run(output, config, corpus, parts, overrides or {}, seconds)
+    write_run(output, config, corpus, parts, overrides or {}, seconds, gpu_id)
     best = output / "model-best"
     if not (best / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=best, fix="Training wrote no model; see the log."))

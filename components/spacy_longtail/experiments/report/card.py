@@ -1,5 +1,6 @@
 """The model card: what a pipeline was trained on, what it scores, and where not to trust it."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -28,31 +29,39 @@ def write_card(
     evaluations (List[Path]): Of runs on it; one of them is of this pipeline.
     model (Path): The pipeline's folder. output (Optional[Path]): A copy of it, to write into instead.
     RETURNS (Path): The README.
-    RAISES (ValueError): L402, L405, L406, L411, L412, L414.
+    RAISES (ValueError): L402, L405, L406, L411, L412, L414, L416.
     """
     path = model / "meta.json"
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a trained pipeline."))
     stats, systems = read_systems(statistics, evaluations)
-    system, run = _run_of(systems, model)
+    system, run = _run_of(systems, model, srsly.read_json(path))
     found = card_data(stats, run)
-    meta = srsly.read_json(path)
-    meta.update({META_KEY: found, "description": meta.get("description") or _description(found)})
+    target = output or model
+    meta = srsly.read_json(target / "meta.json")
+    old = meta.get(META_KEY)
+    if not meta.get("description") or (old and meta["description"] == _description(old)):
+        meta["description"] = _description(found)
+    meta[META_KEY] = found
     shown = {"corpus": stats["corpus"], "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
     text = render("card.md", card=found, meta=meta, few=FEW, **shown)
-    target = output or model
     with replacing(target, ()) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)
         (folder / CARD).write_text(text, encoding="utf8", errors="replace")
     return target / CARD
 
 
-def _run_of(systems: list[System], model: Path) -> tuple[System, Run]:
-    """The run that a pipeline was evaluated in, and its method."""
+def _run_of(systems: list[System], model: Path, meta: dict[str, Any]) -> tuple[System, Run]:
+    """The run that a pipeline, as it is now, was evaluated in, and its method."""
+    now = meta.get("performance", {})
     for system in systems:
         for run in system.runs:
-            if Path(run.data["model"]).resolve() == model.resolve():
-                return system, run
+            if Path(run.data["model"]).resolve() != model.resolve():
+                continue
+            left = run.data["performance"]  # by training
+            if any(not math.isclose(now.get(k, math.nan), v, abs_tol=1e-9) for k, v in left.items()):
+                raise ValueError(Errors.L416.format(model=model, path=run.path))
+            return system, run
     known = ", ".join(str(run.data["model"]) for system in systems for run in system.runs)
     raise ValueError(Errors.L414.format(model=model, known=known))
 
@@ -75,7 +84,7 @@ def card_data(stats: dict[str, Any], run: Run) -> dict[str, Any]:
             "train": stats["parts"]["train"]["types"][label]["mentions"],
             "test": scores.get("support", 0),
             **{kind: scores.get(kind, 0.0) for kind in "prf"},
-            "interval": _ends(ranges.get(f"{label} F1")),
+            "interval": _ends(ranges.get(f"F1 of {label}")),
         }
     pipes = data.get("method", {}).get("pipes", {})
     return {
@@ -87,9 +96,10 @@ def card_data(stats: dict[str, Any], run: Run) -> dict[str, Any]:
             name: settings[key]
             for name, settings in pipes.items()
             for key in ("threshold", "thresholds")
-            if settings.get(key) is not None
+            if settings.get(key)
         },
-        "training": data["training"],
+        "is_calibrated": any(settings.get("calibrated") for settings in pipes.values()),
+        "training": {key: data["training"].get(key) for key in ("seed", "max_steps")},
         "versions": made.get("versions", {}),
         "averages": {
             kind: {"f": data["scores"][AVERAGES[kind]], "interval": _ends(ranges.get(f"{kind} F1"))}

@@ -1,13 +1,14 @@
 """A method side by side with the baseline: per type, averaged, and what may be said of it."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from thinc.types import Ints4d
 
-from ..significance import Interval, Metric, Verdict, decide, describe, intervals, named_metrics
-from .systems import AVERAGES, Choice, System, common_seeds, mean
+from ..significance import Interval, Metric, Verdict, describe, intervals, judge, named_metrics
+from .inputs import NOTHING
+from .systems import AVERAGES, Choice, System, mean, on_shared_seeds
 
-NOTHING = {"p": 0.0, "r": 0.0, "f": 0.0, "support": 0}
 HEADLINES = ("macro", "tail", "micro")  # the averages that the verdict speaks of
 
 
@@ -48,42 +49,70 @@ class Comparison(NamedTuple):
     by_dev: bool  # ours was chosen by the dev score, not named by the caller
     unit: str  # that intervals and tests resample: document or sentence
     n_units: int
+    n_seeds: int  # that scores are means of
     rows: list[TypeRow]  # the types with the most mentions first
     averages: dict[str, Average]
 
 
-def compare(choice: Choice, statistics: dict[str, Any]) -> Comparison:
-    """Hold the chosen method against the baseline, or look at it alone.
+def compare(
+    choice: Choice, statistics: dict[str, Any], verdicts: Mapping[str, Verdict] | None = None
+) -> Comparison:
+    """Hold the chosen method against the baseline on the seeds they share, or look at it alone.
 
     choice (Choice): The two.
     statistics (Dict[str, Any]): Of the corpus: it says which types are rare.
+    verdicts (Optional[Mapping[str, Verdict]]): On averages, made with other methods in view.
     RETURNS (Comparison): Scores in [0, 1], means over seeds.
     RAISES (ValueError): L406.
     """
     baseline, ours, by_dev = choice
     labels, tail = statistics["labels"], statistics["tail"]
+    names = [*(f"{kind} F1" for kind in AVERAGES), *(f"F1 of {label}" for label in labels)]
     metrics = named_metrics(labels, tail)
-    wanted = {n: m for n, m in metrics.items() if n.endswith(" F1")}
-    ranges = ranges_of(ours.counts(), wanted)
-    base_ranges, verdicts = {}, {}
+    wanted = {name: metrics[name] for name in names if name in metrics}
+    base_ranges: dict[str, Interval] = {}
+    found: dict[str, Verdict] = {}
     if baseline is not None:
+        baseline, ours, is_paired = on_shared_seeds(baseline, ours)
         base_ranges = ranges_of(baseline.counts(), wanted)
-        verdicts = hold_against(baseline, [ours], wanted)[ours.name]
+        unit = ours.runs[0].counts.unit
+        found = judge(baseline.counts(), ours.counts(), wanted, unit, is_paired=is_paired)
+        found |= verdicts or {}
+    ranges = ranges_of(ours.counts(), wanted)
     rows = []
     for label in labels:
         f, p, r = (Pair(_type_mean(baseline, label, k), _type_mean(ours, label, k)) for k in "fpr")
         support = int(_type_scores(ours, label, "support")[0])
-        name = f"{label} F1"
-        found = (ranges.get(name), base_ranges.get(name), verdicts.get(name))
-        rows.append(TypeRow(label, support, label in tail, f, p, r, *found))
+        name = f"F1 of {label}"
+        more = (ranges.get(name), base_ranges.get(name), found.get(name))
+        rows.append(TypeRow(label, support, label in tail, f, p, r, *more))
     rows.sort(key=lambda row: -row.support)  # stable: declared order among equals
     averages = {}
     for kind in AVERAGES:
         pair = Pair(mean(baseline.scores(kind)) if baseline else None, mean(ours.scores(kind)))
-        averages[kind] = Average(pair, ranges.get(f"{kind} F1"), verdicts.get(f"{kind} F1"))
+        averages[kind] = Average(pair, ranges.get(f"{kind} F1"), found.get(f"{kind} F1"))
     counts = ours.runs[0].counts
-    name = baseline.name if baseline else None
-    return Comparison(name, ours.name, by_dev, counts.unit, len(counts.counts), rows, averages)
+    name_of_baseline = baseline.name if baseline else None
+    units = (counts.unit, len(counts.counts), len(ours.runs))
+    return Comparison(name_of_baseline, ours.name, by_dev, *units, rows, averages)
+
+
+def hold_against(
+    baseline: System, systems: list[System], metrics: Mapping[str, Metric]
+) -> dict[str, dict[str, Verdict]]:
+    """Verdicts on each system, by score, on the seeds that it shares with the baseline; uncorrected.
+
+    baseline (System): The baseline. systems (List[System]): The others.
+    metrics (Mapping[str, Metric]): Scores by name.
+    RETURNS (Dict[str, Dict[str, Verdict]]): By name of the system, then of the score.
+    RAISES (ValueError): L406.
+    """
+    found = {}
+    for system in systems:
+        first, second, is_paired = on_shared_seeds(baseline, system)
+        unit = second.runs[0].counts.unit
+        found[system.name] = judge(first.counts(), second.counts(), metrics, unit, is_paired=is_paired)
+    return found
 
 
 def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Interval]:
@@ -94,30 +123,6 @@ def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Interval]
     """
     found = intervals(counts, metrics)
     return {name: interval for name, interval in found.items() if interval.low < interval.high}
-
-
-def hold_against(
-    baseline: System, systems: list[System], metrics: dict[str, Any]
-) -> dict[str, dict[str, Verdict]]:
-    """Verdicts on each system, by score; on the seeds that it shares with the baseline.
-
-    Systems with the same seeds are one family for Holm's correction; so are all, as a rule.
-
-    baseline (System): The baseline. systems (List[System]): The others.
-    metrics (Dict[str, Metric]): Scores by name.
-    RETURNS (Dict[str, Dict[str, Verdict]]): By name of the system, then of the score.
-    RAISES (ValueError): L406.
-    """
-    families: dict[tuple[int | None, ...] | None, list[System]] = {}
-    for system in systems:
-        seeds = common_seeds(baseline, system)
-        families.setdefault(None if seeds is None else tuple(seeds), []).append(system)
-    found: dict[str, dict[str, Verdict]] = {}
-    unit = baseline.runs[0].counts.unit
-    for seeds, family in families.items():
-        methods = {system.name: system.counts(seeds) for system in family}
-        found |= decide(baseline.counts(seeds), methods, metrics, unit)
-    return found
 
 
 def _type_scores(system: System, label: str, key: str) -> list[float]:
@@ -165,7 +170,7 @@ def verdict(comparison: Comparison) -> tuple[str, list[str]]:
     else:
         headline = f"No difference between {ours} and {baseline} is shown."
     rare = {
-        f"{row.label} F1": row.verdict
+        f"F1 of {row.label}": row.verdict
         for row in comparison.rows
         if row.rare and row.support and row.verdict is not None
     }
@@ -187,3 +192,8 @@ def signed(points: float | None) -> str:
         return "–"
     rounded = round(points, 1)
     return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"
+
+
+def p_value(p: float) -> str:
+    """A p value with three decimals."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"

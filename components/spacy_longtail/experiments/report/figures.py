@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from ..provenance import LAMBDA, comparable
 from .comparison import Comparison
-from .inputs import Run
+from .inputs import DEV_SCORE, Run
 from .plots import (
     MOST,
     Line,
@@ -16,9 +17,8 @@ from .plots import (
     reliability_plot,
     size_factors,
 )
-from .systems import AVERAGES, DEV_SCORE, Choice, System, mean
+from .systems import AVERAGES, Choice, System, mean
 
-LAMBDA = "lam"  # of longtail.MoM.v1
 Documents = list[dict[str, Any]]
 
 
@@ -56,28 +56,34 @@ def draw_plots(
 
 
 def curve_lines(choice: Choice, systems: Sequence[System]) -> list[Line]:
-    """Macro F1 on dev by step: ours, the baseline, and the others that are best on dev."""
+    """Macro F1 on dev by step: ours, the baseline, and the others that are best on dev.
+
+    A system's line has the steps that all of its seeds have: where one has stopped, the mean of the
+    others would jump.
+    """
     first = [system for system in (choice.ours, choice.baseline) if system is not None]
     others = [s for s in systems if s.name not in [f.name for f in first] and s.dev()]
     others.sort(key=lambda system: -(mean(system.dev()) or 0.0))
     lines = []
     for system in [*first, *others][:MOST]:
-        by_step: dict[float, list[float]] = {}
-        for run in system.runs:
-            for point in run.data.get("curve", ()):
-                if DEV_SCORE in point:
-                    by_step.setdefault(point["step"], []).append(point[DEV_SCORE])
-        if len(by_step) > 1:
-            steps = sorted(by_step)
-            lines.append(Line(system.name, steps, [by_step[step] for step in steps]))
+        curves = [_dev_scores(run) for run in system.runs]
+        steps = sorted(set.intersection(*(set(curve) for curve in curves)))
+        if len(steps) > 1:
+            lines.append(Line(system.name, steps, [[curve[s] for curve in curves] for s in steps]))
     return lines
+
+
+def _dev_scores(run: Run) -> dict[float, float]:
+    """Macro F1 on dev by step."""
+    points = run.data.get("curve", ())
+    return {p["step"]: p[DEV_SCORE] for p in points if p.get(DEV_SCORE) is not None}
 
 
 def lambda_lines(runs: Sequence[Run]) -> list[Line]:
     """Scores by MoM's lambda, of the runs that differ in nothing else but the seed."""
     families: dict[str, list[tuple[float, Run]]] = {}
     for run in runs:
-        value, rest = _without_lambda(run.data.get("method", {}))
+        value, rest = _without_lambda(run.data)
         if value is not None:
             families.setdefault(rest, []).append((value, run))
     family = max(families.values(), key=lambda own: len({value for value, _ in own}), default=[])
@@ -91,17 +97,13 @@ def lambda_lines(runs: Sequence[Run]) -> list[Line]:
     return [line for line in lines if all(line.values)]
 
 
-def _without_lambda(method: dict[str, Any]) -> tuple[float | None, str]:
-    """MoM's lambda of a method, and the rest of it; null without MoM."""
-    found = None
-    pipes = {}
-    for name, settings in method.get("pipes", {}).items():
-        loss = settings.get("loss")
-        if isinstance(loss, dict) and LAMBDA in loss:
-            found = loss[LAMBDA]
-            settings = {**settings, "loss": {k: v for k, v in loss.items() if k != LAMBDA}}
-        pipes[name] = settings
-    return found, json.dumps({**method, "pipes": pipes}, sort_keys=True)
+def _without_lambda(data: dict[str, Any]) -> tuple[float | None, str]:
+    """MoM's lambda of an evaluation, and all else that makes its method; null without one lambda."""
+    method = data.get("method", {})
+    losses = [settings.get("loss") for settings in method.get("pipes", {}).values()]
+    found = {loss[LAMBDA] for loss in losses if isinstance(loss, dict) and LAMBDA in loss}
+    rest = [comparable(method), comparable(data["training"]), data.get("run", {}).get("checksums")]
+    return found.pop() if len(found) == 1 else None, json.dumps(rest, sort_keys=True)
 
 
 def scored_entities(documents: Documents) -> list[tuple[float, bool]]:

@@ -11,6 +11,10 @@ from ...errors import Errors
 from ..significance import MentionCounts, mention_counts
 
 STATISTICS_FILE = "stats.json"
+PART_REPORTED = "test"
+DEV_SCORE = "ents_macro_f"  # in an evaluation's performance: what training measured on dev
+NOTHING = {"p": 0.0, "r": 0.0, "f": 0.0, "support": 0}  # of a type that does not occur
+ROUNDING = 1e-6
 
 # A shape is a type, [shape] for a list, {key: shape} for these keys and perhaps others, {...: shape}
 # for any keys, (shape, ...) for a row that starts like this.
@@ -29,6 +33,29 @@ DOCUMENT = {
     "sentences": [(int, int)],
     "gold": [(int, int, str)],
     "predicted": [(int, int, str)],
+}
+PRF = {"p": float, "r": float, "f": float}
+KINDS = ("correct", "type", "boundary", "type_and_boundary", "missed", "spurious")
+SIDE = dict.fromkeys(("early", "right", "late"), float)
+SEEN = {"support": float, "predicted": float}
+ANALYSIS = {
+    "matching": dict.fromkeys(("strict", "boundaries", "partial"), PRF),
+    "confusion": {"labels": [str], "counts": list},
+    "errors": {**dict.fromkeys(KINDS, float), "per_type": {...: dict.fromkeys(KINDS, float)}},
+    "boundaries": {"start": SIDE, "end": SIDE, "too_long": float, "too_short": float, "shifted": float},
+    "lengths": [{"bin": str, "sentences": float}],
+    "buckets": {...: {"labels": [str], "support": float}},
+    "seen": {"seen": SEEN, "unseen": SEEN},
+    "averages": {"seqeval_phantoms": [str]},
+}
+# what an evaluation may lack, or hold as null
+OPTIONAL = {
+    "part": str,
+    "checksum": str,
+    "method": {},
+    "run": {},
+    "curve": [{"step": float}],
+    "analysis": ANALYSIS,
 }
 EVALUATION = {
     "name": str,
@@ -105,6 +132,9 @@ def read_runs(paths: list[Path], statistics: dict[str, Any]) -> list[Run]:
     for path in paths:
         data = _read(path, EVALUATION, "evaluate")
         documents = data.pop("documents")
+        if not documents:
+            problem = "it has no annotated document"
+            raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate"))
         seed = data["training"].get("seed")
         key = (data["name"], seed)
         if key in origin:
@@ -119,16 +149,35 @@ def read_runs(paths: list[Path], statistics: dict[str, Any]) -> list[Run]:
             raise ValueError(Errors.L411.format(path=path, other=other, problem=problem))
         origin[key] = path
         counts = mention_counts(documents, statistics["labels"])
+        _check_scores(path, data, counts)
         found.append(Run(path, *key, data, counts, fingerprint))
     return found
 
 
+def _check_scores(path: Path, data: dict[str, Any], counts: MentionCounts) -> None:
+    """Intervals come from the documents: they have to be of the scores. RAISES (ValueError): L405."""
+    for label, (right, predicted, gold) in zip(counts.labels, counts.counts.sum(axis=0), strict=False):
+        scores = data["scores"]["ents_per_type"].get(label, NOTHING)
+        f = 2 * right / max(predicted + gold, 1)
+        if scores["support"] != gold or abs(scores["f"] - f) > ROUNDING:
+            problem = f"its documents give F1 {f:.4f} of {label!r}, its scores {scores['f']:.4f}"
+            raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate"))
+
+
 def read_documents(run: Run) -> list[dict[str, Any]]:
     """The documents that a run left on disk. RAISES (ValueError): L405."""
-    return _read(run.path, EVALUATION, "evaluate")["documents"]
+    documents = _read(run.path, EVALUATION, "evaluate")["documents"]
+    for row in (row for document in documents for row in document["predicted"]):
+        score = row[3] if len(row) > 3 else None
+        if score is not None and not (isinstance(score, (int, float)) and 0 <= score <= 1):
+            problem = f"an entity score is {score!r}, not between 0 and 1"
+            raise ValueError(Errors.L405.format(path=run.path, problem=problem, command="evaluate"))
+    return documents
 
 
 def _mismatch(evaluation: dict[str, Any], statistics: dict[str, Any]) -> str:
+    if evaluation["part"] not in (None, PART_REPORTED):
+        return f"it is of the part {evaluation['part']!r}, reports are of {PART_REPORTED!r}"
     for key in ("labels", "tail"):
         if set(evaluation[key]) != set(statistics[key]):
             return f"{key} are {evaluation[key]} here and {statistics[key]} there"
@@ -146,9 +195,25 @@ def _read(path: Path, shape: Any, command: str) -> dict[str, Any]:
             problem = f"it is not JSON ({error})"
         else:
             problem = _misfit(data, shape, "the file")
+            if not problem and shape is EVALUATION:
+                problem = _settle(data)
     if problem:
         raise ValueError(Errors.L405.format(path=path, problem=problem, command=command))
     return data
+
+
+def _settle(data: dict[str, Any]) -> str:
+    """Give an evaluation the optional parts that it lacks; what is wrong with those it has."""
+    for key, shape in OPTIONAL.items():
+        empty: Any = [] if isinstance(shape, list) else None if shape in (str, ANALYSIS) else {}
+        if data.get(key) is None:
+            data[key] = empty
+        elif problem := _misfit(data[key], shape, f"the file, {key!r}"):
+            return problem
+    if not isinstance(data["training"].get("seed"), (int, type(None))):
+        return "the file, 'training', 'seed' is not of type int"
+    score = data["performance"].get(DEV_SCORE)
+    return "" if score is None else _misfit(score, float, f"the file, 'performance', {DEV_SCORE!r}")
 
 
 def _misfit(value: Any, shape: Any, where: str) -> str:

@@ -38,6 +38,14 @@ class MarkedSentence(NamedTuple):
     marks: list[Mark]
     rare: bool
 
+    @property
+    def errors(self) -> list[Mark]:
+        return [mark for mark in self.marks if mark.kinds not in ((), ("correct",))]
+
+    @property
+    def is_wrong(self) -> bool:
+        return bool(self.errors)
+
 
 class MarkedCorpus(NamedTuple):
     sentences: list[MarkedSentence]  # the worst first
@@ -45,7 +53,9 @@ class MarkedCorpus(NamedTuple):
     kinds: Counter[str]  # marks of each kind in the whole test part
 
 
-def mark_documents(documents: list[dict[str, Any]], tail: list[str], limit: int = LIMIT) -> MarkedCorpus:
+def mark_documents(
+    documents: list[dict[str, Any]], tail: list[str], limit: int = LIMIT, *, errors_only: bool = False
+) -> MarkedCorpus:
     """Every sentence with an error or a rare type, the worst first.
 
     That is: errors on rare types, then rare types found, then other errors; the more errors and the
@@ -54,22 +64,22 @@ def mark_documents(documents: list[dict[str, Any]], tail: list[str], limit: int 
     documents (List[Dict[str, Any]]): As an evaluation holds them.
     tail (List[str]): The rare types.
     limit (int): Most sentences to keep.
+    errors_only (bool): Leave out the sentences in which rare types are right, and all else is.
     RETURNS (MarkedCorpus): The sentences, and how many were left out.
     """
     kinds: Counter[str] = Counter()
     shown: list[MarkedSentence] = []
     for doc in documents:
         for sentence in _mark_sentences(doc, set(tail)):
-            found = [kind for mark in sentence.marks for kind in mark.kinds]
-            kinds.update(found)
-            if sentence.rare or set(found) - {"correct"}:
+            kinds.update(kind for mark in sentence.marks for kind in mark.kinds)
+            if sentence.is_wrong or (sentence.rare and not errors_only):
                 shown.append(sentence)
     shown.sort(key=_severity, reverse=True)  # stable: in the order of the text among equals
     return MarkedCorpus(shown[:limit], max(len(shown) - limit, 0), kinds)
 
 
 def _severity(sentence: MarkedSentence) -> tuple[int, bool, int, float]:
-    wrong = [mark for mark in sentence.marks if mark.kinds not in ((), ("correct",))]
+    wrong = sentence.errors
     surest = max((mark.score or 0.0 for mark in wrong), default=0.0)
     return sum(mark.rare for mark in wrong), sentence.rare, len(wrong), surest
 
@@ -79,15 +89,12 @@ def _mark_sentences(doc: dict[str, Any], tail: set[str]) -> Iterable[MarkedSente
     # a gold entity that matches no token of the prediction has no place in the text: (0, 0)
     gold = [Entity(*row[:3]) for row in doc["gold"] if row[0] < row[1]]
     predicted = [Entity(*row[:4]) for row in doc["predicted"] if row[0] < row[1]]
-    clusters = _clusters(gold, predicted)
-    bounds = _sentence_bounds(doc["sentences"], clusters, len(text))
-    for start, end in bounds:
+    for start, end, clusters in _by_sentence(doc["sentences"], _clusters(gold, predicted), len(text)):
         marks, at = [], start
         for cluster in clusters:
-            if start <= cluster[0] < end:
-                marks.append(Mark([Segment(text[at : cluster[0]], False, False)]))
-                marks.append(_mark(text, *cluster, tail))
-                at = cluster[1]
+            marks.append(Mark([Segment(text[at : cluster[0]], False, False)]))
+            marks.append(_mark(text, *cluster, tail))
+            at = cluster[1]
         marks.append(Mark([Segment(text[at:end], False, False)]))
         rare = any(mark.rare for mark in marks)
         yield MarkedSentence(doc.get("title") or "", [m for m in marks if m.segments[0].text], rare)
@@ -110,19 +117,23 @@ def _clusters(gold: list[Entity], predicted: list[Entity]) -> list[Cluster]:
     return found
 
 
-def _sentence_bounds(
+def _by_sentence(
     sentences: list[list[int]], clusters: list[Cluster], length: int
-) -> list[tuple[int, int]]:
-    """Sentence bounds, those that an entity crosses as one sentence."""
-    bounds: list[tuple[int, int]] = []
-    ends = {start: end for start, end, _, _ in clusters}
-    reach = 0
+) -> list[tuple[int, int, list[Cluster]]]:
+    """Sentence bounds with what begins between them; those that an entity crosses are one sentence."""
+    found: list[tuple[int, int, list[Cluster]]] = []
+    at = reach = 0  # the next cluster, and where the last one ends
     for start, end in sorted((s[0], s[1]) for s in sentences) or [(0, length)]:
-        if bounds and start < reach:
-            start = bounds.pop()[0]
-        reach = max([e for s, e in ends.items() if start <= s < end], default=0)
-        bounds.append((start, max(end, min(reach, length))))
-    return bounds
+        own: list[Cluster] = []
+        if found and start < reach:
+            start, _, own = found.pop()
+        while at < len(clusters) and clusters[at][0] < end:
+            if clusters[at][0] >= start:
+                own.append(clusters[at])
+                reach = clusters[at][1]
+            at += 1
+        found.append((start, max(end, min(reach, length)), own))
+    return found
 
 
 def _mark(

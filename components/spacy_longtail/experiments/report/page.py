@@ -5,8 +5,8 @@ from typing import Any
 
 from ...corpora import PARTS
 from ..provenance import short
-from ..significance import LEAST_SEEDS, Verdict
-from .comparison import HEADLINES, verdict
+from ..significance import LEAST_SEEDS, Verdict, bootstrap_standard_error
+from .comparison import HEADLINES, Comparison, verdict
 from .figures import draw_plots
 from .inputs import Run, read_documents
 from .marks import KINDS, LIMIT, Mark, mark_documents
@@ -38,7 +38,9 @@ def render_markdown(report: Report) -> str:
     RETURNS (str): Markdown.
     RAISES (ValueError): L405.
     """
-    entities = _entities(read_documents(report.choice.ours.runs[0]), report.statistics, WORST)
+    entities = _entities(
+        read_documents(report.choice.ours.runs[0]), report.statistics, WORST, errors_only=True
+    )
     return _render("report.md", report, **entities)
 
 
@@ -56,13 +58,15 @@ def _render(template: str, report: Report, **more: Any) -> str:
         least_seeds=LEAST_SEEDS,
         headlines=HEADLINES,
         power=report.power,
-        n_seeds=len(ours.runs),
+        n_seeds=comparison.n_seeds,
         fewest=min((row.support for row in comparison.rows if row.rare and row.support), default=0),
         systems=[_system(system, report) for system in report.systems],
         runs=[_run(run) for system in report.systems for run in system.runs],
         details=ours.runs[0].data.get("analysis"),
         scores=ours.runs[0].data["scores"],
         versions=_versions(report.systems),
+        tests=_tests(comparison),
+        has_errors=any(len(system.runs) > 1 for system in report.systems),
         types=sorted(stats["labels"], key=lambda t: -stats["parts"]["train"]["types"][t]["mentions"]),
         limit=LIMIT,
         **more,
@@ -70,9 +74,13 @@ def _render(template: str, report: Report, **more: Any) -> str:
 
 
 def _entities(
-    documents: list[dict[str, Any]], stats: dict[str, Any], limit: int = LIMIT
+    documents: list[dict[str, Any]],
+    stats: dict[str, Any],
+    limit: int = LIMIT,
+    *,
+    errors_only: bool = False,
 ) -> dict[str, Any]:
-    marked = mark_documents(documents, stats["tail"], limit)
+    marked = mark_documents(documents, stats["tail"], limit, errors_only=errors_only)
     labels = {t for s in marked.sentences for m in s.marks for t in m.gold + m.predicted}
     # a model may know types that the corpus does not declare
     every = stats["labels"] + sorted(labels - set(stats["labels"]))
@@ -113,11 +121,24 @@ def _system(system: System, report: Report) -> dict[str, Any]:
         "role": next((role for role, other in roles.items() if other is system), ""),
         "n_seeds": len(system.runs),
         **{kind: _over_seeds(system.scores(kind)) for kind in AVERAGES},
+        "error": bootstrap_standard_error(system.scores("macro")) if len(system.runs) > 1 else None,
         "dev": _over_seeds(system.dev()),
         "speed": mean(system.values(lambda data: data["words_per_second"])),
         "max_steps": sorted({str(run.data["training"].get("max_steps")) for run in system.runs}),
         "verdicts": {name.split()[0]: own for name, own in found.items()},
     }
+
+
+def _tests(comparison: Comparison) -> list[str]:
+    """The tests that were made, and of what where there are several."""
+    found: dict[str, list[str]] = {}
+    for row in comparison.rows:
+        if row.verdict is not None:
+            found.setdefault(row.verdict.test, []).append(row.label)
+    for kind, average in comparison.averages.items():
+        if average.verdict is not None:
+            found.setdefault(average.verdict.test, []).append(kind)
+    return [test if len(found) == 1 else f"{test} ({', '.join(own)})" for test, own in found.items()]
 
 
 def _over_seeds(values: Sequence[float]) -> tuple[float | None, float | None]:

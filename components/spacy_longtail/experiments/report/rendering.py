@@ -7,10 +7,10 @@ import srsly
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...about import __version__
-from .comparison import percent, signed
+from .comparison import p_value, percent, signed
 
 SPACES = re.compile(r"\s+")
-MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#])")
+MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#&])")
 
 
 def render(template: str, **values: Any) -> str:
@@ -25,7 +25,7 @@ def render(template: str, **values: Any) -> str:
     made = Environment(loader=loader, autoescape=escaped, undefined=StrictUndefined)
     made.trim_blocks = made.lstrip_blocks = True
     made.filters.update(percent=percent, signed=signed, points=_points, decimal=_decimal, count=_count)
-    made.filters.update(p=_p, cell=_cell, md=_md, setting=_setting)
+    made.filters.update(p=p_value, cell=_cell, md=_md, code=_code, setting=_setting)
     return made.get_template(template).render(version=__version__, **values)
 
 
@@ -47,13 +47,18 @@ def _count(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}"
 
 
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
 def _md(text: Any) -> str:
     """Text that Markdown shows as it is, on one line."""
     return MARKDOWN.sub(r"\\\1", SPACES.sub(" ", str(text)))
+
+
+def _code(text: str) -> str:
+    """Text as code in a cell of a Markdown table, whatever it holds."""
+    if not text:
+        return "–"
+    shown = SPACES.sub(" ", text).replace("|", "\\|")
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    return f"{fence} {shown} {fence}" if "`" in shown else f"{fence}{shown}{fence}"
 
 
 def _setting(value: Any) -> str:

@@ -1,13 +1,14 @@
 """A report: read, weighed, and written."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import wasabi
 
-from ..significance import PowerNote, Verdict, named_metrics, power_note
+from ...errors import Errors
+from ...parts import coded_io, replacing
+from ..significance import PowerNote, Verdict, corrected, named_metrics, power_note
 from .comparison import (
     HEADLINES,
     Average,
@@ -15,12 +16,16 @@ from .comparison import (
     TypeRow,
     compare,
     hold_against,
+    p_value,
     percent,
     signed,
     verdict,
 )
 from .inputs import read_runs, read_statistics
-from .systems import Choice, System, choose, common_seeds, group, spread
+from .systems import Choice, System, choose, group, on_shared_seeds, spread
+
+SUFFIXES = (".html", ".htm")
+SIGNATURE = "Made by spacy-longtail"  # the last line of the Markdown twin
 
 
 class Report(NamedTuple):
@@ -30,7 +35,8 @@ class Report(NamedTuple):
     systems: list[System]
     choice: Choice
     comparison: Comparison
-    verdicts: dict[str, dict[str, Verdict]]  # of all systems but the baseline, after Holm
+    # of all systems but the baseline, after Holm but for one chosen on dev
+    verdicts: dict[str, dict[str, Verdict]]
     power: PowerNote | None  # what so few seeds could show; null without a baseline
 
 
@@ -54,53 +60,53 @@ def read_report(
     """
     stats, systems = read_systems(statistics, evaluations)
     choice = choose(systems, baseline, ours)
-    comparison = compare(choice, stats)
-    verdicts: dict[str, dict[str, Verdict]] = {}
-    power = None
-    if choice.baseline is not None:
-        metrics = named_metrics(stats["labels"], stats["tail"])
-        averages = {f"{k} F1": metrics[f"{k} F1"] for k in HEADLINES if f"{k} F1" in metrics}
-        others = [system for system in systems if system is not choice.baseline]
-        verdicts = hold_against(choice.baseline, others, averages)
-        power = _power(choice.baseline, choice.ours)
-    return Report(stats, systems, choice, comparison, verdicts, power)
+    if choice.baseline is None:
+        return Report(stats, systems, choice, compare(choice, stats), {}, None)
+    metrics = named_metrics(stats["labels"], stats["tail"])
+    averages = {name: metrics[name] for kind in HEADLINES if (name := f"{kind} F1") in metrics}
+    others = [system for system in systems if system is not choice.baseline]
+    alone = hold_against(choice.baseline, others, averages)
+    verdicts = corrected(alone)
+    if choice.by_dev:  # one comparison, chosen without a look at test: nothing to correct for
+        verdicts[choice.ours.name] = alone[choice.ours.name]
+    comparison = compare(choice, stats, verdicts[choice.ours.name])
+    return Report(stats, systems, choice, comparison, verdicts, _power(choice.baseline, choice.ours))
 
 
 def _power(baseline: System, ours: System) -> PowerNote:
     """What the seeds that both were trained with could show in macro F1."""
-    seeds = common_seeds(baseline, ours)
-    if seeds is None:
+    first, second, is_paired = on_shared_seeds(baseline, ours)
+    if not is_paired:
         return power_note(1, None)
-    scores = [
-        System(s.name, [run for run in s.runs if run.seed in seeds]).scores("macro")
-        for s in (baseline, ours)
-    ]
-    return power_note(len(seeds), spread([b - a for a, b in zip(*scores, strict=True)]))
+    pairs = zip(first.scores("macro"), second.scores("macro"), strict=True)
+    return power_note(len(first.runs), spread([b - a for a, b in pairs]))
 
 
 def write_report(report: Report, target: Path) -> Path:
-    """Write the page, and its Markdown twin beside it.
+    """Write the page, and its Markdown twin beside it. Both or none.
 
     report (Report): What there is to say.
-    target (Path): The HTML file; nothing is left behind if writing fails.
+    target (Path): The HTML file. A Markdown file of its name that no report wrote is not overwritten.
     RETURNS (Path): The Markdown file.
-    RAISES (ValueError): L405, L406.
+    RAISES (ValueError): L405, L406, L415, L432.
     """
     from .page import render_html, render_markdown
 
     twin = target.with_suffix(".md")
+    if target.suffix.lower() not in SUFFIXES:
+        problem = f"{target.name} does not end in {' or '.join(SUFFIXES)}"
+        raise ValueError(Errors.L415.format(path=target, problem=problem))
+    for path in (target, twin):
+        if path.is_dir():
+            raise ValueError(Errors.L415.format(path=path, problem="it is a folder"))
+    if twin.is_file() and SIGNATURE not in twin.read_text(encoding="utf8", errors="replace"):
+        problem = "there is a file of that name that no report wrote"
+        raise ValueError(Errors.L415.format(path=twin, problem=problem))
     texts = {target: render_html(report), twin: render_markdown(report)}
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = {path: path.with_name(f".{path.name}.{os.getpid()}") for path in texts}
-    try:
+    with coded_io(target), replacing(target.parent, ()) as folder:
         for path, text in texts.items():
             # a lone surrogate is legal in JSON and has no UTF-8
-            unfinished[path].write_bytes(text.encode("utf-8", "replace"))
-        for path, new in unfinished.items():
-            new.replace(path)
-    finally:
-        for new in unfinished.values():
-            new.unlink(missing_ok=True)
+            (folder / path.name).write_bytes(text.encode("utf-8", "replace"))
     return twin
 
 
@@ -170,6 +176,6 @@ def _cells(summary: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
     if summary["baseline"] is not None:
         pair = (row["baseline"], row["ours"])
         points = None if None in pair else 100 * (pair[1] - pair[0])
-        p = "–" if row["p"] is None else "<0.001" if row["p"] < 0.001 else f"{row['p']:.3f}"
+        p = "–" if row["p"] is None else p_value(row["p"])
         cells = [percent(row["baseline"]), *cells, signed(points), p]
     return cells

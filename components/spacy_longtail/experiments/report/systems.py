@@ -8,9 +8,8 @@ from thinc.types import Ints4d
 
 from ...errors import Errors
 from ..significance import stack
-from .inputs import Run
+from .inputs import DEV_SCORE, Run
 
-DEV_SCORE = "ents_macro_f"  # in an evaluation's performance: what training measured on dev
 AVERAGES = {  # what the page shows to the score it reads
     "macro": "ents_macro_f",
     "micro": "ents_f",
@@ -43,9 +42,9 @@ class System(NamedTuple):
         found = [read(run.data) for run in self.runs]
         return [value for value in found if isinstance(value, (int, float))]
 
-    def counts(self, seeds: Sequence[int | None] | None = None) -> Ints4d:
-        """Mentions of all runs, or of those with these seeds: (n_units, n_seeds, n_types + 1, 3)."""
-        return stack([run.counts for run in self.runs if seeds is None or run.seed in seeds])
+    def counts(self) -> Ints4d:
+        """Mentions of all runs: (n_units, n_seeds, n_types + 1, 3)."""
+        return stack([run.counts for run in self.runs])
 
 
 def _has(data: dict[str, Any], kind: str) -> bool:
@@ -69,15 +68,34 @@ def group(runs: Sequence[Run]) -> list[System]:
     return [System(n, sorted(own, key=lambda run: run.seed or 0)) for n, own in by_name.items()]
 
 
-def common_seeds(first: System, second: System) -> list[int | None] | None:
-    """The seeds of both, on which they are compared; null where they share none: then all are."""
-    return [seed for seed in first.seeds if seed in second.seeds] or None
+class Compared(NamedTuple):
+    """Two systems on the seeds that both have, in the same order; on all where they share none."""
+
+    baseline: System
+    other: System
+    is_paired: bool
+
+
+def on_shared_seeds(baseline: System, other: System) -> Compared:
+    """What of two systems is compared.
+
+    baseline (System): One. other (System): The other.
+    RETURNS (Compared): Both, with the runs whose seeds are shared.
+    """
+    shared = [seed for seed in baseline.seeds if seed in other.seeds]
+    if not shared:
+        return Compared(baseline, other, False)
+    one, two = (
+        System(system.name, [run for run in system.runs if run.seed in shared])
+        for system in (baseline, other)
+    )
+    return Compared(one, two, True)
 
 
 class Choice(NamedTuple):
     baseline: System | None  # null: there is one method, and nothing to hold it against
     ours: System
-    by_dev: bool  # not named by the caller
+    by_dev: bool  # of several, by their scores on dev: not named by the caller
 
 
 def choose(systems: Sequence[System], baseline: str | None = None, ours: str | None = None) -> Choice:
@@ -101,6 +119,8 @@ def choose(systems: Sequence[System], baseline: str | None = None, ours: str | N
         raise ValueError(Errors.L410.format(role="ours", name=ours, found=names))
     if ours is not None:
         return Choice(by_name[first], by_name[ours], False)
+    if len(others) == 1:
+        return Choice(by_name[first], others[0], False)
     scored = [system for system in others if system.dev()]
     if not scored:
         raise ValueError(Errors.L413.format(found=", ".join(system.name for system in others)))

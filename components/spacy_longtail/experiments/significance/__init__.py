@@ -11,7 +11,7 @@ from .paired import (
     paired_t,
     power_note,
 )
-from .verdicts import LEAST_SEEDS, Verdict, decide, describe
+from .verdicts import LEAST_SEEDS, Verdict, corrected, decide, describe, judge
 
 __all__ = [
     "LEAST_SEEDS",
@@ -22,10 +22,12 @@ __all__ = [
     "PowerNote",
     "Verdict",
     "bootstrap_standard_error",
+    "corrected",
     "decide",
     "describe",
     "holm",
     "intervals",
+    "judge",
     "mention_counts",
     "named_metrics",
     "paired_bootstrap",

@@ -25,7 +25,7 @@ def mention_counts(documents: Sequence[Mapping[str, Any]], labels: Sequence[str]
 
     documents (Sequence[Mapping[str, Any]]): As in an evaluation: sentences as [start, end], gold as
         [start, end, label], predicted as [start, end, label, score], in characters. A mention that
-        stands twice in a document counts once.
+        is annotated twice in a document counts once; predicted twice, one of them is wrong.
     labels (Sequence[str]): The declared types. What is of another type goes to the last column.
     RETURNS (MentionCounts): A mention is of the sentence that it starts in; a document without
         sentence bounds is one sentence.
@@ -37,9 +37,9 @@ def mention_counts(documents: Sequence[Mapping[str, Any]], labels: Sequence[str]
     n_units = 0
     for document in documents:
         gold = {(start, end, label) for start, end, label in document["gold"]}
-        predicted = {(start, end, label) for start, end, label, *_ in document["predicted"]}
+        predicted = [(start, end, label) for start, end, label, *_ in document["predicted"]]
         later = [start for start, _ in document["sentences"][1:]] if by_sentence else []
-        for kind, spans in enumerate((gold & predicted, predicted, gold)):
+        for kind, spans in enumerate((gold.intersection(predicted), predicted, gold)):
             for start, _, label in spans:
                 row = (n_units + bisect_right(later, start)) * n_columns
                 cells.append((row + column.get(label, others)) * KINDS + kind)

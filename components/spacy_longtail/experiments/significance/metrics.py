@@ -62,7 +62,7 @@ def named_metrics(labels: Sequence[str], tail: Sequence[str] = ()) -> dict[str, 
     labels (Sequence[str]): The declared types, as the counts have them.
     tail (Sequence[str]): The rare ones; without any there is no "tail F1".
     RETURNS (Dict[str, Metric]): "macro F1", "tail F1", "micro F1", "weighted F1", and for each type
-        "X F1", "X precision" and "X recall".
+        "F1 of X", "precision of X" and "recall of X".
     RAISES (ValueError): L001 for a rare type that is not declared.
     """
     unknown = sorted(set(tail) - set(labels))
@@ -77,7 +77,9 @@ def named_metrics(labels: Sequence[str], tail: Sequence[str] = ()) -> dict[str, 
     found |= {"micro F1": micro_f1, "weighted F1": weighted_f1}
     kinds = {"F1": f1, "precision": precision, "recall": recall}
     for i, label in enumerate(labels):
-        found |= {f"{label} {kind}": partial(type_score, index=i, of=of) for kind, of in kinds.items()}
+        found |= {
+            f"{kind} of {label}": partial(type_score, index=i, of=of) for kind, of in kinds.items()
+        }
     return found
 
 

@@ -59,43 +59,62 @@ def decide(
     RAISES (ValueError): L001, L406, L411.
     """
     found = {
-        name: _compare(baseline, counts, metrics, unit, level, n_draws, seed)
+        name: judge(baseline, counts, metrics, unit, level=level, n_draws=n_draws, seed=seed)
         for name, counts in methods.items()
     }
-    for metric in metrics:
-        adjusted = holm([found[name][metric].p for name in methods])
-        for name, p in zip(methods, adjusted.tolist(), strict=True):
-            own = found[name][metric]
-            outcome = _outcome(own, p) if len(baseline) >= LEAST_SEEDS else NO_CLAIM
-            found[name][metric] = own._replace(adjusted=p, outcome=outcome)
-    return found
+    return corrected(found)
 
 
-def _compare(
+def judge(
     baseline: np.ndarray,
     method: np.ndarray,
     metrics: Mapping[str, Metric],
     unit: Unit,
-    level: float,
-    n_draws: int,
-    seed: int,
+    *,
+    is_paired: bool = True,
+    level: float = 0.95,
+    n_draws: int = 10_000,
+    seed: int = 0,
 ) -> dict[str, Verdict]:
-    """Verdicts before Holm, which has the last word."""
+    """Hold one method against a baseline in each score, as `decide` does, without Holm's correction.
+
+    is_paired (bool): Whether the seeds of both are the same, in the same order. If not, they are not
+        tested over seeds.
+    The other arguments, RETURNS and RAISES: as in `decide`.
+    """
     differences = paired_bootstrap(baseline, method, metrics, level=level, n_draws=n_draws, seed=seed)
     n_units, n_seeds = len(baseline), min(baseline.shape[1], method.shape[1])
     over_units = f"paired bootstrap over {n_units} {unit}{'s' * (n_units > 1)}"
-    is_paired = baseline.shape[1] == method.shape[1] >= LEAST_SEEDS
+    is_tested = is_paired and baseline.shape[1] == method.shape[1] >= LEAST_SEEDS
     verdicts = {}
     for name, metric in metrics.items():
         first, second = metric(baseline.sum(axis=0)), metric(method.sum(axis=0))
         value, low, high, p, _ = differences[name]
-        t = paired_t(first, second) if is_paired else None
+        t = paired_t(first, second) if is_tested else None
         test = over_units
         if t is not None:  # else the seeds made no difference, and are one training told often
             p, test = paired_permutation(first, second), f"paired permutation test over {n_seeds} seeds"
         means = (float(first.mean()), float(second.mean()))
-        verdicts[name] = Verdict(*means, value, low, high, level, p, p, test, n_seeds, t, NO_CLAIM)
+        found = Verdict(*means, value, low, high, level, p, p, test, n_seeds, t, NO_CLAIM)
+        is_enough = n_units >= LEAST_SEEDS
+        verdicts[name] = found._replace(outcome=_outcome(found, p)) if is_enough else found
     return verdicts
+
+
+def corrected(found: Mapping[str, Mapping[str, Verdict]]) -> dict[str, dict[str, Verdict]]:
+    """Verdicts on several methods after Holm's correction, score by score: a claim can only be lost.
+
+    found (Mapping[str, Mapping[str, Verdict]]): By method, then by score; the same scores for all.
+    RETURNS (Dict[str, Dict[str, Verdict]]): The same with p adjusted.
+    """
+    after: dict[str, dict[str, Verdict]] = {name: {} for name in found}
+    for metric in next(iter(found.values()), {}):
+        adjusted = holm([own[metric].p for own in found.values()])
+        for (name, own), p in zip(found.items(), adjusted.tolist(), strict=True):
+            before = own[metric]
+            outcome = NO_CLAIM if before.outcome == NO_CLAIM else _outcome(before, p)
+            after[name][metric] = before._replace(adjusted=p, outcome=outcome)
+    return after
 
 
 def _outcome(verdict: Verdict, adjusted: float) -> Outcome:
@@ -107,7 +126,7 @@ def _outcome(verdict: Verdict, adjusted: float) -> Outcome:
 
 
 def describe(method: str, verdicts: Mapping[str, Verdict]) -> list[str]:
-    """The verdicts on a method in words, what was shown before what was not, the tests last.
+    """The verdicts on a method in words and points of 100: what was shown, what was not, the tests.
 
     method (str): Its name.
     verdicts (Mapping[str, Verdict]): By score, as `decide` returned them for this method.
@@ -116,11 +135,11 @@ def describe(method: str, verdicts: Mapping[str, Verdict]) -> list[str]:
     shown, rest = [], []
     for name, verdict in verdicts.items():
         if verdict.outcome == NO_CLAIM:
-            rest.append(f"{name}: {NO_CLAIM} ({verdict.value:+.3f}, {_evidence(verdict)}).")
+            rest.append(f"{name}: {NO_CLAIM} ({_signed(verdict.value)}, {_evidence(verdict)}).")
             continue
         verb = "improves" if verdict.outcome == "better" else "lowers"
-        scores = f"{name} from {verdict.baseline:.3f} to {verdict.method:.3f}"
-        shown.append(f"{method} {verb} {scores} ({verdict.value:+.3f}, {_evidence(verdict)}).")
+        scores = f"{name} from {100 * verdict.baseline:.1f} to {100 * verdict.method:.1f}"
+        shown.append(f"{method} {verb} {scores} ({_signed(verdict.value)}, {_evidence(verdict)}).")
     tests: dict[str, list[str]] = {}
     for name, verdict in verdicts.items():
         tests.setdefault(verdict.test, []).append(name)
@@ -135,7 +154,7 @@ def describe(method: str, verdicts: Mapping[str, Verdict]) -> list[str]:
 
 def _evidence(verdict: Verdict) -> str:
     parts = [
-        f"{100 * verdict.level:g} % interval {verdict.low:+.3f} to {verdict.high:+.3f}",
+        f"{100 * verdict.level:g} % interval {_signed(verdict.low)} to {_signed(verdict.high)}",
         _p("p", verdict.p),
     ]
     if verdict.adjusted > verdict.p:
@@ -143,6 +162,12 @@ def _evidence(verdict: Verdict) -> str:
     if verdict.t is not None:
         parts.append(f"t-test {_p('p', verdict.t.p)}")
     return ", ".join(parts)
+
+
+def _signed(score: float) -> str:
+    """A difference as points of 100 with a sign, a real minus; what rounds to nothing has none."""
+    points = round(100 * score, 1)
+    return f"{points:+.1f}".replace("-", "\u2212") if points else "0.0"
 
 
 def _p(name: str, p: float) -> str:

@@ -12,14 +12,17 @@ if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+NAMED = 20  # types: the names of more would cover each other
 Box = tuple[float, float, float, float]  # left, bottom, right, top, in points
 Point = tuple[float, float]
+Move = tuple[TypeRow, Point, Point]
 
 
 def pr_moves(rows: list[TypeRow], baseline: str, ours: str) -> str:
     """How each type moves in the plane of recall and precision, over lines of equal F1.
 
-    rows (List[TypeRow]): Scores by type; one without mentions has no recall and is left out.
+    rows (List[TypeRow]): Scores by type; one without mentions has no recall and is left out. Of many,
+        the rare ones and then those that move most have names.
     baseline (str): Name of the baseline. ours (str): Name of ours.
     RETURNS (str): An svg element.
     RAISES (ValueError): L406.
@@ -76,8 +79,8 @@ def _iso_f1(axes: "Axes", low: float) -> None:
             axes.annotate(f"F1 {100 * f:.0f}", (1.02, at), annotation_clip=False, **note)
 
 
-def _place_labels(fig: "Figure", axes: "Axes", moves: list[tuple[TypeRow, Point, Point]]) -> None:
-    """Put each name beside its arrow head, where it covers least."""
+def _place_labels(fig: "Figure", axes: "Axes", moves: list[Move]) -> None:
+    """Put names beside their arrow heads, where they cover least."""
     fig.draw_without_rendering()  # settles the layout that the points are measured in
     scale = axes.transData.transform
     frame = axes.get_window_extent()
@@ -85,7 +88,7 @@ def _place_labels(fig: "Figure", axes: "Axes", moves: list[tuple[TypeRow, Point,
     for _, start, end in moves:
         steps = np.linspace(scale(start), scale(end), 12)
         taken += [(x - 2, y - 2, x + 2, y + 2) for x, y in steps]
-    for row, _, end in sorted(moves, key=lambda move: not move[0].rare):
+    for row, _, end in sorted(moves, key=_rank)[:NAMED]:
         x, y = scale(end)
         wide, high = (6.6 if row.rare else 5.6) * len(row.label), 9.0
         spots = []
@@ -107,6 +110,11 @@ def _place_labels(fig: "Figure", axes: "Axes", moves: list[tuple[TypeRow, Point,
             fontsize=8,
             **look,
         )
+
+
+def _rank(move: Move) -> tuple[bool, float]:
+    row, start, end = move
+    return not row.rare, -math.dist(start, end)
 
 
 def _overlap(a: Box, b: Box) -> float:
