@@ -213,7 +213,7 @@ def test_verdict_says_worse_first_and_better_never_alone(tmp_path):
     mixed = evaluation("mixed", {"PER": 15})
     head, _ = headline(tmp_path, evaluation("baseline", {"ART": 3}), mixed)
     assert head.startswith("mixed is better than baseline on ")
-    assert "and worse on micro F1" in head
+    assert "and worse than baseline on micro F1" in head
 
 
 def test_verdict_of_equal_models_claims_nothing(tmp_path):

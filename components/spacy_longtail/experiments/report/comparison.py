@@ -79,22 +79,39 @@ def compare(
         found = judge(baseline.counts(), ours.counts(), wanted, unit, is_paired=is_paired)
         found |= verdicts or {}
     ranges = ranges_of(ours.counts(), wanted)
-    rows = []
-    for label in labels:
-        f, p, r = (Pair(_type_mean(baseline, label, k), _type_mean(ours, label, k)) for k in "fpr")
-        support = int(_type_scores(ours, label, "support")[0])
-        name = f"F1 of {label}"
-        more = (ranges.get(name), base_ranges.get(name), found.get(name))
-        rows.append(TypeRow(label, support, label in tail, f, p, r, *more))
+    measured = Measured(baseline, ours, ranges, base_ranges, found)
+    rows = [_type_row(measured, label, label in tail) for label in labels]
     rows.sort(key=lambda row: -row.support)  # stable: declared order among equals
-    averages = {}
-    for kind in AVERAGES:
-        pair = Pair(mean(baseline.scores(kind)) if baseline else None, mean(ours.scores(kind)))
-        averages[kind] = Average(pair, ranges.get(f"{kind} F1"), found.get(f"{kind} F1"))
+    averages = {kind: _average(measured, kind) for kind in AVERAGES}
     counts = ours.runs[0].counts
-    name_of_baseline = baseline.name if baseline else None
     units = (counts.unit, len(counts.counts), len(ours.runs))
-    return Comparison(name_of_baseline, ours.name, by_dev, *units, rows, averages)
+    return Comparison(baseline and baseline.name, ours.name, by_dev, *units, rows, averages)
+
+
+class Measured(NamedTuple):
+    """Two systems, and what was measured of them, by name of the score."""
+
+    baseline: System | None
+    ours: System
+    ranges: dict[str, Interval]
+    base_ranges: dict[str, Interval]
+    verdicts: dict[str, Verdict]
+
+
+def _type_row(measured: Measured, label: str, is_rare: bool) -> TypeRow:
+    sides = (measured.baseline, measured.ours)
+    f, p, r = (Pair(*(_type_mean(system, label, kind) for system in sides)) for kind in "fpr")
+    support = int(_type_scores(measured.ours, label, "support")[0])
+    name = f"F1 of {label}"
+    interval, of_baseline = measured.ranges.get(name), measured.base_ranges.get(name)
+    verdict = measured.verdicts.get(name)
+    return TypeRow(label, support, is_rare, f, p, r, interval, of_baseline, verdict)
+
+
+def _average(measured: Measured, kind: str) -> Average:
+    baseline, name = measured.baseline, f"{kind} F1"
+    pair = Pair(mean(baseline.scores(kind)) if baseline else None, mean(measured.ours.scores(kind)))
+    return Average(pair, measured.ranges.get(name), measured.verdicts.get(name))
 
 
 def hold_against(
@@ -141,40 +158,46 @@ def verdict(comparison: Comparison) -> tuple[str, list[str]]:
     """
     ours, baseline = comparison.ours, comparison.baseline
     if baseline is None:
-        found = {kind: comparison.averages[kind] for kind in HEADLINES}
-        parts = []
-        for kind, average in found.items():
-            own = average.interval
-            ends = "" if own is None else f" (95 % interval {percent(own.low)} to {percent(own.high)})"
-            if average.scores.ours is not None:
-                parts.append(f"{kind} F1 {percent(average.scores.ours)}{ends}")
-        scores = f"In points of 100: {', '.join(parts)}."
-        return f"{ours} alone: there is no other model to hold it against.", [scores]
+        alone = f"{ours} alone: there is no other model to hold it against."
+        return alone, [f"In points of 100: {', '.join(_scores(comparison))}."]
     averages = {
         f"{kind} F1": found
         for kind in HEADLINES
         if (found := comparison.averages[kind].verdict) is not None
     }
-    better = [name for name, found in averages.items() if found.outcome == "better"]
-    worse = [name for name, found in averages.items() if found.outcome == "worse"]
-    if better and worse:
-        headline = (
-            f"{ours} is better than {baseline} on {_listed(better)}, and worse on {_listed(worse)}."
-        )
-    elif better:
-        rest = [name for name in averages if name not in better]
-        tail = f"; on {_listed(rest)} no difference is shown" if rest else ""
-        headline = f"{ours} is better than {baseline} on {_listed(better)}{tail}."
-    elif worse:
-        headline = f"{ours} is worse than {baseline} on {_listed(worse)}."
-    else:
-        headline = f"No difference between {ours} and {baseline} is shown."
     rare = {
         f"F1 of {row.label}": row.verdict
         for row in comparison.rows
         if row.rare and row.support and row.verdict is not None
     }
-    return headline, describe(ours, {**averages, **rare})
+    return _headline(ours, baseline, averages), describe(ours, {**averages, **rare})
+
+
+def _scores(comparison: Comparison) -> list[str]:
+    found = []
+    for kind in HEADLINES:
+        scores, interval, _ = comparison.averages[kind]
+        if scores.ours is not None:
+            ends = "" if interval is None else [percent(end) for end in (interval.low, interval.high)]
+            shown = f" (95 % interval {' to '.join(ends)})" if ends else ""
+            found.append(f"{kind} F1 {percent(scores.ours)}{shown}")
+    return found
+
+
+def _headline(ours: str, baseline: str, averages: Mapping[str, Verdict]) -> str:
+    by_outcome: dict[str, list[str]] = {}
+    for name, found in averages.items():
+        by_outcome.setdefault(found.outcome, []).append(name)
+    claims = [
+        f"{how} than {baseline} on {_listed(by_outcome[how])}"
+        for how in ("better", "worse")
+        if how in by_outcome
+    ]
+    if not claims:
+        return f"No difference between {ours} and {baseline} is shown."
+    rest = [name for name, found in averages.items() if found.outcome not in ("better", "worse")]
+    tail = f"; on {_listed(rest)} no difference is shown" if rest else ""
+    return f"{ours} is {', and '.join(claims)}{tail}."
 
 
 def _listed(names: list[str]) -> str:
