@@ -201,24 +201,27 @@ def headline(folder, *evaluations, **kwargs):
 
 def test_verdict_claims_what_the_test_shows(tmp_path):
     head, numbers = headline(tmp_path, evaluation("baseline", WEAK), evaluation("focal"))
-    assert head == "focal is better than baseline on macro F1, tail F1 and micro F1."
+    assert head == (
+        "focal as trained here (1 seed) is better than baseline on macro F1, tail F1 and micro F1."
+    )
+    assert "about the models trained here, not the method" in numbers
     assert "improves F1 of ART" in numbers
     assert "paired bootstrap over 30 documents" in numbers
 
 
 def test_verdict_says_worse_first_and_better_never_alone(tmp_path):
     head, _ = headline(tmp_path, evaluation("baseline"), evaluation("focal", WEAK))
-    assert head == "focal is worse than baseline on macro F1, tail F1 and micro F1."
+    assert head.endswith("is worse than baseline on macro F1, tail F1 and micro F1.")
     # rare types better, frequent ones worse
     mixed = evaluation("mixed", {"PER": 15})
     head, _ = headline(tmp_path, evaluation("baseline", {"ART": 3}), mixed)
-    assert head.startswith("mixed is better than baseline on ")
+    assert head.startswith("mixed as trained here (1 seed) is better than baseline on ")
     assert "and worse than baseline on micro F1" in head
 
 
 def test_verdict_of_equal_models_claims_nothing(tmp_path):
     head, numbers = headline(tmp_path, evaluation("baseline", WEAK), evaluation("focal", WEAK))
-    assert head == "No difference between focal and baseline is shown."
+    assert head == "No difference between focal as trained here (1 seed) and baseline is shown."
     assert "improves" not in numbers
     assert "unchanged" not in numbers
 
@@ -229,7 +232,7 @@ def test_one_mention_more_is_no_difference(tmp_path):
     (art,) = [row for row in summary["rows"] if row["type"] == "ART"]
     assert art["ours"] > art["baseline"]
     assert art["outcome"] == "no difference shown"
-    assert "No difference between focal and baseline is shown." in html
+    assert "No difference between focal as trained here (1 seed) and baseline is shown." in html
 
 
 def test_page_warns_of_few_mentions_and_seeds(tmp_path):
@@ -272,8 +275,8 @@ def test_summary_table_has_a_row_per_type(tmp_path):
     cells = lines[4].split()
     assert cells[:6] == ["ART", "*", "10", "33.3", "100.0", "–"]  # all found: no interval
     assert "+66.7" in cells
-    assert lines[10].startswith("focal is better than baseline")
-    assert lines[-1].startswith("- Test: paired bootstrap")
+    assert lines[10].startswith("focal as trained here (1 seed) is better than baseline")
+    assert lines[-2].startswith("- Test: paired bootstrap")
 
 
 def test_one_model_is_described_alone(tmp_path):
@@ -333,6 +336,7 @@ def test_other_seeds_are_not_paired(tmp_path):
         run["training"]["seed"] -= 10
     _, summary = page(tmp_path, *runs)
     assert summary["averages"]["macro"]["test"] == "paired permutation test over 6 seeds"
+    assert summary["verdict"].startswith("focal is better than baseline")  # of the method
 
 
 def test_a_type_may_be_called_as_an_average(tmp_path):

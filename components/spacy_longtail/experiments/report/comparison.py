@@ -5,10 +5,20 @@ from typing import Any, NamedTuple
 
 from thinc.types import Ints4d
 
-from ..significance import Interval, Metric, Verdict, describe, intervals, judge, named_metrics
+from ..significance import (
+    LEAST_SEEDS,
+    Interval,
+    Metric,
+    Verdict,
+    describe,
+    intervals,
+    judge,
+    named_metrics,
+)
 from .inputs import NOTHING
 from .systems import AVERAGES, Choice, System, mean, on_shared_seeds
 
+OF_MODELS = f"With fewer than {LEAST_SEEDS} seeds this is about the models trained here, not the method."
 HEADLINES = ("macro", "tail", "micro")  # the averages that the verdict speaks of
 
 
@@ -170,7 +180,11 @@ def verdict(comparison: Comparison) -> tuple[str, list[str]]:
         for row in comparison.rows
         if row.rare and row.support and row.verdict is not None
     }
-    return _headline(ours, baseline, averages), describe(ours, {**averages, **rare})
+    seeds = f"{comparison.n_seeds} seed{'s' * (comparison.n_seeds > 1)}"
+    findings = describe(ours, {**averages, **rare})
+    if comparison.n_seeds >= LEAST_SEEDS:
+        return _headline(ours, baseline, averages), findings
+    return _headline(f"{ours} as trained here ({seeds})", baseline, averages), [*findings, OF_MODELS]
 
 
 def _scores(comparison: Comparison) -> list[str]:
