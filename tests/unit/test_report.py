@@ -332,11 +332,20 @@ def test_other_seeds_are_not_paired(tmp_path):
     runs += [evaluation("focal", {"ART": 30 - 3 * (s % 2)}, seed=10 + s) for s in range(6)]
     _, summary = page(tmp_path, *runs)
     assert summary["averages"]["macro"]["test"].startswith("paired bootstrap")
+    assert {row["test"] for row in summary["rows"]} == {"paired bootstrap over 30 documents"}
     for run in runs[6:]:
         run["training"]["seed"] -= 10
     _, summary = page(tmp_path, *runs)
     assert summary["averages"]["macro"]["test"] == "paired permutation test over 6 seeds"
     assert summary["verdict"].startswith("focal is better than baseline")  # of the method
+
+
+def test_seeds_are_paired_not_files(tmp_path):
+    runs = [evaluation("baseline", {"ART": 3 * s}, seed=s) for s in range(6)]
+    runs += [evaluation("focal", {"ART": 3 * s + 6}, seed=s) for s in range(6)]
+    (_, one), (_, two) = (page(tmp_path, *runs[:6], *own) for own in (runs[6:], runs[:5:-1]))
+    assert one["rows"] == two["rows"]
+    assert one["averages"]["tail"]["p"] == pytest.approx(2**-5)  # ahead with each seed
 
 
 def test_a_type_may_be_called_as_an_average(tmp_path):
