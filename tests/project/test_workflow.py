@@ -27,9 +27,10 @@ def run(*arguments, cwd, **environment):
 
 def not_the_project(folder, names):
     """What runs and tools write into a clone, virtual environments included."""
-    tools = shutil.ignore_patterns(*WRITTEN, ".git", "__pycache__", "build", "*.egg-info", ".*_cache")
+    tools = shutil.ignore_patterns(".git", "__pycache__", "build", "*.egg-info", ".*_cache")
     venvs = {name for name in names if (Path(folder) / name / "pyvenv.cfg").is_file()}
-    return tools(folder, names) | venvs
+    written = set(WRITTEN) if Path(folder) == ROOT else set()  # a package may be called like a folder
+    return tools(folder, names) | venvs | written
 
 
 @pytest.fixture(scope="module")
