@@ -56,8 +56,8 @@ def alternate(
     runs: int,
     prepare: Callable[[], Any] | None = None,
 ) -> dict[str, Any]:
-    """Speed of ours over theirs: the median over runs of the ratio of neighbouring times, and the ratio of
-    the shortest times, which others on the machine have disturbed least.
+    """Speed of ours over theirs: the median over runs of the ratio of neighbouring times, and the
+    ratio of the shortest times, which others on the machine have disturbed least.
 
     What `prepare` returns is handed to the work, made anew each time and not counted.
     """
