@@ -8,6 +8,7 @@ import pytest
 import spacy
 import srsly
 from spacy.cli.train import train
+from spacy.tokens import Doc, DocBin, Span
 from spacy.util import load_config, load_model_from_config
 from typer.testing import CliRunner
 
@@ -15,6 +16,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpora import write_corpus
 from spacy_longtail.descriptions import CorpusTypes
 from spacy_longtail.experiments import training
+from spacy_longtail.experiments.evaluation import evaluate_model
 from spacy_longtail.experiments.provenance import (
     checksum,
     command,
@@ -23,6 +25,7 @@ from spacy_longtail.experiments.provenance import (
     read_run,
     short,
 )
+from spacy_longtail.experiments.significance import mention_counts
 from spacy_longtail.experiments.training import train_model
 from tests.project.test_cli import CONFIG
 from tests.util import SENTENCES, parse
@@ -216,3 +219,26 @@ def test_scores_that_are_no_numbers_stay_out_of_the_curve(tmp_path):
     with (tmp_path / "curve.jsonl").open("a") as file:
         file.write('{"step": 4, "sco')  # training was killed
     assert read_curve(tmp_path / "model-best") == [{"step": 0, "ents_p": 0.5}]
+
+
+def test_documents_give_the_scorers_counts(tmp_path):
+    """Also where tokens differ, and where nobody knows what is right."""
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "GEO", "pattern": "U.S.-based"}, {"label": "PER", "pattern": "Ann"}])
+    nlp.to_disk(tmp_path / "model")
+    words = [["U.S.", "-", "based", "Ann", "left"], ["Ann", "slept"], ["Ann", "sat"]]
+    spaces = [[False, False, True, True, False], [True, False], [True, False]]
+    docs = [Doc(nlp.vocab, words=w, spaces=s) for w, s in zip(words, spaces, strict=True)]
+    docs[0].set_ents([Span(docs[0], 0, 1, "GEO"), Span(docs[0], 3, 4, "PER")])
+    docs[1].set_ents([], missing=[docs[1][0:1]], default="outside")  # the second, in part
+    DocBin(docs=docs, attrs=["ENT_IOB", "ENT_TYPE"]).to_disk(tmp_path / "test.spacy")  # not the third
+    with pytest.warns(UserWarning, match="LW003"):
+        found = evaluate_model(tmp_path / "model", tmp_path / "test.spacy", ["PER", "GEO"], [])
+    counts = mention_counts(found["documents"], ["PER", "GEO"]).counts.sum(axis=0)
+    assert len(found["documents"]) == 2
+    assert counts.tolist() == [[1, 1, 1], [0, 1, 1], [0, 0, 0]]
+    per_type = found["scores"]["ents_per_type"]
+    for label, (right, predicted, gold) in zip(["PER", "GEO"], counts.tolist(), strict=False):
+        assert per_type[label]["support"] == gold
+        assert per_type[label]["p"] == pytest.approx(right / predicted)

@@ -776,3 +776,30 @@ def analysis():
     predicted.ents = [Span(predicted, i, i + 1, "ART") for i in range(3)]
     seen = TrainingMentions(dict.fromkeys(LABELS, 5), frozenset())
     return analyse([Example(predicted, gold)], seen, LABELS, TAIL)
+
+
+def test_a_card_goes_into_a_copy_where_one_is_named(tmp_path):
+    model, copy_ = tmp_path / "model", tmp_path / "copy"
+    meta = json.dumps({"lang": "en", "name": "x", "performance": {"ents_macro_f": 0.4}})
+    for folder, text in ((model, meta), (copy_, meta.replace('"x"', '"packaged"'))):
+        folder.mkdir()
+        (folder / "meta.json").write_text(text)
+    stats, paths = write(tmp_path, statistics(), {**evaluation("focal"), "model": str(model)})
+    assert write_card(stats, paths, model, copy_) == copy_ / "README.md"
+    assert "en_packaged" in (copy_ / "README.md").read_text(encoding="utf-8")
+    assert [path.name for path in model.iterdir()] == ["meta.json"]
+    assert json.loads((model / "meta.json").read_text()) == json.loads(meta)
+
+
+def test_the_twin_shows_errors_and_whole_commands(tmp_path):
+    run = {"command": "python -m x --a 'b|c`d'", "seconds": 1.0}
+    report = read_report(*write(tmp_path, statistics(), evaluation("focal", run=run)))
+    text = write_report(report, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert r"`` python -m x --a 'b\|c`d' ``" in text
+    assert "None." in text  # rare types that are right are no errors
+    report = read_report(*write(tmp_path, statistics(), evaluation("focal", {"ART": 29})))
+    text = write_report(report, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert text.count("ART missed") == 0  # of thirty documents the last has no ART
+    report = read_report(*write(tmp_path, statistics(), evaluation("focal", {"ART": 27})))
+    text = write_report(report, tmp_path / "r.html").read_text(encoding="utf-8")
+    assert text.count("ART missed") == 1
