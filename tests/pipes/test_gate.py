@@ -10,6 +10,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_longtail.pipes.flagged import flagged_parts
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
 
 GATE_MODEL = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}
@@ -475,7 +476,7 @@ def test_flagged_spans_that_overlap_are_read_as_one(is_shared):
         doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]
         assert [ent.place for ent in weak.predict([doc])[0]] == place
     doc.spans["weak_sentences"] = [doc[0:4], doc[4:8]]  # next to each other: two
-    assert weak._flagged(doc) == [(0, 4), (4, 8)]
+    assert flagged_parts(doc, "weak_sentences", "weak_ner") == [(0, 4), (4, 8)]
 
 
 def test_the_secondary_reads_sentences_as_as_doc_cuts_them():

@@ -18,12 +18,13 @@ from spacy_longtail.experiments.report import (
     write_card,
     write_report,
 )
-from spacy_longtail.experiments.report.comparison import Pair, TypeRow, verdict
+from spacy_longtail.experiments.report.comparison import Pair, TypeRow
 from spacy_longtail.experiments.report.figures import curve_lines, lambda_lines, scored_entities
 from spacy_longtail.experiments.report.inputs import read_runs, read_statistics
 from spacy_longtail.experiments.report.marks import mark_documents
 from spacy_longtail.experiments.report.plots import pr_moves
 from spacy_longtail.experiments.report.systems import choose, group
+from spacy_longtail.experiments.report.wording import verdict
 from spacy_longtail.experiments.significance import mention_counts, named_metrics
 
 pytest.importorskip("matplotlib")

@@ -1,6 +1,5 @@
 """`longtail_gated_ner`: the secondary NER, for rare types, on the sentences that the gate flags."""
 
-import warnings
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from itertools import islice
@@ -12,16 +11,17 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
-from ..errors import Errors, Warnings
+from ..errors import Errors
 from ..examples import cut, flagged_sentences, sentence_lengths, sentences_with
 from ..heads import Gold
 from ..layers import listener_in
 from ..settings import finite, one_of
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
 from .declared import AUTO, check_known, check_labels, check_types
+from .flagged import flagged_parts, within
 from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .merging import merge_into
-from .placement import find_gate, find_primary, warn_of_shared_types
+from .placement import check_secondary, gate_types
 from .rates import check_head_rate
 from .scores import ScoredSpan, write_scores
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
@@ -166,9 +166,10 @@ class GatedNER(TokenTagger):
         RAISES (ValueError): L004, L005, L203, L204, L207, L210, L212, L250, L258.
         """
         if self.cfg["labels"] == AUTO:  # whatever was found before
-            self._set_labels(self._gate_types(nlp) if labels is None else labels)
+            found = gate_types(nlp, self.name, self.cfg["spans_key"], WHO) if labels is None else labels
+            self._set_labels(found)
         if nlp is not None:
-            self._check_pipeline(nlp)
+            check_secondary(nlp, self.name, self.labels, self.cfg, WHO)
         check_labels(labels, self.labels, WHO)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
@@ -197,38 +198,6 @@ class GatedNER(TokenTagger):
             return list(reader(nlp))
         return sentences_with(with_boundaries(reader(nlp), nlp, self.name), set(self.labels))
 
-    def _gate(self, nlp: Language) -> tuple[str, list[str]]:
-        """The gate's name, and its types if it knows any. RAISES (ValueError): L210, L250."""
-        gate = find_gate(nlp, self.name, self.cfg["spans_key"])
-        if gate is None:
-            raise ValueError(Errors.L210.format(who=WHO, key=self.cfg["spans_key"]))
-        return gate, list(getattr(nlp.get_pipe(gate), "labels", ()))
-
-    def _gate_types(self, nlp: Language | None) -> list[str]:
-        """The types of "auto". RAISES (ValueError): L210, L250, L258."""
-        found = "no pipeline to look for one in"
-        if nlp is not None:
-            gate, types = self._gate(nlp)
-            if types:
-                return types
-            found = f"{gate!r} without any"
-        raise ValueError(Errors.L258.format(who=WHO, found=found))
-
-    def _check_pipeline(self, nlp: Language) -> None:
-        """Whether gate and primary are there, before this pipe.
-
-        RAISES (ValueError): L207, L210, L250.
-        """
-        scores_key, merge = self.cfg["scores_key"], self.cfg["merge"]
-        if self.cfg["spans_key"] is not None:
-            gate, opened_by = self._gate(nlp)
-            if closed := [t for t in self.labels if opened_by and t not in opened_by]:
-                message = Warnings.W080.format(who=self.name, types=", ".join(closed), gate=gate)
-                warnings.warn(message, stacklevel=3)
-        if merge != "fill" and find_primary(nlp, self.name, scores_key) is None:
-            raise ValueError(Errors.L207.format(who=WHO, merge=merge, key=scores_key))
-        warn_of_shared_types(nlp, self.name, self.labels, merge)
-
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         """The entities of each document's flagged sentences, with their scores.
 
@@ -239,43 +208,23 @@ class GatedNER(TokenTagger):
             return self._in_documents(docs)
         return self._in_sentences(docs)
 
-    def _flagged(self, doc: Doc) -> list[tuple[int, int]]:
-        """First token and one past the last of each part to look at: the flagged sentences, where they
-        overlap as one."""
-        key = self.cfg["spans_key"]
-        if key is None:
-            return [(0, len(doc))] if len(doc) else []
-        if key not in doc.spans:
-            raise ValueError(Errors.L254.format(who=self.name, key=key))
-        parts: list[tuple[int, int]] = []
-        for start, end in sorted((span.start, span.end) for span in doc.spans[key] if len(span)):
-            if parts and start < parts[-1][1]:
-                start, last = parts.pop()
-                end = max(end, last)
-            parts.append((start, end))
-        return parts
-
     def _in_documents(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """Of documents with a flagged sentence, the model reads all: a shared encoder has, too."""
         found: list[list[ScoredSpan]] = [[] for _ in docs]
-        flagged = {i: self._flagged(doc) for i, doc in enumerate(docs)}
+        flagged = {i: flagged_parts(doc, self.cfg["spans_key"], self.name) for i, doc in enumerate(docs)}
         read = [i for i, bounds in flagged.items() if bounds]
         if not read:
             return found
         some = [docs[i] for i in read]
         by_doc = self.entities(some, self.model.predict(some), True, beside=False)
         for i, ents in zip(read, by_doc, strict=True):
-            starts, ends = np.asarray(flagged[i]).T
-            for ent in ents:
-                at = np.searchsorted(starts, ent.start, side="right") - 1
-                if at >= 0 and ent.end <= ends[at]:
-                    found[i].append(ent._replace(weak=True))
+            found[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
         return found
 
     def _in_sentences(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """The model reads the flagged sentences alone."""
         found: list[list[ScoredSpan]] = [[] for _ in docs]
-        flagged = [self._flagged(doc) for doc in docs]
+        flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
         sentences = [s for doc, bounds in zip(docs, flagged, strict=True) for s in cut(doc, bounds)]
         if not sentences:
             return found

@@ -4,7 +4,7 @@ Frozen components are disabled while others are initialised, so the disabled one
 """
 
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from itertools import takewhile
 from typing import Any
 
@@ -35,6 +35,50 @@ def find_gate(nlp: Language, name: str, key: str) -> str | None:
         and key in (_settings(pipe).get("spans_key"), getattr(pipe, "key", None))
     ]
     return _before(nlp, name, found, key)
+
+
+def _gate(nlp: Language, name: str, key: str, who: str) -> tuple[str, list[str]]:
+    """The gate's name, and its types if it knows any. RAISES (ValueError): L210, L250."""
+    gate = find_gate(nlp, name, key)
+    if gate is None:
+        raise ValueError(Errors.L210.format(who=who, key=key))
+    return gate, list(getattr(nlp.get_pipe(gate), "labels", ()))
+
+
+def gate_types(nlp: Language | None, name: str, key: str, who: str) -> list[str]:
+    """The types of the gate that a secondary stands behind.
+
+    nlp (Optional[Language]): The current pipeline. name (str): The secondary.
+    key (str): Key in doc.spans that the gate writes. who (str): The secondary's factory.
+    RAISES (ValueError): L210, L250, L258 where there are none.
+    """
+    found = "no pipeline to look for one in"
+    if nlp is not None:
+        gate, types = _gate(nlp, name, key, who)
+        if types:
+            return types
+        found = f"{gate!r} without any"
+    raise ValueError(Errors.L258.format(who=who, found=found))
+
+
+def check_secondary(
+    nlp: Language, name: str, labels: Collection[str], cfg: Mapping[str, Any], who: str
+) -> None:
+    """Whether gate and primary of a secondary are there, before it; warns of types that do not fit.
+
+    nlp (Language): The current pipeline. name (str): The secondary. labels (Collection[str]): Its types.
+    cfg (Mapping[str, Any]): Its settings. who (str): Its factory.
+    RAISES (ValueError): L207, L210, L250.
+    """
+    if cfg["spans_key"] is not None:
+        gate, opened_by = _gate(nlp, name, cfg["spans_key"], who)
+        if closed := [t for t in labels if opened_by and t not in opened_by]:
+            message = Warnings.W080.format(who=name, types=", ".join(closed), gate=gate)
+            warnings.warn(message, stacklevel=3)
+    merge, scores_key = cfg["merge"], cfg["scores_key"]
+    if merge != "fill" and find_primary(nlp, name, scores_key) is None:
+        raise ValueError(Errors.L207.format(who=who, merge=merge, key=scores_key))
+    _warn_of_shared_types(nlp, name, labels, merge)
 
 
 def find_primary(nlp: Language, name: str, key: str | None) -> str | None:
@@ -75,7 +119,7 @@ def _settings(pipe: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def warn_of_shared_types(nlp: Language, name: str, types: Collection[str], merge: str) -> None:
+def _warn_of_shared_types(nlp: Language, name: str, types: Collection[str], merge: str) -> None:
     """Say what happens where a NER before `name` predicts the rare types as well."""
     names = list(nlp.component_names)
     for other in names[: names.index(name)]:

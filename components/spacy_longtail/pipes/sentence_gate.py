@@ -1,6 +1,5 @@
 """`longtail_sentence_gate`: finds the sentences that hold an entity of a rare type."""
 
-import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
@@ -11,25 +10,18 @@ from spacy.language import Language
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc, SpanGroup
 from spacy.training import Example
-from spacy.util import logger
 from thinc.api import Config, Model, set_dropout_rate
 from thinc.types import Floats2d
 
-from ..errors import Errors, Warnings
+from ..errors import Errors
 from ..examples import sentence_lengths
 from ..settings import finite, one_of, whole
-from .declared import AUTO, check_known, check_labels, check_types
+from .declared import AUTO, check_labels, check_types
+from .gate_counts import FOUND, count_types, learn_counts
 from .rates import check_head_rate, with_head_rate
-from .weak_sentences import count_types, sentence_targets, with_boundaries
+from .weak_sentences import sentence_targets, with_boundaries
 
 WHO = "longtail_sentence_gate"
-
-FOUND: dict[str, Any] = {  # of cfg, beside the settings: nothing of it outlives another initialisation
-    "auto_labels": None,  # the types of "auto"
-    "auto_weight": None,  # w1 of swapped priors
-    "kept_share": 1.0,  # of the sentences without a rare type, how many a balanced gate learns from
-    "calibration": None,  # slope and shift of the logits, found on development data
-}
 
 DEFAULTS: dict[str, Any] = Config().from_str("""
 [pipe]
@@ -213,7 +205,8 @@ class SentenceGate(TrainablePipe):
         if counts_corpus is None and (needs := self._needs_counts()):
             raise ValueError(Errors.L004.format(who=WHO, preset=needs, name=self.name))
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        self._learn_counts(with_boundaries(seen(), nlp, self.name))
+        counts = count_types(with_boundaries(seen(), nlp, self.name))
+        self.cfg.update(learn_counts(counts, self.labels, self.cfg, WHO, self.name))
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self.model.initialize(X=sample)
 
@@ -223,39 +216,6 @@ class SentenceGate(TrainablePipe):
         if self.cfg["data"] == "balanced":
             return 'data = "balanced"'
         return "swapped priors" if self.cfg["weak_weight"] is None else ""
-
-    def _learn_counts(self, examples: Iterable[Example]) -> None:
-        """Find or check the rare types, set the class weight.
-
-        RAISES (ValueError): L203, L205, L253, L259.
-        """
-        counts = count_types(examples)
-        mentions = counts.mentions
-        if not self.labels:
-            rare, limit = counts.rare(self.cfg["auto_share"], self.cfg["auto_mentions"])
-            if not rare:
-                found = ", ".join(f"{label} {n}" for label, n in mentions.most_common())
-                raise ValueError(Errors.L253.format(who=WHO, limit=limit, found=found or "none"))
-            self.cfg["auto_labels"] = rare
-        n_all, n_weak = counts.sentences.total(), counts.holding(self.labels)
-        if not n_weak:
-            raise ValueError(Errors.L205.format(who=WHO, labels=", ".join(self.labels)))
-        check_known("weak_labels", self.labels, mentions, WHO)
-        if n_weak == n_all:
-            shown = {"n": n_all, "who": WHO, "labels": ", ".join(self.labels)}
-            if self.cfg["weak_weight"] is None:
-                raise ValueError(Errors.L259.format(**shown))
-            warnings.warn(Warnings.W088.format(**shown), stacklevel=3)
-        if self.cfg["data"] == "balanced":
-            self.cfg["kept_share"] = min(1.0, n_weak / (n_all - n_weak))
-            how = f"learns from {100 * self.cfg['kept_share']:.1f} % of the others"
-        else:
-            if self.cfg["weak_weight"] is None:
-                self.cfg["auto_weight"] = 1 - n_weak / n_all
-            w1 = self.weak_weight
-            how = f"weight of these {w1:.4f}, of others {1 - w1:.4f}"
-        weak = ", ".join(f"{label} ({mentions[label]})" for label in self.labels)
-        logger.info("%s: %d of %d sentences hold %s; %s", self.name, n_weak, n_all, weak, how)
 
     def logits(self, docs: Iterable[Doc]) -> Floats2d:
         """The model's output for each sentence of all documents, in order. (n_sentences, 1)"""

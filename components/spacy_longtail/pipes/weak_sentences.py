@@ -1,8 +1,6 @@
-"""Which sentences hold a rare type: counted in a corpus, told of a batch."""
+"""Which sentences hold a rare type, and with which boundaries that is asked."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -12,42 +10,6 @@ from thinc.types import Floats1d
 
 from ..examples import annotated_sentences, flagged_sentences, has_boundaries, sentence_lengths
 from .placement import boundary_setters
-
-
-class TypeCounts(NamedTuple):
-    mentions: Counter[str]
-    sentences: Counter[frozenset[str]]  # by the types that stand in them
-
-    def holding(self, labels: Collection[str]) -> int:
-        """Sentences with one of the types."""
-        return sum(n for types, n in self.sentences.items() if not types.isdisjoint(labels))
-
-    def rare(self, share: float | None, most: int | None) -> tuple[list[str], float]:
-        """Types with at most a share of all mentions, or at most so many; and how many these may have.
-
-        RETURNS (Tuple[List[str], float]): The types, most frequent first, and the limit.
-        """
-        limit = max((share or 0.0) * self.mentions.total(), most or 0)
-        return [label for label, n in self.mentions.most_common() if n <= limit], limit
-
-
-def count_types(examples: Iterable[Example]) -> TypeCounts:
-    """Count gold mentions, and sentences by the types in them.
-
-    The sentences are gold, or where no gold boundaries are annotated those of the predicted document.
-    """
-    counts = TypeCounts(Counter(), Counter())
-    for eg in examples:
-        is_gold = has_boundaries(eg.reference)
-        ends = np.cumsum(sentence_lengths(eg.reference if is_gold else eg.predicted))
-        types: list[set[str]] = [set() for _ in ends]
-        for ent in eg.reference.ents:
-            counts.mentions[ent.label_] += 1
-            tokens = [ent.start] if is_gold else eg.alignment.y2x[ent.start : ent.end]
-            for i in np.unique(np.searchsorted(ends, tokens, side="right")).tolist():
-                types[i].add(ent.label_)
-        counts.sentences.update(map(frozenset, types))
-    return counts
 
 
 def with_boundaries(examples: Iterable[Example], nlp: Language | None, name: str) -> Iterator[Example]:

@@ -6,11 +6,9 @@ from typing import Any, NamedTuple
 from thinc.types import Ints4d
 
 from ..significance import (
-    LEAST_SEEDS,
     Interval,
     Metric,
     Verdict,
-    describe,
     intervals,
     judge,
     named_metrics,
@@ -18,8 +16,7 @@ from ..significance import (
 from .inputs import NOTHING
 from .systems import AVERAGES, Choice, System, mean, on_shared_seeds
 
-OF_MODELS = f"With fewer than {LEAST_SEEDS} seeds this is about the models trained here, not the method."
-HEADLINES = ("macro", "tail", "micro")  # the averages that the verdict speaks of
+HEADLINES = ("macro", "tail", "micro")  # the averages that a report speaks of first
 
 
 class Pair(NamedTuple):
@@ -71,26 +68,19 @@ def compare(
 
     choice (Choice): The two.
     statistics (Dict[str, Any]): Of the corpus: it says which types are rare.
-    verdicts (Optional[Mapping[str, Verdict]]): On averages, made with other methods in view.
+    verdicts (Optional[Mapping[str, Verdict]]): On ours, by name of the score; null without a baseline.
     RETURNS (Comparison): Scores in [0, 1], means over seeds.
     RAISES (ValueError): L406.
     """
     baseline, ours, by_dev = choice
-    labels, tail = statistics["labels"], statistics["tail"]
-    names = [*(f"{kind} F1" for kind in AVERAGES), *(f"F1 of {label}" for label in labels)]
-    metrics = named_metrics(labels, tail)
-    wanted = {name: metrics[name] for name in names if name in metrics}
+    metrics = f1_metrics(statistics)
     base_ranges: dict[str, Interval] = {}
-    found: dict[str, Verdict] = {}
     if baseline is not None:
-        baseline, ours, is_paired = on_shared_seeds(baseline, ours)
-        base_ranges = ranges_of(baseline.counts(), wanted)
-        unit = ours.runs[0].counts.unit
-        found = judge(baseline.counts(), ours.counts(), wanted, unit, is_paired=is_paired)
-        found |= verdicts or {}
-    ranges = ranges_of(ours.counts(), wanted)
-    measured = Measured(baseline, ours, ranges, base_ranges, found)
-    rows = [_type_row(measured, label, label in tail) for label in labels]
+        baseline, ours, _ = on_shared_seeds(baseline, ours)
+        base_ranges = ranges_of(baseline.counts(), metrics)
+    ranges = ranges_of(ours.counts(), metrics)
+    measured = Measured(baseline, ours, ranges, base_ranges, verdicts or {})
+    rows = [_type_row(measured, label, label in statistics["tail"]) for label in statistics["labels"]]
     rows.sort(key=lambda row: -row.support)  # stable: declared order among equals
     averages = {kind: _average(measured, kind) for kind in AVERAGES}
     counts = ours.runs[0].counts
@@ -105,7 +95,7 @@ class Measured(NamedTuple):
     ours: System
     ranges: dict[str, Interval]
     base_ranges: dict[str, Interval]
-    verdicts: dict[str, Verdict]
+    verdicts: Mapping[str, Verdict]
 
 
 def _type_row(measured: Measured, label: str, is_rare: bool) -> TypeRow:
@@ -124,22 +114,25 @@ def _average(measured: Measured, kind: str) -> Average:
     return Average(pair, measured.ranges.get(name), measured.verdicts.get(name))
 
 
-def hold_against(
-    baseline: System, systems: list[System], metrics: Mapping[str, Metric]
-) -> dict[str, dict[str, Verdict]]:
-    """Verdicts on each system, by score, on the seeds that it shares with the baseline; uncorrected.
+def f1_metrics(statistics: dict[str, Any]) -> dict[str, Metric]:
+    """The F1 scores that a report shows, averages and types, by name."""
+    labels, tail = statistics["labels"], statistics["tail"]
+    names = [*(f"{kind} F1" for kind in AVERAGES), *(f"F1 of {label}" for label in labels)]
+    metrics = named_metrics(labels, tail)
+    return {name: metrics[name] for name in names if name in metrics}
 
-    baseline (System): The baseline. systems (List[System]): The others.
+
+def hold_against(baseline: System, system: System, metrics: Mapping[str, Metric]) -> dict[str, Verdict]:
+    """Verdicts on a system, by score, on the seeds that it shares with the baseline; uncorrected.
+
+    baseline (System): The baseline. system (System): The other.
     metrics (Mapping[str, Metric]): Scores by name.
-    RETURNS (Dict[str, Dict[str, Verdict]]): By name of the system, then of the score.
+    RETURNS (Dict[str, Verdict]): By name of the score.
     RAISES (ValueError): L406.
     """
-    found = {}
-    for system in systems:
-        first, second, is_paired = on_shared_seeds(baseline, system)
-        unit = second.runs[0].counts.unit
-        found[system.name] = judge(first.counts(), second.counts(), metrics, unit, is_paired=is_paired)
-    return found
+    first, second, is_paired = on_shared_seeds(baseline, system)
+    unit = second.runs[0].counts.unit
+    return judge(first.counts(), second.counts(), metrics, unit, is_paired=is_paired)
 
 
 def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Interval]:
@@ -158,79 +151,3 @@ def _type_scores(system: System, label: str, key: str) -> list[float]:
 
 def _type_mean(system: System | None, label: str, key: str) -> float | None:
     return None if system is None else mean(_type_scores(system, label, key))
-
-
-def verdict(comparison: Comparison) -> tuple[str, list[str]]:
-    """What the numbers say, before anything that praises them.
-
-    comparison (Comparison): The scores.
-    RETURNS (Tuple[str, List[str]]): A headline, and sentences with averages and rare types in numbers.
-    """
-    ours, baseline = comparison.ours, comparison.baseline
-    if baseline is None:
-        alone = f"{ours} alone: there is no other model to hold it against."
-        return alone, [f"In points of 100: {', '.join(_scores(comparison))}."]
-    averages = {
-        f"{kind} F1": found
-        for kind in HEADLINES
-        if (found := comparison.averages[kind].verdict) is not None
-    }
-    rare = {
-        f"F1 of {row.label}": row.verdict
-        for row in comparison.rows
-        if row.rare and row.support and row.verdict is not None
-    }
-    seeds = f"{comparison.n_seeds} seed{'s' * (comparison.n_seeds > 1)}"
-    findings = describe(ours, {**averages, **rare})
-    if comparison.n_seeds >= LEAST_SEEDS:
-        return _headline(ours, baseline, averages), findings
-    return _headline(f"{ours} as trained here ({seeds})", baseline, averages), [*findings, OF_MODELS]
-
-
-def _scores(comparison: Comparison) -> list[str]:
-    found = []
-    for kind in HEADLINES:
-        scores, interval, _ = comparison.averages[kind]
-        if scores.ours is not None:
-            ends = "" if interval is None else [percent(end) for end in (interval.low, interval.high)]
-            shown = f" (95 % interval {' to '.join(ends)})" if ends else ""
-            found.append(f"{kind} F1 {percent(scores.ours)}{shown}")
-    return found
-
-
-def _headline(ours: str, baseline: str, averages: Mapping[str, Verdict]) -> str:
-    by_outcome: dict[str, list[str]] = {}
-    for name, found in averages.items():
-        by_outcome.setdefault(found.outcome, []).append(name)
-    claims = [
-        f"{how} than {baseline} on {_listed(by_outcome[how])}"
-        for how in ("better", "worse")
-        if how in by_outcome
-    ]
-    if not claims:
-        return f"No difference between {ours} and {baseline} is shown."
-    rest = [name for name, found in averages.items() if found.outcome not in ("better", "worse")]
-    tail = f"; on {_listed(rest)} no difference is shown" if rest else ""
-    return f"{ours} is {', and '.join(claims)}{tail}."
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def percent(score: float | None) -> str:
-    """A score in [0, 1] as points of 100 with one decimal."""
-    return "–" if score is None else f"{100 * score:.1f}"
-
-
-def signed(points: float | None) -> str:
-    """Points with a sign, a real minus; what rounds to nothing has none."""
-    if points is None:
-        return "–"
-    rounded = round(points, 1)
-    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"
-
-
-def p_value(p: float) -> str:
-    """A p value with three decimals."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"

@@ -6,41 +6,39 @@ from typing import Any
 from ...corpora import PARTS
 from ..provenance import short
 from ..significance import LEAST_SEEDS, Verdict, bootstrap_standard_error
-from .comparison import HEADLINES, Comparison, verdict
-from .figures import draw_plots
-from .inputs import Run, read_documents
+from .comparison import HEADLINES, Comparison
+from .figures import Documents, draw_plots
+from .inputs import Run
 from .marks import KINDS, LIMIT, Mark, mark_documents
 from .rendering import render
 from .report import Report
 from .systems import AVERAGES, System, mean, spread
+from .wording import verdict
 
 WORST = 10  # sentences of the Markdown twin
 
 
-def render_html(report: Report) -> str:
+def render_html(report: Report, documents: dict[str, Documents]) -> str:
     """The page.
 
     report (Report): What there is to say.
+    documents (Dict[str, List[Dict[str, Any]]]): With predictions, by name of the system, ours first.
     RETURNS (str): HTML.
-    RAISES (ValueError): L405, L406.
+    RAISES (ValueError): L406.
     """
-    ours, baseline = report.choice.ours, report.choice.baseline
-    documents = {s.name: read_documents(s.runs[0]) for s in (ours, baseline) if s is not None}
     plots = draw_plots(report.comparison, report.choice, report.systems, report.statistics, documents)
-    entities = _entities(documents[ours.name], report.statistics)
+    entities = _entities(documents[report.choice.ours.name], report.statistics)
     return _render("report.html", report, plots=plots, **entities)
 
 
-def render_markdown(report: Report) -> str:
+def render_markdown(report: Report, documents: Documents) -> str:
     """The twin: the tables of the page, for a terminal, an issue or a repository.
 
     report (Report): What there is to say.
+    documents (List[Dict[str, Any]]): Of ours, with predictions.
     RETURNS (str): Markdown.
-    RAISES (ValueError): L405.
     """
-    entities = _entities(
-        read_documents(report.choice.ours.runs[0]), report.statistics, WORST, errors_only=True
-    )
+    entities = _entities(documents, report.statistics, WORST, errors_only=True)
     return _render("report.md", report, **entities)
 
 
@@ -74,7 +72,7 @@ def _render(template: str, report: Report, **more: Any) -> str:
 
 
 def _entities(
-    documents: list[dict[str, Any]],
+    documents: Documents,
     stats: dict[str, Any],
     limit: int = LIMIT,
     *,

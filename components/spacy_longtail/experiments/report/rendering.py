@@ -7,7 +7,7 @@ import srsly
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...about import __version__
-from .comparison import p_value, percent, signed
+from .wording import p_value, percent, signed
 
 SPACES = re.compile(r"\s+")
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#&])")

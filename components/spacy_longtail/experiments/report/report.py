@@ -8,21 +8,19 @@ import wasabi
 
 from ...errors import Errors
 from ...parts import coded_io, replacing
-from ..significance import PowerNote, Verdict, corrected, named_metrics, power_note
+from ..significance import PowerNote, Verdict, corrected, power_note
 from .comparison import (
     HEADLINES,
     Average,
     Comparison,
     TypeRow,
     compare,
+    f1_metrics,
     hold_against,
-    p_value,
-    percent,
-    signed,
-    verdict,
 )
-from .inputs import read_runs, read_statistics
+from .inputs import read_documents, read_runs, read_statistics
 from .systems import Choice, System, choose, group, on_shared_seeds, spread
+from .wording import p_value, percent, signed, verdict
 
 SUFFIXES = (".html", ".htm")
 SIGNATURE = "Made by spacy-longtail"  # the last line of the Markdown twin
@@ -62,14 +60,19 @@ def read_report(
     choice = choose(systems, baseline, ours)
     if choice.baseline is None:
         return Report(stats, systems, choice, compare(choice, stats), {}, None)
-    metrics = named_metrics(stats["labels"], stats["tail"])
+    metrics = f1_metrics(stats)
     averages = {name: metrics[name] for kind in HEADLINES if (name := f"{kind} F1") in metrics}
-    others = [system for system in systems if system is not choice.baseline]
-    alone = hold_against(choice.baseline, others, averages)
+    ours_alone = hold_against(choice.baseline, choice.ours, metrics)
+    alone = {
+        system.name: hold_against(choice.baseline, system, averages)
+        for system in systems
+        if system.name not in (choice.baseline.name, choice.ours.name)
+    }
+    alone[choice.ours.name] = {name: ours_alone[name] for name in averages}
     verdicts = corrected(alone)
     if choice.by_dev:  # one comparison, chosen without a look at test: nothing to correct for
         verdicts[choice.ours.name] = alone[choice.ours.name]
-    comparison = compare(choice, stats, verdicts[choice.ours.name])
+    comparison = compare(choice, stats, {**ours_alone, **verdicts[choice.ours.name]})
     return Report(stats, systems, choice, comparison, verdicts, _power(choice.baseline, choice.ours))
 
 
@@ -102,7 +105,12 @@ def write_report(report: Report, target: Path) -> Path:
     if twin.is_file() and SIGNATURE not in twin.read_text(encoding="utf8", errors="replace"):
         problem = "there is a file of that name that no report wrote"
         raise ValueError(Errors.L415.format(path=twin, problem=problem))
-    texts = {target: render_html(report), twin: render_markdown(report)}
+    ours, first = report.choice.ours, report.choice.baseline
+    documents = {s.name: read_documents(s.runs[0]) for s in (ours, first) if s is not None}
+    texts = {
+        target: render_html(report, documents),
+        twin: render_markdown(report, documents[ours.name]),
+    }
     with coded_io(target), replacing(target.parent, ()) as folder:
         for path, text in texts.items():
             # a lone surrogate is legal in JSON and has no UTF-8
