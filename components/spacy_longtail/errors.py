@@ -162,6 +162,21 @@ class Errors:
     L460 = "[L460] A plot cannot be written to {path}: its name ends in none of {known}. Name a file that does."
     L461 = "[L461] {found} is about a config, but none was given. Add --config, or leave it out."
 
+    # Experiments: L47x
+    L470 = "[L470] {path} cannot be used: {problem} {fix}"
+    L471 = "[L471] The setting {name!r} has no place: the config has no block [{block}]. Correct the name, or choose a config that has it."
+    L472 = (
+        "[L472] {path} names an unknown {what}, {name!r}. Known: {known}. Add your own under 'choices'."
+    )
+    L473 = "[L473] Methods are compared at equal steps on equal batches, but training.{name} is {found} for {method!r} and should be {other}. Set it for all methods, under 'settings' of the plan."
+    L474 = "[L474] training.eval_frequency = {frequency} is more than the {steps} steps of the plan: no checkpoint would be chosen. Set training.eval_frequency lower, under 'settings' of the plan."
+    L475 = "[L475] The method {method!r} does not read its training data through corpora.plain, or augments it, so that no part of it can be drawn. Read ${{corpora.plain}} in corpora.train."
+    L476 = "[L476] {path} holds something else than trials. Name a new folder, or one of an earlier run."
+    L477 = "[L477] The study in {storage} cannot be opened: {problem} Name a database URL, such as sqlite:///study.db or postgresql://user@host/name, whose driver is installed, or a journal file."
+    L478 = "[L478] {path} has changed since the trial was planned. Run the command again: it plans anew."
+    L479 = "[L479] The plan has no corpus. Name folders that `convert` wrote, after the plan or under 'corpora' in it."
+    L480 = "[L480] The method {method!r} cannot be built: {problem} Correct the plan, or leave the method out."
+
 
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."
@@ -214,3 +229,7 @@ class Warnings:
     # Reading comprehension: LW07x
     W070 = "[LW070] {who} has no query for the types {found}: their entities count as not annotated. Give them one with add_query, or leave them out of the data with longtail.RelabelledCorpus.v1."
     W071 = "[LW071] {who} has queries for types without a mention in the training data: {unseen}. They cost as much as the others. With max_epochs = -1 spaCy shows 100 examples only."
+
+    # Experiments: LW09x
+    W090 = "[LW090] {path} has lines that are no records and are left out: {lines}. What finished is kept in the folders beside it, and is added again."
+    W091 = "[LW091] {n} trials of this plan were finished on other machines or in other folders, and are not run again. Copy the subfolders of their 'trials' folder into the one here, and run the command again for a report on all."

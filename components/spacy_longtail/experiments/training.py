@@ -49,6 +49,16 @@ def filled_in(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = 
     return {**known_sections(own, load_config(config, interpolate=False)), **(overrides or {})}
 
 
+def load_filled(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = None) -> Config:
+    """A config as it is trained on a corpus, interpolated.
+
+    config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
+    overrides (Optional[Mapping[str, Any]]): Config values by dotted name.
+    RAISES (ValueError): L430, and spaCy's own for a config that is none.
+    """
+    return load_config(config, overrides=filled_in(config, corpus, overrides), interpolate=True)
+
+
 def known_sections(overrides: Mapping[str, Any], config: Config) -> dict[str, Any]:
     """The overrides of sections that a config has; of [longtail] those of the names that it has."""
 

@@ -1,0 +1,89 @@
+"""A config made of a base and of named choices, one an axis: head, gate, encoder, reader, loss."""
+
+import copy
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import srsly
+from spacy.util import load_config
+from thinc.api import Config
+
+from ...errors import Errors
+
+HERE = Path(__file__).parent
+BASE = HERE / "base.cfg"
+OPTIONAL = "optional"  # settings of a choice that hold only where the config has their block
+
+Settings = Mapping[str, Any]  # config values by dotted name; a mapping replaces a whole block
+
+
+@cache
+def known_choices() -> dict[str, dict[str, dict[str, Any]]]:
+    """The settings of each choice, by axis, in the order in which axes are applied."""
+    found: dict[str, dict[str, dict[str, Any]]] = srsly.read_yaml(HERE / "choices.yml")
+    return found
+
+
+def read_base(path: Path | None) -> Config:
+    """A config as it is written, variables and all; null is the one that comes with the package.
+
+    RAISES (ValueError): L402, L470.
+    """
+    path = path or BASE
+    if not path.is_file():
+        raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
+    try:
+        return load_config(path, interpolate=False)
+    except ValueError as error:
+        raise ValueError(Errors.L470.format(path=path, problem=error, fix="Mend the config.")) from error
+
+
+def apply(config: Config, settings: Settings) -> None:
+    """Set config values in place.
+
+    config (Config): Not interpolated.
+    settings (Mapping[str, Any]): By dotted name; those under "optional" where their block is there.
+    RAISES (ValueError): L471 for a value of a block that the config does not have.
+    """
+    for name, value in settings.items():
+        if name == OPTIONAL:
+            continue
+        *sections, last = _split(name)
+        block = _block(config, sections)
+        if block is None:
+            raise ValueError(Errors.L471.format(name=name, block=".".join(sections)))
+        block[last] = copy.deepcopy(value)
+    for name, value in settings.get(OPTIONAL, {}).items():
+        *sections, last = _split(name)
+        block = _block(config, sections)
+        if block is not None and last in block:
+            block[last] = copy.deepcopy(value)
+
+
+def _split(name: str) -> list[str]:
+    return name.split(".")
+
+
+def _block(config: Mapping[str, Any], sections: list[str]) -> dict[str, Any] | None:
+    found: Any = config
+    for section in sections:
+        found = found.get(section) if isinstance(found, Mapping) else None
+    return found if isinstance(found, dict) else None
+
+
+def compose(base: Config, choices: Mapping[str, Settings], settings: Settings) -> Config:
+    """A config of its own: the base, then the choices in the order of the axes, then the settings.
+
+    base (Config): Not interpolated; left alone.
+    choices (Mapping[str, Settings]): The settings of the choice of each axis.
+    settings (Settings): What holds besides; it wins.
+    RETURNS (Config): Not interpolated.
+    RAISES (ValueError): L471.
+    """
+    config = Config(copy.deepcopy(dict(base)))
+    for axis in known_choices():
+        apply(config, choices.get(axis, {}))
+    apply(config, settings)
+    return config

@@ -1,0 +1,146 @@
+"""The records of finished trials: a folder each, and a JSON line each. What is written stays."""
+
+import json
+import os
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ...errors import Errors, Warnings
+from ...parts import coded_io
+
+LEDGER = "trials.jsonl"
+FOLDER = "trials"
+WORK = "work"  # of trials that are running
+RECORD = "record.json"
+
+
+def append_line(path: Path, record: dict[str, Any]) -> None:
+    """Append a record: all of the line, or nothing. Other processes may append to the same file.
+
+    path (Path): The JSONL file. record (Dict[str, Any]): JSON data.
+    RAISES (ValueError): L432 if it cannot be written; the file is then as it was.
+    """
+    line = json.dumps(record, ensure_ascii=False).encode("utf8", "replace") + b"\n"
+    with coded_io(path):
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            end = os.fstat(file).st_size
+            if end and _last_byte(path) != b"\n":  # cut off by a crash
+                line = b"\n" + line
+            written = 0
+            try:
+                while written < len(line):
+                    written += os.write(file, line[written:])
+                os.fsync(file)
+            except OSError:
+                if os.fstat(file).st_size == end + written:  # nobody has appended since
+                    os.ftruncate(file, end)
+                raise
+        finally:
+            os.close(file)
+
+
+def _last_byte(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a JSONL file. Lines that are none are left out, and warned of."""
+    if not path.is_file():
+        return []
+    found, broken = [], []
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if isinstance(record, dict) and isinstance(record.get("key"), str):
+            found.append(record)
+        else:
+            broken.append(str(number))
+    if broken:
+        warnings.warn(Warnings.W090.format(path=path, lines=", ".join(broken)), stacklevel=2)
+    return found
+
+
+class Ledger:
+    """The finished trials of an output folder.
+
+    A trial is finished once its folder, trials/KEY, is there with record.json in it: that is one rename.
+    trials.jsonl has the same records, a line each; what is missing in it is added when it is opened.
+
+    output (Path): The folder. RAISES (ValueError): L432.
+    """
+
+    def __init__(self, output: Path) -> None:
+        self.output = output
+        self.path = output / LEDGER
+        with coded_io(output):
+            for name in (FOLDER, WORK):
+                (output / name).mkdir(parents=True, exist_ok=True)
+        lines = {record["key"]: record for record in read_lines(self.path)}
+        for record in self._folders():
+            if lines.get(record["key"]) != record:
+                append_line(self.path, record)
+
+    def _folders(self) -> Iterable[dict[str, Any]]:
+        for path in sorted((self.output / FOLDER).glob(f"*/{RECORD}")):
+            try:
+                record = json.loads(path.read_text(encoding="utf8"))
+            except (OSError, ValueError):  # it was renamed whole: someone has changed it since
+                warnings.warn(Warnings.W090.format(path=path, lines="1"), stacklevel=2)
+                continue
+            if isinstance(record, dict) and record.get("key") == path.parent.name:
+                yield record
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """By content key."""
+        return {record["key"]: record for record in self._folders()}
+
+    def folder(self, key: str) -> Path:
+        """Where the files of a finished trial are."""
+        return self.output / FOLDER / key
+
+    def finish(self, work: Path, record: dict[str, Any]) -> bool:
+        """Make a trial's working folder its final one, and append its record.
+
+        work (Path): The folder. record (Dict[str, Any]): JSON data with the trial's key.
+        RETURNS (bool): False if the trial was finished before, by someone else: this run is dropped.
+        RAISES (ValueError): L432.
+        """
+        target = self.folder(record["key"])
+        with coded_io(work):
+            (work / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
+            if is_finished(target):
+                return False
+            if target.exists():
+                os.replace(target, work / "before")  # a failure, tried again
+            try:
+                os.rename(work, target)
+            except OSError:
+                if is_finished(target):  # another process was first
+                    return False
+                raise
+        append_line(self.path, record)
+        return True
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a trial's folder is of one that ended well. RAISES (ValueError): L432."""
+    path = folder / RECORD
+    with coded_io(path):
+        return path.is_file() and json.loads(path.read_text(encoding="utf8"))["status"] == "done"
+
+
+def check_output(output: Path) -> None:
+    """Refuse a folder that is something else. RAISES (ValueError): L434, L476."""
+    if output.exists() and not output.is_dir():
+        raise ValueError(Errors.L434.format(path=output))
+    if output.is_dir() and any(output.iterdir()) and not (output / FOLDER).is_dir():
+        raise ValueError(Errors.L476.format(path=output))

@@ -1,0 +1,73 @@
+"""A process under watch: a time limit, its log in a file, and its children ended with it."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+POLL = 0.05  # seconds between looks at a process
+SHOWN = 5  # last lines of a log that an error shows
+
+
+class Outcome(NamedTuple):
+    status: str  # "done", "failed", "timeout" or "stopped"
+    seconds: float
+    error: str  # the last lines of the log, or why it was stopped
+
+
+def run_process(
+    command: list[str], log: Path, seconds: float | None, stop: Callable[[], str | None]
+) -> Outcome:
+    """Run a command to its end, its output in a file.
+
+    command (List[str]): The command. It has a pipe as stdin, which closes when this process dies.
+    log (Path): The file. seconds (Optional[float]): Its time limit.
+    stop (Callable): Called every moment; a text ends the process and says why.
+    RETURNS (Outcome): How it ended.
+    """
+    start = time.perf_counter()
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            status, why = _watch(process, start, seconds, stop)
+        finally:
+            _kill(process)
+    took = time.perf_counter() - start
+    if status == "failed":
+        why = _last_lines(log) or f"It ended with exit code {process.returncode}, without a message."
+    return Outcome(status, took, why)
+
+
+def _watch(
+    process: subprocess.Popen[bytes], start: float, seconds: float | None, stop: Callable[[], str | None]
+) -> tuple[str, str]:
+    while True:
+        try:
+            code = process.wait(POLL)
+            return ("failed", "") if code else ("done", "")
+        except subprocess.TimeoutExpired:
+            if seconds is not None and time.perf_counter() - start > seconds:
+                return "timeout", f"It ran past the limit of {seconds / 60:g} minutes."
+            if (why := stop()) is not None:
+                return "stopped", why
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+        process.wait()
+    if process.stdin:
+        process.stdin.close()
+
+
+def _last_lines(log: Path) -> str:
+    lines = log.read_text(encoding="utf8", errors="replace").splitlines()
+    return "\n".join([line for line in lines if line.strip()][-SHOWN:])
