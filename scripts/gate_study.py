@@ -1,4 +1,4 @@
-"""What gate, merge rule and thresholds do to models that compare.py trained: scores on test, and cost.
+"""What gate, merge rule and thresholds do to models that a matrix kept: scores on test, and cost.
 
 Every model is scored as it was trained ("raw"), and with calibration and thresholds chosen on dev
 ("fitted"). A model with a gate is scored with each merge rule, behind its own gate and, raw, behind the
@@ -28,6 +28,40 @@ from spacy_longtail.scorers import make_ner_scorer
 
 RULES = ("span", "token", "fill")
 RUNS = 3  # timed runs of each, alternating
+
+
+class Trained(NamedTuple):
+    """A model of a finished trial."""
+
+    seed: int
+    method: str
+    trial: str  # its content key
+    model: Path
+
+
+def read_trained(folder: Path, corpus: str, seeds: str | None) -> list[Trained]:
+    """The models that `matrix --keep-models` left of its trials on a corpus, seed by seed."""
+    wanted = None if seeds is None else {int(seed) for seed in seeds.split(",")}
+    found: dict[tuple[int, str], Trained] = {}
+    for path in folder.glob("trials/*/record.json"):
+        record = json.loads(path.read_text(encoding="utf8"))
+        if record["corpus"] != corpus or record["status"] != "done":
+            continue
+        if wanted is not None and record["seed"] not in wanted:
+            continue
+        model = path.parent / "model" / "model-best"
+        if not model.is_dir():
+            fix = "Run the matrix with --keep-models into a new folder."
+            raise typer.BadParameter(f"{model} is not there. {fix}")
+        own = Trained(record["seed"], record["method"], record["key"], model)
+        same = found.setdefault(own[:2], own)
+        if same is not own:
+            problem = f"has two trials of {own.method}, seed {own.seed}: {same.trial} and {own.trial}"
+            raise typer.BadParameter(f"{folder} {problem}. Name a folder with those of one plan.")
+    if not found:
+        which = "" if seeds is None else f" with seeds {seeds}"
+        raise typer.BadParameter(f"{folder} has no finished trial on {corpus}{which}.")
+    return sorted(found.values())
 
 
 class Way(NamedTuple):
@@ -139,7 +173,7 @@ def study(model: Path, corpus: Path, timed: bool) -> Iterator[dict[str, Any]]:
 
 
 def shown(records: list[dict[str, Any]]) -> None:
-    """Markdown: a row for each variant and way, means over seeds."""
+    """Markdown: a row for each method and way, means over seeds."""
     keys = ("macro_f", "f", "tail_f")
     groups: dict[tuple, list[dict[str, Any]]] = {}
     for r in records:
@@ -168,30 +202,28 @@ def mean(values: list[float]) -> str:
 
 
 def main(
+    folder: Annotated[Path, typer.Argument(exists=True, help="What `matrix --keep-models` wrote.")],
     corpus: Annotated[Path, typer.Argument(exists=True, help="A folder that `convert` wrote.")],
-    variants: Annotated[list[str], typer.Argument(help="Names of variants, as compare.py has them.")],
     results: Annotated[Path, typer.Option(help="JSONL to append to; what it holds is not run again.")],
-    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
-    folder: Annotated[Path, typer.Option(help="Where compare.py wrote.")] = Path("training/compare"),
+    seeds: Annotated[str | None, typer.Option(help="Seeds, separated by commas; else all.")] = None,
     timed: Annotated[bool, typer.Option(help="Measure the cost too; run nothing else.")] = False,
 ) -> None:
     """Score trained models each way on test, append a record each, and print the table."""
+    trained = read_trained(folder, corpus.name, seeds)
     lines = results.read_text(encoding="utf8").splitlines() if results.is_file() else []
     records = [json.loads(line) for line in lines]
-    done = {(r["corpus"], r["variant"], r["seed"]) for r in records}
-    jobs = [(v, int(s)) for s in seeds.split(",") for v in variants]
+    done = {r.get("trial") for r in records}
     results.parent.mkdir(parents=True, exist_ok=True)
     tail = read_types(corpus).tail
-    for variant, seed in tqdm([job for job in jobs if (corpus.name, *job) not in done], unit="model"):
-        model = folder / f"{corpus.name}-{variant}-{seed}" / "model-best"
-        about = {"corpus": corpus.name, "variant": variant, "seed": seed, "tail": tail}
+    for seed, method, trial, model in tqdm([t for t in trained if t.trial not in done], unit="model"):
+        about = {"corpus": corpus.name, "variant": method, "seed": seed, "trial": trial, "tail": tail}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = [{**about, **record} for record in study(model, corpus, timed)]
         with results.open("a", encoding="utf8") as file:  # all of a model, or none
             file.write("".join(json.dumps(record) + "\n" for record in found))
         records += found
-    shown([r for r in records if r["corpus"] == corpus.name and r["variant"] in variants])
+    shown([r for r in records if r.get("trial") in {t.trial for t in trained}])
 
 
 if __name__ == "__main__":

@@ -176,6 +176,19 @@ class Errors:
     L478 = "[L478] {path} has changed since the trial was planned. Run the command again: it plans anew."
     L479 = "[L479] The plan has no corpus. Name folders that `convert` wrote, after the plan or under 'corpora' in it."
     L480 = "[L480] The method {method!r} cannot be built: {problem} Correct the plan, or leave the method out."
+    L481 = "[L481] There is nothing to search: the config has a place for none of {known}. Choose a method with --loss, --head or --reader, or name config values as --search SECTION.NAME=LOW:HIGH."
+    L482 = "[L482] --search {name} has no place in this config, which lacks {where}. {fix}"
+    L483 = "[L483] --search {found} says nothing to search: {problem}. Write NAME, NAME=LOW:HIGH, SECTION.NAME=LOW:HIGH, either with :log after it, or SECTION.NAME=A,B,C; NAME is one of {known}."
+    L484 = "[L484] training.eval_frequency = {frequency} leaves {n} evaluations in {steps} steps, and pruning needs {least}. Use --set training.eval_frequency={fix}, or more --steps."
+    L485 = "[L485] --{axis} {name!r} is no choice. Known: {known}."
+    L486 = (
+        "[L486] The pipeline cannot be built with {values}: {problem} Correct the range or the config."
+    )
+    L487 = "[L487] No trial has come to its end, so there is no best config. The last error: {error} Correct the config, and run the command again with more --trials."
+    L488 = "[L488] Trials are compared at equal steps, but training.max_steps is {found}. Give --steps."
+    L490 = "[L490] Two trials of the plan are the same, {first!r} and {second!r}: same config, data and code. Leave one of them out, or correct its settings."
+    L491 = "[L491] The study that trials are claimed in has failed: {problem} What is finished is kept. Check the disk or the database, and run the command again."
+    L494 = "[L494] No advice without a baseline: {name} could not be trained. {problem} Mend that first."
 
 
 class Warnings:
@@ -233,3 +246,9 @@ class Warnings:
     # Experiments: LW09x
     W090 = "[LW090] {path} has lines that are no records and are left out: {lines}. What finished is kept in the folders beside it, and is added again."
     W091 = "[LW091] {n} trials of this plan were finished on other machines or in other folders, and are not run again. Copy the subfolders of their 'trials' folder into the one here, and run the command again for a report on all."
+    W092 = "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by {found}, and nothing can be pruned where that lacks ents_macro_f. Use the scorer longtail.ner_scorer.v1 and ents_macro_f = 1.0 in [training.score_weights]."
+    W093 = "[LW093] Trial {number} was trained on another machine, in {place}, so its model is not here and nothing is tested. Run the command there with --test."
+    W094 = "[LW094] Test was looked at before, for the best of fewer trials: {found}. A choice among several looks is a choice on test; report the first, or all."
+    W095 = "[LW095] The baseline did not come to its end, so nothing is held against it: {error} Correct the config, and name another --output."
+    W096 = "[LW096] {path} cannot be read and is set aside as {aside}. A new one is begun: what is finished is known from the records."
+    W097 = "[LW097] {path} is no record of this trial any more, so it counts as not finished and is run again."

@@ -3,9 +3,15 @@
 import shutil
 
 import pytest
+import spacy
 
+from spacy_longtail.corpora import write_corpus
+from spacy_longtail.experiments.matrix import summarize_trials, write_matrix_report
 from spacy_longtail.experiments.report import read_report, write_report
+from tests.unit.test_matrix_report import TYPES, Scored
+from tests.unit.test_matrix_report import run as run_plan
 from tests.unit.test_report import WEAK, evaluation, statistics, write
+from tests.util import SENTENCES, parse
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -175,3 +181,34 @@ def test_it_prints(browser, report):
     page.emulate_media(media="print")
     assert not page.locator("nav").is_visible()
     assert not page.locator("#filter").is_visible()
+
+
+@pytest.fixture(scope="module", params=["methods", "curves"])
+def matrix_page(request, tmp_path_factory):
+    pytest.importorskip("optuna")
+    folder = tmp_path_factory.mktemp(request.param)
+    nlp = spacy.blank("en")
+    docs = [parse(nlp, text) for text in SENTENCES]
+    write_corpus(folder / "tiny", {"train": docs, "dev": docs * 3, "test": docs * 4}, TYPES)
+    draws = {"sizes": [2, 4], "partitions": 2} if request.param == "curves" else {"seeds": [0, 1]}
+    runner = Scored({"ner": 0.2, "crf": 0.95}, failing=("softmax-focal",))
+    plan, records = run_plan(folder / "tiny", folder / "out", runner, **draws)
+    return write_matrix_report(summarize_trials(plan, records), folder / "report")
+
+
+def test_a_matrix_page_loads_itself_alone_and_fits(browser, matrix_page):
+    for width in WIDTHS:
+        page = opened(browser, matrix_page, viewport={"width": width, "height": 800})
+        assert page.requests == [matrix_page.as_uri()]
+        assert page.problems == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.close()
+
+
+def test_a_table_of_methods_sorts(browser, matrix_page):
+    page = opened(browser, matrix_page)
+    if not page.locator("table.sortable").count():
+        pytest.skip("the page of curves has none")
+    page.locator("th button", has_text="Method").click()
+    names = page.locator("tbody th").all_inner_texts()
+    assert names == sorted(names) and len(names) > 2

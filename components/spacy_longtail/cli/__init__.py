@@ -4,14 +4,17 @@ from . import (  # each registers itself
     audit,
     card,
     convert,
+    curve,
     debug,
     evaluate,
     matrix,
+    recommend,
     report,
     split,
     stats,
     thresholds,
     train,
+    tune,
 )
 from .app import app
 
@@ -20,15 +23,18 @@ __all__ = [
     "audit",
     "card",
     "convert",
+    "curve",
     "debug",
     "evaluate",
     "main",
     "matrix",
+    "recommend",
     "report",
     "split",
     "stats",
     "thresholds",
     "train",
+    "tune",
 ]
 
 

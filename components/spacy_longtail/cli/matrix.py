@@ -2,18 +2,19 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from wasabi import msg
 
-from ..experiments.trials.plan import read_plan
+from ..experiments.matrix import Summary, summarize_trials, summary_tables, write_matrix_report
+from ..experiments.trials.plan import presets, read_plan
 from ..experiments.trials.run import Matrix, Options
-from .app import GpuId, Json, app, coded_errors
+from .app import TEXT, GpuId, Json, app, coded_errors
 
-Plan = Annotated[str, typer.Argument(help="A YAML file, or a preset: quick, paper-resampling, paper-mom, "
-                                     "paper-auc, paper-gate.")]  # fmt: skip
+Plan = Annotated[str, typer.Argument(help=f"A YAML file, or a preset: {', '.join(presets())}.")]
 Corpora = Annotated[
     list[Path] | None, typer.Argument(help="Folders that `convert` wrote; else those of the plan.")
 ]
@@ -78,7 +79,7 @@ def read_seeds(text: str | None) -> list[int] | None:
         ) from error
 
 
-def read_settings(given: list[str]) -> dict[str, Any]:
+def read_settings(given: Sequence[str]) -> dict[str, Any]:
     """SECTION.NAME=VALUE of the command line: JSON where a value can be read as it, else text."""
     found = {}
     for text in given:
@@ -99,12 +100,27 @@ def list_trials(found: Matrix) -> None:
     msg.text(f"{len(found.trials)} trials of {found.plan.steps} steps")
 
 
-def run_and_report(found: Matrix, options: Options, as_json: bool) -> None:
-    """Run a plan, write its report, and end with exit code 1 if a trial failed."""
+def run_and_report(found: Matrix, options: Options, as_json: bool) -> Summary:
+    """Run a plan, print and write its report, and end with exit code 1 if a trial failed.
+
+    found (Matrix): The plan. options (Options): How to run it.
+    as_json (bool): Print the records instead of tables.
+    RETURNS (Summary): What the trials show.
+    """
     records = found.run(options)
-    failed = [r for r in records.values() if r["status"] != "done"]
-    print(len(records), as_json)
-    for record in failed:
-        msg.fail(f"{record['method']}, seed {record['seed']}: {record['status']}", record["error"])
-    if failed:
+    summary = summarize_trials(found, records)
+    page = write_matrix_report(summary, found.output / "report") if summary.corpora else None
+    if as_json:
+        sys.stdout.write(json.dumps([records[key] for key in found.trials if key in records]) + "\n")
+    else:
+        sys.stdout.write(summary_tables(summary))
+        if page is not None:
+            sys.stdout.write(f"Report: {page.resolve()}\n")
+    for record in summary.failed:
+        title = f"{record['corpus']}, {record['method']}, seed {record['seed']}: {record['status']}"
+        sys.stderr.write(f"{TEXT.fail(title)}\n{record['error']}\n")
+    if summary.failed:
+        retry = "They are not run again unless the command has --retry-failed."
+        sys.stderr.write(f"{TEXT.text(f'{len(summary.failed)} trials failed. {retry}')}\n")
         raise typer.Exit(1)
+    return summary

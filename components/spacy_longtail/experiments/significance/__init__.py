@@ -4,6 +4,7 @@ from .bootstrap import Difference, Interval, intervals, paired_bootstrap
 from .counts import MentionCounts, mention_counts, stack
 from .metrics import Metric, named_metrics
 from .paired import (
+    PairedT,
     PowerNote,
     bootstrap_standard_error,
     holm,
@@ -19,6 +20,7 @@ __all__ = [
     "Interval",
     "MentionCounts",
     "Metric",
+    "PairedT",
     "PowerNote",
     "Verdict",
     "bootstrap_standard_error",

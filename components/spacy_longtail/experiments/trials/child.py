@@ -1,4 +1,4 @@
-"""The process of one trial: train, score on dev and test, leave the files in a folder."""
+"""The process of one trial: train, score, leave the files in a folder."""
 
 import os
 import sys
@@ -8,10 +8,13 @@ from typing import Any
 
 import srsly
 
-from ...corpora import part_path, read_types
+from ...corpora import PARTS, part_path, read_types
+from ...descriptions import TYPES
 from ...errors import Errors
 from ..evaluation import evaluate_model, write_evaluation
+from ..provenance import short
 from ..training import train_model
+from .keys import PACKAGE, code_version, corpus_version
 
 MODEL = "model"
 SCORED = ("dev", "test")
@@ -21,28 +24,38 @@ def run_child(work: Path, task: dict[str, Any]) -> None:
     """Train and score. The training's log goes to stdout.
 
     work (Path): The folder of the trial, with config.cfg in it.
-    task (Dict[str, Any]): corpus, name, gpu_id, checksums by part, drawn (whether the training data is
-        a draw, of which scores by frequency would be wrong).
-    RAISES (ValueError): L478 if the corpus has changed meanwhile; those of training and evaluation.
+    task (Dict[str, Any]): corpus, name, gpu_id, version (of the corpus), code, drawn (whether the
+        training data is a draw, of which scores by frequency would be wrong), parts (those to score,
+        else dev and test).
+    RAISES (ValueError): L478 if the corpus or the code has changed; those of training and evaluation.
     """
     corpus = Path(task["corpus"])
+    _check_unchanged(corpus, task)
     best = train_model(work / "config.cfg", corpus, work / MODEL, gpu_id=task["gpu_id"])
     types = read_types(corpus)
     training = None if task["drawn"] else part_path(corpus, "train")
-    found = dict(srsly.read_json(work / MODEL / "run.json")["checksums"])
-    for part in SCORED:
+    for part in task.get("parts", SCORED):
         data = part_path(corpus, part)
         result = evaluate_model(best, data, types.labels, types.tail, task["name"], training, part)
-        found[part] = result["checksum"]
         write_evaluation(result, work / f"{part}.json")
-    for part, checksum in task["checksums"].items():
-        if found[part] != checksum:
-            raise ValueError(Errors.L478.format(path=part_path(corpus, part)))
+    _check_unchanged(corpus, task)
+
+
+def _check_unchanged(corpus: Path, task: dict[str, Any]) -> None:
+    """Whether the content key still says what is run. RAISES (ValueError): L478."""
+    found = corpus_version(corpus)
+    for name, planned in task["version"].items():
+        if found[name] != planned:
+            path = part_path(corpus, name) if name in PARTS else corpus / TYPES
+            raise ValueError(Errors.L478.format(path=path))
+    if code_version() != task["code"]:
+        raise ValueError(Errors.L478.format(path=short(PACKAGE)))
 
 
 def _end_with_parent() -> None:
     """End this process when the one that started it is gone: its end of the pipe closes."""
-    sys.stdin.buffer.read()
+    while os.read(0, 1):  # not sys.stdin: its lock, held here, would abort an ending process
+        pass
     os._exit(1)
 
 

@@ -5,17 +5,20 @@ its trial is given to someone else.
 """
 
 import os
+import random
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import Errors
+from ...errors import Errors, Warnings
 
-KEY, OWNER, PLACE = "key", "owner", "place"  # attributes of a trial
+KEY, ATTEMPT, OWNER, PLACE = "key", "attempt", "owner", "place"  # attributes of a trial
 BEAT = 20.0  # seconds between signs of life
 GRACE = 120.0  # seconds without one until a trial counts as abandoned
 HOST = socket.gethostname()
@@ -24,6 +27,7 @@ HOST = socket.gethostname()
 class Claim(NamedTuple):
     number: int  # in the study
     key: str
+    attempt: int = 0  # one more each time that the trial is put up again
 
 
 def import_optuna() -> Any:
@@ -43,23 +47,70 @@ def open_storage(storage: str | None, default: Path) -> Any:
         journal file. default (Path): The journal file that null stands for.
     RAISES (ValueError): L406, L477.
     """
-    optuna = import_optuna()
+    import_optuna()
     try:
         if storage is not None and "://" in storage:
-            return optuna.storages.RDBStorage(storage, engine_kwargs=_patient(storage))
+            return _open_database(storage)
         path = default if storage is None else Path(storage)
         path.parent.mkdir(parents=True, exist_ok=True)
-        journal = optuna.storages.journal
-        lock = journal.JournalFileOpenLock(str(path))  # an old one breaks after a grace period
-        return optuna.storages.JournalStorage(journal.JournalFileBackend(str(path), lock))
+        try:
+            return _open_journal(path)
+        except OSError:
+            raise
+        except Exception:  # of reading what is no journal
+            if storage is not None:  # others may use it
+                raise
+            aside = path.with_name(f"{path.name}.{time.time_ns()}")
+            path.rename(aside)
+            warnings.warn(Warnings.W096.format(path=path, aside=aside.name), stacklevel=2)
+            return _open_journal(path)
     except Exception as error:  # of any database driver
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(Errors.L477.format(storage=storage or default, problem=problem)) from error
+        raise ValueError(Errors.L477.format(storage=storage or default, problem=_said(error))) from error
 
 
-def _patient(url: str) -> dict[str, Any]:
-    """SQLite lets one process write at a time: the others wait."""
-    return {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {"pool_pre_ping": True}
+def _open_journal(path: Path) -> Any:
+    from .journal import WholeLines  # needs Optuna
+
+    return import_optuna().storages.JournalStorage(WholeLines(path))
+
+
+def _open_database(url: str) -> Any:
+    open_database = partial(import_optuna().storages.RDBStorage, url)
+    if not url.startswith("sqlite"):
+        return _again(lambda: open_database(engine_kwargs={"pool_pre_ping": True}))
+    from sqlalchemy import event
+
+    # SQLite ignores FOR UPDATE, so that two processes could take the same trial: let each transaction
+    # lock the file from its beginning, while the others wait.
+    arguments = {"timeout": 60, "isolation_level": None}
+    storage = _again(lambda: open_database(engine_kwargs={"connect_args": arguments}))
+    event.listen(storage.engine, "begin", lambda link: link.exec_driver_sql("BEGIN IMMEDIATE"))
+    return storage
+
+
+def _again(opened: Callable[[], Any], times: int = 5) -> Any:
+    """Open a new database, although another process may be making its tables at the same moment."""
+    for _ in range(times - 1):
+        try:
+            return opened()
+        except Exception:  # of any database driver
+            time.sleep(random.random())
+    return opened()
+
+
+def _said(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+@contextmanager
+def coded_storage() -> Iterator[None]:
+    """What a database or a journal refuses becomes a coded error. RAISES (ValueError): L491."""
+    try:
+        yield
+    except Exception as error:  # of any database driver
+        if isinstance(error, ValueError) and str(error).startswith("[L"):
+            raise
+        raise ValueError(Errors.L491.format(problem=_said(error))) from error
 
 
 class Claims:
@@ -67,25 +118,33 @@ class Claims:
 
     storage (BaseStorage): Of Optuna. name (str): Of the study, made if it is not there.
     place (str): The output folder, so that what was finished elsewhere can be told.
+    RAISES (ValueError): L406; L491 here and of each method, if the storage fails.
     """
 
     def __init__(self, storage: Any, name: str, place: str) -> None:
         self.optuna = import_optuna()
         self.place = f"{HOST}:{place}"
-        self.study = self.optuna.create_study(
-            storage=storage, study_name=name, direction="maximize", load_if_exists=True
-        )
+        with coded_storage():
+            self.study = self.optuna.create_study(
+                storage=storage,
+                sampler=self.optuna.samplers.RandomSampler(),  # which there is no use for
+                study_name=name,
+                direction="maximize",
+                load_if_exists=True,
+            )
 
+    @coded_storage()
     def fill(self, keys: Iterable[str]) -> list[str]:
         """Put up trials that nobody has put up or finished.
 
         keys (Iterable[str]): Of trials that are not finished here.
         RETURNS (List[str]): Those finished on another machine, which are not run again.
         """
-        live, elsewhere = set(), set()
+        live, elsewhere, attempts = set(), set(), dict[str, int]()
         state = self.optuna.trial.TrialState
         for trial in self.study.get_trials(deepcopy=False):
             key = trial.user_attrs.get(KEY)
+            attempts[key] = max(attempts.get(key, 0), trial.user_attrs.get(ATTEMPT, -1) + 1)
             if trial.state in (state.WAITING, state.RUNNING):
                 live.add(key)
             elif trial.state == state.COMPLETE and trial.user_attrs.get(PLACE) != self.place:
@@ -93,41 +152,46 @@ class Claims:
         keys = list(keys)
         for key in keys:
             if key not in live | elsewhere:
-                self.study.enqueue_trial({}, user_attrs={KEY: key})
+                self._put_up(key, attempts.get(key, 0))
         return [key for key in keys if key in elsewhere]
 
+    def _put_up(self, key: str, attempt: int) -> None:
+        self.study.enqueue_trial({}, user_attrs={KEY: key, ATTEMPT: attempt})
+
+    @coded_storage()
     def claim(self) -> Claim | None:
         """The next trial that nobody runs, if there is one."""
         state = self.optuna.trial.TrialState
         while self.study.get_trials(deepcopy=False, states=(state.WAITING,)):
             trial = self.study.ask()
-            key = trial.user_attrs.get(KEY)
-            # null: another process took the last one, and the study made a new one
-            if key is not None and not self._has_earlier(key, trial.number):
-                trial.set_user_attr(OWNER, _owner())
-                return Claim(trial.number, key)
+            found = trial.user_attrs
+            # no key: another process took the last one, and the study made a new one
+            if KEY in found:
+                claim = Claim(trial.number, found[KEY], found[ATTEMPT])
+                if not self._has_earlier(claim):
+                    trial.set_user_attr(OWNER, owner_here())
+                    return claim
             self.study.tell(trial, state=state.FAIL)
         return None
 
-    def _has_earlier(self, key: str, number: int) -> bool:
-        """Whether two processes put up the same trial: the first one counts."""
-        state = self.optuna.trial.TrialState
-        live = (state.WAITING, state.RUNNING, state.COMPLETE)
+    def _has_earlier(self, claim: Claim) -> bool:
+        """Whether two processes put up the same attempt: the first one counts, however it ended."""
         return any(
-            t.user_attrs.get(KEY) == key and t.number < number
-            for t in self.study.get_trials(deepcopy=False, states=live)
-            if t.state != state.COMPLETE or t.user_attrs.get(PLACE) != self.place
+            (t.user_attrs.get(KEY), t.user_attrs.get(ATTEMPT)) == claim[1:] and t.number < claim.number
+            for t in self.study.get_trials(deepcopy=False)
         )
 
     @contextmanager
     def alive(self, claim: Claim) -> Iterator[None]:
         """Give signs of life while the block runs."""
         done = threading.Event()
-        storage, trial_id = self.study._storage, self._id(claim.number)
+        with coded_storage():
+            storage, trial_id = self.study._storage, self._id(claim.number)
 
         def beat() -> None:
             while not done.wait(BEAT):
-                storage.set_trial_user_attr(trial_id, OWNER, _owner())
+                with suppress(Exception):  # a storage that is back in time has lost nothing
+                    storage.set_trial_user_attr(trial_id, OWNER, owner_here())
 
         thread = threading.Thread(target=beat, daemon=True)
         thread.start()
@@ -141,40 +205,52 @@ class Claims:
         study = self.study
         return int(study._storage.get_trial_id_from_study_id_trial_number(study._study_id, number))
 
+    @coded_storage()
     def finish(self, claim: Claim, score: float | None) -> bool:
-        """Close a trial, with its score on dev, or null if it failed. RETURNS (bool): False if someone
-        else had closed it."""
+        """Close a trial.
+
+        claim (Claim): The trial. score (Optional[float]): On dev, or null if it failed.
+        RETURNS (bool): False if someone else had closed it.
+        """
         state = self.optuna.trial.TrialState
         storage, trial_id = self.study._storage, self._id(claim.number)
         try:
             storage.set_trial_user_attr(trial_id, PLACE, self.place)
-            self.study.tell(claim.number, score, state=state.FAIL if score is None else state.COMPLETE)
-        except (RuntimeError, ValueError):  # an UpdateFinishedTrialError is a RuntimeError
+            if score is None:
+                storage.set_trial_state_values(trial_id, state.FAIL)
+            else:
+                storage.set_trial_state_values(trial_id, state.COMPLETE, [score])
+        except self.optuna.exceptions.UpdateFinishedTrialError:
             return False
         return True
 
     def give_back(self, claim: Claim) -> None:
         """Put a trial that was not finished up again."""
-        if self.finish(claim, None):
-            self.study.enqueue_trial({}, user_attrs={KEY: claim.key})
+        with coded_storage():
+            if claim.key:  # first, so that a crash between the two loses nothing
+                self._put_up(claim.key, claim.attempt + 1)
+        self.finish(claim, None)
 
+    @coded_storage()
     def reap(self) -> list[Claim]:
         """Put up again what its owners have abandoned."""
         state, found = self.optuna.trial.TrialState, []
         for trial in self.study.get_trials(deepcopy=False, states=(state.RUNNING,)):
-            if is_abandoned(trial.user_attrs.get(OWNER), trial.datetime_start.timestamp()):
-                claim = Claim(trial.number, trial.user_attrs.get(KEY, ""))
-                self.give_back(claim)
-                found.append(claim)
+            own = trial.user_attrs
+            if is_abandoned(own.get(OWNER), trial.datetime_start.timestamp()):
+                found.append(Claim(trial.number, own.get(KEY, ""), own.get(ATTEMPT, 0)))
+                self.give_back(found[-1])
         return found
 
+    @coded_storage()
     def n_running(self) -> int:
         """Trials that someone runs, here or elsewhere."""
         state = self.optuna.trial.TrialState
         return len(self.study.get_trials(deepcopy=False, states=(state.RUNNING,)))
 
 
-def _owner() -> dict[str, Any]:
+def owner_here() -> dict[str, Any]:
+    """A sign of life of this process, as a trial's OWNER."""
     return {"host": HOST, "pid": os.getpid(), "time": time.time()}
 
 
@@ -186,12 +262,13 @@ def is_abandoned(owner: dict[str, Any] | None, started: float) -> bool:
     """
     if owner is None:
         return time.time() - started > GRACE
-    if owner["host"] == HOST and not _is_running(owner["pid"]):
+    if owner["host"] == HOST and not is_running(owner["pid"]):
         return True
     return time.time() - owner["time"] > GRACE
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
+    """Whether this machine has a process of that number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -14,8 +14,9 @@ from .plan import Trial
 
 PACKAGE = Path(__file__).parents[2]
 # what a trained model or its scores cannot depend on
-IDLE = ("cli", "experiments/report", "experiments/significance", "experiments/statistics",
-        "experiments/trials", "experiments/matrix", "experiments/debugging")  # fmt: skip
+IDLE = ("cli", "errors.py", "experiments/report", "experiments/significance", "experiments/statistics",
+        "experiments/trials", "experiments/matrix", "experiments/tuning",
+        "experiments/debugging")  # fmt: skip
 DIGITS = 16
 
 
@@ -56,5 +57,5 @@ def trial_key(trial: Trial, corpus: Mapping[str, Any]) -> str:
     trial (Trial): The trial. corpus (Mapping[str, Any]): What `corpus_version` returned.
     """
     config = {section: dict(block) for section, block in trial.config().items()}
-    config["paths"] = {k: v for k, v in config["paths"].items() if k not in ("train", "dev")}
+    config["paths"] = {k: v for k, v in config.get("paths", {}).items() if k not in ("train", "dev")}
     return digest({"config": shortened(config), "corpus": corpus, "code": code_version()})

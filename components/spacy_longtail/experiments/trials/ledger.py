@@ -3,12 +3,18 @@
 import json
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ...errors import Errors, Warnings
 from ...parts import coded_io
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 LEDGER = "trials.jsonl"
 FOLDER = "trials"
@@ -22,7 +28,7 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     path (Path): The JSONL file. record (Dict[str, Any]): JSON data.
     RAISES (ValueError): L432 if it cannot be written; the file is then as it was.
     """
-    line = json.dumps(record, ensure_ascii=False).encode("utf8", "replace") + b"\n"
+    line = json.dumps(record).encode("utf8") + b"\n"
     with coded_io(path):
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         try:
@@ -84,24 +90,43 @@ class Ledger:
         with coded_io(output):
             for name in (FOLDER, WORK):
                 (output / name).mkdir(parents=True, exist_ok=True)
-        lines = {record["key"]: record for record in read_lines(self.path)}
-        for record in self._folders():
-            if lines.get(record["key"]) != record:
-                append_line(self.path, record)
+        with self._alone():
+            lines = {record["key"]: _text(record) for record in read_lines(self.path)}
+            for record in self._folders():
+                if lines.get(record["key"]) != _text(record):
+                    append_line(self.path, record)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """No other process adds a record meanwhile, so that none is in the file twice."""
+        with coded_io(self.output):
+            file = os.open(self.output / WORK / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if fcntl is not None:
+                with suppress(OSError):  # a file system without locks: a line may be there twice
+                    fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(file)
 
     def _folders(self) -> Iterable[dict[str, Any]]:
         for path in sorted((self.output / FOLDER).glob(f"*/{RECORD}")):
-            try:
-                record = json.loads(path.read_text(encoding="utf8"))
-            except (OSError, ValueError):  # it was renamed whole: someone has changed it since
-                warnings.warn(Warnings.W090.format(path=path, lines="1"), stacklevel=2)
-                continue
-            if isinstance(record, dict) and record.get("key") == path.parent.name:
+            with coded_io(path):
+                record = _read(path)
+            if record is not None and record.get("key") == path.parent.name:
                 yield record
+            else:
+                warnings.warn(Warnings.W097.format(path=path), stacklevel=2)
 
     def records(self) -> dict[str, dict[str, Any]]:
         """By content key."""
         return {record["key"]: record for record in self._folders()}
+
+    def record(self, key: str) -> dict[str, Any] | None:
+        """The record of a trial, null if it is not finished. RAISES (ValueError): L432."""
+        path = self.folder(key) / RECORD
+        with coded_io(path):
+            return _read(path) if path.is_file() else None
 
     def folder(self, key: str) -> Path:
         """Where the files of a finished trial are."""
@@ -115,32 +140,38 @@ class Ledger:
         RAISES (ValueError): L432.
         """
         target = self.folder(record["key"])
-        with coded_io(work):
-            (work / RECORD).write_text(json.dumps(record, indent=1), encoding="utf8")
-            if is_finished(target):
-                return False
-            if target.exists():
-                os.replace(target, work / "before")  # a failure, tried again
-            try:
+        with coded_io(work), (work / RECORD).open("w", encoding="utf8") as file:
+            json.dump(record, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        with self._alone():
+            with coded_io(work):
+                before = self.record(record["key"])
+                if before is not None and before.get("status") == "done":
+                    return False  # another process was first
+                if target.exists():
+                    os.replace(target, work / "before")  # a failure, tried again
                 os.rename(work, target)
-            except OSError:
-                if is_finished(target):  # another process was first
-                    return False
-                raise
-        append_line(self.path, record)
+            append_line(self.path, record)
         return True
 
 
-def is_finished(folder: Path) -> bool:
-    """Whether a trial's folder is of one that ended well. RAISES (ValueError): L432."""
-    path = folder / RECORD
-    with coded_io(path):
-        return path.is_file() and json.loads(path.read_text(encoding="utf8"))["status"] == "done"
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        record = json.loads(path.read_text(encoding="utf8"))
+    except ValueError:  # it was renamed whole: someone has changed it since
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _text(record: dict[str, Any]) -> str:
+    return json.dumps(record, sort_keys=True)  # of equal records equal, with NaN in them too
 
 
 def check_output(output: Path) -> None:
-    """Refuse a folder that is something else. RAISES (ValueError): L434, L476."""
+    """Refuse a folder that is something else. RAISES (ValueError): L432, L434, L476."""
     if output.exists() and not output.is_dir():
         raise ValueError(Errors.L434.format(path=output))
-    if output.is_dir() and any(output.iterdir()) and not (output / FOLDER).is_dir():
-        raise ValueError(Errors.L476.format(path=output))
+    with coded_io(output):
+        if output.is_dir() and any(output.iterdir()) and not (output / FOLDER).is_dir():
+            raise ValueError(Errors.L476.format(path=output))

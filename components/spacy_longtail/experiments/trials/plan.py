@@ -1,6 +1,7 @@
 """A plan of trials, read from YAML: methods, corpora, draws and seeds, all with equal steps."""
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,10 +10,16 @@ import srsly
 from thinc.api import Config
 
 from ...errors import Errors
-from .compose import HERE, Settings, apply, compose, known_choices, read_base
+from .compose import HERE, OPTIONAL, Settings, apply, compose, known_choices, read_base
 
 PRESETS = HERE / "presets"
-EQUAL = ("accumulate_gradient", "batcher", "eval_frequency", "max_steps")  # of [training]
+BATCHES = ("accumulate_gradient", "batcher")  # of [training], equal for equal encoders
+OWNERS = {  # settings that the plan makes from these
+    "training.max_steps": "steps",
+    "system.seed": "seeds",
+    "paths.train": "corpora",
+    "paths.dev": "corpora",
+}
 KNOWN: dict[str, tuple[type, ...]] = {  # of a plan: what it must be
     "corpora": (list,),
     "steps": (int,),
@@ -29,6 +36,7 @@ KNOWN: dict[str, tuple[type, ...]] = {  # of a plan: what it must be
     "partitions": (int,),
 }
 STEPS, SEEDS, PARTITIONS = 1000, 3, 5
+PLAIN = "${corpora.plain}"
 
 
 class Draw(NamedTuple):
@@ -96,9 +104,7 @@ def read_plan(source: str, given: Mapping[str, Any] | None = None) -> Plan:
     RAISES (ValueError): L402, L470, L471, L472, L473, L474.
     """
     path = PRESETS / f"{source}.yml" if source in presets() else Path(source)
-    found = {**_read(path), **{k: v for k, v in (given or {}).items() if v is not None}}
-    if given and given.get("settings"):
-        found["settings"] = {**_read(path).get("settings", {}), **given["settings"]}
+    found = _overridden(_read(path), {k: v for k, v in (given or {}).items() if v is not None})
     _check_fields(found, path)
     steps = found.get("steps", STEPS)
     settings = {**found.get("settings", {}), "training.max_steps": steps}
@@ -106,7 +112,7 @@ def read_plan(source: str, given: Mapping[str, Any] | None = None) -> Plan:
     methods = _methods(found, base, settings, path)
     if not methods:
         raise _unusable(path, "it has neither grids nor methods.")
-    _check_equal(methods)
+    _check_equal(methods, steps)
     names = [method.name for method in methods]
     baseline = found.get("baseline", names[0])
     if baseline not in names:
@@ -133,6 +139,16 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
+def _overridden(found: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """A plan with values of the command line: a study of sizes or shares leaves out what it replaces."""
+    replaced = ("sizes", "shares", "n_sentences", "seeds") if {"sizes", "shares"} & set(given) else ()
+    kept = {name: value for name, value in found.items() if name not in replaced}
+    own = found.get("settings", {})
+    if isinstance(own, dict):  # else the check of the fields refuses it
+        own = {**own, **given.get("settings", {})}
+    return {**kept, **given, "settings": own}
+
+
 def _unusable(path: Path, problem: str) -> ValueError:
     return ValueError(Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md has the form."))
 
@@ -140,13 +156,24 @@ def _unusable(path: Path, problem: str) -> ValueError:
 def _check_fields(found: Mapping[str, Any], path: Path) -> None:
     unknown = [name for name in found if name not in KNOWN]
     if unknown:
-        raise _unusable(path, f"{', '.join(unknown)} is none of {', '.join(KNOWN)}.")
+        raise _unusable(path, f"{', '.join(map(str, unknown))} is none of {', '.join(KNOWN)}.")
     for name, value in found.items():
         if not isinstance(value, KNOWN[name]) or isinstance(value, bool):
             wanted = " or ".join(kind.__name__ for kind in KNOWN[name])
             raise _unusable(path, f"{name} must be {wanted}, found {value!r}.")
         if isinstance(value, (int, float)) and value <= 0:
             raise _unusable(path, f"{name} must be above 0, found {value!r}.")
+    _check_settings(found.get("settings", {}), "settings", path)
+    for name in set(found.get("settings", {})) & set(OWNERS):
+        raise _unusable(
+            path, f"{name} would be ignored under settings: it is what {OWNERS[name]} is for."
+        )
+    corpora = found.get("corpora", [])
+    if not all(isinstance(corpus, str) for corpus in corpora):
+        raise _unusable(path, f"corpora must be folders, found {corpora!r}.")
+    names = [Path(corpus).name for corpus in corpora]
+    if len(set(names)) < len(names):
+        raise _unusable(path, f"two corpora have the same name, found {', '.join(names)}.")
     if ("sizes" in found or "shares" in found) and "seeds" in found:
         raise _unusable(path, "each partition has its own seed: leave seeds out.")
     if "sizes" in found and "shares" in found:
@@ -154,6 +181,14 @@ def _check_fields(found: Mapping[str, Any], path: Path) -> None:
     for name, owners in {"partitions": ("sizes", "shares"), "n_sentences": ("shares",)}.items():
         if name in found and not any(owner in found for owner in owners):
             raise _unusable(path, f"{name} would be ignored without {' or '.join(owners)}.")
+
+
+def _check_settings(settings: Mapping[Any, Any], where: str, path: Path) -> None:
+    for name, value in settings.items():
+        if name == OPTIONAL and isinstance(value, dict):
+            _check_settings(value, f"{OPTIONAL} of {where}", path)
+        elif not (isinstance(name, str) and all(name.split(".")) and "." in name):
+            raise _unusable(path, f"{where} must be values by dotted name, found {name!r}.")
 
 
 def _beside(path: Path, name: str | None) -> Path | None:
@@ -165,16 +200,22 @@ def _beside(path: Path, name: str | None) -> Path | None:
 
 def _seeds(found: int | list[int], path: Path) -> list[int]:
     seeds = list(range(found)) if isinstance(found, int) else found
-    if not seeds or not all(isinstance(seed, int) and seed >= 0 for seed in seeds):
-        raise _unusable(path, f"seeds must be whole numbers from 0, found {found!r}.")
+    if not seeds or not all(_is_whole(seed) and 0 <= seed < 2**32 for seed in seeds):
+        raise _unusable(path, f"seeds must be whole numbers from 0 to 2**32 - 1, found {found!r}.")
     return list(dict.fromkeys(seeds))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _draws(found: Mapping[str, Any], path: Path) -> list[Draw]:
     for name in ("sizes", "shares"):
         values = found.get(name, [])
-        kinds = (int,) if name == "sizes" else (int, float)
-        if not all(isinstance(v, kinds) and v > 0 for v in values) or len(set(values)) < len(values):
+        known = [v for v in values if _is_whole(v) or (isinstance(v, float) and name == "shares")]
+        if name in found and (
+            not known or known != values or len({v for v in known if v > 0}) < len(values)
+        ):
             raise _unusable(path, f"{name} must be different numbers above 0, found {values!r}.")
     if any(share > 1 for share in found.get("shares", [])):
         raise _unusable(path, f"shares are parts of 1, such as 0.05, found {found['shares']!r}.")
@@ -191,11 +232,12 @@ def _methods(found: Mapping[str, Any], base: Config, settings: Settings, path: P
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
         methods.append(Method(name, choices, compose(base, blocks, settings)))
     for name, own in found.get("methods", {}).items():
-        if not isinstance(own, dict):
+        if not isinstance(own, dict) or not isinstance(own.get("config", ""), str):
             raise _unusable(path, f"the method {name} must be settings by dotted name, found {own!r}.")
         own_base = read_base(_beside(path, own["config"])) if "config" in own else base
-        own_settings = {**settings, **{k: v for k, v in own.items() if k != "config"}}
-        methods.append(Method(str(name), {}, compose(own_base, {}, own_settings)))
+        own_settings = {k: v for k, v in own.items() if k != "config"}
+        _check_settings(own_settings, f"the method {name}", path)
+        methods.append(Method(str(name), {}, compose(own_base, {}, {**settings, **own_settings})))
     names = [method.name for method in methods]
     for name in names:
         if names.count(name) > 1 or not name or any(c in name for c in "/\\\n"):
@@ -218,6 +260,10 @@ def _catalog(own: Mapping[str, Any], path: Path) -> dict[str, dict[str, Settings
             )
         if not isinstance(choices, dict) or not all(isinstance(s, dict) for s in choices.values()):
             raise _unusable(path, f"choices of {axis} must be settings by name, found {choices!r}.")
+        for name, settings in choices.items():
+            if not isinstance(name, str):
+                raise _unusable(path, f"choices of {axis} must have names, found {name!r}.")
+            _check_settings(settings, f"the {axis} {name}", path)
     return {axis: {**choices, **own.get(axis, {})} for axis, choices in known.items()}
 
 
@@ -234,8 +280,10 @@ def _picked(
             if axis not in catalog:
                 known = ", ".join(catalog)
                 raise ValueError(Errors.L472.format(path=path, what="axis", name=axis, known=known))
+            if names == []:
+                raise _unusable(path, f"a grid has no choice of {axis}.")
             for name in names if isinstance(names, list) else [names]:
-                if name not in catalog[axis]:
+                if not isinstance(name, str) or name not in catalog[axis]:
                     known = ", ".join(catalog[axis])
                     raise ValueError(Errors.L472.format(path=path, what=axis, name=name, known=known))
         lists = [value if isinstance(value, list) else [value] for value in grid.values()]
@@ -246,37 +294,51 @@ def _picked(
                 yield choices
 
 
-def _check_equal(methods: list[Method]) -> None:
+def _check_equal(methods: list[Method], steps: int) -> None:
     """Refuse methods that would not train alike. Encoders may have batches of their own.
 
-    RAISES (ValueError): L473.
+    RAISES (ValueError): L473, L474.
     """
     first: dict[str, Method] = {}
     for method in methods:
         training = method.config["training"]
         for name in ("patience", "max_epochs"):
-            if training.get(name, 0) > 0:
+            if _is_whole(training.get(name)) and training[name] > 0:
                 message = Errors.L473.format(
                     name=name, method=method.name, found=training[name], other="0"
                 )
                 raise ValueError(message)
-        other = first.setdefault(method.choices.get("encoder", ""), method).config["training"]
-        for name in EQUAL:
-            if training.get(name) != other.get(name):
+        same = first.setdefault(_encoder(method.config), method).config["training"]
+        usual = methods[0].config["training"].get("eval_frequency")
+        equal = {"max_steps": steps, "eval_frequency": usual}
+        for name, wanted in {**equal, **{name: same.get(name) for name in BATCHES}}.items():
+            if training.get(name) != wanted:
                 message = Errors.L473.format(
-                    name=name, method=method.name, found=training.get(name), other=other.get(name)
+                    name=name, method=method.name, found=training.get(name), other=wanted
                 )
                 raise ValueError(message)
-        steps, frequency = training["max_steps"], training["eval_frequency"]
-        if frequency > steps:
+        frequency = training.get("eval_frequency")
+        if not _is_whole(frequency) or not 0 < frequency <= steps:
             raise ValueError(Errors.L474.format(frequency=frequency, steps=steps))
+
+
+def _encoder(config: Config) -> str:
+    """What kind of encoder a config has: sizes are no other kind."""
+    components = config.get("components", {})
+    block = components.get("tok2vec") or components.get("transformer") or components
+    model = block.get("model", {})
+    return " ".join(
+        str(part) for part in (block.get("factory"), model.get("@architectures"), model.get("name"))
+    )
 
 
 def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
     """Let every reader of the training data read the draw. RAISES (ValueError): L475."""
     plain = config["corpora"].get("plain")
     train = config["corpora"]["train"]
-    if plain is None or (train.get("@readers") == plain.get("@readers") and train != plain):
+    reads = json.dumps(train, default=str)
+    is_through = train == plain or (PLAIN in reads and "${paths.train}" not in reads)
+    if plain is None or not is_through:
         raise ValueError(Errors.L475.format(method=name))
     reader = "LowResourceCorpus" if draw.entity_share is None else "ImbalancedCorpus"
     share = {} if draw.entity_share is None else {"entity_share": draw.entity_share}

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,12 +59,12 @@ def _watch(
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        if os.name == "posix":
+    if os.name == "posix":
+        with suppress(ProcessLookupError, PermissionError):  # the group outlives its first process
             os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-        process.wait()
+    else:
+        process.kill()
+    process.wait()
     if process.stdin:
         process.stdin.close()
 

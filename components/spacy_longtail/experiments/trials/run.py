@@ -1,20 +1,23 @@
 """A plan run: what is not finished yet, by several workers, each trial in a process of its own."""
 
 import json
+import math
+import os
 import shutil
 import sys
 import tempfile
 import threading
-import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from spacy.util import load_model_from_config
+from spacy.schemas import ConfigSchemaTraining
+from spacy.util import load_model_from_config, registry, resolve_dot_names
 from tqdm import tqdm
 
 from ...errors import Errors, Warnings
@@ -22,15 +25,16 @@ from ...parts import coded_io
 from ..provenance import short
 from ..training import load_filled
 from .child import MODEL, SCORED
-from .claims import Claim, Claims, open_storage
+from .claims import HOST, Claim, Claims, is_running, open_storage
 from .keys import code_version, corpus_version, digest, trial_key
-from .ledger import WORK, Ledger, check_output, is_finished
+from .ledger import WORK, Ledger, check_output
 from .plan import Plan, Trial
 from .process import Outcome, run_process
 
 JOURNAL = "study.journal"
 WAIT = 1.0  # seconds until a worker looks again whether another has given up a trial
 DEV_SCORE = "ents_macro_f"
+NEWLINE = "\n"
 
 Runner = Callable[[Trial, Path, Callable[[], str | None]], Outcome]
 
@@ -41,7 +45,8 @@ class Options:
 
     workers (int): Trials at a time. gpu_id (int): -1 is the CPU. storage (Optional[str]): A database URL
     or a journal file that several machines share; null is a journal in the output folder.
-    minutes (Optional[float]): Time limit of a trial. keep_models (bool): Keep model-best and model-last. retry_failed (bool): Run failed trials again.
+    minutes (Optional[float]): Time limit of a trial. keep_models (bool): Keep model-best and model-last.
+    retry_failed (bool): Run failed trials again, and those that ran out of time.
     """
 
     workers: int = 1
@@ -56,7 +61,7 @@ class Matrix:
     """A plan and its output folder.
 
     plan (Plan): The plan. output (Path): The folder.
-    RAISES (ValueError): L402, L430, L432, L434, L476.
+    RAISES (ValueError): L402, L430, L432, L434, L475, L476, L479, L490.
     """
 
     def __init__(self, plan: Plan, output: Path) -> None:
@@ -65,7 +70,11 @@ class Matrix:
             raise ValueError(Errors.L479)
         self.plan, self.output = plan, output
         self.versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
-        self.trials = {trial_key(t, self.versions[t.corpus]): t for t in plan.trials()}
+        self.trials: dict[str, Trial] = {}
+        for trial in plan.trials():
+            same = self.trials.setdefault(trial_key(trial, self.versions[trial.corpus]), trial)
+            if same is not trial:
+                raise ValueError(Errors.L490.format(first=same.title, second=trial.title))
 
     def check(self, keys: Mapping[str, Any] | list[str]) -> None:
         """Build the pipeline of every method once, so that mistakes show before hours of training.
@@ -82,34 +91,45 @@ class Matrix:
                 path = Path(folder) / "config.cfg"
                 trial.config().to_disk(path, interpolate=False)
                 try:
-                    load_model_from_config(load_filled(path, trial.corpus), auto_fill=True)
+                    filled = load_filled(path, trial.corpus)
+                    load_model_from_config(filled, auto_fill=True)
+                    training = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
+                    resolve_dot_names(filled, [training["train_corpus"], training["dev_corpus"]])
                 except (ValueError, ImportError, OSError, KeyError, TypeError) as error:
                     message = Errors.L480.format(method=trial.method.name, problem=str(error).strip())
                     raise ValueError(message) from error
 
-    def run(self, options: Options, runner: Runner | None = None) -> dict[str, dict[str, Any]]:
+    def run(
+        self, options: Options, keys: Iterable[str] | None = None, runner: Runner | None = None
+    ) -> dict[str, dict[str, Any]]:
         """Run what is not finished. Stopping it at any moment loses the running trials alone.
 
-        options (Options): How. runner (Optional[Callable]): What runs one trial, in tests.
+        options (Options): How. keys (Optional[Iterable[str]]): Of the trials to run; null is all.
+        runner (Optional[Callable]): What runs one trial, if not a process of its own.
         RETURNS (Dict[str, Dict[str, Any]]): The records of the plan's finished trials, by content key.
-        RAISES (ValueError): L406, L432, L477, L480.
+        RAISES (ValueError): L406, L432, L477, L480, L491.
         """
         ledger = Ledger(self.output)
+        remove_leftovers(self.output / WORK)
         records = ledger.records()
         final = {"done"} if options.retry_failed else {"done", "failed", "timeout"}
-        wanted = [k for k in self.trials if records.get(k, {}).get("status") not in final]
+        among = list(self.trials if keys is None else keys)
+        wanted = [k for k in among if records.get(k, {}).get("status") not in final]
         if wanted:
             if runner is None:
                 self.check(wanted)
                 runner = partial(run_trial, self.versions, options)
             name = f"matrix-{digest(sorted(self.trials))}"
             storage = open_storage(options.storage, self.output / JOURNAL)
-            claims = Claims(storage, name, str(self.output.resolve()))
-            elsewhere = claims.fill(wanted)
-            if elsewhere:
-                warnings.warn(Warnings.W091.format(n=len(elsewhere)), stacklevel=2)
-            Workers(self, ledger, claims, options, runner).work(len(wanted) - len(elsewhere))
-        return {key: r for key, r in ledger.records().items() if key in self.trials}
+            # a journal in the folder is the folder's own, wherever that has been moved
+            place = "" if options.storage is None else str(self.output.resolve())
+            claims = Claims(storage, name, place)
+            n_elsewhere = len(claims.fill(wanted))
+            Workers(self, ledger, claims, options, runner, records).work(len(wanted) - n_elsewhere)
+        records = {key: r for key, r in ledger.records().items() if key in self.trials}
+        if elsewhere := [key for key in among if key not in records]:
+            warnings.warn(Warnings.W091.format(n=len(elsewhere)), stacklevel=2)
+        return records
 
 
 @dataclass
@@ -121,21 +141,26 @@ class Workers:
     claims: Claims
     options: Options
     runner: Runner
+    before: Mapping[str, Mapping[str, Any]]  # records that there were when the plan was made
     stopped: str | None = None  # why all must end
     lock: threading.Lock = field(default_factory=threading.Lock)
+    freed: threading.Condition = field(default_factory=threading.Condition)  # a worker has ended a trial
     error: Exception | None = None
 
     def work(self, n_trials: int) -> None:
         """Run until every trial is finished, here or elsewhere."""
-        with tqdm(total=n_trials, unit="trial", smoothing=0) as self.bar:
-            with ThreadPoolExecutor(self.options.workers) as pool:
-                futures = [pool.submit(self._work) for _ in range(self.options.workers)]
-                try:
-                    for future in futures:
-                        future.result()
-                except BaseException:
-                    self.stopped = self.stopped or "Interrupted."
-                    raise
+        n_workers = self.options.workers
+        with (
+            tqdm(total=n_trials, unit="trial", smoothing=0) as self.bar,
+            ThreadPoolExecutor(n_workers) as pool,
+        ):
+            futures = [pool.submit(self._work) for _ in range(n_workers)]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException:
+                self.stopped = self.stopped or "Interrupted."
+                raise
         if self.error is not None:
             raise self.error
 
@@ -145,9 +170,12 @@ class Workers:
                 claim = self.claims.claim()
                 if claim is not None:
                     self._run(claim)
+                    with self.freed:
+                        self.freed.notify_all()
                 elif self.claims.n_running():
                     if not self.claims.reap():
-                        time.sleep(WAIT)
+                        with self.freed:
+                            self.freed.wait(WAIT)
                 else:
                     return
         except Exception as error:  # a full disk, a lost database: every worker would meet it
@@ -155,37 +183,62 @@ class Workers:
 
     def _run(self, claim: Claim) -> None:
         trial = self.matrix.trials[claim.key]
-        if is_finished(self.ledger.folder(claim.key)):  # its owner died before it could say so
-            record = self.ledger.records()[claim.key]
-            self.claims.finish(claim, record["dev"][DEV_SCORE])
+        record = self.ledger.record(claim.key)
+        if record is not None and (record["status"] == "done" or record != self.before.get(claim.key)):
+            # another process has finished it since the plan was made, or died before it could say so
+            self.claims.finish(claim, dev_score(record))
             return self._show(trial, record)
-        with coded_io(self.matrix.output):
-            work = Path(tempfile.mkdtemp(prefix=f"{claim.key}-", dir=self.matrix.output / WORK))
+        work = working_folder(self.matrix.output / WORK, claim)
         try:
-            with self.claims.alive(claim):
+            with coded_io(work), self.claims.alive(claim):
                 outcome = self.runner(trial, work, lambda: self.stopped)
             if outcome.status == "stopped":
                 return self.claims.give_back(claim)
             record = make_record(claim.key, trial, self.matrix, outcome, work)
             self.ledger.finish(work, record)
         except BaseException:
-            self.claims.give_back(claim)
+            with suppress(ValueError):  # of the same full disk; it is put up again as abandoned
+                self.claims.give_back(claim)
             raise
         finally:
             shutil.rmtree(work, ignore_errors=True)
-        self.claims.finish(claim, record["dev"][DEV_SCORE] if record["status"] == "done" else None)
+        self.claims.finish(claim, dev_score(record))
         self._show(trial, record)
 
     def _show(self, trial: Trial, record: Mapping[str, Any]) -> None:
         text = record["status"]
         if text == "done":
-            dev, test = (f"{100 * record[part][DEV_SCORE]:.1f}" for part in SCORED)
+            dev, test = (f"{100 * (record[part].get(DEV_SCORE) or 0):.1f}" for part in SCORED)
             text = f"macro F1 {dev} on dev, {test} on test, {record['seconds']:.0f} s"
         else:
-            text = f"{text}: {record['error'].splitlines()[-1]}"
+            text = f"{text}: {record['error'].strip().rpartition(NEWLINE)[2]}"
         with self.lock:
-            self.bar.write(f"{trial.title}: {text}")
+            self.bar.write(f"{trial.title}: {text}", file=sys.stderr)  # stdout may be for JSON
             self.bar.update()
+
+
+def dev_score(record: Mapping[str, Any]) -> float | None:
+    """Of a trial that ended well, as the study can hold it; 0 stands for no number."""
+    if record["status"] != "done":
+        return None
+    score = record["dev"].get(DEV_SCORE)
+    return score if isinstance(score, (int, float)) and math.isfinite(score) else 0.0
+
+
+def working_folder(parent: Path, claim: Claim) -> Path:
+    """A new folder for a trial, which says who runs it. RAISES (ValueError): L432."""
+    folder = parent / f"{claim.key}@{HOST}@{os.getpid()}@{claim.number}"
+    with coded_io(folder):
+        shutil.rmtree(folder, ignore_errors=True)  # of a dead process with the same number
+        folder.mkdir()
+    return folder
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove the working folders of this machine's processes that have ended."""
+    for folder in parent.glob(f"*@{HOST}@*@*"):
+        if not is_running(int(folder.name.split("@")[-2])):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def run_trial(
@@ -209,7 +262,8 @@ def run_trial(
             "name": trial.method.name,
             "gpu_id": options.gpu_id,
             "drawn": trial.draw is not None,
-            "checksums": {part: versions[trial.corpus][part] for part in ("train", *SCORED)},
+            "version": versions[trial.corpus],
+            "code": code_version(),
         }
         (work / "task.json").write_text(json.dumps(task), encoding="utf8")
     command = [sys.executable, "-m", "spacy_longtail.experiments.trials.child", str(work)]

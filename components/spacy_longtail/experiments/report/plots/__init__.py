@@ -5,6 +5,9 @@ from .curves import MOST as MOST
 from .curves import Line as Line
 from .curves import lambda_curves as lambda_curves
 from .curves import learning_curves as learning_curves
+from .curves import size_curves as size_curves
 from .dumbbells import dumbbells as dumbbells
 from .pr_moves import pr_moves as pr_moves
 from .reliability import reliability_plot as reliability_plot
+from .search import Point as Point
+from .search import search_plot as search_plot

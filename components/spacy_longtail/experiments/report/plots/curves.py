@@ -1,5 +1,6 @@
 """Scores as lines: along training, and along MoM's lambda, with bands over seeds."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -48,12 +49,34 @@ def lambda_curves(lines: list[Line]) -> str:
     return _lines(lines, "lambda", "λ of MoM", "Lines: scores by MoM's lambda")
 
 
-def _lines(lines: list[Line], key: str, x_name: str, title: str) -> str:
+def size_curves(
+    points: Mapping[str, list[tuple[float, list[float]]]], key: str, x_name: str, average: str
+) -> str:
+    """F1 on test by the size of the training data.
+
+    points (Mapping[str, List[Tuple[float, List[float]]]]): By method: x, and scores over partitions in
+        [0, 1]. Of more than MOST methods the first MOST are drawn.
+    key (str): Comes before ids. x_name (str): What x is. average (str): Which F1.
+    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    """
+    lines = [
+        Line(name, [x for x, _ in own], [values for _, values in own]) for name, own in points.items()
+    ]
+    title = f"Lines: {average} F1 on test by {x_name}, with bands of a standard deviation"
+    safe = "".join(c if c.isalnum() else "-" for c in key)
+    return _lines(lines[:MOST], safe, x_name, title, scale="log")
+
+
+def _lines(lines: list[Line], key: str, x_name: str, title: str, scale: str = "linear") -> str:
     def draw(fig: "Figure") -> None:
         axes = fig.add_subplot()
         for line, look in zip(lines, LOOKS, strict=False):
             _draw_line(axes, line, look)
-        axes.set(xlabel=x_name, ylabel="F1, points of 100")
+        axes.set(xlabel=x_name, ylabel="F1, points of 100", xscale=scale)
+        if scale == "log":  # the sizes themselves, not powers of ten
+            ticks = sorted({x for line in lines for x in line.x})
+            axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+            axes.minorticks_off()
         axes.set_ylim(bottom=0)
         axes.grid(axis="y", lw=0.5)
         fig.legend(loc="outside upper center", ncols=min(len(lines), 3))

@@ -1,0 +1,115 @@
+"""`curve` and `imbalance`: methods by the size of the training data, by its share of entity tokens."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..experiments.trials.plan import presets, read_plan
+from ..experiments.trials.run import Matrix, Options
+from .app import Corpus, GpuId, Json, app, coded_errors
+from .matrix import (
+    KeepModels,
+    Minutes,
+    Output,
+    Retry,
+    Set,
+    Steps,
+    Storage,
+    WorkersOption,
+    list_trials,
+    read_settings,
+    run_and_report,
+)
+
+METHODS = "paper-auc"
+Methods = Annotated[
+    str, typer.Option("--plan", help=f"Methods: a YAML file, or a preset of {', '.join(presets())}.")
+]
+Partitions = Annotated[int, typer.Option(min=1, help="Seeded draws of each; six or more can be tested.")]
+DryRun = Annotated[bool, typer.Option(help="List the trials, and run none.")]
+
+
+@app.command()
+def curve(
+    corpus: Corpus,
+    output: Output = Path("training/curve"),
+    plan: Methods = METHODS,
+    sizes: Annotated[str, typer.Option(help="Training sentences.")] = "20,50,100,200,500,1000",
+    partitions: Partitions = 5,
+    steps: Steps = None,
+    settings: Set = None,
+    workers: WorkersOption = 1,
+    minutes: Minutes = None,
+    storage: Storage = None,
+    keep_models: KeepModels = False,
+    retry_failed: Retry = False,
+    dry_run: DryRun = False,
+    gpu_id: GpuId = -1,
+    as_json: Json = False,
+) -> None:
+    """Learning curves: methods on the first N of shuffled training sentences, dev and test whole.
+
+    Draws of one partition nest, and all methods get the same ones. Finished trials are skipped.
+    """
+    found = read_numbers("--sizes", sizes, int)
+    given = {"sizes": found, "partitions": partitions, "steps": steps, "corpora": [str(corpus)]}
+    options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
+    _study(plan, given, settings, output, options, dry_run, as_json)
+
+
+@app.command()
+def imbalance(
+    corpus: Corpus,
+    output: Output = Path("training/imbalance"),
+    plan: Methods = METHODS,
+    shares: Annotated[
+        str, typer.Option(help="Percent of the training tokens that are in entities.")
+    ] = "1,2,5,10,20",
+    sentences: Annotated[int, typer.Option(min=1, help="Training sentences of each draw.")] = 100,
+    partitions: Partitions = 5,
+    steps: Steps = None,
+    settings: Set = None,
+    workers: WorkersOption = 1,
+    minutes: Minutes = None,
+    storage: Storage = None,
+    keep_models: KeepModels = False,
+    retry_failed: Retry = False,
+    dry_run: DryRun = False,
+    gpu_id: GpuId = -1,
+    as_json: Json = False,
+) -> None:
+    """Methods on training data in which entities have a given share of the tokens, dev and test whole.
+
+    All draws have the same number of sentences. Finished trials are skipped.
+    """
+    found = [percent / 100 for percent in read_numbers("--shares", shares, float)]
+    given = {"shares": found, "n_sentences": sentences, "partitions": partitions, "steps": steps}
+    options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
+    _study(plan, {**given, "corpora": [str(corpus)]}, settings, output, options, dry_run, as_json)
+
+
+def read_numbers(option: str, text: str, kind: type[int] | type[float]) -> list[Any]:
+    """Numbers of the command line, separated by commas."""
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(f"{option} takes numbers such as 20,50, found {text!r}.") from error
+
+
+def _study(
+    plan: str,
+    given: dict[str, Any],
+    settings: Sequence[str] | None,
+    output: Path,
+    options: Options,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    with coded_errors():
+        given["settings"] = read_settings(settings or [])
+        found = Matrix(read_plan(plan, given), output)
+        if dry_run:
+            return list_trials(found)
+        run_and_report(found, options, as_json)

@@ -1,0 +1,53 @@
+"""`recommend`: which method to use on a corpus."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..experiments.matrix import summary_tables, write_matrix_report
+from ..experiments.matrix.advice import advise
+from ..experiments.trials.run import Options
+from .app import Corpus, GpuId, app, coded_errors
+from .matrix import Output, Set, Storage, WorkersOption, read_settings
+
+
+@app.command()
+def recommend(
+    corpus: Corpus,
+    output: Output = Path("training/recommend"),
+    config: Annotated[
+        Path | None,
+        typer.Option(help="The config to write.", show_default="recommended.cfg in the folder"),
+    ] = None,
+    minutes: Annotated[float, typer.Option(min=0.01, help="Budget of all trainings, wall clock.")] = 30,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps of every trial.")] = 1000,
+    settings: Set = None,
+    workers: WorkersOption = 1,
+    storage: Storage = None,
+    gpu_id: GpuId = -1,
+) -> None:
+    """Try what a corpus's statistics suggest, within a budget, and write the config of what to use.
+
+    Another method than stock spaCy is recommended only if it is shown to be better on dev.
+    """
+    with coded_errors():
+        target = config or output / "recommended.cfg"
+        found = advise(
+            corpus,
+            output,
+            target,
+            minutes=minutes,
+            steps=steps,
+            options=Options(workers, gpu_id, storage),
+            settings=read_settings(settings or []),
+        )
+        page = write_matrix_report(found.summary, output / "report")
+    msg.divider("Candidates")
+    for candidate in found.candidates:
+        msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
+    typer.echo(summary_tables(found.summary))
+    msg.good(f"{target}: {found.recommendation.method}")
+    typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
+    typer.echo(f"Report: {page.resolve()}")

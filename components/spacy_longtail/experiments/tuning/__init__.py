@@ -1,0 +1,1 @@
+"""The search over settings of one method, with Optuna."""

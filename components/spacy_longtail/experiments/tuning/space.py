@@ -1,0 +1,212 @@
+"""A search space: parameters with their ranges, read from texts, and what they make of a config."""
+
+import copy
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from thinc.api import Config
+
+from ...errors import Errors
+from ..trials.compose import apply
+from ..trials.filling import interpolated
+from .named import (
+    NAMED,
+    POLICIES,
+    POLICY,
+    POLICY_WHERE,
+    USUAL,
+    Named,
+    current,
+    explicit,
+    named_places,
+    with_policy,
+)
+
+DIGITS = 4  # of a number that is tried: nobody can tell more apart, and a config stays readable
+Values = dict[str, Any]  # of a trial, by name of the parameter
+
+
+class Parameter(NamedTuple):
+    name: str
+    low: float = 0.0
+    high: float = 0.0
+    log: bool = False
+    whole: bool = False
+    choices: tuple[Any, ...] = ()  # instead of a range
+    baseline: Any = None  # its value in trial 0
+
+    @property
+    def text(self) -> str:
+        """What it can be, for people."""
+        if self.choices:
+            return ", ".join(f"{choice}" for choice in self.choices)
+        return f"{self.low:g} to {self.high:g}{' (log)' if self.log else ''}"
+
+    def has(self, value: Any) -> bool:
+        """Whether a value is one that could be drawn."""
+        if self.choices:
+            return value in self.choices
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return is_number and self.low <= value <= self.high and (not self.whole or value == int(value))
+
+    def places(self, config: Config) -> list[str]:
+        """Where a config has it, as dotted names."""
+        return [self.name] if "." in self.name else named_places(self.name, config)
+
+    def suggest(self, trial: Any) -> Any:
+        """A value for an Optuna trial."""
+        if self.choices:
+            return trial.suggest_categorical(self.name, list(self.choices))
+        if self.whole:
+            return trial.suggest_int(self.name, int(self.low), int(self.high), log=self.log)
+        value = trial.suggest_float(self.name, self.low, self.high, log=self.log)
+        return min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
+
+
+class Space(NamedTuple):
+    config: Config  # not interpolated
+    parameters: list[Parameter]  # the policy first: others depend on it
+
+    def draw(self, trial: Any, is_baseline: bool = False) -> Values:
+        """The values of a trial, drawn by Optuna.
+
+        trial (optuna.Trial): The trial. is_baseline (bool): Give the baseline's. Optuna is told those
+            that it could have drawn.
+        RETURNS (Dict[str, Any]): By name, of those that have a place under the policy.
+        """
+        values: Values = {}
+        config = self.config
+        for parameter in self.parameters:
+            if not parameter.places(config):
+                continue
+            if not is_baseline or parameter.has(parameter.baseline):
+                values[parameter.name] = parameter.suggest(trial)
+            if is_baseline:
+                values[parameter.name] = parameter.baseline
+            if parameter.name == POLICY:
+                config = with_policy(config, values[POLICY])
+        return values
+
+    def baseline(self) -> Values:
+        """The baseline's values that Optuna could have drawn."""
+        return {p.name: p.baseline for p in self.parameters if p.has(p.baseline)}
+
+    def corner(self, last: bool) -> Values:
+        """The lowest or first of every parameter, or the highest or last."""
+        i = -1 if last else 0
+        return {p.name: p.choices[i] if p.choices else (p.low, p.high)[i] for p in self.parameters}
+
+    def configure(self, values: Mapping[str, Any]) -> Config:
+        """The config of a trial, not interpolated. RAISES (ValueError): L471."""
+        config = Config(copy.deepcopy(dict(self.config)))
+        if POLICY in values:
+            config = with_policy(config, values[POLICY])
+        for parameter in self.parameters:
+            if parameter.name != POLICY and parameter.name in values:
+                value = values[parameter.name]
+                apply(config, dict.fromkeys(parameter.places(config), value))
+        return config
+
+
+def read_space(config: Config, given: list[str]) -> Space:
+    """The space of a config.
+
+    config (Config): Not interpolated.
+    given (List[str]): NAME, NAME=LOW:HIGH or SECTION.NAME=..., as on the command line; none takes every
+        usual named parameter that the config has.
+    RETURNS (Space): What to search.
+    RAISES (ValueError): L471, L481, L482, L483, L486.
+    """
+    config = explicit(config)
+    texts = given or [name for name in USUAL if named_places(name, config)]
+    if not texts:
+        raise ValueError(Errors.L481.format(known=", ".join(USUAL)))
+    values = interpolated(config)
+    has_policy = any(text.partition("=")[0] == POLICY for text in texts)
+    found = [_read(text, config, values, has_policy) for text in texts]
+    found.sort(key=lambda parameter: parameter.name != POLICY)
+    taken: dict[str, str] = {}
+    for parameter in found:
+        for place in parameter.places(config) or [parameter.name]:
+            if place in taken:
+                raise _wrong(parameter.name, f"{taken[place]} sets the same value")
+            taken[place] = parameter.name
+    return Space(config, found)
+
+
+def _read(text: str, config: Config, values: Config, has_policy: bool) -> Parameter:
+    name, separator, spec = text.partition("=")
+    if separator and not spec:
+        raise _wrong(text, "it ends in =")
+    if name == POLICY:
+        if not named_places(name, config):
+            fix = "Name the resampling in a config with --config, and search its cap."
+            raise ValueError(Errors.L482.format(name=name, where=POLICY_WHERE, fix=fix))
+        choices = _choices(spec, text) if spec else POLICIES
+        if unknown := [str(choice) for choice in choices if choice not in POLICIES]:
+            raise _wrong(text, f"{', '.join(unknown)} is none of {', '.join(POLICIES)}")
+        return Parameter(name, choices=choices, baseline=POLICIES[0])
+    if name in NAMED:
+        return _read_named(text, NAMED[name], config, values, has_policy)
+    if "." not in name or not spec:
+        raise _wrong(text, "the name is unknown" if "." not in name else "it has no range")
+    apply(Config(copy.deepcopy(dict(config))), {name: None})  # whether its block is there
+    baseline = current(values, name)
+    if ":" not in spec:
+        return Parameter(name, choices=_choices(spec, text), baseline=baseline)
+    low, high, log = _range(spec, text)
+    is_whole = isinstance(baseline, int) or (baseline is None and low == int(low) and high == int(high))
+    return Parameter(name, low, high, log, is_whole and not isinstance(baseline, bool), (), baseline)
+
+
+def _read_named(text: str, named: Named, config: Config, values: Config, has_policy: bool) -> Parameter:
+    name, _, spec = text.partition("=")
+    places = named.find(config)
+    # the policies of the search have caps, whatever the config has
+    if not places and not (name == "cap" and has_policy):
+        raise ValueError(Errors.L482.format(name=name, where=named.where, fix=named.fix))
+    value = current(values, places[0]) if places else None
+    low, high = named.range or (0.1 * float(value or 0), 10 * float(value or 0))
+    log = named.log
+    if spec:
+        low, high, marked = _range(spec, text)
+        log = marked or (log and low > 0)
+    if named.whole and (low != int(low) or high != int(high)):
+        raise _wrong(text, "it takes whole numbers")
+    baseline = value if named.baseline is None else named.baseline
+    return Parameter(name, low, high, log, named.whole, (), baseline)
+
+
+def _range(spec: str, text: str) -> tuple[float, float, bool]:
+    ends, is_log = spec.removesuffix(":log"), spec.endswith(":log")
+    try:
+        low, high = (float(end) for end in ends.split(":"))
+    except ValueError as error:
+        raise _wrong(text, f"{spec!r} is no range of numbers") from error
+    if not (-1e300 < low < high < 1e300):  # Optuna needs a finite width
+        raise _wrong(text, "the range must go up, from one finite number to another")
+    if is_log and low <= 0:
+        raise _wrong(text, "a logarithmic range begins above 0")
+    return low, high, is_log
+
+
+def _choices(spec: str, text: str) -> tuple[Any, ...]:
+    found = tuple(_value(part) for part in spec.split(","))
+    if any(isinstance(choice, (list, dict)) for choice in found):
+        raise _wrong(text, "choices are numbers, words, true, false or null")
+    if len(set(found)) < max(len(found), 2):
+        raise _wrong(text, "choices are two at least, each once")
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _wrong(text: str, problem: str) -> ValueError:
+    known = ", ".join((*NAMED, POLICY))
+    return ValueError(Errors.L483.format(found=text, problem=problem, known=known))

@@ -1,0 +1,70 @@
+"""A matrix on a Ray cluster: every task is a worker that takes trials of one study. See README.md."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import ray
+import typer
+from ray.exceptions import RayError
+from wasabi import msg
+
+from spacy_longtail.experiments.matrix import summarize_trials, summary_tables, write_matrix_report
+from spacy_longtail.experiments.trials.plan import read_plan
+from spacy_longtail.experiments.trials.run import Matrix, Options
+
+LOCAL = "local"  # Ray's word for a cluster of its own, on this machine
+
+
+@ray.remote
+def work(plan: str, corpora: list[str], output: str, options: Options) -> int:
+    """Take trials until there are none. RETURNS (int): Finished trials in the folder."""
+    matrix = Matrix(read_plan(plan, {"corpora": corpora or None}), Path(output))
+    return len(matrix.run(options))
+
+
+def main(
+    plan: Annotated[str, typer.Argument(help="A YAML file, or a preset of the command `matrix`.")],
+    corpora: Annotated[list[Path] | None, typer.Argument(help="Folders that `convert` wrote.")] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="A folder that all nodes share.")
+    ] = Path("training/matrix"),
+    workers: Annotated[int, typer.Option(min=1, help="Trials at a time, on all nodes together.")] = 2,
+    cpus: Annotated[float, typer.Option(min=0.1, help="CPUs that Ray keeps for a trial.")] = 1,
+    gpus: Annotated[float, typer.Option(min=0, help="GPUs that Ray keeps for a trial.")] = 0,
+    retries: Annotated[int, typer.Option(min=0, help="Deaths of a worker that are put up with.")] = 3,
+    storage: Annotated[
+        str | None, typer.Option(help="Database URL or journal file.", show_default="in the folder")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")] = None,
+    address: Annotated[
+        str, typer.Option(envvar="RAY_ADDRESS", help="A running cluster's address.")
+    ] = LOCAL,
+) -> None:
+    """Train the trials of a plan on a cluster, each once, also when a worker dies; then the report."""
+    paths = [str(path.resolve()) for path in corpora or []]
+    source = str(Path(plan).resolve()) if Path(plan).is_file() else plan
+    try:
+        matrix = Matrix(read_plan(source, {"corpora": paths or None}), output.resolve())
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    options = Options(gpu_id=0 if gpus else -1, storage=storage, minutes=minutes)
+    num_cpus = workers * cpus if address == LOCAL else None
+    ray.init(address, num_cpus=num_cpus, include_dashboard=False, logging_level=logging.WARNING)
+    task = work.options(num_cpus=cpus, num_gpus=gpus, max_retries=retries)
+    try:
+        ray.get([task.remote(source, paths, str(matrix.output), options) for _ in range(workers)])
+    except (RayError, RuntimeError, ValueError) as error:
+        msg.fail(f"A worker ended: {error} Finished trials are kept: run the command again.", exits=1)
+    finally:
+        ray.shutdown()
+    summary = summarize_trials(matrix, matrix.run(options))  # what a dead worker left, if anything
+    typer.echo(summary_tables(summary))
+    if summary.corpora:
+        typer.echo(f"Report: {write_matrix_report(summary, matrix.output / 'report')}")
+    if summary.failed:
+        msg.fail(f"{len(summary.failed)} trials failed: see trials.jsonl", exits=1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

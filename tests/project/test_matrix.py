@@ -1,0 +1,714 @@
+"""Plans that are run: nothing finished is lost, and nothing is done twice, whatever dies meanwhile."""
+
+import errno
+import json
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import write_corpus
+from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.experiments.trials import child, claims, journal, ledger, run
+from spacy_longtail.experiments.trials.claims import Claims, is_abandoned, open_storage
+from spacy_longtail.experiments.trials.keys import code_version, corpus_version
+from spacy_longtail.experiments.trials.ledger import read_lines
+from spacy_longtail.experiments.trials.plan import read_plan
+from spacy_longtail.experiments.trials.process import Outcome, run_process
+from spacy_longtail.experiments.trials.run import Matrix, Options
+from tests.util import SENTENCES, parse
+
+optuna = pytest.importorskip("optuna", reason="needs the extra 'tune'")
+
+FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
+forks = pytest.mark.skipif(FORK is None, reason="needs fork")
+PLAN = "steps: 4\nseeds: 2\nsettings: {training.eval_frequency: 2}\ngrids: [{head: [softmax, crf]}]\n"
+MANY = PLAN.replace("seeds: 2", "seeds: 12")
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    nlp = spacy.blank("en")
+    docs = [parse(nlp, text) for text in SENTENCES]
+    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
+    write_corpus(tmp_path / "tiny", {"train": docs, "dev": docs[:4], "test": docs[4:]}, types)
+    return tmp_path / "tiny"
+
+
+@pytest.fixture
+def plan(tmp_path):
+    path = tmp_path / "plan.yml"
+    path.write_text(PLAN, encoding="utf8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch):
+    monkeypatch.setattr(claims, "BEAT", 0.05)
+    monkeypatch.setattr(claims, "GRACE", 5.0)  # most dead are told by their number, at once
+    monkeypatch.setattr(journal, "GRACE", 3)
+    monkeypatch.setattr(run, "WAIT", 0.05)
+
+
+def matrix(plan, corpus, output, **given):
+    return Matrix(read_plan(str(plan), {"corpora": [str(corpus)], **given}), output)
+
+
+class Fake:
+    """Runs a trial by sleeping; the trials that it began are lines of a file."""
+
+    def __init__(self, begun, seconds=0.01, failing=()):
+        self.begun, self.seconds, self.failing = begun, seconds, failing
+
+    def __call__(self, trial, work, stop):
+        with self.begun.open("a", encoding="utf8") as file:
+            file.write(f"{trial.title}\n")
+        if trial.title in self.failing:
+            return Outcome("failed", 0.1, "Traceback\nKaboom")
+        end = time.monotonic() + self.seconds
+        while time.monotonic() < end:
+            if (why := stop()) is not None:
+                return Outcome("stopped", 0.1, why)
+            time.sleep(0.005)
+        for part in ("dev", "test"):
+            text = json.dumps({"scores": {"ents_macro_f": 0.5}})
+            (work / f"{part}.json").write_text(text, encoding="utf8")
+        return Outcome("done", self.seconds, "")
+
+    def titles(self):
+        return self.begun.read_text(encoding="utf8").splitlines() if self.begun.exists() else []
+
+
+@pytest.fixture
+def fake(tmp_path):
+    return Fake(tmp_path / "begun.txt")
+
+
+def lines(output):
+    return [json.loads(line) for line in (output / "trials.jsonl").read_text("utf8").splitlines()]
+
+
+def assert_each_once(output, found):
+    """One record a trial, in the file and in the folders, and nothing left over."""
+    assert sorted(r["key"] for r in lines(output)) == sorted(found.trials)
+    assert sorted(p.name for p in (output / "trials").iterdir()) == sorted(found.trials)
+    found.run(Options(), runner=None)
+    assert [p.name for p in (output / "work").iterdir()] == [".lock"]
+
+
+def test_finished_trials_are_skipped(plan, corpus, tmp_path, fake, capsys):
+    found = matrix(plan, corpus, tmp_path / "out")
+    records = found.run(Options(workers=2), runner=fake)
+    assert sorted(fake.titles()) == sorted(t.title for t in found.trials.values())
+    assert_each_once(tmp_path / "out", found)
+    shown = capsys.readouterr()
+    assert "macro F1 50.0 on dev" in shown.err and not shown.out  # where JSON may be printed
+    again = matrix(plan, corpus, tmp_path / "out").run(Options(), runner=fake)
+    assert again == records and len(fake.titles()) == 4
+    assert {r["status"] for r in records.values()} == {"done"}
+    assert records[next(iter(found.trials))]["dev"] == {"ents_macro_f": 0.5}
+
+
+def test_one_more_seed_runs_that_seed_alone(plan, corpus, tmp_path, fake):
+    matrix(plan, corpus, tmp_path / "out", seeds=[0]).run(Options(), runner=fake)
+    matrix(plan, corpus, tmp_path / "out", seeds=[0, 1]).run(Options(), runner=fake)
+    assert fake.titles() == [f"tiny, {m}, seed {s}" for s in (0, 1) for m in ("softmax", "crf")]
+
+
+def test_a_crash_is_recorded_and_the_rest_go_on(plan, corpus, tmp_path, fake):
+    fake.failing = ("tiny, softmax, seed 0",)
+    found = matrix(plan, corpus, tmp_path / "out")
+    records = found.run(Options(), runner=fake)
+    status = {found.trials[key].title: record["status"] for key, record in records.items()}
+    assert status.pop("tiny, softmax, seed 0") == "failed"
+    assert set(status.values()) == {"done"} and len(status) == 3
+    assert "Kaboom" in next(r["error"] for r in records.values() if r["error"])
+    found.run(Options(), runner=fake)
+    assert len(fake.titles()) == 4  # a failure is not run again
+    fake.failing = ()
+    records = found.run(Options(retry_failed=True), runner=fake)
+    assert len(fake.titles()) == 5 and {r["status"] for r in records.values()} == {"done"}
+    assert [r["status"] for r in lines(tmp_path / "out")].count("failed") == 1  # the file tells both
+
+
+def test_a_failure_without_a_message(plan, corpus, tmp_path):
+    found = matrix(plan, corpus, tmp_path / "out")
+    records = found.run(Options(), runner=lambda *_: Outcome("failed", 0.1, ""))
+    assert len(records) == 4
+
+
+def test_a_score_of_nothing_is_no_failure(plan, corpus, tmp_path):
+    def runner(trial, work, stop):
+        for part in ("dev", "test"):
+            (work / f"{part}.json").write_text('{"scores": {"ents_macro_f": NaN}}', encoding="utf8")
+        return Outcome("done", 0.1, "")
+
+    found = matrix(plan, corpus, tmp_path / "out")
+    for _ in range(2):
+        assert len(found.run(Options(), runner=runner)) == 4
+    assert_each_once(tmp_path / "out", found)
+
+
+def test_a_changed_corpus_is_another_one(plan, corpus, tmp_path, fake):
+    before = set(matrix(plan, corpus, tmp_path / "out").run(Options(), runner=fake))
+    shutil.copy(corpus / "dev.spacy", corpus / "test.spacy")
+    after = set(matrix(plan, corpus, tmp_path / "out").run(Options(), runner=fake))
+    assert not before & after
+    assert len(lines(tmp_path / "out")) == 8
+
+
+@pytest.mark.parametrize("name", ["train.spacy", "dev.spacy", "test.spacy", "types.json"])
+def test_a_corpus_that_changes_before_its_training(name, corpus, tmp_path):
+    version = json.loads(json.dumps(corpus_version(corpus)))
+    task = {"corpus": str(corpus), "version": version, "code": code_version()}
+    child._check_unchanged(corpus, task)
+    if name == "types.json":
+        types = {**srsly.read_json(corpus / name), "tail": ["ART"]}
+        srsly.write_json(corpus / name, types)
+    else:
+        DocBin(docs=[parse(spacy.blank("en"), "Other words .")]).to_disk(corpus / name)
+    with pytest.raises(ValueError, match=rf"L478.*{name}"):
+        child.run_child(tmp_path, task)
+
+
+def test_code_that_changes_before_its_training(corpus, tmp_path):
+    task = {"corpus": str(corpus), "version": corpus_version(corpus), "code": "another"}
+    with pytest.raises(ValueError, match=r"L478.*spacy_longtail"):
+        child.run_child(tmp_path, task)
+
+
+def test_plans_that_cannot_be_run(plan, corpus, tmp_path):
+    with pytest.raises(ValueError, match="L479"):
+        Matrix(read_plan(str(plan)), tmp_path / "out")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("x", encoding="utf8")
+    with pytest.raises(ValueError, match="L476"):
+        matrix(plan, corpus, tmp_path / "other")
+    assert not (tmp_path / "out").exists()
+    plan.write_text(PLAN + "methods: {same: {}}\n", encoding="utf8")
+    with pytest.raises(ValueError, match=r"L490.*softmax.*same"):
+        matrix(plan, corpus, tmp_path / "out")
+    (corpus / "test.spacy").unlink()
+    with pytest.raises(ValueError, match=r"L402.*test"):
+        matrix(plan, corpus, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "components.ner.loss: {'@losses': longtail.AUCMargin.v1}",
+        "components.ner.haed: crf",
+        "corpora.train: {'@readers': longtail.ResampledCorpus.v1, corpus: '${corpora.plain}'}",
+        "training.optimizer.lern_rate: 0.1",
+    ],
+)
+def test_mistakes_show_before_any_training(setting, plan, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "run_trial", lambda *_: pytest.fail("trained"))
+    plan.write_text(PLAN + f"methods:\n  wrong:\n    {setting}\n", encoding="utf8")
+    with pytest.raises(ValueError, match=r"L480.*'wrong'"):
+        matrix(plan, corpus, tmp_path / "out").run(Options())
+
+
+# --- processes
+
+
+def no_stop():
+    return None
+
+
+def python(code, log, seconds=None, stop=no_stop):
+    return run_process([sys.executable, "-S", "-c", code], log, seconds, stop)
+
+
+def is_alive(pid):
+    """Not a zombie, which nobody may have waited for here."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def until(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it does not come"
+        time.sleep(0.01)
+
+
+def test_a_process_ends_well_or_not(tmp_path):
+    assert python("print('fine')", tmp_path / "log")[::2] == ("done", "")
+    found = python("print('one'); raise SystemExit('two')", tmp_path / "log")
+    assert found.status == "failed" and found.error.splitlines() == ["one", "two"]
+    assert "exit code 3" in python("raise SystemExit(3)", tmp_path / "log").error
+    assert "exit code -9" in python("import os; os.kill(os.getpid(), 9)", tmp_path / "log").error
+
+
+CHILD = "import subprocess, sys; p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True); "
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+@pytest.mark.parametrize(
+    ("ending", "status"), [("p.wait()", "timeout"), ("", "done"), ("sys.exit(1)", "failed")]
+)
+def test_no_process_outlives_its_trial(ending, status, tmp_path):
+    start = time.monotonic()
+    found = python(CHILD + ending, tmp_path / "log", 0.5)
+    assert found.status == status
+    assert time.monotonic() - start < 10
+    pid = int((tmp_path / "log").read_text().split()[0])
+    until(lambda: not is_alive(pid))
+    if status == "timeout":
+        assert "0.00833333 minutes" in found.error
+
+
+def test_a_process_is_stopped(tmp_path):
+    found = python("import time; time.sleep(60)", tmp_path / "log", stop=lambda: "Enough.")
+    assert found[::2] == ("stopped", "Enough.")
+
+
+def test_a_time_limit_ends_the_trial_alone(plan, corpus, tmp_path, fake):
+    def runner(trial, work, stop):
+        slow = trial.title == "tiny, crf, seed 0"
+        return (
+            python("import time; time.sleep(9)", work / "log", 0.3) if slow else fake(trial, work, stop)
+        )
+
+    records = matrix(plan, corpus, tmp_path / "out").run(Options(), runner=runner)
+    assert sorted(r["status"] for r in records.values()) == ["done"] * 3 + ["timeout"]
+
+
+# --- crashes
+
+
+def start(plan, corpus, output, fake, storage=None, workers=2):
+    """Run a plan in a process of its own, which is not waited for."""
+
+    def main():
+        found = matrix(plan, corpus, output)
+        found.run(Options(workers=workers, storage=storage), runner=fake)
+
+    process = FORK.Process(target=main)
+    process.start()
+    return process
+
+
+def ends_well(process):
+    process.join(60)
+    assert process.exitcode == 0
+
+
+@forks
+def test_killed_in_mid_trial(plan, corpus, tmp_path, fake):
+    plan.write_text(MANY, encoding="utf8")
+    output, slow = tmp_path / "out", Fake(fake.begun, 0.1)
+    process = start(plan, corpus, output, slow)
+    until(lambda: len(fake.titles()) >= 7)
+    process.kill()
+    process.join()
+    found = matrix(plan, corpus, output)
+    kept = ledger.Ledger(output).records()
+    assert 3 <= len(kept) < 9
+    running = {t for t in fake.titles() if t not in {found.trials[key].title for key in kept}}
+    assert 1 <= len(running) <= 2 and any((output / "work").iterdir())
+    records = found.run(Options(workers=2), runner=fake)
+    assert len(records) == 24
+    assert_each_once(output, found)
+    again = {title for title, n in Counter(fake.titles()).items() if n > 1}
+    assert again == running
+    assert {key: records[key] for key in kept} == kept  # untouched
+
+
+@forks
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+@pytest.mark.parametrize("same", [True, False], ids=["one folder", "two folders"])
+def test_two_processes_share_a_plan(kind, same, plan, corpus, tmp_path, fake):
+    plan.write_text(MANY, encoding="utf8")
+    storage = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else str(tmp_path / "s.journal")
+    outputs = [tmp_path / "a", tmp_path / ("a" if same else "b")]
+    ends = [start(plan, corpus, output, fake, storage) for output in outputs]
+    for process in ends:
+        ends_well(process)
+    found = matrix(plan, corpus, tmp_path / "a")
+    assert Counter(fake.titles()) == Counter(t.title for t in found.trials.values())
+    if same:
+        assert_each_once(tmp_path / "a", found)
+    else:
+        keys = [r["key"] for output in outputs for r in lines(output)]
+        assert sorted(keys) == sorted(found.trials)
+        with pytest.warns(UserWarning, match="LW091"):
+            found.run(Options(storage=storage), runner=fake)
+        assert len(fake.titles()) == 24
+        shutil.copytree(tmp_path / "b" / "trials", tmp_path / "a" / "trials", dirs_exist_ok=True)
+        assert len(found.run(Options(storage=storage), runner=fake)) == 24  # no warning
+        assert_each_once(tmp_path / "a", found)
+
+
+@forks
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+@pytest.mark.parametrize("same", [True, False], ids=["one folder", "two folders"])
+def test_one_of_two_processes_is_killed(kind, same, plan, corpus, tmp_path, fake):
+    plan.write_text(MANY, encoding="utf8")
+    storage = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else str(tmp_path / "s.journal")
+    slow = Fake(fake.begun, 0.1)
+    first = start(plan, corpus, tmp_path / "a", slow, storage)
+    second = start(plan, corpus, tmp_path / ("a" if same else "b"), slow, storage)
+    until(lambda: len(fake.titles()) >= 8)
+    first.kill()
+    first.join()
+    ends_well(second)  # it takes over what the other was running
+    found = matrix(plan, corpus, tmp_path / "a")
+    again = [title for title, n in Counter(fake.titles()).items() if n > 1]
+    assert len(again) <= 2 and len(fake.titles()) == 24 + len(again)  # what was running
+    if same:
+        assert_each_once(tmp_path / "a", found)
+        return
+    keys = Counter(r["key"] for name in "ab" for r in lines(tmp_path / name))
+    assert keys.keys() == found.trials.keys()  # none lost
+    # one that was killed between its record and saying so in the study is in both, under one key
+    assert {found.trials[key].title for key, n in keys.items() if n > 1} <= set(again)
+
+
+@forks
+def test_processes_that_plan_at_the_same_time(corpus, tmp_path, plan):
+    """A trial that fails is run once, although both have put it up."""
+    fake = Fake(tmp_path / "begun.txt", 0.02, [f"tiny, {m}, seed 0" for m in ("softmax", "crf")])
+    study = Claims(open_storage(None, tmp_path / "s.journal"), "x", "a")
+    other = Claims(open_storage(None, tmp_path / "s.journal"), "x", "a")
+    for each in (study, other):
+        each._put_up("k", 0)
+    claim = study.claim()
+    assert claim is not None and study.finish(claim, None)
+    assert other.claim() is None and other.n_running() == 0
+    assert other.fill(["k"]) == [] and other.claim().attempt == 1  # wanted again, as with --retry-failed
+    ends = [start(plan, corpus, tmp_path / "out", fake) for _ in range(3)]
+    for process in ends:
+        ends_well(process)
+    assert sorted(set(fake.titles())) == sorted(fake.titles())
+    assert_each_once(tmp_path / "out", matrix(plan, corpus, tmp_path / "out"))
+
+
+def take(storage, n, barrier, found):
+    study = Claims(open_storage(storage, Path("unused")), "x", "a")
+    study.fill(map(str, range(n)))
+    barrier.wait(60)
+    while (claim := study.claim()) is not None:
+        found.put(claim.key)
+        study.finish(claim, 0.5)
+
+
+@forks
+@pytest.mark.parametrize("kind", ["sqlite", "journal"])
+def test_nobody_takes_what_another_has(kind, tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else str(tmp_path / "s.journal")
+    found, barrier = FORK.Queue(), FORK.Barrier(4)
+    ends = [FORK.Process(target=take, args=(storage, 20, barrier, found)) for _ in range(4)]
+    for process in ends:
+        process.start()
+    taken = [found.get(timeout=60) for _ in range(20)]
+    for process in ends:
+        ends_well(process)
+    assert found.empty() and sorted(taken, key=int) == [str(i) for i in range(20)]
+
+
+def test_an_owner_is_dead_or_silent(monkeypatch):
+    monkeypatch.setattr(claims, "GRACE", 1.0)
+    now, dead = time.time(), subprocess.Popen(["true"])
+    dead.wait()
+    here = {"host": claims.HOST, "pid": os.getpid(), "time": now}
+    assert not is_abandoned(here, now)
+    assert is_abandoned({**here, "time": now - 2}, now)
+    assert is_abandoned({**here, "pid": dead.pid}, now)
+    assert not is_abandoned({**here, "pid": dead.pid, "host": "elsewhere"}, now)
+    assert not is_abandoned(None, now) and is_abandoned(None, now - 2)
+
+
+def test_a_claim_without_a_key_is_closed(tmp_path, monkeypatch):
+    """A process died between asking the study and closing the trial that it made for nothing."""
+    monkeypatch.setattr(claims, "GRACE", 0.2)
+    study = Claims(open_storage(None, tmp_path / "s.journal"), "x", "a")
+    study.study.ask()
+    until(lambda: bool(study.reap()))
+    assert study.claim() is None and study.n_running() == 0
+
+
+def test_signs_of_life_outlast_a_storage_that_is_gone_for_a_while(tmp_path, monkeypatch):
+    study = Claims(open_storage(None, tmp_path / "s.journal"), "x", "a")
+    study.fill(["k"])
+    claim = study.claim()
+    before = study.study.trials[0].user_attrs["owner"]["time"]
+    storage = study.study._storage
+    usual, calls = storage.set_trial_user_attr, []
+
+    def fails_once(*args):
+        calls.append(args)
+        if len(calls) == 1:
+            raise OSError("gone")
+        usual(*args)
+
+    monkeypatch.setattr(storage, "set_trial_user_attr", fails_once)
+    with study.alive(claim):
+        until(lambda: study.study.trials[0].user_attrs["owner"]["time"] > before)
+
+
+def test_a_storage_that_is_gone_is_a_coded_error(plan, corpus, tmp_path, fake, monkeypatch):
+    monkeypatch.setattr(claims, "GRACE", 0.5)
+    found = matrix(plan, corpus, tmp_path / "out")
+    with pytest.raises(ValueError, match="L477"):
+        found.run(Options(storage="nodatabase://x"), runner=fake)
+    usual = claims.Claims.finish.__wrapped__
+
+    def gone(self, *args):
+        raise optuna.exceptions.StorageInternalError("server closed the connection")
+
+    broken = claims.coded_storage()(gone)
+    monkeypatch.setattr(claims.Claims, "finish", broken)
+    with pytest.raises(ValueError, match=r"L491.*server closed"):
+        found.run(Options(), runner=fake)
+    monkeypatch.setattr(claims.Claims, "finish", claims.coded_storage()(usual))
+    assert len(found.run(Options(), runner=fake)) == 4
+    assert len(fake.titles()) == 4  # the one that finished before is not run again
+    assert_each_once(tmp_path / "out", found)
+
+
+# --- files that were spoilt
+
+
+def test_a_corrupted_line_of_the_records(plan, corpus, tmp_path, fake):
+    found = matrix(plan, corpus, tmp_path / "out")
+    found.run(Options(), runner=fake)
+    path = tmp_path / "out" / "trials.jsonl"
+    text = path.read_text("utf8").splitlines(keepends=True)
+    path.write_text(text[0] + text[1][:50] + "\n" + text[2] + text[3][:70], encoding="utf8")
+    with pytest.warns(UserWarning, match=r"LW090.*2, 4"):
+        assert len(found.run(Options(), runner=fake)) == 4
+    assert len(fake.titles()) == 4
+    with pytest.warns(UserWarning, match="LW090"):
+        assert sorted(r["key"] for r in read_lines(path)) == sorted(found.trials)
+
+
+def test_a_spoilt_record_is_run_again(plan, corpus, tmp_path, fake):
+    found = matrix(plan, corpus, tmp_path / "out")
+    found.run(Options(), runner=fake)
+    key = next(iter(found.trials))
+    (tmp_path / "out" / "trials" / key / "record.json").write_bytes(b"")
+    with pytest.warns(UserWarning, match="LW097"):
+        records = found.run(Options(), runner=fake)
+    assert len(records) == 4 and Counter(fake.titles())["tiny, softmax, seed 0"] == 2
+
+
+SPOILT = {
+    "half a line": lambda data: data[:-20],
+    "half a line in the middle": lambda data: data[:300] + b"\n" + data[301:],
+    "zeros": lambda data: data + b"\0" * 40 + b"\n" + data,
+    "no journal": lambda data: b"thesis\n",
+    "gone": None,
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_spoilt_journal_loses_nothing(name, plan, corpus, tmp_path, fake):
+    output = tmp_path / "out"
+    matrix(plan, corpus, output, seeds=[0]).run(Options(), runner=fake)
+    path, spoil = output / "study.journal", SPOILT[name]
+    data = path.read_bytes()
+    if spoil is None:
+        path.unlink()
+    else:
+        path.write_bytes(spoil(data))
+    found = matrix(plan, corpus, output)
+    if name in ("half a line", "gone"):
+        records = found.run(Options(), runner=fake)
+        assert not list(output.glob("study.journal.*"))
+    else:
+        with pytest.warns(UserWarning, match="LW096"):
+            records = found.run(Options(), runner=fake)
+        (aside,) = output.glob("study.journal.*")
+        assert aside.read_bytes() == spoil(data)
+    assert len(records) == len(fake.titles()) == 4
+    assert_each_once(output, found)
+
+
+def test_a_journal_of_others_is_not_set_aside(plan, corpus, tmp_path, fake):
+    path = tmp_path / "shared.journal"
+    path.write_bytes(b"thesis\n\n")
+    with pytest.raises(ValueError, match=r"L477.*shared\.journal"):
+        matrix(plan, corpus, tmp_path / "out").run(Options(storage=str(path)), runner=fake)
+    assert path.read_bytes() == b"thesis\n\n"
+
+
+def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path):
+    path = tmp_path / "s.journal"
+    study = Claims(open_storage(None, path), "x", "a")
+    before = path.read_bytes()
+    resource = pytest.importorskip("resource")
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 30, usual[1]))  # half a line has room
+    try:
+        with pytest.raises(ValueError, match=r"L491.*File too large"):
+            study.fill(["k"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert path.read_bytes() == before
+    with path.open("ab") as file:
+        file.write(b'{"op_code": 4, "wor' + 2000 * b"x")  # someone died while writing
+    study.fill(["k"])
+    assert [json.loads(line)["op_code"] for line in path.read_bytes().splitlines()] == [0, 4]
+    assert Claims(open_storage(str(path), path), "x", "a").claim().key == "k"
+
+
+def full_disk(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("place", ["folder", "line", "everything"])
+def test_a_full_disk(place, plan, corpus, tmp_path, fake, monkeypatch):
+    """The third trial cannot be recorded."""
+    output, usual = tmp_path / "out", ledger.Ledger.finish
+    finished = []
+
+    def finish(self, work, record):
+        with monkeypatch.context() as patch:
+            if len(finished) == 2:
+                if place != "line":
+                    patch.setattr(ledger.json, "dump", full_disk)
+                if place != "folder":
+                    patch.setattr(ledger.os, "write", half_written(os.write))
+                if place == "everything":
+                    monkeypatch.setattr(journal.WholeLines, "append_logs", full_disk)
+            usual(self, work, record)
+            finished.append(record)
+
+    found, append = matrix(plan, corpus, output), journal.WholeLines.append_logs
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger.Ledger, "finish", finish)
+        with pytest.raises(ValueError, match=r"L432.*space"):
+            found.run(Options(), runner=fake)
+    monkeypatch.setattr(journal.WholeLines, "append_logs", append)
+    monkeypatch.setattr(claims, "GRACE", 0.2)  # this process, which runs nothing, is still there
+    assert len(fake.titles()) == 3
+    kept = [r["key"] for r in lines(output)]  # each line can be read
+    assert len(kept) == 2
+    records = found.run(Options(), runner=fake)
+    assert len(records) == 4 and set(kept) <= set(records)
+    assert len(fake.titles()) == (4 if place == "line" else 5)  # it was finished but for its line
+    assert_each_once(output, found)
+
+
+def half_written(write):
+    calls = []
+
+    def fails(file, data):
+        calls.append(data)
+        if len(calls) > 1:
+            full_disk()
+        return write(file, data[: len(data) // 2])
+
+    return fails
+
+
+def test_ctrl_c_gives_running_trials_back(plan, corpus, tmp_path, fake, monkeypatch):
+    found = matrix(plan, corpus, tmp_path / "out")
+    slow = Fake(fake.begun, 30)
+    main = threading.main_thread().ident
+
+    def interrupt():
+        until(lambda: len(fake.titles()) == 2)
+        import signal
+
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        found.run(Options(workers=2), runner=slow)
+    thread.join()
+    assert not ledger.Ledger(tmp_path / "out").records()
+    assert len(found.run(Options(), runner=fake)) == 4
+    assert_each_once(tmp_path / "out", found)
+
+
+# --- from one end to the other
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "spacy_longtail", "matrix", *map(str, arguments)]
+
+
+def test_a_dry_run_runs_nothing(plan, corpus, tmp_path):
+    arguments = command(plan, corpus, "-o", tmp_path / "out", "--dry-run")[3:]
+    found = CliRunner().invoke(app, arguments)
+    assert found.exit_code == 0 and "4 trials of 4 steps" in found.output
+    for key, trial in matrix(plan, corpus, tmp_path / "out").trials.items():
+        assert f"{key}  {trial.title}" in found.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_plan_from_the_command_line(plan, corpus, tmp_path):
+    output = tmp_path / "out"
+    plan.write_text(
+        "steps: 4\nseeds: 1\nsettings: {training.eval_frequency: 2}\ngrids: [{head: softmax}]\n"
+        # it can be built, and fails in training
+        "methods: {broken: {paths.vectors: nowhere}}\n",
+        encoding="utf8",
+    )
+    call = [*command(plan, corpus, "-o", output, "--workers", "2"), "--json"]
+    first = subprocess.run(call, capture_output=True, text=True)
+    records = {r["method"]: r for r in json.loads(first.stdout.splitlines()[-1])}
+    assert first.returncode == 1, first.stderr
+    done, failed = records["softmax"], records["broken"]
+    assert done["status"] == "done" and done["test"]["ents_per_type"].keys() == {
+        "PER",
+        "GEO",
+        "ART",
+        "NAT",
+    }
+    assert failed["status"] == "failed" and "[L402] nowhere" in failed["error"].splitlines()[-1]
+    folder = output / "trials" / done["key"]
+    names = {"config.cfg", "curve.jsonl", "dev.json", "log.txt", "record.json", "run.json", "test.json"}
+    assert names <= {path.name for path in folder.iterdir()} and not (folder / "model").exists()
+    steps = [point["step"] for point in srsly.read_jsonl(folder / "curve.jsonl")]
+    assert steps == [0, 2, 4]
+    before = (output / "trials.jsonl").read_bytes()
+    second = subprocess.run(call, capture_output=True, text=True)
+    assert second.returncode == 1 and (output / "trials.jsonl").read_bytes() == before
+    assert {r["method"]: r for r in json.loads(second.stdout.splitlines()[-1])} == records
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_a_training_ends_with_its_matrix(plan, corpus, tmp_path):
+    plan.write_text(PLAN.replace("steps: 4", "steps: 1000000"), encoding="utf8")
+    process = subprocess.Popen(
+        command(plan, corpus, "-o", tmp_path / "out"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    try:
+        # sys.argv of the child ends in its folder
+        until(
+            lambda: any("Pipeline" in p.read_text() for p in (tmp_path / "out").glob("work/*/log.txt")),
+            60,
+        )
+        (folder,) = (tmp_path / "out" / "work").glob("*@*")
+        children = [p for p in Path("/proc").glob("[0-9]*") if str(folder).encode() in cmdline(p)]
+        assert len(children) == 1
+    finally:
+        process.kill()
+        process.communicate()
+    until(lambda: not is_alive(children[0].name))
+
+
+def cmdline(process):
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""

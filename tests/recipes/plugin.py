@@ -1,0 +1,39 @@
+"""Pipeline components for the recipes' tests: one that kills its process, one that scores entities."""
+
+import os
+import signal
+from pathlib import Path
+
+from spacy.language import Language
+from spacy.tokens import Doc, SpanGroup
+
+FACTORIES = {"test_dies": "make_dies", "test_scores": "make_scores"}
+
+
+@Language.factory("test_dies", default_config={"record": "", "word": "", "times": 1})
+def make_dies(nlp: Language, name: str, record: str, word: str, times: int):
+    """Dies at a document with the word until the record, a file, has that many deaths."""
+
+    def component(doc: Doc) -> Doc:
+        file = Path(record)
+        if word in doc.text and len(file.read_text()) < times:
+            with file.open("a") as out:
+                out.write("x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return doc
+
+    return component
+
+
+@Language.factory("test_scores")
+def make_scores(nlp: Language, name: str):
+    """Scores that can be told apart, for all entities but those of type GEO, as of a ruler in front."""
+
+    def component(doc: Doc) -> Doc:
+        scored = [ent for ent in doc.ents if ent.label_ != "GEO"]
+        group = SpanGroup(doc, name="entity_scores", spans=scored)
+        group.attrs["scores"] = [1 / (1 + ent.start + len(doc)) for ent in scored]
+        doc.spans["entity_scores"] = group
+        return doc
+
+    return component

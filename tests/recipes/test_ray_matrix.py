@@ -1,0 +1,40 @@
+"""recipes/ray_matrix.py on a cluster of this machine."""
+
+import subprocess
+import sys
+
+import pytest
+import spacy
+
+from spacy_longtail.corpora import write_corpus
+from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.experiments.trials.ledger import read_lines
+from tests.util import SENTENCES, parse
+
+from .util import RECIPES
+
+pytest.importorskip("ray")
+pytest.importorskip("optuna")
+PLAN = "steps: 2\nseeds: 1\nsettings: {training.eval_frequency: 1}\ngrids: [{head: [softmax, crf]}]\n"
+
+
+@pytest.mark.slow
+def test_two_workers_share_a_plan(tmp_path):
+    nlp = spacy.blank("en")
+    docs = [parse(nlp, text) for text in SENTENCES]
+    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
+    write_corpus(tmp_path / "tiny", {"train": docs, "dev": docs, "test": docs * 3}, types)
+    (tmp_path / "plan.yml").write_text(PLAN, encoding="utf8")
+    command = [sys.executable, RECIPES / "ray_matrix.py", "plan.yml", "tiny", "-o", "out"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    records = read_lines(tmp_path / "out" / "trials.jsonl")
+    assert sorted(record["method"] for record in records) == ["crf", "softmax"]
+    assert all(record["status"] == "done" for record in records)
+    assert (tmp_path / "out" / "report" / "index.html").is_file()
+
+
+def test_a_plan_that_is_none_is_refused_before_ray_starts(tmp_path):
+    command = [sys.executable, RECIPES / "ray_matrix.py", "nothing.yml", "-o", tmp_path / "out"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2 and "L402" in ran.stderr

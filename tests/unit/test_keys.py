@@ -1,0 +1,156 @@
+"""What makes a trial another one, and what does not."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import DocBin
+
+from spacy_longtail.corpora import write_corpus
+from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.experiments.trials import keys
+from spacy_longtail.experiments.trials.keys import code_version, corpus_version, trial_key
+from spacy_longtail.experiments.trials.plan import read_plan
+from tests.util import SENTENCES, parse
+
+PLAN = "steps: 100\nseeds: 1\ngrids: [{head: softmax}]\n"
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    nlp = spacy.blank("en")
+    docs = [parse(nlp, text) for text in SENTENCES]
+    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
+    write_corpus(tmp_path / "tiny", {"train": docs, "dev": docs[:4], "test": docs[4:]}, types)
+    return tmp_path / "tiny"
+
+
+def keys_of(tmp_path, corpus, text=PLAN, **given):
+    path = tmp_path / "plan.yml"
+    path.write_text(text, encoding="utf8")
+    trials = read_plan(str(path), {"corpora": [str(corpus)], **given}).trials()
+    return [trial_key(trial, corpus_version(corpus)) for trial in trials]
+
+
+def test_a_trial_keeps_its_key(tmp_path, corpus):
+    (first,) = keys_of(tmp_path, corpus)
+    assert len(first) == 16 and keys_of(tmp_path, corpus) == [first]
+    assert keys_of(tmp_path, corpus, seeds=[3, 0])[1] == first
+    elsewhere = shutil.copytree(corpus, tmp_path / "elsewhere" / "other")
+    assert keys_of(tmp_path, elsewhere) == [first]
+
+
+def test_two_corpora_keep_their_keys_apart(tmp_path, corpus):
+    version = corpus_version(corpus)
+    found = {**version, "train": version["dev"]}
+    (trial,) = read_plan(str(write(tmp_path)), {"corpora": [str(corpus)]}).trials()
+    assert trial_key(trial, found) != trial_key(trial, version)
+
+
+def write(tmp_path):
+    (tmp_path / "plan.yml").write_text(PLAN, encoding="utf8")
+    return tmp_path / "plan.yml"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"seeds": [1]},
+        {"steps": 101},
+        {"settings": {"training.dropout": 0.3}},
+        {"settings": {"paths.vectors": "en_core_web_lg"}},
+        {"settings": {"components.tok2vec.model.width": 64}},
+        {"grids": [{"head": "crf"}]},
+        {"grids": [{"head": "softmax", "reader": "sC"}]},
+        {"sizes": [100], "partitions": 1, "seeds": None},
+        {"shares": [0.1], "partitions": 1, "seeds": None},
+    ],
+    ids=str,
+)
+def test_each_setting_is_in_the_key(given, tmp_path, corpus):
+    text = PLAN.replace("seeds: 1\n", "") if "partitions" in given else PLAN
+    (found,) = keys_of(tmp_path, corpus, text, **given)
+    assert [found] != keys_of(tmp_path, corpus)
+
+
+@pytest.mark.parametrize(
+    "change", ["train", "dev", "test", "labels", "tail", "lang", "tokens", "conversion"]
+)
+def test_each_part_of_the_corpus_is_in_the_key(change, tmp_path, corpus):
+    before = keys_of(tmp_path, corpus)
+    if change in ("train", "dev", "test"):
+        DocBin(docs=[parse(spacy.blank("en"), SENTENCES[0])]).to_disk(corpus / f"{change}.spacy")
+    elif change == "conversion":
+        srsly.write_json(corpus / "conversion.json", {"read": "yesterday"})
+    else:
+        values = {"labels": ["PER", "NAT"], "tail": [], "lang": "xx", "tokens": "characters"}
+        found = srsly.read_json(corpus / "types.json")
+        srsly.write_json(corpus / "types.json", {**found, change: values[change]})
+    assert (keys_of(tmp_path, corpus) == before) == (change == "conversion")
+
+
+def test_a_corpus_without_a_part(tmp_path, corpus):
+    (corpus / "dev.spacy").unlink()
+    with pytest.raises(ValueError, match=r"L402.*dev.*train, dev and test"):
+        corpus_version(corpus)
+
+
+def test_absolute_paths_are_the_same_elsewhere(tmp_path, corpus):
+    found = [
+        keys_of(tmp_path, corpus, settings={"paths.vectors": path})[0]
+        for path in ("/home/a/vectors/en", "/mnt/b/vectors/en", "/mnt/b/vectors/de")
+    ]
+    assert found[0] == found[1] != found[2]
+
+
+def test_a_config_without_paths(tmp_path, corpus):
+    (trial,) = read_plan(str(write(tmp_path)), {"corpora": [str(corpus)]}).trials()
+    del trial.method.config["paths"]
+    assert trial_key(trial, corpus_version(corpus))
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A copy of the package whose version is taken."""
+    shutil.copytree(keys.PACKAGE, tmp_path / "package", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(keys, "PACKAGE", tmp_path / "package")
+    return tmp_path / "package"
+
+
+def version():
+    return code_version.__wrapped__()
+
+
+def test_the_code_that_trains_is_in_the_version(package):
+    assert version() == version() != ""
+    assert version() == version()
+    before = version()
+    for name in ("losses/focal.py", "experiments/training.py", "experiments/evaluation.py", "counts.py"):
+        path = package / name
+        text = path.read_bytes()
+        path.write_bytes(text + b"\n# changed\n")
+        assert version() != before, name
+        path.write_bytes(text)
+        assert version() == before
+    (package / "losses" / "focal.py").rename(package / "losses" / "focus.py")
+    assert version() != before
+
+
+def test_what_reports_is_not(package):
+    before = version()
+    for name in ("cli/matrix.py", "experiments/report/page.py", "experiments/significance/paired.py"):
+        path = package / name
+        path.write_bytes(path.read_bytes() + b"\n# changed\n")
+    assert version() == before
+
+
+def test_installed_versions_are(monkeypatch):
+    before = version()
+    monkeypatch.setattr(keys, "versions", lambda: {"spacy": "9.9"})
+    assert version() != before
+
+
+def test_the_version_is_of_this_package():
+    assert Path(spacy.__file__).parent != keys.PACKAGE and (keys.PACKAGE / "errors.py").is_file()

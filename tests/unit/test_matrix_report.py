@@ -1,0 +1,391 @@
+"""What is said of a plan's trials: recommendations, learning curves, tables and pages."""
+
+import json
+import math
+import random
+
+import pytest
+import spacy
+
+from spacy_longtail.corpora import write_corpus
+from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.experiments.matrix import summarize_trials, summary_tables, write_matrix_report
+from spacy_longtail.experiments.matrix.advice import (
+    FINALISTS,
+    MOST_SEEDS,
+    Budget,
+    advise,
+    choose_candidates,
+)
+from spacy_longtail.experiments.matrix.curves import (
+    Gap,
+    Point,
+    compare_lines,
+    crossing,
+    gaps,
+    read_curves,
+)
+from spacy_longtail.experiments.matrix.recommendation import recommend
+from spacy_longtail.experiments.trials.ledger import Ledger
+from spacy_longtail.experiments.trials.plan import read_plan
+from spacy_longtail.experiments.trials.process import Outcome
+from spacy_longtail.experiments.trials.run import Matrix, Options
+from spacy_longtail.scorers import make_ner_scorer
+from tests.util import SENTENCES, examples, parse
+
+LABELS = ["PER", "GEO"]
+TYPES = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
+
+
+def evaluation(skill, seed=0, n_documents=60):
+    """Documents whose mentions are found with probability `skill`; the gold is the same for all."""
+    gold, luck = random.Random(1), random.Random(f"{skill}/{seed}")
+    documents = []
+    for _ in range(n_documents):
+        spans = [[i, i + 1, gold.choice(LABELS)] for i in range(3)]
+        found = [[*span, None] for span in spans if luck.random() < skill]
+        documents.append({"text": "abc", "sentences": [[0, 3]], "gold": spans, "predicted": found})
+    return {"documents": documents}
+
+
+def evaluations(folder, skills, seeds=(0, 1)):
+    """By method and seed, as files."""
+    found = {}
+    for name, skill in skills.items():
+        for seed in seeds:
+            path = folder / f"{name}-{seed}.json"
+            path.write_text(json.dumps(evaluation(skill, seed)), encoding="utf8")
+            found.setdefault(name, {})[seed] = path
+    return found
+
+
+def test_a_method_that_is_shown_to_be_better_is_recommended(tmp_path):
+    found = recommend(evaluations(tmp_path, {"ner": 0.4, "crf": 0.9, "focal": 0.5}), LABELS, "ner")
+    assert (found.method, found.best, found.verdict.outcome) == ("crf", "crf", "better")
+    assert found.text.startswith("Use crf: as trained here (2 seeds)")
+    assert any("improves macro F1 on dev" in line for line in found.evidence)
+
+
+def test_what_may_be_chance_is_a_guess(tmp_path):
+    skills = {"ner": 0.60, "crf": 0.62}
+    found = recommend(evaluations(tmp_path, skills), LABELS, "ner")
+    assert found.best == "crf"
+    assert found.method == "ner"
+    assert "best guess is crf" in found.text and "may be chance" in found.text
+
+
+def test_a_baseline_that_nothing_beats_stays(tmp_path):
+    found = recommend(evaluations(tmp_path, {"ner": 0.9, "crf": 0.3}), LABELS, "ner")
+    assert (found.method, found.best, found.verdict) == ("ner", "ner", None)
+
+
+def test_of_equals_the_baseline_stays(tmp_path):
+    found = recommend(evaluations(tmp_path, {"crf": 0.0, "ner": 0.0}), LABELS, "ner")
+    assert found.best == "ner"
+
+
+def test_many_methods_are_corrected_for(tmp_path):
+    skills = {"ner": 0.5, "crf": 0.62} | {f"m{i}": 0.5 for i in range(9)}
+    few = recommend(evaluations(tmp_path, {k: skills[k] for k in ("ner", "crf")}), LABELS, "ner")
+    many = recommend(evaluations(tmp_path, skills), LABELS, "ner")
+    assert many.verdict.adjusted > few.verdict.adjusted
+    assert many.verdict.p == few.verdict.p
+
+
+def test_methods_are_compared_on_shared_seeds(tmp_path):
+    scored = evaluations(tmp_path, {"ner": 0.5, "crf": 0.5}, seeds=(0, 1))
+    lucky = tmp_path / "lucky.json"
+    lucky.write_text(json.dumps(evaluation(1.0)), encoding="utf8")
+    scored["crf"][7] = lucky  # a seed that the baseline has not
+    with_both, without = (
+        recommend(s, LABELS, "ner") for s in (scored, {**scored, "crf": _but(scored["crf"], 7)})
+    )
+    assert with_both == without
+    alone = {"ner": scored["ner"], "crf": {7: lucky}}
+    assert recommend(alone, LABELS, "ner").best == "ner"
+
+
+def _but(paths, seed):
+    return {s: path for s, path in paths.items() if s != seed}
+
+
+def test_from_six_seeds_on_seeds_have_to_agree(tmp_path):
+    scored = evaluations(tmp_path, {"ner": 0.5, "crf": 0.9}, seeds=range(6))
+    found = recommend(scored, LABELS, "ner")
+    assert found.text.startswith("Use crf: it is better")
+    assert "paired t-test" in found.evidence[-1]
+    for seed in range(5):  # one lucky training makes all of the mean
+        worse = evaluation(0.45, seed)
+        scored["crf"][seed].write_text(json.dumps(worse), encoding="utf8")
+    assert recommend(scored, LABELS, "ner").method == "ner"
+
+
+def test_no_recommendation_without_the_baseline(tmp_path):
+    with pytest.raises(ValueError, match="L410"):
+        recommend(evaluations(tmp_path, {"crf": 0.5}), LABELS, "ner")
+
+
+def points(*rows):
+    return [Point(x, dict(enumerate(scores))) for x, scores in rows]
+
+
+def test_gaps_are_over_partitions_that_both_have():
+    own = [Point(20, {0: 0.5, 1: 0.7, 2: 0.9}), Point(50, {0: 0.5})]
+    other = [Point(20, {1: 0.6, 2: 0.6}), Point(100, {0: 0.1})]
+    (only,) = gaps(own, other)
+    assert (only.x, only.n, only.p) == (20, 2, None)
+    assert only.mean == pytest.approx((0.1 + 0.3) / 2)
+
+
+def test_a_crossing_is_interpolated_along_the_logarithm():
+    found = [Gap(10, 0.2, 3, None), Gap(1000, -0.2, 3, None)]
+    assert crossing(found) == pytest.approx(100)
+    assert crossing([Gap(10, 0.3, 3, None), Gap(1000, -0.1, 3, None)]) == pytest.approx(10**2.5)
+
+
+@pytest.mark.parametrize("means", [[0.1, 0.2], [-0.1, -0.2], [0.1, -0.1, 0.1], [0.0, 0.1], []])
+def test_no_crossing_unless_there_is_one(means):
+    assert crossing([Gap(10 * 2**i, mean, 3, None) for i, mean in enumerate(means)]) is None
+
+
+def test_a_touch_is_no_crossing():
+    assert crossing([Gap(10, 0.1, 3, None), Gap(20, 0.0, 3, None), Gap(40, 0.1, 3, None)]) is None
+
+
+def test_where_a_curve_is_ahead_in_words():
+    base = points((20, [0.2] * 3), (500, [0.8] * 3))
+    early = compare_lines(
+        "AUC-2T", points((20, [0.4] * 3), (500, [0.6] * 3)), "CE", base, "sentences", "macro"
+    )
+    assert "ahead below about 100 sentences" in early[0]
+    assert "fewer than 6 partitions" in early[1]
+    late = compare_lines(
+        "x", points((20, [0.1] * 3), (500, [0.9] * 3)), "CE", base, "sentences", "macro"
+    )
+    assert "ahead above about 100 sentences" in late[0]
+    everywhere = compare_lines(
+        "x", points((20, [0.3] * 3), (500, [0.9] * 3)), "CE", base, "sentences", "macro"
+    )
+    assert "ahead at all sizes" in everywhere[0]
+    nowhere = compare_lines(
+        "x", points((20, [0.1] * 3), (500, [0.8] * 3)), "CE", base, "sentences", "macro"
+    )
+    assert "ahead at none" in nowhere[0]
+    assert compare_lines("x", points((33, [0.1])), "CE", base, "sentences", "macro") == []
+
+
+def test_six_partitions_are_tested():
+    pytest.importorskip("scipy")
+    rng = random.Random(0)
+    base = points((20, [0.2 + rng.random() / 100 for _ in range(8)]), (50, [0.5] * 8))
+    own = points((20, [s + 0.1 for s in base[0].scores.values()]), (50, [0.49, 0.51] * 4))
+    text = compare_lines("x", own, "CE", base, "sentences", "macro")[1]
+    assert "shown at 20 (+10.0) sentences" in text
+    assert "50" not in text
+
+
+def drawn(method, seed, f, n=None, share=None):
+    draw = {"n_sentences": n or 100, "entity_share": share}
+    return {
+        "method": method,
+        "seed": seed,
+        "draw": draw,
+        "test": {"ents_macro_f": f, "ents_f": f / 2},
+    }
+
+
+def test_curves_are_of_sizes_or_of_shares():
+    records = [drawn("CE", s, 0.1 * n, n) for s in (0, 1) for n in (3, 2)]
+    found = read_curves([*records, drawn("x", 0, 0.5, 2)], "CE", "micro")
+    assert found.x_name == "sentences"
+    assert [p.x for p in found.lines["CE"]] == [2, 3]
+    assert found.lines["CE"][0].mean == pytest.approx(0.1)  # micro is half of macro here
+    assert found.lines["CE"][0].spread == pytest.approx(0.0)
+    assert found.lines["x"][0].spread is None
+    by_share = read_curves([drawn("CE", 0, 0.3, share=0.05)], "CE")
+    assert (by_share.x_name, by_share.lines["CE"][0].x) == ("entity tokens, %", 5.0)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    nlp = spacy.blank("en")
+    docs = [parse(nlp, text) for text in SENTENCES]
+    write_corpus(tmp_path / "tiny", {"train": docs, "dev": docs * 3, "test": docs * 4}, TYPES)
+    return tmp_path / "tiny"
+
+
+class Scored:
+    """Runs a trial by writing evaluations in which a method's skill tells how much is found."""
+
+    def __init__(self, skills, seconds=0.01, failing=()):
+        self.skills, self.seconds, self.failing, self.begun = skills, seconds, failing, []
+
+    def __call__(self, trial, work, stop):
+        name = trial.method.name
+        self.begun.append((name, trial.seed))
+        if name in self.failing:
+            return Outcome("failed", 0.1, "Kaboom")
+        luck = random.Random(f"{name}/{trial.seed}")
+        skill = self.skills.get(name, 0.5)
+        found = {part: judged(skill, luck, times) for part, times in (("dev", 3), ("test", 4))}
+        found["test"]["performance"] = {"ents_macro_f": found["dev"]["scores"]["ents_macro_f"]}
+        for part, result in found.items():
+            result |= {"name": name, "part": part, "training": {"seed": trial.seed, "max_steps": 4}}
+            (work / f"{part}.json").write_text(json.dumps(result), encoding="utf8")
+        return Outcome("done", self.seconds, "")
+
+
+def judged(skill, luck, times):
+    """An evaluation of the toy sentences."""
+    nlp = spacy.blank("en")
+    found = examples(nlp, times)
+    documents = []
+    for eg in found:
+        kept = [ent for ent in eg.reference.ents if luck.random() < skill]
+        eg.predicted.set_ents([eg.predicted.char_span(e.start_char, e.end_char, e.label_) for e in kept])
+        gold, predicted = (
+            [[e.start_char, e.end_char, e.label_, *more] for e in doc.ents]
+            for doc, more in ((eg.reference, []), (eg.predicted, [None]))
+        )
+        text = eg.reference.text
+        documents.append(
+            {"text": text, "sentences": [[0, len(text)]], "gold": gold, "predicted": predicted}
+        )
+    return {
+        "model": "m",
+        "data": "d",
+        "labels": TYPES.labels,
+        "tail": TYPES.tail,
+        "performance": {},
+        "scores": make_ner_scorer(TYPES.labels, TYPES.tail)(found),
+        "words_per_second": 1.0,
+        "documents": documents,
+    }
+
+
+def run(corpus, output, runner, **given):
+    given = {"steps": 4, "settings": {"training.eval_frequency": 2}, "corpora": [str(corpus)], **given}
+    matrix = Matrix(read_plan("quick", given), output)
+    return matrix, matrix.run(Options(), runner=runner)
+
+
+def test_a_matrix_report_orders_by_dev_and_links_pages(corpus, tmp_path):
+    pytest.importorskip("optuna")
+    pytest.importorskip("matplotlib")
+    runner = Scored({"ner": 0.2, "crf": 0.95}, failing=("softmax-focal",))
+    matrix, records = run(corpus, tmp_path / "out", runner, seeds=[0, 1])
+    summary = summarize_trials(matrix, records)
+    (found,) = summary.corpora
+    assert found.rows[0].method == "crf" and found.rows[-1].method == "ner"
+    assert all(row.n_seeds == 2 for row in found.rows)
+    assert found.recommendation.method == "crf"
+    assert found.report.choice.ours.name == "crf" and found.report.choice.by_dev
+    assert {record["method"] for record in summary.failed} == {"softmax-focal"}
+    shown = [r["dev"]["ents_macro_f"] for r in records.values() if r["method"] == "crf"]
+    assert found.rows[0].scores["macro, dev"][0] == pytest.approx(sum(shown) / 2)
+    page = write_matrix_report(summary, tmp_path / "out" / "report")
+    html, text = page.read_text(encoding="utf8"), page.with_suffix(".md").read_text(encoding="utf8")
+    for content in (html, text):
+        assert "Use crf" in content and "Kaboom" in content
+    assert 'href="tiny.html"' in html and (page.parent / "tiny.html").is_file()
+    table = summary_tables(summary)
+    assert table.index("crf") < table.index("ner ")
+
+
+def test_a_report_on_draws_has_curves(corpus, tmp_path):
+    pytest.importorskip("optuna")
+    pytest.importorskip("matplotlib")
+    matrix, records = run(corpus, tmp_path / "out", Scored({"crf": 0.9}), sizes=[2, 4], partitions=2)
+    summary = summarize_trials(matrix, records)
+    (found,) = summary.corpora
+    assert found.report is None and found.recommendation is None
+    assert [curves.average for curves in found.curves] == ["macro", "micro"]
+    assert all(len(p.scores) == 2 for p in found.curves[0].lines["crf"])
+    page = write_matrix_report(summary, tmp_path / "out" / "report")
+    html = page.read_text(encoding="utf8")
+    assert html.count("<svg") == 2 and "crf against ner" in html
+    assert "sentences" in summary_tables(summary)
+
+
+def test_nothing_is_recommended_where_the_baseline_failed(corpus, tmp_path):
+    pytest.importorskip("optuna")
+    matrix, records = run(corpus, tmp_path / "out", Scored({}, failing=("ner",)), seeds=[0])
+    (found,) = summarize_trials(matrix, records).corpora
+    assert found.recommendation is None and found.report is None
+    assert found.rows
+
+
+def statistics(n_sentences=2000, mentions=20):
+    types = {"PER": {"mentions": 500}, "NAT": {"mentions": mentions}}
+    return {"parts": {"train": {"sentences": n_sentences, "types": types}}, "tail": ["NAT"]}
+
+
+def test_candidates_follow_the_corpus():
+    grids = [c.grid for c in choose_candidates(statistics())]
+    assert grids[0] == {"head": "ner"}
+    assert {"head": "crf", "reader": "sCR"} in grids and {"gate": "double"} in grids
+    assert {"head": "two_task", "loss": "AUC-2T"} not in grids
+    small = [c.grid for c in choose_candidates(statistics(200))]
+    assert {"head": "two_task", "loss": "AUC-2T"} in small and {"gate": "double"} not in small
+    common = [c.grid for c in choose_candidates(statistics(mentions=0))]
+    assert not any("reader" in grid or "gate" in grid for grid in common)
+
+
+def test_a_budget_counts_rounds_of_workers(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("spacy_longtail.experiments.matrix.advice.time.monotonic", lambda: now[0])
+    budget = Budget(1.0, 2)
+    assert budget.allows(3, 30.0) and not budget.allows(5, 30.0)
+    now[0] += 31
+    assert not budget.allows(3, 30.0) and budget.allows(2, 29.0)
+    assert math.isclose(budget.left(), 29.0)
+
+
+def advised(corpus, tmp_path, monkeypatch, runner, minutes):
+    pytest.importorskip("optuna")
+    own = Matrix.run
+    monkeypatch.setattr(Matrix, "run", lambda self, options, keys=None: own(self, options, keys, runner))
+    settings = {"training.eval_frequency": 2}
+    said = []
+    found = advise(
+        corpus,
+        tmp_path / "out",
+        tmp_path / "out" / "recommended.cfg",
+        minutes=minutes,
+        steps=4,
+        options=Options(),
+        settings=settings,
+        say=said.append,
+    )
+    return found, said
+
+
+def test_advice_gives_more_seeds_to_the_best_and_to_the_baseline(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.2, "crf": 0.95})
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    by_method = {name: sum(n == name for n, _ in runner.begun) for name, _ in runner.begun}
+    assert by_method["ner"] == by_method["crf"] == MOST_SEEDS
+    assert sorted(by_method.values())[: -FINALISTS - 1] == [1] * (len(by_method) - FINALISTS - 1)
+    assert found.recommendation.method == "crf"
+    text = found.config.read_text(encoding="utf8")
+    assert text.startswith("# Written by spacy-longtail") and "Use crf" in text
+    config = spacy.util.load_config(found.config)
+    assert config["components"]["ner"]["head"] == "crf"
+    assert config["longtail"]["labels"] == TYPES.labels
+    assert config["training"]["max_steps"] == 4
+    assert len(Ledger(tmp_path / "out").records()) == len(runner.begun)
+
+
+def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.5}, seconds=100.0)
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=1)  # no second seed fits
+    assert {seed for _, seed in runner.begun} == {0}
+    assert found.recommendation.verdict is None or found.recommendation.verdict.n_seeds == 1
+
+
+def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
+    runner = Scored({}, failing=("ner",))
+    with pytest.raises(ValueError, match=r"L494.*Kaboom"):
+        advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
+    assert len(runner.begun) == 1
+    assert not (tmp_path / "out" / "recommended.cfg").exists()

@@ -1,0 +1,441 @@
+"""Plans of trials: what they stand for, what is refused, and the configs that they make."""
+
+import copy
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from spacy.util import load_config, load_model_from_config
+from thinc.api import Config
+
+from spacy_longtail.experiments.trials.compose import BASE, apply, compose, known_choices, read_base
+from spacy_longtail.experiments.trials.plan import Draw, presets, read_plan
+from tests.util import tiny_bert
+
+ROOT = Path(__file__).parents[2]
+CONFIGS = ROOT / "configs"
+
+
+@pytest.fixture
+def plan(tmp_path):
+    def read(text, **given):
+        (tmp_path / "plan.yml").write_text(text, encoding="utf8")
+        return read_plan(str(tmp_path / "plan.yml"), given)
+
+    return read
+
+
+def names(found):
+    return [method.name for method in found.methods]
+
+
+def config_of(found, name, seed=0):
+    trials = [t for t in found.trials() if t.method.name == name and t.seed == seed]
+    return trials[0].config()
+
+
+def test_grids_are_products_each_method_once(plan):
+    found = plan(
+        "grids:\n"
+        "  - {head: [softmax, crf], reader: [plain, sC]}\n"
+        "  - {head: softmax, loss: focal}\n"
+        "  - {loss: focal}\n"
+        "  - {}\n"
+    )
+    assert names(found) == ["softmax", "softmax-sC", "crf", "crf-sC", "softmax-focal"]
+    assert found.methods[1].choices == {
+        "head": "softmax", "gate": "none", "encoder": "cnn", "reader": "sC", "loss": "cross_entropy"
+    }  # fmt: skip
+    assert (found.steps, found.seeds, found.draws, found.baseline) == (1000, [0, 1, 2], [], "softmax")
+
+
+def test_trials_of_one_seed_come_before_the_next(plan):
+    found = plan("corpora: [x/a, b]\nseeds: [5, 3, 5]\nsteps: 100\ngrids: [{head: [softmax, crf]}]")
+    assert [trial.title for trial in found.trials()] == [
+        f"{corpus}, {method}, seed {seed}"
+        for seed in (5, 3)
+        for corpus in ("a", "b")
+        for method in ("softmax", "crf")
+    ]
+    for seed in (5, 3):
+        config = config_of(found, "crf", seed)
+        assert config["system"]["seed"] == seed and config["training"]["max_steps"] == 100
+        assert config.interpolate()["training"]["seed"] == seed
+
+
+def test_trials_do_not_share_a_config(plan):
+    found = plan("corpora: [a]\nseeds: 2\ngrids: [{head: ner}]")
+    first, second = (trial.config() for trial in found.trials())
+    first["components"]["ner"]["model"]["tok2vec"]["width"] = 7
+    assert second["components"]["ner"]["model"]["tok2vec"]["width"] != 7
+    assert known_choices()["head"]["ner"]["components.ner"]["model"]["tok2vec"]["width"] != 7
+
+
+def test_own_choices_and_methods(plan, tmp_path):
+    base = load_config(CONFIGS / "focal.cfg", interpolate=False)
+    base["training"]["eval_frequency"] = 100
+    base.to_disk(tmp_path / "own.cfg")
+    found = plan(
+        "choices:\n"
+        "  loss:\n"
+        "    mild: {components.ner.loss: {'@losses': longtail.Focal.v1, gamma: 0.5}}\n"
+        "    focal: {components.ner.loss: {'@losses': longtail.Focal.v1, gamma: 5.0}}\n"
+        "grids: [{loss: [cross_entropy, mild, focal]}]\n"
+        "methods:\n"
+        "  wide: {components.tok2vec.model.width: 128}\n"
+        "  7: {config: own.cfg, components.ner.loss.gamma: 1.0}\n"  # beside the plan
+        "baseline: wide\n"
+        "settings: {training.dropout: 0.5}\n",
+        settings={"training.dropout": 0.4, "training.optimizer.learn_rate": 0.01},
+    )
+    assert names(found) == ["softmax", "softmax-mild", "softmax-focal", "wide", "7"]
+    assert found.baseline == "wide" and found.methods[3].choices == {}
+    configs = {method.name: method.config for method in found.methods}
+    gammas = [configs[n]["components"]["ner"]["loss"]["gamma"] for n in names(found) if "loss" in n or n in
+              ("softmax-mild", "softmax-focal", "7")]  # fmt: skip
+    assert gammas == [0.5, 5.0, 1.0]
+    assert configs["wide"]["components"]["tok2vec"]["model"]["width"] == 128
+    for config in configs.values():
+        assert config["training"]["dropout"] == 0.4  # the command line wins
+        assert config["training"]["optimizer"]["learn_rate"] == 0.01
+    assert known_choices()["loss"]["focal"]["components.ner.loss"]["gamma"] == 2.0
+
+
+def test_a_method_wins_over_the_settings(plan):
+    found = plan("settings: {training.dropout: 0.5}\nmethods: {a: {training.dropout: 0.1}, b: {}}")
+    assert [m.config["training"]["dropout"] for m in found.methods] == [0.1, 0.5]
+
+
+def test_a_base_of_ones_own(plan, tmp_path):
+    base = load_config(BASE, interpolate=False)
+    base["training"]["dropout"] = 0.33
+    base.to_disk(tmp_path / "base.cfg")
+    found = plan("config: base.cfg\ngrids: [{head: [softmax, crf]}]")
+    assert {m.config["training"]["dropout"] for m in found.methods} == {0.33}
+
+
+@pytest.mark.parametrize("name", presets())
+def test_presets_are_plans(name):
+    found = read_plan(name)
+    assert found.methods and found.baseline in names(found)
+    assert bool(found.corpora) == (name != "quick")
+    for trial in found.trials():
+        assert trial.config()["training"]["max_steps"] == found.steps
+        break
+    short = read_plan(name, {"steps": 300, "corpora": ["x"]})
+    assert short.steps == 300 and short.corpora == [Path("x")]
+
+
+def test_presets_are_the_papers():
+    assert presets() == ["paper-auc", "paper-gate", "paper-mom", "paper-resampling", "quick"]
+    assert names(read_plan("paper-gate")) == [
+        "softmax",
+        "softmax-double",
+        "softmax-gated",
+        "softmax-sCR",
+    ]
+    found = read_plan("paper-auc")
+    assert [draw.n_sentences for draw in found.draws] == [20, 50, 100, 200, 500]
+    assert len(list(found.trials())) == 5 * 3 * 5
+
+
+# --- draws
+
+
+def test_sizes_are_drawn_for_every_reader(plan):
+    found = plan(
+        "corpora: [a]\nsizes: [50, 20]\npartitions: 2\ngrids: [{head: softmax, reader: [plain, sCR]}]"
+    )
+    assert found.draws == [Draw(20), Draw(50)] and found.seeds == [0, 1]
+    trials = list(found.trials())
+    assert len(trials) == 8 and trials[0].title == "a, softmax, 20 sentences, seed 0"
+    plain, resampled = trials[6].config(), trials[7].config()
+    drawn = plain["corpora"]["train"]
+    assert drawn["@readers"] == "longtail.LowResourceCorpus.v1"
+    assert (drawn["n_sentences"], drawn["partition"], drawn["seed"]) == (50, 1, 0)
+    assert drawn["corpus"]["@readers"] == "spacy.Corpus.v1" and "entity_share" not in drawn
+    assert plain["corpora"]["plain"] == drawn == resampled["corpora"]["plain"]
+    assert resampled["corpora"]["train"]["@readers"] == "longtail.ResampledCorpus.v1"
+    whole = resampled.interpolate()
+    assert whole["corpora"]["train"]["corpus"] == whole["corpora"]["plain"]  # the counts too
+    assert whole["initialize"]["components"]["ner"]["counts_corpus"] == whole["corpora"]["plain"]
+    assert whole["corpora"]["dev"]["@readers"] == "spacy.Corpus.v1"
+    load_model_from_config(whole, auto_fill=True)
+
+
+def test_shares_are_drawn(plan):
+    found = plan("corpora: [a]\nshares: [0.2, 0.05]\nn_sentences: 30\ngrids: [{}]")
+    assert found.draws == [Draw(30, 0.05), Draw(30, 0.2)] and found.seeds == [0, 1, 2, 3, 4]
+    trial = next(found.trials())
+    assert trial.title == "a, softmax, 30 sentences with 5 % entity tokens, seed 0"
+    drawn = trial.config()["corpora"]["train"]
+    assert drawn["@readers"] == "longtail.ImbalancedCorpus.v1" and drawn["entity_share"] == 0.05
+    assert plan("shares: [1]\ngrids: [{}]").draws == [Draw(100, 1)]
+
+
+def test_a_study_of_the_command_line_replaces_that_of_the_plan(plan):
+    text = "corpora: [a]\nshares: [0.2]\nn_sentences: 30\npartitions: 2\ngrids: [{}]"
+    assert plan(text, sizes=[10]).draws == [Draw(10)]
+
+
+SPACY = "'@readers': spacy.Corpus.v1, path: '${paths.train}'"
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "corpora.train.augmenter: {'@augmenters': spacy.lower_case.v1, level: 0.1}",
+        "corpora.train: {'@readers': longtail.UndersampledCorpus.v1, corpus: {"
+        + SPACY
+        + "}, ratio: 3.0}",
+        "corpora.train: {'@readers': longtail.UndersampledCorpus.v1, corpus: '${corpora.dev}', ratio: 3.0}",
+    ],
+)
+def test_what_cannot_be_drawn(method, plan):
+    found = plan("corpora: [a]\nsizes: [20]\nmethods: {odd: {" + method + "}}")
+    with pytest.raises(ValueError, match=r"L475.*'odd'"):
+        next(found.trials()).config()
+
+
+# --- errors
+
+GRID = "grids: [{head: softmax}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "no mapping"),
+        ("- a", "no mapping"),
+        ("a: [", "no YAML"),
+        ("steps: 3\nsteps: 4", "no YAML"),
+        ("\0", "no YAML"),
+        ("steps: 10", "neither grids nor methods"),
+        ("grids: []", "neither grids nor methods"),
+        (GRID + "step: 10", "step is none of"),
+        (GRID + "1: 10", "1 is none of"),
+        (GRID + "steps: ten", "steps must be int"),
+        (GRID + "steps: 1.5", "steps must be int"),
+        (GRID + "steps: .inf", "steps must be int"),
+        (GRID + "steps: true", "steps must be int"),
+        (GRID + "steps: null", "steps must be int"),
+        (GRID + "steps: 0", "steps must be above 0"),
+        (GRID + "seeds: -1", "seeds must be above 0"),
+        (GRID + "seeds: []", "seeds must be whole"),
+        (GRID + "seeds: [1, -1]", "seeds must be whole"),
+        (GRID + "seeds: [1.0]", "seeds must be whole"),
+        (GRID + "seeds: [true]", "seeds must be whole"),
+        (GRID + "seeds: [4294967296]", "seeds must be whole"),
+        (GRID + "seeds: true", "seeds must be int or list"),
+        (GRID + "corpora: a", "corpora must be list"),
+        (GRID + "corpora: [3]", "corpora must be folders"),
+        (GRID + "corpora: [null]", "corpora must be folders"),
+        (GRID + "corpora: [x/a, y/a]", "same name"),
+        (GRID + "settings: 3", "settings must be dict"),
+        (GRID + "settings: null", "settings must be dict"),
+        (GRID + "settings: {3: 4}", "by dotted name, found 3"),
+        (GRID + "settings: {training: {}}", "by dotted name, found 'training'"),
+        (GRID + "settings: {training.: 3}", "by dotted name, found 'training.'"),
+        (GRID + "settings: {training.max_steps: 7}", "it is what steps is for"),
+        (GRID + "settings: {system.seed: 7}", "it is what seeds is for"),
+        (GRID + "settings: {paths.train: x}", "it is what corpora is for"),
+        (GRID + "config: 3", "config must be str"),
+        ("grids: {head: softmax}", "grids must be list"),
+        ("grids: [softmax]", "a grid must be choices by axis"),
+        ("grids: [{head: []}, {head: crf}]", "no choice of head"),
+        ("methods: [a]", "methods must be dict"),
+        ("methods: {a: 3}", "the method a must be settings"),
+        ("methods: {a: null}", "the method a must be settings"),
+        ("methods: {a: {config: 3}}", "the method a must be settings"),
+        ("methods: {a: {dropout: 0.1}}", "the method a must be values by dotted name"),
+        ("methods: {a/b: {}}", "cannot be a file's name"),
+        ("methods: {'': {}}", "cannot be a file's name"),
+        (GRID + "methods: {softmax: {training.dropout: 0.1}}", "'softmax' names two methods"),
+        (GRID + "choices: {head: 3}", "choices of head must be settings"),
+        (GRID + "choices: {head: {mine: 3}}", "choices of head must be settings"),
+        (GRID + "choices: {head: {3: {}}}", "choices of head must have names"),
+        (GRID + "choices: {head: {mine: {head: crf}}}", "the head mine must be values"),
+        (GRID + "choices: {head: {mine: {optional: 3}}}", "the head mine must be values"),
+        (GRID + "sizes: [20]\nseeds: 3", "leave seeds out"),
+        (GRID + "sizes: [20]\nshares: [0.1]", "sizes and shares"),
+        (GRID + "partitions: 3", "partitions would be ignored"),
+        (GRID + "n_sentences: 3", "n_sentences would be ignored"),
+        (GRID + "sizes: [20]\nn_sentences: 3", "n_sentences would be ignored"),
+        (GRID + "sizes: 20", "sizes must be list"),
+        (GRID + "sizes: []", "sizes must be different numbers"),
+        (GRID + "sizes: [20, 20]", "sizes must be different numbers"),
+        (GRID + "sizes: [0]", "sizes must be different numbers"),
+        (GRID + "sizes: [2.5]", "sizes must be different numbers"),
+        (GRID + "sizes: [true]", "sizes must be different numbers"),
+        (GRID + "sizes: [[3]]", "sizes must be different numbers"),
+        (GRID + "sizes: [20]\npartitions: 0", "partitions must be above 0"),
+        (GRID + "shares: []", "shares must be different numbers"),
+        (GRID + "shares: [.nan]", "shares must be different numbers"),
+        (GRID + "shares: [.inf]", "parts of 1"),
+        (GRID + "shares: [5]", "parts of 1"),
+        (GRID + "shares: [true]", "shares must be different numbers"),
+        (GRID + "shares: ['0.1']", "shares must be different numbers"),
+    ],
+)
+def test_plans_that_are_refused(text, problem, plan):
+    with pytest.raises(ValueError, match=rf"^\[L470\].*plan\.yml.*{problem}"):
+        plan(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "found"),
+    [
+        ("grids: [{haed: crf}]", "L472", "unknown axis, 'haed'. Known: head, gate"),
+        ("grids: [{head: crv}]", "L472", "unknown head, 'crv'. Known: softmax"),
+        ("grids: [{head: [softmax, 3]}]", "L472", "unknown head, 3"),
+        ("grids: [{head: [{a: 1}]}]", "L472", "unknown head"),
+        ("grids: [{gate: null}]", "L472", "unknown gate, None"),
+        (GRID + "choices: {haed: {}}", "L472", "unknown axis, 'haed'"),
+        (GRID + "settings: {trainig.dropout: 0.1}", "L471", "'trainig.dropout' has no place"),
+        ("methods: {a: {components.nre.loss: null}}", "L471", r"no block \[components.nre\]"),
+        ("methods: {a: {nlp.lang.code: xx}}", "L471", r"no block \[nlp.lang\]"),
+        ("methods: {a: {config: missing.cfg}}", "L402", "missing.cfg does not exist"),
+        (GRID + "config: missing.cfg", "L402", "missing.cfg does not exist"),
+        (GRID + "baseline: crf", "L410", "baseline 'crf', found softmax"),
+        ("methods: {a: {training.max_steps: 7}, b: {}}", "L473", "max_steps"),
+        (GRID + "methods: {a: {training.max_steps: 7}}", "L473", "max_steps is 7 for 'a'.*be 1000"),
+        (GRID + "methods: {a: {training.eval_frequency: 7}}", "L473", "eval_frequency is 7 for 'a'"),
+        (GRID + "methods: {a: {training.batcher.size: 7}}", "L473", "batcher.*for 'a'"),
+        (GRID + "methods: {a: {training.accumulate_gradient: 2}}", "L473", "accumulate_gradient is 2"),
+        (GRID + "settings: {training.patience: 7}", "L473", "patience is 7 .*should be 0"),
+        (GRID + "settings: {training.max_epochs: 7}", "L473", "max_epochs is 7"),
+        (GRID + "steps: 99", "L474", "eval_frequency = 100 is more than the 99"),
+        (GRID + "settings: {training.eval_frequency: 0}", "L474", "eval_frequency = 0"),
+        (GRID + "settings: {training.eval_frequency: often}", "L474", "eval_frequency = often"),
+    ],
+)
+def test_settings_that_are_refused(text, code, found, plan):
+    with pytest.raises(ValueError, match=rf"^\[{code}\].*{found}"):
+        plan(text)
+
+
+def test_a_config_that_is_none(plan, tmp_path):
+    (tmp_path / "odd.cfg").write_text("[a\nb", encoding="utf8")
+    with pytest.raises(ValueError, match=r"L470.*odd\.cfg"):
+        plan("config: odd.cfg\n" + GRID)
+
+
+def test_a_plan_that_is_not_there(tmp_path):
+    for name in ("quik", str(tmp_path)):
+        with pytest.raises(ValueError, match=r"L402.*paper-auc.*quick"):
+            read_plan(name)
+
+
+def test_an_encoder_has_batches_of_its_own(plan):
+    found = plan("grids: [{encoder: [cnn, bilstm, transformer]}]")
+    batchers = [m.config["training"]["batcher"]["@batchers"] for m in found.methods]
+    assert batchers == ["spacy.batch_by_words.v1"] * 2 + ["spacy.batch_by_padded.v1"]
+    with pytest.raises(ValueError, match=r"L473.*max_steps.*'big'.*should be 1000"):
+        plan(f"{GRID}methods: {{big: {{config: {CONFIGS}/bert_crf.cfg, training.max_steps: 9000}}}}")
+
+
+# --- configs
+
+
+def settled(config):
+    """What a config means: complete, and with its variables filled in."""
+    whole = load_model_from_config(config.interpolate(), auto_fill=True).config.interpolate()
+    whole["training"].pop("logger")
+    return whole
+
+
+def test_the_base_is_a_config_of_the_project():
+    files = [BASE, CONFIGS / "token_softmax.cfg"]
+    texts = [[x for x in f.read_text("utf8").splitlines() if not x.startswith("#")] for f in files]
+    assert [x for x in texts[0] if x] == [x for x in texts[1] if x]
+
+
+SAME = {
+    "token_softmax": {},
+    "token_crf": {"head": "crf"},
+    "baseline": {"head": "ner"},
+    "undersampled": {"head": "ner", "reader": "BUS"},
+    "augmented": {"head": "ner", "reader": "augmented"},
+    "gated_token": {"gate": "gated"},
+    "bilstm_softmax": {"encoder": "bilstm"},
+}
+
+
+def composed(choices, settings=None):
+    known = known_choices()
+    blocks = {axis: known[axis][name] for axis, name in choices.items()}
+    config = compose(read_base(None), blocks, settings or {})
+    if "frequent" in config["longtail"]:  # filled in for a corpus, as labels and tail are
+        config["longtail"]["frequent"] = ["PER", "ORG", "GEO", "GPE", "TIM"]
+    return config
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_choices_make_the_configs_of_the_project(name):
+    if name == "bilstm_softmax":
+        pytest.importorskip("torch")
+    own, other = composed(SAME[name]), load_config(CONFIGS / f"{name}.cfg", interpolate=False)
+    assert differences(settled(own), settled(other)) == []
+
+
+def differences(own, other, path=""):
+    if isinstance(own, dict) and isinstance(other, dict):
+        return [
+            text
+            for key in sorted({*own, *other}, key=str)
+            for text in differences(own.get(key, "nothing"), other.get(key, "nothing"), f"{path}.{key}")
+        ]
+    return [] if own == other else [f"{path}: {own!r} is not {other!r}"]
+
+
+TWO_TASK = ("CE-2T", "AUC-2T", "COMAUC-2T")
+CHOICES = [(axis, name) for axis, found in known_choices().items() for name in found]
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return tiny_bert(tmp_path_factory.mktemp("bert"))
+
+
+@pytest.mark.parametrize(("axis", "name"), CHOICES)
+def test_every_choice_builds_a_pipeline(axis, name, request):
+    choices, settings = {axis: name}, {}
+    if name in TWO_TASK:
+        choices["head"] = "two_task"
+    if name == "bilstm":
+        pytest.importorskip("torch")
+    if name == "transformer":
+        if find_spec("spacy_transformers") is None:
+            pytest.skip("needs the extra 'transformers'")
+        settings["paths.transformer"] = str(request.getfixturevalue("bert"))
+    nlp = load_model_from_config(composed(choices, settings).interpolate(), auto_fill=True)
+    assert "ner" in nlp.pipe_names
+
+
+@pytest.mark.parametrize("gate", ["double", "gated"])
+@pytest.mark.parametrize("encoder", ["bilstm", "transformer"])
+def test_gates_on_every_encoder(gate, encoder, request):
+    pytest.importorskip("spacy_transformers" if encoder == "transformer" else "torch")
+    settings = {}
+    if encoder == "transformer":
+        settings["paths.transformer"] = str(request.getfixturevalue("bert"))
+    config = composed({"gate": gate, "encoder": encoder, "head": "crf", "reader": "sCR"}, settings)
+    nlp = load_model_from_config(config.interpolate(), auto_fill=True)
+    assert nlp.pipe_names[-1] == "weak_ner"
+
+
+def test_optional_settings_hold_where_their_block_is():
+    config = Config({"a": {"b": 1}})
+    apply(config, {"a.c": 2, "optional": {"a.b": 3, "a.d": 4, "e.f": 5}})
+    assert dict(config) == {"a": {"b": 3, "c": 2}}
+
+
+def test_compose_leaves_its_base_alone():
+    base = read_base(None)
+    before = copy.deepcopy(dict(base))
+    block = {"@losses": "longtail.Focal.v1", "gamma": 1.0}
+    found = compose(base, {"loss": {"components.ner.loss": block}}, {"components.ner.loss.gamma": 3.0})
+    assert found["components"]["ner"]["loss"]["gamma"] == 3.0
+    assert dict(base) == before and block["gamma"] == 1.0
+    with pytest.raises(ValueError, match=r"L471.*'a\.b\.c'.*\[a\.b\]"):
+        compose(base, {}, {"a.b.c": 1})
