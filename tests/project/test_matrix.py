@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.corpora import write_corpus
 from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments.trials import child, claims, journal, ledger, run
+from spacy_longtail.experiments.trials import child, claims, journal, ledger, pool, run
 from spacy_longtail.experiments.trials.claims import Claims, is_abandoned, open_storage
 from spacy_longtail.experiments.trials.keys import code_version, corpus_version
 from spacy_longtail.experiments.trials.ledger import read_lines
@@ -59,7 +59,7 @@ def short_waits(monkeypatch):
     monkeypatch.setattr(claims, "BEAT", 0.05)
     monkeypatch.setattr(claims, "GRACE", 5.0)  # most dead are told by their number, at once
     monkeypatch.setattr(journal, "GRACE", 3)
-    monkeypatch.setattr(run, "WAIT", 0.05)
+    monkeypatch.setattr(pool, "WAIT", 0.05)
 
 
 def matrix(plan, corpus, output, **given):

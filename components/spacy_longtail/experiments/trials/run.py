@@ -6,19 +6,16 @@ import os
 import shutil
 import sys
 import tempfile
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from spacy.schemas import ConfigSchemaTraining
 from spacy.util import load_model_from_config, registry, resolve_dot_names
-from tqdm import tqdm
 
 from ...errors import Errors, Warnings
 from ...parts import coded_io
@@ -29,10 +26,10 @@ from .claims import HOST, Claim, Claims, is_running, open_storage
 from .keys import code_version, corpus_version, digest, trial_key
 from .ledger import WORK, Ledger, check_output
 from .plan import Plan, Trial
+from .pool import Pool
 from .process import Outcome, run_process
 
 JOURNAL = "study.journal"
-WAIT = 1.0  # seconds until a worker looks again whether another has given up a trial
 DEV_SCORE = "ents_macro_f"
 NEWLINE = "\n"
 
@@ -132,56 +129,36 @@ class Matrix:
         return records
 
 
-@dataclass
-class Workers:
-    """Threads that take trials of a study until there are none."""
+class Workers(Pool[Claim]):
+    """Threads that run the trials of a plan."""
 
-    matrix: Matrix
-    ledger: Ledger
-    claims: Claims
-    options: Options
-    runner: Runner
-    before: Mapping[str, Mapping[str, Any]]  # records that there were when the plan was made
-    stopped: str | None = None  # why all must end
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    freed: threading.Condition = field(default_factory=threading.Condition)  # a worker has ended a trial
-    error: Exception | None = None
+    def __init__(
+        self,
+        matrix: Matrix,
+        ledger: Ledger,
+        claims: Claims,
+        options: Options,
+        runner: Runner,
+        before: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        super().__init__(options.workers)
+        self.matrix, self.ledger, self.claims, self.runner = matrix, ledger, claims, runner
+        self.before = before  # records that there were when the plan was made
 
-    def work(self, n_trials: int) -> None:
-        """Run until every trial is finished, here or elsewhere."""
-        n_workers = self.options.workers
-        with (
-            tqdm(total=n_trials, unit="trial", smoothing=0) as self.bar,
-            ThreadPoolExecutor(n_workers) as pool,
-        ):
-            futures = [pool.submit(self._work) for _ in range(n_workers)]
-            try:
-                for future in futures:
-                    future.result()
-            except BaseException:
-                self.stopped = self.stopped or "Interrupted."
-                raise
-        if self.error is not None:
-            raise self.error
+    def take(self) -> Claim | None:
+        """The next trial that nobody runs."""
+        return self.claims.claim()
 
-    def _work(self) -> None:
-        try:
-            while self.stopped is None:
-                claim = self.claims.claim()
-                if claim is not None:
-                    self._run(claim)
-                    with self.freed:
-                        self.freed.notify_all()
-                elif self.claims.n_running():
-                    if not self.claims.reap():
-                        with self.freed:
-                            self.freed.wait(WAIT)
-                else:
-                    return
-        except Exception as error:  # a full disk, a lost database: every worker would meet it
-            self.stopped, self.error = str(error), self.error or error
+    def is_waiting(self) -> bool:
+        """Whether a trial is run, here or elsewhere."""
+        return self.claims.n_running() > 0
 
-    def _run(self, claim: Claim) -> None:
+    def reap(self) -> bool:
+        """Put up again what others have abandoned."""
+        return bool(self.claims.reap())
+
+    def do(self, claim: Claim) -> None:
+        """Run a trial and keep its record."""
         trial = self.matrix.trials[claim.key]
         record = self.ledger.record(claim.key)
         if record is not None and (record["status"] == "done" or record != self.before.get(claim.key)):

@@ -3,23 +3,19 @@
 import json
 import shutil
 import sys
-import threading
-import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-
-from tqdm import tqdm
 
 from ...parts import coded_io
 from ..trials.child import MODEL
 from ..trials.claims import open_storage
 from ..trials.keys import code_version
 from ..trials.ledger import WORK, read_lines
+from ..trials.pool import Pool
 from ..trials.process import Outcome, run_process
-from ..trials.run import DEV_SCORE, JOURNAL, WAIT
+from ..trials.run import DEV_SCORE, JOURNAL
 from .draws import Draw, Draws, Tried, baseline_of, best_of
 from .search import MODELS, Search
 from .watch import Watch
@@ -62,7 +58,8 @@ def run_search(search: Search, options: Options, runner: Runner | None = None) -
     storage = open_storage(options.storage, search.output / JOURNAL)
     place = str(search.output.resolve())
     draws = Draws(storage, search.name, place, search.space, search.seed, search.steps)
-    Workers(search, draws, options, runner).work()
+    n_done = min(len(draws.tried()), options.n_trials)
+    Workers(search, draws, options, runner).work(options.n_trials, n_done)
     tried = draws.tried()
     known = {record["key"] for record in read_lines(search.records)}
     for trial in tried:  # of other machines, or of a run that ended before it could write
@@ -71,49 +68,30 @@ def run_search(search: Search, options: Options, runner: Runner | None = None) -
     return tried
 
 
-class Workers:
+class Workers(Pool[Draw]):
     """Threads that draw trials until the study has enough."""
 
     def __init__(self, search: Search, draws: Draws, options: Options, runner: Runner) -> None:
+        super().__init__(options.workers)
         self.search, self.draws, self.options, self.runner = search, draws, options, runner
-        self.stopped: str | None = None  # why all must end
-        self.error: Exception | None = None
-        self.lock = threading.Lock()
 
-    def work(self) -> None:
-        """Run until there are enough trials, made here or elsewhere."""
-        n_trials, n_workers = self.options.n_trials, self.options.workers
-        done = min(len(self.draws.tried()), n_trials)
-        with (
-            tqdm(total=n_trials, initial=done, unit="trial", smoothing=0) as self.bar,
-            ThreadPoolExecutor(n_workers) as pool,
-        ):
-            futures = [pool.submit(self._work) for _ in range(n_workers)]
-            try:
-                for future in futures:
-                    future.result()
-            except BaseException:
-                self.stopped = self.stopped or "Interrupted."
-                raise
-        if self.error is not None:
-            raise self.error
+    def take(self) -> Draw | None:
+        """New values to try, unless there are enough."""
+        return self.draws.draw(self.options.n_trials)
 
-    def _work(self) -> None:
-        try:
-            while self.stopped is None:
-                draw = self.draws.draw(self.options.n_trials)
-                if draw is not None:
-                    self._run(draw)
-                elif self.draws.n_running():
-                    for claim in self.draws.reap():
-                        shutil.rmtree(self.search.work(claim.number), ignore_errors=True)
-                    time.sleep(WAIT)
-                else:
-                    return
-        except Exception as error:  # a full disk, a lost database: every worker would meet it
-            self.stopped, self.error = str(error), self.error or error
+    def is_waiting(self) -> bool:
+        """Whether a trial is run, here or elsewhere."""
+        return self.draws.n_running() > 0
 
-    def _run(self, draw: Draw) -> None:
+    def reap(self) -> bool:
+        """Draw again what others have abandoned."""
+        found = self.draws.reap()
+        for claim in found:
+            shutil.rmtree(self.search.work(claim.number), ignore_errors=True)
+        return bool(found)
+
+    def do(self, draw: Draw) -> None:
+        """Run a trial and close it."""
         work = self.search.work(draw.claim.number)
         try:
             with self.draws.alive(draw.claim):

@@ -1,0 +1,135 @@
+"""The methods of a plan: combinations of choices, and configs of their own, that train alike."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from thinc.api import Config
+
+from ...errors import Errors
+from .compose import Settings, compose, known_choices, read_base
+from .fields import beside, check_settings, is_whole, unusable
+
+BATCHES = ("accumulate_gradient", "batcher")  # of [training], equal for equal encoders
+
+
+class Method(NamedTuple):
+    name: str
+    choices: dict[str, str]  # by axis; none of a method that is a config of its own
+    config: Config  # not interpolated
+
+
+def read_methods(found: Mapping[str, Any], base: Config, settings: Settings, path: Path) -> list[Method]:
+    """The methods that a plan names.
+
+    found (Mapping[str, Any]): The plan's fields. base (Config): Not interpolated.
+    settings (Settings): Of all methods. path (Path): Of the plan.
+    RAISES (ValueError): L402, L470, L471, L472.
+    """
+    catalog = _catalog(found.get("choices", {}), path)
+    picked = list(_picked(found.get("grids", []), catalog, path))
+    methods = []
+    for choices in picked:
+        name = _name(choices, catalog)
+        blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
+        methods.append(Method(name, choices, compose(base, blocks, settings)))
+    for name, own in found.get("methods", {}).items():
+        if not isinstance(own, dict) or not isinstance(own.get("config", ""), str):
+            raise unusable(path, f"the method {name} must be settings by dotted name, found {own!r}.")
+        own_base = read_base(beside(path, own["config"])) if "config" in own else base
+        own_settings = {k: v for k, v in own.items() if k != "config"}
+        check_settings(own_settings, f"the method {name}", path)
+        methods.append(Method(str(name), {}, compose(own_base, {}, {**settings, **own_settings})))
+    names = [method.name for method in methods]
+    for name in names:
+        if names.count(name) > 1 or not name or any(c in name for c in "/\\\n"):
+            raise unusable(path, f"{name!r} names two methods, or cannot be a file's name.")
+    return methods
+
+
+def _name(choices: Mapping[str, str], catalog: Mapping[str, Mapping[str, Settings]]) -> str:
+    """The head, and whatever else is not the first of its axis."""
+    usual = {axis: next(iter(names)) for axis, names in catalog.items() if axis != "head"}
+    return "-".join(choice for axis, choice in choices.items() if choice != usual.get(axis))
+
+
+def _catalog(own: Mapping[str, Any], path: Path) -> dict[str, dict[str, Settings]]:
+    known = known_choices()
+    for axis, choices in own.items():
+        if axis not in known:
+            raise ValueError(
+                Errors.L472.format(path=path, what="axis", name=axis, known=", ".join(known))
+            )
+        if not isinstance(choices, dict) or not all(isinstance(s, dict) for s in choices.values()):
+            raise unusable(path, f"choices of {axis} must be settings by name, found {choices!r}.")
+        for name, settings in choices.items():
+            if not isinstance(name, str):
+                raise unusable(path, f"choices of {axis} must have names, found {name!r}.")
+            check_settings(settings, f"the {axis} {name}", path)
+    return {axis: {**choices, **own.get(axis, {})} for axis, choices in known.items()}
+
+
+def _picked(
+    grids: list[Any], catalog: Mapping[str, Mapping[str, Settings]], path: Path
+) -> Iterator[dict[str, str]]:
+    """The choice of every axis, of each method of the grids, once each."""
+    first = {axis: next(iter(choices)) for axis, choices in catalog.items()}
+    seen = set()
+    for grid in grids:
+        if not isinstance(grid, dict):
+            raise unusable(path, f"a grid must be choices by axis, found {grid!r}.")
+        for axis, names in grid.items():
+            if axis not in catalog:
+                known = ", ".join(catalog)
+                raise ValueError(Errors.L472.format(path=path, what="axis", name=axis, known=known))
+            if names == []:
+                raise unusable(path, f"a grid has no choice of {axis}.")
+            for name in names if isinstance(names, list) else [names]:
+                if not isinstance(name, str) or name not in catalog[axis]:
+                    known = ", ".join(catalog[axis])
+                    raise ValueError(Errors.L472.format(path=path, what=axis, name=name, known=known))
+        lists = [value if isinstance(value, list) else [value] for value in grid.values()]
+        for combination in itertools.product(*lists):
+            choices = {**first, **dict(zip(grid, combination, strict=True))}
+            if (key := tuple(choices.values())) not in seen:
+                seen.add(key)
+                yield choices
+
+
+def check_equal(methods: list[Method], steps: int) -> None:
+    """Refuse methods that would not train alike. Encoders may have batches of their own.
+
+    RAISES (ValueError): L473, L474.
+    """
+    first: dict[str, Method] = {}
+    for method in methods:
+        training = method.config["training"]
+        for name in ("patience", "max_epochs"):
+            if is_whole(training.get(name)) and training[name] > 0:
+                message = Errors.L473.format(
+                    name=name, method=method.name, found=training[name], other="0"
+                )
+                raise ValueError(message)
+        same = first.setdefault(_encoder(method.config), method).config["training"]
+        usual = methods[0].config["training"].get("eval_frequency")
+        equal = {"max_steps": steps, "eval_frequency": usual}
+        for name, wanted in {**equal, **{name: same.get(name) for name in BATCHES}}.items():
+            if training.get(name) != wanted:
+                message = Errors.L473.format(
+                    name=name, method=method.name, found=training.get(name), other=wanted
+                )
+                raise ValueError(message)
+        frequency = training.get("eval_frequency")
+        if not is_whole(frequency) or not 0 < frequency <= steps:
+            raise ValueError(Errors.L474.format(frequency=frequency, steps=steps))
+
+
+def _encoder(config: Config) -> str:
+    """What kind of encoder a config has: sizes are no other kind."""
+    components = config.get("components", {})
+    block = components.get("tok2vec") or components.get("transformer") or components
+    model = block.get("model", {})
+    return " ".join(
+        str(part) for part in (block.get("factory"), model.get("@architectures"), model.get("name"))
+    )
