@@ -154,3 +154,18 @@ def test_installed_versions_are(monkeypatch):
 
 def test_the_version_is_of_this_package():
     assert Path(spacy.__file__).parent != keys.PACKAGE and (keys.PACKAGE / "errors.py").is_file()
+
+
+def test_the_content_of_a_file_that_a_config_names_counts(tmp_path, corpus):
+    folder = tmp_path / "vectors"
+    folder.mkdir()
+    (folder / "vectors.bin").write_bytes(b"one")
+    given = {"settings": {"paths.vectors": str(folder)}}
+    first = keys_of(tmp_path, corpus, **given)
+    moved = shutil.copytree(folder, tmp_path / "there" / tmp_path.name / "vectors")
+    assert keys_of(tmp_path, corpus, settings={"paths.vectors": str(moved)}) == first
+    (folder / "vectors.bin").write_bytes(b"two")
+    keys.file_content.cache_clear()  # one command reads it once
+    assert keys_of(tmp_path, corpus, **given) != first
+    named = keys_of(tmp_path, corpus, settings={"paths.vectors": "en_core_web_lg"})
+    assert named != first and len(named) == 1

@@ -51,11 +51,33 @@ def corpus_version(corpus: Path) -> dict[str, Any]:
     return {**types._asdict(), **{part: checksum(path) for part, path in paths.items()}}
 
 
+def config_content(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a config a trial depends on: all but where its corpus lies.
+
+    config (Mapping[str, Any]): Not interpolated.
+    RETURNS (Dict[str, Any]): JSON data. What other paths of [paths] lead to counts by its content.
+    """
+    sections = {name: dict(block) for name, block in config.items()}
+    paths = {k: v for k, v in sections.get("paths", {}).items() if k not in ("train", "dev")}
+    found = {name: file_content(str(value)) for name, value in paths.items() if value}
+    shown: dict[str, Any] = shortened({**sections, "paths": paths})
+    return {**shown, "files": {name: content for name, content in found.items() if content}}
+
+
+@cache
+def file_content(path: str) -> str:
+    """A checksum of a file, or of all files in a folder; "" if there is neither, such as a hub's name."""
+    root = Path(path)
+    files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
+    if not all(file.is_file() for file in files):
+        return ""
+    return digest([(file.relative_to(root).as_posix(), checksum(file)) for file in files])
+
+
 def trial_key(trial: Trial, corpus: Mapping[str, Any]) -> str:
     """The content key of a trial. Where the corpus lies has no part in it.
 
     trial (Trial): The trial. corpus (Mapping[str, Any]): What `corpus_version` returned.
     """
-    config = {section: dict(block) for section, block in trial.config().items()}
-    config["paths"] = {k: v for k, v in config.get("paths", {}).items() if k not in ("train", "dev")}
-    return digest({"config": shortened(config), "corpus": corpus, "code": code_version()})
+    content = config_content(trial.config())
+    return digest({"config": content, "corpus": corpus, "code": code_version()})

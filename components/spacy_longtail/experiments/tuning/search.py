@@ -7,10 +7,9 @@ from typing import Any
 from thinc.api import Config
 
 from ...errors import Errors, Warnings
-from ..provenance import shortened
 from ..trials.compose import Settings, compose, known_choices, read_base
 from ..trials.filling import fill, interpolated
-from ..trials.keys import code_version, corpus_version, digest
+from ..trials.keys import code_version, config_content, corpus_version, digest
 from ..trials.ledger import WORK, append_line
 from ..trials.run import DEV_SCORE
 from .draws import Tried
@@ -71,11 +70,8 @@ class Search:
 
     def _content(self) -> dict[str, Any]:
         """What makes it another search. Where the corpus lies has no part in it."""
-        config = {section: dict(block) for section, block in self.space.config.items()}
-        paths = config.get("paths", {})
-        config["paths"] = {k: v for k, v in paths.items() if k not in ("train", "dev")}
         parameters = [parameter._asdict() for parameter in self.space.parameters]
-        content = {"config": shortened(config), "space": parameters, "seed": self.seed}
+        content = {"config": config_content(self.space.config), "space": parameters, "seed": self.seed}
         return {**content, "corpus": self.version, "code": code_version()}
 
     @property
