@@ -67,6 +67,11 @@ def test_help_names_every_command():
             "evaluate",
             "report",
             "card",
+            "matrix",
+            "curve",
+            "imbalance",
+            "tune",
+            "recommend",
         )
     )
 

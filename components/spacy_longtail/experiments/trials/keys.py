@@ -66,7 +66,7 @@ def config_content(config: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def file_content(path: str) -> str:
-    """A checksum of a file, or of all files in a folder; "" if there is neither, such as a hub's name."""
+    """A checksum of a file, or of the files in a folder; "" if there is neither, as for a hub's name."""
     root = Path(path)
     files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
     if not all(file.is_file() for file in files):

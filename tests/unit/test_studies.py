@@ -1,0 +1,114 @@
+"""The options of `matrix`, `curve` and `imbalance`: what they plan, without a training."""
+
+import pytest
+import spacy
+import typer
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.cli.curve import read_numbers
+from spacy_longtail.cli.matrix import read_seeds, read_settings
+from spacy_longtail.corpora import write_corpus
+from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.experiments.trials.plan import read_plan
+from tests.util import SENTENCES, parse
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    nlp = spacy.blank("en")
+    docs = [parse(nlp, text) for text in SENTENCES]
+    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
+    write_corpus(tmp_path / "tiny", {"train": docs, "dev": docs, "test": docs}, types)
+    return tmp_path / "tiny"
+
+
+def listed(*arguments):
+    result = RUN.invoke(app, [*map(str, arguments), "--dry-run"])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_settings_are_json_or_text():
+    given = ["a.b=1", "a.c=0.5", "a.d=text", "a.e=null", 'a.f={"@x": [1]}', "a.g=x=y"]
+    expected = {"a.b": 1, "a.c": 0.5, "a.d": "text", "a.e": None, "a.f": {"@x": [1]}, "a.g": "x=y"}
+    assert read_settings(given) == expected
+
+
+@pytest.mark.parametrize("text", ["training.seed", "seed=1", "=1"])
+def test_settings_need_a_dotted_name_and_a_value(text):
+    with pytest.raises(typer.BadParameter, match=r"SECTION\.NAME=VALUE"):
+        read_settings([text])
+
+
+def test_seeds_and_numbers():
+    assert read_seeds(None) is None and read_seeds("0,3") == [0, 3]
+    assert read_numbers("--sizes", "20,50", int) == [20, 50]
+    for text in ("", "a", "1,,2", "1.5"):
+        with pytest.raises(typer.BadParameter):
+            read_seeds(text)
+        with pytest.raises(typer.BadParameter, match="--sizes"):
+            read_numbers("--sizes", text, int)
+
+
+def test_a_matrix_lists_its_trials(corpus, tmp_path):
+    text = listed("matrix", "quick", corpus, "-o", tmp_path / "out", "--seeds", "4,5")
+    assert "tiny, crf-sCR, seed 5" in text
+    assert "12 trials of 500 steps" in text
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_curve_lists_sizes_and_partitions(corpus, tmp_path):
+    text = listed("curve", corpus, "-o", tmp_path / "out", "--sizes", "2,4", "--partitions", "3")
+    assert "softmax, 4 sentences, seed 2" in text
+    assert "30 trials" in text  # five methods
+
+
+def test_an_imbalance_study_takes_percents(corpus, tmp_path):
+    out = ("-o", tmp_path / "out")
+    text = listed("imbalance", corpus, *out, "--shares", "5,20", "--sentences", "6", "--partitions", "1")
+    assert "6 sentences with 20 % entity tokens, seed 0" in text
+    assert "10 trials" in text
+
+
+def test_a_study_may_use_a_plan_with_seeds(corpus, tmp_path):
+    text = listed(
+        "curve", corpus, "-o", tmp_path / "out", "--plan", "quick", "--sizes", "2", "--partitions", "1"
+    )
+    assert "6 trials of 500 steps" in text
+
+
+def test_bad_studies_are_refused(corpus, tmp_path):
+    for arguments, message in (
+        (["curve", corpus, "--sizes", "0"], "L470"),
+        (["curve", corpus, "--sizes", "5,5"], "L470"),
+        (["curve", corpus, "--sizes", "x"], "--sizes"),
+        (["imbalance", corpus, "--shares", "0"], "L470"),
+        (["imbalance", corpus, "--shares", "120"], "L470"),
+        (["curve", tmp_path / "none"], "L402"),
+        (["matrix", "nothing", corpus], "L402"),
+        (["matrix", "quick"], "L479"),
+        (["matrix", "quick", corpus, "--steps", "20"], "L474"),
+    ):
+        command = [*map(str, arguments), "-o", str(tmp_path / "out"), "--dry-run"]
+        result = RUN.invoke(app, command)
+        assert result.exit_code != 0
+        assert message in result.output + str(result.stderr), (command, result.output)
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_draw_is_what_every_reader_reads(corpus):
+    given = {"corpora": [str(corpus)], "sizes": [3], "partitions": 2}
+    plan = read_plan("quick", given)
+    for trial in plan.trials():
+        config = trial.config()
+        assert config["corpora"]["plain"]["n_sentences"] == 3
+        assert config["corpora"]["plain"]["partition"] == trial.seed == config["system"]["seed"]
+        train = config["corpora"]["train"]
+        resampled = "sCR" in trial.method.name
+        assert (
+            train["corpus"] == "${corpora.plain}" if resampled else train == config["corpora"]["plain"]
+        )
+        assert config["corpora"]["dev"]["@readers"] == "spacy.Corpus.v1"
