@@ -112,3 +112,11 @@ def test_a_draw_is_what_every_reader_reads(corpus):
             train["corpus"] == "${corpora.plain}" if resampled else train == config["corpora"]["plain"]
         )
         assert config["corpora"]["dev"]["@readers"] == "spacy.Corpus.v1"
+
+
+def test_settings_of_the_command_line_are_added_to_those_of_the_plan():
+    for given, dropout in (({}, 0.2), ({"training.dropout": 0.5}, 0.5)):
+        plan = read_plan("paper-auc", {"settings": given})
+        for method in plan.methods:
+            assert method.config["training"]["eval_frequency"] == 50  # the plan's own
+            assert method.config["training"]["dropout"] == dropout

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..report.wording import signed
 from ..significance import LEAST_SEEDS, holm, paired_permutation
 
 ALPHA = 0.05
@@ -56,12 +57,13 @@ def read_curves(records: Sequence[Mapping[str, Any]], baseline: str, average: st
         name: [Point(x, points[x]) for x in sorted(points)] for name, points in found.items() if points
     }
     x_name = "entity tokens, %" if by_share else "sentences"
-    findings = [] if baseline not in lines else [
-        text
-        for name in lines
-        if name != baseline
-        for text in compare_lines(name, lines[name], baseline, lines[baseline], x_name, average)
-    ]  # fmt: skip
+    findings = []
+    for name in lines:
+        if name != baseline and baseline in lines:
+            findings += compare_lines(name, lines[name], baseline, lines[baseline], x_name, average)
+    most = max((len(point.scores) for points in lines.values() for point in points), default=0)
+    if findings and most < LEAST_SEEDS:
+        findings.append(f"With fewer than {LEAST_SEEDS} partitions none of this is tested.")
     return Curves(x_name, average, lines, findings)
 
 
@@ -123,11 +125,10 @@ def compare_lines(
     texts = [f"{head}{_places(found, x_name)}."]
     tested = [gap for gap in found if gap.p is not None]
     if not tested:
-        texts.append(f"With fewer than {LEAST_SEEDS} partitions none of this is tested.")
         return texts
     adjusted = holm([gap.p for gap in tested if gap.p is not None])
     shown = [
-        f"{gap.x:g} ({100 * gap.mean:+.1f})"
+        f"{gap.x:g} ({signed(100 * gap.mean)})"
         for gap, p in zip(tested, adjusted.tolist(), strict=True)
         if p <= ALPHA
     ]
@@ -137,7 +138,7 @@ def compare_lines(
 
 
 def _places(found: list[Gap], x_name: str) -> str:
-    differences = ", ".join(f"{100 * gap.mean:+.1f} at {gap.x:g}" for gap in found)
+    differences = ", ".join(f"{signed(100 * gap.mean)} at {gap.x:g}" for gap in found)
     if all(gap.mean > 0 for gap in found):
         return f"ahead at all sizes ({differences} {x_name})"
     if all(gap.mean <= 0 for gap in found):

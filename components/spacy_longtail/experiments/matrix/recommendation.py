@@ -10,6 +10,7 @@ from typing import NamedTuple
 from thinc.types import Ints3d
 
 from ...errors import Errors
+from ..report.wording import signed
 from ..significance import (
     LEAST_SEEDS,
     MentionCounts,
@@ -104,6 +105,6 @@ def _in_words(
         return Recommendation(best, best, baseline, verdict, text, evidence)
     text = (
         f"Stay with {baseline}: no method is shown to be better on dev. The best guess is {best},"
-        f" {100 * verdict.value:+.1f} points, which may be chance."
+        f" {signed(100 * verdict.value)} points, which may be chance."
     )
     return Recommendation(baseline, best, baseline, verdict, text, evidence)

@@ -74,7 +74,9 @@ def _corpus(
     rows = _rows(records)
     baseline = matrix.plan.baseline
     if matrix.plan.draws:
-        curves = [read_curves(list(records.values()), baseline, kind) for kind in ("macro", "micro")]
+        # of one type the averages are the same
+        kinds = ("macro", "micro") if len(read_types(path).labels) > 1 else ("macro",)
+        curves = [read_curves(list(records.values()), baseline, kind) for kind in kinds]
         return CorpusSummary(path.name, rows, None, None, curves)
     if baseline not in {row.method for row in rows}:
         return CorpusSummary(path.name, rows, None, None, [])
