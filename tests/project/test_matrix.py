@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -623,14 +624,17 @@ def test_ctrl_c_gives_running_trials_back(plan, corpus, tmp_path, fake, monkeypa
 
     def interrupt():
         until(lambda: len(fake.titles()) == 2)
-        import signal
-
         signal.pthread_kill(main, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        found.run(Options(workers=2), runner=slow)
+    # a shell that runs the tests in the background has them ignore it
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            found.run(Options(workers=2), runner=slow)
+    finally:
+        signal.signal(signal.SIGINT, before)
     thread.join()
     assert not ledger.Ledger(tmp_path / "out").records()
     assert len(found.run(Options(), runner=fake)) == 4
