@@ -206,7 +206,7 @@ def test_curves_are_of_sizes_or_of_shares():
     assert found.lines["x"][0].spread is None
     assert sum("fewer than 6 partitions" in text for text in found.findings) == 1
     by_share = read_curves([drawn("CE", 0, 0.3, share=0.05)], "CE")
-    assert (by_share.x_name, by_share.lines["CE"][0].x) == ("entity tokens, %", 5.0)
+    assert (by_share.x_name, by_share.lines["CE"][0].x) == ("% entity tokens", 5.0)
 
 
 @pytest.fixture

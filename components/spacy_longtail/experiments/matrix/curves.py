@@ -29,7 +29,7 @@ class Point(NamedTuple):
 class Curves(NamedTuple):
     """The curves of one corpus."""
 
-    x_name: str  # "sentences" or "entity tokens, %"
+    x_name: str  # "sentences" or "% entity tokens"
     average: str  # "macro" or "micro"
     lines: dict[str, list[Point]]  # by method, x ascending
     findings: list[str]
@@ -56,7 +56,7 @@ def read_curves(records: Sequence[Mapping[str, Any]], baseline: str, average: st
     lines = {
         name: [Point(x, points[x]) for x in sorted(points)] for name, points in found.items() if points
     }
-    x_name = "entity tokens, %" if by_share else "sentences"
+    x_name = "% entity tokens" if by_share else "sentences"
     findings = []
     for name in lines:
         if name != baseline and baseline in lines:
