@@ -383,14 +383,21 @@ def test_the_baseline_of_a_killed_worker_stays_the_baseline(corpus, tmp_path):
 
 
 @pytest.mark.parametrize("storage", ["journal", "sqlite"])
-def test_two_machines_share_the_trials(corpus, tmp_path, storage):
+def test_two_machines_share_the_trials(corpus, tmp_path, storage, monkeypatch):
     place = f"sqlite:///{tmp_path}/s.db" if storage == "sqlite" else str(tmp_path / "shared.journal")
     searches = [search_of(corpus, tmp_path / name) for name in "ab"]
-    found = {}
+    found, both = {}, threading.Barrier(2)
+
+    def opened(*arguments):  # neither begins before the other could
+        study = open_storage(*arguments)
+        both.wait(60)
+        return study
+
+    monkeypatch.setattr(tuning_run, "open_storage", opened)
 
     def machine(i):
         options = Options(9, workers=2, storage=place)
-        found[i] = run_search(searches[i], options, finished(near, seconds=0.05))
+        found[i] = run_search(searches[i], options, finished(near, seconds=0.3))
 
     threads = [threading.Thread(target=machine, args=(i,)) for i in (0, 1)]
     for thread in threads:
