@@ -1,4 +1,4 @@
-"""Delete folders and files, and fail if something is left."""
+"""Delete what the workflows write, and nothing else."""
 
 import shutil
 from pathlib import Path
@@ -6,22 +6,30 @@ from typing import Annotated
 
 import typer
 
+WRITTEN = (
+    "corpus",
+    "training",
+    "metrics",
+    "report",
+    "packages",
+    "vectors",
+)  # by the commands of project.yml
+
 
 def main(
-    paths: Annotated[list[Path], typer.Argument(help="Folders and files below this one.")],
+    folders: Annotated[list[str], typer.Argument(help=f"Of {', '.join(WRITTEN)}.")],
 ) -> None:
-    """Delete paths inside the current folder."""
-    here = Path.cwd().resolve()
-    for path in paths:
-        full = path.resolve()
-        if here not in full.parents:
-            raise typer.BadParameter(f"{path} is not inside {here}")
-    for path in paths:
+    """Delete folders of the project that its commands write."""
+    for name in folders:
+        if name not in WRITTEN:
+            raise typer.BadParameter(f"{name} is none of {', '.join(WRITTEN)}")
+        if Path(name).is_symlink():
+            raise typer.BadParameter(f"{name} is a link. Delete it yourself.")
+    if not Path("project.yml").is_file():
+        raise typer.BadParameter("There is no project.yml here. Run it from the folder of the project.")
+    for path in map(Path, folders):
         if path.is_dir():
             shutil.rmtree(path)
-            typer.echo(f"Deleted {path}")
-        elif path.exists():
-            path.unlink()
             typer.echo(f"Deleted {path}")
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from wasabi import msg
 
 from ..experiments.training import train_model
 from .app import Corpus, GpuId, app, coded_errors
@@ -14,7 +15,7 @@ def train(
     context: typer.Context,
     config: Annotated[Path, typer.Argument(help="A config, such as configs/config.cfg.")],
     corpus: Corpus,
-    output: Annotated[Path, typer.Argument(help="Folder for the models; emptied first.")],
+    output: Annotated[Path, typer.Argument(help="Folder for the models; replaces an earlier training.")],
     gpu_id: GpuId = -1,
 ) -> None:
     """Train a config on a converted corpus. Any config value can follow, as --training.max_steps 500."""
@@ -22,4 +23,5 @@ def train(
 
     overrides = parse_config_overrides(context.args)
     with coded_errors():
-        train_model(config, corpus, output, gpu_id=gpu_id, overrides=overrides)
+        best = train_model(config, corpus, output, gpu_id=gpu_id, overrides=overrides)
+    msg.good(f"Saved to {output}; the best checkpoint is {best}")

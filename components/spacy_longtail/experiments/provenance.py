@@ -18,6 +18,7 @@ from ..errors import Errors
 from ..pipes.judging import CALIBRATION
 
 RUN_FILE = "run.json"  # beside model-best: how it was trained
+DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
 CURVE_FILE = "curve.jsonl"  # beside model-best: spaCy's log, a line an evaluation
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 CHUNK = 1 << 20
@@ -82,7 +83,7 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else srsly.json_dumps(value)
 
 
-def write_run(
+def run_record(
     output: Path,
     config: Path,
     corpus: Path,
@@ -90,27 +91,27 @@ def write_run(
     overrides: Mapping[str, Any],
     seconds: float,
     gpu_id: int = -1,
-) -> None:
-    """Write how a model was trained beside it.
+) -> dict[str, Any]:
+    """How a model was trained, for RUN_FILE beside it.
 
     output (Path): The folder of model-best. config (Path): The config. corpus (Path): The corpus.
     parts (Mapping[str, Path]): The files of the training and development parts, by name.
     overrides (Mapping[str, Any]): What was set on the command line, by dotted name.
     seconds (float): Wall-clock time of the training. gpu_id (int): -1 is the CPU.
+    RETURNS (Dict[str, Any]): JSON data.
     """
     gpu = {} if gpu_id < 0 else {"gpu-id": gpu_id}
-    record = {
+    return {
         "command": command("train", [config, corpus, output], {**gpu, **overrides}),
         "corpus": corpus.name,
         "checksums": {name: checksum(path) for name, path in parts.items()},
         "versions": versions(),
         "seconds": round(seconds, 1),
     }
-    srsly.write_json(output / RUN_FILE, record)
 
 
 def read_run(model: Path) -> dict[str, Any]:
-    """How a model was trained, where `write_run` left it beside the model; else nothing.
+    """How a model was trained, where `train` left it beside the model; else nothing.
 
     model (Path): A pipeline folder.
     RETURNS (Dict[str, Any]): JSON data.

@@ -1,24 +1,43 @@
 """One training on a converted corpus: `spacy train` with the corpus's paths and types filled in."""
 
 import logging
-import shutil
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import srsly
 from spacy.cli._util import setup_gpu
 from spacy.cli.train import train
-from spacy.util import is_package, load_config, logger
+from spacy.language import Language
+from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
+from spacy.scorer import Scorer
+from spacy.training import Example
+from spacy.util import (
+    is_package,
+    load_config,
+    load_model_from_config,
+    logger,
+    registry,
+    resolve_dot_names,
+)
 from thinc.api import Config
+from wasabi import msg
 
 from ..corpora import CorpusTypes, part_path, read_types
 from ..errors import Errors
 from ..formats.docbin import check_docs
 from ..tokenizers import tokenizer_config
-from .provenance import CURVE_FILE, write_run
+from ..writing import check_folder, coded_io, set_aside, whole_folder
+from .provenance import CURVE_FILE, RUN_FILE, read_run, run_record
 
+BEST = "model-best"
+MODELS = (BEST, "model-last")
+COMMAND = "python -m spacy_longtail train "  # how the command in our run.json begins
 CONSOLE = "spacy.ConsoleLogger."
+N_SCORED = 100  # examples, since a reader may be endless
 
 
 def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> dict[str, Any]:
@@ -34,6 +53,7 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> dict[str, An
         "paths.dev": str(dev),
         "longtail.labels": types.labels,
         "longtail.tail": types.tail,
+        "longtail.descriptions": types.descriptions,
         "longtail.frequent": [label for label in types.labels if label not in types.tail],
     }
 
@@ -50,13 +70,19 @@ def filled_in(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = 
 
 
 def load_filled(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = None) -> Config:
-    """A config as it is trained on a corpus, interpolated.
+    """A config as it is trained on a corpus, not interpolated.
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     overrides (Optional[Mapping[str, Any]]): Config values by dotted name.
-    RAISES (ValueError): L430, and spaCy's own for a config that is none.
+    RAISES (ValueError): L402, L430, L438.
     """
-    return load_config(config, overrides=filled_in(config, corpus, overrides), interpolate=True)
+    if not config.is_file():
+        raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
+    settings = filled_in(config, corpus, overrides)
+    try:  # refuses overrides of what is not there
+        return load_config(config, overrides=settings, interpolate=False)
+    except ValueError as error:
+        raise ValueError(Errors.L438.format(path=config, problem=words_of(error))) from error
 
 
 def known_sections(overrides: Mapping[str, Any], config: Config) -> dict[str, Any]:
@@ -77,39 +103,111 @@ def train_model(
     gpu_id: int = -1,
     overrides: dict[str, Any] | None = None,
 ) -> Path:
-    """Train a config on a corpus into an empty folder. How, and the scores on the way, are kept there.
+    """Train a config on a corpus. How, and the scores on the way, are kept beside the models.
+
+    Everything is checked before the training, which is written beside the output folder and takes its
+    place at the end: whatever fails or is killed before, an earlier model stays as it was.
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
-    output (Path): The folder for model-best and model-last; whatever it holds is deleted.
+    output (Path): The folder for model-best and model-last; one of an earlier training is replaced.
     gpu_id (int): -1 is the CPU.
     overrides (Optional[Dict[str, Any]]): Config values by dotted name.
     RETURNS (Path): model-best.
-    RAISES (ValueError): L402, L403, L404, L409 for a config, corpus, vectors or weights that cannot be
-        read or used, before anything is deleted; L402 if no model was written.
+    RAISES (ValueError): L402, L403, L404, L409, L438, L439 for a config, corpus, vectors or weights that
+        cannot be read or used; L432, L434, L436, L437 for a folder that must stay; L402 if no model was
+        written.
     """
-    if not config.is_file():
-        raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
+    given = load_filled(config, corpus, overrides)
     settings = filled_in(config, corpus, overrides)
-    # refuses overrides of what is not there
-    filled = load_config(config, overrides=settings, interpolate=True)
-    _check_pretrained(filled)
+    filled = given.interpolate()
     parts = {n: Path(settings.get(f"paths.{n}", part_path(corpus, n))) for n in ("train", "dev")}
-    for path in parts.values():  # refuses what cannot be read, before anything is deleted
+    named = (Path(p) for p in filled.get("paths", {}).values() if isinstance(p, str) and p)
+    inputs = [config, corpus, *parts.values(), *(path for path in named if path.exists())]
+    check_folder(output, inputs, foreign_to_run)
+    _check_pretrained(filled)
+    for path in parts.values():
         check_docs(path)
+    setup_gpu(gpu_id, silent=True)  # spaCy says it
+    check_trainable(given, config)
     logger.setLevel(logging.INFO)  # the gate reports its class weights
-    setup_gpu(gpu_id)
-    if output.exists():
-        shutil.rmtree(output)
-    start = time.perf_counter()
-    train(config, output, use_gpu=gpu_id, overrides={**settings, **_logged(filled, output)})
-    seconds = time.perf_counter() - start
-    for model in ("model-best", "model-last"):
-        _restore_logger(output / model / "config.cfg", filled)
-    write_run(output, config, corpus, parts, overrides or {}, seconds, gpu_id)
-    best = output / "model-best"
-    if not (best / "config.cfg").is_file():
-        raise ValueError(Errors.L402.format(path=best, fix="Training wrote no model; see the log."))
-    return best
+    with coded_io(output), whole_folder(output) as new:
+        start = time.perf_counter()
+        try:
+            train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
+        except KeyboardInterrupt:
+            aside = set_aside(new, output)
+            msg.warn(f"Stopped. What was trained so far is in {aside}.")
+            raise
+        seconds = time.perf_counter() - start
+        for model in MODELS:
+            _restore_logger(new / model / "config.cfg", filled)
+        if not (new / BEST / "config.cfg").is_file():
+            fix = "Training wrote no model; see the log."
+            raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
+        record = run_record(output, config, corpus, parts, overrides or {}, seconds, gpu_id)
+        srsly.write_json(new / RUN_FILE, record)
+    return output / BEST
+
+
+def foreign_to_run(folder: Path) -> str:
+    """What a folder holds that no training of ours wrote, in words; "" if there is nothing.
+
+    folder (Path): A folder that is not empty.
+    """
+    try:
+        run = read_run(folder / BEST)
+    except ValueError:
+        run = {}
+    if not str(run.get("command", "")).startswith(COMMAND):
+        return f"it holds no {RUN_FILE} of an earlier `train`"
+    others = sorted({path.name for path in folder.iterdir()} - {*MODELS, RUN_FILE, CURVE_FILE})
+    return f"it also holds {', '.join(others)}" if others else ""
+
+
+def check_trainable(config: Config, path: Path) -> Language:
+    """Build a config's pipeline, readers and training settings, as spaCy will, and score nothing.
+
+    config (Config): With overrides, not interpolated. path (Path): Of the file, for the message.
+    RETURNS (Language): The pipeline, not initialized.
+    RAISES (ValueError): L438; L439 if a weighted score is computed by no component.
+    """
+    try:
+        nlp = load_model_from_config(config, auto_fill=True)
+        filled = nlp.config.interpolate()
+        training = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
+        registry.resolve(filled["initialize"], schema=ConfigSchemaInit)
+        _, dev = resolve_dot_names(filled, [training["train_corpus"], training["dev_corpus"]])
+        lost, known = uncomputed_scores(nlp, dev, training["score_weights"])
+    except Exception as error:  # a config can name any function, and each fails in its own way
+        raise ValueError(Errors.L438.format(path=path, problem=words_of(error))) from error
+    if lost:
+        shown = {"lost": ", ".join(lost), "known": ", ".join(known) or "none"}
+        raise ValueError(Errors.L439.format(path=path, **shown))
+    return nlp
+
+
+def uncomputed_scores(
+    nlp: Language, reader: Callable[[Language], Iterable[Example]], weights: Mapping[str, float | None]
+) -> tuple[list[str], list[str]]:
+    """The scores that choose the best model, and that no component computes.
+
+    nlp (Language): A pipeline, trained or not. reader (Callable): Of the development data.
+    weights (Mapping[str, Optional[float]]): As in [training.score_weights].
+    RETURNS (Tuple[List[str], List[str]]): Those that are missing, and the numbers that are computed.
+    """
+    # with the right answers as predictions: a scorer needs no trained model
+    examples = (Example(eg.reference.copy(), eg.reference) for eg in reader(nlp))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on so few examples
+        scores = Scorer(nlp).score(list(islice(examples, N_SCORED)))
+    lost = sorted(name for name, weight in weights.items() if weight and scores.get(name) is None)
+    return lost, sorted(name for name, value in scores.items() if isinstance(value, (int, float)))
+
+
+def words_of(error: Exception) -> str:
+    """What an error says, on one line, with a full stop."""
+    text = " ".join(str(getattr(error, "text", None) or error).split()) or type(error).__name__
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _logged(config: Config, output: Path) -> dict[str, Any]:

@@ -1,0 +1,248 @@
+"""Where a command may write, and writing that happens whole or not at all."""
+
+import ctypes
+import errno
+import os
+import shutil
+import tempfile
+import uuid
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import Errors, Warnings
+
+NEW = ".longtail-"  # how a folder or file begins that is being written
+ASSETS = "assets"  # a project's own data
+ENDS = 1 << 16  # bytes of a file's beginning, and of its end, that are searched for a mark
+LONGEST = 40  # characters of a target's name in a folder that is being written
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of renameat2 on Linux
+
+
+@contextmanager
+def coded_io(path: Path) -> Iterator[None]:
+    """What the system refuses becomes a coded error. RAISES (ValueError): L432."""
+    try:
+        yield
+    except OSError as error:
+        message = Errors.L432.format(path=error.filename or path, problem=error.strerror or error)
+        raise ValueError(message) from error
+
+
+def check_folder(
+    target: Path, inputs: Iterable[Path] = (), foreign: Callable[[Path], str] = lambda _: ""
+) -> Path:
+    """Refuse an output folder in whose place something else would be lost, before any work.
+
+    target (Path): The folder, there or not.
+    inputs (Iterable[Path]): What the command reads: none of them may be the folder, or lie in it.
+    foreign (Callable[[Path], str]): Says what a folder that is not empty holds that the command did not
+        write, in words; "" if there is nothing of the kind.
+    RETURNS (Path): The folder, absolute, links followed.
+    RAISES (ValueError): L432, L434, L436, L437.
+    """
+    full = _checked(target, inputs, "folder")
+    if full.exists() and not full.is_dir():
+        raise ValueError(Errors.L434.format(path=target))
+    with coded_io(full):
+        problem = foreign(full) if full.is_dir() and any(full.iterdir()) else ""
+    if problem:
+        raise ValueError(Errors.L437.format(path=target, problem=problem))
+    return full
+
+
+def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Path:
+    """Refuse an output file in whose place something else would be lost, before any work.
+
+    target (Path): The file, there or not.
+    inputs (Iterable[Path]): What the command reads: none of them may be the file.
+    mark (str): A text near the beginning or the end of every file of this kind: a file without it is
+        something else, and is not replaced.
+    RETURNS (Path): The file, absolute, links followed.
+    RAISES (ValueError): L432, L436, L437.
+    """
+    full = _checked(target, inputs, "file")
+    if full.exists() and not full.is_file():
+        problem = "it is a folder" if full.is_dir() else "it is no ordinary file"
+        raise ValueError(Errors.L436.format(path=target, problem=problem, kind="file"))
+    if full.is_file() and not has_mark(full, mark):
+        problem = "the file there is of something else"
+        raise ValueError(Errors.L437.format(path=target, problem=problem))
+    return full
+
+
+def has_mark(path: Path, mark: str) -> bool:
+    """Whether a file is empty, or has a text near its beginning or end. RAISES (ValueError): L432."""
+    wanted = mark.encode("utf8")
+    with coded_io(path), path.open("rb") as file:
+        head = file.read(ENDS)
+        file.seek(max(path.stat().st_size - ENDS, 0))
+        return not head or wanted in head or wanted in file.read()
+
+
+def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
+    """An output's absolute path, if it neither is nor holds what must stay.
+
+    RAISES (ValueError): L432, L436.
+    """
+    try:
+        full = target.resolve()
+        kept = {path.resolve(): f"{path}" for path in inputs}
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a NUL
+        raise ValueError(Errors.L432.format(path=repr(str(target)), problem=error)) from error
+    kept |= {
+        Path(ASSETS).resolve(): f"the folder {ASSETS}",
+        Path.home().resolve(): "the home folder",
+        Path.cwd(): "the working folder",
+        Path(full.anchor): "the root folder",
+    }
+    inside = [f"{name} lies in it" for path, name in kept.items() if full in path.parents]
+    problem = f"it is {kept[full]}" if full in kept else next(iter(inside), "")
+    if problem:
+        raise ValueError(Errors.L436.format(path=target, problem=problem, kind=kind))
+    near = nearest(full.parent)
+    if not (near.is_dir() and os.access(near, os.W_OK | os.X_OK)):
+        problem = "it cannot be written to" if near.is_dir() else "it is no folder"
+        raise ValueError(Errors.L432.format(path=near, problem=problem))
+    return full
+
+
+def nearest(path: Path) -> Path:
+    """The path itself if it is there, else the first of its parents that is."""
+    path = path.absolute()
+    return next(place for place in (path, *path.parents) if place.exists())
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write a file, its folder made if need be. All of it, or what was there stays.
+
+    path (Path): The file. content (str | bytes): A text is written in UTF-8.
+    RAISES (ValueError): L432.
+    """
+    # a lone surrogate is legal in JSON and has no UTF-8
+    data = content.encode("utf8", "replace") if isinstance(content, str) else content
+    path = path.resolve()
+    with coded_io(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.parent / f"{NEW}{uuid.uuid4().hex}"
+        try:
+            with new.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """A new folder that takes the target's place, in one step, when the block ends without an error.
+
+    target (Path): The folder. What it holds is deleted: `check_folder` says whether that may be.
+    YIELDS (Path): The new folder, empty, beside the target.
+    RAISES (ValueError): L432.
+    """
+    target = target.resolve()
+    near = nearest(target.parent)
+    prefix = f"{NEW}{target.name[:LONGEST]}-"
+    left = [path.name for path in sorted(near.iterdir()) if path.name.startswith(prefix)]
+    if left:
+        warnings.warn(Warnings.W034.format(folder=near, names=", ".join(left)), stacklevel=3)
+    with coded_io(target):
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=near))
+    try:
+        new = folder / "new"
+        new.mkdir()
+        yield new
+        with coded_io(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _put(new, target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def set_aside(new: Path, target: Path) -> Path:
+    """Keep what a `whole_folder` holds so far, beside the target. RETURNS (Path): Where."""
+    target = target.resolve()
+    aside = target.with_name(f"{target.name}.stopped")
+    n = 1
+    while aside.exists():
+        n += 1
+        aside = target.with_name(f"{target.name}.stopped-{n}")
+    with coded_io(aside):
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        new.rename(aside)
+    return aside
+
+
+def _put(new: Path, target: Path) -> None:
+    """Rename a folder to the target; what is there changes places with it."""
+    try:
+        new.rename(target)  # an empty folder counts as none
+        return
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    if _exchange(new, target):
+        return
+    old = new.with_name("old")
+    target.rename(old)
+    try:
+        new.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two folders change places in one step. RETURNS (bool): False where the system cannot."""
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):  # another system than Linux
+        return False
+    places = (AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other))
+    return rename(*places, RENAME_EXCHANGE) == 0
+
+
+@contextmanager
+def replacing(target: Path, stale: Iterable[Path] = ()) -> Iterator[Path]:
+    """A new folder whose entries replace those of the target when the block ends without an error.
+
+    target (Path): The folder to change, or to make. Its other entries are kept.
+    stale (Iterable[Path]): What is not left over even if nothing takes its place.
+    YIELDS (Path): The new folder.
+    RAISES (ValueError): L432, L434.
+    """
+    if target.exists() and not target.is_dir():
+        raise ValueError(Errors.L434.format(path=target))
+    # within a target that exists: it may be a disk of its own, or stand where nothing can be written
+    near = target if target.is_dir() else nearest(target)
+    with coded_io(target), tempfile.TemporaryDirectory(prefix=NEW, dir=near) as folder:
+        new, old = Path(folder) / "new", Path(folder) / "old"
+        new.mkdir()
+        old.mkdir()
+        yield new
+        target.mkdir(parents=True, exist_ok=True)
+        _move(new, target, list(stale), old)
+
+
+def _move(new: Path, target: Path, stale: list[Path], old: Path) -> None:
+    done: list[tuple[Path, Path]] = []
+
+    def move(here: Path, there: Path) -> None:
+        os.replace(here, there)
+        done.append((here, there))
+
+    try:
+        entries = sorted(new.iterdir())
+        for path in {*stale, *(target / entry.name for entry in entries)}:
+            if path.exists():
+                move(path, old / path.name)
+        for entry in entries:
+            move(entry, target / entry.name)
+    except BaseException:
+        for here, there in reversed(done):
+            os.replace(there, here)
+        raise

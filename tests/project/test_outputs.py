@@ -1,0 +1,187 @@
+"""Every command that writes leaves alone what it did not write."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import write_corpus
+from spacy_longtail.descriptions import CorpusTypes
+from tests.util import SENTENCES, SMALL, blank, parse, train
+
+RUN = CliRunner()
+ROOT = Path(__file__).parents[2]
+TOKENS = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A working folder with a source, a corpus, a model, its evaluations, and files of the user's own."""
+    folder = tmp_path_factory.mktemp("work")
+    own = spacy.blank("en")
+    docs = [parse(own, text) for text in SENTENCES * 3]
+    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
+    write_corpus(folder / "corpus" / "tiny", {"train": docs, "dev": docs, "test": docs}, types)
+    nlp = blank()
+    nlp.add_pipe(
+        "longtail_token_ner", name="ner", config={"model": TOKENS, "scores_key": "entity_scores"}
+    )
+    train(nlp, 30)
+    (folder / "run").mkdir()
+    nlp.to_disk(folder / "run" / "model-best")
+    shutil.copytree(folder / "run", folder / "other")
+    (folder / "assets").mkdir()
+    (folder / "mine").mkdir()
+    (folder / "source.iob").write_text("Ann\tB-PER\nleft\tO\n\nOslo\tB-GEO\nslept\tO\n\n")
+    for name in ("notes.txt", "mine/train.spacy", "mine.html", "mine.json", "mine.svg", "mine.cfg"):
+        (folder / name).write_text("my own")
+    return folder
+
+
+@pytest.fixture
+def work(made, tmp_path, monkeypatch):
+    shutil.copytree(made, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def tree(folder):
+    return {p.relative_to(folder): p.is_file() and p.read_bytes() for p in folder.rglob("*")}
+
+
+def run(*arguments):
+    return RUN.invoke(app, [str(a) for a in arguments])
+
+
+CORPUS, MODEL = "corpus/tiny", "run/model-best"
+REFUSED = {
+    "convert to the working folder": ("convert", "source.iob", "."),
+    "convert to an unset variable": ("convert", "source.iob", ""),
+    "convert over a file": ("convert", "source.iob", "notes.txt"),
+    "convert over a corpus of others": ("convert", "mine/train.spacy", "mine"),
+    "split to the working folder": ("split", CORPUS, "."),
+    "split over its source": ("split", CORPUS, CORPUS),
+    "split around its source": ("split", CORPUS, "corpus"),
+    "split over a corpus of others": ("split", CORPUS, "mine"),
+    "folds in the working folder": ("split", CORPUS, ".", "--folds", "3"),
+    "evaluate over a file": ("evaluate", MODEL, CORPUS, "-o", "mine.json"),
+    "evaluate over the data": ("evaluate", MODEL, CORPUS, "-o", f"{CORPUS}/test.spacy"),
+    "evaluate over the types": ("evaluate", MODEL, CORPUS, "-o", f"{CORPUS}/types.json"),
+    "evaluate over the model": ("evaluate", MODEL, CORPUS, "-o", f"{MODEL}/meta.json"),
+    "evaluate over a folder": ("evaluate", MODEL, CORPUS, "-o", "run"),
+    "stats over a file": ("stats", CORPUS, "-o", "mine.json"),
+    "stats drawn over a file": ("stats", CORPUS, "--plot", "mine.svg"),
+    "audit over a file": ("audit", CORPUS, "-o", "notes.txt", "--steps", "2", "--folds", "2"),
+    "audit over the data": ("audit", CORPUS, "-o", f"{CORPUS}/train.spacy", "--steps", "2"),
+    "report over a page": ("report", "metrics", "-o", "mine.html"),
+    "thresholds over a model": ("thresholds", MODEL, CORPUS, "-o", "other/model-best"),
+    "thresholds over its corpus": ("thresholds", MODEL, CORPUS, "-o", CORPUS),
+    "thresholds in the working folder": ("thresholds", MODEL, CORPUS, "-o", "."),
+    "matrix in the working folder": ("matrix", "quick", CORPUS, "-o", "."),
+    "matrix in the corpus": ("matrix", "quick", CORPUS, "-o", CORPUS),
+    "matrix in a folder of others": ("matrix", "quick", CORPUS, "-o", "mine"),
+    "curve in the assets": ("curve", CORPUS, "-o", "assets"),
+    "imbalance around the corpus": ("imbalance", CORPUS, "-o", "corpus"),
+    "tune in a folder of others": ("tune", CORPUS, "-o", "mine"),
+    "tune in the corpus": ("tune", CORPUS, "-o", CORPUS, "--loss", "focal", "--head", "softmax"),
+    "recommend in the corpus": ("recommend", CORPUS, "-o", CORPUS),
+    "recommend over a config": ("recommend", CORPUS, "-o", "new", "--config", "mine.cfg"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_command_did_not_write_stays(name, work):
+    before = tree(work)
+    ran = run(*REFUSED[name])
+    assert ran.exit_code != 0, ran.output
+    assert "[L4" in ran.output and "Traceback" not in ran.output, ran.output
+    assert tree(work) == before
+
+
+OWN = {
+    "convert": ("convert", "source.iob", "new/corpus"),
+    "split": ("split", CORPUS, "new/split"),
+    "folds": ("split", CORPUS, "new/folds", "--folds", "3"),
+    "evaluate": ("evaluate", MODEL, CORPUS, "-o", "new/scores.json"),
+    "stats": ("stats", CORPUS, "-o", "new/stats.json", "--plot", "new/stats.svg"),
+    "stats, png": ("stats", CORPUS, "--plot", "new/stats.png"),
+    "audit": ("audit", CORPUS, "-o", "new/review.jsonl", "--steps", "2", "--folds", "2"),
+    "audit, doccano": (
+        *("audit", CORPUS, "-o", "new/review.jsonl", "--steps", "2"),
+        *("--folds", "2", "--format", "doccano"),
+    ),
+    "thresholds": ("thresholds", MODEL, CORPUS, "-o", "new/model-best"),
+    "thresholds in place": ("thresholds", MODEL, CORPUS),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_a_command_wrote_it_writes_again(name, work):
+    if "plot" in " ".join(OWN[name]):
+        pytest.importorskip("matplotlib", reason="needs the extra 'report'")
+    if name.startswith("audit"):
+        pytest.importorskip("cleanlab", reason="needs the extra 'audit'")
+    for _ in range(2):
+        ran = run(*OWN[name])
+        assert ran.exit_code == 0, ran.output
+    assert not list(work.rglob(".longtail-*"))
+
+
+def test_thresholds_in_place_keep_what_else_is_there(work):
+    (work / MODEL / "README.md").write_text("a card")
+    (work / MODEL / "extra").mkdir()
+    (work / MODEL / "extra" / "x.txt").write_text("mine")
+    assert run("thresholds", MODEL, CORPUS).exit_code == 0
+    assert (work / MODEL / "README.md").read_text() == "a card"
+    assert (work / MODEL / "extra" / "x.txt").read_text() == "mine"
+    chosen = json.loads((work / MODEL / "thresholds.json").read_text(encoding="utf8"))
+    assert chosen["ner"]["goal"] == "best F1"
+    assert spacy.load(work / MODEL).pipe_names == ["ner"]
+
+
+def test_a_card_does_not_replace_a_readme(work):
+    pytest.importorskip("scipy", reason="needs the extra 'report'")
+    assert run("stats", CORPUS, "-o", "metrics/stats.json").exit_code == 0
+    assert run("evaluate", MODEL, CORPUS, "-o", "metrics/run.json").exit_code == 0
+    (work / MODEL / "README.md").write_text("mine")
+    ran = run("card", "metrics", MODEL)
+    assert ran.exit_code == 1 and "L437" in ran.output
+    assert (work / MODEL / "README.md").read_text() == "mine"
+    (work / MODEL / "README.md").unlink()
+    for _ in range(2):
+        assert run("card", "metrics", MODEL).exit_code == 0
+
+
+def script(name, *arguments):
+    command = [sys.executable, str(ROOT / "scripts" / name), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_clean_deletes_what_the_project_writes_and_nothing_else(work):
+    before = tree(work)
+    for folders in (["."], ["mine"], ["corpus", "mine"], ["corpus/tiny"], ["assets"], ["corpus"]):
+        assert script("clean.py", *folders).returncode != 0  # the last: this is no project
+        assert tree(work) == before
+    (work / "project.yml").touch()
+    (work / "training").symlink_to(work / "mine")
+    assert script("clean.py", "corpus", "training").returncode != 0
+    assert (work / "corpus").is_dir() and (work / "mine" / "train.spacy").is_file()
+    (work / "training").unlink()
+    assert script("clean.py", "corpus", "training").returncode == 0
+    assert not (work / "corpus").exists()
+
+
+def test_a_package_replaces_an_earlier_package_alone(work):
+    before = tree(work)
+    for folder in ("mine", ".", "", "run", "metrics"):
+        (work / "metrics").mkdir(exist_ok=True)
+        ran = script("package.py", "metrics", folder)
+        assert ran.returncode != 0 and "[L4" in ran.stdout + ran.stderr
+    (work / "metrics").rmdir()
+    assert tree(work) == before

@@ -1,0 +1,183 @@
+"""`train` replaces its own earlier output alone, and only when it has come to its end."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from spacy.util import load_config
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import write_corpus
+from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.experiments import training
+from spacy_longtail.writing import NEW
+from tests.project.test_cli import CONFIG
+from tests.util import SENTENCES, parse
+
+RUN = CliRunner()
+FEW = ("--training.max_steps", "4", "--training.eval_frequency", "2")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A working folder with a config, a corpus, assets and a trained model."""
+    folder = tmp_path_factory.mktemp("work")
+    nlp = spacy.blank("en")
+    docs = [parse(nlp, text) for text in SENTENCES]
+    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
+    write_corpus(folder / "corpus" / "tiny", {"train": docs, "dev": docs[:4], "test": docs[4:]}, types)
+    (folder / "assets").mkdir()
+    shutil.copy(CONFIG, folder / "my.cfg")
+    ran = train(
+        folder / "training" / "old", *FEW, config=folder / "my.cfg", corpus=folder / "corpus/tiny"
+    )
+    assert ran.exit_code == 0, ran.output
+    return folder
+
+
+@pytest.fixture
+def work(trained, tmp_path, monkeypatch):
+    shutil.copytree(trained, tmp_path / "work")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "work"
+
+
+def train(output, *options, config="my.cfg", corpus="corpus/tiny"):
+    arguments = ["train", config, corpus, output, *options]
+    return RUN.invoke(app, [str(a) for a in arguments])
+
+
+def tree(folder):
+    return {p.relative_to(folder): p.is_file() and p.read_bytes() for p in folder.rglob("*")}
+
+
+def refused(work, code, output, *options, **given):
+    before = tree(work)
+    ran = train(output, *options, **given)
+    assert ran.exit_code != 0, ran.output
+    shown = " ".join(ran.output.split())  # it is wrapped
+    assert code in shown and "Traceback" not in shown, shown
+    assert tree(work) == before
+
+
+@pytest.mark.parametrize("output", [".", "", "./", "..", "corpus", "corpus/tiny", "assets", "my.cfg"])
+def test_what_must_stay_is_no_output(output, work):
+    refused(work, "L436", output)
+
+
+def test_a_folder_of_other_things_is_no_output(work):
+    refused(work, "L437", "training")  # holds a run, and is none
+    (work / "training" / "old" / "thesis.txt").write_text("x")
+    refused(work, "it also holds thesis.txt", "training/old", *FEW)
+    (work / "training" / "old" / "thesis.txt").unlink()
+    srsly.write_json(work / "training" / "old" / "run.json", {"command": "of another program"})
+    refused(work, "no run.json of an earlier `train`", "training/old", *FEW)
+
+
+def test_a_base_is_not_replaced_by_what_starts_from_it(work):
+    base = ("--paths.base", "training/old/model-best")
+    refused(work, "L436", "training/old", *base, *FEW, config=CONFIG.with_name("extended.cfg"))
+
+
+BAD = {
+    "no number": ("--training.max_steps", "abc"),
+    "of the wrong type": ("--training.dropout", '"much"'),
+    "no such value": ("--training.max_stesp.x", "1"),
+    "no such factory": ("--components.ner.factory", "nerr"),
+    "no such setting": ("--components.ner.model.hidden_wdith", "8"),
+    "no such optimizer": ("--training.optimizer.@optimizers", "Adma.v1"),
+    "no such corpus": ("--paths.train", "none.spacy"),
+    "no such reader": ("--training.dev_corpus", "corpora.nothing"),
+    "no such score": ("--training.score_weights.ents_best", "1.0"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_setting_costs_no_model(name, work):
+    code = "L439" if name == "no such score" else "L402" if name == "no such corpus" else "L438"
+    refused(work, code, "training/old", *FEW, *BAD[name])
+
+
+def test_an_output_that_its_variable_left_empty_is_refused(work):
+    refused(work, "the working folder", os.environ.get("NOT_SET_AT_ALL", ""), *FEW)
+
+
+def test_a_run_replaces_its_own(work):
+    old = (work / "training" / "old" / "run.json").read_text()
+    ran = train("training/old", *FEW, "--system.seed", "5")
+    assert ran.exit_code == 0, ran.output
+    assert (work / "training" / "old" / "run.json").read_text() != old
+    best = load_config(work / "training" / "old" / "model-best" / "config.cfg")
+    assert best["system"]["seed"] == 5
+    assert spacy.load(work / "training" / "old" / "model-best").pipe_names == ["tok2vec", "ner"]
+    assert not list(work.rglob(f"{NEW}*"))
+
+
+def test_a_full_disk_leaves_the_old_model(work, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(training, "train", full)
+    refused(work, "L432", "training/old", *FEW)
+    monkeypatch.undo()
+    monkeypatch.chdir(work)
+    monkeypatch.setattr(training, "run_record", full)  # at the last moment
+    refused(work, "No space left", "training/old", *FEW)
+
+
+def test_a_training_that_fails_leaves_the_old_model(work, monkeypatch):
+    def fails(nlp, output, **_):
+        nlp = spacy.blank("en")
+        nlp.to_disk(Path(output) / "model-best")
+        raise ValueError("E1 nothing learnt")
+
+    monkeypatch.setattr(training, "train", fails)
+    refused(work, "E1 nothing learnt", "training/old", *FEW)
+
+
+def test_a_stopped_training_is_kept_beside(work, monkeypatch):
+    real = training.train
+
+    def stopped(*arguments, **options):
+        real(*arguments, **options)
+        raise KeyboardInterrupt
+
+    before = tree(work / "training" / "old")
+    monkeypatch.setattr(training, "train", stopped)
+    ran = train("training/old", *FEW, "--system.seed", "7")
+    assert ran.exit_code != 0
+    assert "old.stopped" in ran.output
+    assert tree(work / "training" / "old") == before
+    assert spacy.load(work / "training" / "old.stopped" / "model-best").pipe_names
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_a_killed_training_leaves_the_old_model(work):
+    before = tree(work / "training" / "old")
+    many = ("--training.max_steps", "100000", "--training.eval_frequency", "2")
+    arguments = ["-m", "spacy_longtail", "train", "my.cfg", "corpus/tiny", "training/old", *many]
+    process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 120
+        while not list((work / "training").glob(f"{NEW}*/new/model-best/config.cfg")):
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.05)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert tree(work / "training" / "old") == before
+    with pytest.warns(UserWarning, match="LW034"):  # the next run names what is left, and works
+        training.train_model(
+            Path("my.cfg"),
+            Path("corpus/tiny"),
+            Path("training/old"),
+            overrides={"training.max_steps": 2},
+        )

@@ -1,0 +1,228 @@
+"""Where commands may write, and that they write all or nothing."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from spacy_longtail import writing
+from spacy_longtail.writing import (
+    NEW,
+    check_file,
+    check_folder,
+    has_mark,
+    set_aside,
+    whole_folder,
+    write_file,
+)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working folder with a corpus and a project's assets, in a home folder."""
+    folder = tmp_path / "home" / "work"
+    for name in ("corpus/mine", "assets", "training/old"):
+        (folder / name).mkdir(parents=True)
+    (folder / "corpus" / "mine" / "train.spacy").write_text("data")
+    (folder / "my.cfg").write_text("[nlp]")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return folder
+
+
+def tree(folder):
+    return {p.relative_to(folder): p.is_file() and p.read_bytes() for p in folder.rglob("*")}
+
+
+PLACES = {
+    "": "it is the working folder",
+    ".": "it is the working folder",
+    "./": "it is the working folder",
+    "corpus/..": "it is the working folder",
+    "..": "it is the home folder",
+    "../..": "lies in it",
+    "/": "it is the root folder",
+    "corpus": "corpus/mine lies in it",
+    "corpus/mine": "it is corpus/mine",
+    "corpus/mine/": "it is corpus/mine",
+    "assets": "it is the folder assets",
+    "my.cfg": "it is my.cfg",
+    "link": "it is corpus/mine",
+}
+
+
+@pytest.mark.parametrize("target", PLACES)
+def test_an_output_is_no_place_that_must_stay(target, here):
+    (here / "link").symlink_to(here / "corpus" / "mine")
+    before = tree(here)
+    with pytest.raises(ValueError, match=rf"L436.*{PLACES[target]}"):
+        check_folder(Path(target), [Path("my.cfg"), Path("corpus/mine")])
+    assert tree(here) == before
+
+
+def test_the_home_folder_is_told_from_the_working_folder(here, monkeypatch):
+    monkeypatch.chdir("/")
+    with pytest.raises(ValueError, match=r"L436.*it is the home folder"):
+        check_folder(here.parent)
+    with pytest.raises(ValueError, match=r"L436.*the home folder lies in it"):
+        check_folder(here.parent.parent)
+
+
+@pytest.mark.parametrize("target", ["new", "a/b/c", "training/new", "corpus/other", "training/old"])
+def test_other_places_are_fine(target, here):
+    inputs = [Path("my.cfg"), Path("corpus/mine")]
+    assert check_folder(Path(target), inputs, lambda _: "it is not empty") == here / target
+
+
+def test_a_folder_with_foreign_things_stays(here):
+    (here / "training" / "old" / "thesis.txt").write_text("x")
+    with pytest.raises(ValueError, match=r"L437.*training/old would be replaced, but it holds thesis"):
+        check_folder(Path("training/old"), foreign=lambda path: f"it holds {next(path.iterdir()).stem}")
+    assert check_folder(Path("training/old"), foreign=lambda _: "").is_dir()
+    with pytest.raises(ValueError, match=r"L434.*my\.cfg"):
+        check_folder(Path("my.cfg"))
+
+
+def test_paths_that_cannot_be(here):
+    with pytest.raises(ValueError, match=r"L432.*null"):
+        check_folder(Path("a\0b"))
+    with pytest.raises(ValueError, match=r"L432.*my\.cfg.*no folder"):
+        check_folder(Path("my.cfg/below"))
+    (here / "round").symlink_to(here / "round")
+    with pytest.raises(ValueError, match="L432"):
+        check_file(Path("round/x.json"))
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_to(here):
+    (here / "training").chmod(0o500)
+    with pytest.raises(ValueError, match=r"L432.*training.*cannot be written to"):
+        check_folder(Path("training/new"))
+
+
+def test_a_folder_of_which_the_system_says_so(here, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "training")
+    with pytest.raises(ValueError, match=r"L432.*training.*cannot be written to"):
+        check_folder(Path("training/new"))
+    assert check_folder(Path("new"))
+
+
+def test_a_file_without_the_mark_stays(here):
+    (here / "notes.txt").write_text("mine")
+    (here / "own.json").write_text("x" * 200_000 + "made by us")
+    (here / "begins.json").write_text("made by us" + "x" * 200_000)
+    (here / "empty.json").touch()
+    for name in ("own.json", "begins.json", "empty.json", "new.json", "new/new.json"):
+        assert check_file(Path(name), mark="made by us") == here / name
+    assert not has_mark(here / "notes.txt", "made by us")
+    with pytest.raises(ValueError, match=r"L437.*notes\.txt.*something else"):
+        check_file(Path("notes.txt"), mark="made by us")
+    with pytest.raises(ValueError, match=r"L436.*it is my\.cfg"):
+        check_file(Path("my.cfg"), [Path("my.cfg")])
+    with pytest.raises(ValueError, match=r"L436.*it is a folder"):
+        check_file(Path("training"))
+    with pytest.raises(ValueError, match=r"L436.*no ordinary file"):
+        check_file(Path(os.devnull))
+
+
+def test_a_file_is_written_whole_or_not_at_all(here, monkeypatch):
+    write_file(Path("a/b.txt"), "ä \ud800")
+    assert (here / "a" / "b.txt").read_bytes() == "ä ?".encode()
+    write_file(Path("a/b.txt"), b"\xff")
+    assert (here / "a" / "b.txt").read_bytes() == b"\xff"
+    (here / "link.txt").symlink_to(here / "a" / "b.txt")
+    write_file(Path("link.txt"), "through")
+    assert (here / "link.txt").is_symlink() and (here / "a" / "b.txt").read_text() == "through"
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(writing.os, "fsync", full)
+    before = tree(here)
+    with pytest.raises(ValueError, match=r"L432.*No space left"):
+        write_file(Path("a/b.txt"), "new")
+    assert tree(here) == before
+
+
+def model(folder, text):
+    (folder / "model-best").mkdir(parents=True)
+    (folder / "model-best" / "weights").write_text(text)
+
+
+EXCHANGES = {"in one step": None, "in two": lambda *_: False}
+
+
+@pytest.mark.parametrize("way", EXCHANGES)
+def test_a_folder_takes_the_place_of_another(way, here, monkeypatch):
+    if EXCHANGES[way]:
+        monkeypatch.setattr(writing, "_exchange", EXCHANGES[way])
+    target = Path("training/main/run")
+    for text in ("one", "two"):
+        with whole_folder(target) as new:
+            model(new, text)
+        assert (target / "model-best" / "weights").read_text() == text
+    (here / "empty").mkdir()
+    with whole_folder(Path("empty")) as new:
+        model(new, "three")
+    assert (here / "empty" / "model-best").is_dir()
+    assert not [path for path in here.rglob("*") if path.name.startswith(NEW)]
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="Linux")
+def test_linux_exchanges_folders(here):
+    model(here / "one", "1")
+    model(here / "two", "2")
+    assert writing._exchange(here / "one", here / "two")
+    assert (here / "one" / "model-best" / "weights").read_text() == "2"
+    assert not writing._exchange(here / "one", here / "nothing")
+
+
+@pytest.mark.parametrize("error", [ValueError("bad"), KeyboardInterrupt(), SystemExit(1)])
+def test_what_fails_leaves_the_old_folder(error, here):
+    model(here / "run", "old")
+    before = tree(here)
+
+    def write():
+        with whole_folder(Path("run")) as new:
+            model(new, "new")
+            raise error
+
+    with pytest.raises(type(error)):
+        write()
+    assert tree(here) == before
+
+
+def test_renames_that_fail_are_taken_back(here, monkeypatch):
+    model(here / "run", "old")
+    before = tree(here)
+    real = Path.rename
+
+    def rename(self, target):
+        if Path(target).name == "run" and self.name == "new":
+            raise OSError(errno.ENOTEMPTY if (here / "run").exists() else errno.EIO, "cannot")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    monkeypatch.setattr(writing, "_exchange", lambda *_: False)
+    with pytest.raises(ValueError, match=r"L432.*cannot"), whole_folder(Path("run")) as new:
+        model(new, "new")
+    assert tree(here) == before
+
+
+def test_what_a_killed_run_left_is_named(here):
+    (here / f"{NEW}run-abc").mkdir()
+    (here / f"{NEW}other-abc").mkdir()
+    with pytest.warns(UserWarning, match=rf"LW034.*{NEW}run-abc"), whole_folder(Path("run")):
+        pass
+    assert (here / f"{NEW}run-abc").is_dir()
+
+
+def test_what_was_stopped_is_kept_beside(here):
+    for expected in ("run.stopped", "run.stopped-2", "run.stopped-3"):
+        with whole_folder(Path("aside")) as new:
+            folder = new / "run"
+            model(folder, expected)
+            assert set_aside(folder, Path("run")) == here / expected
+        assert (here / expected / "model-best" / "weights").read_text() == expected
+    assert not (here / "run").exists()
