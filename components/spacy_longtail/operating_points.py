@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
+import srsly
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 SLACK = 1e-4  # a threshold lies this far below the last score it keeps: rounding must not drop that one
-N_DIGITS = 8  # spaCy's JSON keeps ten
+N_DIGITS = 8  # of what is written; spaCy's JSON keeps ten
 TIE = 1e-6  # scores this close are the same, up to rounding
 MIN_SLOPE = 1e-3
 N_STEPS, SMALL, RIDGE = 100, 1e-9, 1e-9
@@ -42,15 +43,17 @@ def points(scores: Floats1d, right: Ints1d, n_gold: int) -> list[Point]:
         lower = ranked[i + 1] if i + 1 < len(ranked) else None
         threshold = 0.0 if lower is None else ranked[i] - min(SLACK, (ranked[i] - lower) / 2)
         recall = hits[i] / n_gold if n_gold else 0.0
-        found.append(
-            Point(round(float(threshold), N_DIGITS), float(hits[i] / (i + 1)), float(recall), int(i + 1))
-        )
+        found.append(Point(as_stored(threshold), float(hits[i] / (i + 1)), float(recall), int(i + 1)))
     return found
 
 
-def _kept(number: float) -> float:
-    """As a pipeline on disk keeps it."""
-    return round(float(number), N_DIGITS)
+def as_stored(number: float) -> float:
+    """Rounded, and as spaCy reads it again: a pipeline and its copy on disk have the same number.
+
+    Rounding alone is not enough: the JSON reader of srsly is off by the last bit for a third of all
+    numbers of one digit, 0.3 among them. What it has read once it reads again.
+    """
+    return float(srsly.json_loads(srsly.json_dumps(round(float(number), N_DIGITS))))
 
 
 def best_f(found: list[Point], beta: float = 1.0) -> Point | None:
@@ -115,7 +118,7 @@ def _newton(inputs: Floats2d, offset: Floats1d, target: Floats1d) -> list[float]
         weights = weights - step
         if np.abs(step).max() <= SMALL:
             break
-    return [_kept(w) for w in weights]
+    return [as_stored(w) for w in weights]
 
 
 class Reliability(NamedTuple):

@@ -1,6 +1,7 @@
 """One contract for every registered loss, then each loss against its definition and torch."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -250,10 +251,50 @@ def test_dice_gold_is_the_gold_term_of_dice_all():
 def test_several_acceptable_tags_are_left_out_where_they_cannot_be_judged():
     gold = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
     z = np.array([[3.0, -1.0, 0.0], Z[0]])
-    for loss in (Dice(), OneVersusRestFocal()):
+    for loss in (Dice(), OneVersusRestFocal(), MoM(Dice(), 0.3), MoM(OneVersusRestFocal(), 0.3)):
         both, one = loss(z, gold, np.ones(2)), loss(Z, GOLD, ONE)
         assert both.loss == pytest.approx(one.loss)
         assert not both.d_logits[0].any()
+
+
+P = np.exp(Z[0]) / np.exp(Z[0]).sum()
+
+
+def test_the_weight_of_several_acceptable_tags_is_their_mean_by_probability():
+    gold = np.array([[1.0, 0.0, 1.0]])
+    x = P[0] + P[2]
+    w = (P[0] * WEIGHTS[0] + P[2] * WEIGHTS[2]) / x
+    assert CrossEntropy(FIXED).bind(WEIGHTS)(Z, gold, ONE).loss == pytest.approx(-w * np.log(x))
+    focal = Focal(1.5, FIXED).bind(WEIGHTS)(Z, gold, ONE)
+    assert focal.loss == pytest.approx(-w * (1 - x) ** 1.5 * np.log(x))
+
+
+BASES = [
+    CrossEntropy(),
+    Focal(1.5),
+    Dice(),
+    Dice(terms="gold"),
+    OneVersusRestFocal(),
+    LogitAdjusted().bind(WEIGHTS / WEIGHTS.sum()),
+]
+
+
+@pytest.mark.parametrize("base", BASES, ids=str)
+def test_mom_weighs_o_1_and_entities_lam(base):
+    for tag, factor in ((0, 1.0), (1, 0.3), (2, 0.3)):
+        gold = np.eye(3)[[tag]]
+        own, plain = MoM(base, 0.3)(Z, gold, ONE), base(Z, gold, ONE)
+        assert own.loss == pytest.approx(factor * plain.loss)
+        assert own.d_logits == pytest.approx(factor * plain.d_logits)
+
+
+@pytest.mark.parametrize("base", [CrossEntropy(), Focal(1.5), Dice(terms="gold")], ids=str)
+def test_several_acceptable_tags_are_o_where_o_is_most_of_them(base):
+    gold = np.array([[1.0, 0.0, 1.0]])
+    for z, factor in ((0.9, 1.0), (1.1, 0.3)):
+        logits = np.array([[1.0, 0.5, z]])
+        own, plain = MoM(base, 0.3)(logits, gold, ONE), base(logits, gold, ONE)
+        assert own.loss == pytest.approx(factor * plain.loss)
 
 
 def test_unweighted_losses_against_torch():
@@ -308,6 +349,33 @@ def test_the_auc_margin_is_the_mean_over_pairs_of_the_squared_shortfall(seed, n)
     if 0 < target.sum() < n:  # and the margin is never met: the mean distance stays below 1
         pairs = [(1 - a + b) ** 2 for a in h[target > 0] for b in h[target == 0]]
         assert auc(h, target)[0] == pytest.approx(np.mean(pairs))
+
+
+def test_the_auc_margin_is_a_setting():
+    h, target = np.array([0.9, 0.6, 0.5, 0.2, 0.2, 0.1]), np.array([1.0, 1, 0, 0, 0, 0])
+    # variances 0.0225 each, means 0.75 and 0.25: the shortfall is what the margin has over 0.5
+    for margin, shortfall in ((2.0, 1.5), (0.7, 0.2), (0.4, 0.0)):
+        assert auc(h, target, margin=margin)[0] == pytest.approx(0.045 + shortfall**2)
+    scores, targets = np.array([[2.0, 2.0], [0.5, 0.5]]), np.array([[1.0, 1], [0, 0]])
+    loss = AUCMargin("running", "none", margin=3.0)
+    _, state = loss(scores, targets, np.ones(2), TwoTaskState())
+    assert state.alpha == pytest.approx((0.54, 0.54))  # 0.1 * 2 * (3 + 0.1 - 0.4)
+
+
+def test_two_task_losses_are_of_unmasked_tokens_alone():
+    rng = np.random.default_rng(5)
+    scores, targets = rng.normal(size=(8, 2)), (rng.random((8, 2)) < 0.5).astype(float)
+    targets[:4] = [[1, 1], [1, 0], [0, 0], [0, 1]]
+    mask = np.array([1.0, 1, 1, 1, 0, 0, 1, 0])
+    kept = mask > 0
+    for loss in (AUCMargin(), AUCMargin("running"), TwoTaskCrossEntropy()):
+        (whole, state), (alone, same) = (
+            loss(scores, targets, mask, STATE),
+            loss(scores[kept], targets[kept], np.ones(5), STATE),
+        )
+        assert whole.loss == pytest.approx(alone.loss)
+        assert whole.d_logits[kept] == pytest.approx(alone.d_logits)
+        assert state == same and not whole.d_logits[~kept].any()
 
 
 def test_a_met_margin_costs_the_variances_alone():
@@ -370,6 +438,25 @@ def test_shares_of_unseen_tags_are_the_smallest_seen():
     assert LogitAdjusted().preset.default(shares) == pytest.approx(0.02)
 
 
+def test_logits_are_adjusted_in_training_or_in_prediction():
+    shares = WEIGHTS / WEIGHTS.sum()
+    moved = 1.5 * np.log(shares)
+    for wrap in (lambda loss: loss, lambda loss: MoM(loss, 0.3)):
+        training, prediction = (
+            wrap(LogitAdjusted(1.5, apply)).bind(shares) for apply in ("training", "prediction")
+        )
+        assert training.training_offset() == pytest.approx(moved)
+        assert prediction.prediction_offset() == pytest.approx(-moved)
+        assert training.prediction_offset() is None and prediction.training_offset() is None
+    plain = CrossEntropy()(Z, GOLD, ONE)
+    assert LogitAdjusted(1.5, "prediction").bind(shares)(Z, GOLD, ONE).loss == plain.loss
+
+
+def test_a_class_that_was_not_known_weighs_one():
+    for preset in (InverseFrequency(), LogInverseFrequency(), EffectiveNumber(), LabelWeights({})):
+        assert preset.default(preset.resolve(COUNTS)) == 1.0
+
+
 def test_weighted_losses_against_torch():
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(3)
@@ -426,6 +513,29 @@ def test_mom_normalisers_by_hand():
     assert value("fixed", "fixed", fixed_length=10) == pytest.approx(0.25 * 4 / 20 + 0.75 * 2 / 20)
 
 
+def test_sentences_without_annotation_take_no_part_in_the_mean_over_sentences():
+    z, gold = np.random.default_rng(0).normal(size=(9, 3)), np.eye(3)[[0, 1, 1, 0, 2, 0, 1, 1, 0]]
+    mask, lengths = np.array([0.0, 0, 1, 1, 1, 0, 1, 0, 0]), np.array([2, 3, 0, 2, 2])
+    kept = slice(2, 7)
+    for first, second in (
+        ("sentence", "sentence"),
+        ("sentence", "o_tokens"),
+        ("fixed", "fixed"),
+        ("tokens", "fixed"),
+    ):
+        settings = {"fixed_length": 7} if "fixed" in (first, second) else {}
+        loss = MoM(None, 0.25, first, second, **settings)
+        whole = loss(z, gold, mask, lengths)
+        alone = loss(z[kept], gold[kept], mask[kept], np.array([3, 2]))
+        assert whole.loss == pytest.approx(alone.loss)
+        assert whole.d_logits[kept] == pytest.approx(alone.d_logits)
+    n = math.log(3)  # every token loses it
+    same = MoM(None, 0.25, "sentence", "o_tokens")(np.zeros((9, 3)), gold, mask, lengths)
+    assert same.loss / n == pytest.approx(0.25 + 0.75 * (1 + 0) / 2)  # the second has no O that counts
+    fixed = MoM(None, 0.25, "fixed", "fixed", fixed_length=7)(np.zeros((9, 3)), gold, mask, lengths)
+    assert fixed.loss / n == pytest.approx((0.25 * 4 + 0.75 * 1) / 14)
+
+
 def test_lengths_must_add_up():
     with pytest.raises(ValueError, match="L009"):
         MoM(normalizer="sentence")(np.zeros((3, 3)), np.eye(3), np.ones(3), np.array([2]))
@@ -452,10 +562,15 @@ def test_weight_presets_by_the_published_example():
     assert sum(COUNTS[c] * w for c, w in scaled.items()) == pytest.approx(sum(COUNTS.values()))
 
 
-def test_unseen_classes_weigh_one_and_do_not_scale():
-    with_unseen = InverseFrequency().resolve({**COUNTS, "z": 0})
-    assert with_unseen.pop("z") == 1.0
-    assert with_unseen == pytest.approx(InverseFrequency().resolve(COUNTS))
+@pytest.mark.parametrize("scale", ["mean_one", "class_mean_one", "raw"])
+@pytest.mark.parametrize("preset", [InverseFrequency, LogInverseFrequency, EffectiveNumber])
+def test_unseen_classes_weigh_one_and_do_not_scale(preset, scale):
+    found = preset(scale=scale).resolve({"y": 0, **COUNTS, "z": 0})
+    assert found.pop("y") == found.pop("z") == 1.0
+    assert found == pytest.approx(preset(scale=scale).resolve(COUNTS))
+    if scale == "class_mean_one":
+        assert sum(found.values()) == pytest.approx(len(COUNTS))
+    assert set(preset(scale=scale).resolve({"a": 0, "b": 0}).values()) == {1.0}
 
 
 def test_explicit_weights():
@@ -531,9 +646,36 @@ def test_the_gold_term_of_dice_stays_small_on_confident_tokens():
         assert np.abs(u).max() * 1e-7 < 0.1
 
 
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.5])
+def test_the_gold_term_of_dice_is_adjusted_no_further_than_1_minus_p_is_known(alpha):
+    """log p is off by up to 1e-7, and with it 1 - p: below that the self-adjustment stays as it is."""
+
+    def by_definition(x, rest):
+        adjusted = rest**alpha * x
+        return 1 - (2 * adjusted + 1) / (adjusted**2 + 2)
+
+    loss = Dice(alpha, terms="gold")
+    rest = np.array([1e-3, 1e-5, 2e-7, 5e-8, 1e-10, 0.0])
+    log_x, ones = np.log1p(-rest), np.ones(6)
+    f, u = loss.of_gold(log_x, ones, 1.0)
+    assert f == pytest.approx(by_definition(1 - rest, np.maximum(rest, 1e-7)), abs=1e-12)
+    # the slope of that, by the complex step: u = -x f'(x), without the floor's own slope
+    step = 1e-30j
+    moved = np.where(rest > 1e-7, rest - step, 1e-7)
+    slope = by_definition(1 - rest + step, moved).imag / 1e-30
+    assert u == pytest.approx(-(1 - rest) * slope, rel=1e-9)
+    assert np.abs(u[3:]).max() < 1  # and no power of what is not known
+    assert np.abs(u[2]) > 1e3 * alpha
+
+
 def test_dice_that_pushes_right_answers_back_warns():
     with pytest.warns(UserWarning, match=r"LW005.*0\.62"):
         Dice(alpha=0.6)
+    with pytest.warns(UserWarning, match="LW005"):
+        Dice(alpha=0.051)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Dice(alpha=0.05)
 
 
 def test_mom_without_entities_warns():

@@ -1,9 +1,15 @@
 import numpy as np
 import pytest
+import srsly
 from hypothesis import given
 from hypothesis import strategies as st
+from thinc.api import Config
 
 from spacy_longtail.operating_points import (
+    N_DIGITS,
+    SLACK,
+    TIE,
+    as_stored,
     best_f,
     fit_curve,
     for_precision,
@@ -40,12 +46,75 @@ def test_goals_choose_their_cut():
     assert best_f([]) is None and for_recall([], 0.1) is None
 
 
+def test_of_cuts_that_are_as_good_the_one_that_keeps_most_is_the_best():
+    scores = np.linspace(0.9, 0.1, 8)
+    found = points(scores, np.array([1, 1, 0, 0, 0, 0, 1, 1]), 4)
+    assert found[1].f() == found[7].f()  # precision 1, recall 1/2, and the other way round
+    assert best_f(found).n_kept == 8
+    assert best_f(points(scores, np.zeros(8), 4)).n_kept == 8
+
+
 def test_a_threshold_bears_the_rounding_of_another_batch():
     scores = np.random.default_rng(0).random(50)
     scores = scores[np.append(np.diff(np.sort(scores)) > 1e-3, True)]
     for p in points(scores, np.ones(len(scores)), len(scores)):
         for noise in (-1e-6, 1e-6):
             assert (scores + noise >= p.threshold).sum() == p.n_kept
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.floats(0, 1),
+            st.integers(0, 40).map(lambda i: 0.5 + i * 0.4e-6),  # some closer than a tie, some not
+            st.integers(0, 40).map(lambda i: 0.9 + i * 0.3e-4),  # some closer than the slack
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_a_threshold_lies_between_the_last_it_keeps_and_the_first_it_drops(drawn):
+    scores = np.array(drawn)
+    ranked = np.sort(scores)[::-1]
+    found = points(scores, np.ones(len(scores)), len(scores))
+    gaps = ranked[:-1] - ranked[1:]
+    assert [p.n_kept for p in found] == [*(np.flatnonzero(gaps > TIE) + 1).tolist(), len(scores)]
+    for p in found[:-1]:
+        last, first_dropped = ranked[p.n_kept - 1], ranked[p.n_kept]
+        assert first_dropped < p.threshold < last
+        below = min(SLACK, (last - first_dropped) / 2)
+        assert last - p.threshold == pytest.approx(below, abs=10.0**-N_DIGITS)
+    assert found[-1].threshold == 0
+
+
+def numbers(n):
+    """Thresholds, slopes and shifts as they come: of every size, and some with few digits."""
+    rng = np.random.default_rng(0)
+    scores, curves = rng.random(n // 2), rng.normal(size=n // 4) * 10.0 ** rng.uniform(-6, 6, n // 4)
+    digits = np.resize(np.arange(N_DIGITS), n // 4)
+    few = [round(x, int(d)) for x, d in zip(rng.uniform(-20, 20, n // 4).tolist(), digits, strict=True)]
+    return [*scores.tolist(), *curves.tolist(), *few]
+
+
+def test_what_is_written_is_read_again_as_it_was(tmp_path):
+    drawn = numbers(100_000)
+    stored = [as_stored(x) for x in drawn]
+    assert stored == pytest.approx([round(x, N_DIGITS) for x in drawn], rel=1e-15, abs=0)
+    assert srsly.json_loads(srsly.json_dumps(stored)) == stored
+    srsly.write_json(tmp_path / "cfg", {"calibration": stored})
+    assert srsly.read_json(tmp_path / "cfg") == {"calibration": stored}
+    Config({"own": {"thresholds": stored}}).to_disk(tmp_path / "config.cfg")
+    assert Config().from_disk(tmp_path / "config.cfg")["own"]["thresholds"] == stored
+    assert [as_stored(x) for x in stored[:1000]] == stored[:1000]
+
+
+def test_thresholds_and_curves_are_as_stored():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        scores, right = rng.random(30), rng.integers(0, 2, 30)
+        found = [p.threshold for p in points(scores, right, 30)]
+        found += fit_curve(log_odds(scores), right)
+        assert srsly.json_loads(srsly.json_dumps(found)) == found
 
 
 def test_f_beta():
@@ -118,6 +187,28 @@ def test_separable_data_has_a_finite_curve_and_the_wrong_order_a_shift_alone():
     assert sigmoid(logits + shift).sum() == pytest.approx(8 * 9 / 10 + 12 / 14, abs=1e-6)
 
 
+def test_a_flat_curve_that_rises_is_kept():
+    rng = np.random.default_rng(2)
+    logits = rng.normal(0, 4, 20_000)
+    right = (rng.random(20_000) < sigmoid(0.1 * logits + 1)).astype(int)
+    assert fit_curve(logits, right) == pytest.approx((0.1, 1.0), abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("logits", "n_right"),
+    [([10.0] * 50 + [-10.0], 1), ([13.8, 13.7, -13.8], 2), ([-9.0] * 30, 29), ([1.5] * 20, 5)],
+)
+def test_a_curve_is_found_however_far_away_it_lies(logits, n_right):
+    """Where plain Newton steps run away, and where all scores are the same."""
+    logits = np.array(logits)
+    right = np.zeros(len(logits), dtype="int64")
+    right[len(logits) - n_right :] = 1
+    slope, shift = fit_curve(logits, right)
+    n_wrong = len(logits) - n_right
+    smoothed = n_right * (n_right + 1) / (n_right + 2) + n_wrong / (n_wrong + 2)
+    assert sigmoid(slope * logits + shift).sum() == pytest.approx(smoothed, abs=1e-6)
+
+
 def test_calibration_error_by_hand():
     found = reliability(np.array([0.95, 0.92, 0.15, 1.0]), np.array([1, 0, 0, 1]))
     # bins 1-2 and 9-10: |0 - 0.15| * 1/4 + |2/3 - 0.95667| * 3/4
@@ -132,7 +223,7 @@ def test_calibration_error_by_hand():
 
 def test_log_odds_of_certainty_are_finite():
     z = log_odds(np.array([0.0, 0.5, 1.0]))
-    assert np.isfinite(z).all() and z[1] == 0 and sigmoid(z)[2] > 0.99999
+    assert z == pytest.approx([-np.log(1e6 - 1), 0, np.log(1e6 - 1)])
 
 
 def test_no_curve_is_too_steep_for_a_score():

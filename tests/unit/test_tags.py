@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_longtail.chains import best_legal
-from spacy_longtail.tags import ILLEGAL, TagCodec
+from spacy_longtail.tags import TagCodec
 
 CODECS = [TagCodec(("X", "Y"), "BIO"), TagCodec(("X", "Y"), "BILUO"), TagCodec(("X",), "BILUO")]
 
@@ -42,12 +42,12 @@ def test_o_is_column_zero(codec):
 def test_legality_matches_the_rules(codec, length):
     legality = codec.legality()
     for path in itertools.product(range(len(codec)), repeat=length):
-        allowed = path_score(np.zeros((length, len(codec))), path, legality) > ILLEGAL / 2
+        allowed = np.isfinite(path_score(np.zeros((length, len(codec))), path, legality))
         assert allowed == is_legal(codec, path), [codec.tags[i] for i in path]
 
 
 @pytest.mark.parametrize("codec", CODECS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), lengths=st.lists(st.integers(0, 3), min_size=1, max_size=4))
 def test_the_best_legal_path_of_ragged_batches(codec, seed, lengths):
     rng = np.random.default_rng(seed)

@@ -41,7 +41,7 @@ class CRFHead(Head):
         return scores.transitions.plus(self._legality(get_array_module(scores.logits.dataXd)))
 
     def train(self, scores: Lattice, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
-        logits = scores.logits.dataXd
+        logits = self._allowed(scores.logits.dataXd, gold)
         xp = get_array_module(logits)
         rows, mask = xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
         result = chain_loss(loss, logits, rows, mask, gold.lengths, self._legal(scores))

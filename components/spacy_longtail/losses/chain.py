@@ -35,14 +35,15 @@ def chain_loss(
     gold (Floats2d): (n_tokens, n_tags), above 0 for every acceptable tag.
     mask (Floats1d): (n_tokens,), 0.0 for tokens without annotation: every tag is acceptable there.
     lengths (Ints1d): (n_sequences,), tokens a sequence.
-    transitions (Transitions): Their scores, illegal ones far below the others.
-    RETURNS (ChainResult): Nats per annotated token with cross-entropy.
+    transitions (Transitions): Their scores, -inf where illegal.
+    RETURNS (ChainResult): Nats per annotated token with cross-entropy; infinite where a sequence's
+        acceptable tags are no legal path.
     SOURCE: Lafferty et al. 2001; the loss on marginals is ours (METHODS section 5).
     """
     xp = get_array_module(scores)
     n_tokens = float(mask.sum())
     if not n_tokens:
-        return ChainResult(0.0, xp.zeros_like(scores), Transitions(*(t * 0 for t in transitions)))
+        return ChainResult(0.0, xp.zeros_like(scores), Transitions(*map(xp.zeros_like, transitions)))
     allowed = (gold > 0) | (mask == 0)[:, None]
     if loss.training_offset() is not None:
         scores = scores + xp.asarray(loss.training_offset(), dtype=scores.dtype)
@@ -51,7 +52,7 @@ def chain_loss(
         if bool((allowed.sum(axis=1) == 1).all()):
             gold_score, *inside = path_score(scores, allowed.argmax(axis=1), lengths, transitions)
         else:
-            paths = PathSums(xp.where(allowed, scores, scores + ILLEGAL), lengths, transitions)
+            paths = PathSums(xp.where(allowed, scores, ILLEGAL), lengths, transitions)
             gold_score, inside = float(paths.log_z.sum()), paths.d_log_z()
         value = (float(sums.log_z.sum()) - gold_score) / n_tokens
         parts = (sums.d_log_z(), 1 / n_tokens), (inside, -1 / n_tokens)
