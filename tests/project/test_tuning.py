@@ -522,6 +522,11 @@ def test_checkpoints_by_another_score_are_warned_of(corpus, tmp_path):
     space = read_space(config, ["training.dropout=0.1:0.3"])
     with pytest.warns(UserWarning, match="LW092.*ents_f"):
         Search(space, corpus, tmp_path / "out").check()
+    # spaCy adds the weights of the pipes themselves
+    config = read_config(CONFIG, {}, {**TINY, "training.score_weights": {"ents_macro_f": 1.0}})
+    space = read_space(config, ["training.dropout=0.1:0.3"])
+    with pytest.warns(UserWarning, match="LW092.*ents_f, ents_macro_f"):
+        Search(space, corpus, tmp_path / "out").check()
 
 
 def command(corpus, output, *more):

@@ -8,7 +8,13 @@ import os
 import pytest
 
 from spacy_longtail.experiments.trials import ledger
-from spacy_longtail.experiments.trials.ledger import Ledger, append_line, check_output, read_lines
+from spacy_longtail.experiments.trials.ledger import (
+    FOLDER,
+    Ledger,
+    append_line,
+    check_output,
+    read_lines,
+)
 
 
 @pytest.fixture
@@ -192,17 +198,17 @@ def test_a_record_that_cannot_be_written_is_no_trial(tmp_path, path, monkeypatch
 
 
 def test_folders_for_trials(tmp_path):
-    check_output(tmp_path / "new")
+    check_output(tmp_path / "new", [], FOLDER)
     (tmp_path / "empty").mkdir()
-    check_output(tmp_path / "empty")
+    check_output(tmp_path / "empty", [], FOLDER)
     Ledger(tmp_path / "old")
-    check_output(tmp_path / "old")
+    check_output(tmp_path / "old", [], FOLDER)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("x", encoding="utf8")
     with pytest.raises(ValueError, match=r"L476.*thesis"):
-        check_output(tmp_path / "thesis")
+        check_output(tmp_path / "thesis", [], FOLDER)
     with pytest.raises(ValueError, match="L434"):
-        check_output(tmp_path / "thesis" / "chapter.txt")
+        check_output(tmp_path / "thesis" / "chapter.txt", [], FOLDER)
     with pytest.raises(ValueError, match="L432"):
         Ledger(tmp_path / "thesis" / "chapter.txt")
     assert json.dumps(sorted(p.name for p in tmp_path.iterdir())) == '["empty", "old", "thesis"]'

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 
 import pytest
 import spacy
@@ -26,7 +27,9 @@ from spacy_longtail.experiments.matrix.curves import (
     read_curves,
 )
 from spacy_longtail.experiments.matrix.recommendation import recommend
+from spacy_longtail.experiments.trials import plan
 from spacy_longtail.experiments.trials.ledger import Ledger
+from spacy_longtail.experiments.trials.needed import settle_steps
 from spacy_longtail.experiments.trials.plan import read_plan
 from spacy_longtail.experiments.trials.process import Outcome
 from spacy_longtail.experiments.trials.run import Matrix, Options
@@ -122,6 +125,37 @@ def test_from_six_seeds_on_seeds_have_to_agree(tmp_path):
     assert lucky.method == "ner"
 
 
+RISING = [{"step": 10 * i, "ents_macro_f": 0.1 * i} for i in range(4)]
+ENDED = [{"step": 10 * i, "ents_macro_f": 0.3 - 0.1 * i} for i in range(4)]
+NOTHING = [{"step": 10, "ents_macro_f": 0.0}]
+
+
+@pytest.mark.parametrize(
+    ("curves", "why"),
+    [
+        ({"ner": NOTHING, "crf": ENDED}, "ner has found nothing yet. It takes 10 steps more"),
+        ({"ner": ENDED, "crf": RISING}, "crf had its best checkpoint at the last evaluation"),
+        ({"ner": RISING, "crf": RISING, "focal": ENDED}, "ner had .*, crf had .*50 in all"),
+    ],
+)
+def test_no_verdict_while_a_curve_is_rising(curves, why, tmp_path):
+    scored = evaluations(tmp_path, {"ner": 0.4, "crf": 0.9, "focal": 0.5})
+    for name, curve in curves.items():
+        for path in scored[name].values():
+            path.write_text(json.dumps({**json.loads(path.read_text()), "curve": curve}))
+    found = recommend(scored, LABELS, "ner")
+    assert (found.method, found.best, found.verdict, found.is_early) == ("ner", "crf", None, True)
+    assert re.search(f"^Not trained long enough: {why}.*best guess is crf", found.text)
+    assert not found.evidence
+
+
+def test_a_method_that_is_neither_best_nor_baseline_may_still_rise(tmp_path):
+    scored = evaluations(tmp_path, {"ner": 0.4, "crf": 0.9, "focal": 0.5})
+    for path in scored["focal"].values():
+        path.write_text(json.dumps({**json.loads(path.read_text()), "curve": RISING}))
+    assert recommend(scored, LABELS, "ner").method == "crf"
+
+
 def test_no_recommendation_without_the_baseline(tmp_path):
     with pytest.raises(ValueError, match="L410"):
         recommend(evaluations(tmp_path, {"crf": 0.5}), LABELS, "ner")
@@ -186,9 +220,10 @@ def test_six_partitions_are_tested():
     assert "50" not in text
 
 
-def drawn(method, seed, f, n=None, share=None):
+def drawn(method, seed, f, n=None, share=None, curve=()):
     draw = {"n_sentences": n or 100, "entity_share": share}
     return {
+        "curve": list(curve),
         "method": method,
         "seed": seed,
         "draw": draw,
@@ -209,6 +244,20 @@ def test_curves_are_of_sizes_or_of_shares():
     assert (by_share.x_name, by_share.lines["CE"][0].x) == ("% entity tokens", 5.0)
 
 
+def test_sizes_that_were_not_trained_long_enough_are_left_out():
+    records = [drawn(name, 0, 0.1, n, curve=ENDED) for name in ("CE", "x") for n in (20, 50)]
+    before = read_curves(records, "CE").findings
+    assert not any("long enough" in text for text in before)
+    records[-1] = drawn("x", 0, 0.9, 50, curve=RISING)
+    found = read_curves(records, "CE").findings
+    assert "50" not in found[0] and "ahead at none" in found[0]
+    assert "x against CE at 50 sentences: not trained long enough. It takes 20 steps more" in found[1]
+    baseline = [drawn("CE", 0, 0.1, 20, curve=NOTHING), drawn("x", 0, 0.9, 20, curve=ENDED)]
+    assert (
+        read_curves(baseline, "CE").findings[0].startswith("x against CE at 20 sentences: not trained")
+    )
+
+
 @pytest.fixture
 def corpus(tmp_path):
     nlp = spacy.blank("en")
@@ -220,8 +269,9 @@ def corpus(tmp_path):
 class Scored:
     """Runs a trial by writing evaluations in which a method's skill tells how much is found."""
 
-    def __init__(self, skills, seconds=0.01, failing=()):
+    def __init__(self, skills, seconds=0.01, failing=(), needs=None):
         self.skills, self.seconds, self.failing, self.begun = skills, seconds, failing, []
+        self.needs, self.trained = needs or {}, []  # steps of the best checkpoint, by method
 
     def __call__(self, trial, work, stop):
         name = trial.method.name
@@ -232,8 +282,19 @@ class Scored:
         skill = self.skills.get(name, 0.5)
         found = {part: judged(skill, luck, times) for part, times in (("dev", 3), ("test", 4))}
         found["test"]["performance"] = {"ents_macro_f": found["dev"]["scores"]["ents_macro_f"]}
+        settings = trial.config()["training"]
+        own = {key: settings[key] for key in ("max_steps", "patience")}
+        steps = min(own["max_steps"], self.needs.get(name, 2) + (own["patience"] or own["max_steps"]))
+        curve = [
+            {"step": step, "ents_macro_f": step / 1000 if step < self.needs.get(name, 2) else 0.5}
+            for step in range(2, steps + 1, 2)
+        ]
+        self.trained.append((name, trial.seed, steps))
+        lines = ({"step": p["step"], "scores": {"ents_macro_f": 100 * p["ents_macro_f"]}} for p in curve)
+        (work / "curve.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
         for part, result in found.items():
-            result |= {"name": name, "part": part, "training": {"seed": trial.seed, "max_steps": 4}}
+            result |= {"name": name, "part": part, "curve": curve}
+            result["training"] = {"seed": trial.seed, **own}
             (work / f"{part}.json").write_text(json.dumps(result), encoding="utf8")
         return Outcome("done", self.seconds, "")
 
@@ -344,7 +405,7 @@ def test_a_budget_counts_rounds_of_workers(monkeypatch):
     assert math.isclose(budget.left(), 29.0)
 
 
-def advised(corpus, tmp_path, monkeypatch, runner, minutes):
+def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4):
     pytest.importorskip("optuna")
     own = Matrix.run
     monkeypatch.setattr(Matrix, "run", lambda self, options, keys=None: own(self, options, keys, runner))
@@ -355,7 +416,7 @@ def advised(corpus, tmp_path, monkeypatch, runner, minutes):
         tmp_path / "out",
         tmp_path / "out" / "recommended.cfg",
         minutes=minutes,
-        steps=4,
+        steps=steps,
         options=Options(),
         settings=settings,
         say=said.append,
@@ -392,3 +453,86 @@ def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
         advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
     assert len(runner.begun) == 1
     assert not (tmp_path / "out" / "recommended.cfg").exists()
+
+
+@pytest.fixture
+def short_quick(monkeypatch):
+    """The preset with patience and steps of toy size."""
+    real = plan._read
+
+    def read(path):
+        return {**real(path), "patience": 4, "most_steps": 40}
+
+    monkeypatch.setattr(plan, "_read", read)
+
+
+def test_steps_are_those_of_the_method_that_needs_the_most(corpus, tmp_path, short_quick):
+    pytest.importorskip("optuna")
+    runner = Scored({"crf": 0.9}, needs={"crf": 14, "softmax": 6}, failing=("softmax-focal",))
+    given = {"settings": {"training.eval_frequency": 2}, "corpora": [str(corpus)], "seeds": [3, 5]}
+    said = []
+    found = read_plan("quick", given)
+    assert found.is_needed and found.patience == 4
+    with pytest.MonkeyPatch.context() as patch:
+        own = Matrix.run
+        patch.setattr(Matrix, "run", lambda self, options: own(self, options, None, runner))
+        settled = settle_steps(found, tmp_path / "out", Options(), said.append)
+    assert {seed for _, seed, _ in runner.trained} == {3}
+    assert settled.steps == 18 and settled.patience == 0 and not settled.is_needed
+    assert "18 steps for every method" in said[-1]
+    for trial in settled.trials():
+        training = trial.config()["training"]
+        assert (training["max_steps"], training["patience"]) == (18, 0)
+    assert len(list(settled.trials())) == 12
+    assert settle_steps(settled, tmp_path / "none", Options()) is settled
+
+
+def test_steps_that_reach_the_cap_are_said(corpus, tmp_path, short_quick):
+    pytest.importorskip("optuna")
+    runner = Scored({}, needs={"ner": 60})
+    given = {"settings": {"training.eval_frequency": 2}, "corpora": [str(corpus)]}
+    said = []
+    with pytest.MonkeyPatch.context() as patch:
+        own = Matrix.run
+        patch.setattr(Matrix, "run", lambda self, options: own(self, options, None, runner))
+        settled = settle_steps(read_plan("quick", given), tmp_path / "out", Options(), said.append)
+    assert settled.steps == 40 and "the most that the plan allows" in said[-1]
+
+
+def test_advice_finds_its_steps(corpus, tmp_path, monkeypatch, short_quick):
+    runner = Scored({"ner": 0.2, "crf": 0.95}, needs={"ner": 10, "crf": 8, "softmax": 30})
+    found, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, steps=None)
+    first = {name: steps for name, _, steps in runner.trained[: len(found.candidates)]}
+    assert first["ner"] == 14 and first["crf"] == 12
+    finalists = {name for name, _, _ in runner.trained[len(found.candidates) :]}
+    assert {"ner", "crf"} <= finalists and len(finalists) <= FINALISTS + 1
+    needed = max(first[name] for name in finalists)
+    assert all(steps == needed for _, _, steps in runner.trained[len(found.candidates) :])
+    assert any(text.startswith(f"{needed} steps for ") for text in said)
+    assert found.recommendation.method == "crf"
+    config = spacy.util.load_config(found.config)
+    assert (config["training"]["max_steps"], config["training"]["patience"]) == (needed, 0)
+    text = found.config.read_text(encoding="utf8")
+    assert f"{len(found.candidates)} of {len(found.candidates)} candidates were tried" in text
+
+
+def test_advice_without_time_for_equal_steps_is_of_the_first_look(
+    corpus, tmp_path, monkeypatch, short_quick
+):
+    runner = Scored({"ner": 0.5}, seconds=100.0)
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=1, steps=None)
+    assert "each until it is no better on dev for 4 steps" in found.summary.schedule
+    assert {seed for _, seed in runner.begun} == {0}
+
+
+def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    assert found.recommendation.method == "ner"
+    text = found.config.read_text(encoding="utf8")
+    assert "Not trained long enough" in text and "Use crf" not in text
+    page = write_matrix_report(found.summary, tmp_path / "report")
+    assert "Not trained long enough" in page.read_text(encoding="utf8")
+    corpus_page = (page.parent / "tiny.html").read_text(encoding="utf8")
+    assert "Not trained long enough" in corpus_page and "is better than" not in corpus_page
+    assert "Not trained long enough" in summary_tables(found.summary)

@@ -23,6 +23,7 @@ from spacy_longtail.experiments.report.figures import curve_lines, lambda_lines,
 from spacy_longtail.experiments.report.inputs import read_runs, read_statistics
 from spacy_longtail.experiments.report.marks import mark_documents
 from spacy_longtail.experiments.report.plots import pr_moves
+from spacy_longtail.experiments.report.report import SIGNATURE
 from spacy_longtail.experiments.report.systems import choose, group
 from spacy_longtail.experiments.report.wording import verdict
 from spacy_longtail.experiments.significance import mention_counts, named_metrics
@@ -374,9 +375,17 @@ def test_a_report_overwrites_no_file_of_others(tmp_path):
     report = read_report(*write(tmp_path, statistics(), evaluation("focal")))
     (tmp_path / "index.md").write_text("mine")
     (tmp_path / "folder.html").mkdir()
-    for name in ("report.md", "report", "index.html", "folder.html"):
-        with pytest.raises(ValueError, match="L415"):
+    (tmp_path / "mine.html").write_text("mine")
+    for name, code in (
+        ("report.md", "L415"),
+        ("report", "L415"),
+        ("index.html", "L437.*index.md"),
+        ("mine.html", "L437.*mine.html"),
+        ("folder.html", "L436.*it is a folder"),
+    ):
+        with pytest.raises(ValueError, match=code):
             write_report(report, tmp_path / name)
+    assert (tmp_path / "mine.html").read_text() == "mine"
     assert (tmp_path / "index.md").read_text() == "mine"
     assert not (tmp_path / "index.html").exists()
     for _ in range(2):  # its own it does
@@ -596,17 +605,18 @@ def test_missing_file_and_no_json(tmp_path, text):
 def test_failed_write_keeps_the_old_page(tmp_path, monkeypatch):
     stats, paths = write(tmp_path, statistics(), evaluation("baseline"), evaluation("focal"))
     target = tmp_path / "report.html"
-    target.write_text("old")
+    old = f"old. {SIGNATURE}"
+    target.write_text(old)
     before = sorted(tmp_path.iterdir())
     report = read_report(stats, paths)
 
     def fail(here, there):
         raise OSError("disk full")
 
-    monkeypatch.setattr("spacy_longtail.parts.os.replace", fail)
+    monkeypatch.setattr("spacy_longtail.writing.os.replace", fail)
     with pytest.raises(ValueError, match=r"L432.*disk full"):
         write_report(report, target)
-    assert target.read_text() == "old"
+    assert target.read_text() == old
     assert sorted(tmp_path.iterdir()) == before
 
 

@@ -6,8 +6,7 @@ import typer
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.cli.curve import read_numbers
-from spacy_longtail.cli.matrix import read_seeds, read_settings
+from spacy_longtail.cli.trial_options import read_numbers, read_settings
 from spacy_longtail.corpora import write_corpus
 from spacy_longtail.descriptions import CorpusTypes
 from spacy_longtail.experiments.trials.plan import read_plan
@@ -43,20 +42,24 @@ def test_settings_need_a_dotted_name_and_a_value(text):
         read_settings([text])
 
 
-def test_seeds_and_numbers():
-    assert read_seeds(None) is None and read_seeds("0,3") == [0, 3]
+def test_numbers():
     assert read_numbers("--sizes", "20,50", int) == [20, 50]
+    assert read_numbers("--shares", "0.5,2", float) == [0.5, 2.0]
     for text in ("", "a", "1,,2", "1.5"):
-        with pytest.raises(typer.BadParameter):
-            read_seeds(text)
         with pytest.raises(typer.BadParameter, match="--sizes"):
             read_numbers("--sizes", text, int)
 
 
 def test_a_matrix_lists_its_trials(corpus, tmp_path):
-    text = listed("matrix", "quick", corpus, "-o", tmp_path / "out", "--seeds", "4,5")
+    options = (corpus, "-o", tmp_path / "out", "--seeds", "4,5")
+    text = listed("matrix", "quick", *options, "--steps", "500")
     assert "tiny, crf-sCR, seed 5" in text
-    assert "12 trials of 500 steps" in text
+    assert "12 trials, 500 steps each" in text
+    text = listed("matrix", "quick", *options, "--steps", "500", "--patience", "200")
+    assert "12 trials, each until it is no better on dev for 200 steps, 500 at most" in text
+    text = listed("matrix", "quick", *options)
+    assert "6 trials, each until it is no better on dev for 300 steps, 2,000 at most" in text
+    assert "seed 5" not in text and "Then 12 trials" in text
     assert not (tmp_path / "out").exists()
 
 
@@ -77,7 +80,7 @@ def test_a_study_may_use_a_plan_with_seeds(corpus, tmp_path):
     text = listed(
         "curve", corpus, "-o", tmp_path / "out", "--plan", "quick", "--sizes", "2", "--partitions", "1"
     )
-    assert "6 trials of 500 steps" in text
+    assert "6 trials, 1,000 steps each" in text
 
 
 def test_bad_studies_are_refused(corpus, tmp_path):
@@ -85,12 +88,16 @@ def test_bad_studies_are_refused(corpus, tmp_path):
         (["curve", corpus, "--sizes", "0"], "L470"),
         (["curve", corpus, "--sizes", "5,5"], "L470"),
         (["curve", corpus, "--sizes", "x"], "--sizes"),
+        (["matrix", "quick", corpus, "--seeds", "0,a"], "--seeds"),
         (["imbalance", corpus, "--shares", "0"], "L470"),
         (["imbalance", corpus, "--shares", "120"], "L470"),
         (["curve", tmp_path / "none"], "L402"),
         (["matrix", "nothing", corpus], "L402"),
         (["matrix", "quick"], "L479"),
         (["matrix", "quick", corpus, "--steps", "20"], "L474"),
+        (["matrix", "quick", corpus, "--steps", "many"], "--steps"),
+        (["matrix", "quick", corpus, "--steps", "0"], "--steps"),
+        (["matrix", "quick", corpus, "--patience", "20"], "L470"),
     ):
         command = [*map(str, arguments), "-o", str(tmp_path / "out"), "--dry-run"]
         result = RUN.invoke(app, command)

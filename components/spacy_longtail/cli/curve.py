@@ -9,7 +9,9 @@ import typer
 from ..experiments.trials.plan import presets, read_plan
 from ..experiments.trials.run import Matrix, Options
 from .app import Corpus, GpuId, Json, app, coded_errors
-from .matrix import (
+from .matrix import list_trials, run_and_report
+from .trial_options import (
+    DryRun,
     KeepModels,
     Minutes,
     Output,
@@ -17,10 +19,9 @@ from .matrix import (
     Set,
     Steps,
     Storage,
-    WorkersOption,
-    list_trials,
+    Workers,
+    read_numbers,
     read_settings,
-    run_and_report,
 )
 
 METHODS = "paper-auc"
@@ -28,7 +29,6 @@ Methods = Annotated[
     str, typer.Option("--plan", help=f"Methods: a YAML file, or a preset of {', '.join(presets())}.")
 ]
 Partitions = Annotated[int, typer.Option(min=1, help="Seeded draws of each; six or more can be tested.")]
-DryRun = Annotated[bool, typer.Option(help="List the trials, and run none.")]
 
 
 @app.command()
@@ -40,7 +40,7 @@ def curve(
     partitions: Partitions = 5,
     steps: Steps = None,
     settings: Set = None,
-    workers: WorkersOption = 1,
+    workers: Workers = 1,
     minutes: Minutes = None,
     storage: Storage = None,
     keep_models: KeepModels = False,
@@ -71,7 +71,7 @@ def imbalance(
     partitions: Partitions = 5,
     steps: Steps = None,
     settings: Set = None,
-    workers: WorkersOption = 1,
+    workers: Workers = 1,
     minutes: Minutes = None,
     storage: Storage = None,
     keep_models: KeepModels = False,
@@ -90,14 +90,6 @@ def imbalance(
     _study(plan, {**given, "corpora": [str(corpus)]}, settings, output, options, dry_run, as_json)
 
 
-def read_numbers(option: str, text: str, kind: type[int] | type[float]) -> list[Any]:
-    """Numbers of the command line, separated by commas."""
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError as error:
-        raise typer.BadParameter(f"{option} takes numbers such as 20,50, found {text!r}.") from error
-
-
 def _study(
     plan: str,
     given: dict[str, Any],
@@ -111,5 +103,5 @@ def _study(
         given["settings"] = read_settings(settings or [])
         found = Matrix(read_plan(plan, given), output)
         if dry_run:
-            return list_trials(found)
+            return list_trials(found, found.plan)
         run_and_report(found, options, as_json)

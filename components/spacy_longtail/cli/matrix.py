@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,47 +9,48 @@ import typer
 from wasabi import msg
 
 from ..experiments.matrix import Summary, summarize_trials, summary_tables, write_matrix_report
-from ..experiments.trials.plan import presets, read_plan
+from ..experiments.trials.needed import settle_steps
+from ..experiments.trials.plan import Plan, presets, read_plan
 from ..experiments.trials.run import Matrix, Options
 from .app import TEXT, GpuId, Json, app, coded_errors
+from .trial_options import (
+    DryRun,
+    KeepModels,
+    Minutes,
+    Output,
+    Patience,
+    Retry,
+    Set,
+    StepsOrNeeded,
+    Storage,
+    Workers,
+    read_numbers,
+    read_settings,
+    read_steps,
+)
 
-Plan = Annotated[str, typer.Argument(help=f"A YAML file, or a preset: {', '.join(presets())}.")]
+PlanName = Annotated[str, typer.Argument(help=f"A YAML file, or a preset: {', '.join(presets())}.")]
 Corpora = Annotated[
     list[Path] | None, typer.Argument(help="Folders that `convert` wrote; else those of the plan.")
 ]
-Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Folder for records and report; a run there is resumed.")
-]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", help="SECTION.NAME=VALUE for every config; repeatable.")
-]
-Steps = Annotated[int | None, typer.Option(min=1, help="Training steps of every trial.")]
-WorkersOption = Annotated[int, typer.Option(min=1, help="Trials at a time.")]
-Storage = Annotated[
-    str | None,
-    typer.Option(
-        help="Database URL or journal file, for several machines.", show_default="in the folder"
-    ),
-]
-Minutes = Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")]
-KeepModels = Annotated[bool, typer.Option(help="Keep the trained pipelines.")]
-Retry = Annotated[bool, typer.Option(help="Run trials again that failed or ran out of time.")]
+Seeds = Annotated[str | None, typer.Option(help="Seeds, separated by commas.")]
 
 
 @app.command()
 def matrix(
-    plan: Plan,
+    plan: PlanName,
     corpora: Corpora = None,
     output: Output = Path("training/matrix"),
-    steps: Steps = None,
-    seeds: Annotated[str | None, typer.Option(help="Seeds, separated by commas.")] = None,
+    steps: StepsOrNeeded = None,
+    patience: Patience = None,
+    seeds: Seeds = None,
     settings: Set = None,
-    workers: WorkersOption = 1,
+    workers: Workers = 1,
     minutes: Minutes = None,
     storage: Storage = None,
     keep_models: KeepModels = False,
     retry_failed: Retry = False,
-    dry_run: Annotated[bool, typer.Option(help="List the trials, and run none.")] = False,
+    dry_run: DryRun = False,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
@@ -60,44 +60,33 @@ def matrix(
     its corpus or the code has changed.
     """
     with coded_errors():
-        given: dict[str, Any] = {"corpora": [str(c) for c in corpora or []] or None, "steps": steps}
-        given |= {"seeds": read_seeds(seeds), "settings": read_settings(settings or [])}
-        found = Matrix(read_plan(plan, given), output)
+        given: dict[str, Any] = {"corpora": [str(c) for c in corpora or []] or None}
+        given |= {"steps": read_steps(steps), "patience": patience}
+        given["seeds"] = None if seeds is None else read_numbers("--seeds", seeds, int)
+        given["settings"] = read_settings(settings or [])
         options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
+        read = read_plan(plan, given)
         if dry_run:
-            return list_trials(found)
-        run_and_report(found, options, as_json)
+            return list_trials(Matrix(read.first_seed() if read.is_needed else read, output), read)
+        run_and_report(Matrix(settle_steps(read, output, options, say), output), options, as_json)
 
 
-def read_seeds(text: str | None) -> list[int] | None:
-    """Seeds of the command line."""
-    try:
-        return None if text is None else [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise typer.BadParameter(
-            f"--seeds takes whole numbers such as 0,1,2, found {text!r}."
-        ) from error
+def say(text: str) -> None:
+    """Progress, on stderr: stdout may be for JSON."""
+    sys.stderr.write(f"{TEXT.info(text)}\n")
 
 
-def read_settings(given: Sequence[str]) -> dict[str, Any]:
-    """SECTION.NAME=VALUE of the command line: JSON where a value can be read as it, else text."""
-    found = {}
-    for text in given:
-        name, separator, value = text.partition("=")
-        if not (separator and "." in name):
-            raise typer.BadParameter(f"--set takes SECTION.NAME=VALUE, found {text!r}.")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
+def list_trials(found: Matrix, plan: Plan) -> None:
+    """Print the trials of a plan, one a line, with their content keys.
 
-
-def list_trials(found: Matrix) -> None:
-    """Print the trials of a plan, one a line, with their content keys."""
+    found (Matrix): The trials. plan (Plan): The plan, of which they may be the first seed alone.
+    """
     for key, trial in found.trials.items():
         sys.stdout.write(f"{key}  {trial.title}\n")
-    msg.text(f"{len(found.trials)} trials of {found.plan.steps} steps")
+    msg.text(f"{len(found.trials)} trials, {found.plan.schedule}")
+    if plan.is_needed:
+        n = len(list(plan.trials()))
+        msg.text(f"Then {n} trials with the steps of the method that needs the most")
 
 
 def run_and_report(found: Matrix, options: Options, as_json: bool) -> Summary:

@@ -8,9 +8,10 @@ from wasabi import msg
 
 from ..experiments.matrix import summary_tables, write_matrix_report
 from ..experiments.matrix.advice import advise
+from ..experiments.report.wording import percent
 from ..experiments.trials.run import Options
 from .app import Corpus, GpuId, app, coded_errors
-from .matrix import Output, Set, Storage, WorkersOption, read_settings
+from .trial_options import Output, Set, Storage, Workers, read_settings
 
 
 @app.command()
@@ -22,9 +23,12 @@ def recommend(
         typer.Option(help="The config to write.", show_default="recommended.cfg in the folder"),
     ] = None,
     minutes: Annotated[float, typer.Option(min=0.01, help="Budget of all trainings, wall clock.")] = 30,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps of every trial.")] = 1000,
+    steps: Annotated[
+        int | None,
+        typer.Option(min=1, help="Training steps of every trial.", show_default="as many as needed"),
+    ] = None,
     settings: Set = None,
-    workers: WorkersOption = 1,
+    workers: Workers = 1,
     storage: Storage = None,
     gpu_id: GpuId = -1,
 ) -> None:
@@ -47,6 +51,9 @@ def recommend(
     msg.divider("Candidates")
     for candidate in found.candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
+    msg.divider("First look: macro F1 on dev, one seed")
+    for name, score in found.looks:
+        msg.text(f"{name}: {percent(score)}")
     typer.echo(summary_tables(found.summary))
     msg.good(f"{target}: {found.recommendation.method}")
     typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")

@@ -27,9 +27,17 @@ def report(
     One model is described, two are compared, of many the best on dev is held against the baseline.
     Runs of one name and several seeds are one model.
     """
-    from ..experiments.report import metrics_files, read_report, summarize, summary_table, write_report
+    from ..experiments.report import (
+        check_report,
+        metrics_files,
+        read_report,
+        summarize,
+        summary_table,
+        write_report,
+    )
 
     with coded_errors():
+        check_report(output)
         statistics, evaluations = metrics_files(metrics)
         found = read_report(statistics, evaluations, baseline, ours)
         twin = write_report(found, output)

@@ -21,7 +21,7 @@ from ..experiments.tuning.run import Options, run_search
 from ..experiments.tuning.search import Search, read_config
 from ..experiments.tuning.space import read_space
 from .app import Corpus, GpuId, Json, app, coded_errors
-from .matrix import Minutes, Set, Steps, Storage, WorkersOption, read_settings
+from .trial_options import Minutes, Set, Steps, Storage, Workers, read_settings
 
 Choice = Annotated[str | None, typer.Option(help="A choice of docs/matrix.md, set in the config.")]
 
@@ -51,7 +51,7 @@ def tune(
     steps: Steps = None,
     settings: Set = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the search; system.seed is the trainings'.")] = 0,
-    workers: WorkersOption = 1,
+    workers: Workers = 1,
     minutes: Minutes = None,
     storage: Storage = None,
     test: Annotated[

@@ -10,11 +10,14 @@ from wasabi import msg
 
 from ...about import __version__
 from ...errors import Errors
-from ...parts import coded_io, replacing
+from ...writing import check_file, write_file
+from ..provenance import DEV_SCORE
 from ..statistics import corpus_statistics
+from ..trials.fields import NEEDED
 from ..trials.filling import commented, fill
+from ..trials.needed import steps_trained
 from ..trials.plan import Plan, Trial, read_plan
-from ..trials.run import DEV_SCORE, Matrix, Options
+from ..trials.run import Matrix, Options
 from .recommendation import Recommendation
 from .summary import Summary, summarize_trials
 
@@ -23,6 +26,7 @@ FINALISTS = 3  # methods that get more seeds, besides the baseline
 MOST_SEEDS = 6  # then a difference can be tested over seeds
 FIRST_PART = 0.5  # of the budget, for one seed of every candidate
 WIDTH = 100  # of a comment
+MARK = "Written by spacy-longtail"  # in the first line of a config
 
 
 class Candidate(NamedTuple):
@@ -34,6 +38,7 @@ class Advice(NamedTuple):
     summary: Summary
     recommendation: Recommendation
     candidates: list[Candidate]
+    looks: list[tuple[str, float]]  # each candidate that was tried, and its first macro F1 on dev
     config: Path
 
 
@@ -96,7 +101,7 @@ def advise(
     config: Path,
     *,
     minutes: float,
-    steps: int,
+    steps: int | None,
     options: Options,
     settings: Mapping[str, Any],
     say: Callable[[str], None] = msg.info,
@@ -104,37 +109,55 @@ def advise(
     """Compare candidates on a corpus within a budget, and write the config of the one to use.
 
     Every candidate gets a seed while half of the budget lasts; then the best on dev and stock spaCy get
-    more, while there is time for another seed of all of them.
+    more, while there is time for another seed of all of them. Without a number of steps the first seeds
+    train until they are no better on dev, and the others as long as the one of them that took longest.
 
     corpus (Path): A folder that `convert` wrote. output (Path): Folder of the trials; resumed.
     config (Path): The file to write. minutes (float): Budget. Stock spaCy and one candidate are run
         whatever they take.
-    steps (int): Of each training. options (Options): How trials are run.
+    steps (Optional[int]): Of each training; null finds out how many are needed.
+    options (Options): How trials are run.
     settings (Mapping[str, Any]): Config values by dotted name, for all. say (Callable): Gets progress.
     RETURNS (Advice): What was found.
     RAISES (ValueError): L494 if stock spaCy could not be trained; those of `Matrix` and of reports.
     """
+    check_file(config, [corpus], MARK)
     candidates = choose_candidates(corpus_statistics(corpus))
-    matrix = Matrix(_plan(corpus, candidates, steps, settings), output)
+    plan = _plan(corpus, candidates, steps, settings)
+    first = Matrix(plan.first_seed(), output)
     budget = Budget(minutes, options.workers)
-    say(f"{len(candidates)} candidates, {steps} steps each, {minutes:g} minutes in all")
-    records = _first_seeds(matrix, options, budget, say)
-    _more_seeds(matrix, options, budget, records, say)
-    matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
-    summary = summarize_trials(matrix, records)
+    say(f"{len(candidates)} candidates, {plan.schedule}, {minutes:g} minutes in all")
+    records = _first_seeds(first, options, budget, say)
+    names = _finalists(first, records)
+    if plan.is_needed:
+        own = [record for record in records.values() if record["method"] in names]
+        plan = plan.at_equal_steps(steps_trained(own) or plan.steps)
+        say(f"{plan.steps:,} steps for {', '.join(sorted(names))}")
+    matrix = Matrix(plan, output)
+    more = _more_seeds(matrix, options, budget, names, _seconds_a_step(records), say)
+    if plan.steps == first.plan.steps and not first.plan.patience:
+        more |= records
+    elif not more:  # no time to compare at equal steps: each as long as it took
+        matrix, more = first, records
+    matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in more}
+    summary = summarize_trials(matrix, more)
     choice = summary.corpora[0].recommendation if summary.corpora else None
     if choice is None:  # another machine has trained it, and the record is there
         problem = "It has no record in this folder."
         raise ValueError(Errors.L494.format(name=matrix.plan.baseline, problem=problem))
     trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
-    write_config(trial, config, _evidence(summary, choice, candidates))
-    return Advice(summary, choice, candidates, config)
+    looks = [(r["method"], r["dev"][DEV_SCORE]) for r in records.values() if r["status"] == "done"]
+    looks.sort(key=lambda look: -look[1])
+    write_config(trial, config, _evidence(summary, choice, candidates, looks))
+    return Advice(summary, choice, candidates, looks, config)
 
 
-def _plan(corpus: Path, candidates: list[Candidate], steps: int, settings: Mapping[str, Any]) -> Plan:
+def _plan(
+    corpus: Path, candidates: list[Candidate], steps: int | None, settings: Mapping[str, Any]
+) -> Plan:
     given = {
         "corpora": [str(corpus)],
-        "steps": steps,
+        "steps": steps or NEEDED,
         "settings": dict(settings),
         "grids": [candidate.grid for candidate in candidates],
         "seeds": MOST_SEEDS,
@@ -147,7 +170,7 @@ def _first_seeds(
 ) -> dict[str, dict[str, Any]]:
     """The records of one seed of as many methods as half of the budget allows, two at least."""
     records: dict[str, dict[str, Any]] = {}
-    keys = [key for key, trial in matrix.trials.items() if trial.seed == 0]
+    keys = list(matrix.trials)
     for start in range(0, len(keys), options.workers):
         some = keys[start : start + options.workers]
         if start > 1 and budget.left() < (1 - FIRST_PART) * budget.seconds:
@@ -156,6 +179,19 @@ def _first_seeds(
         records |= {key: record for key, record in matrix.run(options, some).items() if key in some}
         _check_baseline(matrix, records)
     return records
+
+
+def _finalists(matrix: Matrix, records: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Stock spaCy, and the methods with the best first seeds on dev."""
+    done = {r["method"]: r["dev"][DEV_SCORE] for r in records.values() if r["status"] == "done"}
+    best = sorted(done, key=lambda name: -done[name])
+    return {matrix.plan.baseline, *best[:FINALISTS]} & set(done)
+
+
+def _seconds_a_step(records: Mapping[str, Mapping[str, Any]]) -> float:
+    """Of the slowest method."""
+    done = [r for r in records.values() if r["status"] == "done"]
+    return max((r["seconds"] / (steps_trained([r]) or r["steps"]) for r in done), default=0.0)
 
 
 def _check_baseline(matrix: Matrix, records: Mapping[str, Mapping[str, Any]]) -> None:
@@ -170,31 +206,38 @@ def _more_seeds(
     matrix: Matrix,
     options: Options,
     budget: Budget,
-    records: dict[str, dict[str, Any]],
+    names: set[str],
+    seconds_a_step: float,
     say: Callable[[str], None],
-) -> None:
-    """Add the records of further seeds of stock spaCy and of the best on dev, while there is time."""
-    done = {matrix.trials[key].method.name: r for key, r in records.items() if r["status"] == "done"}
-    best = sorted(done, key=lambda name: -done[name]["dev"][DEV_SCORE])
-    names = {matrix.plan.baseline, *best[:FINALISTS]} & set(done)
-    seconds = max((done[name]["seconds"] for name in names), default=0.0)
-    for seed in range(1, MOST_SEEDS):
+) -> dict[str, dict[str, Any]]:
+    """The records of the finalists, seed by seed, while there is time."""
+    records: dict[str, dict[str, Any]] = {}
+    for seed in matrix.plan.seeds:
         some = [k for k, t in matrix.trials.items() if t.seed == seed and t.method.name in names]
-        if not some or not budget.allows(len(some), seconds):
-            return
-        say(f"Seed {seed} of {', '.join(sorted(names))}")
+        missing = matrix.missing(some)
+        if not budget.allows(len(missing), seconds_a_step * matrix.plan.steps):
+            break
+        if missing:
+            say(f"Seed {seed} of {', '.join(sorted(names))}")
         records |= {key: record for key, record in matrix.run(options, some).items() if key in some}
+    return records
 
 
-def _evidence(summary: Summary, choice: Recommendation, candidates: list[Candidate]) -> list[str]:
+def _evidence(
+    summary: Summary,
+    choice: Recommendation,
+    candidates: list[Candidate],
+    looks: list[tuple[str, float]],
+) -> list[str]:
     """What a config says of where it comes from."""
     found = summary.corpora[0]
     lines = [
-        f"Written by spacy-longtail {__version__} for the corpus {found.corpus}: {choice.method}.",
+        f"{MARK} {__version__} for the corpus {found.corpus}: {choice.method}.",
         choice.text,
         *choice.evidence,
-        f"{len(found.rows)} of {len(candidates)} candidates were tried, {summary.steps} steps each."
-        " Macro F1 in points of 100, mean over seeds; chosen on dev:",
+        f"{len(looks)} of {len(candidates)} candidates were tried with one seed. Macro F1 on dev, in"
+        f" points of 100: {', '.join(f'{name} {100 * score:.1f}' for name, score in looks)}.",
+        f"Then {summary.schedule}, mean over seeds; chosen on dev:",
     ]
     for row in found.rows:
         dev, test = (f"{100 * (row.scores[c][0] or 0):.1f}" for c in ("macro, dev", "macro, test"))
@@ -209,6 +252,4 @@ def write_config(trial: Trial, path: Path, comments: list[str]) -> None:
     RAISES (ValueError): L432, L486.
     """
     lines = [line for comment in comments for line in textwrap.wrap(comment, WIDTH)]
-    text = commented(fill(trial.config(), trial.corpus, {}), lines, {})
-    with coded_io(path), replacing(path.parent, ()) as new:
-        (new / path.name).write_text(text, encoding="utf8")
+    write_file(path, commented(fill(trial.config(), trial.corpus, {}), lines, {}))

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..convergence import Rising, rising_of
 from ..report.wording import signed
 from ..significance import LEAST_SEEDS, holm, paired_permutation
 
@@ -47,24 +48,38 @@ def read_curves(records: Sequence[Mapping[str, Any]], baseline: str, average: st
     RETURNS (Curves): With what may be said of them. RAISES (ValueError): L406.
     """
     by_share = any(record["draw"]["entity_share"] is not None for record in records)
-    found: dict[str, dict[float, dict[int, float]]] = {}
+    found: dict[str, dict[float, list[Mapping[str, Any]]]] = {}
     for record in records:
         draw = record["draw"]
         x = 100 * draw["entity_share"] if by_share else draw["n_sentences"]
-        points = found.setdefault(record["method"], {})
-        points.setdefault(x, {})[record["seed"]] = record["test"][SCORES[average]]
+        found.setdefault(record["method"], {}).setdefault(x, []).append(record)
     lines = {
-        name: [Point(x, points[x]) for x in sorted(points)] for name, points in found.items() if points
+        name: [Point(x, {r["seed"]: r["test"][SCORES[average]] for r in own[x]}) for x in sorted(own)]
+        for name, own in found.items()
     }
+    rising = {name: {x: rising_of(runs) for x, runs in own.items()} for name, own in found.items()}
     x_name = "% entity tokens" if by_share else "sentences"
     findings = []
     for name in lines:
         if name != baseline and baseline in lines:
-            findings += compare_lines(name, lines[name], baseline, lines[baseline], x_name, average)
+            early = {x: r for n in (name, baseline) for x, r in rising[n].items() if r is not None}
+            own, other = ([p for p in lines[n] if p.x not in early] for n in (name, baseline))
+            findings += compare_lines(name, own, baseline, other, x_name, average)
+            if early:
+                findings.append(_too_early(name, baseline, early, x_name))
     most = max((len(point.scores) for points in lines.values() for point in points), default=0)
     if findings and most < LEAST_SEEDS:
         findings.append(f"With fewer than {LEAST_SEEDS} partitions none of this is tested.")
     return Curves(x_name, average, lines, findings)
+
+
+def _too_early(name: str, baseline: str, early: Mapping[float, Rising], x_name: str) -> str:
+    sizes = ", ".join(f"{x:g}" for x in sorted(early))
+    more = max(found.more for found in early.values())
+    return (
+        f"{name} against {baseline} at {sizes} {x_name}: not trained long enough."
+        f" It takes {more:,} steps more at least."
+    )
 
 
 class Gap(NamedTuple):

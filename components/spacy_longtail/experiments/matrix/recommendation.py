@@ -5,11 +5,12 @@ import statistics
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from thinc.types import Ints3d
 
 from ...errors import Errors
+from ..convergence import no_verdict, rising_of
 from ..report.wording import signed
 from ..significance import (
     LEAST_SEEDS,
@@ -38,12 +39,15 @@ class Recommendation(NamedTuple):
     verdict: Verdict | None  # on the best against the baseline, on dev; null if it is the baseline
     text: str
     evidence: list[str]
+    is_early: bool = False  # the baseline or the best was not trained long enough to say anything
 
 
 def recommend(
     scored: Mapping[str, Mapping[int, Path]], labels: list[str], baseline: str
 ) -> Recommendation:
     """The best method on dev if it is shown to beat the baseline there, else the baseline.
+
+    Where one of the two was not trained long enough there is no verdict, and the baseline stays.
 
     scored (Mapping[str, Mapping[int, Path]]): Evaluations on dev, by method and seed.
     labels (List[str]): The declared types.
@@ -54,7 +58,11 @@ def recommend(
     if baseline not in scored:
         found = ", ".join(scored) or "none"
         raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=found))
-    counted = cache(partial(_count, labels=tuple(labels)))  # each file is read once
+    read = cache(partial(_read, labels=tuple(labels)))  # each file once
+
+    def counted(path: Path) -> MentionCounts:
+        return read(path).counts
+
     metric = {MACRO: named_metrics(labels)[MACRO]}
     means: dict[str, float] = {}
     verdicts = {}
@@ -70,6 +78,13 @@ def recommend(
             verdicts[name] = judge(first, stack(own), metric, own[0].unit, is_paired=False)
     verdicts = corrected(verdicts)
     best = max(means, key=lambda name: (means[name], name == baseline))
+    rising = {
+        name: rising_of(read(path)._asdict() for path in scored[name].values())
+        for name in dict.fromkeys((baseline, best))
+    }
+    if early := no_verdict(rising):
+        guess = "" if best == baseline else f" Until then the best guess is {best}."
+        return Recommendation(baseline, best, baseline, None, early + guess, [], True)
     if best == baseline:
         text = f"Stay with {baseline}: of {len(means)} methods none has a better mean macro F1 on dev."
         return Recommendation(baseline, best, baseline, None, text, [])
@@ -79,8 +94,18 @@ def recommend(
     return _in_words(best, baseline, verdict, paired_t(over[baseline], over[best]), len(seeds))
 
 
-def _count(path: Path, labels: tuple[str, ...]) -> MentionCounts:
-    return mention_counts(json.loads(path.read_text(encoding="utf8"))["documents"], labels)
+class _Read(NamedTuple):
+    """What is kept of an evaluation."""
+
+    counts: MentionCounts
+    curve: list[dict[str, float]]
+    training: dict[str, Any]
+
+
+def _read(path: Path, labels: tuple[str, ...]) -> _Read:
+    found = json.loads(path.read_text(encoding="utf8"))
+    counts = mention_counts(found["documents"], labels)
+    return _Read(counts, found.get("curve", []), found.get("training", {}))
 
 
 def _sums(

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...corpora import read_types
+from ...writing import write_file
+from ..convergence import Rising, rising_of
 from ..report import read_report
 from ..report.report import Report
 from ..report.systems import mean, spread
@@ -31,6 +33,8 @@ class Row(NamedTuple):
     n_seeds: int
     scores: dict[str, Over]  # by COLUMNS
     seconds: float  # mean of a trial
+    steps: float  # mean of a training
+    rising: Rising | None  # where it was not trained long enough
 
 
 class CorpusSummary(NamedTuple):
@@ -42,7 +46,7 @@ class CorpusSummary(NamedTuple):
 
 
 class Summary(NamedTuple):
-    steps: int
+    schedule: str  # how long each training was
     baseline: str
     corpora: list[CorpusSummary]
     n_trials: int
@@ -64,8 +68,9 @@ def summarize_trials(matrix: Matrix, records: Mapping[str, Mapping[str, Any]]) -
             by_corpus[trial.corpus][key] = records[key]
     found = [_corpus(path, matrix, ledger, own) for path, own in by_corpus.items() if own]
     failed = [dict(record) for record in records.values() if record["status"] != "done"]
-    missing = len(matrix.trials) - len(records)
-    return Summary(matrix.plan.steps, matrix.plan.baseline, found, len(matrix.trials), failed, missing)
+    n_trials, plan = len(matrix.trials), matrix.plan
+    missing = n_trials - len(records)
+    return Summary(plan.schedule, plan.baseline, found, n_trials, failed, missing)
 
 
 def _corpus(
@@ -85,8 +90,7 @@ def _corpus(
         dev.setdefault(record["method"], {})[record["seed"]] = ledger.folder(key) / "dev.json"
     choice = recommend(dev, read_types(path).labels, baseline)
     statistics = matrix.output / "report" / path.name / STATISTICS
-    statistics.parent.mkdir(parents=True, exist_ok=True)
-    statistics.write_text(json.dumps(corpus_statistics(path)), encoding="utf8")
+    write_file(statistics, json.dumps(corpus_statistics(path)))
     evaluations = [ledger.folder(key) / "test.json" for key in records]
     report = read_report(statistics, evaluations, baseline)  # on the best of the others on dev
     return CorpusSummary(path.name, rows, report, choice, [])
@@ -103,5 +107,7 @@ def _rows(records: Mapping[str, Mapping[str, Any]]) -> list[Row]:
             values = [r[part][key] for r in own if r[part].get(key) is not None]
             scores[column] = (mean(values), spread(values))
         n_seeds = len({record["seed"] for record in own})
-        rows.append(Row(name, n_seeds, scores, mean([record["seconds"] for record in own]) or 0.0))
+        seconds = mean([record["seconds"] for record in own]) or 0.0
+        steps = [r["curve"][-1]["step"] if r["curve"] else r["steps"] for r in own]
+        rows.append(Row(name, n_seeds, scores, seconds, mean(steps) or 0.0, rising_of(own)))
     return sorted(rows, key=lambda row: -(row.scores["macro, dev"][0] or 0.0))

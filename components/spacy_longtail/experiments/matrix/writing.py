@@ -5,7 +5,8 @@ from typing import Any
 
 import wasabi
 
-from ...parts import coded_io, replacing
+from ...writing import coded_io, replacing
+from ..convergence import no_verdict
 from ..report import write_report
 from ..report.plots import size_curves
 from ..report.rendering import render
@@ -26,6 +27,7 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
         if found.report is not None:
             write_report(found.report, folder / f"{found.corpus}.html")
     values: dict[str, Any] = {"summary": summary, "columns": COLUMNS, "tables": curve_table}
+    values["rising"] = not_trained
     plots = {
         (c.corpus, curves.average): _plot(c, curves) for c in summary.corpora for curves in c.curves
     }
@@ -33,7 +35,7 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
         f"{INDEX}.html": render("matrix.html", plots=plots, **values),
         f"{INDEX}.md": render("matrix.md", **values),
     }
-    with coded_io(folder), replacing(folder, ()) as new:
+    with coded_io(folder), replacing(folder) as new:
         for name, text in texts.items():
             (new / name).write_bytes(text.encode("utf-8", "replace"))
     return folder / f"{INDEX}.html"
@@ -57,6 +59,13 @@ def curve_table(curves: Curves) -> tuple[list[float], list[tuple[str, list[Point
     return sizes, rows
 
 
+def not_trained(found: CorpusSummary) -> str:
+    """Which methods were not trained long enough, in a sentence; "" if all were, or it is said above."""
+    if found.recommendation is not None and found.recommendation.is_early:
+        return ""
+    return no_verdict({row.method: row.rising for row in found.rows})
+
+
 def summary_tables(summary: Summary) -> str:
     """Tables and recommendations for a terminal.
 
@@ -75,13 +84,16 @@ def summary_tables(summary: Summary) -> str:
                 row.method,
                 str(row.n_seeds),
                 *(_cell(row.scores[c]) for c in COLUMNS),
+                f"{row.steps:,.0f}",
                 f"{row.seconds:.0f}",
             )
             for row in found.rows
         ]
-        head = ("Method", "Seeds", *COLUMNS, "s a trial")
+        head = ("Method", "Seeds", *COLUMNS, "Steps", "Seconds")
         aligns = ("l", *"r" * (len(head) - 1))
         parts.append(wasabi.table(rows, header=head, divider=True, aligns=aligns))
+        if early := not_trained(found):
+            parts.append(early)
         if found.recommendation is not None:
             parts += [found.recommendation.text, *(f"- {t}" for t in found.recommendation.evidence)]
     return "\n".join(parts) + "\n"

@@ -2,6 +2,14 @@
 
 from .card import write_card
 from .inputs import metrics_files
-from .report import read_report, summarize, summary_table, write_report
+from .report import check_report, read_report, summarize, summary_table, write_report
 
-__all__ = ["metrics_files", "read_report", "summarize", "summary_table", "write_card", "write_report"]
+__all__ = [
+    "check_report",
+    "metrics_files",
+    "read_report",
+    "summarize",
+    "summary_table",
+    "write_card",
+    "write_report",
+]

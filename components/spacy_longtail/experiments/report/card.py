@@ -7,7 +7,7 @@ from typing import Any
 import srsly
 
 from ...errors import Errors
-from ...parts import replacing
+from ...writing import check_file, replacing
 from ..significance import Interval, named_metrics, stack
 from .comparison import HEADLINES, ranges_of
 from .inputs import Run
@@ -18,6 +18,7 @@ from .systems import AVERAGES, System, mean, spread
 META_KEY = "spacy_longtail"  # in meta.json
 FEW = 30  # test mentions: with fewer a type's score says little
 CARD = "README.md"  # where `spacy package` looks for it
+MARK = "made with spacy-longtail"  # in each card
 
 
 def write_card(
@@ -29,15 +30,16 @@ def write_card(
     evaluations (List[Path]): Of runs on it; one of them is of this pipeline.
     model (Path): The pipeline's folder. output (Optional[Path]): A copy of it, to write into instead.
     RETURNS (Path): The README.
-    RAISES (ValueError): L402, L405, L406, L411, L412, L414, L416.
+    RAISES (ValueError): L402, L405, L406, L411, L412, L414, L416, L432, L436, L437.
     """
     path = model / "meta.json"
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a trained pipeline."))
     stats, systems = read_systems(statistics, evaluations)
     system, run = _run_of(systems, model, srsly.read_json(path))
-    found = card_data(stats, run)
     target = output or model
+    check_file(target / CARD, mark=MARK)
+    found = card_data(stats, run)
     meta = srsly.read_json(target / "meta.json")
     old = meta.get(META_KEY)
     if not meta.get("description") or (old and meta["description"] == _description(old)):
@@ -45,7 +47,7 @@ def write_card(
     meta[META_KEY] = found
     shown = {"corpus": stats["corpus"], "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
     text = render("card.md", card=found, meta=meta, few=FEW, **shown)
-    with replacing(target, ()) as folder:  # both or none
+    with replacing(target) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)
         (folder / CARD).write_text(text, encoding="utf8", errors="replace")
     return target / CARD

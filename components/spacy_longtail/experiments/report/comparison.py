@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from thinc.types import Ints4d
 
+from ..convergence import no_verdict
 from ..significance import (
     Interval,
     Metric,
@@ -59,6 +60,7 @@ class Comparison(NamedTuple):
     n_seeds: int  # that scores are means of
     rows: list[TypeRow]  # the types with the most mentions first
     averages: dict[str, Average]
+    early: str  # why nothing can be said yet; "" if both were trained long enough
 
 
 def compare(
@@ -85,7 +87,8 @@ def compare(
     averages = {kind: _average(measured, kind) for kind in AVERAGES}
     counts = ours.runs[0].counts
     units = (counts.unit, len(counts.counts), len(ours.runs))
-    return Comparison(baseline and baseline.name, ours.name, by_dev, *units, rows, averages)
+    early = no_verdict({system.name: system.rising() for system in (baseline, ours) if system})
+    return Comparison(baseline and baseline.name, ours.name, by_dev, *units, rows, averages, early)
 
 
 class Measured(NamedTuple):

@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ..provenance import LAMBDA, comparable
+from ..provenance import DEV_SCORE, LAMBDA, comparable
 from .comparison import Comparison
-from .inputs import DEV_SCORE, Run
+from .inputs import Run
 from .plots import (
     MOST,
     Line,

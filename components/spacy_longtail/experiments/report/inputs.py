@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from ...corpora import PARTS
 from ...errors import Errors
+from ..provenance import DEV_SCORE
 from ..significance import MentionCounts, mention_counts
 
 STATISTICS_FILE = "stats.json"
 PART_REPORTED = "test"
-DEV_SCORE = "ents_macro_f"  # in an evaluation's performance: what training measured on dev
 NOTHING = {"p": 0.0, "r": 0.0, "f": 0.0, "support": 0}  # of a type that does not occur
 ROUNDING = 1e-6
 

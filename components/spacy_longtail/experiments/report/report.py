@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import wasabi
 
 from ...errors import Errors
-from ...parts import coded_io, replacing
-from ..significance import PowerNote, Verdict, corrected, power_note
+from ...writing import check_file, coded_io, replacing
+from ..significance import NO_CLAIM, PowerNote, Verdict, corrected, power_note
 from .comparison import (
     HEADLINES,
     Average,
@@ -23,7 +23,7 @@ from .systems import Choice, System, choose, group, on_shared_seeds, spread
 from .wording import p_value, percent, signed, verdict
 
 SUFFIXES = (".html", ".htm")
-SIGNATURE = "Made by spacy-longtail"  # the last line of the Markdown twin
+SIGNATURE = "Made by spacy-longtail"  # near the end of both files
 
 
 class Report(NamedTuple):
@@ -72,8 +72,19 @@ def read_report(
     verdicts = corrected(alone)
     if choice.by_dev:  # one comparison, chosen without a look at test: nothing to correct for
         verdicts[choice.ours.name] = alone[choice.ours.name]
+    is_early = choice.baseline.rising() is not None
+    for system in systems:
+        if system.name in verdicts and (is_early or system.rising()):
+            verdicts[system.name] = _unclaimed(verdicts[system.name])
+    if is_early or choice.ours.rising():
+        ours_alone = _unclaimed(ours_alone)
     comparison = compare(choice, stats, {**ours_alone, **verdicts[choice.ours.name]})
     return Report(stats, systems, choice, comparison, verdicts, _power(choice.baseline, choice.ours))
+
+
+def _unclaimed(verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """Verdicts on models that were not trained long enough: the numbers stay, nothing is claimed."""
+    return {name: verdict._replace(outcome=NO_CLAIM) for name, verdict in verdicts.items()}
 
 
 def _power(baseline: System, ours: System) -> PowerNote:
@@ -85,33 +96,40 @@ def _power(baseline: System, ours: System) -> PowerNote:
     return power_note(len(first.runs), spread([b - a for a, b in pairs]))
 
 
+def check_report(target: Path) -> Path:
+    """Refuse a page that cannot be written, or that would replace something else.
+
+    target (Path): The HTML file.
+    RETURNS (Path): Its Markdown twin.
+    RAISES (ValueError): L415, L432, L436, L437.
+    """
+    if target.suffix.lower() not in SUFFIXES:
+        problem = f"{target.name} does not end in {' or '.join(SUFFIXES)}"
+        raise ValueError(Errors.L415.format(path=target, problem=problem))
+    twin = target.with_suffix(".md")
+    for path in (target, twin):
+        check_file(path, mark=SIGNATURE)
+    return twin
+
+
 def write_report(report: Report, target: Path) -> Path:
     """Write the page, and its Markdown twin beside it. Both or none.
 
     report (Report): What there is to say.
-    target (Path): The HTML file. A Markdown file of its name that no report wrote is not overwritten.
+    target (Path): The HTML file. Of its name no file is overwritten that no report wrote.
     RETURNS (Path): The Markdown file.
-    RAISES (ValueError): L405, L406, L415, L432.
+    RAISES (ValueError): L405, L406, L415, L432, L436, L437.
     """
     from .page import render_html, render_markdown
 
-    twin = target.with_suffix(".md")
-    if target.suffix.lower() not in SUFFIXES:
-        problem = f"{target.name} does not end in {' or '.join(SUFFIXES)}"
-        raise ValueError(Errors.L415.format(path=target, problem=problem))
-    for path in (target, twin):
-        if path.is_dir():
-            raise ValueError(Errors.L415.format(path=path, problem="it is a folder"))
-    if twin.is_file() and SIGNATURE not in twin.read_text(encoding="utf8", errors="replace"):
-        problem = "there is a file of that name that no report wrote"
-        raise ValueError(Errors.L415.format(path=twin, problem=problem))
+    twin = check_report(target)
     ours, first = report.choice.ours, report.choice.baseline
     documents = {s.name: read_documents(s.runs[0]) for s in (ours, first) if s is not None}
     texts = {
         target: render_html(report, documents),
         twin: render_markdown(report, documents[ours.name]),
     }
-    with coded_io(target), replacing(target.parent, ()) as folder:
+    with coded_io(target), replacing(target.parent) as folder:
         for path, text in texts.items():
             # a lone surrogate is legal in JSON and has no UTF-8
             (folder / path.name).write_bytes(text.encode("utf-8", "replace"))

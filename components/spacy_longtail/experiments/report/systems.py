@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 from thinc.types import Ints4d
 
 from ...errors import Errors
+from ..convergence import Rising, rising_of
+from ..provenance import DEV_SCORE
 from ..significance import stack
-from .inputs import DEV_SCORE, Run
+from .inputs import Run
 
 AVERAGES = {  # what the page shows to the score it reads
     "macro": "ents_macro_f",
@@ -41,6 +43,10 @@ class System(NamedTuple):
         """The numbers that evaluations hold in some place, those that have one."""
         found = [read(run.data) for run in self.runs]
         return [value for value in found if isinstance(value, (int, float))]
+
+    def rising(self) -> Rising | None:
+        """Whether its trainings ended too early."""
+        return rising_of(run.data for run in self.runs)
 
     def counts(self) -> Ints4d:
         """Mentions of all runs: (n_units, n_seeds, n_types + 1, 3)."""

@@ -29,6 +29,14 @@ def verdict(comparison: Comparison) -> tuple[str, list[str]]:
         if row.rare and row.support and row.verdict is not None
     }
     seeds = f"{comparison.n_seeds} seed{'s' * (comparison.n_seeds > 1)}"
+    if comparison.early:
+        scores = {name: found.scores for name, found in comparison.averages.items()}
+        so_far = [
+            f"{name} F1 {percent(found.ours)} against {percent(found.baseline)}"
+            for name, found in scores.items()
+            if name in HEADLINES and found.ours is not None
+        ]
+        return comparison.early, [f"So far, {ours} and {baseline}: {', '.join(so_far)}."]
     findings = describe(ours, {**averages, **rare})
     if comparison.n_seeds >= LEAST_SEEDS:
         return _headline(ours, baseline, averages), findings

@@ -17,11 +17,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import Errors, Warnings
+from .secrets import masked
 
 KEY, ATTEMPT, OWNER, PLACE = "key", "attempt", "owner", "place"  # attributes of a trial
 BEAT = 20.0  # seconds between signs of life
 GRACE = 120.0  # seconds without one until a trial counts as abandoned
 HOST = socket.gethostname()
+DRIVERS = {
+    "psycopg2": "psycopg2-binary",
+    "psycopg": "'psycopg[binary]'",
+    "MySQLdb": "mysqlclient",
+}  # packages
 
 
 class Claim(NamedTuple):
@@ -65,7 +71,14 @@ def open_storage(storage: str | None, default: Path) -> Any:
             warnings.warn(Warnings.W096.format(path=path, aside=aside.name), stacklevel=2)
             return _open_journal(path)
     except Exception as error:  # of any database driver
-        raise ValueError(Errors.L477.format(storage=storage or default, problem=_said(error))) from error
+        url = storage or str(default)
+        problem = masked(_said(error), url)
+        for missing in (error, error.__cause__):
+            if isinstance(missing, ModuleNotFoundError) and missing.name:
+                package = DRIVERS.get(missing.name, missing.name)
+                problem = f"its driver {missing.name} is not installed. Run: pip install {package}."
+        # not from error: what it says may hold a password
+        raise ValueError(Errors.L477.format(storage=masked(url), problem=problem)) from None
 
 
 def _open_journal(path: Path) -> Any:
@@ -110,7 +123,8 @@ def coded_storage() -> Iterator[None]:
     except Exception as error:  # of any database driver
         if isinstance(error, ValueError) and str(error).startswith("[L"):
             raise
-        raise ValueError(Errors.L491.format(problem=_said(error))) from error
+        # not from error: what it says may hold a password
+        raise ValueError(Errors.L491.format(problem=masked(_said(error)))) from None
 
 
 class Claims:

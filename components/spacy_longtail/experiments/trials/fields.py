@@ -9,13 +9,17 @@ from .compose import OPTIONAL
 
 OWNERS = {  # settings that the plan makes from these
     "training.max_steps": "steps",
+    "training.patience": "patience",
     "system.seed": "seeds",
     "paths.train": "corpora",
     "paths.dev": "corpora",
 }
+NEEDED = "needed"  # of steps: as many as the method takes that needs the most
 KNOWN: dict[str, tuple[type, ...]] = {  # of a plan: what it must be
     "corpora": (list,),
-    "steps": (int,),
+    "steps": (int, str),
+    "patience": (int,),
+    "most_steps": (int,),
     "seeds": (int, list),
     "grids": (list,),
     "methods": (dict,),
@@ -46,6 +50,7 @@ def check_fields(found: Mapping[str, Any], path: Path) -> None:
             raise unusable(path, f"{name} must be {wanted}, found {value!r}.")
         if isinstance(value, (int, float)) and value <= 0:
             raise unusable(path, f"{name} must be above 0, found {value!r}.")
+    _check_steps(found, path)
     check_settings(found.get("settings", {}), "settings", path)
     for name in set(found.get("settings", {})) & set(OWNERS):
         raise unusable(
@@ -64,6 +69,16 @@ def check_fields(found: Mapping[str, Any], path: Path) -> None:
     for name, owners in {"partitions": ("sizes", "shares"), "n_sentences": ("shares",)}.items():
         if name in found and not any(owner in found for owner in owners):
             raise unusable(path, f"{name} would be ignored without {' or '.join(owners)}.")
+
+
+def _check_steps(found: Mapping[str, Any], path: Path) -> None:
+    steps = found.get("steps")
+    if isinstance(steps, str) and steps != NEEDED:
+        raise unusable(path, f"steps must be a number or {NEEDED!r}, found {steps!r}.")
+    if steps == NEEDED and ("sizes" in found or "shares" in found):
+        raise unusable(path, f"draws of different sizes need different steps: no steps = {NEEDED!r}.")
+    if "most_steps" in found and steps != NEEDED:
+        raise unusable(path, f"most_steps would be ignored without steps: {NEEDED}.")
 
 
 def check_settings(settings: Mapping[Any, Any], where: str, path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import Errors, Warnings
-from ...parts import coded_io
+from ...writing import check_folder, coded_io
 
 try:
     import fcntl
@@ -168,10 +168,14 @@ def _text(record: dict[str, Any]) -> str:
     return json.dumps(record, sort_keys=True)  # of equal records equal, with NaN in them too
 
 
-def check_output(output: Path) -> None:
-    """Refuse a folder that is something else. RAISES (ValueError): L432, L434, L476."""
-    if output.exists() and not output.is_dir():
-        raise ValueError(Errors.L434.format(path=output))
+def check_output(output: Path, inputs: Iterable[Path], own: str) -> None:
+    """Refuse a folder that is something else, before any work.
+
+    output (Path): The folder, there or not. inputs (Iterable[Path]): What is read.
+    own (str): What an earlier run has left in it.
+    RAISES (ValueError): L432, L434, L436, L476.
+    """
+    full = check_folder(output, inputs)
     with coded_io(output):
-        if output.is_dir() and any(output.iterdir()) and not (output / FOLDER).is_dir():
+        if full.is_dir() and any(full.iterdir()) and not (full / own).is_dir():
             raise ValueError(Errors.L476.format(path=output))

@@ -97,19 +97,19 @@ def _picked(
                 yield choices
 
 
-def check_equal(methods: list[Method], steps: int) -> None:
+def check_equal(methods: list[Method], steps: int, patience: int) -> None:
     """Refuse methods that would not train alike. Encoders may have batches of their own.
 
+    methods (List[Method]): The methods. steps (int): Of all of them. patience (int): Of all; 0 is none.
     RAISES (ValueError): L473, L474.
     """
     first: dict[str, Method] = {}
     for method in methods:
         training = method.config["training"]
-        for name in ("patience", "max_epochs"):
-            if is_whole(training.get(name)) and training[name] > 0:
-                message = Errors.L473.format(
-                    name=name, method=method.name, found=training[name], other="0"
-                )
+        for name, wanted in (("patience", patience), ("max_epochs", 0)):
+            found = training.get(name)
+            if is_whole(found) and found > 0 and found != wanted:
+                message = Errors.L473.format(name=name, method=method.name, found=found, other=wanted)
                 raise ValueError(message)
         same = first.setdefault(_encoder(method.config), method).config["training"]
         usual = methods[0].config["training"].get("eval_frequency")

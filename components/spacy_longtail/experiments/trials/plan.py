@@ -11,11 +11,12 @@ from thinc.api import Config
 
 from ...errors import Errors
 from .compose import HERE, apply, compose, read_base
-from .fields import beside, check_fields, is_whole, unusable
+from .fields import NEEDED, beside, check_fields, is_whole, unusable
 from .methods import Method, check_equal, read_methods
 
 PRESETS = HERE / "presets"
 STEPS, SEEDS, PARTITIONS = 1000, 3, 5
+PATIENCE, MOST_STEPS = 400, 4000
 PLAIN = "${corpora.plain}"
 
 
@@ -53,8 +54,31 @@ class Plan(NamedTuple):
     methods: list[Method]
     seeds: list[int]
     draws: list[Draw]  # none is all of the training data
-    steps: int
+    steps: int  # of every training; with patience at most
     baseline: str
+    patience: int = 0  # steps without a better score on dev that end a training; 0: equal steps for all
+    is_needed: bool = False  # only to find out the equal steps: those of the method that needs the most
+
+    @property
+    def schedule(self) -> str:
+        """How long each training is, for people."""
+        if not self.patience:
+            return f"{self.steps:,} steps each"
+        until = f"each until it is no better on dev for {self.patience:,} steps"
+        return f"{until}, {self.steps:,} at most"
+
+    def first_seed(self) -> "Plan":
+        """The plan with its first seed alone."""
+        return self._replace(seeds=self.seeds[:1], is_needed=False)
+
+    def at_equal_steps(self, steps: int) -> "Plan":
+        """The plan with the same number of steps for all.
+
+        steps (int): Of every training.
+        """
+        own = {"training.max_steps": steps, "training.patience": 0}
+        methods = [m._replace(config=compose(m.config, {}, own)) for m in self.methods]
+        return self._replace(methods=methods, steps=steps, patience=0, is_needed=False)
 
     def trials(self) -> Iterator[Trial]:
         """All trials, those of one seed after the other, so that a table fills evenly."""
@@ -80,13 +104,20 @@ def read_plan(source: str, given: Mapping[str, Any] | None = None) -> Plan:
     path = PRESETS / f"{source}.yml" if source in presets() else Path(source)
     found = _overridden(_read(path), {k: v for k, v in (given or {}).items() if v is not None})
     check_fields(found, path)
-    steps = found.get("steps", STEPS)
+    is_needed = found.get("steps") == NEEDED
+    steps = found.get("most_steps", MOST_STEPS) if is_needed else found.get("steps", STEPS)
+    patience = found.get("patience", PATIENCE if is_needed else 0)
     settings = {**found.get("settings", {}), "training.max_steps": steps}
+    if patience:  # without one a config that has its own is refused
+        settings["training.patience"] = patience
     base = read_base(beside(path, found.get("config")))
     methods = read_methods(found, base, settings, path)
     if not methods:
         raise unusable(path, "it has neither grids nor methods.")
-    check_equal(methods, steps)
+    check_equal(methods, steps, patience)
+    frequency = methods[0].config["training"]["eval_frequency"]
+    if 0 < patience < 2 * frequency:
+        raise unusable(path, f"patience must be two evaluations at least, {2 * frequency} steps.")
     names = [method.name for method in methods]
     baseline = found.get("baseline", names[0])
     if baseline not in names:
@@ -97,7 +128,7 @@ def read_plan(source: str, given: Mapping[str, Any] | None = None) -> Plan:
         seeds = list(range(found.get("partitions", PARTITIONS)))
     else:
         seeds = _seeds(found.get("seeds", SEEDS), path)
-    return Plan(corpora, methods, seeds, draws, steps, baseline)
+    return Plan(corpora, methods, seeds, draws, steps, baseline, patience, is_needed)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -114,8 +145,14 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _overridden(found: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """A plan with values of the command line: a study of sizes or shares leaves out what it replaces."""
-    replaced = ("sizes", "shares", "n_sentences", "seeds") if {"sizes", "shares"} & set(given) else ()
+    """A plan with values of the command line: each replaces those that it has no place beside."""
+    replaced: set[str] = set()
+    if {"sizes", "shares"} & set(given):
+        replaced |= {"sizes", "shares", "n_sentences", "seeds"}
+        if found.get("steps") == NEEDED:
+            replaced |= {"steps", "patience", "most_steps"}
+    if given.get("steps", NEEDED) != NEEDED:
+        replaced |= {"patience", "most_steps"}
     kept = {name: value for name, value in found.items() if name not in replaced}
     own = found.get("settings", {})
     if isinstance(own, dict):  # else the check of the fields refuses it

@@ -14,23 +14,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from spacy.schemas import ConfigSchemaTraining
-from spacy.util import load_model_from_config, registry, resolve_dot_names
-
 from ...errors import Errors, Warnings
-from ...parts import coded_io
-from ..provenance import short
-from ..training import load_filled
+from ...writing import coded_io
+from ..provenance import DEV_SCORE, read_curve, short
+from ..training import check_trainable, load_filled
 from .child import MODEL, SCORED
 from .claims import HOST, Claim, Claims, is_running, open_storage
 from .keys import code_version, corpus_version, digest, trial_key
-from .ledger import WORK, Ledger, check_output
+from .launch import launch
+from .ledger import FOLDER, WORK, Ledger, check_output
 from .plan import Plan, Trial
 from .pool import Pool
-from .process import Outcome, run_process
+from .process import Outcome
 
 JOURNAL = "study.journal"
-DEV_SCORE = "ents_macro_f"
 NEWLINE = "\n"
 
 Runner = Callable[[Trial, Path, Callable[[], str | None]], Outcome]
@@ -58,13 +55,13 @@ class Matrix:
     """A plan and its output folder.
 
     plan (Plan): The plan. output (Path): The folder.
-    RAISES (ValueError): L402, L430, L432, L434, L475, L476, L479, L490.
+    RAISES (ValueError): L402, L430, L432, L434, L436, L475, L476, L479, L490.
     """
 
     def __init__(self, plan: Plan, output: Path) -> None:
-        check_output(output)
         if not plan.corpora:
             raise ValueError(Errors.L479)
+        check_output(output, plan.corpora, FOLDER)
         self.plan, self.output = plan, output
         self.versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
         self.trials: dict[str, Trial] = {}
@@ -88,13 +85,15 @@ class Matrix:
                 path = Path(folder) / "config.cfg"
                 trial.config().to_disk(path, interpolate=False)
                 try:
-                    filled = load_filled(path, trial.corpus)
-                    load_model_from_config(filled, auto_fill=True)
-                    training = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
-                    resolve_dot_names(filled, [training["train_corpus"], training["dev_corpus"]])
-                except (ValueError, ImportError, OSError, KeyError, TypeError) as error:
+                    check_trainable(load_filled(path, trial.corpus), Path(path.name))
+                except ValueError as error:
                     message = Errors.L480.format(method=trial.method.name, problem=str(error).strip())
                     raise ValueError(message) from error
+
+    def missing(self, keys: Iterable[str]) -> list[str]:
+        """Those of the trials that have no record here. RAISES (ValueError): L432."""
+        records = Ledger(self.output).records()
+        return [key for key in keys if key not in records]
 
     def run(
         self, options: Options, keys: Iterable[str] | None = None, runner: Runner | None = None
@@ -232,20 +231,14 @@ def run_trial(
     stop (Callable): Tells why it must end, else null.
     RETURNS (Outcome): How it ended. RAISES (ValueError): L432.
     """
-    with coded_io(work):
-        trial.config().to_disk(work / "config.cfg", interpolate=False)
-        task = {
-            "corpus": str(trial.corpus),
-            "name": trial.method.name,
-            "gpu_id": options.gpu_id,
-            "drawn": trial.draw is not None,
-            "version": versions[trial.corpus],
-            "code": code_version(),
-        }
-        (work / "task.json").write_text(json.dumps(task), encoding="utf8")
-    command = [sys.executable, "-m", "spacy_longtail.experiments.trials.child", str(work)]
-    seconds = None if options.minutes is None else 60 * options.minutes
-    outcome = run_process(command, work / "log.txt", seconds, stop)
+    task = {
+        "corpus": str(trial.corpus),
+        "name": trial.method.name,
+        "gpu_id": options.gpu_id,
+        "drawn": trial.draw is not None,
+        "version": versions[trial.corpus],
+    }
+    outcome = launch(work, trial.config(), task, options.minutes, stop)
     for name in ("run.json", "curve.jsonl"):
         if (work / MODEL / name).is_file():
             shutil.copy(work / MODEL / name, work / name)
@@ -265,6 +258,8 @@ def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: 
         for part in SCORED:
             evaluation = json.loads((work / f"{part}.json").read_text(encoding="utf8"))
             scores[part] = evaluation["scores"]
+    points = read_curve(work / MODEL) if outcome.status == "done" else []
+    curve = [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p]
     return {
         "key": key,
         "corpus": trial.corpus.name,
@@ -273,6 +268,8 @@ def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: 
         "seed": trial.seed,
         "draw": None if trial.draw is None else trial.draw._asdict(),
         "steps": matrix.plan.steps,
+        "training": {"patience": matrix.plan.patience},
+        "curve": curve,
         "code": code_version(),
         "status": outcome.status,
         "seconds": round(outcome.seconds, 1),

@@ -1,10 +1,9 @@
 """The config that a search found best, complete, and with what was searched in its comments."""
 
-import os
 from pathlib import Path
 from typing import Any
 
-from ...parts import coded_io
+from ...writing import write_file
 from ..report.wording import percent
 from ..trials.filling import commented, fill
 from .draws import Tried
@@ -33,10 +32,8 @@ def write_best(
             own = f"tuned: {parameter.name}, {parameter.text}; {_baseline(parameter, baseline)}"
             comments |= dict.fromkeys(_places(search, parameter, best), own)
     text = commented(config, _head(search, tried, best, baseline, made), comments)
-    path, new = search.output / BEST, search.output / f".{BEST}.{os.getpid()}"
-    with coded_io(path):
-        new.write_text(text, encoding="utf8")
-        new.replace(path)
+    path = search.output / BEST
+    write_file(path, text)
     return path
 
 

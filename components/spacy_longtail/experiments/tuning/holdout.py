@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from ...corpora import part_path, read_types
 from ...errors import Warnings
-from ...parts import coded_io
+from ...writing import coded_io
 from ..evaluation import evaluate_model, write_evaluation
+from ..provenance import DEV_SCORE
 from ..significance import Verdict, describe, judge, mention_counts, named_metrics, stack
 from ..trials.keys import digest
-from ..trials.run import DEV_SCORE
 from .draws import Tried
 from .search import Search
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from ...parts import coded_io, replacing
+from ...writing import coded_io, replacing
 from ..report.plots import Point, search_plot
 from ..report.rendering import render
 from .draws import Tried
@@ -42,7 +42,7 @@ def write_search(
         target.name: render("tune.html", plots=plots, **values),
         target.with_suffix(".md").name: render("tune.md", **values),
     }
-    with coded_io(target), replacing(search.output, ()) as folder:
+    with coded_io(target), replacing(search.output) as folder:
         for name, text in texts.items():
             (folder / name).write_bytes(text.encode("utf-8", "replace"))
     return target

@@ -8,14 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ...parts import coded_io
+from ...writing import coded_io
+from ..provenance import DEV_SCORE
 from ..trials.child import MODEL
 from ..trials.claims import open_storage
-from ..trials.keys import code_version
+from ..trials.launch import launch
 from ..trials.ledger import WORK, read_lines
 from ..trials.pool import Pool
-from ..trials.process import Outcome, run_process
-from ..trials.run import DEV_SCORE, JOURNAL
+from ..trials.process import Outcome
+from ..trials.run import JOURNAL
 from .draws import Draw, Draws, Tried, baseline_of, best_of
 from .search import MODELS, Search
 from .watch import Watch
@@ -165,18 +166,13 @@ def run_draw(search: Search, options: Options, draw: Draw, work: Path, stop: Sto
     work (Path): An empty folder for its files. stop (Callable): Tells why it must end, else null.
     RETURNS (Outcome): How it ended. RAISES (ValueError): L432.
     """
-    with coded_io(work):
-        search.space.configure(draw.values).to_disk(work / "config.cfg", interpolate=False)
-        task = {
-            "corpus": str(search.corpus),
-            "name": f"trial {draw.claim.number}",
-            "gpu_id": options.gpu_id,
-            "drawn": False,
-            "parts": ["dev"],
-            "version": search.version,
-            "code": code_version(),
-        }
-        (work / "task.json").write_text(json.dumps(task), encoding="utf8")
-    command = [sys.executable, "-m", "spacy_longtail.experiments.trials.child", str(work)]
-    seconds = None if options.minutes is None else 60 * options.minutes
-    return run_process(command, work / "log.txt", seconds, stop)
+    task = {
+        "corpus": str(search.corpus),
+        "name": f"trial {draw.claim.number}",
+        "gpu_id": options.gpu_id,
+        "drawn": False,
+        "parts": ["dev"],
+        "version": search.version,
+    }
+    config = search.space.configure(draw.values)
+    return launch(work, config, task, options.minutes, stop)

@@ -7,11 +7,11 @@ from typing import Any
 from thinc.api import Config
 
 from ...errors import Errors, Warnings
+from ..provenance import DEV_SCORE
 from ..trials.compose import Settings, compose, known_choices, read_base
 from ..trials.filling import fill, interpolated
 from ..trials.keys import code_version, config_content, corpus_version, digest
-from ..trials.ledger import WORK, append_line
-from ..trials.run import DEV_SCORE
+from ..trials.ledger import WORK, append_line, check_output
 from .draws import Tried
 from .named import POLICY, blocks
 from .space import Space
@@ -55,14 +55,11 @@ class Search:
 
     space (Space): Config and parameters. corpus (Path): A folder that `convert` wrote.
     output (Path): The folder; a search there is resumed. seed (int): Of the draws.
-    RAISES (ValueError): L402, L430, L432, L434, L476.
+    RAISES (ValueError): L402, L430, L432, L434, L436, L476.
     """
 
     def __init__(self, space: Space, corpus: Path, output: Path, seed: int = 0) -> None:
-        if output.exists() and not output.is_dir():
-            raise ValueError(Errors.L434.format(path=output))
-        if output.is_dir() and any(output.iterdir()) and not (output / MODELS).is_dir():
-            raise ValueError(Errors.L476.format(path=output))
+        check_output(output, [corpus], MODELS)
         self.space, self.corpus, self.output, self.seed = space, corpus, output, seed
         self.version = corpus_version(corpus)
         self.name = f"tune-{digest(self._content())}"
@@ -86,12 +83,13 @@ class Search:
         """
         last = self.space.corner(True)
         policy = {name: value for name, value in last.items() if name == POLICY}
-        self._check_names(fill(self.space.configure(policy), self.corpus, policy))
+        filled = fill(self.space.configure(policy), self.corpus, policy)
+        self._check_names(filled)
         for values in (self.space.corner(False), last):
             with warnings.catch_warnings():  # of ends of ranges, which nobody may ever draw
                 warnings.simplefilter("ignore")
                 fill(self.space.configure(values), self.corpus, values)
-        weights = self.space.config["training"].get("score_weights", {})
+        weights = filled["training"]["score_weights"]  # with those that spaCy adds
         chosen_by = [name for name, weight in weights.items() if weight]
         if chosen_by != [DEV_SCORE]:
             found = ", ".join(chosen_by) or "spaCy's own scores"

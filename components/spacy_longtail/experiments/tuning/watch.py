@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ..provenance import CURVE_FILE, read_curve
+from ..provenance import CURVE_FILE, DEV_SCORE, read_curve
 from ..trials.child import MODEL
 from ..trials.claims import coded_storage
-from ..trials.run import DEV_SCORE
 from .draws import Draw
 
 

@@ -1,0 +1,75 @@
+"""Options that the commands of trials share: `matrix`, `curve`, `imbalance`, `tune`, `recommend`."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..experiments.trials.fields import NEEDED
+
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="Folder for records and report; a run there is resumed.")
+]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", help="SECTION.NAME=VALUE for every config; repeatable.")
+]
+Steps = Annotated[int | None, typer.Option(min=1, help="Training steps of every trial.")]
+StepsOrNeeded = Annotated[
+    str | None,
+    typer.Option(
+        "--steps",
+        metavar="NUMBER|needed",
+        help="Training steps of every trial; 'needed': as many as the method takes that needs the most.",
+    ),
+]
+Patience = Annotated[
+    int | None,
+    typer.Option(min=1, help="Steps without a better score on dev that end a training."),
+]
+Workers = Annotated[int, typer.Option(min=1, help="Trials at a time.")]
+Storage = Annotated[
+    str | None,
+    typer.Option(
+        envvar="SPACY_LONGTAIL_STORAGE",
+        show_envvar=True,
+        help="Database URL, or journal file, that machines share. Passwords belong in the variable.",
+        show_default="in the folder",
+    ),
+]
+Minutes = Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")]
+KeepModels = Annotated[bool, typer.Option(help="Keep the trained pipelines.")]
+Retry = Annotated[bool, typer.Option(help="Run trials again that failed or ran out of time.")]
+DryRun = Annotated[bool, typer.Option(help="List the trials, and run none.")]
+
+
+def read_settings(given: Sequence[str]) -> dict[str, Any]:
+    """SECTION.NAME=VALUE of the command line: JSON where a value can be read as it, else text."""
+    found = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not (separator and "." in name):
+            raise typer.BadParameter(f"--set takes SECTION.NAME=VALUE, found {text!r}.")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def read_steps(text: str | None) -> int | str | None:
+    """Steps of the command line: a number, or "needed"."""
+    if text is None or text == NEEDED:
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"--steps takes a number above 0 or {NEEDED!r}, found {text!r}.")
+    return int(text)
+
+
+def read_numbers(option: str, text: str, kind: type[int] | type[float]) -> list[Any]:
+    """Numbers of the command line, separated by commas."""
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(f"{option} takes numbers such as 20,50, found {text!r}.") from error

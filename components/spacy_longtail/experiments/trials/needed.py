@@ -1,0 +1,41 @@
+"""How many steps a plan's methods need, so that all can be trained with as many."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from wasabi import msg
+
+from .plan import Plan
+from .run import Matrix, Options
+
+
+def steps_trained(records: Iterable[Mapping[str, Any]]) -> int:
+    """The most steps that a training had until it was no better for the plan's patience; 0 of none.
+
+    records (Iterable[Mapping[str, Any]]): Of trials; those that failed do not count.
+    """
+    curves = (record["curve"] for record in records if record["status"] == "done")
+    return max((int(curve[-1]["step"]) for curve in curves if curve), default=0)
+
+
+def settle_steps(
+    plan: Plan, output: Path, options: Options, say: Callable[[str], None] = msg.info
+) -> Plan:
+    """Find out how many steps the methods need, with their first seed.
+
+    plan (Plan): With steps = "needed"; another is returned as it is.
+    output (Path): Folder of the trials; resumed. options (Options): How they are run.
+    say (Callable): Gets progress.
+    RETURNS (Plan): The same methods, all with the steps of the one that needs the most.
+    RAISES (ValueError): Those of `Matrix` and its `run`.
+    """
+    if not plan.is_needed:
+        return plan
+    first = Matrix(plan.first_seed(), output)
+    say(f"How many steps are needed? {len(first.trials)} trials, {plan.schedule}")
+    records = first.run(options)
+    steps = steps_trained(records.values()) or plan.steps
+    reached = ", the most that the plan allows" if steps >= plan.steps else ""
+    say(f"{steps:,} steps for every method{reached}")
+    return plan.at_equal_steps(steps)
