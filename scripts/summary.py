@@ -1,12 +1,12 @@
 """Print the result table of a run, and where its report and its package are."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from wasabi import msg
 
+from spacy_longtail.experiments.packaging import read_packaged
 from spacy_longtail.experiments.report import metrics_files, read_report, summarize, summary_table
 
 
@@ -22,10 +22,9 @@ def main(
     except ValueError as error:
         msg.fail(str(error), exits=1)
     typer.echo(f"Report:  {report.resolve()}")
-    record = packages / "package.json"
-    if record.is_file():
-        found = json.loads(record.read_text(encoding="utf8"))
-        typer.echo(f"Package: {Path(found['package']).resolve()} ({found['model']})")
+    if (found := read_packaged(packages)) is not None:
+        typer.echo(f"Package: {Path(found.package).resolve()} ({found.model})")
+        typer.echo(found.reason)
 
 
 if __name__ == "__main__":

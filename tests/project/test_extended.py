@@ -1,0 +1,79 @@
+"""configs/extended.cfg on a pipeline that stock spaCy trained, with stock scorers."""
+
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from spacy.cli.init_config import init_config
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import write_corpus
+from spacy_longtail.descriptions import CorpusTypes
+from tests.util import SENTENCES, SMALL, examples, params, parse
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory):
+    """A corpus, and a pipeline that finds most of its entities."""
+    folder = tmp_path_factory.mktemp("stock")
+    nlp = spacy.blank("en")
+    docs = [parse(nlp, text) for text in SENTENCES]
+    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["ART", "NAT"], "en", "words")
+    write_corpus(folder / "tiny", dict.fromkeys(("train", "dev", "test"), docs), types)
+    config = init_config(lang="en", pipeline=["ner"], optimize="efficiency", gpu=False)
+    config["components"]["tok2vec"]["model"] = {**SMALL, "width": 16}
+    config["components"]["ner"]["model"]["tok2vec"]["width"] = 16
+    trained = spacy.util.load_model_from_config(config, auto_fill=True)
+    optimizer = trained.initialize(lambda: examples(trained))
+    optimizer.learn_rate = 0.01
+    for _ in range(40):
+        trained.update(examples(trained), sgd=optimizer)
+    trained.to_disk(folder / "model")
+    return folder
+
+
+def test_a_stock_pipeline_is_extended_and_its_best_checkpoint_selected(stock, tmp_path):
+    output = tmp_path / "extended"
+    arguments = ["train", ROOT / "configs" / "extended.cfg", stock / "tiny", output]
+    arguments += ["--paths.base", stock / "model", "--longtail.tail", '["ART","NAT"]']
+    arguments += ["--training.max_steps", 30, "--training.eval_frequency", 5]
+    ran = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert ran.exit_code == 0, ran.output
+    curve = list(srsly.read_jsonl(output / "curve.jsonl"))
+    scores = [line["scores"]["ents_macro_f"] for line in curve]
+    assert max(scores) > 0 and len(set(scores)) > 1
+    best = spacy.load(output / "model-best")
+    assert 100 * best.meta["performance"]["ents_macro_f"] == pytest.approx(max(scores), abs=1e-3)
+    assert max(line["score"] for line in curve) > 0  # what selects
+    frozen, now = spacy.load(stock / "model").get_pipe("ner"), best.get_pipe("ner")
+    assert all((a == b).all() for a, b in zip(params(frozen), params(now), strict=True))
+
+
+def test_a_score_that_nothing_computes_is_refused(stock, tmp_path):
+    weak = '{"@scorers":"longtail.ner_scorer.v1","prefix":"weak_ents"}'
+    text = (ROOT / "configs" / "extended.cfg").read_text(encoding="utf8")
+    start = text.index("[components.weak_ner.scorer]")
+    end = text.index("[corpora]", start)
+    text = text[:start] + text[end:]
+    text = text.replace(
+        'spans_key = "weak_sentences"\nscores_key',
+        f'scorer = {weak}\nspans_key = "weak_sentences"\nscores_key',
+    )
+    (tmp_path / "old.cfg").write_text(text, encoding="utf8")
+    arguments = [
+        "train",
+        tmp_path / "old.cfg",
+        stock / "tiny",
+        tmp_path / "out",
+        "--paths.base",
+        stock / "model",
+    ]
+    ran = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert ran.exit_code == 1
+    shown = " ".join(ran.output.split())
+    assert "[L439]" in shown and "ents_macro_f" in shown and "ents_f" in shown
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,119 @@
+"""The package of a run is of what dev shows to be better than the baseline, else of the baseline."""
+
+import json
+from pathlib import Path
+
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import write_corpus
+from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.experiments import packaging
+from spacy_longtail.experiments.packaging import build_package, read_packaged
+from tests.util import SENTENCES, SMALL, blank, parse, train
+
+pytest.importorskip("scipy", reason="needs the extra 'report'")
+RUN = CliRunner()
+TOKENS = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A baseline that has learnt little, another method that has learnt much, and the baseline again."""
+    folder = tmp_path_factory.mktemp("run")
+    own = spacy.blank("en")
+    docs = [parse(own, text) for text in SENTENCES * 4]
+    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
+    write_corpus(folder / "tiny", {"train": docs, "dev": docs, "test": docs}, types)
+    for name, steps in (("baseline", 12), ("ours", 60), ("alike", 12)):
+        nlp = blank()
+        nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKENS})
+        train(nlp, steps)
+        (folder / name).mkdir()
+        nlp.to_disk(folder / name / "model-best")
+    return folder
+
+
+@pytest.fixture
+def metrics(run, tmp_path):
+    def evaluated(*names, curves=None):
+        command(["stats", run / "tiny", "-o", tmp_path / "m" / "stats.json"])
+        for name in names:
+            for part, place in (("test", "."), ("dev", "dev")):
+                path = tmp_path / "m" / place / f"{name}.json"
+                model = run / name / "model-best"
+                command(["evaluate", model, run / "tiny", "--part", part, "--name", name, "-o", path])
+                found = json.loads(path.read_text(encoding="utf8"))
+                found["performance"] = {"ents_macro_f": found["scores"]["ents_macro_f"]}
+                found["curve"] = (curves or {}).get(name, [])
+                path.write_text(json.dumps(found), encoding="utf8")
+                meta = json.loads((model / "meta.json").read_text(encoding="utf8"))
+                meta["performance"] = found["performance"]  # as after a training
+                (model / "meta.json").write_text(json.dumps(meta), encoding="utf8")
+        return tmp_path / "m"
+
+    return evaluated
+
+
+def command(arguments):
+    ran = RUN.invoke(app, [str(a) for a in arguments])
+    assert ran.exit_code == 0, ran.output
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """What spaCy was asked to package, instead of minutes of building."""
+    seen = []
+
+    def package(model, output, *, name, version, **_):
+        seen.append((json.loads((Path(model) / "meta.json").read_text()), (Path(model) / "README.md")))
+        assert seen[-1][1].is_file()  # with its card
+        (output / f"en_{name}-{version}" / "dist").mkdir(parents=True)
+        (output / f"en_{name}-{version}" / "dist" / "x.tar.gz").write_text(str(model))
+
+    monkeypatch.setattr(packaging, "package", package)
+    return seen
+
+
+def test_what_is_better_on_dev_is_packaged(metrics, built, tmp_path):
+    found = build_package(metrics("baseline", "ours"), tmp_path / "p", "baseline", "1.0")
+    assert found.model == "ours"
+    assert found.reason == "ours is better than baseline on dev, so it is packaged."
+    assert read_packaged(tmp_path / "p") == found and Path(found.package).is_file()
+    assert built[0][0]["name"] == "longtail_m"
+
+
+def test_what_is_not_shown_to_be_better_is_not(metrics, built, tmp_path):
+    found = build_package(metrics("baseline", "alike"), tmp_path / "p", "baseline", "1.0")
+    assert found.model == "baseline"
+    assert found.reason == "Nothing is shown to beat baseline on dev, so baseline is packaged."
+
+
+def test_what_was_not_trained_long_enough_is_not(metrics, built, tmp_path):
+    curves = {"ours": [{"step": 10, "ents_macro_f": 0.1}, {"step": 20, "ents_macro_f": 0.2}]}
+    found = build_package(metrics("baseline", "ours", curves=curves), tmp_path / "p", "baseline", "1.0")
+    assert found.model == "baseline" and "too short to compare" in found.reason
+
+
+def test_what_dev_was_not_scored_of_is_no_candidate(metrics, built, tmp_path):
+    folder = metrics("baseline", "alike", "ours")
+    (folder / "dev" / "ours.json").unlink()
+    assert build_package(folder, tmp_path / "p", "baseline", "1.0").model == "baseline"
+    (folder / "dev" / "baseline.json").unlink()
+    with pytest.raises(ValueError, match=r"L410.*baseline"):
+        build_package(folder, tmp_path / "p", "baseline", "1.0")
+
+
+def test_an_evaluation_of_another_model_is_refused_and_the_package_stays(metrics, built, tmp_path):
+    folder = metrics("baseline", "ours")
+    build_package(folder, tmp_path / "p", "baseline", "1.0")
+    before = {p: p.is_file() and p.read_bytes() for p in (tmp_path / "p").rglob("*")}
+    (folder / "dev" / "ours.json").write_text((folder / "dev" / "baseline.json").read_text())
+    with pytest.raises(ValueError, match=r"L405.*no evaluation of .*ours/model-best on dev"):
+        build_package(folder, tmp_path / "p", "baseline", "1.0")
+    (folder / "dev" / "ours.json").write_text((folder / "ours.json").read_text())  # of test
+    with pytest.raises(ValueError, match="L405"):
+        build_package(folder, tmp_path / "p", "baseline", "1.0")
+    assert {p: p.is_file() and p.read_bytes() for p in (tmp_path / "p").rglob("*")} == before
