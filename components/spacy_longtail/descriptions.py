@@ -18,6 +18,7 @@ class CorpusTypes(NamedTuple):
     tail: list[str]  # the rare ones
     lang: str = "en"  # of the tokenizer
     tokens: str = "words"  # that it makes, or "characters"
+    descriptions: dict[str, str] = {}  # noqa: RUF012  of types, in words; others are their names
 
 
 def read_types(corpus: Path) -> CorpusTypes:
@@ -35,7 +36,10 @@ def read_types(corpus: Path) -> CorpusTypes:
 
 def write_types(corpus: Path, types: CorpusTypes) -> None:
     """corpus (Path): The folder. types (CorpusTypes): What types.json is to say."""
-    write_json(corpus / TYPES, types._asdict())
+    found = types._asdict()
+    if not types.descriptions:
+        del found["descriptions"]
+    write_json(corpus / TYPES, found)
 
 
 def read_declared(source: Path) -> tuple[Path, dict[str, Any]]:
@@ -67,6 +71,14 @@ def _read(path: Path) -> dict[str, Any]:
         raise _bad(path, f"lang is {known['lang']!r}", 'Write "lang": "en".')
     if known.get("tokens", "words") not in TOKENS:
         raise _bad(path, f"tokens is {known['tokens']!r}", f"Use {' or '.join(TOKENS)}.")
+    texts = known.get("descriptions", {})
+    if not isinstance(texts, dict) or not all(isinstance(t, str) and t.strip() for t in texts.values()):
+        fix = 'Write "descriptions": {"PER": "person", ...}.'
+        raise _bad(path, f"descriptions is {texts!r}", fix)
+    nameless = sorted(set(texts) - set(known.get("labels", texts)))
+    if nameless:
+        problem = f"descriptions names {', '.join(nameless)}, labels does not"
+        raise _bad(path, problem, "Declare them in both.")
     strange = sorted(set(known.get("tail", [])) - set(known.get("labels", known.get("tail", []))))
     if strange:
         raise _bad(path, f"tail names {', '.join(strange)}, labels does not", "Declare them in both.")

@@ -3,7 +3,7 @@
 Nothing else in the package knows the order of tags.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -14,7 +14,7 @@ from .chains import Transitions
 
 Scheme = Literal["BIO", "BILUO"]
 Others = Literal["O", "missing"]
-ILLEGAL = -1e4  # finite, so that a row of illegal tags still has an order
+ILLEGAL = -np.inf  # no learnt score makes up for it
 
 
 class TagSpans(NamedTuple):
@@ -45,6 +45,16 @@ class TagCodec:
 
     def __len__(self) -> int:
         return 1 + len(self.labels) * len(self.prefixes)
+
+    def layout(self) -> tuple[Ints1d, Ints1d]:
+        """The type and the prefix of each column, as indices; the type of O is -1. (n_tags,) each."""
+        label, prefix = np.divmod(np.arange(len(self)) - 1, len(self.prefixes))
+        return label, np.where(label < 0, 0, prefix)
+
+    def columns(self, labels: Collection[str]) -> Floats1d:
+        """1.0 for O and the tags of some types, 0.0 for others. (n_tags,)"""
+        own = np.array([True, *(label in labels for label in self.labels)])
+        return own[self.layout()[0] + 1].astype("float32")
 
     def spans(self, columns: Ints1d) -> TagSpans:
         """The entities of a legal tag sequence, or of several one after another. (n_tokens,) in."""
@@ -104,7 +114,7 @@ class TagCodec:
         return np.asarray(found, dtype="float32")
 
     def legality(self) -> Transitions:
-        """Additive scores that make illegal sequences lose any comparison."""
+        """Additive scores: 0, or `ILLEGAL`. All O is always legal."""
         tags = self.tags
         opens = np.array([t[0] in "OBU" for t in tags])
         if self.scheme == "BIO":

@@ -10,6 +10,10 @@ WEAK_SENTENCES = "weak_sentences"  # doc.spans key of the gate: flagged sentence
 # doc.spans key of the NER pipes: entities, attrs["scores"], attrs["token_scores"]
 ENTITY_SCORES = "entity_scores"
 
+# key in Doc.user_data: the types that a document was annotated with, where corpora with different ones
+# train one component: the others are neither right nor wrong there
+ANNOTATED_TYPES = "annotated_types"
+
 
 class LossResult(NamedTuple):
     loss: float  # scalar, in the loss's own unit

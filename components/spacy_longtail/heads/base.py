@@ -17,6 +17,8 @@ class Gold(NamedTuple):
     tags: Ints1d  # (n_tokens,), the column of the gold tag
     mask: Floats1d  # (n_tokens,), 0.0 without annotation
     lengths: Ints1d  # (n_sentences,)
+    # (n_tokens, n_tags), 0.0 for tags of types that a document was not annotated with; null for none
+    allowed: Floats2d | None = None
 
 
 class Trained(NamedTuple):
@@ -88,6 +90,13 @@ class Head(ABC):
         data = self.logits(d_scores).dataXd
         return bool(get_array_module(data).isfinite(data).all())
 
+    def _allowed(self, logits: Floats2d, gold: Gold) -> Floats2d:
+        """The logits to train on: tags that a document cannot have are shut, and get no gradient."""
+        if gold.allowed is None:
+            return logits
+        xp = get_array_module(logits)
+        return xp.where(xp.asarray(gold.allowed) > 0, logits, xp.asarray(ILLEGAL, dtype=logits.dtype))
+
     def _adjusted(self, logits: Floats2d, outside: Floats1d) -> Floats2d:
         """The logits to decode: moved as the loss says, every tag but O shut where nothing may stand."""
         xp = get_array_module(logits)
@@ -95,7 +104,7 @@ class Head(ABC):
             logits = logits + xp.asarray(self.loss.prediction_offset(), dtype=logits.dtype)
         if outside.any():
             logits = logits.copy()
-            logits[xp.asarray(outside > 0), 1:] += ILLEGAL
+            logits[xp.asarray(outside > 0), 1:] = ILLEGAL
         return logits
 
     def _legality(self, xp: Any) -> Transitions:

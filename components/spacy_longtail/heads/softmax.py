@@ -21,7 +21,7 @@ class SoftmaxHead(Head):
     def train(self, scores: Ragged, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
         xp = get_array_module(scores.dataXd)
         rows, mask = xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
-        result = loss(scores.dataXd, rows, mask, gold.lengths)
+        result = loss(self._allowed(scores.dataXd, gold), rows, mask, gold.lengths)
         return Trained(result.loss, Ragged(result.d_logits, scores.lengths), state)
 
     def decode(

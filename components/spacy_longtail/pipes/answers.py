@@ -1,14 +1,14 @@
 """Answers of `longtail_mrc_ner`: gold ones and what is learnt of them, and those that are read off."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.strings import get_string_id
 from spacy.training import Example
 from thinc.api import Model, to_numpy
-from thinc.types import Floats1d, Floats2d, Ints2d
+from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
 
 from ..errors import Warnings
 from ..examples import gold_entities, sentence_lengths
@@ -16,6 +16,7 @@ from ..layers import Reading
 from ..losses.binary import binary_loss, sigmoids
 from ..queries import Questions
 from ..tags import TagCodec
+from .scores import ScoredSpan
 from .spans import nearest_pairs, training_pairs
 
 WEIGHTS = ("start_weight", "end_weight", "span_weight")
@@ -115,3 +116,20 @@ def read_off(
     scores = scorer.predict((reading.vectors, model.ops.asarray2i(pairs)))
     z = to_numpy(scores)[:, 0].astype("float64")
     return pairs[z > 0], np.exp(-np.logaddexp(0, -z[z > 0]))
+
+
+def in_documents(
+    part: Questions, pairs: Ints2d, scores: Floats1d, labels: Sequence[str], doc_ends: Ints1d
+) -> Iterator[tuple[int, ScoredSpan]]:
+    """Predicted answers as entities: the number of the document, and the entity in it.
+
+    part (Questions): What was asked. pairs (Ints2d): (n, 2) rows of first and last token.
+    scores (Floats1d): (n,). labels (Sequence[str]): The type of each query.
+    doc_ends (Ints1d): (n_docs,), where each document's tokens end among all.
+    """
+    first, last = part.token[pairs].T
+    doc_i = np.searchsorted(doc_ends, first, side="right")
+    offset = np.concatenate([[0], doc_ends])[doc_i]
+    columns = (doc_i, first - offset, last - offset, part.type[pairs[:, 0]], scores)
+    for i, a, b, k, score in zip(*(column.tolist() for column in columns), strict=True):
+        yield i, ScoredSpan(a, b + 1, labels[k], score, ())

@@ -1,9 +1,10 @@
 """Checks of types that a setting declares against what the data and `init labels` say."""
 
+import warnings
 from collections.abc import Collection
 from typing import Any
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 
 AUTO = "auto"  # in place of a list of types: found when the pipeline is initialised
 
@@ -34,3 +35,20 @@ def check_known(setting: str, declared: Collection[str], known: Collection[str],
                 setting=setting, who=who, unknown=", ".join(unknown), known=", ".join(sorted(known))
             )
         )
+
+
+def check_asked(labels: Collection[str], seen: Collection[str], who: str, name: str) -> None:
+    """Whether every type of the data has a query; a query without a mention is warned of.
+
+    labels (Collection[str]): Types with a query. seen (Collection[str]): Types of the training data.
+    who (str): The factory. name (str): The component.
+    RAISES (ValueError): L215, L232.
+    """
+    if not seen:
+        raise ValueError(Errors.L215.format(who=who))
+    unasked = ", ".join(sorted(set(seen) - set(labels)))
+    if unasked:
+        raise ValueError(Errors.L232.format(who=who, unknown=unasked))
+    unseen = ", ".join(label for label in labels if label not in seen)
+    if unseen:
+        warnings.warn(Warnings.W071.format(who=name, unseen=unseen), stacklevel=3)

@@ -18,6 +18,7 @@ from ..layers import listener_in
 from ..settings import finite, one_of
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
 from .declared import AUTO, check_known, check_labels, check_types
+from .describing import check_describe
 from .flagged import flagged_parts, within
 from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .merging import merge_into
@@ -40,6 +41,7 @@ DEFAULTS: dict[str, Any] = {
     "scores_key": ENTITY_SCORES,
     **JUDGING,
     "head_rate": 1.0,
+    "describe": None,
     "model": DEFAULT_TOKEN_MODEL,
     "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
 }
@@ -67,11 +69,13 @@ def make_gated_ner(
     thresholds: dict[str, float] | None,
     abstain_key: str | None,
     head_rate: float,
+    describe: Callable | None,
     scorer: Callable | None,
 ) -> "GatedNER":
     """A token NER for rare types that runs on flagged sentences and merges with the primary NER.
 
-    model (Model[List[Doc], Ragged]): Tag logits: longtail.TokenClassifier.v1. With an encoder of its own
+    model (Model[List[Doc], Ragged]): Tag logits: longtail.TokenClassifier.v1 or
+        longtail.DescribedTypes.v1. With an encoder of its own
         it trains and predicts on single sentences; with a listener on whole documents, of which all but
         those sentences are masked.
     labels (Union[List[str], str]): The rare types to learn, all others are O; "auto" takes the gate's.
@@ -91,8 +95,9 @@ def make_gated_ner(
         merging; null for none.
     abstain_key (Optional[str]): Key in doc.spans for those below their threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
+    describe (Optional[Callable[[List[str]], Floats2d]]): As for longtail_token_ner.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L207, L211, L213, L216, L243, L257.
+    RAISES (ValueError): L001, L002, L003, L204, L207, L211, L213, L216, L243, L257, L270, L273.
     SOURCE: Nguyen, Nguyen & Rao 2020; "token" is their eq. 8-9, spans_key = null their "Double".
     """
     if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
@@ -106,6 +111,7 @@ def make_gated_ner(
         raise ValueError(Errors.L207.format(who=WHO, merge=merge, key=ENTITY_SCORES))
     scheme = "BIO" if head == "two_task" else "BILUO"
     trained_with = check_head(head, loss, scheme, model, WHO)
+    check_describe(describe, model, WHO)
     score = finite("min_weak_score", min_weak_score, "between 0 and 1", "0 keeps all.", 0.0, 1.0)
     return GatedNER(
         nlp.vocab,
@@ -114,6 +120,7 @@ def make_gated_ner(
         loss=trained_with,
         scorer=scorer,
         head_rate=check_head_rate(head_rate),
+        describe=describe,
         labels=labels if isinstance(labels, str) else list(labels),
         head=head,
         scheme=scheme,
@@ -155,6 +162,8 @@ class GatedNER(TokenTagger):
         nlp: Language | None = None,
         labels: list[str] | None = None,
         counts_corpus: Callable | None = None,
+        descriptions: dict[str, str] | None = None,
+        pretrained: str | None = None,
     ) -> None:
         """Initialize the model; check the types against the data and the pipes before this one.
 
@@ -163,7 +172,10 @@ class GatedNER(TokenTagger):
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
             and to check the types; null checks them against the training examples.
-        RAISES (ValueError): L004, L005, L203, L204, L207, L210, L212, L250, L258.
+        descriptions (Optional[Dict[str, str]]): As for longtail_token_ner; of other types, too.
+        pretrained (Optional[str]): As for longtail_token_ner.
+        RAISES (ValueError): L004, L005, L203, L204, L207, L210, L212, L213, L250, L258, L271, L272,
+            L274, L275.
         """
         if self.cfg["labels"] == AUTO:  # whatever was found before
             found = gate_types(nlp, self.name, self.cfg["spans_key"], WHO) if labels is None else labels
@@ -189,8 +201,7 @@ class GatedNER(TokenTagger):
         self._build_head()
         self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         sample = [eg.predicted for eg in islice(seen(), 10)]
-        self.model.initialize(X=sample)
-        self._check_model(sample)
+        self._initialize_model(sample, nlp, descriptions, pretrained, known)
 
     def _learnt_from(self, reader: Reader, nlp: Language) -> list[Example]:
         """The part of a corpus that this pipe would train on: its class counts come from it."""

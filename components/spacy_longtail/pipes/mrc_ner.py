@@ -1,6 +1,5 @@
 """`longtail_mrc_ner`: NER by reading comprehension, one query an entity type."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -14,15 +13,15 @@ from spacy.util import logger
 from thinc.api import Model, set_dropout_rate
 
 from ..counts import count_docs
-from ..errors import Errors, Warnings
+from ..errors import Errors
 from ..layers import listener_in
 from ..losses import CrossEntropy
 from ..queries import Questions, ask, check_queries
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, whole
 from ..types import TagLoss
-from .answers import gold_answers, learn, read_off
-from .declared import check_known, check_labels
+from .answers import gold_answers, in_documents, learn, read_off
+from .declared import check_asked, check_known, check_labels
 from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .merging import merge_spans
 from .rates import check_head_rate, with_head_rate
@@ -216,14 +215,7 @@ class MRCNER(TrainablePipe):
         """
         check_labels(labels, self.labels, WHO)
         seen = count_docs(eg.reference for eg in get_examples()).labels
-        if not seen:
-            raise ValueError(Errors.L215.format(who=WHO))
-        unasked = ", ".join(sorted(set(seen) - set(self.labels)))
-        if unasked:
-            raise ValueError(Errors.L232.format(who=WHO, unknown=unasked))
-        unseen = ", ".join(label for label in self.labels if label not in seen)
-        if unseen:
-            warnings.warn(Warnings.W071.format(who=self.name, unseen=unseen), stacklevel=2)
+        check_asked(self.labels, seen, WHO, self.name)
         if nlp is not None and self.name in nlp.pipe_names:
             nlp.get_pipe_config(self.name)["queries"] = dict(self.cfg["queries"])
         self.cfg[CALIBRATION] = None
@@ -249,12 +241,8 @@ class MRCNER(TrainablePipe):
             reading = self.model.predict(part.asked)
             places = taken[part.token], space[part.token] == 1
             pairs, scores = read_off(self.model, part, reading, *places)
-            first, last = part.token[pairs].T
-            doc_i = np.searchsorted(doc_ends, first, side="right")
-            first_of_doc = doc_ends[doc_i] - [len(docs[i]) for i in doc_i]
-            columns = (doc_i, first - first_of_doc, last - first_of_doc, part.type[pairs[:, 0]], scores)
-            for i, a, b, k, score in zip(*(column.tolist() for column in columns), strict=True):
-                found[i].append(ScoredSpan(a, b + 1, self.labels[k], score, ()))
+            for i, span in in_documents(part, pairs, scores, self.labels, doc_ends):
+                found[i].append(span)
         return [merge_spans(spans) for spans in found]
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:

@@ -8,21 +8,35 @@ from typing import Any
 import numpy as np
 import srsly
 from spacy import util
+from spacy.language import Language
 from spacy.pipeline.pipe import deserialize_config
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Config, Model
-from thinc.types import Floats1d, Ints1d, Ragged
+from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..errors import Errors, Warnings
 from ..examples import gold_entities, sentence_lengths
 from ..heads import HEADS, Gold, Head
+from ..layers.described import is_described, lay_out, set_descriptions
 from ..losses import CrossEntropy
-from ..outputs import forget_outputs, rename_outputs, set_outputs
+from ..outputs import forget_outputs, output_of, rename_outputs, set_outputs
 from ..tags import Others, TagCodec
-from ..types import ENTITY, TagLoss, TwoTaskLoss, TwoTaskState
+from ..type_words import words_of
+from ..types import ANNOTATED_TYPES, ENTITY, TagLoss, TwoTaskLoss, TwoTaskState
+from .describing import (
+    Describe,
+    PretrainedHead,
+    check_not_described,
+    default_describe,
+    describe_types,
+    read_pretrained,
+    resolve_describe,
+    take_pretrained,
+    vectors_of,
+)
 from .rates import with_head_rate
 from .scores import ScoredSpan
 
@@ -54,13 +68,14 @@ SETTINGS: dict[str, Any] = {
     "warmup": 0,
     "class_values": None,  # what the loss's preset resolved to, by class
     "state": TwoTaskState()._asdict(),
+    "descriptions": {},  # by type, of a model that has use for them
 }
 
 
 def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any:
     """The loss to train the head with; its default for null.
 
-    RAISES (ValueError): L002, L003, L211, L213, L216.
+    RAISES (ValueError): L002, L003, L211, L213, L216, L273.
     """
     if head not in HEADS:
         raise ValueError(Errors.L211.format(found=head, who=who, known=", ".join(HEADS)))
@@ -71,6 +86,8 @@ def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any
         raise ValueError(Errors.L213.format(name="scheme", value=scheme, who=who, where=where))
     if "output_layer" not in model.ref_names:
         raise ValueError(Errors.L216.format(who=who, found=model.name))
+    if is_described(output_of(model)) and head == "two_task":
+        raise ValueError(Errors.L273.format(head=head, who=who))
     if loss is None:
         return kind.default_loss()
     if not isinstance(loss, (TagLoss, TwoTaskLoss)):
@@ -97,6 +114,7 @@ class TokenTagger(TrainablePipe):
         loss: Any,
         scorer: Callable | None,
         head_rate: float = 1.0,
+        describe: Describe | None = None,
         **settings: Any,
     ) -> None:
         self.vocab = vocab
@@ -104,6 +122,7 @@ class TokenTagger(TrainablePipe):
         self.loss = loss
         self.scorer = scorer
         self.head_rate = head_rate
+        self.describe = describe
         self.cfg: dict[str, Any] = {**copy.deepcopy(SETTINGS), **settings}
         self.model = HEADS[self.cfg["head"]].attach(model)
         self._build_head()
@@ -131,25 +150,95 @@ class TokenTagger(TrainablePipe):
         """The types to learn. Weights for others, if there are any, are forgotten."""
         self.cfg["types"] = list(types)
         self._build_head()
-        if self.model.get_ref("output_layer").has_param("W"):
+        if output_of(self.model).has_param("W"):
             forget_outputs(self.model)
         set_outputs(self.model, len(self.head.outputs), self.name)
 
-    def add_label(self, label: str) -> int:
+    @property
+    def is_described(self) -> bool:
+        """Whether the weights of types come from descriptions."""
+        return is_described(output_of(self.model))
+
+    def add_label(self, label: str, description: str | None = None) -> int:
         """Add a type, before training or after: what was learnt of the others stays.
 
+        label (str): The type.
+        description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1; null
+            takes the words of its name. Such a model may find it without a mention to learn from.
         RETURNS (int): 0 if the type is there already, else 1.
+        RAISES (ValueError): L213, L271, L272.
         """
         if label in self.cfg["types"]:
             return 0
+        if not self.is_described:
+            check_not_described({"description": description}, self.name)
+        is_trained = output_of(self.model).has_param("W")
+        texts = {**self.cfg["descriptions"], label: description or words_of(label)}
+        if self.is_described and is_trained:
+            texts = describe_types([*self.cfg["types"], label], texts, texts, self.name)
+            vector = vectors_of([texts[label]], self.describe, self.vocab, self.name)
         if self.cfg.get("include") is not None:
             self.cfg["include"] = [*self.cfg["include"], label]
         before = self.head.outputs
         self.cfg["types"].append(label)
         self._build_head()
-        if self.model.get_ref("output_layer").has_param("W"):
+        if is_trained:
             rename_outputs(self.model, before, self.head.outputs, self.head.unlearnt)
+        if self.is_described:
+            self.cfg["descriptions"] = texts
+            if is_trained:
+                output = output_of(self.model)
+                lay_out(output, *self.codec.layout())
+                known = output.ops.to_numpy(output.get_param("D"))
+                set_descriptions(output, np.concatenate([known, vector]))
         return 1
+
+    def _initialize_model(
+        self,
+        docs: list[Doc],
+        nlp: Language | None,
+        descriptions: dict[str, str] | None,
+        pretrained: str | None,
+        known: Iterable[str],
+    ) -> None:
+        """Initialize the model, and begin with what is known of the types.
+
+        docs (List[Doc]): A sample. nlp (Optional[Language]): The pipeline.
+        descriptions (Optional[Dict[str, str]]): Texts by type.
+        pretrained (Optional[str]): A pipeline whose described head to begin with.
+        known (Iterable[str]): All types of the data.
+        RAISES (ValueError): L213, L216, L271, L272, L274, L275.
+        """
+        output = output_of(self.model)
+        head = None
+        if not self.is_described:
+            check_not_described({"descriptions": descriptions, "pretrained": pretrained}, self.name)
+        else:
+            head = None if pretrained is None else read_pretrained(pretrained, self.name)
+            self._settle_describe(nlp, head)
+            declared = getattr(self.scorer, "declared", None) or ()
+            own = {**self.cfg["descriptions"], **(descriptions or {})}
+            texts = describe_types(self.labels, own, {*known, *declared, *self.labels}, self.name)
+            vectors = vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
+            self.cfg["descriptions"] = texts
+            lay_out(output, *self.codec.layout())
+            set_descriptions(output, vectors)
+        self.model.initialize(X=docs)
+        if head is not None:
+            same = vectors_of(head.texts, self.describe, self.vocab, self.name)
+            take_pretrained(output, head, self.codec.prefixes, same, pretrained, self.name)
+        self._check_model(docs)
+
+    def _settle_describe(self, nlp: Language | None, head: PretrainedHead | None) -> None:
+        """What `describe = null` stands for: the pretrained head's describer, or the pipeline's own.
+
+        The config keeps it, so that types can be added to the trained pipeline.
+        """
+        if self.describe is not None or nlp is None:
+            return
+        block = default_describe(nlp) if head is None or head.describe is None else head.describe
+        self.describe = resolve_describe(block)
+        nlp.get_pipe_config(self.name)["describe"] = block
 
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags of the predicted tokens."""
@@ -167,7 +256,20 @@ class TokenTagger(TrainablePipe):
         if not self.cfg["typed"]:
             label = np.minimum(label, 0)
         lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
-        return Gold(*self.codec.gold(codes, label, lengths, others), lengths)
+        return Gold(*self.codec.gold(codes, label, lengths, others), lengths, self._allowed(examples))
+
+    def _allowed(self, examples: list[Example]) -> Floats2d | None:
+        """Which tags each token can have, where documents say which types they were annotated with.
+
+        RAISES (ValueError): L276 for a head that can shut no tags.
+        """
+        found = [eg.reference.user_data.get(ANNOTATED_TYPES) for eg in examples]
+        if all(types is None for types in found):
+            return None
+        if self.cfg["head"] not in ("softmax", "crf"):
+            raise ValueError(Errors.L276.format(who=self.name, head=self.cfg["head"]))
+        rows = [self.codec.columns(self.labels if types is None else types) for types in found]
+        return np.repeat(np.stack(rows), [len(eg.predicted) for eg in examples], axis=0)
 
     def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, Any]:
         """The summed loss of all annotated tokens, and its gradient on the model's output.

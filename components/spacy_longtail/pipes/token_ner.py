@@ -17,6 +17,7 @@ from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import TwoTaskState
 from .declared import check_known
+from .describing import check_describe
 from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .rates import check_head_rate
 from .scores import ScoredSpan, write_entities
@@ -39,6 +40,7 @@ DEFAULTS: dict[str, Any] = {
     "repair": "begin",
     "entity_threshold": None,
     "begin_threshold": None,
+    "describe": None,
     "model": DEFAULT_TOKEN_MODEL,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
 }
@@ -68,12 +70,13 @@ def make_token_ner(
     repair: Literal["begin", "drop"],
     entity_threshold: float | None,
     begin_threshold: float | None,
+    describe: Callable | None,
     scorer: Callable | None,
 ) -> "TokenNER":
     """NER that gives every token a tag, over any encoder, with exact probabilities.
 
-    model (Model[List[Doc], Ragged]): Outputs a token: longtail.TokenClassifier.v1, with an encoder of
-        its own or a listener.
+    model (Model[List[Doc], Ragged]): Outputs a token: longtail.TokenClassifier.v1 or
+        longtail.DescribedTypes.v1, with an encoder of its own or a listener.
     head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no a tag; "crf", a
         chain with learnt transitions; "two_task", an entity and a begin output, for AUC losses.
     loss (Optional[TagLoss]): A loss for the head. null is cross-entropy for softmax and crf,
@@ -94,8 +97,11 @@ def make_token_ner(
     entity_threshold (Optional[float]): Entity score of two_task to exceed: a probability, or the logit
         for a loss with activation "none"; null is 0.5, or midway between the classes' means.
     begin_threshold (Optional[float]): The same for the begin score.
+    describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
+        longtail.DescribedTypes.v1: longtail.TransformerDescriptions.v1 or another describer; null takes
+        the pipeline's word vectors, and hashed words where it has none.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243, L251, L257.
+    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243, L251, L257, L270, L273.
     """
     trained_with = check_head(head, loss, scheme, model, WHO)
     if include is not None and not include:
@@ -111,6 +117,7 @@ def make_token_ner(
         "begin_threshold": begin_threshold,
     }
     _check_used(settings, head, trained_with)
+    check_describe(describe, model, WHO)
     if not typed and getattr(scorer, "labeled", False):
         raise ValueError(Errors.L217.format(who=WHO))
     return TokenNER(
@@ -120,6 +127,7 @@ def make_token_ner(
         loss=trained_with,
         scorer=scorer,
         head_rate=check_head_rate(head_rate),
+        describe=describe,
         head=head,
         scheme=scheme,
         **settings,
@@ -167,6 +175,8 @@ class TokenNER(TokenTagger):
         nlp: Language | None = None,
         labels: list[str] | None = None,
         counts_corpus: Callable | None = None,
+        descriptions: dict[str, str] | None = None,
+        pretrained: str | None = None,
     ) -> None:
         """Find the types, resolve the loss's class weights or shares, and initialize the model.
 
@@ -175,11 +185,16 @@ class TokenNER(TokenTagger):
         labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for types, class
             weights and shares; null finds the types in the training examples.
-        RAISES (ValueError): L004, L005, L006, L203, L214, L215, L216.
+        descriptions (Optional[Dict[str, str]]): What types are in words, for a model of
+            longtail.DescribedTypes.v1; others are described by the words of their names.
+        pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to begin
+            with: a folder, or an installed package.
+        RAISES (ValueError): L004, L005, L006, L203, L213, L214, L215, L216, L271, L272, L274, L275.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
         types = list(dict.fromkeys([*self.cfg["types"], *types]))  # those of add_label come first
+        known = types
         include = self.cfg["include"]
         if include is not None:
             check_known("include", include, types, WHO)
@@ -201,8 +216,7 @@ class TokenNER(TokenTagger):
         self._build_head()
         self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         sample = [eg.predicted for eg in islice(get_examples(), 10)]
-        self.model.initialize(X=sample)
-        self._check_model(sample)
+        self._initialize_model(sample, nlp, descriptions, pretrained, known)
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         """The entities of each document, with their scores where scores_key is set."""

@@ -8,13 +8,14 @@ import numpy as np
 from spacy.language import Language
 from spacy.pipeline.ner import DEFAULT_NER_MODEL, EntityRecognizer
 from spacy.tokens import Doc
-from spacy.training import Example, remove_bilu_prefix
+from spacy.training import Example
 from thinc.api import Model
 
 from ..errors import Errors
 from ..examples import keep_types
 from ..scorers import NER_SCORE_WEIGHTS
 from ..types import GoldLoss, TagLoss, TwoTaskLoss
+from .actions import Actions
 from .declared import check_known
 from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .rates import check_head_rate, with_head_rate
@@ -144,7 +145,7 @@ class LongtailNER(EntityRecognizer):
         self.loss = loss
         self.head_rate = head_rate
         self.cfg.update({"include": include, "scores_key": scores_key, **JUDGING, **kept})
-        self._forget_moves()
+        self._actions = Actions()
 
     @property
     def include(self) -> list[str] | None:
@@ -191,7 +192,7 @@ class LongtailNER(EntityRecognizer):
         self.cfg["class_values"] = resolve_classes(
             self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
         )
-        self._forget_moves()
+        self._actions = Actions()
 
     def update(
         self,
@@ -224,7 +225,7 @@ class LongtailNER(EntityRecognizer):
         rows = np.arange(len(q))
         best = q.argmax(axis=1)
         log_x = np.minimum(z[rows, best] - np.log(total * q[rows, best]), 0.0)
-        is_o = (q[:, self._columns()["O"]] > 0.5).astype(z.dtype)
+        is_o = (q[:, self._actions.columns(self.moves)["O"]] > 0.5).astype(z.dtype)
         weights = self._move_weights()
         weight = 1.0 if weights is None else q @ weights
         f, u = self.loss.of_gold(log_x, is_o, weight)
@@ -236,40 +237,22 @@ class LongtailNER(EntityRecognizer):
         d_scores *= u[:, None]  # in place: stays float32 in C order
         return d_scores
 
-    def _forget_moves(self) -> None:
-        """Drop what was derived from the actions: others may take their place, as many as before."""
-        self._column_by_move: dict[str, int] = {}
-        self._weights_by_move: np.ndarray | None = None
-
     def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
-        self._forget_moves()
+        self._actions = Actions()
         return super().from_bytes(bytes_data, exclude=exclude)
 
     def from_disk(self, path: Any, exclude: Iterable[str] = ()) -> "LongtailNER":
-        self._forget_moves()
+        self._actions = Actions()
         return super().from_disk(path, exclude=exclude)
-
-    def _columns(self) -> dict[str, int]:
-        """The column of each action, such as "O" or "B-PER"; labels can be added in training."""
-        if len(self._column_by_move) != self.moves.n_moves:
-            names = (self.moves.get_class_name(i) for i in range(self.moves.n_moves))
-            self._column_by_move = {name: i for i, name in enumerate(names)}
-        return self._column_by_move
 
     def _move_weights(self) -> np.ndarray | None:
         """The class weight of each action; an unweighted loss has none."""
-        by_class = self.cfg.get("class_values")
         if self.loss is None or self.loss.preset is None:
             return None
+        by_class = self.cfg.get("class_values")
         if by_class is None:
             raise ValueError(Errors.L008.format(loss=self.loss))
-        cached = self._weights_by_move
-        if cached is None or len(cached) != self.moves.n_moves:  # labels can be added in training
-            weights = [
-                by_class.get(remove_bilu_prefix(n) if "-" in n else n, 1.0) for n in self._columns()
-            ]
-            self._weights_by_move = cached = np.asarray(weights, dtype="float32")
-        return cached
+        return self._actions.weights(self.moves, by_class)
 
     def set_annotations(self, docs: Iterable[Doc], states: Any) -> None:
         """Write the entities, and their scores where scores_key is set."""
@@ -301,7 +284,7 @@ class LongtailNER(EntityRecognizer):
         """The entities of each document, without those that it came with."""
         pairs = zip(docs, given, strict=True)
         ents = [[ent for ent in doc.ents if (ent.start, ent.end) not in own] for doc, own in pairs]
-        return scored_entities(self.model, self._columns(), docs, ents)
+        return scored_entities(self.model, self._actions.columns(self.moves), docs, ents)
 
 
 def _places(doc: Doc) -> set[tuple[int, int]]:

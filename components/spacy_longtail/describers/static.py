@@ -1,0 +1,58 @@
+"""Descriptions by static vectors of their words."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from spacy.vocab import Vocab
+from thinc.types import Floats2d
+
+from ..errors import Errors
+from ..layers.subwords import SubwordVectors, read_subwords
+from .base import unit_rows, words
+
+
+@dataclass(frozen=True)
+class VectorDescriptions:
+    """The mean of the pipeline's own word vectors over the words of a description.
+
+    RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
+    RAISES (ValueError): When called L240 where the pipeline has no vectors.
+    """
+
+    vocab: Any = None  # of the pipeline: see `with_vocab`
+
+    def with_vocab(self, vocab: Vocab) -> "VectorDescriptions":
+        """The same, of a pipeline's vocabulary."""
+        return VectorDescriptions(vocab)
+
+    def __call__(self, texts: list[str]) -> Floats2d:
+        """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
+        if self.vocab is None or not self.vocab.vectors_length:
+            raise ValueError(Errors.L240.format(who="longtail.VectorDescriptions.v1"))
+        return unit_rows(np.stack([self._mean(text) for text in texts]))
+
+    def _mean(self, text: str) -> np.ndarray:
+        found = [self.vocab.get_vector(w) for w in words(text) if self.vocab.has_vector(w)]
+        return np.mean(found, axis=0) if found else np.zeros(self.vocab.vectors_length)
+
+
+@dataclass(frozen=True)
+class Model2VecDescriptions:
+    """The mean of a Model2Vec model's vectors over the pieces of a description.
+
+    path (str): Folder of the model, or its name on the hub (extra `model2vec`).
+    RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
+    RAISES (ValueError): When called L406, L264.
+    """
+
+    path: str
+
+    @cached_property
+    def _subwords(self) -> SubwordVectors:
+        return read_subwords(self.path)
+
+    def __call__(self, texts: list[str]) -> Floats2d:
+        """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
+        return unit_rows(self._subwords.of_words(texts))

@@ -1,0 +1,54 @@
+"""Descriptions as a transformer reads them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from thinc.types import Floats2d
+
+from ..errors import Errors
+from .base import unit_rows
+
+
+@dataclass(frozen=True)
+class TransformerDescriptions:
+    """The mean of a transformer's last hidden states over a description.
+
+    The transformer is that which the name says, as it was published: not what a pipeline has made of it
+    in training.
+
+    name (str): Of a model on the Hugging Face hub, or its folder (extra `transformers`).
+    RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
+    RAISES (ValueError): When called L406, L265.
+    """
+
+    name: str
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        try:
+            from transformers import AutoModel, AutoTokenizer
+        except ImportError as error:
+            raise ValueError(Errors.L406.format(package="transformers", extra="transformers")) from error
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(self.name)
+            return tokenizer, AutoModel.from_pretrained(self.name).eval()
+        except (OSError, ValueError, ImportError, KeyError) as error:
+            problem = " ".join(str(error).split())
+            raise ValueError(Errors.L265.format(name=self.name, problem=problem)) from error
+
+    def __call__(self, texts: list[str]) -> Floats2d:
+        """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the transformer)."""
+        tokenizer, model = self._loaded
+        import torch
+
+        batch = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
+        with torch.no_grad():
+            states = model(**batch).last_hidden_state
+        mask = batch["attention_mask"].unsqueeze(-1).float()
+        means = (states * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1.0)
+        return unit_rows(means.numpy())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the transformer, which is loaded again where it is needed."""
+        return {"name": self.name}

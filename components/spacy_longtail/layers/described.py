@@ -1,0 +1,102 @@
+"""A linear layer whose weights are computed from vectors of what its types are in words."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from thinc.api import Model, get_array_module, glorot_uniform_init
+from thinc.types import Floats2d, Ints1d
+
+NAME = "described_linear"
+SCALE = 8.0  # of the vectors, which have unit length: else words learn slower than the residual
+NO_TYPE = -1  # in `type_of`: the output of O
+
+
+def described_linear(width: int, residual: bool) -> Model[Floats2d, Floats2d]:
+    """One row of tag logits a token: z[t, k] = <P_k h, Q_k d_t> / sqrt(width) + <W[t, k], h> + b[t, k].
+
+    h is a token's vector, d_t the vector of a type's description, k the prefix of a tag (B, I, ...). The
+    residual W and b of a type start at 0: with few mentions words decide, with many the type's own
+    weights. O has no words, W[O] and b[O] alone.
+
+    width (int): Columns that tokens and descriptions are projected to.
+    residual (bool): Whether types have weights of their own; false trains what types share alone.
+    RETURNS (Model[Floats2d, Floats2d]): With the params W (n_tags, nI), b (n_tags,), P (n_prefixes,
+        width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. `lay_out` says
+        which tag is of which type, before it is initialized.
+    SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER; the residual is ours.
+    """
+    return Model(
+        NAME,
+        forward,
+        init=init,
+        params=dict.fromkeys(("W", "b", "P", "Q", "D")),
+        dims={"nO": None, "nI": None, "nD": None, "nM": width},
+        attrs={
+            "residual": residual,
+            "type_of": np.zeros(0, dtype="int64"),
+            "prefix_of": np.zeros(0, dtype="int64"),
+        },
+    )
+
+
+def is_described(layer: Model) -> bool:
+    """Whether a layer is one of these."""
+    return layer.name == NAME
+
+
+def lay_out(layer: Model, type_of: Ints1d, prefix_of: Ints1d) -> None:
+    """Say what each output is of.
+
+    type_of (Ints1d): (n_tags,), index of the type, NO_TYPE for O.
+    prefix_of (Ints1d): (n_tags,), index of the prefix; of O without a meaning.
+    """
+    layer.attrs["type_of"] = np.asarray(type_of, dtype="int64")
+    layer.attrs["prefix_of"] = np.asarray(prefix_of, dtype="int64")
+
+
+def set_descriptions(layer: Model, vectors: Floats2d) -> None:
+    """Give the types their vectors, (n_types, nD), each of unit length."""
+    layer.set_dim("nD", vectors.shape[1], force=not layer.has_param("Q"))
+    layer.set_param("D", layer.ops.asarray2f(vectors))
+
+
+def init(layer: Model, X: Floats2d | None = None, Y: Any = None) -> None:
+    if X is not None and layer.has_dim("nI") is None:
+        layer.set_dim("nI", X.shape[1])
+    if None in (layer.maybe_get_dim("nI"), layer.maybe_get_dim("nO")) or not layer.has_param("D"):
+        return
+    n_out, n_in, width = (layer.get_dim(name) for name in ("nO", "nI", "nM"))
+    n_prefixes = int(layer.attrs["prefix_of"].max()) + 1
+    layer.set_param("W", layer.ops.alloc2f(n_out, n_in))
+    layer.set_param("b", layer.ops.alloc1f(n_out))
+    for name, columns in (("P", n_in), ("Q", layer.get_dim("nD"))):
+        if not layer.has_param(name):  # else those of a pretrained head
+            rows = [glorot_uniform_init(layer.ops, (width, columns)) for _ in range(n_prefixes)]
+            layer.set_param(name, layer.ops.xp.stack(rows))
+
+
+def forward(layer: Model, X: Floats2d, is_train: bool) -> tuple[Floats2d, Callable]:
+    xp = get_array_module(X)
+    W, b, P, Q, D = (layer.get_param(name) for name in ("W", "b", "P", "Q", "D"))
+    types = np.flatnonzero(layer.attrs["type_of"] != NO_TYPE)
+    type_of, prefix_of = layer.attrs["type_of"][types], layer.attrs["prefix_of"][types]
+    scale = SCALE / layer.get_dim("nM") ** 0.5
+    QD = xp.einsum("kmd,td->kmt", Q, D)
+    weights = W.copy()
+    weights[types] += scale * xp.einsum("kmi,kmt->kti", P, QD)[prefix_of, type_of]
+
+    def backprop(dY: Floats2d) -> Floats2d:
+        d_weights, d_b = layer.ops.gemm(dY, X, trans1=True), dY.sum(axis=0)
+        d_words = xp.zeros((len(P), len(D), P.shape[2]), dtype=W.dtype)
+        d_words[prefix_of, type_of] = scale * d_weights[types]
+        layer.inc_grad("P", xp.einsum("kmt,kti->kmi", QD, d_words))
+        layer.inc_grad("Q", xp.einsum("kmi,kti,td->kmd", P, d_words, D, optimize=True))
+        if not layer.attrs["residual"]:
+            d_weights[types] = 0.0
+            d_b[types] = 0.0
+        layer.inc_grad("W", d_weights)
+        layer.inc_grad("b", d_b)
+        return layer.ops.gemm(dY, weights)
+
+    return layer.ops.affine(X, weights, b), backprop

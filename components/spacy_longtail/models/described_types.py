@@ -1,0 +1,43 @@
+"""One row of tag logits a token, from what the types are in words."""
+
+from spacy.tokens import Doc
+from thinc.api import Model, chain, list2ragged, with_array
+from thinc.types import Floats2d, Ragged
+
+from ..layers.described import described_linear
+from ..settings import one_of, whole
+
+
+def DescribedTypes(
+    tok2vec: Model[list[Doc], list[Floats2d]],
+    width: int = 256,
+    residual: bool = True,
+    nO: int | None = None,
+) -> Model[list[Doc], Ragged]:
+    """Documents to one row of tag logits a token, with weights computed from descriptions of the types.
+
+    Rare types share what frequent ones learn of words, and a new type starts from its own. On top each
+    type has weights of its own that start at zero, for what its mentions teach. The component computes
+    the vectors of the descriptions once, at initialisation, and saves them.
+
+    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, such as spacy.HashEmbedCNN.v2.
+    width (int): Columns in which tokens and descriptions are compared.
+    residual (bool): Whether types have weights of their own. False is for pretraining, where what types
+        share is to be learnt, and for types that are never seen.
+    nO (Optional[int]): Tags; null is set by the pipe from its labels.
+    RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, n_tags), lengths (n_docs,).
+    RAISES (ValueError): L001.
+    SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER, ACL Findings.
+    """
+    width = whole("width", width, "256 is the default.", 1)
+    one_of("residual", residual, (True, False))
+    output = described_linear(width, residual)
+    if nO is not None:
+        output.set_dim("nO", nO)
+    n_in = tok2vec.maybe_get_dim("nO")
+    if n_in is not None:
+        output.set_dim("nI", n_in)
+    model: Model[list[Doc], Ragged] = chain(tok2vec, list2ragged(), with_array(output))
+    model.set_ref("tok2vec", tok2vec)
+    model.set_ref("output_layer", output)
+    return model

@@ -1,0 +1,189 @@
+"""What the types of a component are in words, and the weights that are computed from it."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import spacy
+from spacy.language import Language
+from spacy.util import logger, registry
+from spacy.vocab import Vocab
+from thinc.api import Model, to_numpy
+from thinc.types import Floats2d
+
+from ..describers import HashedDescriptions, VectorDescriptions
+from ..describers.base import unit_rows
+from ..errors import Errors
+from ..layers.described import is_described
+from ..outputs import output_of
+from ..type_words import words_of
+
+ALIKE = 0.99  # cosine of vectors of one text by one describer
+SHOWN = "; "  # between types
+# which of a pretrained head's prefixes a prefix starts from
+FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
+
+Describe = Callable[[list[str]], Floats2d]
+
+
+def check_describe(describe: Any, model: Model, who: str) -> None:
+    """Refuse a describer where there is nothing to describe. RAISES (ValueError): L213, L270."""
+    if describe is None:
+        return
+    if not callable(describe):
+        raise ValueError(Errors.L270.format(who=who, found=repr(describe)))
+    if not is_described(output_of(model)):
+        where = "a model of longtail.DescribedTypes.v1"
+        raise ValueError(Errors.L213.format(name="describe", value=describe, who=who, where=where))
+
+
+def check_not_described(settings: Mapping[str, Any], who: str) -> None:
+    """Refuse settings of [initialize] that a model without descriptions would ignore.
+
+    settings (Mapping[str, Any]): By name; null if not given.
+    RAISES (ValueError): L213.
+    """
+    for name, value in settings.items():
+        if value:
+            where = "a model of longtail.DescribedTypes.v1"
+            raise ValueError(Errors.L213.format(name=name, value=value, who=who, where=where))
+
+
+def describe_types(
+    types: Iterable[str], given: Mapping[str, str] | None, known: Collection[str], who: str
+) -> dict[str, str]:
+    """The description of each type: what is given, else the words of its name.
+
+    types (Iterable[str]): The types. given (Optional[Mapping[str, str]]): Texts by type.
+    known (Collection[str]): All types of the data: the texts may be of others than this component's.
+    RETURNS (Dict[str, str]): By type.
+    RAISES (ValueError): L271 for a type that is not known, a blank text, or one text of two types.
+    """
+    given = given or {}
+    problem = ""
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        problem = f"types that the data does not have: {', '.join(unknown)}"
+    found = {label: " ".join(given.get(label, words_of(label)).split()) for label in types}
+    seen: dict[str, str] = {}
+    for label, text in found.items():
+        if not text:
+            problem = f"a blank text for {label}"
+        other = seen.setdefault(text.casefold(), label)
+        if other != label:
+            problem = f"the same text for {other} and {label}: {text!r}"
+    if problem:
+        raise ValueError(Errors.L271.format(who=who, problem=problem))
+    logger.info("%s describes %s", who, SHOWN.join(f"{t}: {text}" for t, text in found.items()))
+    return found
+
+
+def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: str) -> Floats2d:
+    """One row of unit length for each description.
+
+    describe (Optional[Callable]): Null takes the pipeline's word vectors, or hashed words without.
+    RAISES (ValueError): L272 for what is no such row; the describer's own.
+    """
+    if describe is None:
+        describe = VectorDescriptions() if vocab.vectors_length else HashedDescriptions()
+    with_vocab = getattr(describe, "with_vocab", None)
+    rows = (describe if with_vocab is None else with_vocab(vocab))(texts)
+    found = np.asarray(to_numpy(rows), dtype="float32")
+    problem = ""
+    if found.ndim != 2 or len(found) != len(texts):
+        problem = f"an array of shape {found.shape} for {len(texts)} texts"
+    elif not np.isfinite(found).all():
+        problem = "numbers that are not finite"
+    else:
+        empty = [t for t, row in zip(texts, found, strict=True) if not row.any()]
+        problem = f"nothing but zeros for {', '.join(map(repr, empty))}" if empty else ""
+    if problem:
+        raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem))
+    return unit_rows(found)
+
+
+def default_describe(nlp: Language) -> dict[str, Any]:
+    """The block of the describer that `describe = null` stands for.
+
+    nlp (Language): With a transformer, its own one as it was published describes; else the word vectors
+        do, if there are any, else the words themselves, hashed.
+    """
+    for name in nlp.pipe_names:
+        if nlp.get_pipe_meta(name).factory == "transformer":
+            source = nlp.config.interpolate()["components"][name]["model"]["name"]
+            return {"@misc": "longtail.TransformerDescriptions.v1", "name": source}
+    if nlp.vocab.vectors_length:
+        return {"@misc": "longtail.VectorDescriptions.v1"}
+    return {"@misc": "longtail.HashedDescriptions.v1"}
+
+
+class PretrainedHead(NamedTuple):
+    """What a described head has learnt that is not of its own types."""
+
+    describe: dict[str, Any] | None  # the block of its describer
+    weights: dict[str, np.ndarray]  # P, Q, and W and b of O
+    prefixes: str
+    texts: list[str]
+    vectors: Floats2d  # (n_texts, nD)
+
+
+def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
+    """The described head of a pretrained pipeline.
+
+    path (str | Path): Its folder, or an installed package. RAISES (ValueError): L274.
+    """
+    try:
+        nlp = spacy.load(path)
+    except (OSError, ValueError, ImportError, KeyError, AttributeError) as error:
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(Errors.L274.format(who=who, path=path, problem=problem)) from error
+    for name, pipe in nlp.pipeline:
+        model = getattr(pipe, "model", None)
+        if isinstance(model, Model) and "output_layer" in model.ref_names:
+            layer = output_of(model)
+            if is_described(layer):
+                found = {key: to_numpy(layer.get_param(key)).copy() for key in ("P", "Q")}
+                found |= {key: to_numpy(layer.get_param(key)[0]).copy() for key in ("W", "b")}
+                texts = [pipe.cfg["descriptions"][label] for label in pipe.labels]
+                vectors = to_numpy(layer.get_param("D"))
+                block = nlp.config.interpolate()["components"][name].get("describe")
+                return PretrainedHead(block, found, pipe.codec.prefixes, texts, vectors)
+    factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
+    problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
+    raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))
+
+
+def take_pretrained(
+    layer: Model, head: PretrainedHead, prefixes: str, vectors: Floats2d, path: Any, who: str
+) -> None:
+    """Begin with the weights of a pretrained head.
+
+    layer (Model): The described layer, initialized. head (PretrainedHead): What to begin with.
+    prefixes (str): Of this component's tags, such as "BI".
+    vectors (Floats2d): (n_texts, nD), of the pretrained head's texts by this component's describer.
+    path (Any): For the message. RAISES (ValueError): L275.
+    """
+    wanted = {"encoder": layer.get_dim("nI"), "width": layer.get_dim("nM")}
+    found = {"encoder": head.weights["P"].shape[2], "width": head.weights["P"].shape[1]}
+    problem = ""
+    for name, size in wanted.items():
+        if found[name] != size:
+            problem = f"its {name} has {found[name]} columns, this one {size}"
+    if vectors.shape != head.vectors.shape or (vectors * head.vectors).sum(axis=1).min() < ALIKE:
+        problem = "its descriptions have other vectors: it was trained with another 'describe'"
+    if problem:
+        raise ValueError(Errors.L275.format(who=who, path=path, problem=problem))
+    rows = [head.prefixes.index(FROM_PREFIX[prefix]) for prefix in prefixes]
+    for name in ("P", "Q"):
+        layer.set_param(name, layer.ops.asarray(head.weights[name][rows]))
+    for name in ("W", "b"):
+        values = layer.get_param(name)
+        values[0] = layer.ops.asarray(head.weights[name])
+        layer.set_param(name, values)
+
+
+def resolve_describe(block: dict[str, Any]) -> Describe:
+    """The describer that a block of a config stands for."""
+    found: Describe = registry.resolve({"describe": block})["describe"]
+    return found

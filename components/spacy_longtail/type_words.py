@@ -1,0 +1,61 @@
+"""What an entity type is called in words, for those who declare nothing else."""
+
+import re
+
+# common names of types that say little by themselves; others are split into their words
+WORDS = {
+    "PER": "person",
+    "PERS": "person",
+    "ORG": "organization, company or institution",
+    "LOC": "location or place",
+    "GEO": "geographical place, such as a city, river or region",
+    "GPE": "country, state or nationality",
+    "FAC": "building, airport, bridge or other facility",
+    "NORP": "nationality, religious or political group",
+    "TIM": "time or date",
+    "ART": "work of art, book, song, vehicle or other artefact",
+    "EVE": "event, such as a war, festival or competition",
+    "NAT": "natural phenomenon, such as a storm or disease",
+    "MISC": "other name",
+    "PROD": "product",
+    "WORK_OF_ART": "work of art, such as a book, film or song",
+    "CW": "creative work",
+    "CORP": "corporation",
+    "GRP": "group",
+    "LAW": "law",
+    "LANGUAGE": "language",
+    "QUANTITY": "quantity or measurement",
+    "CARDINAL": "number",
+    "ORDINAL": "ordinal number",
+    "MONEY": "amount of money",
+    "PERCENT": "percentage",
+    "DNA": "DNA, gene or region of a genome",
+    "RNA": "RNA molecule",
+    "programlang": "programming language",
+    "academicjournal": "academic journal",
+    "astronomicalobject": "astronomical object, such as a planet or star",
+    "chemicalcompound": "chemical compound",
+    "chemicalelement": "chemical element",
+    "literarygenre": "literary genre",
+    "musicalartist": "musical artist or singer",
+    "musicalinstrument": "musical instrument",
+    "musicgenre": "music genre",
+    "politicalparty": "political party",
+}
+KNOWN = {label.casefold(): words for label, words in WORDS.items()}
+# a change from lower to upper case, and a capital that begins a word after others: XMLFile
+HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+GAP = re.compile(r"[\W_]+")
+
+
+def words_of(label: str) -> str:
+    """A description of a type from its name.
+
+    label (str): Such as "GPE", "CreativeWork" or "cell_type".
+    RETURNS (str): "country, state or nationality", "creative work", "cell type"; the label itself where
+        it has neither letter nor digit.
+    """
+    if label.casefold() in KNOWN:
+        return KNOWN[label.casefold()]
+    words = [HUMP.sub(" ", part) for part in GAP.split(label) if part]
+    return " ".join(words).casefold() or label
