@@ -3,9 +3,11 @@
 from .bilstm import BiLSTM
 from .char_cnn import CharCNN
 from .concatenated_encoders import ConcatenatedEncoders
+from .described_types import DescribedTypes
 from .encoder_states import EncoderStates
 from .frozen_encoder import FrozenEncoder
 from .mrc import MRC
+from .rich_embed import RichEmbed
 from .sentence_gate import SentenceGate
 from .static_vectors import StaticVectors
 from .token_classifier import TokenClassifier
@@ -16,10 +18,12 @@ __all__ = [
     "BiLSTM",
     "CharCNN",
     "ConcatenatedEncoders",
+    "DescribedTypes",
     "EncoderStates",
     "FrozenEncoder",
     "LSTMAttentionGate",
     "RNNCNNGate",
+    "RichEmbed",
     "SelfAttentionGate",
     "SentenceGate",
     "StaticVectors",

@@ -1,0 +1,22 @@
+"""`distil-vectors`: static vectors of subwords from an encoder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..experiments.vectors import distil_vectors
+from .app import app, coded_errors
+
+
+@app.command("distil-vectors")
+def distil_vectors_command(
+    encoder: Annotated[str, typer.Argument(help="A transformer: a name on the hub, or a folder.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the vectors.")],
+    width: Annotated[int, typer.Option(min=1, help="Columns of the vectors.")] = 256,
+) -> None:
+    """Distil static vectors of subwords, for 'subwords' of longtail.RichEmbed.v1 (extra `distil`)."""
+    with coded_errors():
+        n_pieces, n_columns = distil_vectors(encoder, output, width)
+    msg.good(f"Wrote {output}: {n_pieces:,} pieces, {n_columns} columns")

@@ -1,0 +1,103 @@
+"""`pretrain`: an encoder that has seen entities of other corpora."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg, table
+
+from ..experiments.pretraining import Options, pretrain
+from ..experiments.pretraining.writing import write_pretrained
+from ..experiments.provenance import command
+from ..experiments.report.wording import percent
+from .app import GpuId, Json, app, coded_errors
+from .trial_options import Set, read_settings
+
+
+@app.command("pretrain")
+def pretrain_command(
+    donors: Annotated[list[Path], typer.Argument(help="Folders that `convert` wrote, of one language.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the results; a run there is resumed.")
+    ],
+    encoder: Annotated[
+        str, typer.Option(help="'cnn', or a transformer: a name on the hub, or a folder.")
+    ] = "cnn",
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(help="Corpus whose dev and test sentences no donor may have; repeatable."),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Training steps.", show_default="20000, transformers 4000")
+    ] = None,
+    words: Annotated[
+        int | None, typer.Option(min=1, help="Words of a batch.", show_default="1000, transformers 500")
+    ] = None,
+    power: Annotated[
+        float, typer.Option(min=0, max=1, help="Donors are drawn by their size to this power.")
+    ] = 0.5,
+    parts: Annotated[str, typer.Option(help="Parts of the donors to train on.")] = "train",
+    clusters: Annotated[
+        str | None,
+        typer.Option(help="Word clusters of the CNN: 'lookups' (extra `lookups`), or a file of paths."),
+    ] = None,
+    slim: Annotated[
+        bool, typer.Option("--slim", help="Leave out the word clusters of the extra `lookups`.")
+    ] = False,
+    evaluations: Annotated[int, typer.Option(min=1, help="How often donors are scored.")] = 10,
+    settings: Set = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of weights, batches and dropout.")] = 0,
+    gpu_id: GpuId = -1,
+    as_json: Json = False,
+) -> None:
+    """Pretrain an encoder, and a head that reads types in words, on corpora with types of their own.
+
+    It writes a pipeline that configs/pretrained_cnn.cfg and bert_described.cfg begin with, the CNN alone
+    for paths.init_tok2vec, a transformer as a folder for paths.transformer, and a page with the F1 of
+    each donor.
+    """
+    with coded_errors():
+        options = Options(
+            encoder,
+            steps,
+            words,
+            power,
+            tuple(part.strip() for part in parts.split(",") if part.strip()),
+            clusters,
+            evaluations,
+            seed,
+            gpu_id,
+            read_settings(settings or []),
+        )
+        found = pretrain(donors, output, options, exclude or [], _say)
+        shown = {
+            "encoder": encoder,
+            "clusters": clusters,
+            "parts": parts,
+            "steps": found.record["steps"],
+        }
+        shown |= {"words": words, "power": power, "seed": seed}
+        made = command("pretrain", donors, {k: v for k, v in shown.items() if v is not None})
+        made += "".join(f" --exclude {path.name}" for path in exclude or [])
+        made += f"{' --slim' * slim} -o {output.name}"
+        places = write_pretrained(found, output, made, slim)
+    if as_json:
+        paths = {name: str(path) for name, path in places.items()}
+        sys.stdout.write(json.dumps({**found.record, **paths}, indent=2) + "\n")
+        return
+    last = found.scores[-1][1]
+    left_out = {donor.name: donor.n_excluded for donor in found.donors}
+    rows = [
+        (s.name, f"{s.sentences:,}", f"{left_out[s.name]:,}", percent(s.micro), percent(s.macro))
+        for s in last
+    ]
+    head = ("donor", "measured on", "left out", "micro F1", "macro F1")
+    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrrr")) + "\n")
+    for name, path in places.items():
+        msg.text(f"{name}: {path}")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

@@ -1,0 +1,6 @@
+"""Pretraining of an encoder and a described head on several corpora with types of their own."""
+
+from .encoders import ENCODERS
+from .run import Options, pretrain
+
+__all__ = ["ENCODERS", "Options", "pretrain"]

@@ -1,0 +1,38 @@
+"""Static vectors of subwords, distilled from an encoder by Model2Vec."""
+
+from pathlib import Path
+
+from ..errors import Errors
+from ..writing import check_folder, coded_io, whole_folder
+
+CONFIG = "config.json"  # of a Model2Vec model
+
+
+def distil_vectors(encoder: str, output: Path, width: int = 256) -> tuple[int, int]:
+    """Write a Model2Vec model: one vector for each piece of an encoder's vocabulary.
+
+    encoder (str): A transformer's name on the Hugging Face hub, or its folder.
+    output (Path): The folder to write; an earlier model there is replaced.
+    width (int): Columns of the vectors, the first principal components.
+    RETURNS (Tuple[int, int]): Pieces, columns.
+    RAISES (ValueError): L406, L432, L434, L436, L437; L265 for an encoder that cannot be loaded.
+    """
+    check_folder(output, [Path(encoder)] if Path(encoder).exists() else [], _foreign)
+    try:
+        from model2vec.distill import distill
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package="model2vec[distill]", extra="distil")) from error
+    try:
+        found = distill(encoder, pca_dims=width)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        problem = " ".join(str(error).split())
+        raise ValueError(Errors.L265.format(name=encoder, problem=problem)) from error
+    with coded_io(output), whole_folder(output) as new:
+        found.save_pretrained(new)
+    n_pieces, n_columns = found.embedding.shape
+    return int(n_pieces), int(n_columns)
+
+
+def _foreign(folder: Path) -> str:
+    own = [folder / CONFIG, folder / "model.safetensors"]
+    return "" if all(path.is_file() for path in own) else "it holds no vectors of `distil-vectors`"

@@ -1,0 +1,152 @@
+"""Static vectors of subwords, such as Model2Vec distils from an encoder: no word is unknown."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import srsly
+from spacy.tokens import Doc
+from thinc.api import Model, glorot_uniform_init
+from thinc.model import deserialize_attr, serialize_attr
+from thinc.types import Floats2d, Ragged
+
+from ..errors import Errors
+
+MOST_CACHED = 100_000  # words whose pieces are kept
+
+
+@dataclass
+class SubwordVectors:
+    """A vector for each piece, and the tokenizer that cuts words into pieces.
+
+    vectors (np.ndarray): (n_pieces, n_columns) float16.
+    tokenizer (str): JSON of a Hugging Face tokenizer. unknown (int): Piece without a meaning, or -1.
+    """
+
+    vectors: np.ndarray
+    tokenizer: str
+    unknown: int
+    _cut: Any = field(default=None, repr=False, compare=False)
+    _known: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+
+    def of_words(self, words: list[str]) -> np.ndarray:
+        """The mean vector of each word's pieces. RETURNS (np.ndarray): (n_words, n_columns) float32."""
+        known = self._known
+        if len(known) > MOST_CACHED:
+            known.clear()
+        new = [word for word in words if word not in known]
+        if new:
+            known.update(zip(new, self._means(new), strict=True))
+        return np.stack([known[word] for word in words]) if words else self.vectors[:0].astype("float32")
+
+    def _means(self, words: list[str]) -> np.ndarray:
+        pieces = [
+            [i for i in encoding.ids if i != self.unknown]
+            for encoding in self._tokenizer().encode_batch(words, add_special_tokens=False)
+        ]
+        lengths = np.array([len(ids) for ids in pieces])
+        rows = self.vectors[np.concatenate([np.array(ids, dtype="int64") for ids in pieces])]
+        sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0, dtype="float64")])
+        ends = np.cumsum(lengths)
+        means = (sums[ends] - sums[ends - lengths]) / np.maximum(lengths, 1)[:, None]
+        return means.astype("float32")
+
+    def _tokenizer(self) -> Any:
+        if self._cut is None:
+            try:
+                from tokenizers import Tokenizer
+            except ImportError as error:
+                raise ValueError(Errors.L406.format(package="tokenizers", extra="model2vec")) from error
+            self._cut = Tokenizer.from_str(self.tokenizer)
+        return self._cut
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is made anew where it is needed."""
+        kept = {"vectors": self.vectors, "tokenizer": self.tokenizer, "unknown": self.unknown}
+        return {**kept, "_cut": None, "_known": {}}
+
+
+def read_subwords(source: str) -> SubwordVectors:
+    """The vectors of a Model2Vec model.
+
+    source (str): Its folder, or its name on the Hugging Face hub.
+    RAISES (ValueError): L406, L264.
+    """
+    try:
+        from model2vec import StaticModel
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package="model2vec", extra="model2vec")) from error
+    try:
+        found = StaticModel.from_pretrained(source, force_download=False)
+    except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(Errors.L264.format(path=source, problem=problem)) from error
+    vectors = np.asarray(found.embedding, dtype="float32")
+    if found.token_mapping is not None:  # a model whose pieces share vectors
+        vectors = vectors[found.token_mapping]
+    if found.weights is not None:
+        vectors = vectors * np.asarray(found.weights, dtype="float32")[:, None]
+    unknown = -1 if found.unk_token_id is None else int(found.unk_token_id)
+    return SubwordVectors(vectors.astype("float16"), found.tokenizer.to_str(), unknown)
+
+
+NO_SUBWORDS = SubwordVectors(np.zeros((0, 0), dtype="float16"), "", -1)
+
+
+def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
+    """Vectors of words by their pieces, projected: (n_tokens, width).
+
+    The vectors are read at initialisation, saved with the model, and not trained.
+
+    source (str): As for `read_subwords`. width (int): Columns of the output.
+    """
+    return Model(
+        "subword_vectors",
+        forward,
+        init=init,
+        params={"W": None},
+        dims={"nO": width, "nM": None},
+        attrs={"source": source, "subwords": NO_SUBWORDS},
+    )
+
+
+def init(model: Model, X: list[Doc] | None = None, Y: Any = None) -> None:
+    if not len(model.attrs["subwords"].vectors):
+        if not X:
+            return
+        model.attrs["subwords"] = read_subwords(model.attrs["source"])
+    n_columns = model.attrs["subwords"].vectors.shape[1]
+    model.set_dim("nM", n_columns)
+    model.set_param("W", glorot_uniform_init(model.ops, (model.get_dim("nO"), n_columns)))
+
+
+def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Callable]:
+    ops, table = model.ops, model.attrs["subwords"]
+    lengths = ops.asarray1i([len(doc) for doc in docs])
+    orths = np.concatenate([doc.to_array("ORTH") for doc in docs] or [np.zeros(0, dtype="uint64")])
+    distinct, word_of = np.unique(orths, return_inverse=True)
+    strings = docs[0].vocab.strings if docs else {}
+    words = [strings[orth] for orth in distinct.tolist()]
+    vectors: Floats2d = ops.asarray2f(table.of_words(words))
+    W = model.get_param("W")
+    rows, word_of = ops.gemm(vectors, W, trans2=True), ops.asarray1i(word_of.reshape(-1))
+
+    def backprop(d_rows: Ragged) -> list[Doc]:
+        d_distinct = ops.alloc2f(*rows.shape)
+        ops.scatter_add(d_distinct, word_of, d_rows.dataXd)
+        model.inc_grad("W", ops.gemm(d_distinct, vectors, trans1=True))
+        return []
+
+    return Ragged(rows[word_of], lengths), backprop
+
+
+@serialize_attr.register(SubwordVectors)
+def _to_bytes(_: SubwordVectors, value: SubwordVectors, name: str, model: Model) -> bytes:
+    kept = {"vectors": value.vectors, "tokenizer": value.tokenizer, "unknown": value.unknown}
+    return srsly.msgpack_dumps(kept)
+
+
+@deserialize_attr.register(SubwordVectors)
+def _from_bytes(_: SubwordVectors, value: bytes, name: str, model: Model) -> SubwordVectors:
+    return SubwordVectors(**srsly.msgpack_loads(value))

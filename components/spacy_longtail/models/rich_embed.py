@@ -1,0 +1,98 @@
+"""Words embedded by their attributes and by what is known of them: clusters, vectors of their pieces."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from spacy.ml import FeatureExtractor
+from spacy.ml.staticvectors import StaticVectors
+from spacy.tokens import Doc
+from thinc.api import HashEmbed, Maxout, Model, chain, concatenate, list2ragged, ragged2list, with_array
+from thinc.types import Floats2d, Ragged
+
+from ..errors import Errors
+from ..layers.clusters import MOST_BITS, cluster_prefixes
+from ..layers.subwords import subword_vectors
+from ..settings import whole
+
+WHO = "longtail.RichEmbed.v1"
+FIRST_SEED = 8  # of the hash tables: one more each, as spaCy's
+
+
+def RichEmbed(
+    width: int = 96,
+    attrs: list[str] = ["NORM", "PREFIX", "SUFFIX", "SHAPE"],  # noqa: B006 - confection copies it
+    rows: list[int] = [2000, 1000, 1000, 1000],  # noqa: B006
+    include_static_vectors: bool = False,
+    clusters: str | None = None,
+    cluster_bits: list[int] = [32, 10, 6],  # noqa: B006
+    cluster_rows: list[int] = [1500, 1000, 128],  # noqa: B006
+    subwords: str | None = None,
+) -> Model[list[Doc], list[Floats2d]]:
+    """spaCy's MultiHashEmbed, with word clusters and vectors of subwords beside the attributes.
+
+    Everything is embedded in `width` columns, joined, and mixed by a maxout layer. Clusters and subword
+    vectors are read at initialisation and saved with the pipeline, which then needs neither file nor
+    download.
+
+    width (int): Width of the output and of each embedding.
+    attrs (List[str]): Attributes of words, hashed: NORM, PREFIX, SUFFIX, SHAPE and others of spaCy's.
+    rows (List[int]): Rows of the hash table of each attribute.
+    include_static_vectors (bool): Whether to use the pipeline's own word vectors, too.
+    clusters (Optional[str]): Brown clusters: "lookups" for the table of spacy-lookups-data (extra
+        `lookups`; English, German, Spanish), or a file of paths; null for none.
+    cluster_bits (List[int]): Lengths of the prefixes of a word's path, in bits, 1 to 32: longer ones
+        are the whole path. Each has a hash table.
+    cluster_rows (List[int]): Rows of each.
+    subwords (Optional[str]): A Model2Vec model, a folder or a name on the hub such as
+        "minishlab/potion-base-8M" (extra `model2vec`): a word's vector is the mean over its pieces, so
+        that no word is unknown. They are not trained, their projection is. Null for none.
+    RETURNS (Model[List[Doc], List[Floats2d]]): One row a token, (n_tokens, width).
+    RAISES (ValueError): L001; at initialisation L240, L402, L406, L260, L261, L264.
+    SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features.
+    """
+    width = whole("width", width, "96 is usual.", 1)
+    sizes = _sizes("rows", rows, "attrs", attrs)
+    bits = [whole("cluster_bits", n, "32 is the whole path.", 1) for n in cluster_bits]
+    if clusters is not None and (not bits or max(bits) > MOST_BITS or len(set(bits)) < len(bits)):
+        rule = f"different numbers from 1 to {MOST_BITS}"
+        fix = "[32, 10, 6] is the default."
+        raise ValueError(Errors.L001.format(name="cluster_bits", rule=rule, value=cluster_bits, fix=fix))
+    cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
+    parts: list[Model[list[Doc], Ragged]] = []
+    n_tables = 0
+    if attrs:
+        features: Any = chain(FeatureExtractor(attrs), list2ragged())
+        parts.append(chain(features, _hashed(width, sizes, FIRST_SEED)))
+        n_tables += len(attrs)
+    if clusters is not None:
+        keys = cluster_prefixes(clusters, bits)
+        parts.append(chain(keys, _hashed(width, cluster_sizes, FIRST_SEED + len(attrs))))
+        n_tables += len(bits)
+    if include_static_vectors:
+        parts.append(StaticVectors(width, dropout=0.0))
+        n_tables += 1
+    if subwords is not None:
+        parts.append(subword_vectors(subwords, width))
+        n_tables += 1
+    if not parts:
+        fix = "Name attributes, clusters, static vectors or subwords."
+        raise ValueError(Errors.L001.format(name="attrs", rule="not empty", value=attrs, fix=fix))
+    joined: Any = concatenate(*parts) if len(parts) > 1 else parts[0]
+    mix: Any = with_array(Maxout(width, width * n_tables, nP=3, dropout=0.0, normalize=True))
+    model: Model[list[Doc], list[Floats2d]] = chain(joined, mix, ragged2list())
+    model.set_dim("nO", width)
+    return model
+
+
+def _sizes(name: str, rows: Sequence[int], of: str, listed: Sequence[Any]) -> list[int]:
+    if len(rows) != len(listed):
+        rule, fix = f"one number for each of {of}", f"Give {len(listed)} numbers."
+        raise ValueError(Errors.L001.format(name=name, rule=rule, value=rows, fix=fix))
+    return [whole(name, n, "1000 to 5000 is usual.", 1) for n in rows]
+
+
+def _hashed(width: int, sizes: list[int], seed: int) -> Model[Ragged, Ragged]:
+    """A hash table for each column of keys, side by side."""
+    tables = [HashEmbed(width, n, column=i, seed=seed + i, dropout=0.0) for i, n in enumerate(sizes)]
+    joined: Any = with_array(concatenate(*tables) if len(tables) > 1 else tables[0])
+    return joined
