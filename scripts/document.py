@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
+import srsly
 import typer
 from wasabi import msg
 
@@ -63,12 +64,9 @@ def default_of(found: Any, argument: inspect.Parameter) -> str:
         return "required"
     if isinstance(value, dict):
         return "`" + next((str(v) for k, v in value.items() if k.startswith("@")), "...") + "`"
-    text = (
-        {None: "null", True: "true", False: "false"}.get(value)
-        if not isinstance(value, (int, float)) or isinstance(value, bool)
-        else None
-    )
-    return f"`{text or (chr(34) + value + chr(34) if isinstance(value, str) else value)}`"
+    if value is None or isinstance(value, bool | list | str):
+        return f"`{srsly.json_dumps(value)}`"
+    return f"`{value}`"
 
 
 def section(name: str, key: str, found: Any) -> list[str]:
