@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
@@ -30,6 +30,14 @@ ENTITIES = pa.list_(
     )
 )
 SHOWN = 3  # ids in a message
+
+Model = Annotated[str, typer.Argument(help="A trained pipeline: a folder or an installed package.")]
+Source = Annotated[
+    Path,
+    typer.Argument(metavar="INPUT", exists=True, help="A .jsonl or .parquet file or a folder of them."),
+]
+Output = Annotated[Path, typer.Argument(help="Folder for the Parquet files; must not exist.")]
+WithDocs = Annotated[bool, typer.Option("--docs", help="Write the documents too, as DocBins.")]
 
 
 @lru_cache(maxsize=1)

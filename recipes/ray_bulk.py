@@ -10,7 +10,19 @@ import pyarrow as pa
 import ray
 import spacy
 import typer
-from bulk import PARSE, READ, Work, all_or_nothing, output_schema, predict, prepare
+from bulk import (
+    PARSE,
+    READ,
+    Model,
+    Output,
+    Source,
+    WithDocs,
+    Work,
+    all_or_nothing,
+    output_schema,
+    predict,
+    prepare,
+)
 from ray.exceptions import RayError
 from wasabi import msg
 
@@ -59,14 +71,9 @@ def run(work: Work, folder: Path, workers: int, block_size: int, retries: int, d
 
 
 def main(
-    model: Annotated[str, typer.Argument(help="A trained pipeline: a folder or an installed package.")],
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="INPUT", exists=True, help="A .jsonl or .parquet file or a folder of them."
-        ),
-    ],
-    output: Annotated[Path, typer.Argument(help="Folder for the Parquet files; must not exist.")],
+    model: Model,
+    source: Source,
+    output: Output,
     workers: Annotated[int, typer.Option(min=1, help="Processes that predict.")] = 2,
     block_size: Annotated[
         int, typer.Option(min=1, help="Documents that a worker takes at a time: a file each.")
@@ -74,7 +81,7 @@ def main(
     retries: Annotated[
         int, typer.Option(min=-1, help="Deaths that a worker, or a block, may cost; -1: any number.")
     ] = 3,
-    docs: Annotated[bool, typer.Option("--docs", help="Write the documents too, as DocBins.")] = False,
+    docs: WithDocs = False,
     address: Annotated[
         str, typer.Option(envvar="RAY_ADDRESS", help="A running cluster's address.")
     ] = LOCAL,

@@ -8,7 +8,19 @@ from typing import Annotated
 import bulk
 import pandas as pd
 import typer
-from bulk import DOCUMENTS, Work, all_or_nothing, load, output_schema, predict, prepare
+from bulk import (
+    DOCUMENTS,
+    Model,
+    Output,
+    Source,
+    WithDocs,
+    Work,
+    all_or_nothing,
+    load,
+    output_schema,
+    predict,
+    prepare,
+)
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -62,20 +74,15 @@ def run(spark: SparkSession, work: Work, folder: Path, partitions: int, docs: bo
 
 
 def main(
-    model: Annotated[str, typer.Argument(help="A trained pipeline: a folder or an installed package.")],
-    source: Annotated[
-        Path,
-        typer.Argument(
-            metavar="INPUT", exists=True, help="A .jsonl or .parquet file or a folder of them."
-        ),
-    ],
-    output: Annotated[Path, typer.Argument(help="Folder for the Parquet files; must not exist.")],
+    model: Model,
+    source: Source,
+    output: Output,
     workers: Annotated[int, typer.Option(min=1, help="Processes that predict, on this machine.")] = 2,
     partitions: Annotated[
         int, typer.Option(min=1, help="Parts that the documents are dealt to: a task, and a file, each.")
     ] = 32,
     retries: Annotated[int, typer.Option(min=0, help="Deaths that a task may cost.")] = 3,
-    docs: Annotated[bool, typer.Option("--docs", help="Write the documents too, as DocBins.")] = False,
+    docs: WithDocs = False,
     master: Annotated[
         str | None, typer.Option(help="A cluster's master.", show_default="this machine")
     ] = None,

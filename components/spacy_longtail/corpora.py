@@ -12,13 +12,14 @@ from spacy.tokens import Doc
 from tqdm import tqdm
 
 from .counts import CorpusCounts
-from .descriptions import CorpusTypes, read_declared, read_types, write_json, write_types
+from .descriptions import TYPES, CorpusTypes, read_declared, read_types, write_json, write_types
 from .errors import Errors, Warnings
 from .formats.context import Context, Events, Settings
 from .formats.docbin import Tally, stream_docs
 from .formats.sources import FORMATS, find_parts
-from .parts import coded_io, part_path, replacing, write_part
+from .parts import part_path, replacing_parts, write_part
 from .tokenizers import blank
+from .writing import check_folder, coded_io
 
 __all__ = [
     "PARTS",
@@ -61,7 +62,7 @@ def convert_corpus(
     lang (Optional[str]): spaCy language code; null takes corpus.json's, else "en".
     settings (Optional[Settings]): How to read and write.
     RETURNS (CorpusTypes): The types.
-    RAISES (ValueError): L401 to L404, L407, L420 to L435.
+    RAISES (ValueError): L401 to L404, L407, L420 to L437.
     """
     settings = settings or Settings()
     with coded_io(source):
@@ -73,7 +74,8 @@ def convert_corpus(
     lang = lang or declared.get("lang", "en")
     tokens = settings.tokens or declared.get("tokens", "words")
     nlp = blank(lang, tokens)
-    with replacing(target, parts) as folder:
+    check_corpus_folder(target, parts)
+    with replacing_parts(target, parts) as folder:
         tallies: dict[str, Tally] = {}
         report: dict[str, Any] = {}
         for name, part in parts.items():
@@ -110,7 +112,8 @@ def _types(
     labels = declared.get("labels") or CorpusCounts(mentions=found).labels
     train = next(iter(tallies.values()))  # or the one part that there is
     tail = declared.get("tail") or rare_types(CorpusCounts(mentions=train.mentions))
-    return CorpusTypes(list(labels), list(tail), lang, tokens)
+    texts = {label: text for label, text in declared.get("descriptions", {}).items() if label in labels}
+    return CorpusTypes(list(labels), list(tail), lang, tokens, texts)
 
 
 def _warn(
@@ -134,6 +137,26 @@ def _warn(
         warnings.warn(text, stacklevel=3)
 
 
+def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Path] = ()) -> None:
+    """Refuse a folder whose files of these parts no command of this package wrote.
+
+    target (Path): The folder, there or not. parts (Iterable[str]): The parts that will be written.
+    inputs (Iterable[Path]): What is read, and must not lie in the folder.
+    RAISES (ValueError): L432, L434, L436, L437.
+    """
+    own = [TYPES, REPORT, *(name for part in parts for name in (part, f"{part}.spacy"))]
+
+    def foreign(folder: Path) -> str:
+        found = [name for name in own if (folder / name).exists()]
+        try:
+            read_types(folder)
+        except ValueError:
+            return f"it holds {', '.join(found)} of another origin" if found else ""
+        return ""
+
+    check_folder(target, inputs, foreign)
+
+
 def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: CorpusTypes) -> None:
     """Write PART.spacy for each part, and types.json. All files or none.
 
@@ -142,7 +165,7 @@ def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: Corpus
     types (CorpusTypes): The types of the corpus.
     RAISES (ValueError): L432, L433, L434, L435.
     """
-    with replacing(target, parts) as folder:
+    with replacing_parts(target, parts) as folder:
         for part, docs in parts.items():
             write_part(folder, part, docs)
         write_types(folder, types)

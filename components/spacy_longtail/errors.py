@@ -87,6 +87,21 @@ class Errors:
     L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing at all, put the component into frozen_components."
     L244 = "[L244] longtail.FrozenEncoder.v1 has a listener as its encoder ({layer}), which would train the shared encoder no more. Give it an encoder of its own, or put the shared component into frozen_components and annotating_components."
 
+    # Word knowledge: L26x
+    L260 = "[L260] spacy-lookups-data has no word clusters for the language {lang!r}, only for {known}. Name a file of Brown clusters in 'clusters', or use clusters = null."
+    L261 = "[L261] {path}:{line} is no line of Brown clusters, found {found!r}. Write bits, TAB, word, TAB, count, as Liang's wcluster does."
+    L264 = "[L264] {path} cannot be read as a Model2Vec model: {problem} Name a folder that `python -m spacy_longtail distil-vectors` wrote, or a model on the hub such as minishlab/potion-base-8M."
+
+    L265 = "[L265] {name!r} cannot be loaded to describe types: {problem} Name a model of the Hugging Face hub, or a folder that transformers wrote."
+    L270 = "[L270] 'describe' of {who} must be a function from texts to one row each, found {found}. Use @misc = longtail.TransformerDescriptions.v1 or another describer, or null."
+    L271 = "[L271] The descriptions of {who} have {problem}. Correct [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
+    L272 = "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite numbers for each text, not all zeros."
+    L273 = "[L273] longtail.DescribedTypes.v1 gives one output a tag, but head = '{head}' of {who} has others. Use head = 'softmax', 'sigmoid' or 'crf', or longtail.TokenClassifier.v1."
+    L274 = "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m spacy_longtail pretrain` wrote, or pretrained = null."
+    L275 = "[L275] {who} cannot start from the head of {path}: {problem}. Use the encoder, the width and the 'describe' that it was pretrained with, or pretrained = null."
+
+    L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
+
     # Reading comprehension: L23x
     L230 = "[L230] 'queries' of {who} must give each of at least one type a query in words, found {found!r}. Write a block [components.ner.queries] with lines such as PER = \"Find persons.\", or name a file with @misc = longtail.queries.v1. The config keeps them: a type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
     L231 = "[L231] {path} cannot be a file of queries: {problem}. {fix}"
@@ -139,6 +154,10 @@ class Errors:
     L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
     L433 = "[L433] {path} is in the way of what is to be written: a folder that holds more than .spacy files. Choose another target."
     L434 = "[L434] The target {path} is no folder. Name a folder, new or not."
+    L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
+    L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move away what is there."
+    L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
+    L439 = "[L439] [training.score_weights] of {path} weighs scores that nothing computes, {lost}: no model would ever be selected. Computed: {known}. Weigh one of these, or give a component a scorer that computes it, such as longtail.ner_scorer.v1."
     L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
 
     # Splitting: L44x
@@ -172,7 +191,7 @@ class Errors:
     L474 = "[L474] training.eval_frequency = {frequency} is more than the {steps} steps of the plan: no checkpoint would be chosen. Set training.eval_frequency lower, under 'settings' of the plan."
     L475 = "[L475] The method {method!r} does not read its training data through corpora.plain, or augments it, so that no part of it can be drawn. Read ${{corpora.plain}} in corpora.train."
     L476 = "[L476] {path} holds something else than trials. Name a new folder, or one of an earlier run."
-    L477 = "[L477] The study in {storage} cannot be opened: {problem} Name a database URL, such as sqlite:///study.db or postgresql://user@host/name, whose driver is installed, or a journal file."
+    L477 = "[L477] The study in {storage} cannot be opened: {problem} Name a database URL, such as sqlite:///study.db or postgresql://user@host/name, or a journal file. One with a password belongs in the variable SPACY_LONGTAIL_STORAGE, not on the command line."
     L478 = "[L478] {path} has changed since the trial was planned. Run the command again: it plans anew."
     L479 = "[L479] The plan has no corpus. Name folders that `convert` wrote, after the plan or under 'corpora' in it."
     L480 = "[L480] The method {method!r} cannot be built: {problem} Correct the plan, or leave the method out."
@@ -188,6 +207,9 @@ class Errors:
     L488 = "[L488] Trials are compared at equal steps, but training.max_steps is {found}. Give --steps."
     L490 = "[L490] Two trials of the plan are the same, {first!r} and {second!r}: same config, data and code. Leave one of them out, or correct its settings."
     L491 = "[L491] The study that trials are claimed in has failed: {problem} What is finished is kept. Check the disk or the database, and run the command again."
+    L495 = "[L495] {path} cannot be a donor: {problem}. {fix}."
+    L496 = "[L496] {path} is a damaged state of a pretraining: {problem}. Delete the folder, and begin anew."
+    L497 = "[L497] {path} holds a pretraining with other settings or other donors. Name a new folder, or take the settings and donors it was begun with."
     L494 = "[L494] No advice without a baseline: {name} could not be trained. {problem} Mend that first."
 
 
@@ -218,6 +240,8 @@ class Warnings:
     W032 = "[LW032] {target} still has {stale}, which this conversion did not write. Remove what is of another corpus."
     W033 = "[LW033] {n} of {total} spans do not begin and end with a token of the language {lang!r}. Name the language with --lang, or use --tokens characters where it writes without spaces."
 
+    W034 = "[LW034] {folder} holds {names}, left there by a run that was killed, or that still runs. If none does, delete it."
+
     # Splitting: LW04x
     W040 = "[LW040] Not every type has {least} mentions in each part: {short}. Scores on such a part say nothing about the type; annotate more of it."
     W041 = "[LW041] Parts of the source are left out, since this split makes new ones: {parts}. Name other parts to keep them."
@@ -246,7 +270,7 @@ class Warnings:
     # Experiments: LW09x
     W090 = "[LW090] {path} has lines that are no records and are left out: {lines}. What finished is kept in the folders beside it, and is added again."
     W091 = "[LW091] {n} trials of this plan were finished on other machines or in other folders, and are not run again. Copy the subfolders of their 'trials' folder into the one here, and run the command again for a report on all."
-    W092 = "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by {found}, and nothing can be pruned where that lacks ents_macro_f. Use the scorer longtail.ner_scorer.v1 and ents_macro_f = 1.0 in [training.score_weights]."
+    W092 = "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by {found}, and nothing can be pruned where that lacks ents_macro_f. Use the scorer longtail.ner_scorer.v1, and ents_macro_f = 1.0 and ents_f = 0.0 in [training.score_weights]: spaCy adds the weights of the pipes themselves."
     W093 = "[LW093] Trial {number} was trained on another machine, in {place}, so its model is not here and nothing is tested. Run the command there with --test."
     W094 = "[LW094] Test was looked at before, for the best of fewer trials: {found}. A choice among several looks is a choice on test; report the first, or all."
     W095 = "[LW095] The baseline did not come to its end, so nothing is held against it: {error} Correct the config, and name another --output."

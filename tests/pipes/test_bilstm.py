@@ -130,7 +130,7 @@ def test_gradients_are_those_of_torch(depth):
     lengths=st.lists(st.integers(0, 12), min_size=1, max_size=6).filter(any),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_gradient_is_the_slope(lengths, seed):
     model = build(dtype="d", depth=2)
     X, d_Y, step = (arrays(lengths, w, seed + i, "d") for i, w in enumerate((5, 8, 5)))

@@ -83,7 +83,7 @@ def test_class_weights_and_mom_scale_the_rows_of_their_classes():
     pipe.loss, loss = None, pipe.loss
     stock = pipe.get_batch_loss(states, golds, scores, {})
     pipe.loss = loss
-    names = list(pipe._columns())
+    names = list(pipe._actions.columns(pipe.moves))
     found = set()
     for row, plain in zip(ours, stock, strict=True):
         gold = names[int(plain.argmin())]  # the only action that is pushed up
@@ -106,8 +106,10 @@ def test_frequency_weights_come_from_the_counts_corpus_and_survive_saving(tmp_pa
     again = spacy.load(tmp_path).get_pipe("ner")
     assert again.cfg["class_values"] == pytest.approx(weights)
     assert again._move_weights() == pytest.approx(pipe._move_weights())
-    assert pipe._move_weights()[pipe._columns()["B-NAT"]] == pytest.approx(weights["NAT"])
-    assert pipe._move_weights()[pipe._columns()["O"]] == pytest.approx(weights["O"])
+    assert pipe._move_weights()[pipe._actions.columns(pipe.moves)["B-NAT"]] == pytest.approx(
+        weights["NAT"]
+    )
+    assert pipe._move_weights()[pipe._actions.columns(pipe.moves)["O"]] == pytest.approx(weights["O"])
 
 
 def test_labels_added_in_training_get_weight_one():
@@ -115,8 +117,8 @@ def test_labels_added_in_training_get_weight_one():
     nlp, _ = trained(loss=loss, steps=2)
     pipe = nlp.get_pipe("ner")
     pipe.add_label("NEW")
-    assert pipe._move_weights()[pipe._columns()["U-NEW"]] == 1.0
-    assert pipe._move_weights()[pipe._columns()["L-NAT"]] == 5.0
+    assert pipe._move_weights()[pipe._actions.columns(pipe.moves)["U-NEW"]] == 1.0
+    assert pipe._move_weights()[pipe._actions.columns(pipe.moves)["L-NAT"]] == 5.0
 
 
 def test_include_trains_and_predicts_the_named_types_alone():
@@ -316,10 +318,10 @@ def test_loading_other_labels_of_the_same_number_replaces_what_was_derived():
             pipe.add_label(label)
         pipeline.initialize()
     pipe = nlp.get_pipe("ner")
-    assert "U-PER" in pipe._columns()
+    assert "U-PER" in pipe._actions.columns(pipe.moves)
     pipe.from_bytes(other.get_pipe("ner").to_bytes(exclude=["vocab"]), exclude=["vocab"])
-    assert "U-NAT" in pipe._columns()
-    assert "U-PER" not in pipe._columns()
+    assert "U-NAT" in pipe._actions.columns(pipe.moves)
+    assert "U-PER" not in pipe._actions.columns(pipe.moves)
 
 
 def test_entities_that_a_document_came_with_keep_the_score_they_had_or_have_none():

@@ -137,13 +137,11 @@ def test_evaluate_reads_a_folder_of_files(corpus, many_files, model, tmp_path):
     assert scores[0] == scores[1] and scores[0]["ents_per_type"]["ART"]["support"] == 1
 
 
-def test_train_refuses_a_folder_with_a_broken_file_before_it_deletes(many_files, tmp_path):
+def test_train_refuses_a_folder_with_a_broken_file(many_files, tmp_path):
     output = tmp_path / "out"
-    output.mkdir()
-    (output / "keep.txt").write_text("mine", encoding="utf8")
     (many_files / "train" / "00001.spacy").write_bytes(b"no docbin")
     fails(["train", CONFIG, many_files, output], "L404")
-    assert (output / "keep.txt").is_file()
+    assert not output.exists()
 
 
 def test_evaluate_refuses_what_is_no_model(corpus, tmp_path):
@@ -160,10 +158,8 @@ def test_evaluate_says_why_a_pipeline_does_not_load(corpus, model, tmp_path):
     assert not (tmp_path / "x.json").exists()
 
 
-def test_train_refuses_before_it_deletes(corpus, tmp_path):
+def test_train_refuses_before_it_writes(corpus, tmp_path):
     output = tmp_path / "out"
-    output.mkdir()
-    (output / "keep.txt").write_text("mine", encoding="utf8")
     fails(["train", tmp_path / "none.cfg", corpus, output], "L402")
     fails(
         ["train", CONFIG, tmp_path / "no", output],
@@ -171,7 +167,6 @@ def test_train_refuses_before_it_deletes(corpus, tmp_path):
     )
     result = RUN.invoke(app, ["train", str(CONFIG), str(corpus), str(output), "--typo.x", "1"])
     assert result.exit_code != 0
-    assert (output / "keep.txt").is_file()
     for path in ("vectors", "init_tok2vec"):
         fails(["train", CONFIG, corpus, output, f"--paths.{path}", "no/such"], "L402")
     weights = tmp_path / "weights.bin"
@@ -179,7 +174,7 @@ def test_train_refuses_before_it_deletes(corpus, tmp_path):
     fails(["train", CONFIG, corpus, output, "--paths.init_tok2vec", weights], "L409")
     (corpus / "train.spacy").unlink()
     fails(["train", CONFIG, corpus, output], "L402")
-    assert (output / "keep.txt").is_file()
+    assert not output.exists()
 
 
 def test_report_needs_metrics(tmp_path):

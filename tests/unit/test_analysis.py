@@ -352,7 +352,7 @@ def f1(right, predicted, gold):
     return 2 * right / (predicted + gold) if predicted + gold else 0.0
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(spans, spans, st.integers(1, N_TOKENS - 1)), min_size=1, max_size=3))
 def test_equals_brute_force(drawn):
     data = [(laid_out(gold), laid_out(predicted), cut) for gold, predicted, cut in drawn]

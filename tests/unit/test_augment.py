@@ -171,7 +171,7 @@ def check_kept(old, new):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(doc=docs(), level=st.sampled_from([0.4, 1.0]), seed=st.integers(0, 99), gold_tokens=st.booleans())
 def test_a_copy_is_legal_aligned_and_keeps_what_it_must(synonyms, kind, doc, level, seed, gold_tokens):
     eg = gold(NLP, doc) if gold_tokens else Example(NLP.make_doc(doc.text), doc)
@@ -205,7 +205,6 @@ def shuffled_words(doc):
     return Counter((t.text.casefold(), t.ent_type_) for t in doc)
 
 
-@settings(deadline=None)
 @given(doc=docs())
 def test_no_edit_is_the_same_document(doc):
     again = Draft(doc).rewritten(NLP.vocab, [])
@@ -213,7 +212,7 @@ def test_no_edit_is_the_same_document(doc):
 
 
 @pytest.mark.parametrize("kind", ["token", "synonym"])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(doc=docs())
 def test_protected_entities_stay(synonyms, kind, doc):
     found = one(make(kind, synonyms, level=1.0, protect_entities=True), gold(NLP, doc)).reference

@@ -481,6 +481,15 @@ def test_streaming_is_fine_with_labels_or_counts(corpus, tmp_path):
     assert faults(corpus, tmp_path / "stream.cfg", sections=["Components"]) == []
 
 
+def test_the_scores_that_choose_are_said_with_those_that_spacy_adds(corpus, tmp_path):
+    config = load_config(CONFIGS / "baseline.cfg", interpolate=False)
+    config["training"]["score_weights"] = {"ents_macro_f": 1.0}
+    config.to_disk(tmp_path / "half.cfg")
+    checks = debug_corpus(corpus, tmp_path / "half.cfg", overrides=small("baseline"))
+    (text,) = [c.text for c in checks if c.section == "Scores"]
+    assert text == "Checkpoints are chosen by 50 % ents_f, 50 % ents_macro_f."
+
+
 def test_an_endless_reader_does_not_hang(corpus, tmp_path):
     from spacy.training import Corpus
     from spacy.util import registry

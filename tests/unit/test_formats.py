@@ -36,7 +36,6 @@ JAPANESE = ROOT.parent / "shared" / "corpora" / "stockmark_ner_wiki"
 NLP = spacy.blank("en")
 QUICK = settings(
     max_examples=25,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 RUN = CliRunner()

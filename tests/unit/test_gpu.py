@@ -45,10 +45,12 @@ def test_binary_losses_of_reading_comprehension(loss):
     assert to_numpy(gpu.d_logits) == pytest.approx(cpu.d_logits)
 
 
+@pytest.mark.parametrize("scale", [2.0, 5000.0])
 @pytest.mark.parametrize("loss", test_chains.LOSSES, ids=str)
-def test_chains_and_their_losses(loss):
-    scores, lengths, transitions = test_chains.chain([4, 0, 2, 1], 3, legal=True)
+def test_chains_and_their_losses(loss, scale):
+    scores, lengths, transitions = test_chains.chain([4, 0, 2, 1], 3, scale, legal=True)
     gold, mask = test_chains.annotated(lengths, 3, True)
+    gold[:, 0] = 1  # a legal path
     on_gpu = type(transitions)(*map(cupy.asarray, transitions))
     data = cupy.asarray(scores)
     assert (

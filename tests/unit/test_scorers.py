@@ -291,7 +291,7 @@ def annotated(words, rows, starts=None):
     return Doc(NLP.vocab, words=words, sent_starts=starts, ents=tags), tags
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.lists(word, max_size=10), max_size=3))
 def test_tags_of_words_equal_a_plain_loop(documents):
     data, n_words, n_right, n_o, lengths, rights = [], 0, 0, [0, 0, 0], [], []

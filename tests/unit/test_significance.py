@@ -86,7 +86,7 @@ def simulated(skills, n=60, seed=0):
 
 
 @given(st.one_of(st.lists(document, max_size=4), st.lists(document, min_size=20, max_size=22)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_counts_are_those_counted_one_by_one(documents):
     found = mention_counts(documents, LABELS)
     units = []
@@ -364,7 +364,7 @@ def test_all_seeds_ahead_is_the_least_p(n_seeds):
 
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=7))
 @example([1, 2, 3, -2, -4])  # sums of 0 that rounding makes unequal
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_permutations_are_counted_with_ties(numbers):
     d = np.array(numbers) / 10
     signs = np.array(list(itertools.product([1, -1], repeat=len(d))))

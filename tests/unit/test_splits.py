@@ -37,7 +37,6 @@ def problems(draw, most_groups=40):
 
 
 @given(problems(), st.integers(0, 2), st.integers(0, 1000))
-@settings(deadline=None)
 def test_every_group_has_one_part_and_sizes_are_near(problem, least, seed):
     mentions, sizes, shares = problem
     part = stratify(mentions, sizes, shares, least, seed)
@@ -61,7 +60,7 @@ def possible(mentions, n_parts, least):
 
 
 @given(problems(most_groups=7), st.integers(1, 3), st.integers(0, 100))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_least_mentions_are_met_wherever_any_split_meets_them(problem, least, seed):
     mentions, sizes, shares = problem
     if len(shares) ** len(sizes) > 3000:
@@ -71,7 +70,6 @@ def test_least_mentions_are_met_wherever_any_split_meets_them(problem, least, se
 
 
 @given(problems(), st.integers(1, 2))
-@settings(deadline=None)
 def test_one_impossible_type_costs_no_other_its_least_mentions(problem, least):
     mentions, sizes, shares = problem
     alone = np.zeros((len(sizes), 1), dtype=int)

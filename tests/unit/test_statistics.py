@@ -105,7 +105,7 @@ def columns_of(docs):
     return np.concatenate(found, axis=1) if found else np.zeros((5, 0))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(rows=st.lists(documents, min_size=1, max_size=5))
 def test_columns_are_those_of_the_documents(rows, tmp_path_factory):
     docs = [make_doc(r) for r in rows]
@@ -280,7 +280,7 @@ def test_types_that_nobody_declared_are_shown(tmp_path):
     assert "undeclared_type" in {f["rule"] for f in found["diagnosis"]}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(rows=st.lists(documents.filter(bool), min_size=2, max_size=6), at=st.integers(1, 5))
 def test_tallies_merge_and_equal_plain_counts(rows, at, tmp_path_factory):
     docs, folder = [make_doc(r) for r in rows], tmp_path_factory.mktemp("merge")
@@ -413,7 +413,7 @@ def keys_of(docs, path):
     return sentence_keys(batch, table)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=st.lists(documents.filter(bool), min_size=2, max_size=8))
 def test_sentences_have_one_key_where_their_words_are_the_same(rows, tmp_path_factory):
     docs = [make_doc(r) for r in rows]
@@ -428,7 +428,7 @@ def test_sentences_have_one_key_where_their_words_are_the_same(rows, tmp_path_fa
 tags = st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"]), min_size=4, max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=st.lists(tags, min_size=2, max_size=12))
 def test_sentences_have_one_key_where_their_entities_are_the_same(rows, tmp_path_factory):
     codes = {"B": 3, "I": 1, "O": 2}

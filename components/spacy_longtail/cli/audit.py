@@ -9,7 +9,8 @@ import typer
 from wasabi import msg, table
 
 from ..experiments.auditing import Audit, audit_corpus
-from ..experiments.review import Format, problem, write_review
+from ..experiments.review import MARK, Format, problem, write_review
+from ..writing import check_file
 from .app import Corpus, GpuId, app, coded_errors
 
 SHOWN = 10
@@ -40,6 +41,7 @@ def audit(
 
     setup_gpu(gpu_id, silent=True)
     with coded_errors():
+        check_file(output, mark=MARK)
         found = audit_corpus(
             corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id
         )

@@ -9,7 +9,8 @@ import typer
 from wasabi import msg, table
 
 from ..corpora import part_path, read_types
-from ..experiments.evaluation import evaluate_model, write_evaluation
+from ..experiments.evaluation import MARK, evaluate_model, write_evaluation
+from ..writing import check_file
 from .app import Corpus, GpuId, Json, app, coded_errors
 
 
@@ -28,6 +29,8 @@ def evaluate(
 
     setup_gpu(gpu_id, silent=True)
     with coded_errors():
+        if output is not None:
+            check_file(output, mark=MARK)
         types = read_types(corpus)
         train = part_path(corpus, "train")
         result = evaluate_model(
@@ -39,8 +42,8 @@ def evaluate(
             train if train.exists() else None,
             part,
         )
-    if output is not None:
-        write_evaluation(result, output)
+        if output is not None:
+            write_evaluation(result, output)
     if as_json:
         shown = {k: v for k, v in result.items() if k != "documents"}
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg, table, wrap
 
-from ..experiments.statistics import corpus_statistics, plot_statistics
+from ..experiments.statistics import MARK, check_plot, corpus_statistics, plot_statistics
+from ..writing import check_file, write_file
 from .app import Corpus, Json, app, coded_errors
 
 Rows = list[tuple[str, ...]]
@@ -32,13 +33,16 @@ def stats(
 ) -> None:
     """Count a corpus by type and part: rareness, unseen mentions, leakage, policies; and what to try."""
     with coded_errors():
+        if output is not None:
+            check_file(output, mark=MARK)
+        if plot is not None:
+            check_plot(plot)
         found = corpus_statistics(corpus)
+        text = json.dumps(found, indent=2)
         if plot is not None:
             plot_statistics(found, plot)
-    text = json.dumps(found, indent=2)
-    if output is not None:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf8")
+        if output is not None:
+            write_file(output, text)
     if as_json:
         sys.stdout.write(text + "\n")
     else:

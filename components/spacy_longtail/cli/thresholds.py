@@ -12,6 +12,7 @@ from wasabi import msg, table
 from ..corpora import part_path
 from ..errors import Errors, Warnings
 from ..experiments.thresholding import Goal, fit_thresholds
+from ..writing import check_folder
 from .app import Corpus, GpuId, Json, app, coded_errors
 
 
@@ -54,6 +55,8 @@ def thresholds(
         _only_one({"--gate-recall": gate_recall, "--gate-beta": gate_beta})
         if gate_recall is None and gate_beta is None:
             gate_recall = 0.9
+        if output is not None:
+            check_folder(output, [corpus])
         if part == "test":
             warnings.warn(Warnings.W086, stacklevel=2)
         found = fit_thresholds(

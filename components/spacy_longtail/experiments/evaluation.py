@@ -16,8 +16,11 @@ from ..examples import on_gold_tokens
 from ..formats.docbin import check_docs
 from ..scorers import make_ner_scorer
 from ..types import ENTITY, ENTITY_SCORES
+from ..writing import write_file
 from .analysis import analyse, read_training
 from .provenance import checksum, method, read_curve, read_run
+
+MARK = '"checksum":'  # near the beginning of an evaluation
 
 
 def evaluate_model(
@@ -94,7 +97,7 @@ def load_pipeline(model: Path) -> Language:
 
 def _training(nlp: Language) -> dict[str, Any]:
     settings = nlp.config.interpolate()["training"]
-    return {k: settings[k] for k in ("seed", "max_steps", "max_epochs", "dropout")}
+    return {k: settings[k] for k in ("seed", "max_steps", "max_epochs", "patience", "dropout")}
 
 
 def _is_number(value: Any) -> bool:
@@ -130,6 +133,5 @@ def _sentences(doc: Doc) -> list[Any]:
 
 
 def write_evaluation(result: dict[str, Any], path: Path) -> None:
-    """Write an evaluation as JSON, the folder made if need be."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    srsly.write_json(path, result, indent=0)
+    """Write an evaluation as JSON, the folder made if need be. RAISES (ValueError): L432."""
+    write_file(path, srsly.json_dumps(result, indent=0))

@@ -7,9 +7,11 @@ import srsly
 from spacy.tokens import Doc
 
 from ..examples import sentence_bounds
+from ..writing import write_file
 from .auditing import Audit, Suspect
 
 Format = Literal["prodigy", "doccano"]
+MARK = '"problem":'  # in each record
 
 
 def problem(doc: Doc, suspect: Suspect) -> str:
@@ -40,12 +42,12 @@ def review_records(audit: Audit, format: Format, limit: int | None = None) -> li
 
 
 def write_review(audit: Audit, path: Path, format: Format, limit: int | None = None) -> int:
-    """Write the records as JSON lines, all or nothing. RETURNS (int): How many."""
+    """Write the records as JSON lines, all or nothing.
+
+    RETURNS (int): How many. RAISES (ValueError): L432.
+    """
     records = review_records(audit, format, limit)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(path.name + ".new")
-    srsly.write_jsonl(new, records)
-    new.replace(path)
+    write_file(path, "".join(f"{srsly.json_dumps(record)}\n" for record in records))
     return len(records)
 
 

@@ -13,12 +13,22 @@ import spacy
 from spacy.tokens import Doc
 from thinc.types import Ints1d
 
-from ..corpora import PARTS, CorpusTypes, load_docs, part_path, rare_types, read_types, write_corpus
+from ..corpora import (
+    PARTS,
+    CorpusTypes,
+    check_corpus_folder,
+    load_docs,
+    part_path,
+    rare_types,
+    read_types,
+    write_corpus,
+)
 from ..counts import count_docs
 from ..errors import Errors, Warnings
-from ..parts import NEW, replacing
+from ..parts import replacing_parts
 from ..settings import one_of
 from ..splits import bound_groups, check_shares
+from ..writing import NEW, check_folder
 from .units import Units, assign, divide, plain_text
 
 ALL = "all"  # the part of a corpus that was converted from one file
@@ -73,11 +83,15 @@ def split_corpus(
     seed (int): Fixes the split.
     strict (bool): Whether a type that cannot be in all parts is an error, instead of a warning.
     RETURNS (Split): What each part has.
-    RAISES (ValueError): L001, L402, L403, L404, L440 to L449.
+    RAISES (ValueError): L001, L402 to L404, L432 to L437, L440 to L449.
     """
     one_of("unit", unit, ("doc", "sentence"))
     wanted = _wanted(shares, folds)
-    found = _find(source, target, part, PARTS if folds is not None else tuple(wanted))
+    made = tuple(wanted) if folds is None else PARTS
+    found = _find(source, target, part, made)
+    check_folder(target, [found.docs])
+    for name in ["."] if folds is None else wanted:
+        check_corpus_folder(target / name, made, [found.docs])
     docs = load_docs(found.docs, spacy.blank("xx"))
     if group_by is not None:
         _check_key(docs, group_by, found.docs)
@@ -201,7 +215,7 @@ def _write(
         for name, chosen in corpora.items():
             parts = {k: [docs[i] for i in units] for k, units in chosen.items()}
             replaced = [*parts, *(path.stem for path in others)]
-            place = folders.enter_context(replacing(target / name, replaced))
+            place = folders.enter_context(replacing_parts(target / name, replaced))
             write_corpus(place, parts, types)
             for path in others:
                 copy = shutil.copytree if path.is_dir() else shutil.copyfile

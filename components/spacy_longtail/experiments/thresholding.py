@@ -1,9 +1,11 @@
 """Thresholds and calibration of a trained pipeline, chosen on development data and written into it."""
 
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import srsly
 from spacy.language import Language
 from spacy.training import Corpus, Example
 from thinc.types import Floats1d, Ints1d
@@ -19,13 +21,14 @@ from ..operating_points import (
     points,
     sigmoid,
 )
-from ..parts import replacing
 from ..pipes.judging import ANY_TYPE, CALIBRATION, check_keys
+from ..writing import check_folder, coded_io, whole_folder
 from .calibration import Scored, entity_outcomes, fit_curves, gate_outcomes, measure_reliability
 from .evaluation import load_pipeline
 
 GATE = "longtail_sentence_gate"
 SECONDARY = "longtail_gated_ner"  # its entities have scores in any case
+CHOSEN = "thresholds.json"  # in the pipeline: what was chosen, on what
 
 
 class Goal(NamedTuple):
@@ -70,9 +73,13 @@ def fit_thresholds(
     min_mentions (int): Gold mentions, or sentences, that a threshold is chosen on at least.
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.
     RETURNS (Dict[str, Any]): What was chosen, by component.
-    RAISES (ValueError): L402, L403, L404, L408, L432; L257; L251 and L255 where there is nothing to
-            choose for.
+    RAISES (ValueError): L402 to L404, L408; L432, L434, L436, L437; L257; L251 and L255 where there is
+        nothing to choose for.
     """
+    if output is None:
+        check_folder(model, [data])
+    else:
+        check_folder(output, [model, data], _foreign)
     nlp = load_pipeline(model)
     names = _to_choose_for(nlp, model)
     for name in names:
@@ -90,9 +97,17 @@ def fit_thresholds(
             for eg, doc in zip(examples, docs, strict=True):
                 eg.predicted = doc
     _update_performance(nlp, data)
-    with replacing(output or model, ()) as folder:
+    with coded_io(output or model), whole_folder(output or model) as folder:
         nlp.to_disk(folder)
+        srsly.write_json(folder / CHOSEN, report)
+        for path in model.iterdir() if output is None else ():  # such as a model card
+            if not (folder / path.name).exists():
+                (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
     return report
+
+
+def _foreign(folder: Path) -> str:
+    return "" if (folder / CHOSEN).is_file() else f"it holds no {CHOSEN} of an earlier `thresholds`"
 
 
 def _to_choose_for(nlp: Language, path: Path) -> list[str]:

@@ -8,10 +8,10 @@ from typing import Any
 from spacy.util import load_config, load_model_from_config
 
 from ...errors import Errors
-from ..training import filled_in
+from ..training import filled_in, words_of
 from .checks import Check, Said, check
 from .run_checks import check_dev, check_readers, check_scores, check_update
-from .trial import Trial, listed, words_of
+from .trial import Trial, listed
 
 NERS = ("ner", "beam_ner", "longtail_ner", "longtail_token_ner", "longtail_gated_ner")
 TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of types

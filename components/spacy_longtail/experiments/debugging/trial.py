@@ -40,8 +40,3 @@ class Trial:
 def listed(names: Iterable[str]) -> str:
     """Names in order of the alphabet."""
     return ", ".join(sorted(names))
-
-
-def words_of(error: Exception) -> str:
-    """What an error says, on one line."""
-    return " ".join(str(getattr(error, "text", None) or error).split()) or type(error).__name__

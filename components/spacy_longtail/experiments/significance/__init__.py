@@ -12,10 +12,11 @@ from .paired import (
     paired_t,
     power_note,
 )
-from .verdicts import LEAST_SEEDS, Verdict, corrected, decide, describe, judge
+from .verdicts import LEAST_SEEDS, NO_CLAIM, Verdict, corrected, decide, describe, judge
 
 __all__ = [
     "LEAST_SEEDS",
+    "NO_CLAIM",
     "Difference",
     "Interval",
     "MentionCounts",

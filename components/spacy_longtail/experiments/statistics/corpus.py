@@ -12,6 +12,8 @@ from .overlap import overlaps
 from .sizes import UndersampledTally, size_factors
 from .tallies import PartTally, present_parts, read_parts
 
+MARK = '"undeclared":'  # near the beginning of a file of statistics
+
 
 def corpus_statistics(corpus: Path) -> dict[str, Any]:
     """Count everything about a corpus, in one pass over each part.

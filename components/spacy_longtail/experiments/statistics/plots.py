@@ -1,6 +1,6 @@
 """The statistics of a corpus as one figure: mentions, unseen mentions, sizes under each policy."""
 
-import os
+import io
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import Errors
+from ...writing import check_file, write_file
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
 
 FORMATS = (".svg", ".png")
+MADE = "spacy-longtail"  # in the metadata of each figure
 # solid, hatched, pale: told apart in print and by colour-blind readers
 SOLID: dict[str, Any] = {"color": "#1b4965"}
 HATCHED: dict[str, Any] = {"facecolor": "#ffffff", "edgecolor": "#1b4965", "hatch": "////"}
@@ -31,15 +33,24 @@ STYLE = {
 Series = list[tuple[str, list[float | None]]]
 
 
+def check_plot(target: Path) -> None:
+    """Refuse a file that cannot be drawn, or must stay.
+
+    target (Path): The file. RAISES (ValueError): L432, L436, L437, L460.
+    """
+    if target.suffix not in FORMATS:
+        raise ValueError(Errors.L460.format(path=target, known=" or ".join(FORMATS)))
+    check_file(target, mark=MADE)
+
+
 def plot_statistics(found: dict[str, Any], target: Path) -> None:
     """Draw the statistics of a corpus. Rare types are marked ◆.
 
     found (Dict[str, Any]): What `corpus_statistics` returned.
     target (Path): The file to write, .svg or .png; nothing is left behind if that fails.
-    RAISES (ValueError): L406, L460.
+    RAISES (ValueError): L406, L432, L436, L437, L460.
     """
-    if target.suffix not in FORMATS:
-        raise ValueError(Errors.L460.format(path=target, known=" or ".join(FORMATS)))
+    check_plot(target)
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -47,8 +58,6 @@ def plot_statistics(found: dict[str, Any], target: Path) -> None:
         raise ValueError(Errors.L406.format(package="matplotlib", extra="report")) from error
     n_labels = len(found["labels"])
     heights = [n_labels, n_labels, max(len(found["policies"]), 1)]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{os.getpid()}.{target.name}")
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         # its own font may lack a type's letters
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
@@ -59,12 +68,10 @@ def plot_statistics(found: dict[str, Any], target: Path) -> None:
         _draw_mentions(axes[0], found)
         _draw_unseen(axes[1], found)
         _draw_sizes(axes[2], found["policies"])
-        try:
-            metadata = {"Date": None} if target.suffix == ".svg" else None
-            fig.savefig(unfinished, metadata=metadata)
-            unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        made = {"Creator": MADE, "Date": None} if target.suffix == ".svg" else {"Software": MADE}
+        drawn = io.BytesIO()
+        fig.savefig(drawn, format=target.suffix[1:], metadata=made)
+    write_file(target, drawn.getvalue())
 
 
 def _draw_mentions(axes: "Axes", found: dict[str, Any]) -> None:

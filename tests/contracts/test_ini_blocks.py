@@ -1,0 +1,448 @@
+"""Every ini block of README.md and docs/ trains, put into a fresh config by the rules of docs/README.md.
+
+Comments on the lines before its fence say what a block is and what it needs:
+
+    <!-- block: plain -->         its name, for other blocks
+    <!-- on: plain thesaurus -->  what is put in first, in this order: named blocks, and keys of PREPARED
+    <!-- run: assemble -->        a whole config for `spacy assemble`; all others are trained
+"""
+
+import io
+import json
+import re
+import warnings
+from configparser import ConfigParser
+from functools import cache, reduce
+from importlib.util import find_spec
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import spacy
+import srsly
+from spacy import util
+from spacy.cli import app
+from spacy.cli.init_config import init_config
+from spacy.language import DEFAULT_CONFIG, Language
+from spacy.tokens import DocBin
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import registry
+from thinc.api import Config
+from typer.testing import CliRunner
+
+from spacy_longtail import convert_ner
+from tests.util import SENTENCES, blank, parse, tiny_bert, toy_vectors
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = {page.stem if page.parent != ROOT else "": page.read_text(encoding="utf8") for page in PAGES}
+FENCE = re.compile(r"((?:^<!-- [^\n]* -->\n)*)^```ini\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(r"<!-- (block|on|run): (.*) -->")
+NEEDS = {
+    "torch": ("longtail.BiLSTM.v1", "longtail.RNNCNNGate.v1"),
+    "spacy_transformers": ("spacy-transformers.",),
+}
+EXPECTED = {
+    "LW012",  # the toy corpus is small: not every type is among 100 sentences
+    "LW081",  # docs/gate.md says that it comes where the primary learns the rare types, too
+}
+
+MORE_SENTENCES = [  # with the other types of Field Notes, which the docs write about
+    "The [Red Cross|ORG] opened an office in [Norway|GPE] in [March|TIM] .",
+    "[Jon Berg|PER] rowed in the [Harbour Race|EVE] on [Sunday|TIM] .",
+    "It was dark by four , and the road home was long and wet .",
+    "They ate what was left of the bread , then slept .",
+]
+
+Sections = dict[str, dict[str, str]]  # name of a section to its lines, values as they are written
+
+
+class Block(NamedTuple):
+    where: str  # page and line
+    text: str
+    name: str | None = None
+    on: tuple[str, ...] = ()
+    run: str = "train"
+
+
+def read_blocks() -> list[Block]:
+    found = []
+    for page, text in TEXTS.items():
+        for match in FENCE.finditer(text):
+            said = dict(COMMENT.findall(match[1]))
+            where = f"{page or 'README'}:{text[: match.start(2)].count(chr(10))}"
+            on = tuple(said.get("on", "").split())
+            found.append(Block(where, match[2], said.get("block"), on, said.get("run", "train")))
+    return found
+
+
+BLOCKS = read_blocks()
+NAMED = {block.name: block for block in BLOCKS if block.name}
+each_block = pytest.mark.parametrize("block", BLOCKS, ids=[block.where for block in BLOCKS])
+
+
+# What a reader does by hand
+
+
+def sections(text: str) -> Sections:
+    parser = ConfigParser(interpolation=None)
+    parser.optionxform = str  # keeps capitals
+    parser.read_string(text)
+    return {name: dict(parser[name]) for name in parser.sections()}
+
+
+def written(config: Sections) -> str:
+    parts = [[f"[{name}]", *(f"{k} = {v}" for k, v in lines.items())] for name, lines in config.items()]
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def function_of(lines: dict[str, str]) -> set[tuple[str, str]]:
+    return {(key, value) for key, value in lines.items() if key.startswith("@") or key == "source"}
+
+
+def put(block: Sections, config: Sections) -> Sections:
+    """The rules of docs/README.md, but [nlp] and [training] are replaced like any other section."""
+    merged = {name: dict(lines) for name, lines in config.items()}
+    for name, lines in block.items():
+        if function_of(lines) - function_of(config.get(name, {})):  # rule 3
+            merged = {n: v for n, v in merged.items() if not n.startswith(f"{name}.")}
+    for name in block:
+        above, _, setting = name.rpartition(".")
+        merged.get(above, {}).pop(setting, None)  # rule 2
+    return {**merged, **block}  # rule 1
+
+
+def put_on(names: tuple[str, ...], config: Sections) -> Sections:
+    for name in names:
+        if name in NAMED:
+            config = put(sections(NAMED[name].text), put_on(NAMED[name].on, config))
+    return config
+
+
+def merge(block: Block, config: Sections) -> Sections:
+    return put(sections(block.text), put_on(block.on, config))
+
+
+@cache
+def stock_text() -> str:
+    config = init_config(lang="en", pipeline=["ner"], optimize="efficiency", gpu=False)
+    return config.to_str(interpolate=False)
+
+
+def stock() -> Sections:
+    return sections(stock_text())
+
+
+def small_stock() -> Sections:
+    config = stock()
+    config["components.tok2vec.model.encode"].update(width="16", depth="1")
+    config["components.tok2vec.model.embed"].update(rows="[100, 100, 100, 100]")
+    return config
+
+
+def load(config: Sections, settings: dict[str, Any]) -> Config:
+    """As `spacy train` loads a config, with settings on the command line."""
+    Path("config.cfg").write_text(written(config), encoding="utf8")
+    own = {
+        "paths.train": "train.spacy",
+        "paths.dev": "dev.spacy",
+        "training.max_steps": 10,
+        "training.eval_frequency": 10,
+        "training.logger": {"@loggers": "test_ini_blocks.Evaluations.v1"},
+    }
+    return util.load_config("config.cfg", overrides={**own, **settings}, interpolate=False)
+
+
+# What blocks need beside other blocks. Each function returns what the command line says of it.
+
+
+def initialized(*on: str, **settings: Any) -> Language:
+    return init_nlp(load(put_on(on, small_stock()), settings))
+
+
+def prepare_large_corpus() -> dict[str, str]:
+    return {"paths.train": "large.spacy"}
+
+
+def prepare_thesaurus() -> dict[str, str]:
+    Path("assets").mkdir(exist_ok=True)
+    Path("assets/synonyms.tsv").write_text("rain\tdrizzle\nhelped\tdid good\n", encoding="utf8")
+    return {}
+
+
+def prepare_queries() -> dict[str, str]:
+    Path("assets").mkdir(exist_ok=True)
+    types = set(re.findall(r"\|(\w+)", " ".join(SENTENCES + MORE_SENTENCES)))
+    srsly.write_json("assets/queries.json", {label: f"Find {label} ." for label in sorted(types)})
+    return {}
+
+
+def prepare_labels() -> dict[str, str]:
+    Path("labels").mkdir()
+    srsly.write_json("labels/ner.json", initialized().get_pipe("ner").label_data)
+    return {}
+
+
+def prepare_vectors() -> dict[str, str]:
+    toy_vectors(blank()).to_disk("vectors")
+    return {"paths.vectors": "vectors"}
+
+
+def prepare_transformer_model() -> dict[str, str]:
+    return {"paths.transformer": str(tiny_bert(Path("bert")))}
+
+
+def prepare_base() -> dict[str, str]:
+    initialized("token_ner").to_disk("base")
+    return {"paths.base": "base"}
+
+
+def prepare_converted() -> dict[str, str]:
+    nlp = initialized()
+    convert_ner(nlp, "ner", {"loss": {"@losses": "longtail.Focal.v1"}})
+    nlp.to_disk("converted")
+    return {}
+
+
+def prepare_three_pipelines() -> dict[str, str]:
+    initialized().to_disk("primary")
+    initialized("gated", **{"nlp.pipeline": ["sentencizer", "gate"]}).to_disk("gate")
+    third = {
+        "nlp.pipeline": ["sentencizer", "gate", "weak_ner"],
+        "components.gate": {"source": "gate"},
+        "training.frozen_components": ["gate"],
+    }
+    initialized("gated", **third).to_disk("secondary")
+    return {}
+
+
+def prepare_pretrained() -> dict[str, str]:
+    config = put_on(("described",), stock())  # as wide as the block says
+    config["components.tok2vec.model.embed"].update(rows="[100, 100, 100, 100]")
+    init_nlp(load(config, {})).to_disk("pretrained")
+    return {"paths.pretrained": "pretrained"}
+
+
+PREPARED = {
+    "large_corpus": prepare_large_corpus,
+    "thesaurus": prepare_thesaurus,
+    "queries": prepare_queries,
+    "labels": prepare_labels,
+    "vectors": prepare_vectors,
+    "transformer_model": prepare_transformer_model,
+    "base": prepare_base,
+    "converted": prepare_converted,
+    "pretrained": prepare_pretrained,
+    "three_pipelines": prepare_three_pipelines,
+}
+
+
+@cache
+def prepare(name: str) -> dict[str, str]:
+    if name not in NAMED:
+        return PREPARED[name]()
+    return {key: value for other in NAMED[name].on for key, value in prepare(other).items()}
+
+
+# Training
+
+
+evaluations: list[dict[str, Any]] = []  # of the last training
+
+
+def create_logger():
+    def set_up(nlp, stdout, stderr):
+        evaluations.clear()
+        return lambda info: info and evaluations.append(info), lambda: None
+
+    return set_up
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("blocks")
+    nlp = blank()
+    docs = [parse(nlp, text) for text in SENTENCES + MORE_SENTENCES]
+    for name, copies in (("dev", 1), ("train", 4), ("large", 50)):
+        DocBin(docs=docs * copies).to_disk(path / f"{name}.spacy")
+    registry.loggers.register("test_ini_blocks.Evaluations.v1", func=create_logger)
+    return path
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+def run(block: Block) -> None:
+    given = sections(block.text)
+    check_names(given)
+    settings = {key: value for name in block.on for key, value in prepare(name).items()}
+    if block.run == "assemble":
+        return check_assembled(block.text)
+    config = load(merge(block, small_stock()), settings)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        nlp = init_nlp(config)
+        train(nlp, stdout=io.StringIO(), stderr=io.StringIO())
+    check_trained(nlp)
+    check_used(given, config, nlp)
+    found = [str(warning.message) for warning in seen]
+    assert not [text for text in found if set(re.findall(r"\[(LW\d+)\]", text)) - EXPECTED]
+
+
+def at(config: dict[str, Any], name: str) -> Any:
+    return reduce(lambda node, part: node[part], name.split("."), config)
+
+
+def check_names(given: Sections) -> None:
+    """spaCy passes over a corpus that nothing reads, and over an unknown section of the top level."""
+    for name in given:
+        part = name.split(".")
+        assert part[0] in stock()
+        if part[0] == "corpora" and part[1:2] not in ([], ["train"], ["dev"]):
+            assert any(f"${{corpora.{part[1]}}}" in block.text for block in BLOCKS), f"unread: {name}"
+
+
+def check_trained(nlp: Language) -> None:
+    last = evaluations[-1]
+    assert last["step"] == 10
+    assert all(isfinite(loss) for loss in last["losses"].values())
+    trained = set(nlp.pipe_names) - set(nlp.config["training"]["frozen_components"])
+    assert all(last["losses"][name] > 0 for name in trained & {"ner", "gate", "weak_ner"})
+
+
+def check_used(given: Sections, config: Config, nlp: Language) -> None:
+    """Each value of the block is one of the trained pipeline's, each component and score exists."""
+    trained = nlp.config
+    for name, lines in given.items():
+        *above, last = name.split(".")
+        if above[-1:] == ["components"]:
+            assert last in nlp.pipe_names
+        if "source" in lines:
+            path = at(config.interpolate(), name)["source"]
+            source = util.load_config(Path(path) / "config.cfg").interpolate()
+            assert at(trained.interpolate(), name) == at(source, name)
+        elif lines.get("@misc") == '"longtail.queries.v1"':  # the config keeps what was read
+            assert at(trained, name) == srsly.read_json(at(config, name)["path"])
+        else:
+            assert {k: at(trained, name)[k] for k in lines} == {k: at(config, name)[k] for k in lines}
+        if "factory" in lines:
+            assert nlp.get_pipe_meta(last).factory == at(config, name)["factory"]
+        if "@losses" in lines and last == "loss":
+            loss = registry.losses.get(at(config, name)["@losses"])
+            assert isinstance(nlp.get_pipe(above[-1]).loss, loss)
+    assert set(given.get("training.score_weights", ())) <= set(evaluations[-1]["other_scores"])
+
+
+def check_assembled(text: str) -> None:
+    Path("assembled.cfg").write_text(text, encoding="utf8")
+    result = CliRunner().invoke(app, ["assemble", "assembled.cfg", "assembled"])
+    assert result.exit_code == 0, result.output
+    nlp, config = spacy.load("assembled"), util.load_config("assembled.cfg")
+    assert nlp.pipe_names == config["nlp"]["pipeline"] == list(config["components"])
+    for name, lines in config["components"].items():
+        if "source" in lines:
+            pipes = (spacy.load(lines["source"]).get_pipe(name), nlp.get_pipe(name))
+            weights = [pipe.to_bytes(exclude=["vocab"]) for pipe in pipes]
+            assert weights[0] == weights[1]
+    assert "weak_sentences" in nlp("Storm Ida sank the Fram .").spans
+
+
+@each_block
+def test_a_block_works(block, here):
+    text = written(merge(block, {}))
+    for package, names in NEEDS.items():
+        if any(name in text for name in names) and not find_spec(package):
+            pytest.skip(f"needs {package}")
+    run(block)
+
+
+def test_no_block_and_no_comment_is_passed_over():
+    whole = "\n".join(TEXTS.values())
+    assert len(BLOCKS) == len(re.findall(r"^\s*(?:```|~~~).*\bini\b", whole, flags=re.MULTILINE)) > 40
+    comments = "".join(match[1] for match in FENCE.finditer(whole))
+    read = COMMENT.findall(comments)
+    assert sorted(read) == sorted(COMMENT.findall(whole)) and len(read) == comments.count("\n")
+    assert {block.run for block in BLOCKS} == {"train", "assemble"}
+    names = [value for key, value in read if key == "block"]
+    needed = {name for block in BLOCKS for name in block.on}
+    assert sorted({*names, *PREPARED}) == sorted(needed) and len(names) == len(NAMED)
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", whole, flags=re.MULTILINE | re.DOTALL)
+    configs = [kind for kind, text in fences if re.search(r"^\[[a-z_.]+\]$", text, flags=re.MULTILINE)]
+    assert set(configs) == {"ini"}
+
+
+@each_block
+def test_a_comment_has_a_line_of_its_own(block):
+    lines = [line for line in block.text.splitlines() if not line.startswith("#")]
+    assert not [line for line in lines if re.search(r"\s[#;]", line)]
+
+
+# The rules
+
+
+def test_the_readme_needs_no_rule_but_its_own():
+    """Sections are replaced and added there, and nothing else is said."""
+    blocks = [sections(block.text) for block in BLOCKS if block.where.startswith("README")]
+    assert len(blocks) == 2
+    for block in blocks:
+        assert put(block, stock()) == {**stock(), **block}
+
+
+@each_block
+def test_a_block_fits_a_config_that_has_functions_in_a_line(block):
+    """Older versions of spaCy write scorer = {"@scorers": ...}, and refuse a section beside it."""
+    config = stock()
+    for name, lines in stock().items():
+        above, _, setting = name.rpartition(".")
+        below = [other for other in config if other.startswith(f"{name}.")]
+        if len(lines) == 1 and function_of(lines) and not below:
+            del config[name]
+            config[above][setting] = json.dumps({k: json.loads(v) for k, v in lines.items()})
+    assert "scorer" in config["components.ner"]
+    result = Config().from_str(written(merge(block, config)), interpolate=False)
+    for name, lines in sections(block.text).items():
+        alone = Config().from_str(written({"alone": lines}), interpolate=False)["alone"]
+        assert {key: at(result, name)[key] for key in lines} == alone
+
+
+@pytest.mark.parametrize("name", ["nlp", "training"])
+def test_other_lines_that_are_kept_are_those_that_spacy_fills_in(name):
+    """So that the blocks, which are tested with these sections replaced, also work with rule 4."""
+    own = {"lang": '"en"', "pipeline": '["tok2vec", "ner"]'}
+    default = sections(DEFAULT_CONFIG.to_str(interpolate=False))[name]
+    assert {**default, **own} == {**stock()[name], **own}
+
+
+# A page, a text of one of its blocks, what it becomes, and what is said of it
+BROKEN = [
+    ("README", 'factory = "longtail_ner"', 'factory = "longtail_ner"  # ours', "E002"),
+    ("README", 'head = "crf"', 'head = "crf"  # or softmax', "L211"),
+    ("README", 'labels = ["PER"', 'labels = ["PIR"', "LW002"),
+    ("README", "ents_f = 0.0\n", "", "ents_macro_f"),
+    ("README", "ents_macro_f", "ents_marco_f", "ents_marco_f"),
+    ("README", '[components.ner.model]\n@architectures = "longtail.TokenClassifier.v1"\n', "", "L216"),
+    ("losses", "gamma = 2.0", "gama = 2.0", "gama"),
+    ("losses", "gamma = 2.0", 'gamma = "two"', "gamma"),
+    ("losses", '"longtail.Focal.v1"', '"longtail.Focal.v2"', "Focal.v2"),
+    ("losses", "${corpora.plain}", "${corpora.plane}", "corpora.plane"),
+    ("readers", "ratio = 3.0", "ration = 3.0", "ration"),
+    ("readers", "n_sentences = 100", "n_sentences = 100  # few", "n_sentences"),
+    ("readers", "[corpora.few]", "[corpora.little]", "corpora.little"),
+    ("token_ner", "[initialize.components.ner]", "[initialize.components.nre]", "'nre'"),
+    ("gate", "[training.score_weights]\nsents_f", "[training.score_weights]\nsentence_f", "sentence_f"),
+    ("gate", 'source = "gate"', 'sauce = "gate"', "E984"),
+    ("token_ner", "warmup = 200", 'warmup = "long"', "warmup"),
+    ("token_ner", "[training]\nannotating_comp", "[train]\nannotating_comp", "'train'"),
+]
+
+
+@pytest.mark.parametrize(("page", "old", "new", "message"), BROKEN)
+def test_a_broken_block_is_noticed(page, old, new, message, here):
+    block = next(block for block in BLOCKS if block.where.startswith(f"{page}:") and old in block.text)
+    with pytest.raises(Exception) as error:
+        run(block._replace(text=block.text.replace(old, new)))
+    assert message in str(error.value)
