@@ -17,6 +17,7 @@ from spacy_longtail.experiments.matrix.advice import (
     Budget,
     advise,
     choose_candidates,
+    find_pretrained,
 )
 from spacy_longtail.experiments.matrix.curves import (
     Gap,
@@ -393,6 +394,28 @@ def test_candidates_follow_the_corpus():
     assert {"head": "two_task", "loss": "AUC-2T"} in small and {"gate": "double"} not in small
     common = [c.grid for c in choose_candidates(statistics(mentions=0))]
     assert not any("reader" in grid or "gate" in grid for grid in common)
+
+
+def test_candidates_with_knowledge_come_first_where_there_is_any(tmp_path, monkeypatch):
+    pytest.importorskip("spacy_lookups_data")
+    grids = [c.grid for c in choose_candidates(statistics(), "en", tmp_path)]
+    pretrained = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
+    assert grids[:3] == [{"head": "ner"}, pretrained, {"head": "crf", "encoder": "clusters"}]
+    without = [
+        c.grid for c in choose_candidates(statistics(), "fi", None)
+    ]  # a language without clusters
+    assert not any("encoder" in grid for grid in without)
+    monkeypatch.chdir(tmp_path)
+    assert find_pretrained("en") is None
+    (tmp_path / "assets" / "encoders" / "en_donors").mkdir(parents=True)
+    assert find_pretrained("en") and find_pretrained("de") is None
+
+
+def test_an_encoder_that_is_none_is_refused(corpus, tmp_path):
+    options = {"minutes": 1, "steps": 2, "options": Options(), "settings": {}}
+    with pytest.raises(ValueError, match="L274"):
+        advise(corpus, tmp_path / "out", tmp_path / "x.cfg", pretrained=tmp_path, **options)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_budget_counts_rounds_of_workers(monkeypatch):

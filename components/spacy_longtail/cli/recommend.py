@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
+from ..corpora import read_types
 from ..experiments.matrix import summary_tables, write_matrix_report
-from ..experiments.matrix.advice import advise
+from ..experiments.matrix.advice import advise, find_pretrained
 from ..experiments.report.wording import percent
 from ..experiments.trials.run import Options
 from .app import Corpus, GpuId, app, coded_errors
@@ -26,6 +27,13 @@ def recommend(
     steps: Annotated[
         int | None,
         typer.Option(min=1, help="Training steps of every trial.", show_default="as many as needed"),
+    ] = None,
+    pretrained: Annotated[
+        Path | None,
+        typer.Option(
+            help="An encoder to try: a pipeline that `pretrain` wrote.",
+            show_default="the project's own, if it has one of the language",
+        ),
     ] = None,
     settings: Set = None,
     workers: Workers = 1,
@@ -46,6 +54,7 @@ def recommend(
             steps=steps,
             options=Options(workers, gpu_id, storage),
             settings=read_settings(settings or []),
+            pretrained=pretrained or find_pretrained(read_types(corpus).lang),
         )
         page = write_matrix_report(found.summary, output / "report")
     msg.divider("Candidates")

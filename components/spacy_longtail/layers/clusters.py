@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +50,11 @@ def read_clusters(source: str, lang: str) -> ClusterTable:
     RAISES (ValueError): L402, L406, L260, L261.
     """
     return _from_lookups(lang) if source == LOOKUPS else _table(_read_paths(Path(source)))
+
+
+def has_lookups(lang: str) -> bool:
+    """Whether spacy-lookups-data is installed, and has the clusters of a language's words."""
+    return lang in LANGUAGES and find_spec("spacy_lookups_data") is not None
 
 
 def _table(paths: dict[int, int]) -> ClusterTable:

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from wasabi import msg
 
 from ...about import __version__
+from ...corpora import read_types
 from ...errors import Errors
+from ...layers.clusters import has_lookups
 from ...writing import check_file, write_file
 from ..provenance import DEV_SCORE
 from ..statistics import corpus_statistics
@@ -24,6 +26,7 @@ from .summary import Summary, summarize_trials
 FEW, MANY_SENTENCES = 500, 5000  # training sentences
 FINALISTS = 3  # methods that get more seeds, besides the baseline
 MOST_SEEDS = 6  # then a difference can be tested over seeds
+ENCODERS = Path("assets/encoders")  # of the project
 FIRST_PART = 0.5  # of the budget, for one seed of every candidate
 WIDTH = 100  # of a comment
 MARK = "Written by spacy-longtail"  # in the first line of a config
@@ -42,10 +45,20 @@ class Advice(NamedTuple):
     config: Path
 
 
-def choose_candidates(statistics: Mapping[str, Any]) -> list[Candidate]:
+def find_pretrained(lang: str) -> Path | None:
+    """The encoder that comes with the project, if this is the project and has one of the language."""
+    found = ENCODERS / f"{lang}_donors"
+    return found if found.is_dir() else None
+
+
+def choose_candidates(
+    statistics: Mapping[str, Any], lang: str = "", pretrained: Path | None = None
+) -> list[Candidate]:
     """What is worth a try on a corpus, the most promising first after stock spaCy.
 
     statistics (Mapping[str, Any]): As `corpus_statistics` returns them.
+    lang (str): Language code; an empty one has no word clusters.
+    pretrained (Optional[Path]): A pipeline that `pretrain` wrote.
     RETURNS (List[Candidate]): Choices by axis, and the reason.
     """
     train = statistics["parts"]["train"]
@@ -53,6 +66,7 @@ def choose_candidates(statistics: Mapping[str, Any]) -> list[Candidate]:
     rare = [t for t in tail if train["types"][t]["mentions"]]
     found = [
         Candidate({"head": "ner"}, "stock spaCy, the baseline"),
+        *_with_knowledge(lang, pretrained),
         Candidate({"head": "crf"}, "a CRF learns legal sequences with few examples"),
         Candidate({"head": "softmax"}, "the plain token classifier"),
     ]
@@ -72,6 +86,18 @@ def choose_candidates(statistics: Mapping[str, Any]) -> list[Candidate]:
         found.append(
             Candidate({"head": "softmax", "reader": "augmented"}, "augmentation of a small corpus")
         )
+    return found
+
+
+def _with_knowledge(lang: str, pretrained: Path | None) -> list[Candidate]:
+    """What brings in more than the corpus holds."""
+    found = []
+    if pretrained:
+        grid = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
+        found.append(Candidate(grid, f"{pretrained} has seen entities of other corpora"))
+    if has_lookups(lang):
+        why = "word clusters know words that the corpus does not have"
+        found.append(Candidate({"head": "crf", "encoder": "clusters"}, why))
     return found
 
 
@@ -104,6 +130,7 @@ def advise(
     steps: int | None,
     options: Options,
     settings: Mapping[str, Any],
+    pretrained: Path | None = None,
     say: Callable[[str], None] = msg.info,
 ) -> Advice:
     """Compare candidates on a corpus within a budget, and write the config of the one to use.
@@ -117,12 +144,19 @@ def advise(
         whatever they take.
     steps (Optional[int]): Of each training; null finds out how many are needed.
     options (Options): How trials are run.
-    settings (Mapping[str, Any]): Config values by dotted name, for all. say (Callable): Gets progress.
+    settings (Mapping[str, Any]): Config values by dotted name, for all.
+    pretrained (Optional[Path]): A pipeline that `pretrain` wrote, to be tried as an encoder.
+    say (Callable): Gets progress.
     RETURNS (Advice): What was found.
-    RAISES (ValueError): L494 if stock spaCy could not be trained; those of `Matrix` and of reports.
+    RAISES (ValueError): L274; L494 if stock spaCy could not be trained; those of `Matrix`, of reports.
     """
     check_file(config, [corpus], MARK)
-    candidates = choose_candidates(corpus_statistics(corpus))
+    if pretrained and not (pretrained / "meta.json").is_file():
+        problem = "no pipeline is there"
+        raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
+    candidates = choose_candidates(corpus_statistics(corpus), read_types(corpus).lang, pretrained)
+    if pretrained:
+        settings = {**settings, "paths.pretrained": str(pretrained)}
     plan = _plan(corpus, candidates, steps, settings)
     first = Matrix(plan.first_seed(), output)
     budget = Budget(minutes, options.workers)
