@@ -150,5 +150,25 @@ def toy_vectors(nlp: Language, width: int = 8) -> Language:
     return nlp
 
 
+def toy_subwords(folder: Path, width: int = 8) -> Path:
+    """A Model2Vec model with random vectors of the toy corpus's words and of letters."""
+    from model2vec import StaticModel
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import Lowercase
+    from tokenizers.pre_tokenizers import Whitespace
+
+    words = {t.text.lower() for s in SENTENCES for t in parse(blank(), s)}
+    letters = set(map(chr, range(97, 123)))
+    pieces = ["[UNK]", *sorted(words | letters | {f"##{letter}" for letter in letters})]
+    tokenizer = Tokenizer(
+        WordPiece(dict(zip(pieces, range(len(pieces)), strict=True)), unk_token="[UNK]")
+    )
+    tokenizer.normalizer, tokenizer.pre_tokenizer = Lowercase(), Whitespace()
+    vectors = np.random.default_rng(0).standard_normal((len(pieces), width)).astype("f")
+    StaticModel(vectors, tokenizer).save_pretrained(folder)
+    return folder
+
+
 def blank() -> Language:
     return spacy.blank("en")

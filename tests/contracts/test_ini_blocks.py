@@ -33,7 +33,7 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_longtail import convert_ner
-from tests.util import SENTENCES, blank, parse, tiny_bert, toy_vectors
+from tests.util import SENTENCES, blank, parse, tiny_bert, toy_subwords, toy_vectors
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -190,6 +190,11 @@ def prepare_vectors() -> dict[str, str]:
     return {"paths.vectors": "vectors"}
 
 
+def prepare_subwords() -> dict[str, str]:
+    toy_subwords(Path("vectors/subwords"))
+    return {}
+
+
 def prepare_transformer_model() -> dict[str, str]:
     return {"paths.transformer": str(tiny_bert(Path("bert")))}
 
@@ -231,6 +236,7 @@ PREPARED = {
     "queries": prepare_queries,
     "labels": prepare_labels,
     "vectors": prepare_vectors,
+    "subwords": prepare_subwords,
     "transformer_model": prepare_transformer_model,
     "base": prepare_base,
     "converted": prepare_converted,
