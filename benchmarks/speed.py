@@ -22,9 +22,12 @@ import spacy
 import thinc
 import typer
 from spacy.language import Language
+from spacy.ml.models import MaxoutWindowEncoder, MultiHashEmbed
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus, Example
+from spacy.training.initialize import init_nlp
 from spacy.util import fix_random_seed, load_config, load_model_from_config, minibatch
+from thinc.api import chain, with_array
 
 from spacy_longtail import __version__, convert_ner
 from spacy_longtail.chains import viterbi
@@ -32,6 +35,7 @@ from spacy_longtail.corpora import load_docs
 from spacy_longtail.examples import keep_types
 from spacy_longtail.losses import MoM
 from spacy_longtail.losses.chain import chain_loss
+from spacy_longtail.models.rich_embed import RichEmbed
 from spacy_longtail.pipes.sentence_gate import DEFAULTS as DEFAULT_GATE
 from spacy_longtail.pipes.tagging import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, units
@@ -211,6 +215,48 @@ def bench_mrc(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
         }
 
 
+def bench_embed(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
+    """longtail.RichEmbed.v1 with clusters against spaCy's MultiHashEmbed, alone and below a CNN."""
+    docs = [eg.reference for eg in examples]
+    embeds = {
+        "ours": RichEmbed(clusters="lookups"),
+        "theirs": MultiHashEmbed(
+            96, ["NORM", "PREFIX", "SUFFIX", "SHAPE"], [2000, 1000, 1000, 1000], False
+        ),
+    }
+    batches = [list(batch) for batch in minibatch(docs, 128)]
+
+    def work(model: Any) -> Callable[[], None]:
+        model.initialize(X=docs[:10])
+        return lambda: [model.predict(batch) for batch in batches][:0]
+
+    alone = [work(embeds[name]) for name in ("ours", "theirs")]
+    about = {"words": sum(map(len, docs))}
+    yield {"name": "longtail.RichEmbed.v1 with clusters", **about, **alternate(*alone, runs)}
+    encode = [chain(embeds[name], with_array(MaxoutWindowEncoder(96, 1, 3, 4))) for name in embeds]
+    name = "longtail.RichEmbed.v1 with clusters, below a CNN of 4 layers"
+    yield {"name": name, **about, **alternate(*map(work, encode), runs)}
+
+
+def bench_recipes(path: Path, examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
+    """Whole pipelines of the main job, after some training, against stock `ner`."""
+    pipes = {}
+    for name in ("baseline", "clusters_crf", "pretrained_cnn"):
+        fix_random_seed(0)
+        paths = {"paths.train": str(path), "paths.dev": str(path)}
+        nlp = init_nlp(load_config(ROOT / "configs" / f"{name}.cfg", overrides=paths))
+        optimizer = nlp.resume_training()
+        for batch in list(minibatch(examples, 32)) * 2:
+            nlp.update(batch, sgd=optimizer)
+        pipes[name] = nlp
+    for name in ("clusters_crf", "pretrained_cnn"):
+        both = [lambda docs, nlp=pipes[n]: list(nlp.pipe(docs)) for n in (name, "baseline")]
+        n_found = [sum(len(doc.ents) for doc in nlp.pipe(fresh(examples))) for nlp in pipes.values()]
+        about = {"words": sum(len(eg.reference) for eg in examples), "entities": n_found}
+        result = alternate(*both, runs, lambda: fresh(examples))
+        yield {"name": f"predict with configs/{name}.cfg", **about, **result}
+
+
 def fresh(examples: list[Example]) -> list[Doc]:
     return [eg.predicted.copy() for eg in examples]
 
@@ -352,7 +398,11 @@ def main(
     runs: Annotated[int, typer.Option(help="Alternating runs of each pair.")] = 9,
     share: Annotated[float, typer.Option(help="Share of sentences that the gate flags.")] = 0.02,
     only_these: Annotated[
-        str, typer.Option("--only", help="Of ner, token_ner, memory, reader, gate, mrc; commas between.")
+        str,
+        typer.Option(
+            "--only",
+            help="Of ner, token_ner, memory, reader, gate, mrc, embed, recipes.",
+        ),
     ] = "",
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
     / "benchmarks/results/speed.jsonl",
@@ -378,6 +428,8 @@ def main(
         "reader": lambda: bench_reader(path, runs),
         "gate": lambda: bench_gate(path, examples, runs, share),
         "mrc": lambda: bench_mrc(examples, runs),
+        "embed": lambda: bench_embed(examples, runs),
+        "recipes": lambda: bench_recipes(path, examples, runs),
     }
     wanted = only_these.split(",") if only_these else list(benches)
     records = [record for name in wanted for record in benches[name]()]
