@@ -1,6 +1,7 @@
 """`pretrain`: an encoder that has seen entities of other corpora."""
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from wasabi import msg, table
 
 from ..experiments.pretraining import Options, pretrain
 from ..experiments.pretraining.writing import write_pretrained
-from ..experiments.provenance import command
+from ..experiments.provenance import command, short
 from ..experiments.report.wording import percent
 from .app import GpuId, Json, app, coded_errors
 from .trial_options import Set, read_settings
@@ -80,8 +81,9 @@ def pretrain_command(
         }
         shown |= {"words": words, "power": power, "seed": seed}
         made = command("pretrain", donors, {k: v for k, v in shown.items() if v is not None})
-        made += "".join(f" --exclude {path.name}" for path in exclude or [])
-        made += f"{' --slim' * slim} -o {output.name}"
+        made += "".join(f" --set {shlex.quote(setting)}" for setting in settings or [])
+        made += "".join(f" --exclude {short(path)}" for path in exclude or [])
+        made += f"{' --slim' * slim} -o {short(output)}"
         places = write_pretrained(found, output, made, slim)
     if as_json:
         paths = {name: str(path) for name, path in places.items()}
