@@ -12,6 +12,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
+from .types import ANNOTATED_TYPES
+
 ENTITY_ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 # of a token, whatever stands beside it: no heads
 KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
@@ -64,11 +66,13 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
 
     bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending, without
         overlap. Heads are kept where none is in another part. An entity that is cut is not annotated.
+        Each part keeps which types the document was annotated with.
     """
     if not bounds:
         return
     attributes = [*KEPT_ATTRIBUTES, "NORM", "DEP", "HEAD"]
     rows = doc.to_array(attributes)
+    annotated = doc.user_data.get(ANNOTATED_TYPES)
     place = np.arange(len(doc))
     part = np.searchsorted(np.unique(np.asarray(bounds)), place, side="right")
     for ent in doc.ents:
@@ -82,6 +86,8 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
         own = Doc(doc.vocab, words=words, spaces=spaces).from_array(attributes, rows[start:end])
         own.has_unknown_spaces = doc.has_unknown_spaces
         own.tensor = doc.tensor[start:end]
+        if annotated is not None:
+            own.user_data[ANNOTATED_TYPES] = annotated
         yield own
 
 
@@ -181,6 +187,8 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
         sentence = np.repeat(np.arange(len(lengths)), lengths)[kept]
         begins = np.diff(sentence, prepend=-1) > 0
         rows[:, KEPT_ATTRIBUTES.index("SENT_START")] = np.where(begins, 1, -1).astype("uint64")
+    if ANNOTATED_TYPES in doc.user_data:
+        taken.user_data[ANNOTATED_TYPES] = doc.user_data[ANNOTATED_TYPES]
     return taken.from_array(KEPT_ATTRIBUTES, rows)
 
 

@@ -33,7 +33,7 @@ class TransformerDescriptions:
         try:
             tokenizer = AutoTokenizer.from_pretrained(self.name)
             return tokenizer, AutoModel.from_pretrained(self.name).eval()
-        except (OSError, ValueError, ImportError, KeyError) as error:
+        except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
             problem = " ".join(str(error).split())
             raise ValueError(Errors.L265.format(name=self.name, problem=problem)) from error
 
