@@ -1,0 +1,460 @@
+"""Types in words, in the pipes: the same logits everywhere, types that are added, types that nobody annotated."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.util import fix_random_seed
+from thinc.api import Ragged
+
+from spacy_longtail.chains import Transitions
+from spacy_longtail.examples import sentences_with, take_tokens
+from spacy_longtail.heads import HEADS, Gold
+from spacy_longtail.layers import Lattice
+from spacy_longtail.losses import CrossEntropy
+from spacy_longtail.outputs import output_of
+from spacy_longtail.tags import TagCodec
+from spacy_longtail.types import ANNOTATED_TYPES, TwoTaskState
+from tests.util import SMALL, blank, examples, toy_vectors, train
+
+MODEL = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
+PLAIN = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+HEADS_AND_SCHEMES = [
+    ("softmax", "BIO"),
+    ("softmax", "BILUO"),
+    ("crf", "BIO"),
+    ("crf", "BILUO"),
+    ("sigmoid", "BIO"),
+]
+each_head = pytest.mark.parametrize(("head", "scheme"), HEADS_AND_SCHEMES)
+VECTORS = {"@misc": "longtail.VectorDescriptions.v1"}
+HASHED = {"@misc": "longtail.HashedDescriptions.v1", "width": 40}
+GATED = {"labels": ["ART", "NAT"], "merge": "fill", "spans_key": None}
+
+
+def build(factory="longtail_token_ner", model=MODEL, nlp=None, **settings):
+    nlp = blank() if nlp is None else nlp
+    nlp.add_pipe(factory, name="ner", config={"model": model, **settings})
+    return nlp
+
+
+def logits(pipe, docs):
+    """One row a token, whatever the head."""
+    return np.asarray(pipe.head.logits(pipe.model.predict(docs)).dataXd)
+
+
+def toy_docs(nlp):
+    return [eg.predicted for eg in examples(nlp)]
+
+
+@each_head
+def test_a_described_pipe_learns_and_its_logits_are_those_of_the_formula(head, scheme):
+    nlp = build(head=head, scheme=scheme)
+    history = train(nlp, 25)
+    assert history[-1]["ner"] < 0.6 * history[0]["ner"]
+    pipe, docs = nlp.get_pipe("ner"), toy_docs(nlp)
+    W, b, P, Q, D = (output_of(pipe.model).get_param(name) for name in ("W", "b", "P", "Q", "D"))
+    H = np.concatenate(pipe.model.get_ref("tok2vec").predict(docs))
+    expected = H @ W.T + b
+    for j, tag in enumerate(pipe.codec.tags[1:], start=1):
+        k, t = scheme.replace("O", "").index(tag[0]), pipe.labels.index(tag[2:])
+        expected[:, j] += 8 / 4 * (H @ P[k].T) @ (Q[k] @ D[t])  # 4 is the root of the width
+    assert logits(pipe, docs) == pytest.approx(expected, abs=1e-3)
+    assert W[1:].any()  # the residual, which began at zero
+
+
+@each_head
+def test_a_described_pipe_is_the_same_when_it_is_loaded(head, scheme, tmp_path):
+    nlp = build(head=head, scheme=scheme, describe=HASHED)
+    train(nlp, 10)
+    pipe, docs = nlp.get_pipe("ner"), toy_docs(nlp)
+    before = logits(pipe, docs)
+    nlp.to_disk(tmp_path)
+    other = build(head=head, scheme=scheme, describe=HASHED)
+    other.from_bytes(nlp.to_bytes())
+    for again in (spacy.load(tmp_path), other):
+        found = again.get_pipe("ner")
+        assert np.array_equal(logits(found, docs), before)
+        assert found.cfg["descriptions"] == pipe.cfg["descriptions"]
+        found.add_label("SHIP", "ship or boat")  # with the describer of the config
+        assert found.labels[-1] == "SHIP"
+
+
+def test_two_task_has_no_output_for_a_type_and_a_tag():
+    with pytest.raises(ValueError, match="L273"):
+        build(head="two_task")
+
+
+# Types that are added
+
+
+@each_head
+def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
+    nlp = build(head=head, scheme=scheme)
+    train(nlp, 15, ner={"descriptions": {"ART": "ship"}})
+    pipe, docs = nlp.get_pipe("ner"), toy_docs(nlp)
+    before = logits(pipe, docs)
+    shown = [[(e.start, e.end, e.label) for e in doc] for doc in pipe.predict(docs)]
+    assert pipe.add_label("BOAT", "rowing boat") == 1 and pipe.add_label("BOAT", "other") == 0
+    after = logits(pipe, docs)
+    assert np.array_equal(after[:, : before.shape[1]], before)
+    assert pipe.cfg["descriptions"]["ART"] == "ship"
+    assert pipe.cfg["descriptions"]["BOAT"] == "rowing boat"
+    new = after[:, before.shape[1] :]
+    assert new.shape[1] == len(pipe.codec.prefixes) and new.std() > 0
+    kept = [[(e.start, e.end, e.label) for e in doc if e.label != "BOAT"] for doc in pipe.predict(docs)]
+    lost = sum(a != b for a, b in zip(shown, kept, strict=True))
+    assert lost <= sum(any(e.label == "BOAT" for e in doc) for doc in pipe.predict(docs))
+
+
+@pytest.mark.parametrize("is_trained", [False, True])
+@pytest.mark.parametrize("factory", ["longtail_token_ner", "longtail_gated_ner"])
+@pytest.mark.parametrize("model", [MODEL, PLAIN], ids=["described", "plain"])
+def test_a_type_is_added_before_training_and_after_and_learnt(factory, model, is_trained):
+    settings = GATED if factory == "longtail_gated_ner" else {"include": ["ART", "NAT"]}
+    nlp = build(factory, model, **settings)
+    pipe = nlp.get_pipe("ner")
+    if is_trained:
+        train(nlp, 2)
+    text = "person" if model is MODEL else None
+    pipe.add_label("PER", text)
+    if not is_trained:
+        nlp.initialize(lambda: examples(nlp))
+    assert set(pipe.labels) == {"ART", "NAT", "PER"}
+    assert output_of(pipe.model).get_dim("nO") == len(pipe.codec)
+    assert pipe.cfg["descriptions"].get("PER") == text
+    optimizer = nlp.resume_training()
+    optimizer.learn_rate = 0.02
+    for _ in range(40):
+        nlp.update(examples(nlp), sgd=optimizer)
+    assert {e.label_ for doc in nlp.pipe(toy_docs(nlp)) for e in doc.ents} >= {"PER"}
+
+
+def test_a_type_that_cannot_be_described_is_refused_and_nothing_changes():
+    nlp = build()
+    train(nlp, 3, ner={"descriptions": {"ART": "work of art"}})
+    pipe = nlp.get_pipe("ner")
+    before, docs = dict(pipe.cfg["descriptions"]), toy_docs(nlp)
+    z = logits(pipe, docs)
+    for text in ("  ", "Work of  ART"):
+        with pytest.raises(ValueError, match="L271"):
+            pipe.add_label("SHIP", text)
+    with pytest.raises(ValueError, match="L272"):
+        pipe.add_label("SHIP", "+++")  # without a word
+    assert pipe.cfg["descriptions"] == before and "SHIP" not in pipe.labels
+    assert np.array_equal(logits(pipe, docs), z)
+    plain = build(model=PLAIN).get_pipe("ner")
+    with pytest.raises(ValueError, match="L213"):
+        plain.add_label("SHIP", "ship")
+
+
+# What types are in words
+
+
+def test_descriptions_are_those_given_then_the_words_of_the_name():
+    nlp = build()
+    given = {"ART": "  the \n Fram ", "GEO": "Oslo"}
+    train(nlp, 1, ner={"descriptions": given})
+    pipe = nlp.get_pipe("ner")
+    texts = pipe.cfg["descriptions"]
+    assert texts["ART"] == "the Fram" and texts["GEO"] == "Oslo" and texts["PER"] == "person"
+    assert list(texts) == list(pipe.labels)
+
+
+@pytest.mark.parametrize(
+    ("descriptions", "problem"),
+    [
+        ({"SHIP": "a ship"}, "types that the data does not have: SHIP"),
+        ({"ART": " \t "}, "a blank text for ART"),
+        ({"ART": "Person"}, "the same text for"),  # that of PER
+        ({"ART": "a thing", "NAT": "A  thing"}, "the same text for"),
+    ],
+)
+@pytest.mark.parametrize("factory", ["longtail_token_ner", "longtail_gated_ner"])
+def test_descriptions_of_no_use_are_refused(factory, descriptions, problem):
+    labels = {**GATED, "labels": ["ART", "NAT", "PER"]} if factory == "longtail_gated_ner" else {}
+    nlp = build(factory, **labels)
+    nlp.config["initialize"]["components"]["ner"] = {"descriptions": descriptions}
+    with pytest.raises(ValueError, match=f"L271.*{problem}"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_types_of_the_data_that_are_not_learnt_may_be_described():
+    nlp = build(include=["ART"])
+    train(nlp, 1, ner={"descriptions": {"PER": "person", "ART": "a ship"}})
+    assert nlp.get_pipe("ner").cfg["descriptions"] == {"ART": "a ship"}
+
+
+@pytest.mark.parametrize("setting", [{"descriptions": {"ART": "a ship"}}, {"pretrained": "nowhere"}])
+@pytest.mark.parametrize("factory", ["longtail_token_ner", "longtail_gated_ner"])
+def test_a_model_without_descriptions_takes_none(factory, setting):
+    nlp = build(factory, PLAIN, **(GATED if factory == "longtail_gated_ner" else {}))
+    nlp.config["initialize"]["components"]["ner"] = setting
+    with pytest.raises(ValueError, match="L213"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+@pytest.mark.parametrize("factory", ["longtail_token_ner", "longtail_gated_ner"])
+def test_a_describer_is_refused_where_nothing_is_described(factory):
+    with pytest.raises(ValueError, match="L213"):
+        build(factory, PLAIN, describe=HASHED, **(GATED if factory == "longtail_gated_ner" else {}))
+
+
+def test_a_describer_is_a_function():
+    with pytest.raises(ValueError, match="L270"):
+        build(nlp=blank(), describe={"@misc": "longtail.label_weights.v1", "weights": {"A": 1.0}})
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        (lambda n: np.zeros((n, 3)), "nothing but zeros"),
+        (lambda n: np.full((n, 3), np.nan), "not finite"),
+        (lambda n: np.ones((n + 1, 3)), "an array of shape"),
+        (lambda n: np.ones(n), "an array of shape"),
+    ],
+    ids=["zeros", "nan", "rows", "flat"],
+)
+def test_what_a_describer_gives_is_checked(rows, problem):
+    nlp = build()
+    nlp.get_pipe("ner").describe = lambda texts: rows(len(texts))
+    with pytest.raises(ValueError, match=f"L272.*{problem}"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+# describe = null
+
+
+def test_without_a_describer_words_are_hashed_or_vectors_taken():
+    for nlp, name in ((blank(), "Hashed"), (toy_vectors(blank()), "Vector")):
+        build(nlp=nlp)
+        settings = {"descriptions": {"ART": "Fram", "PER": "Jon", "GEO": "Oslo", "NAT": "Storm"}}
+        train(nlp, 1, ner=settings)
+        kept = nlp.config["components"]["ner"]["describe"]
+        assert kept["@misc"] == f"longtail.{name}Descriptions.v1"
+        pipe = nlp.get_pipe("ner")
+        D = output_of(pipe.model).get_param("D")
+        assert np.linalg.norm(D, axis=1) == pytest.approx(1.0, abs=1e-5)
+        if name == "Vector":
+            own = nlp.vocab.get_vector("Fram")
+            assert D[pipe.labels.index("ART")] == pytest.approx(own / np.linalg.norm(own), abs=1e-5)
+
+
+def test_a_pipe_on_its_own_takes_the_vectors_of_its_vocabulary():
+    nlp = build(nlp=toy_vectors(blank()))
+    pipe, texts = nlp.get_pipe("ner"), {"ART": "Fram", "PER": "Jon", "GEO": "Oslo", "NAT": "Storm"}
+    pipe.initialize(lambda: examples(nlp), descriptions=texts)
+    assert output_of(pipe.model).get_param("D").shape == (4, 8)
+
+
+def test_vectors_that_the_pipeline_does_not_have_are_missed():
+    nlp = build(describe=VECTORS)
+    with pytest.raises(ValueError, match="L240"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_a_saved_pipe_predicts_without_its_describer(tmp_path):
+    """In a process that has none of the extras, which the describer would need."""
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    from tests.util import tiny_bert
+
+    describe = {
+        "@misc": "longtail.TransformerDescriptions.v1",
+        "name": str(tiny_bert(tmp_path / "bert")),
+    }
+    nlp = build(describe=describe)
+    train(nlp, 30)
+    nlp.to_disk(tmp_path / "model")
+    (tmp_path / "bert" / "config.json").unlink()
+    text = "Maria sailed to Oslo on the Fram ."
+    shown = str([(e.start, e.end, e.label_) for e in nlp(text).ents])
+    assert shown != "[]"
+    code = (
+        "import sys, spacy\n"
+        "spacy.blank('en')  # spacy-transformers has factories, which spaCy loads first\n"
+        "for name in ('torch', 'transformers', 'model2vec', 'tokenizers'):\n"
+        "    sys.modules[name] = None\n"
+        f"nlp = spacy.load({str(tmp_path / 'model')!r})\n"
+        f"print([(e.start, e.end, e.label_) for e in nlp({text!r}).ents])\n"
+        "try:\n"
+        "    nlp.get_pipe('ner').add_label('SHIP', 'ship or boat')\n"
+        "except ValueError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == shown and lines[1].startswith("[L406]")
+    with pytest.raises(ValueError, match="L265"):
+        spacy.load(tmp_path / "model").get_pipe("ner").add_label("SHIP", "ship or boat")
+
+
+# Types that no mention was seen of
+
+COLOURS, SHAPES = ("red", "blue", "green", "black"), ("round", "square", "long", "flat")
+HELD_OUT = (("red", "square"), ("green", "flat"), ("black", "round"))
+
+
+def world():
+    """A pipeline whose words have a colour and a shape, which their vectors show, or neither."""
+    nlp, rng = blank(), np.random.default_rng(0)
+    base = {name: rng.standard_normal(16) for name in (*COLOURS, *SHAPES)}
+    for name, vector in base.items():
+        nlp.vocab.set_vector(name, vector.astype("f"))
+    things: dict[tuple[str, str], list[str]] = {}
+    for c in COLOURS:
+        for s in SHAPES:
+            things[c, s] = [f"{c[:2]}{s[:2]}{i}" for i in range(6)]
+            for word in things[c, s]:
+                noise = 0.2 * rng.standard_normal(16)
+                nlp.vocab.set_vector(word, (base[c] + base[s] + noise).astype("f"))
+    fillers = [f"filler{i}" for i in range(20)]
+    for word in fillers:
+        nlp.vocab.set_vector(word, (0.5 * rng.standard_normal(16)).astype("f"))
+    return nlp, things, fillers
+
+
+def sentences(nlp, things, fillers, kinds, n, seed):
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(n):
+        words = [str(w) for w in rng.choice(fillers, 6)]
+        places = {1: kinds[rng.integers(len(kinds))], 4: kinds[rng.integers(len(kinds))]}
+        for at, kind in places.items():
+            words[at] = str(rng.choice(things[kind]))
+        doc = Doc(nlp.vocab, words=words)
+        doc.set_ents([Span(doc, at, at + 1, label=f"{c}_{s}".upper()) for at, (c, s) in places.items()])
+        found.append(Example(Doc(nlp.vocab, words=words), doc))
+    return found
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_types_are_found_that_were_never_trained(head):
+    nlp, things, fillers = world()
+    model = {
+        "@architectures": "longtail.DescribedTypes.v1",
+        "width": 16,
+        "residual": False,
+        "tok2vec": {"@architectures": "longtail.StaticVectors.v1", "width": 16},
+    }
+    build(model=model, nlp=nlp, head=head)
+    seen = [kind for kind in things if kind not in HELD_OUT]
+    data = sentences(nlp, things, fillers, seen, 120, 1)
+    fix_random_seed(0)
+    optimizer = nlp.initialize(lambda: data)
+    optimizer.learn_rate = 0.02
+    for _ in range(40):
+        for start in range(0, len(data), 40):
+            nlp.update(data[start : start + 40], sgd=optimizer)
+    pipe = nlp.get_pipe("ner")
+    labels = [f"{c}_{s}".upper() for c, s in HELD_OUT]
+    assert not set(labels) & set(pipe.labels)
+    trained, test, found = pipe.to_bytes(), sentences(nlp, things, fillers, list(HELD_OUT), 40, 2), []
+    for texts in (HELD_OUT, [*HELD_OUT[1:], HELD_OUT[0]]):  # their own, and each that of another
+        pipe.from_bytes(trained)
+        for label, (c, s) in zip(labels, texts, strict=True):
+            pipe.add_label(label, f"{c} and {s}")
+        found.append(nlp.evaluate(test)["ents_f"])
+    assert found[0] > 0.6 and found[1] < 0.2  # by chance one of 16, were all places known
+
+
+# Types that nobody annotated
+
+
+def random_batch(codec, seed=0):
+    rng = np.random.default_rng(seed)
+    lengths = np.array([3, 4])
+    z = rng.normal(size=(7, len(codec))).astype("f")
+    transitions = Transitions(
+        *(
+            rng.normal(size=shape).astype("f")
+            for shape in ((len(codec),), (len(codec),) * 2, (len(codec),))
+        )
+    )
+    return z, transitions, lengths
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
+@pytest.mark.parametrize("name", ["softmax", "crf"])
+def test_a_masked_type_is_a_type_that_is_not_there(name, scheme):
+    """Loss and gradient are those of a head without the type's columns."""
+    codec, smaller = TagCodec(("A", "B", "C"), scheme), TagCodec(("A", "C"), scheme)
+    z, transitions, lengths = random_batch(codec)
+    own = [codec.tags.index(tag) for tag in smaller.tags]
+    tags = np.array([0, 1, 0, 0, 0, 0, 0]) if scheme == "BIO" else np.array([0, 4, 0, 0, 1, 3, 0])
+    mask, state = np.ones(7, dtype="f"), TwoTaskState()
+    allowed = np.repeat(codec.columns(["A", "C"])[None], 7, axis=0)
+    few = Transitions(transitions.start[own], transitions.trans[np.ix_(own, own)], transitions.end[own])
+
+    def run(codec, z, transitions, allowed):
+        head = HEADS[name](codec, CrossEntropy())
+        scores = Ragged(z, lengths)
+        scores = Lattice(scores, transitions) if name == "crf" else scores
+        return head, head.train(scores, Gold(tags, mask, lengths, allowed), CrossEntropy(), state)
+
+    head, masked = run(codec, z, transitions, allowed)
+    _, expected = run(smaller, z[:, own], few, None)
+    assert masked.loss == pytest.approx(expected.loss, rel=1e-5)
+    d, d_few = (np.asarray(head.logits(r.d_scores).dataXd) for r in (masked, expected))
+    assert d[:, own] == pytest.approx(d_few, abs=1e-6)
+    assert not np.delete(d, own, axis=1).any()
+    if name == "crf":
+        step = masked.d_scores.transitions.trans
+        assert step[np.ix_(own, own)] == pytest.approx(expected.d_scores.transitions.trans, abs=1e-6)
+        assert np.isfinite(step).all() and not np.delete(step, own, axis=0).any()
+
+
+@pytest.mark.parametrize("shape", ["token", "gated", "gated-shared"])
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_documents_say_which_types_they_were_annotated_with(head, shape):
+    nlp = blank()
+    if shape == "gated-shared":
+        nlp.add_pipe("tok2vec", config={"model": SMALL})
+        listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": SMALL["width"]}
+        model = {**MODEL, "tok2vec": {**listener, "upstream": "tok2vec"}}
+    else:
+        model = MODEL
+    settings = {"labels": ["ART", "NAT", "PER"], "merge": "fill", "spans_key": None}
+    if shape == "token":
+        build(model=model, nlp=nlp, head=head)
+    else:
+        build("longtail_gated_ner", model, nlp, head=head, **settings)
+    train(nlp, 2)
+    pipe = nlp.get_pipe("ner")
+    batch = examples(nlp)
+    kept = ["PER", "ART", "GEO"]
+    for eg in batch[::2]:
+        eg.reference.user_data[ANNOTATED_TYPES] = kept
+        eg.reference.set_ents([e for e in eg.reference.ents if e.label_ in kept])
+    docs = [eg.predicted for eg in batch]
+    if shape == "gated-shared":
+        nlp.get_pipe("tok2vec").set_annotations(docs, nlp.get_pipe("tok2vec").predict(docs))
+    _, d_scores = pipe.get_loss(batch, pipe.model.predict(docs))
+    d = np.asarray(pipe.head.logits(d_scores).dataXd)
+    nat = [i for i, tag in enumerate(pipe.codec.tags) if tag.endswith("NAT")]
+    others = [i for i, tag in enumerate(pipe.codec.tags) if tag.endswith("PER")]
+    ends = np.cumsum([len(doc) for doc in docs])
+    for i, rows in enumerate(np.split(d, ends[:-1])):
+        assert rows[:, nat].any() == (i % 2 == 1)
+        assert rows[:, others].any()
+
+
+def test_parts_of_a_document_keep_which_types_it_was_annotated_with():
+    eg = examples(blank())[0]
+    eg.reference.user_data[ANNOTATED_TYPES] = ["ART"]
+    (taken,) = sentences_with([eg], {"ART"})
+    assert taken.reference.user_data[ANNOTATED_TYPES] == ["ART"]
+    few = take_tokens(eg.reference, np.array([0, 3]))
+    assert few.user_data[ANNOTATED_TYPES] == ["ART"]
+
+
+def test_a_sigmoid_cannot_leave_types_out():
+    nlp = build(head="sigmoid")
+    train(nlp, 1)
+    batch = examples(nlp)
+    batch[0].reference.user_data[ANNOTATED_TYPES] = ["PER"]
+    with pytest.raises(ValueError, match="L276"):
+        nlp.update(batch)
