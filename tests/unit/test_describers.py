@@ -1,0 +1,226 @@
+"""Vectors of descriptions, and what labels are in words."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_longtail.describers import (
+    HashedDescriptions,
+    Model2VecDescriptions,
+    TransformerDescriptions,
+    VectorDescriptions,
+)
+from spacy_longtail.describers.base import unit_rows, words
+from spacy_longtail.type_words import WORDS, words_of
+from tests.util import blank, tiny_bert, toy_vectors
+
+TEXTS = ["work of art", "Oslo", "natural phenomenon, such as a storm"]
+
+
+def cosine(rows):
+    return rows @ rows.T
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("GPE", "country, state or nationality"),
+        ("gpe", "country, state or nationality"),
+        ("PER", "person"),
+        ("MISC", "other name"),
+        ("programlang", "programming language"),
+        ("ProgramLang", "programming language"),
+        ("CreativeWork", "creative work"),
+        ("creativeWork", "creative work"),
+        ("creative_work", "creative work"),
+        ("CREATIVE_WORK", "creative work"),
+        ("creative-work", "creative work"),
+        ("cell_type", "cell type"),
+        ("cell  type", "cell type"),
+        ("XMLFile", "xml file"),
+        ("DNAPart", "dna part"),
+        ("Covid19Test", "covid19 test"),
+        ("Größe_ΑΒ", "grösse αβ"),  # casefolded
+        ("WORK_OF_ART", "work of art, such as a book, film or song"),
+        ("组织", "组织"),
+        ("++", "++"),
+        ("_", "_"),
+    ],
+)
+def test_labels_in_words(label, text):
+    assert words_of(label) == text
+
+
+@given(st.text(min_size=1, max_size=12).filter(str.strip))
+def test_every_label_has_words(label):
+    assert words_of(label).strip()
+
+
+def test_the_table_of_words_tells_types_apart():
+    texts = [text.casefold() for text in WORDS.values()]
+    assert {t for t in texts if texts.count(t) > 1} <= {"person"}  # PER and PERS
+    assert all(words_of(label) == text for label, text in WORDS.items())
+
+
+def test_words_and_rows():
+    assert words("a rock-band's song, 1984!") == ["a", "rock-band's", "song", "1984"]
+    rows = unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    assert rows.tolist() == pytest.approx([[0.6, 0.8], [0.0, 0.0]])
+
+
+# Hashed
+
+
+def test_hashed_descriptions_share_what_their_words_share():
+    rows = HashedDescriptions(width=500)(
+        ["music band", "rock band", "rocks", "river", "Music  BAND", "island"]
+    )
+    assert rows.shape == (6, 500) and rows.dtype == np.float32
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1.0, abs=1e-5)
+    alike = cosine(rows)
+    assert alike[0, 4] == pytest.approx(1.0, abs=1e-5)  # case and space count nothing
+    assert alike[0, 1] > 0.4 > alike[1, 2] > 0.1  # a word, and runs of letters
+    assert abs(alike[0, 3]) < 0.15 > abs(alike[3, 5])
+
+
+def test_hashed_descriptions_are_the_same_everywhere():
+    """Whatever Python's own hashes are, and whatever was described before."""
+    code = (
+        "from spacy_longtail.describers import HashedDescriptions\n"
+        f"print(HashedDescriptions(width=7, seed=3)({TEXTS!r}).tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    own = HashedDescriptions(width=7, seed=3)
+    assert own(TEXTS).tolist() == pytest.approx(eval(done.stdout))
+    assert own(TEXTS[1:]) == pytest.approx(own(TEXTS)[1:])
+    assert (
+        abs(cosine(np.concatenate([own(TEXTS[:1]), HashedDescriptions(7, 4)(TEXTS[:1])]))[0, 1]) < 0.95
+    )
+
+
+def test_hashed_descriptions_of_nothing_are_zeros():
+    assert not HashedDescriptions()(["", "+++"]).any()
+
+
+def test_words_of_one_cluster_are_alike(tmp_path):
+    path = tmp_path / "paths"
+    lines = ["11001010101010\toslo\t5", "11001010101010\trome\t2", "00110101010101\tstorm\t1"]
+    path.write_text("\n".join(lines), encoding="utf8")
+    plain, clustered = (
+        cosine(HashedDescriptions(width=600, clusters=source)(["Oslo", "Rome", "storm", "xyz"]))
+        for source in (None, str(path))
+    )
+    assert clustered[0, 1] > plain[0, 1] + 0.4
+    assert clustered[0, 2] == pytest.approx(plain[0, 2], abs=0.15)
+    again = HashedDescriptions(width=600, clusters=str(path))
+    assert pickle.loads(pickle.dumps(again))(["Oslo"]) == pytest.approx(again(["Oslo"]))
+
+
+@pytest.mark.parametrize("settings", [{"width": 0}, {"width": 2.5}, {"seed": "x"}])
+def test_hashed_descriptions_refuse_settings(settings):
+    with pytest.raises(ValueError, match="L001"):
+        HashedDescriptions(**settings)
+
+
+@pytest.mark.parametrize(("clusters", "code"), [("nowhere", "L402"), ("lookups", "L260")])
+def test_clusters_that_are_not_there(clusters, code):
+    if clusters == "lookups":
+        pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    with pytest.raises(ValueError, match=code):
+        HashedDescriptions(clusters=clusters, lang="fi")(["a"])
+
+
+# Static vectors
+
+
+def test_vector_descriptions_are_means_of_known_words():
+    nlp = toy_vectors(blank())
+    describe = VectorDescriptions().with_vocab(nlp.vocab)
+    one, two = (nlp.vocab.get_vector(w) for w in ("Oslo", "Rome"))
+    rows = describe(["Oslo, unheard-of Rome", "Oslo", "unheard"])
+    mean = (one + two) / 2
+    assert rows[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-5)
+    assert rows[1] == pytest.approx(one / np.linalg.norm(one), abs=1e-5)
+    assert not rows[2].any()
+
+
+@pytest.mark.parametrize("vocab", [None, blank().vocab])
+def test_vector_descriptions_need_vectors(vocab):
+    with pytest.raises(ValueError, match="L240"):
+        VectorDescriptions(vocab)(["a"])
+
+
+def static_model(folder):
+    """A Model2Vec model whose words are those of a tiny BERT."""
+    model2vec = pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    pieces = ["[PAD]", "[UNK]", "work", "of", "art", "os", "##lo", "rome"]
+    tokenizer = Tokenizer(models.WordPiece({p: i for i, p in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
+    vectors = np.random.default_rng(0).normal(size=(len(pieces), 5)).astype("f")
+    model2vec.StaticModel(vectors, tokenizer, config={}).save_pretrained(folder)
+    return vectors
+
+
+def test_model2vec_descriptions_are_means_over_pieces(tmp_path):
+    vectors = static_model(tmp_path)
+    describe = Model2VecDescriptions(str(tmp_path))
+    rows = describe(["work of art", "Oslo", "zzz", "zzz Rome"])
+    for row, ids in ((rows[0], [2, 3, 4]), (rows[1], [5, 6]), (rows[3], [7])):
+        mean = vectors[ids].mean(axis=0)
+        assert row == pytest.approx(mean / np.linalg.norm(mean), abs=2e-3)
+    assert not rows[2].any()
+
+
+def test_a_model2vec_model_that_is_none(tmp_path):
+    pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
+    with pytest.raises(ValueError, match="L264"):
+        Model2VecDescriptions(str(tmp_path))(["a"])
+
+
+# Transformers
+
+
+def test_transformer_descriptions_are_mean_states(tmp_path):
+    transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    import torch
+
+    folder = tiny_bert(tmp_path)
+    describe = TransformerDescriptions(str(folder))
+    rows = describe(TEXTS)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.AutoModel.from_pretrained(folder).eval()
+    for text, row in zip(TEXTS, rows, strict=True):  # alone, so that nothing is padded
+        with torch.no_grad():
+            states = model(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
+        mean = states.mean(dim=0).numpy()
+        assert row == pytest.approx(mean / np.linalg.norm(mean), abs=1e-4)
+    assert describe(TEXTS) == pytest.approx(rows)  # no dropout
+    again = pickle.dumps(describe)
+    assert len(again) < 1000
+    assert pickle.loads(again)(TEXTS) == pytest.approx(rows)
+
+
+def test_long_descriptions_are_cut_where_the_transformer_ends(tmp_path):
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    describe = TransformerDescriptions(str(tiny_bert(tmp_path, n_positions=8)))
+    assert np.isfinite(describe(["a " * 100])).all()
+
+
+def test_a_transformer_that_is_none(tmp_path):
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    folder = tiny_bert(tmp_path / "bert")
+    weights = folder / "model.safetensors"
+    for damage in (lambda: weights.write_bytes(weights.read_bytes()[:100]), weights.unlink):
+        damage()
+        with pytest.raises(ValueError, match="L265"):
+            TransformerDescriptions(str(folder))(["a"])
+    with pytest.raises(ValueError, match="L265"):
+        TransformerDescriptions(str(tmp_path / "none"))(["a"])
