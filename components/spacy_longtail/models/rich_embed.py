@@ -1,12 +1,14 @@
 """Words embedded by their attributes and by what is known of them: clusters, vectors of their pieces."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spacy.ml import FeatureExtractor
 from spacy.ml.staticvectors import StaticVectors
 from spacy.tokens import Doc
 from thinc.api import HashEmbed, Maxout, Model, chain, concatenate, list2ragged, ragged2list, with_array
+from thinc.layers.chain import forward as chained
+from thinc.layers.chain import init as init_chained
 from thinc.types import Floats2d, Ragged
 
 from ..errors import Errors
@@ -79,9 +81,23 @@ def RichEmbed(
         raise ValueError(Errors.L001.format(name="attrs", rule="not empty", value=attrs, fix=fix))
     joined: Any = concatenate(*parts) if len(parts) > 1 else parts[0]
     mix: Any = with_array(Maxout(width, width * n_tables, nP=3, dropout=0.0, normalize=True))
-    model: Model[list[Doc], list[Floats2d]] = chain(joined, mix, ragged2list())
-    model.set_dim("nO", width)
-    return model
+    needs = {"needs_vectors": include_static_vectors}
+    layers = [joined, mix, ragged2list()]
+    return Model("rich_embed", forward, init=init, layers=layers, dims={"nO": width}, attrs=needs)
+
+
+def forward(
+    model: Model[list[Doc], list[Floats2d]], docs: list[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable]:
+    if not any(len(doc) for doc in docs):  # of these thinc would join arrays without columns
+        return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs], lambda d_rows: []
+    return chained(model, docs, is_train)
+
+
+def init(model: Model[list[Doc], list[Floats2d]], X: list[Doc] | None = None, Y: Any = None) -> None:
+    if model.attrs["needs_vectors"] and X and not X[0].vocab.vectors_length:
+        raise ValueError(Errors.L240.format(who=WHO))
+    init_chained(model, X, Y)
 
 
 def _sizes(name: str, rows: Sequence[int], of: str, listed: Sequence[Any]) -> list[int]:
