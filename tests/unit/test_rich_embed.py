@@ -1,0 +1,386 @@
+"""`longtail.RichEmbed.v1`: word clusters and subword vectors beside spaCy's attributes."""
+
+import json
+import pickle
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.ml.models import MultiHashEmbed
+from spacy.tokens import Doc
+from spacy.util import fix_random_seed
+from thinc.api import Adam, set_dropout_rate
+
+from spacy_longtail.layers.clusters import (
+    NO_CLUSTERS,
+    cluster_prefixes,
+    leave_out_tables,
+    read_clusters,
+)
+from spacy_longtail.layers.subwords import read_subwords, subword_vectors
+from spacy_longtail.models import RichEmbed
+from tests.util import blank, examples, params, parse, toy_vectors, train
+
+PATHS = "1100\tOslo\t9\n1101\trome\t4\n0011\tstorm\t3\n00110101\train\t3\n1\tsent\t1\n"
+SMALL = {"width": 8, "attrs": ["NORM", "SHAPE"], "rows": [50, 30]}
+TEXT = "Oslo oslo Rome rome storm rain sent zzz"
+
+
+@pytest.fixture
+def paths(tmp_path):
+    file = tmp_path / "paths"
+    file.write_text(PATHS, encoding="utf8")
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def static(tmp_path_factory):
+    """A Model2Vec model."""
+    model2vec = pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    folder = tmp_path_factory.mktemp("static")
+    pieces = ["[PAD]", "[UNK]", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdelmnorst")]
+    tokenizer = Tokenizer(models.WordPiece({p: i for i, p in enumerate(pieces)}, unk_token="[UNK]"))
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
+    vectors = np.random.default_rng(0).normal(size=(len(pieces), 5)).astype("f")
+    model2vec.StaticModel(vectors, tokenizer, config={}).save_pretrained(folder)
+    return str(folder)
+
+
+def doc_of(text, nlp=None):
+    return Doc((nlp or blank()).vocab, words=text.split())
+
+
+# Clusters
+
+
+def test_prefixes_are_those_of_the_path_and_its_length(paths):
+    """Every prefix of every length by hand: the same bits the same key, others another."""
+    bits = [32, 4, 2, 1]
+    layer = cluster_prefixes(paths, bits)
+    doc = doc_of(TEXT)
+    layer.initialize(X=[doc])
+    keys = layer.predict([doc]).data
+    assert keys.shape == (len(doc), len(bits)) and keys.dtype == np.uint64
+    path_of = {"Oslo": "1100", "rome": "1101", "storm": "0011", "rain": "00110101", "sent": "1"}
+    lower = {w: path_of.get(w, path_of.get(w.lower())) for w in TEXT.split()}
+    assert lower["oslo"] is None and lower["Rome"] == "1101"  # as it is written, then in lower case
+    known = {}
+    for word, row in zip(TEXT.split(), keys.tolist(), strict=True):
+        for n, key in zip(bits, row, strict=True):
+            path = lower[word]
+            # a path's missing bits count as 0
+            name = None if path is None else (n, path[:n].ljust(min(n, 8), "0"))
+            assert known.setdefault(name, key) == key
+    assert known[None] == 0 and len(set(known.values())) == len(known)
+
+
+def test_the_same_keys_in_batches_and_for_empty_documents(paths):
+    nlp = blank()
+    layer = cluster_prefixes(paths, [32, 2])
+    docs = [doc_of("Oslo zzz", nlp), doc_of("", nlp), doc_of("storm", nlp)]
+    layer.initialize(X=docs)
+    together = layer.predict(docs)
+    assert together.lengths.tolist() == [2, 0, 1]
+    assert np.array_equal(together.dataXd, np.concatenate([layer.predict([d]).dataXd for d in docs]))
+    nothing = layer.predict([])
+    assert nothing.dataXd.shape == (0, 2) and len(nothing.lengths) == 0
+
+
+def test_the_table_of_spacy_is_read_as_spacy_has_it():
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    folder = Path(import_module("spacy_lookups_data").__file__).parent
+    table = srsly.read_gzip_json(folder / "data" / "en_lexeme_cluster.json.gz")
+    found = read_clusters("lookups", "en")
+    assert len(found.keys) == len(table) > 500_000
+    nlp = blank()
+    words = ["London", "Germany", "Texas", "and", "the", "storm"]
+    hashes = np.array([nlp.vocab.strings.add(w) for w in (*words, "zxqzxq")], dtype="uint64")
+    rows = found.find(hashes)
+    assert rows[-1] == -1
+    paths = found.paths[rows[:-1]]
+    assert paths.tolist() == [int(table[w]) for w in words]
+    assert len({int(p) & 63 for p in paths[:3]}) == 1  # places share the first six decisions
+    layer = cluster_prefixes("lookups", [6, 32])
+    doc = doc_of("London Germany Texas the", nlp)
+    layer.initialize(X=[doc])
+    keys = layer.predict([doc]).data
+    assert len(set(keys[:3, 0].tolist())) == 1 and keys[3, 0] != keys[0, 0]
+    assert len(set(keys[:, 1].tolist())) == 4
+
+
+def test_a_language_without_clusters_names_those_with():
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    layer = cluster_prefixes("lookups", [4])
+    with pytest.raises(ValueError, match=r"L260.*'fi'.*en, de, es"):
+        layer.initialize(X=[Doc(spacy.blank("fi").vocab, words=["a"])])
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("1100 Oslo 9\n", "L261.*:1"),
+        ("11\tOslo\t1\n12\tRome\t1\n", "L261.*:2"),
+        ("11\tOslo\t1\n\n", "L261.*:2"),
+        ("11\t\t1\n", "L261.*:1"),
+        ("\tOslo\t1\n", "L261.*:1"),
+        ("", "L261"),
+        (b"11\t\xff\t1\n", "L423"),
+    ],
+)
+def test_files_that_hold_no_clusters(text, code, tmp_path):
+    file = tmp_path / "paths"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ValueError, match=code):
+        read_clusters(str(file), "en")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    for path in (tmp_path / "none", tmp_path):
+        with pytest.raises(ValueError, match="L402"):
+            read_clusters(str(path), "en")
+
+
+def test_no_table_finds_nothing():
+    assert NO_CLUSTERS.find(np.array([1, 2], dtype="uint64")).tolist() == [-1, -1]
+
+
+# Subword vectors
+
+
+def test_a_word_is_the_mean_of_its_pieces(static):
+    from model2vec import StaticModel
+
+    own, words = (
+        StaticModel.from_pretrained(static),
+        ["Oslo", "Rome", "storm", "a", "+", "++a", " ", "zz"],
+    )
+    found = read_subwords(static)
+    means = found.of_words(words)
+    for word, mean in zip(words, means, strict=True):
+        (rows,) = own.encode_as_sequence([word])
+        expected = rows.mean(axis=0) if len(rows) else np.zeros(5)
+        assert mean == pytest.approx(expected, abs=2e-3), word  # half precision
+    assert np.array_equal(found.of_words(words[::-1])[::-1], means)
+    assert found.of_words([]).shape == (0, 5)
+    assert pickle.loads(pickle.dumps(found)).of_words(words) == pytest.approx(means)
+
+
+def test_pieces_that_share_vectors_and_have_weights(static, tmp_path):
+    from model2vec import StaticModel
+
+    StaticModel.from_pretrained(static, vocabulary_quantization=6).save_pretrained(tmp_path)
+    own = StaticModel.from_pretrained(tmp_path)
+    assert own.token_mapping is not None and own.weights is not None and len(own.embedding) == 6
+    words = ["Oslo", "storm", "rome"]
+    expected = np.stack([rows.mean(axis=0) for rows in own.encode_as_sequence(words)])
+    assert read_subwords(str(tmp_path)).of_words(words) == pytest.approx(expected, abs=2e-3)
+
+
+def test_rows_are_projected_means_and_the_gradient_is_the_slope(static):
+    nlp = blank()
+    docs = [doc_of("storm Oslo storm", nlp), doc_of("", nlp), doc_of("rome", nlp)]
+    layer = subword_vectors(static, 4)
+    layer.initialize(X=docs)
+    means = read_subwords(static).of_words(["storm", "Oslo", "storm", "rome"])
+    W = layer.get_param("W")
+    rows, backprop = layer.begin_update(docs)
+    assert rows.lengths.tolist() == [3, 0, 1]
+    assert rows.data == pytest.approx(means @ W.T, abs=1e-5)
+    d_rows = np.random.default_rng(1).normal(size=rows.data.shape).astype("f")
+    rows.data[:] = d_rows
+    assert backprop(rows) == []
+    assert layer.get_grad("W") == pytest.approx(d_rows.T @ means, abs=1e-4)
+
+
+def test_a_folder_that_is_no_model(tmp_path, static):
+    with pytest.raises(ValueError, match="L264"):
+        read_subwords(str(tmp_path))
+    for file in Path(static).iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "model.safetensors").write_bytes(b"no weights")
+    with pytest.raises(ValueError, match="L264"):
+        read_subwords(str(tmp_path))
+
+
+# The whole
+
+
+def test_with_nothing_added_it_is_spacys():
+    nlp = toy_vectors(blank())
+    docs = [eg.predicted for eg in examples(nlp)]
+    for has_vectors in (False, True):
+        pair = []
+        for make in (MultiHashEmbed, RichEmbed):
+            fix_random_seed(0)
+            model = make(include_static_vectors=has_vectors, **SMALL)
+            model.initialize(X=docs)
+            pair.append(model)
+        stock, rich = pair
+        shapes = [[p.shape for p in weights(model)] for model in pair]
+        assert shapes[0] == shapes[1]
+        for a, b in zip(stock.predict(docs), rich.predict(docs), strict=True):
+            assert np.array_equal(a, b)
+        optimizers = [Adam(0.01), Adam(0.01)]
+        for _ in range(2):
+            for model, optimizer in zip(pair, optimizers, strict=True):
+                rows, backprop = model.begin_update(docs)
+                backprop([row * 0.1 for row in rows])
+                model.finish_update(optimizer)
+        for a, b in zip(weights(stock), weights(rich), strict=True):
+            assert np.array_equal(a, b)
+
+
+def weights(model):
+    """By shape and name, whatever the order of the layers."""
+    found = [(node.get_param(name), name) for node in model.walk() for name in node.param_names]
+    return [np.asarray(p) for p, _ in sorted(found, key=lambda own: (own[0].shape, own[1]))]
+
+
+def test_everything_together_is_as_wide_as_it_says_and_every_part_counts(paths, static):
+    nlp = toy_vectors(blank())
+    docs = [doc_of("Oslo rome zzz", nlp), doc_of("", nlp), doc_of("storm", nlp)]
+    added = {"include_static_vectors": True, "clusters": paths, "subwords": static}
+    sizes = {"cluster_bits": [32, 2], "cluster_rows": [40, 4]}
+    model = RichEmbed(**SMALL, **sizes, **added)
+    model.initialize(X=docs)
+    assert model.get_dim("nO") == 8
+    out = model.predict(docs)
+    assert [row.shape for row in out] == [(3, 8), (0, 8), (1, 8)]
+    (mix,) = [node for node in model.walk() if node.name == "maxout"]
+    assert mix.get_dim("nI") == 8 * (2 + 2 + 1 + 1)
+    rows = sorted(node.get_dim("nV") for node in model.walk() if node.name == "hashembed")
+    assert rows == [4, 30, 40, 50]
+    seeds = [node.attrs["seed"] for node in model.walk() if node.name == "hashembed"]
+    assert len(set(seeds)) == len(seeds)
+    set_dropout_rate(model, 0.5)
+    found, backprop = model.begin_update(docs)
+    backprop([np.random.default_rng(2).normal(size=row.shape).astype("f") for row in found])
+    trained = [(node, name) for node in model.walk() for name in node.param_names]
+    assert all(node.has_grad(name) and node.get_grad(name).any() for node, name in trained)
+
+
+def test_documents_without_a_word_have_no_rows(paths, static):
+    nlp = blank()
+    model = RichEmbed(**SMALL, clusters=paths, subwords=static)
+    model.initialize(X=[doc_of("a b", nlp)])
+    for docs in ([], [doc_of("", nlp)] * 2):
+        rows, backprop = model.begin_update(docs)
+        assert [row.shape for row in rows] == [(0, 8)] * len(docs)
+        assert backprop(rows) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"attrs": [], "rows": [], "clusters": "paths"},
+        {"attrs": [], "rows": [], "subwords": "static"},
+        {"attrs": ["NORM"], "rows": [20]},
+    ],
+    ids=["clusters", "subwords", "norm"],
+)
+def test_each_part_stands_alone(settings, paths, static):
+    given = {"paths": paths, "static": static}
+    settings = {k: given.get(v, v) if isinstance(v, str) else v for k, v in settings.items()}
+    model = RichEmbed(8, **settings)
+    docs = [doc_of("Oslo rome")]
+    model.initialize(X=docs)
+    (rows,) = model.predict(docs)
+    assert rows.shape == (2, 8) and not np.array_equal(rows[0], rows[1])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"width": 0},
+        {"rows": [10]},
+        {"rows": [10, 0, 10, 10]},
+        {"attrs": [], "rows": []},
+        {"clusters": "lookups", "cluster_bits": [33, 10, 6]},
+        {"clusters": "lookups", "cluster_bits": [6, 6, 10]},
+        {"clusters": "lookups", "cluster_bits": [], "cluster_rows": []},
+        {"clusters": "lookups", "cluster_rows": [10, 10]},
+    ],
+    ids=str,
+)
+def test_settings_that_make_no_sense(settings):
+    with pytest.raises(ValueError, match="L001"):
+        RichEmbed(**settings)
+
+
+def test_missing_word_vectors_are_missed():
+    with pytest.raises(ValueError, match="L240"):
+        RichEmbed(include_static_vectors=True).initialize(X=[doc_of("a")])
+
+
+def build(**settings):
+    nlp = blank()
+    embed = {"@architectures": "longtail.RichEmbed.v1", **SMALL, **settings}
+    encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "width": 8, "depth": 1}
+    encode |= {"window_size": 1, "maxout_pieces": 2}
+    encoder = {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
+    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": encoder}
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
+    return nlp
+
+
+def entities(nlp):
+    docs = nlp.pipe([eg.predicted for eg in examples(nlp)])
+    return [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]
+
+
+def test_a_saved_pipeline_needs_neither_files_nor_extras(paths, static, tmp_path):
+    nlp = build(clusters=paths, subwords=static)
+    history = train(nlp, 25)
+    assert history[-1]["ner"] < 0.7 * history[0]["ner"]
+    nlp.to_disk(tmp_path / "model")
+    words = [t.text for t in parse(blank(), "[Storm Ida|NAT] passed [Rome|GEO] near the [Fram|ART] .")]
+    (tmp_path / "paths").unlink()
+    expected = np.asarray(nlp.get_pipe("ner").model.predict([Doc(nlp.vocab, words=words)]).dataXd)
+    code = (
+        "import sys, json, spacy\n"
+        "from spacy.tokens import Doc\n"
+        "spacy.blank('en')\n"
+        "for name in ('model2vec', 'spacy_lookups_data'):\n"
+        "    sys.modules[name] = None\n"
+        f"nlp = spacy.load({str(tmp_path / 'model')!r})\n"
+        f"doc = Doc(nlp.vocab, words={words!r})\n"
+        "print(json.dumps(nlp.get_pipe('ner').model.predict([doc]).dataXd.tolist()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert np.array(json.loads(done.stdout)) == pytest.approx(expected, abs=1e-5)
+    again = build(clusters=paths, subwords=static).from_bytes(nlp.to_bytes())
+    assert entities(again) == entities(nlp)
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(params(again.get_pipe("ner")), params(nlp.get_pipe("ner")), strict=True)
+    )
+
+
+def test_tables_of_spacy_can_be_left_out(tmp_path):
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    nlp = build(clusters="lookups")
+    train(nlp, 5)
+    nlp.to_disk(tmp_path / "whole")
+    before = entities(nlp)
+    leave_out_tables(nlp.get_pipe("ner").model)
+    nlp.to_disk(tmp_path / "slim")
+    sizes = {name: (tmp_path / name / "ner" / "model").stat().st_size for name in ("whole", "slim")}
+    assert sizes["slim"] < 0.1 * sizes["whole"]
+    for name in sizes:
+        assert entities(spacy.load(tmp_path / name)) == before
+    assert entities(nlp) == before
+
+
+def test_a_file_of_clusters_is_never_left_out(paths):
+    layer = cluster_prefixes(paths, [4])
+    layer.initialize(X=[doc_of("a")])
+    leave_out_tables(layer)
+    assert len(layer.attrs["clusters"].keys) == 5
