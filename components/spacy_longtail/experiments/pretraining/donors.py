@@ -147,11 +147,12 @@ def _names(texts: Mapping[str, str], known: Mapping[str, str], donor: str) -> di
 def _renamed(doc: Doc, names: Mapping[str, str]) -> Doc:
     """A document whose entities have other names for their types."""
     changed = {doc.vocab.strings.add(a): doc.vocab.strings.add(b) for a, b in names.items() if a != b}
-    types = doc.to_array(ENT_TYPE)
-    if not np.isin(types, list(changed)).any():
+    found = doc.to_array(ENT_TYPE)
+    if not np.isin(found, list(changed)).any():
         return doc
+    types = found.copy()
     for old, new in changed.items():
-        types[types == old] = new
+        types[found == old] = new  # one type can take the name that another loses
     iob = doc.to_array(ENT_IOB)
     return doc.from_array([ENT_IOB, ENT_TYPE], np.stack([iob, types], axis=1).astype("uint64"))
 
