@@ -1,0 +1,257 @@
+"""What pretraining learns from: donors and their types, the order of batches, the encoders."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+
+from spacy_longtail.corpora import CorpusTypes, write_corpus
+from spacy_longtail.experiments.pretraining import donors as module
+from spacy_longtail.experiments.pretraining.batches import batches
+from spacy_longtail.experiments.pretraining.donors import (
+    excluded_texts,
+    joint_types,
+    read_donors,
+)
+from spacy_longtail.experiments.pretraining.encoders import build_pipeline, read_encoder
+from spacy_longtail.types import ANNOTATED_TYPES
+from tests.util import blank, parse
+
+NLP = blank()
+
+
+def corpus(folder, lang="en", descriptions=None, **parts):
+    """A converted corpus; a part is a list of documents, a document a text or a list of sentences."""
+    docs = {
+        part: [
+            parse(NLP, text)
+            if isinstance(text, str)
+            else Doc.from_docs([parse(NLP, sentence) for sentence in text])
+            for text in texts
+        ]
+        for part, texts in parts.items()
+    }
+    labels = sorted({ent.label_ for own in docs.values() for doc in own for ent in doc.ents})
+    types = CorpusTypes(labels, [], lang, descriptions=descriptions or {})
+    write_corpus(folder, docs, types)
+    return folder
+
+
+def read(*folders, exclude=(), parts=("train",)):
+    return read_donors(folders, exclude, parts, blank().vocab)
+
+
+def shown(docs):
+    return [(doc.text.strip(), [(e.text, e.label_) for e in doc.ents]) for doc in docs]
+
+
+def test_donors_are_sentences_with_their_own_types(tmp_path):
+    first = corpus(
+        tmp_path / "first",
+        train=["[Ann|PER] left", ["[Bo|PER] saw [Oslo|GEO]", "It rained"]],
+        dev=["[Cy|PER] slept"],
+    )
+    second = corpus(
+        tmp_path / "second", train=["The [Fram|SHIP] sank"], descriptions={"SHIP": "a vessel"}
+    )
+    one, two = read(first, second)
+    assert (one.name, one.lang, two.name) == ("first", "en", "second")
+    assert shown(one.train) == [
+        ("Ann left", [("Ann", "PER")]),
+        ("Bo saw Oslo", [("Bo", "PER"), ("Oslo", "GEO")]),
+        ("It rained", []),
+    ]
+    assert shown(one.dev) == [("Cy slept", [("Cy", "PER")])]
+    assert one.descriptions == {
+        "GEO": "geographical place, such as a city, river or region",
+        "PER": "person",
+    }
+    assert two.descriptions == {"SHIP": "a vessel"} and not two.dev
+    for donor in (one, two):
+        for doc in (*donor.train, *donor.dev):
+            assert doc.user_data[ANNOTATED_TYPES] == list(donor.descriptions)
+    assert joint_types([one, two]) == {**one.descriptions, **two.descriptions}
+
+
+def test_sentences_of_dev_and_test_of_a_target_are_left_out_and_counted(tmp_path):
+    target = corpus(
+        tmp_path / "target",
+        train=["[Ann|PER] left"],
+        dev=["[Bo|PER] left", ["It rained", "It snowed"]],
+        test=["[Cy|PER] left"],
+    )
+    donor = corpus(
+        tmp_path / "donor",
+        train=[
+            "[Ann|PER] left",  # stands in train of the target: kept
+            "BO  left",
+            "bo left",  # twice
+            ["[Cy|PER] left", "[Di|PER] left", "it rained"],
+            "Cy left .",  # is another sentence
+        ],
+        dev=["[Bo|PER] left"],
+    )
+    (plain,) = read(donor)
+    assert len(plain.train) == 7 - 2 and plain.n_excluded == 0  # "bo left" stands in its own dev
+    (found,) = read(donor, exclude=[target])
+    assert [text for text, _ in shown(found.train)] == ["Ann left", "Di left", "Cy left ."]
+    assert found.n_excluded == 4
+    assert len(excluded_texts([target], NLP.vocab)) == 4
+
+
+def test_no_sentence_is_both_trained_on_and_measured(tmp_path):
+    texts = [f"[n{i}|PER] left number {i}" for i in range(100)]
+    (found,) = read(corpus(tmp_path / "a", train=texts))
+    assert len(found.dev) == 5 and len(found.train) == 95
+    assert not {d.text for d in found.dev} & {d.text for d in found.train}
+    (again,) = read(tmp_path / "a")
+    assert shown(again.dev) == shown(found.dev)
+    both = corpus(tmp_path / "b", train=texts[:60], dev=texts[40:])
+    (found,) = read(both)
+    assert len(found.train) == 40 and len(found.dev) == 60
+    (found,) = read(both, parts=["train", "dev"])
+    assert len(found.train) + len(found.dev) == 120 and len(found.dev) == 6
+
+
+def test_scores_are_measured_on_some_of_many(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MOST_HELD_OUT", 7)
+    texts = [f"[n{i}|PER] left" for i in range(30)]
+    (found,) = read(corpus(tmp_path / "a", train=texts[:10], dev=texts[10:]))
+    assert len(found.dev) == 7 and len(found.train) == 10
+    kept = [d.text.strip() for d in found.dev]
+    assert kept == sorted(kept, key=[f"n{i} left" for i in range(30)].index)
+
+
+def test_a_corpus_without_parts_is_read_whole(tmp_path):
+    (found,) = read(corpus(tmp_path / "a", all=["[Ann|PER] left", "It rained"]))
+    assert len(found.train) == 2
+    corpus(tmp_path / "b", dev=["[Ann|PER] left"])
+    with pytest.raises(ValueError, match=r"L495.*none of the parts train"):
+        read(tmp_path / "b")
+    (found,) = read(tmp_path / "b", parts=["dev", "test"])
+    assert len(found.train) == 1 and not found.dev
+
+
+def test_one_description_is_one_type_and_two_are_two(tmp_path):
+    first = corpus(tmp_path / "first", train=["[Ann|PER] saw [Oslo|LOC]"], descriptions={"LOC": "city"})
+    second = corpus(
+        tmp_path / "second", train=["[Bo|person] saw [Lima|LOC]"], descriptions={"LOC": "country"}
+    )
+    one, two = read(first, second)
+    assert two.descriptions == {"LOC (second)": "country", "PER": "person"}
+    assert shown(two.train) == [("Bo saw Lima", [("Bo", "PER"), ("Lima", "LOC (second)")])]
+    assert two.train[0].user_data[ANNOTATED_TYPES] == ["LOC (second)", "PER"]
+    assert len(joint_types([one, two])) == 3
+
+
+def test_a_type_can_take_the_name_that_another_loses(tmp_path):
+    first = corpus(tmp_path / "first", train=["[Fram|B] sank"], descriptions={"B": "boat"})
+    second = corpus(
+        tmp_path / "second",
+        train=["[Fram|A] passed [Tay|B] and [Tay B|B] here"],
+        descriptions={"A": "Boat", "B": "bridge"},
+    )
+    _, two = read(first, second)
+    found = [("Fram", "B"), ("Tay", "B (second)"), ("Tay B", "B (second)")]
+    assert shown(two.train) == [("Fram passed Tay and Tay B here", found)]
+    assert two.descriptions == {"B": "Boat", "B (second)": "bridge"}
+
+
+def test_donors_of_no_use(tmp_path):
+    one = corpus(tmp_path / "one", train=["[Ann|PER] left"])
+    nothing = corpus(tmp_path / "nothing", train=["It rained", "It snowed"])
+    german = corpus(tmp_path / "german", lang="de", train=["[Ann|PER] ging"])
+    same = corpus(tmp_path / "other" / "one", train=["[Bo|PER] left"])
+    for folders, problem in (
+        ([one, nothing], "no entity"),
+        ([one, german], "different languages"),
+        ([one, same], "one name"),
+    ):
+        with pytest.raises(ValueError, match=rf"L495.*{problem}"):
+            read(*folders)
+    with pytest.raises(ValueError, match=r"L495.*no entity"):  # all that it had is left out
+        read(one, exclude=[corpus(tmp_path / "target", dev=["ann left"])])
+    with pytest.raises(ValueError, match=r"L495.*no dev and no test"):
+        read(one, exclude=[nothing])
+    with pytest.raises(ValueError, match="L402"):
+        read(tmp_path / "none")
+
+
+# Batches
+
+
+def test_donors_are_drawn_by_their_size_to_a_power():
+    sizes, n = [10, 90, 400], 6000
+    lengths = [[5] * size for size in sizes]
+    for power in (0.0, 0.5, 1.0):
+        drawn = np.array([i for i, _ in islice(batches(lengths, 5, power, seed=1), n)])
+        share = np.array(sizes, dtype=float) ** power
+        share /= share.sum()
+        spread = 4 * np.sqrt(share * (1 - share) / n)
+        assert (abs(np.bincount(drawn, minlength=3) / n - share) < spread).all()
+
+
+@given(
+    lengths=st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=8), min_size=1, max_size=3),
+    n_words=st.integers(1, 40),
+    seed=st.integers(0, 2**31),
+    start=st.integers(0, 15),
+)
+def test_batches_are_full_but_not_more_and_no_sentence_comes_twice_before_all(
+    lengths, n_words, seed, start
+):
+    found = list(islice(batches(lengths, n_words, 0.5, seed), 40))
+    order = [[] for _ in lengths]
+    for i, chosen in found:
+        total = sum(lengths[i][k] for k in chosen)
+        assert chosen and (total <= n_words or len(chosen) == 1)
+        order[i] += chosen
+    for own, all_of in zip(order, lengths, strict=True):
+        for at in range(0, len(own) - len(all_of) + 1, len(all_of)):
+            assert sorted(own[at : at + len(all_of)]) == list(range(len(all_of)))
+    assert list(islice(batches(lengths, n_words, 0.5, seed, start), 40 - start)) == found[start:]
+
+
+def test_batches_depend_on_the_seed():
+    first, second = (list(islice(batches([[3] * 50] * 2, 9, 0.5, seed), 20)) for seed in (0, 1))
+    assert first != second
+
+
+# Encoders
+
+
+def test_the_cnn_is_told_of_language_clusters_and_steps():
+    config = read_encoder("cnn", "de", "somewhere", 123, {"training.dropout": 0.3}).interpolate()
+    assert config["nlp"]["lang"] == "de"
+    assert config["components"]["tok2vec"]["model"]["embed"]["clusters"] == "somewhere"
+    assert config["components"]["ner"]["describe"]["clusters"] == "somewhere"
+    assert config["components"]["ner"]["describe"]["lang"] == "de"
+    nlp, optimizer, dropout = build_pipeline(
+        read_encoder("cnn", "en", None, 1000, {"training.dropout": 0.3})
+    )
+    assert dropout == 0.3 and nlp.pipe_names == ["tok2vec", "ner"]
+    rates = []
+    for _ in range(1000):
+        rates.append(optimizer.learn_rate)
+        optimizer.step_schedules()
+    assert max(rates) == pytest.approx(0.002) and optimizer.learn_rate == pytest.approx(0.0, abs=1e-5)
+
+
+def test_encoders_and_settings_that_make_no_sense():
+    with pytest.raises(ValueError, match=r"L213.*clusters"):
+        read_encoder("bert", "en", "lookups", 10, {})
+    with pytest.raises(ValueError, match="L471"):
+        read_encoder("cnn", "en", None, 10, {"components.none.width": 1})
+    broken = read_encoder("cnn", "en", None, 10, {"components.tok2vec.model.embed.width": -1})
+    with pytest.raises(ValueError, match=r"L438.*L001"):
+        build_pipeline(broken)
+
+
+def test_a_transformer_keeps_its_name():
+    config = read_encoder("some/bert", "en", None, 77, {}).interpolate()
+    assert config["components"]["transformer"]["model"]["name"] == "some/bert"
+    assert config["components"]["ner"]["describe"]["name"] == "some/bert"
+    assert config["training"]["optimizer"]["learn_rate"]["total_steps"] == 77
