@@ -247,8 +247,8 @@ class _Training:
         """One update. RETURNS (float): The loss of a word."""
         fix_random_seed((self.options.seed * 1_000_003 + step) % 2**31)  # dropout, when resumed too
         losses: dict[str, float] = {}
-        self.nlp.update(
-            [_example(doc) for doc in docs], drop=self.dropout, sgd=self.optimizer, losses=losses
-        )
+        self.nlp.update([_example(doc) for doc in docs], drop=self.dropout, sgd=False, losses=losses)
+        for _, pipe in self.nlp.pipeline:  # with sgd, nlp.update would step the encoder a batch late
+            pipe.finish_update(self.optimizer)  # type: ignore[attr-defined]
         self.optimizer.step_schedules()
         return losses["ner"] / max(sum(map(len, docs)), 1)

@@ -1,12 +1,13 @@
 """A training's state on disk: weights, moments of the optimizer, scores so far. No pickle."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from spacy.language import Language
-from thinc.api import Optimizer, get_current_ops, to_numpy
+from thinc.api import Optimizer, Shim, get_current_ops, to_numpy
 
 from ...errors import Errors
 from ...writing import whole_folder
@@ -15,14 +16,33 @@ WEIGHTS, MOMENTS, PROGRESS = "model", "optimizer.npz", "progress.json"
 KINDS = ("mom1", "mom2", "averages")
 
 
-def _keys(nlp: Language) -> dict[Any, str]:
-    """A name on disk for whatever the optimizer knows a layer by: its place in the pipeline."""
-    found: dict[Any, str] = {}
-    for name, pipe in nlp.pipeline:
-        for i, node in enumerate(pipe.model.walk()) if hasattr(pipe, "model") else ():
-            for k, part in enumerate((node, *node.shims)):
-                found.setdefault(part.id, f"{name}|{i}|{k}")
-    return found
+def _parts(nlp: Language) -> dict[str, Any]:
+    """Layers and shims by a name on disk: their place in the pipeline."""
+    return {
+        f"{name}|{i}|{k}": part
+        for name, pipe in nlp.pipeline
+        for i, node in enumerate(pipe.model.walk() if hasattr(pipe, "model") else ())
+        for k, part in enumerate((node, *node.shims))
+    }
+
+
+def _keys(nlp: Language) -> Callable[[int, str], str | None]:
+    """The name on disk for what the optimizer knows a parameter by: a number and the parameter's name.
+
+    Shims are counted apart from layers, so that one can have the number of the other.
+    """
+    layers, shims = {}, {}
+    for place, part in _parts(nlp).items():
+        if isinstance(part, Shim):
+            shims[part.id] = place
+        else:
+            layers.update({(part.id, param): place for param in part.param_names})
+
+    def name(part: int, param: str) -> str | None:
+        place = layers.get((part, param), shims.get(part))
+        return None if place is None else f"{place}|{param}"
+
+    return name
 
 
 def save_state(folder: Path, nlp: Language, optimizer: Optimizer, progress: dict[str, Any]) -> None:
@@ -32,14 +52,14 @@ def save_state(folder: Path, nlp: Language, optimizer: Optimizer, progress: dict
     optimizer (Optimizer): thinc's. progress (Dict[str, Any]): JSON data.
     RAISES (ValueError): L432.
     """
-    names = _keys(nlp)
+    name_of = _keys(nlp)
     arrays = {
-        f"{kind}|{names[part]}|{param}": to_numpy(values)
+        f"{kind}|{name}": to_numpy(values)
         for kind in KINDS
-        for (part, param), values in (getattr(optimizer, kind) or {}).items()
-        if part in names
+        for key, values in (getattr(optimizer, kind) or {}).items()
+        if (name := name_of(*key)) is not None
     }
-    updates = {f"{names[k[0]]}|{k[1]}": n for k, n in optimizer.nr_update.items() if k[0] in names}
+    updates = {name: n for key, n in optimizer.nr_update.items() if (name := name_of(*key)) is not None}
     with whole_folder(folder) as new:
         nlp.to_disk(new / WEIGHTS)
         np.savez(new / MOMENTS, **arrays)  # type: ignore[arg-type]
@@ -63,16 +83,16 @@ def load_state(folder: Path, nlp: Language, optimizer: Optimizer) -> dict[str, A
             pipe.from_disk(folder / WEIGHTS / name, exclude=["vocab"])  # type: ignore[attr-defined]
         nlp.vocab.strings.from_disk(folder / WEIGHTS / "vocab" / "strings.json")
         ops = get_current_ops()
-        parts = {name: part for part, name in _keys(nlp).items()}
+        parts = _parts(nlp)
         with np.load(folder / MOMENTS, allow_pickle=False) as arrays:
             for name in arrays.files:
                 kind, _, rest = name.partition("|")
                 place, _, param = rest.rpartition("|")
-                getattr(optimizer, kind)[parts[place], param] = ops.asarray(arrays[name])
+                getattr(optimizer, kind)[parts[place].id, param] = ops.asarray(arrays[name])
         for name, n in progress.pop("updates").items():
             place, _, param = name.rpartition("|")
-            optimizer.nr_update[parts[place], param] = n
-    except (OSError, ValueError, KeyError, TypeError) as error:
+            optimizer.nr_update[parts[place].id, param] = n
+    except Exception as error:  # of JSON, msgpack, zip and torch: each its own kind
         problem = f"{type(error).__name__}: {error}"
         raise ValueError(Errors.L496.format(path=folder, problem=problem)) from error
     return progress
