@@ -1,0 +1,493 @@
+"""`pretrain`: what it learns, what it writes, that it goes on where it was killed, and what its results are good for."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy import util
+from spacy.cli.init_config import fill_config
+from spacy.tokens import DocBin
+from spacy.training.initialize import init_nlp
+from spacy.util import load_model_from_config
+from thinc.api import Adam, Shim
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpora import CorpusTypes, write_corpus
+from spacy_longtail.experiments.pretraining import Options, pretrain
+from spacy_longtail.experiments.pretraining import run as module
+from spacy_longtail.experiments.pretraining.donors import read_donors
+from spacy_longtail.experiments.pretraining.scoring import predict_types, score_donors
+from spacy_longtail.experiments.pretraining.state import load_state, save_state
+from spacy_longtail.experiments.pretraining.writing import write_pretrained
+from spacy_longtail.outputs import output_of
+from tests.util import SENTENCES, SMALL, blank, examples, params, parse, tiny_bert
+
+RUN = CliRunner()
+CONFIGS = Path(__file__).parents[2] / "configs"
+TINY = {
+    "components.tok2vec.model.embed.rows": [100, 50, 50, 50],
+    "components.tok2vec.model.encode.depth": 1,
+    "components.tok2vec.model.encode.maxout_pieces": 2,
+    "components.ner.describe.width": 30,
+    "training.optimizer.learn_rate.warmup_steps": 2,
+    "training.optimizer.learn_rate.initial_rate": 0.02,
+}
+SHIPS = [
+    "The [Fram|SHIP] left [Oslo|PORT] .",
+    "A storm hit the [Vasa|SHIP] near [Hamina|PORT] .",
+    "Maria saw nobody in [Hamina|PORT] .",
+    "It was late .",
+]
+DEV = {
+    "toy": ["[Maria|PER] sailed to [Rome|GEO] .", "[Oslo|GEO] sent help .", "Nobody came that night ."],
+    "ships": ["The [Vasa|SHIP] left [Hamina|PORT] .", "A storm hit the [Fram|SHIP] near [Oslo|PORT] ."],
+}
+STEPS = 12
+
+
+def write(folder, texts, **parts):
+    nlp = blank()
+    docs = {"train": texts, **parts}
+    found = {part: [parse(nlp, text) for text in own] for part, own in docs.items()}
+    labels = sorted({e.label_ for own in found.values() for doc in own for e in doc.ents})
+    write_corpus(folder, found, CorpusTypes(labels, [], "en", descriptions={}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def donors(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    return [
+        write(folder / "toy", SENTENCES, dev=DEV["toy"]),
+        write(folder / "ships", SHIPS, dev=DEV["ships"]),
+    ]
+
+
+def run(donors, output, steps=STEPS, say=lambda text: None, exclude=(), **options):
+    settings = {**TINY, **options.pop("settings", {})}
+    own = Options(**{"steps": steps, "words": 20, "evaluations": 3, "settings": settings, **options})
+    return pretrain(donors, output, own, list(exclude), say)
+
+
+@pytest.fixture(scope="module")
+def trained(donors, tmp_path_factory):
+    """A pretraining that is written."""
+    output = tmp_path_factory.mktemp("pretrained") / "cnn"
+    found = run(donors, output, steps=60, evaluations=2)
+    return found, output, write_pretrained(found, output, "python -m spacy_longtail pretrain", False)
+
+
+def same(one, other):
+    pairs = zip(
+        (p for name in one.pipe_names for p in params(one.get_pipe(name))),
+        (p for name in other.pipe_names for p in params(other.get_pipe(name))),
+        strict=True,
+    )
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+# What it learns
+
+
+def test_each_donor_teaches_its_own_types_alone(trained, donors):
+    nlp = trained[0].nlp
+    pipe, found = nlp.get_pipe("ner"), read_donors(donors, [], ["train"], nlp.vocab)
+    assert set(pipe.labels) == {"PER", "GEO", "ART", "NAT", "SHIP", "PORT"}
+    own = [{"PER", "GEO", "ART", "NAT"}, {"SHIP", "PORT"}]
+    for donor, types in zip(found, own, strict=True):
+        batch = [module._example(doc) for doc in donor.train]
+        docs = [eg.predicted for eg in batch]
+        rows = nlp.get_pipe("tok2vec").predict(docs)
+        nlp.get_pipe("tok2vec").set_annotations(docs, rows)
+        _, d_scores = pipe.get_loss(batch, pipe.model.predict(docs))
+        d = np.asarray(d_scores.dataXd)
+        for j, tag in enumerate(pipe.codec.tags):
+            assert d[:, j].any() == (tag == "O" or tag[2:] in types), tag
+        bare = [eg.predicted.copy() for eg in batch]
+        predict_types(nlp, bare, sorted(types))
+        assert {e.label_ for doc in bare for e in doc.ents} <= types
+
+
+def test_donors_are_learnt_and_scored_on_their_own_types(trained):
+    found, _, _ = trained
+    assert [step for step, _ in found.scores] == [30, 60]
+    for score in found.scores[-1][1]:
+        assert score.micro > 0.8
+    assert [s.sentences for s in found.scores[-1][1]] == [3, 2]
+    assert score_donors(found.nlp, found.donors) == found.scores[-1][1]  # the weights that are kept
+    W, b = (output_of(found.nlp.get_pipe("ner").model).get_param(name) for name in "Wb")
+    assert W[0].any() and not W[1:].any() and not b[1:].any()  # no residual
+
+
+# Killed and resumed
+
+
+def kill_at(monkeypatch, step, saves):
+    """A process that dies at a step; a state is written after each of `saves`."""
+    whole = module._Training._step
+
+    def own(self, docs, at):
+        if at == step:
+            raise KeyboardInterrupt
+        monkeypatch.setattr(module, "SECONDS", -1.0 if at + 1 in saves else 1e9)
+        return whole(self, docs, at)
+
+    monkeypatch.setattr(module._Training, "_step", own)
+
+
+@pytest.mark.parametrize(("killed_at", "saves"), [(7, (5,)), (9, (4, 8)), (3, ())])
+def test_a_run_that_was_killed_comes_to_the_same_weights(
+    killed_at, saves, donors, tmp_path, monkeypatch
+):
+    straight, said = run(donors, tmp_path / "straight", seed=3), []
+    with monkeypatch.context() as patch:
+        kill_at(patch, killed_at, saves)
+        with pytest.raises(KeyboardInterrupt):
+            run(donors, tmp_path / "killed", seed=3)
+    again = run(donors, tmp_path / "killed", seed=3, say=said.append)
+    goes_on = [text for text in said if text.startswith("Goes on")]
+    assert goes_on == ([f"Goes on at step {saves[-1]}"] if saves else [])
+    assert same(straight.nlp, again.nlp)
+    assert straight.record["key"] == again.record["key"]
+    assert straight.scores == again.scores and [s for s, _ in again.scores] == [4, 8, 12]
+    other = run(donors, tmp_path / "other", seed=4)
+    assert not same(straight.nlp, other.nlp)
+
+
+def test_a_transformer_resumes_to_the_same_weights(donors, tmp_path, monkeypatch):
+    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+    encoder = str(tiny_bert(tmp_path / "bert"))
+    rates = {"initial_rate": 0.01, "warmup_steps": 1}
+
+    def go(name):
+        settings = {f"training.optimizer.learn_rate.{key}": rate for key, rate in rates.items()}
+        own = Options(encoder, steps=6, words=30, evaluations=1, seed=1, settings=settings)
+        return pretrain(donors, tmp_path / name, own, [], lambda text: None)
+
+    def states(found):
+        inner = found.nlp.get_pipe("transformer").model.layers[0].shims[0]._model
+        return {name: values.detach().numpy() for name, values in inner.state_dict().items()}
+
+    straight = go("straight")
+    with monkeypatch.context() as patch:
+        kill_at(patch, 4, (3,))
+        with pytest.raises(KeyboardInterrupt):
+            go("killed")
+    again = go("killed")
+    assert same(straight.nlp, again.nlp)
+    own = states(again)
+    assert all(np.array_equal(own[name], values) for name, values in states(straight).items())
+    places = write_pretrained(again, tmp_path / "killed", "pretrain", False)
+    assert set(places) == {"model", "page", "transformer"}
+    from transformers import AutoModel, AutoTokenizer
+
+    name = "encoder.layer.0.output.dense.weight"
+    written, before = (
+        AutoModel.from_pretrained(p).state_dict()[name] for p in (places["transformer"], encoder)
+    )
+    assert np.array_equal(written.numpy(), own[name])
+    assert not np.array_equal(before.numpy(), own[name])
+    assert AutoTokenizer.from_pretrained(places["transformer"])("oslo")["input_ids"]
+    # as the encoder of a recipe
+    nlp = recipe(
+        "bert_pretrained",
+        tmp_path,
+        donors,
+        **{
+            "paths.transformer": str(places["transformer"]),
+            "paths.pretrained": str(places["model"]),
+        },
+    )
+    fresh, head = (output_of(p.get_pipe("ner").model) for p in (nlp, again.nlp))
+    assert np.array_equal(fresh.get_param("Q"), head.get_param("Q"))
+    shutil.rmtree(encoder)
+    loaded = spacy.load(places["model"])
+    doc = loaded("Maria sailed to Oslo .")
+    assert len(doc) == 5
+
+
+class Parameter(Shim):
+    """Stands for torch's: a thing with a number of its own."""
+
+    def to_bytes(self):
+        return b""
+
+    def from_bytes(self, data):
+        return self
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_moments_find_their_layer_whatever_its_number(is_taken, tmp_path):
+    """Layers and shims are numbered apart: a shim may have the number of a layer."""
+
+    def build(is_taken):
+        nlp, optimizer = blank(), Adam(0.1)
+        model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+        pipe = nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
+        nlp.initialize(lambda: examples(nlp))
+        layer = next(node for node in pipe.model.walk() if "E" in node.param_names)
+        shim = Parameter(None)
+        pipe.model.layers[-1].shims.append(shim)
+        shim.id = layer.id if is_taken else 10**9
+        return nlp, optimizer, (layer.id, "E"), (shim.id, "weight")
+
+    nlp, optimizer, *keys = build(is_taken)
+    for n, key in enumerate(keys, start=1):
+        optimizer.mom1[key], optimizer.nr_update[key] = np.full(3, float(n), dtype="f"), n
+    save_state(tmp_path / "state", nlp, optimizer, {"step": 1})
+    again, fresh, *keys = build(not is_taken)
+    assert load_state(tmp_path / "state", again, fresh) == {"step": 1}
+    assert [(fresh.mom1[key][0], fresh.nr_update[key]) for key in keys] == [(1.0, 1), (2.0, 2)]
+
+
+@pytest.mark.parametrize("damage", ["progress.json", "optimizer.npz", "model/ner/model", "empty"])
+def test_a_damaged_state_is_said_to_be_one(damage, donors, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        kill_at(patch, 3, (2,))
+        with pytest.raises(KeyboardInterrupt):
+            run(donors, tmp_path / "out")
+    state = tmp_path / "out" / "checkpoint"
+    path = state / ("optimizer.npz" if damage == "empty" else damage)
+    kept = path.read_bytes()
+    path.write_bytes(b"" if damage == "empty" else kept[: len(kept) // 2])
+    with pytest.raises(ValueError, match="L496"):
+        run(donors, tmp_path / "out")
+    path.write_bytes(kept)
+    assert run(donors, tmp_path / "out").scores
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 1}, {"words": 21}, {"power": 1.0}, {"steps": 13}, {"settings": {"training.dropout": 0.4}}],
+    ids=str,
+)
+def test_other_settings_need_another_folder(change, donors, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        kill_at(patch, 2, (1,))
+        with pytest.raises(KeyboardInterrupt):
+            run(donors, tmp_path)
+    with pytest.raises(ValueError, match="L497"):
+        run(donors, tmp_path, **change)
+
+
+def test_other_donors_need_another_folder(trained, donors, tmp_path):
+    _, output, _ = trained
+    for folders, exclude in ((donors[:1], []), (donors, donors[1:])):
+        with pytest.raises(ValueError, match="L497"):
+            run(folders, output, steps=60, evaluations=2, exclude=exclude)
+    moved = [Path(shutil.copytree(d, tmp_path / d.name)) for d in donors]
+    module._check_same(output, trained[0].record["key"])
+    assert run_key(moved, 60) == trained[0].record["key"]  # where they lie is no setting
+
+
+def run_key(folders, steps):
+    options = Options(steps=steps, words=20, evaluations=2, settings=TINY)
+    config = module.read_encoder("cnn", "en", None, steps, TINY)
+    return module._key(config, folders, [], steps, 20, options)
+
+
+def test_a_foreign_folder_is_left_alone(donors, tmp_path):
+    (tmp_path / "own.txt").write_text("mine", encoding="utf8")
+    with pytest.raises(ValueError, match="L437"):
+        run(donors, tmp_path)
+    with pytest.raises(ValueError, match="L436"):
+        run(donors, donors[0])
+    assert [path.name for path in tmp_path.iterdir()] == ["own.txt"]
+
+
+# What it writes
+
+
+def test_what_is_written(trained, donors):
+    found, output, places = trained
+    assert {p.name for p in output.iterdir()} == {
+        "model",
+        "tok2vec.bin",
+        "pretrain.json",
+        "pretrain.html",
+        "pretrain.md",
+    }
+    assert set(places) == {"model", "tok2vec", "page"} and all(p.exists() for p in places.values())
+    record = json.loads((output / "pretrain.json").read_text(encoding="utf8"))
+    assert record["command"].startswith("python -m spacy_longtail pretrain")
+    assert [d["name"] for d in record["donors"]] == ["toy", "ships"]
+    assert [d["sentences"] for d in record["donors"]] == [8, 4]
+    assert record["donors"][1]["types"] == {"PORT": "port", "SHIP": "ship"}
+    assert record["steps"] == 60 and record["excluded"] == []
+    page = (output / "pretrain.html").read_text(encoding="utf8")
+    assert all(text in page for text in ("toy", "ships", "SHIP", record["command"]))
+    assert str(output.parent) not in json.dumps(record) + page
+    nlp = spacy.load(places["model"])
+    assert same(nlp, found.nlp)
+    text = "The Fram left Oslo ."
+    assert [e.text for e in nlp(text).ents] == [e.text for e in found.nlp(text).ents] != []
+    assert len(nlp.vocab.strings) < len(found.nlp.vocab.strings) + 200
+    words = {t for s in SENTENCES for t in s.split()}
+    assert not {"Nobody", "hours"} & set(nlp.vocab.strings) and words
+
+
+# What it is good for
+
+
+def recipe(name, tmp_path, donors, **overrides):
+    """A pipeline of one of the configs, initialized on the toy corpus as `spacy train` does."""
+    paths = {"paths.train": str(tmp_path / "toy.spacy"), "paths.dev": str(tmp_path / "toy.spacy")}
+    DocBin(docs=[eg.reference for eg in examples(blank())]).to_disk(tmp_path / "toy.spacy")
+    labels = {"longtail.labels": ["PER", "GEO", "ART", "NAT"], "longtail.tail": ["NAT"]}
+    config = util.load_config(
+        CONFIGS / f"{name}.cfg", overrides={**paths, **labels, **overrides}, interpolate=True
+    )
+    return init_nlp(config, use_gpu=-1)
+
+
+def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, donors, tmp_path):
+    found, _, places = trained
+    given = {"paths.pretrained": str(places["model"])}
+    nlp = recipe("pretrained_cnn", tmp_path, donors, **given)
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(
+            params(nlp.get_pipe("tok2vec")), params(found.nlp.get_pipe("tok2vec")), strict=True
+        )
+    )
+    fresh, head = (output_of(p.get_pipe("ner").model) for p in (nlp, found.nlp))
+    assert all(np.array_equal(fresh.get_param(name), head.get_param(name)) for name in "PQ")
+    assert np.array_equal(fresh.get_param("W")[0], head.get_param("W")[0])
+    assert fresh.get_param("b")[0] == head.get_param("b")[0] and not fresh.get_param("W")[1:].any()
+    kept = nlp.config["components"]["ner"]["describe"]  # that of the pretrained head
+    assert kept["@misc"] == "longtail.HashedDescriptions.v1" and kept["width"] == 30
+    # before any training it finds what the donors taught; a head that begins anew finds less
+    gold = examples(nlp)
+    begun = nlp.evaluate(examples(nlp))["ents_f"]
+    anew = recipe(
+        "pretrained_cnn", tmp_path, donors, **given, **{"initialize.components.ner.pretrained": None}
+    )
+    assert begun > 0.5 > anew.evaluate(examples(anew))["ents_f"]
+    optimizer = nlp.resume_training()
+    history = [nlp.update(gold, sgd=optimizer, losses={})["ner"] for _ in range(5)]
+    assert history[-1] < history[0]
+    biluo = recipe("pretrained_cnn", tmp_path, donors, **given, **{"components.ner.scheme": "BILUO"})
+    P, own = output_of(biluo.get_pipe("ner").model).get_param("P"), head.get_param("P")
+    assert all(np.array_equal(P[k], own[i]) for k, i in enumerate((0, 1, 1, 0)))  # B I L U
+
+
+def test_the_cnn_alone_is_an_init_tok2vec(trained, tmp_path):
+    found, _, places = trained
+    config = found.nlp.config.interpolate()
+    config["components"]["ner"] = {
+        "factory": "ner",
+        "model": {
+            "@architectures": "spacy.TransitionBasedParser.v2",
+            "state_type": "ner",
+            "extra_state_tokens": False,
+            "hidden_width": 8,
+            "maxout_pieces": 2,
+            "use_upper": True,
+            "tok2vec": config["components"]["ner"]["model"]["tok2vec"],
+        },
+    }
+    config["initialize"]["components"] = {}
+    config["initialize"]["init_tok2vec"] = str(places["tok2vec"])
+    config["pretraining"] = {}
+    config.to_disk(tmp_path / "bare.cfg")
+    fill_config(tmp_path / "full.cfg", tmp_path / "bare.cfg", pretraining=True, silent=True)
+    filled = util.load_config(tmp_path / "full.cfg")
+    filled["pretraining"]["component"] = "tok2vec"
+    filled["pretraining"]["layer"] = ""
+    nlp = load_model_from_config(filled)
+    nlp.initialize(lambda: examples(nlp))
+    own, known = (params(p.get_pipe("tok2vec")) for p in (nlp, found.nlp))
+    assert all(np.array_equal(a, b) for a, b in zip(own, known, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"components.ner.model.width": 128}, "its width has 256 columns, this one 128"),
+        (
+            {"components.ner.describe": {"@misc": "longtail.HashedDescriptions.v1", "width": 31}},
+            "other vectors",
+        ),
+        (
+            {
+                "components.ner.describe": {
+                    "@misc": "longtail.HashedDescriptions.v1",
+                    "width": 30,
+                    "seed": 1,
+                }
+            },
+            "other vectors",
+        ),
+    ],
+    ids=["width", "describe", "seed"],
+)
+def test_a_head_of_another_shape_is_refused(change, problem, trained, donors, tmp_path):
+    given = {"paths.pretrained": str(trained[2]["model"]), **change}
+    with pytest.raises(ValueError, match=f"L275.*{problem}"):
+        recipe("pretrained_cnn", tmp_path, donors, **given)
+
+
+def test_an_encoder_of_another_width_is_refused(trained, donors, tmp_path):
+    nlp = blank()
+    model = {"@architectures": "longtail.DescribedTypes.v1", "width": 256, "tok2vec": SMALL}
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
+    nlp.config["initialize"]["components"]["ner"] = {"pretrained": str(trained[2]["model"])}
+    with pytest.raises(ValueError, match=r"L275.*its encoder has 96 columns, this one 16"):
+        nlp.initialize(lambda: examples(nlp))
+
+
+def test_a_source_without_a_described_head_is_refused(trained, donors, tmp_path):
+    nlp = spacy.load(trained[2]["model"])
+    nlp.remove_pipe("ner")
+    nlp.to_disk(tmp_path / "encoder")
+    for path, problem in ((tmp_path / "encoder", "found tok2vec"), (tmp_path / "none", "E050")):
+        given = {
+            "paths.pretrained": str(trained[2]["model"]),
+            "initialize.components.ner.pretrained": str(path),
+        }
+        with pytest.raises(ValueError, match=f"L274.*{problem}"):
+            recipe("pretrained_cnn", tmp_path, donors, **given)
+
+
+# The command
+
+
+def call(*arguments):
+    options = [f"--set={name}={json.dumps(value)}" for name, value in TINY.items()]
+    return RUN.invoke(app, ["pretrain", *map(str, arguments), *options])
+
+
+def test_the_command(donors, tmp_path):
+    target = write(tmp_path / "target", SENTENCES, test=["THE rain  fell for hours .", "Rome fell ."])
+    arguments = ["--steps", 4, "--words", 20, "--evaluations", 1, "--exclude", target]
+    shown = call(*donors, "-o", tmp_path / "out", *arguments)
+    assert shown.exit_code == 0, shown.output
+    assert "toy" in shown.output and "left out" in shown.output
+    record = json.loads((tmp_path / "out" / "pretrain.json").read_text(encoding="utf8"))
+    assert [d["left_out"] for d in record["donors"]] == [1, 0]
+    assert record["excluded"] == ["target"]
+    assert "--exclude target" in record["command"] and "-o out" in record["command"]
+    again = call(*donors, "-o", tmp_path / "out", *arguments, "--json")
+    assert again.exit_code == 0
+    printed = json.loads(again.stdout[again.stdout.index("{") :])
+    assert printed["model"] == str(tmp_path / "out" / "model") and printed["key"] == record["key"]
+    failed = call(*donors, "-o", tmp_path / "out", "--steps", 5)
+    assert failed.exit_code == 1 and "L497" in failed.output
+    failed = call(tmp_path / "none", "-o", tmp_path / "new")
+    assert failed.exit_code == 1 and "L402" in failed.output and not (tmp_path / "new").exists()
+
+
+def test_clusters_of_spacy_are_left_out_where_wanted(donors, tmp_path):
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    found, sizes = run(donors, tmp_path, steps=2, clusters="lookups", evaluations=1), {}
+    text = "The Fram left Oslo ."
+    expected = [(e.text, e.label_) for e in found.nlp(text).ents]
+    for slim in (False, True):
+        places = write_pretrained(found, tmp_path, "pretrain", slim)
+        sizes[slim] = places["tok2vec"].stat().st_size
+        assert [(e.text, e.label_) for e in spacy.load(places["model"])(text).ents] == expected
+    assert sizes[True] < 0.2 * sizes[False]
