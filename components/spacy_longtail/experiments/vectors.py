@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import srsly
+
 from ..errors import Errors
 from ..writing import check_folder, coded_io, whole_folder
 
-CONFIG = "config.json"  # of a Model2Vec model
+CONFIG, KIND = "config.json", "model2vec"  # of a Model2Vec model, and what it says there
 
 
 def distil_vectors(encoder: str, output: Path, width: int = 256) -> tuple[int, int]:
@@ -24,7 +26,7 @@ def distil_vectors(encoder: str, output: Path, width: int = 256) -> tuple[int, i
         raise ValueError(Errors.L406.format(package="model2vec[distill]", extra="distil")) from error
     try:
         found = distill(encoder, pca_dims=width)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
         problem = " ".join(str(error).split())
         raise ValueError(Errors.L265.format(name=encoder, problem=problem)) from error
     with coded_io(output), whole_folder(output) as new:
@@ -34,5 +36,10 @@ def distil_vectors(encoder: str, output: Path, width: int = 256) -> tuple[int, i
 
 
 def _foreign(folder: Path) -> str:
-    own = [folder / CONFIG, folder / "model.safetensors"]
-    return "" if all(path.is_file() for path in own) else "it holds no vectors of `distil-vectors`"
+    """A transformer has files of the same names."""
+    try:
+        found = srsly.read_json(folder / CONFIG)
+    except ValueError:  # no file, or no JSON
+        found = None
+    own = isinstance(found, dict) and found.get("model_type") == KIND
+    return "" if own else "it holds no vectors of `distil-vectors`"
