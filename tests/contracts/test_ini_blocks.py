@@ -43,6 +43,8 @@ COMMENT = re.compile(r"<!-- (block|on|run): (.*) -->")
 NEEDS = {
     "torch": ("longtail.BiLSTM.v1", "longtail.RNNCNNGate.v1"),
     "spacy_transformers": ("spacy-transformers.",),
+    "spacy_lookups_data": ('clusters = "lookups"',),
+    "model2vec": ("subwords = ",),
 }
 EXPECTED = {
     "LW012",  # the toy corpus is small: not every type is among 100 sentences
