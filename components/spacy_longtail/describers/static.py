@@ -17,6 +17,7 @@ from .base import unit_rows, words
 class VectorDescriptions:
     """The mean of the pipeline's own word vectors over the words of a description.
 
+    vocab (Optional[Vocab]): Of the pipeline, which fills it in; null in a config.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
     RAISES (ValueError): When called L240 where the pipeline has no vectors.
     """
