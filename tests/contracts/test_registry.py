@@ -8,10 +8,14 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
 from spacy.util import registry
+
+from spacy_longtail.cli import app
+from tests.util import tiny_bert, toy_subwords, toy_vectors
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,6 +64,42 @@ def test_docstrings_cover_every_argument(group, name, target):
 def test_names_are_published_once():
     names = [entry.values[1] for entry in ENTRIES]
     assert len(names) == len(set(names))
+
+
+def test_what_brings_knowledge_in_is_published():
+    groups = {}
+    for entry in ENTRIES:
+        groups.setdefault(entry.values[0], set()).add(entry.values[1])
+    assert {"longtail.RichEmbed.v1", "longtail.DescribedTypes.v1"} <= groups["spacy_architectures"]
+    describers = {n.split(".")[1] for n in groups["spacy_misc"] if "Descriptions" in n}
+    assert describers == {
+        f"{kind}Descriptions" for kind in ("Hashed", "Vector", "Model2Vec", "Transformer")
+    }
+    commands = {info.name for info in app.registered_commands}
+    assert {"pretrain", "distil-vectors"} <= commands
+
+
+DESCRIBERS = sorted(entry.values[1] for entry in ENTRIES if "Descriptions" in entry.values[1])
+
+
+@pytest.mark.parametrize("name", DESCRIBERS)
+def test_every_describer_gives_a_row_of_unit_length_to_each_text(name, tmp_path):
+    settings = {}
+    if name.startswith("longtail.Model2Vec"):
+        pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
+        settings = {"path": str(toy_subwords(tmp_path))}
+    elif name.startswith("longtail.Transformer"):
+        pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+        settings = {"name": str(tiny_bert(tmp_path))}
+    describe = registry.resolve({"describe": {"@misc": name, **settings}})["describe"]
+    if hasattr(describe, "with_vocab"):
+        describe = describe.with_vocab(toy_vectors(spacy.blank("en")).vocab)
+    texts = ["Oslo", "the night", "Oslo", "Rome sent help"]
+    rows = describe(texts)
+    assert rows.shape[0] == 4 and rows.dtype == np.float32
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1.0, abs=1e-4)
+    assert rows[0] == pytest.approx(rows[2], abs=1e-5) and abs(rows[0] - rows[1]).max() > 1e-3
+    assert describe(texts[1:])[0] == pytest.approx(rows[1], abs=1e-4)  # whatever else there is
 
 
 def test_errors_are_used_and_unique():

@@ -72,6 +72,9 @@ def test_help_names_every_command():
             "imbalance",
             "tune",
             "recommend",
+            "thresholds",
+            "pretrain",
+            "distil-vectors",
         )
     )
 

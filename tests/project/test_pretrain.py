@@ -123,6 +123,17 @@ def test_donors_are_learnt_and_scored_on_their_own_types(trained):
     assert W[0].any() and not W[1:].any() and not b[1:].any()  # no residual
 
 
+def test_the_weights_that_are_kept_are_the_averages(donors, tmp_path):
+    nlp = run(donors, tmp_path).nlp
+    with np.load(tmp_path / "checkpoint" / "optimizer.npz") as arrays:
+        averages = {name: arrays[name] for name in arrays.files if name.startswith("averages|")}
+    assert len(averages) > 10
+    for name, values in averages.items():
+        _, pipe, i, _, param = name.split("|")
+        node = list(nlp.get_pipe(pipe).model.walk())[int(i)]
+        assert np.array_equal(node.get_param(param), values)
+
+
 # Killed and resumed
 
 

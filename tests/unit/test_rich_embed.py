@@ -24,7 +24,7 @@ from spacy_longtail.layers.clusters import (
 )
 from spacy_longtail.layers.subwords import read_subwords, subword_vectors
 from spacy_longtail.models import RichEmbed
-from tests.util import blank, examples, params, parse, toy_vectors, train
+from tests.util import blank, examples, params, parse, toy_subwords, toy_vectors, train
 
 PATHS = "1100\tOslo\t9\n1101\trome\t4\n0011\tstorm\t3\n00110101\train\t3\n1\tsent\t1\n"
 SMALL = {"width": 8, "attrs": ["NORM", "SHAPE"], "rows": [50, 30]}
@@ -41,16 +41,8 @@ def paths(tmp_path):
 @pytest.fixture(scope="module")
 def static(tmp_path_factory):
     """A Model2Vec model."""
-    model2vec = pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-
-    folder = tmp_path_factory.mktemp("static")
-    pieces = ["[PAD]", "[UNK]", *"abcdefghijklmnopqrstuvwxyz", *(f"##{c}" for c in "abcdelmnorst")]
-    tokenizer = Tokenizer(models.WordPiece({p: i for i, p in enumerate(pieces)}, unk_token="[UNK]"))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
-    vectors = np.random.default_rng(0).normal(size=(len(pieces), 5)).astype("f")
-    model2vec.StaticModel(vectors, tokenizer, config={}).save_pretrained(folder)
-    return str(folder)
+    pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
+    return str(toy_subwords(tmp_path_factory.mktemp("static"), width=5))
 
 
 def doc_of(text, nlp=None):
