@@ -244,6 +244,27 @@ def test_without_a_describer_words_are_hashed_or_vectors_taken():
             assert D[pipe.labels.index("ART")] == pytest.approx(own / np.linalg.norm(own), abs=1e-5)
 
 
+def test_a_transformer_describes_as_it_was_published(tmp_path):
+    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+    from spacy_longtail.describers import TransformerDescriptions
+    from tests.util import tiny_bert
+
+    encoder = str(tiny_bert(tmp_path))
+    nlp = toy_vectors(blank())
+    model = {"@architectures": "spacy-transformers.TransformerModel.v3", "name": encoder}
+    nlp.add_pipe("transformer", config={"model": model})
+    listener = {"@architectures": "spacy-transformers.TransformerListener.v1", "grad_factor": 1.0}
+    listener |= {"pooling": {"@layers": "reduce_mean.v1"}, "upstream": "transformer"}
+    build(nlp=nlp, model={**MODEL, "tok2vec": listener})
+    train(nlp, 3)
+    pipe = nlp.get_pipe("ner")
+    block = {"@misc": "longtail.TransformerDescriptions.v1", "name": encoder}
+    assert nlp.config["components"]["ner"]["describe"] == block
+    texts = list(pipe.cfg["descriptions"].values())
+    expected = TransformerDescriptions(encoder)(texts)  # whatever the training has made of it
+    assert output_of(pipe.model).get_param("D") == pytest.approx(expected, abs=1e-4)
+
+
 def test_a_pipe_on_its_own_takes_the_vectors_of_its_vocabulary():
     nlp = build(nlp=toy_vectors(blank()))
     pipe, texts = nlp.get_pipe("ner"), {"ART": "Fram", "PER": "Jon", "GEO": "Oslo", "NAT": "Storm"}
