@@ -184,9 +184,7 @@ class TokenTagger(TrainablePipe):
         self._build_head()
         if is_trained:
             rename_outputs(self.model, before, self.head.outputs, self.head.unlearnt)
-        elif output_of(self.model).maybe_get_dim("nO") == len(
-            before
-        ):  # sized by the types of the config
+        elif output_of(self.model).maybe_get_dim("nO") == len(before):  # by the config
             forget_outputs(self.model)
             set_outputs(self.model, len(self.head.outputs), self.name)
         if self.is_described:
