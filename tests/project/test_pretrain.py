@@ -481,7 +481,9 @@ def test_the_command(donors, tmp_path):
     record = json.loads((tmp_path / "out" / "pretrain.json").read_text(encoding="utf8"))
     assert [d["left_out"] for d in record["donors"]] == [1, 0]
     assert record["excluded"] == ["target"]
-    assert "--exclude target" in record["command"] and "-o out" in record["command"]
+    near = tmp_path.name
+    assert record["command"].endswith(f"--exclude {near}/target -o {near}/out")
+    assert "--steps 4 --words 20" in record["command"]
     again = call(*donors, "-o", tmp_path / "out", *arguments, "--json")
     assert again.exit_code == 0
     printed = json.loads(again.stdout[again.stdout.index("{") :])
