@@ -210,6 +210,7 @@ class Errors:
     L495 = "[L495] {path} cannot be a donor: {problem}. {fix}."
     L496 = "[L496] {path} is a damaged state of a pretraining: {problem}. Delete the folder, and begin anew."
     L497 = "[L497] {path} holds a pretraining with other settings or other donors. Name a new folder, or take the settings and donors it was begun with."
+    L498 = "[L498] {path} holds this pretraining, and it is finished. Use what is there, or delete the folder to train again."
     L494 = "[L494] No advice without a baseline: {name} could not be trained. {problem} Mend that first."
 
 

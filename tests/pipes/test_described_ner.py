@@ -472,6 +472,20 @@ def test_parts_of_a_document_keep_which_types_it_was_annotated_with():
     assert few.user_data[ANNOTATED_TYPES] == ["ART"]
 
 
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_an_entity_of_a_type_that_the_list_lacks_is_learnt(head):
+    nlp = build(head=head)
+    train(nlp, 1)
+    batch = examples(nlp)[:1]  # PER, GEO and ART
+    losses = []
+    for types in (["PER", "GEO", "ART"], ["PER"]):
+        batch[0].reference.user_data[ANNOTATED_TYPES] = types
+        losses.append(
+            nlp.get_pipe("ner").get_loss(batch, nlp.get_pipe("ner").model.predict([batch[0].x]))
+        )
+    assert losses[0][0] == losses[1][0] < 1e4
+
+
 def test_a_sigmoid_cannot_leave_types_out():
     nlp = build(head="sigmoid")
     train(nlp, 1)

@@ -317,6 +317,22 @@ def test_a_corpus_of_sentences_is_not_joined():
     assert {id(eg) for eg in found} == {id(eg) for eg in data}
 
 
+def test_sentences_of_different_types_are_not_joined():
+    data = examples(NLP)
+    for eg in data[:5]:
+        eg.reference.user_data["annotated_types"] = ["PER", "GEO"]
+    found = list(ResampledCorpus(Fixed(data), sC(), join=4, seed=1)(NLP))
+    sizes = {True: 0, False: 0}
+    for eg in found:
+        types = eg.reference.user_data.get("annotated_types")
+        own = {word for known in data[:5] for word in known.text.split()}
+        others = {word for known in data[5:] for word in known.text.split()}
+        words = set(eg.text.split())
+        assert not words - (own if types else others) and types in (None, ["GEO", "PER"])
+        sizes[types is not None] += len(eg.reference)
+    assert all(sizes.values())
+
+
 def test_joined_documents_mix_the_corpus():
     """Copies of a sentence do not stand in one training document, nor do the neighbours of the corpus."""
     data = [two_sentences(NLP), *examples(NLP, 6)]

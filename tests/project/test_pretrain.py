@@ -169,6 +169,15 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
     assert not same(straight.nlp, other.nlp)
 
 
+def test_what_is_finished_is_not_trained_again(donors, tmp_path):
+    found = run(donors, tmp_path / "out", steps=2)
+    write_pretrained(found, tmp_path / "out", "pretrain")
+    before = sorted(path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*"))
+    with pytest.raises(ValueError, match="L498"):
+        run(donors, tmp_path / "out", steps=2)
+    assert before == sorted(path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*"))
+
+
 def test_a_transformer_resumes_to_the_same_weights(donors, tmp_path, monkeypatch):
     pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
     encoder = str(tiny_bert(tmp_path / "bert"))

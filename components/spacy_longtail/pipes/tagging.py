@@ -271,7 +271,11 @@ class TokenTagger(TrainablePipe):
             return None
         if self.cfg["head"] not in ("softmax", "crf"):
             raise ValueError(Errors.L276.format(who=self.name, head=self.cfg["head"]))
-        rows = [self.codec.columns(self.labels if types is None else types) for types in found]
+        known = [  # whatever the list says, a type that a document has was annotated there
+            self.labels if types is None else {*types, *(ent.label_ for ent in eg.reference.ents)}
+            for types, eg in zip(found, examples, strict=True)
+        ]
+        rows = [self.codec.columns(types) for types in known]
         return np.repeat(np.stack(rows), [len(eg.predicted) for eg in examples], axis=0)
 
     def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, Any]:

@@ -1,6 +1,7 @@
 """Sentences joined to training documents: models that will read documents must see sentence borders."""
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 import numpy as np
 from spacy.tokens import Doc
@@ -9,6 +10,7 @@ from spacy.util import minibatch
 
 from ..errors import Errors
 from ..settings import whole
+from ..types import ANNOTATED_TYPES
 from .base import warn_of_document_annotation
 from .unit_counts import UnitCounts
 
@@ -33,15 +35,26 @@ def join_size(join: int | None, counts: UnitCounts) -> int:
 
 
 def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
-    """Documents of `size` consecutive sentences, of each example its own at size 1."""
+    """Documents of `size` consecutive sentences, of each example its own at size 1.
+
+    Sentences that were annotated with different types are not joined.
+    """
     if size == 1:
         yield from examples
         return
-    for group in minibatch(examples, size):
-        for eg in group:
-            warn_of_document_annotation(eg)
-        sides = zip(*((eg.predicted, eg.reference) for eg in group), strict=True)
-        predicted, reference = (Doc.from_docs(list(docs), exclude=["user_data"]) for docs in sides)
-        # joining marks where each part starts, which a predicted document must not know
-        predicted.from_array(["SENT_START"], np.zeros((len(predicted), 1), dtype="uint64"))
-        yield Example(predicted, reference)
+    for types, alike in groupby(examples, key=_annotated_types):
+        for group in minibatch(alike, size):
+            for eg in group:
+                warn_of_document_annotation(eg)
+            sides = zip(*((eg.predicted, eg.reference) for eg in group), strict=True)
+            predicted, reference = (Doc.from_docs(list(docs), exclude=["user_data"]) for docs in sides)
+            # joining marks where each part starts, which a predicted document must not know
+            predicted.from_array(["SENT_START"], np.zeros((len(predicted), 1), dtype="uint64"))
+            if types is not None:
+                reference.user_data[ANNOTATED_TYPES] = types
+            yield Example(predicted, reference)
+
+
+def _annotated_types(eg: Example) -> list[str] | None:
+    types = eg.reference.user_data.get(ANNOTATED_TYPES)
+    return None if types is None else sorted(types)

@@ -88,7 +88,7 @@ def pretrain(
     options (Options): How. exclude (List[Path]): Corpora whose dev and test no donor may hold.
     say (Callable): Gets progress.
     RETURNS (Pretrained): The result; nothing is written but checkpoints.
-    RAISES (ValueError): L402 to L404, L430, L432, L434, L436, L437, L438, L471, L495 to L497.
+    RAISES (ValueError): L402 to L404, L430, L432, L434, L436, L437, L438, L471, L495 to L498.
     """
     from spacy.cli._util import setup_gpu
 
@@ -101,6 +101,8 @@ def pretrain(
     config = read_encoder(options.encoder, lang, options.clusters, steps, options.settings)
     key = _key(config, folders, exclude, steps, words, options)
     _check_same(output, key)
+    if (output / RECORD).is_file() and not (output / STATE).is_dir():
+        raise ValueError(Errors.L498.format(path=output))
     fix_random_seed(options.seed)
     nlp, optimizer, dropout = build_pipeline(config)
     donors = read_donors(folders, exclude, options.parts, nlp.vocab)
