@@ -169,6 +169,14 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
     assert not same(straight.nlp, other.nlp)
 
 
+def test_an_encoder_that_is_nowhere_is_a_coded_error(donors, tmp_path, monkeypatch):
+    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ValueError, match="L265"):
+        run(donors, tmp_path / "out", encoder=str(tmp_path / "nowhere"), steps=2)
+    assert not (tmp_path / "out").exists()
+
+
 def test_what_is_finished_is_not_trained_again(donors, tmp_path):
     found = run(donors, tmp_path / "out", steps=2)
     write_pretrained(found, tmp_path / "out", "pretrain")

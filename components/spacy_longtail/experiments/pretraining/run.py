@@ -88,7 +88,7 @@ def pretrain(
     options (Options): How. exclude (List[Path]): Corpora whose dev and test no donor may hold.
     say (Callable): Gets progress.
     RETURNS (Pretrained): The result; nothing is written but checkpoints.
-    RAISES (ValueError): L402 to L404, L430, L432, L434, L436, L437, L438, L471, L495 to L498.
+    RAISES (ValueError): L265, L402 to L404, L430, L432, L434, L436, L437, L438, L471, L495 to L498.
     """
     from spacy.cli._util import setup_gpu
 
@@ -109,7 +109,11 @@ def pretrain(
     for donor in donors:
         left_out = f", {donor.n_excluded} left out" if exclude else ""
         say(f"{donor.name}: {len(donor.train):,} sentences{left_out}, {len(donor.descriptions)} types")
-    _initialize(nlp, donors)
+    try:
+        _initialize(nlp, donors)
+    except OSError as error:  # of a transformer that is neither on the hub nor in a folder
+        problem = " ".join(str(error).split())
+        raise ValueError(Errors.L265.format(name=options.encoder, problem=problem)) from error
     progress = load_state(output / STATE, nlp, optimizer) or {"step": 0, "seconds": 0.0, "scores": []}
     if progress["step"]:
         say(f"Goes on at step {progress['step']:,}")
