@@ -172,8 +172,9 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
 def test_an_encoder_that_is_nowhere_is_a_coded_error(donors, tmp_path, monkeypatch):
     pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    options = Options(encoder=str(tmp_path / "nowhere"), steps=2)
     with pytest.raises(ValueError, match="L265"):
-        run(donors, tmp_path / "out", encoder=str(tmp_path / "nowhere"), steps=2)
+        pretrain(donors, tmp_path / "out", options, [], print)
     assert not (tmp_path / "out").exists()
 
 
