@@ -48,6 +48,19 @@ def read_encoder(
     return config
 
 
+def check_transformer(name: str) -> None:
+    """Whether there is a transformer of a name. RAISES (ValueError): L265, L406."""
+    try:
+        from transformers import AutoConfig
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package="transformers", extra="transformers")) from error
+    try:
+        AutoConfig.from_pretrained(name)
+    except Exception as error:  # of the hub and of what is in a folder: each its own kind
+        problem = " ".join(str(error).split())
+        raise ValueError(Errors.L265.format(name=name, problem=problem)) from error
+
+
 def build_pipeline(config: Config) -> tuple[Language, Optimizer, float]:
     """The pipeline of a pretraining, not initialized; its optimizer and its dropout.
 

@@ -29,6 +29,7 @@ from .encoders import (
     TRANSFORMER_WORDS,
     WORDS,
     build_pipeline,
+    check_transformer,
     read_encoder,
 )
 from .scoring import DonorScore, score_donors
@@ -88,7 +89,7 @@ def pretrain(
     options (Options): How. exclude (List[Path]): Corpora whose dev and test no donor may hold.
     say (Callable): Gets progress.
     RETURNS (Pretrained): The result; nothing is written but checkpoints.
-    RAISES (ValueError): L265, L402 to L404, L430, L432, L434, L436, L437, L438, L471, L495 to L498.
+    RAISES (ValueError): L265, L402 to L404, L406, L430, L432, L434, L436, L437, L438, L471, L495 to L498.
     """
     from spacy.cli._util import setup_gpu
 
@@ -104,16 +105,14 @@ def pretrain(
     if (output / RECORD).is_file() and not (output / STATE).is_dir():
         raise ValueError(Errors.L498.format(path=output))
     fix_random_seed(options.seed)
+    if not is_cnn:
+        check_transformer(options.encoder)
     nlp, optimizer, dropout = build_pipeline(config)
     donors = read_donors(folders, exclude, options.parts, nlp.vocab)
     for donor in donors:
         left_out = f", {donor.n_excluded} left out" if exclude else ""
         say(f"{donor.name}: {len(donor.train):,} sentences{left_out}, {len(donor.descriptions)} types")
-    try:
-        _initialize(nlp, donors)
-    except OSError as error:  # of a transformer that is neither on the hub nor in a folder
-        problem = " ".join(str(error).split())
-        raise ValueError(Errors.L265.format(name=options.encoder, problem=problem)) from error
+    _initialize(nlp, donors)
     progress = load_state(output / STATE, nlp, optimizer) or {"step": 0, "seconds": 0.0, "scores": []}
     if progress["step"]:
         say(f"Goes on at step {progress['step']:,}")
