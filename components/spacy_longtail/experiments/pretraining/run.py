@@ -89,7 +89,7 @@ def pretrain(
     options (Options): How. exclude (List[Path]): Corpora whose dev and test no donor may hold.
     say (Callable): Gets progress.
     RETURNS (Pretrained): The result; nothing is written but checkpoints.
-    RAISES (ValueError): L265, L402 to L404, L406, L430, L432, L434, L436, L437, L438, L471, L495 to L498.
+    RAISES (ValueError): L265, L402 to L404, L406, L430, L432, L434, L436 to L438, L471, L495 to L498.
     """
     from spacy.cli._util import setup_gpu
 
