@@ -395,7 +395,7 @@ def test_a_comment_has_a_line_of_its_own(block):
 def test_the_readme_needs_no_rule_but_its_own():
     """Sections are replaced and added there, and nothing else is said."""
     blocks = [sections(block.text) for block in BLOCKS if block.where.startswith("README")]
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         assert put(block, stock()) == {**stock(), **block}
 
