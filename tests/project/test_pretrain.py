@@ -502,10 +502,12 @@ def test_the_command(donors, tmp_path):
     near = tmp_path.name
     assert record["command"].endswith(f"--exclude {near}/target -o {near}/out")
     assert "--steps 4 --words 20" in record["command"]
-    again = call(*donors, "-o", tmp_path / "out", *arguments, "--json")
-    assert again.exit_code == 0
-    printed = json.loads(again.stdout[again.stdout.index("{") :])
-    assert printed["model"] == str(tmp_path / "out" / "model") and printed["key"] == record["key"]
+    again = call(*donors, "-o", tmp_path / "out", *arguments)
+    assert again.exit_code == 1 and "L498" in again.output
+    machine = call(*donors, "-o", tmp_path / "json", *arguments, "--json")
+    assert machine.exit_code == 0
+    printed = json.loads(machine.stdout[machine.stdout.index("{") :])
+    assert printed["model"] == str(tmp_path / "json" / "model") and printed["key"] == record["key"]
     failed = call(*donors, "-o", tmp_path / "out", "--steps", 5)
     assert failed.exit_code == 1 and "L497" in failed.output
     failed = call(tmp_path / "none", "-o", tmp_path / "new")

@@ -369,9 +369,15 @@ def corpus(tmp_path_factory):
     return save(tmp_path_factory.mktemp("corpus") / "c", healthy(), tail=["ART"])
 
 
+ENCODER = CONFIGS.parent / "assets" / "encoders" / "en_donors"
+
+
 def small(name):
-    """A shipped config with a small encoder."""
+    """A shipped config with a small encoder, where it has one of its own."""
     config = load_config(CONFIGS / f"{name}.cfg", interpolate=False)
+    if "source" in config["components"]["tok2vec"]:
+        pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+        return {"paths.pretrained": str(ENCODER)}
     overrides = {"components.tok2vec.model.width": 16, "components.tok2vec.model.embed_size": 200}
     if "weak_ner" in config["components"]:
         overrides["components.weak_ner.model.tok2vec.width"] = 16

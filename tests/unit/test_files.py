@@ -151,6 +151,7 @@ def test_declared_types_win(tmp_path):
         ["ART"],
         "de",
         "words",
+        {},
     )
 
 
