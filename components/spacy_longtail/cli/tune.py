@@ -35,6 +35,7 @@ def tune(
     head: Choice = None,
     gate: Choice = None,
     encoder: Choice = None,
+    outputs: Choice = None,
     reader: Choice = None,
     loss: Choice = None,
     search: Annotated[
@@ -66,7 +67,8 @@ def tune(
     with other machines that have the same --storage.
     """
     with coded_errors():
-        axes = {"head": head, "gate": gate, "encoder": encoder, "reader": reader, "loss": loss}
+        axes = {"head": head, "gate": gate, "encoder": encoder, "outputs": outputs}
+        axes |= {"reader": reader, "loss": loss}
         choices = {axis: name for axis, name in axes.items() if name is not None}
         own = read_settings(settings or [])
         if steps is not None:
