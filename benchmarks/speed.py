@@ -246,7 +246,8 @@ def bench_recipes(path: Path, examples: list[Example], runs: int) -> Iterator[di
         paths = {"paths.train": str(path), "paths.dev": str(path)}
         nlp = init_nlp(load_config(ROOT / "configs" / f"{name}.cfg", overrides=paths))
         optimizer = nlp.resume_training()
-        for batch in list(minibatch(examples, 32)) * 2:
+        optimizer.learn_rate = 0.003
+        for batch in list(minibatch(examples, 8)) * 8:  # enough to predict entities
             nlp.update(batch, sgd=optimizer)
         pipes[name] = nlp
     for name in ("clusters_crf", "pretrained_cnn"):
