@@ -395,7 +395,7 @@ def test_softmax_scores_are_tag_probabilities():
 
 def test_crf_scores_are_marginals():
     """By conditioning: the probability of a tag is 1 minus what shutting it takes from the path sum."""
-    from spacy_longtail.chains import PathSums
+    from spacy_longtail.path_sums import PathSums
 
     nlp, _ = trained({"head": "crf"}, 25)
     pipe = nlp.get_pipe("ner")

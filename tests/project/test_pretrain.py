@@ -504,10 +504,13 @@ def test_the_command(donors, tmp_path):
     assert "--steps 4 --words 20" in record["command"]
     again = call(*donors, "-o", tmp_path / "out", *arguments)
     assert again.exit_code == 1 and "L498" in again.output
+    arguments += ["--set", "training.dropout=0.25"]
     machine = call(*donors, "-o", tmp_path / "json", *arguments, "--json")
     assert machine.exit_code == 0
     printed = json.loads(machine.stdout[machine.stdout.index("{") :])
-    assert printed["model"] == str(tmp_path / "json" / "model") and printed["key"] == record["key"]
+    assert printed["model"] == str(tmp_path / "json" / "model") and printed["key"] != record["key"]
+    with_settings = json.loads((tmp_path / "json" / "pretrain.json").read_text(encoding="utf8"))
+    assert "--set training.dropout=0.25" in with_settings["command"]
     failed = call(*donors, "-o", tmp_path / "out", "--steps", 5)
     assert failed.exit_code == 1 and "L497" in failed.output
     failed = call(tmp_path / "none", "-o", tmp_path / "new")

@@ -10,13 +10,14 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 from thinc.api import Ragged
 
-from spacy_longtail import chains
-from spacy_longtail.chains import PathSums, Transitions, best_legal, pack, path_score, viterbi
+from spacy_longtail import chains, path_sums
+from spacy_longtail.chains import Transitions, best_legal, pack, path_score, viterbi
 from spacy_longtail.heads import HEADS
 from spacy_longtail.heads.base import Gold
 from spacy_longtail.layers import Lattice
 from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, LogitAdjusted, MoM
 from spacy_longtail.losses.chain import chain_loss
+from spacy_longtail.path_sums import PathSums
 from spacy_longtail.tags import TagCodec
 from spacy_longtail.types import TwoTaskState
 
@@ -420,7 +421,7 @@ def test_only_sequences_that_need_it_are_summed_in_log_space():
 @pytest.mark.parametrize("block", [1, 2, 1000])
 def test_ordinary_and_extreme_sequences_of_a_batch_do_not_touch_each_other(loss, block, monkeypatch):
     scores, lengths, transitions, _ = mixed()
-    monkeypatch.setattr(chains, "MOST_PAIRS", block * K**2)
+    monkeypatch.setattr(path_sums, "MOST_PAIRS", block * K**2)
     path = viterbi(np.random.default_rng(1).normal(size=scores.shape), lengths, LEGAL)
     gold, mask = np.eye(K)[path], np.ones(len(scores))
     whole = chain_loss(loss, scores, gold, mask, lengths, transitions)

@@ -4,6 +4,7 @@ import json
 import math
 import random
 import re
+from pathlib import Path
 
 import pytest
 import spacy
@@ -428,7 +429,7 @@ def test_a_budget_counts_rounds_of_workers(monkeypatch):
     assert math.isclose(budget.left(), 29.0)
 
 
-def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4):
+def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4, **options):
     pytest.importorskip("optuna")
     own = Matrix.run
     monkeypatch.setattr(Matrix, "run", lambda self, options, keys=None: own(self, options, keys, runner))
@@ -443,8 +444,21 @@ def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4):
         options=Options(),
         settings=settings,
         say=said.append,
+        **options,
     )
     return found, said
+
+
+def test_advice_tries_a_pretrained_encoder(corpus, tmp_path, monkeypatch):
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    encoder = Path(__file__).parents[2] / "assets" / "encoders" / "en_donors"
+    runner = Scored({"ner": 0.2, "crf-pretrained-described": 0.95})
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, pretrained=encoder)
+    assert found.recommendation.method == "crf-pretrained-described"
+    config = spacy.util.load_config(found.config).interpolate()
+    assert config["paths"]["pretrained"] == str(encoder)
+    assert config["components"]["tok2vec"] == {"source": str(encoder)}
+    assert config["initialize"]["components"]["ner"]["pretrained"] == str(encoder)
 
 
 def test_advice_gives_more_seeds_to_the_best_and_to_the_baseline(corpus, tmp_path, monkeypatch):

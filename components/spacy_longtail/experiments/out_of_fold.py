@@ -18,11 +18,12 @@ from thinc.api import Config, get_array_module, to_numpy
 from thinc.types import Floats2d, Ints1d
 from tqdm import tqdm
 
-from ..chains import PathSums, Transitions
+from ..chains import Transitions
 from ..corpora import CorpusTypes
 from ..errors import Errors
 from ..examples import bare, sentence_lengths
 from ..numerics import logsumexp
+from ..path_sums import PathSums
 from ..pipes.token_ner import TokenNER
 from .training import corpus_overrides, known_sections
 

@@ -42,6 +42,7 @@ class Head(ABC):
     name: ClassVar[str]
     default_loss: ClassVar[type] = CrossEntropy
     schemes: ClassVar[tuple[str, ...]] = ("BIO", "BILUO")
+    can_shut: ClassVar[bool] = False  # whether it trains on tags that a document can have alone
     unlearnt: ClassVar[float] = 0.0  # the value of an output that was added after training
 
     def __init__(self, codec: TagCodec, loss: Any) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 from thinc.api import Model, get_array_module, to_numpy
 from thinc.types import Floats1d, Ints1d, Ragged
 
-from ..chains import PathSums, Transitions, viterbi
+from ..chains import Transitions, viterbi
 from ..layers import Lattice, with_transitions
 from ..losses.chain import chain_loss
+from ..path_sums import PathSums
 from ..types import TwoTaskState
 from .base import Decoded, Gold, Head, Trained
 
@@ -17,6 +18,7 @@ class CRFHead(Head):
     """A linear chain with learnt transitions; illegal ones are shut in training and prediction."""
 
     name = "crf"
+    can_shut = True
 
     @staticmethod
     def attach(model: Model) -> Model:

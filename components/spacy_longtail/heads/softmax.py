@@ -17,6 +17,7 @@ class SoftmaxHead(Head):
     """One softmax a token, decoded over legal tag sequences."""
 
     name = "softmax"
+    can_shut = True
 
     def train(self, scores: Ragged, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
         xp = get_array_module(scores.dataXd)
@@ -42,6 +43,7 @@ class SigmoidHead(SoftmaxHead):
     """One sigmoid a tag: the most probable legal sequence is that of the highest logits."""
 
     name = "sigmoid"
+    can_shut = False
     default_loss = OneVersusRestFocal
     unlearnt = -5.0  # 0 would be a probability of 0.5
 

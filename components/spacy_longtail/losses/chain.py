@@ -5,8 +5,9 @@ from typing import NamedTuple
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
 
-from ..chains import PathSums, Transitions, path_score
+from ..chains import Transitions, path_score
 from ..numerics import gold_rows
+from ..path_sums import PathSums
 from ..tags import ILLEGAL
 from ..types import GoldLoss
 

@@ -75,9 +75,8 @@ def make_gated_ner(
     """A token NER for rare types that runs on flagged sentences and merges with the primary NER.
 
     model (Model[List[Doc], Ragged]): Tag logits: longtail.TokenClassifier.v1 or
-        longtail.DescribedTypes.v1. With an encoder of its own
-        it trains and predicts on single sentences; with a listener on whole documents, of which all but
-        those sentences are masked.
+        longtail.DescribedTypes.v1. With an encoder of its own it trains and predicts on single
+        sentences; with a listener on whole documents, of which all but those sentences are masked.
     labels (Union[List[str], str]): The rare types to learn, all others are O; "auto" takes the gate's.
     head (str): As for longtail_token_ner.
     loss (Optional[TagLoss]): As for longtail_token_ner; null is the default of the head.

@@ -269,7 +269,7 @@ class TokenTagger(TrainablePipe):
         found = [eg.reference.user_data.get(ANNOTATED_TYPES) for eg in examples]
         if all(types is None for types in found):
             return None
-        if self.cfg["head"] not in ("softmax", "crf"):
+        if not self.head.can_shut:
             raise ValueError(Errors.L276.format(who=self.name, head=self.cfg["head"]))
         known = [  # whatever the list says, a type that a document has was annotated there
             self.labels if types is None else {*types, *(ent.label_ for ent in eg.reference.ents)}
