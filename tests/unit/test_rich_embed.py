@@ -24,6 +24,7 @@ from spacy_longtail.layers.clusters import (
 )
 from spacy_longtail.layers.subwords import read_subwords, subword_vectors
 from spacy_longtail.models import RichEmbed
+from spacy_longtail.models.rich_embed import _distinct
 from tests.util import blank, examples, params, parse, toy_subwords, toy_vectors, train
 
 PATHS = "1100\tOslo\t9\n1101\trome\t4\n0011\tstorm\t3\n00110101\train\t3\n1\tsent\t1\n"
@@ -256,6 +257,36 @@ def test_everything_together_is_as_wide_as_it_says_and_every_part_counts(paths, 
     backprop([np.random.default_rng(2).normal(size=row.shape).astype("f") for row in found])
     trained = [(node, name) for node in model.walk() for name in node.param_names]
     assert all(node.has_grad(name) and node.get_grad(name).any() for node, name in trained)
+
+
+@pytest.mark.parametrize("subwords", [False, True])
+def test_prediction_embeds_each_distinct_word_once_to_the_same_rows(subwords, paths, static):
+    """Rome and rome share their keys but for what a static vector or a tokenizer tells apart."""
+    nlp = toy_vectors(blank()) if subwords else blank()
+    added = {"include_static_vectors": True, "subwords": static} if subwords else {}
+    texts = ["Oslo rome rome storm", "", "rome Rome zzz yyy ROME", "a a a a a a"]
+    docs = [doc_of(text, nlp) for text in texts]
+    model = RichEmbed(8, attrs=["LOWER"], rows=[50], clusters=paths, **added)
+    model.initialize(X=docs)
+    (mix,) = [node for node in model.walk() if node.name == "maxout"]
+    seen = []
+    forward = mix._func
+    mix._func = lambda model, rows, is_train: seen.append(len(rows)) or forward(model, rows, is_train)
+    trained, _ = model.begin_update(docs)
+    predicted = model.predict(docs)
+    for a, b in zip(trained, predicted, strict=True):
+        assert a.shape == b.shape and np.allclose(a, b, atol=1e-6)
+    n_distinct = len({word if subwords else word.lower() for text in texts for word in text.split()})
+    assert seen == [sum(map(len, docs)), n_distinct]
+
+
+def test_rows_of_keys_that_sum_alike_are_kept_apart():
+    factors = np.random.default_rng(0).integers(1, 2**63, 2, dtype="uint64") * 2 + 1
+    keys = np.array([[factors[1], 0], [0, factors[0]], [factors[1], 0]], dtype="uint64")
+    first, word_of = _distinct(keys)
+    assert np.array_equal(keys[first][word_of], keys)
+    first, word_of = _distinct(keys[[0, 2]])
+    assert len(first) == 1 and word_of.tolist() == [0, 0]
 
 
 def test_documents_without_a_word_have_no_rows(paths, static):

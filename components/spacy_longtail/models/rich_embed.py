@@ -3,10 +3,21 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from spacy.ml import FeatureExtractor
 from spacy.ml.staticvectors import StaticVectors
 from spacy.tokens import Doc
-from thinc.api import HashEmbed, Maxout, Model, chain, concatenate, list2ragged, ragged2list, with_array
+from thinc.api import (
+    HashEmbed,
+    Maxout,
+    Model,
+    chain,
+    concatenate,
+    get_array_module,
+    list2ragged,
+    ragged2list,
+    with_array,
+)
 from thinc.layers.chain import forward as chained
 from thinc.layers.chain import init as init_chained
 from thinc.types import Floats2d, Ragged
@@ -81,9 +92,13 @@ def RichEmbed(
         raise ValueError(Errors.L001.format(name="attrs", rule="not empty", value=attrs, fix=fix))
     joined: Any = concatenate(*parts) if len(parts) > 1 else parts[0]
     mix: Any = with_array(Maxout(width, width * n_tables, nP=3, dropout=0.0, normalize=True))
-    needs = {"needs_vectors": include_static_vectors}
+    about = {
+        "needs_vectors": include_static_vectors,
+        "n_parts": len(parts),
+        "n_hashed": len(parts) - include_static_vectors - (subwords is not None),
+    }
     layers = [joined, mix, ragged2list()]
-    return Model("rich_embed", forward, init=init, layers=layers, dims={"nO": width}, attrs=needs)
+    return Model("rich_embed", forward, init=init, layers=layers, dims={"nO": width}, attrs=about)
 
 
 def forward(
@@ -91,7 +106,43 @@ def forward(
 ) -> tuple[list[Floats2d], Callable]:
     if not any(len(doc) for doc in docs):  # of these thinc would join arrays without columns
         return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs], lambda d_rows: []
-    return chained(model, docs, is_train)
+    # in training words that are equal are dropped out apart, so each has its own row
+    return chained(model, docs, is_train) if is_train else (_predict(model, docs), lambda d_rows: [])
+
+
+def _predict(model: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> list[Floats2d]:
+    """What `chained` gives, with the tables read and the rows mixed once per distinct word."""
+    ops, (joined, mix, to_list) = model.ops, model.layers
+    parts = joined.layers if model.attrs["n_parts"] > 1 else [joined]
+    hashed, others = parts[: model.attrs["n_hashed"]], parts[model.attrs["n_hashed"] :]
+    keys = [part.layers[0].predict(docs).dataXd for part in hashed]
+    if others:  # these know a word by more than its attributes
+        orths = np.concatenate([doc.to_array("ORTH") for doc in docs])
+        keys.append(ops.asarray(orths.astype("uint64")[:, None]))
+    first, word_of = _distinct(ops.xp.hstack([columns.astype("uint64") for columns in keys]))
+    lengths = ops.asarray1i([len(first)])
+    rows = [
+        part.layers[1].predict(Ragged(columns[first], lengths)).dataXd
+        for part, columns in zip(hashed, keys, strict=False)
+    ]
+    rows += [part.predict(docs).dataXd[first] for part in others]
+    mixed = mix.predict(Ragged(ops.xp.hstack(rows), lengths)).dataXd
+    found: list[Floats2d] = to_list.predict(
+        Ragged(mixed[word_of], ops.asarray1i([len(doc) for doc in docs]))
+    )
+    return found
+
+
+def _distinct(keys: Any) -> tuple[Any, Any]:
+    """Where each distinct row of keys stands first, and which of them each row is."""
+    xp = get_array_module(keys)
+    factors = np.random.default_rng(0).integers(1, 2**63, keys.shape[1], dtype="uint64") * 2 + 1
+    sums = (keys * xp.asarray(factors)).sum(axis=1, dtype="uint64")  # modulo 2 ** 64
+    _, first, word_of = xp.unique(sums, return_index=True, return_inverse=True)
+    if (keys[first][word_of] != keys).any():  # two rows with one sum
+        every = xp.arange(len(keys))
+        return every, every
+    return first, word_of
 
 
 def init(model: Model[list[Doc], list[Floats2d]], X: list[Doc] | None = None, Y: Any = None) -> None:
