@@ -1,0 +1,156 @@
+"""What a change that should change nothing left as it was: short trainings and the text of every command.
+
+    python benchmarks/unchanged.py before
+    python benchmarks/unchanged.py after --against before
+
+Ten trainings of 50 steps, of every head, reader and kind of component, and what the commands print and
+write of two of them on a fixed part. Times, versions and checksums of code are masked.
+"""
+
+import difflib
+import os
+import re
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import srsly
+import typer
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+CONFIGS = {
+    "ner": "baseline",
+    "longtail_ner": "focal",
+    "softmax": "token_softmax",
+    "crf": "clusters_crf",
+    "two_task": "token_two_task",
+    "resampled": "resampled_mom",
+    "undersampled": "undersampled",
+    "gate": "config",
+    "mrc": "bilstm_mrc",
+    "transformer": "bert_described",
+}
+VOLATILE = (
+    (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?(\+00:00|Z)?", "<time>"),
+    (r'"(seconds|created|host|written|speed|duration)": [^,\n]+', r'"\1": <volatile>'),
+    (r"\b[0-9a-f]{12,64}\b", "<digest>"),
+    (r"\d+(\.\d+)? (seconds|minutes|words per second|s\b)", "<duration>"),
+)
+
+
+def longtail(*args: object) -> str:
+    """The command's text on both streams, its exit status below."""
+    command = [sys.executable, "-m", "spacy_longtail", *map(str, args)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "160", "NO_COLOR": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    return f"{done.stdout}\n{done.stderr}\nexit status {done.returncode}\n"
+
+
+def masked(text: str, folder: Path) -> str:
+    text = text.replace(str(folder.resolve()), "<folder>").replace(str(folder), "<folder>")
+    text = text.replace(str(ROOT), "<root>")
+    for pattern, name in VOLATILE:
+        text = re.sub(pattern, name, text)
+    return text
+
+
+def trainings(corpus: Path, folder: Path) -> dict[str, str]:
+    from tests.util import tiny_bert
+
+    found = {}
+    bert = tiny_bert(folder / "bert")
+    for name, config in CONFIGS.items():
+        output = folder / name
+        settings = ["--training.max_steps", 50, "--training.eval_frequency", 50]
+        if name == "transformer":
+            settings += ["--paths.transformer", bert]
+        elif name == "gate":
+            settings += ["--paths.pretrained", ROOT / "assets" / "encoders" / "en_donors"]
+        said = longtail("train", ROOT / "configs" / f"{config}.cfg", corpus, output, *settings)
+        if not (output / "model-best").is_dir():
+            sys.exit(f"{name}: {said}")
+        scores = srsly.read_json(output / "model-best" / "meta.json")["performance"]
+        found[f"training {name}"] = srsly.json_dumps(scores, indent=1, sort_keys=True)
+        print(name, scores.get("ents_macro_f"), flush=True)
+    return found
+
+
+def commands(corpus: Path, folder: Path) -> dict[str, str]:
+    metrics = folder / "metrics"
+    metrics.mkdir()
+    found = {}
+    written = {"stats.json": ("stats", corpus, "-o", metrics / "stats.json")}
+    for name in ("ner", "crf"):
+        for part, target in (("test", metrics), ("dev", metrics / "dev")):
+            target.mkdir(exist_ok=True)
+            model = folder / name / "model-best"
+            file = target / f"{name}.json"
+            command = ("evaluate", model, corpus, "-o", file, "--part", part, "--name", name)
+            written[f"{part} {name}.json"] = command
+    gated = folder / "gate" / "model-best"
+    written |= {
+        "report": (
+            "report",
+            metrics,
+            "-o",
+            folder / "report.html",
+            "--baseline",
+            "ner",
+            "--ours",
+            "crf",
+        ),
+        "report as JSON": (
+            "report",
+            metrics,
+            "-o",
+            folder / "report.html",
+            "--baseline",
+            "ner",
+            "--json",
+        ),
+        "card": ("card", metrics, folder / "crf" / "model-best"),
+        "thresholds": ("thresholds", gated, corpus, "-o", folder / "thresholds"),
+        "debug": ("debug", corpus, "--config", ROOT / "configs" / "clusters_crf.cfg"),
+        "stats in words": ("stats", corpus),
+    }
+    for name, command in written.items():
+        found[f"command {name}"] = longtail(*command)
+    files = [
+        *metrics.rglob("*.json"),
+        *folder.glob("report.*"),
+        folder / "crf" / "model-best" / "README.md",
+    ]
+    for file in files:
+        found[f"file {file.relative_to(folder)}"] = file.read_text(encoding="utf8")
+    return found
+
+
+def main(
+    folder: Path, corpus: Path = ROOT / "corpus" / "field_notes", against: Path | None = None
+) -> None:
+    """Train, run, and keep what came of it in FOLDER; compare it with what is in AGAINST."""
+    folder.mkdir(parents=True)
+    found = trainings(corpus, folder) | commands(corpus, folder)
+    found = {name: masked(text, folder) for name, text in found.items()}
+    srsly.write_json(folder / "unchanged.json", found)
+    digests = {name: sha256(text.encode()).hexdigest()[:16] for name, text in found.items()}
+    print(srsly.json_dumps(digests, indent=1))
+    if against is None:
+        return
+    before = srsly.read_json(against / "unchanged.json")
+    differing = 0
+    for name in sorted(before | found):
+        lines = [texts.get(name, "").splitlines() for texts in (before, found)]
+        changes = list(difflib.unified_diff(*lines, "before", "after", n=0, lineterm=""))
+        if changes:
+            differing += 1
+            print(f"== {name}", *[line[:300] for line in changes[:20]], sep="\n")
+    print(f"{len(found)} compared, {differing} differ")
+    sys.exit(bool(differing))
+
+
+if __name__ == "__main__":
+    typer.run(main)
