@@ -18,8 +18,8 @@ import typer
 from spacy.tokens import Doc, Span
 
 from spacy_longtail import __version__
-from spacy_longtail.corpora import CorpusTypes, load_docs, part_path, read_types, write_corpus
-from spacy_longtail.experiments.auditing import Suspect, audit_corpus
+from spacy_longtail.corpus.folder import CorpusTypes, load_docs, part_path, read_types, write_corpus
+from spacy_longtail.training.audit import Suspect, audit_corpus
 
 ROOT = Path(__file__).parents[1]
 Errors = dict[tuple[int, int, int], tuple[str, str]]  # document, first token, end: true type, planted

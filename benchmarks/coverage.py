@@ -20,7 +20,7 @@ import scipy
 import typer
 
 from spacy_longtail import __version__
-from spacy_longtail.experiments.significance import (
+from spacy_longtail.evaluation.significance import (
     decide,
     intervals,
     named_metrics,

@@ -33,9 +33,9 @@ from spacy.training.loop import create_train_batches
 from spacy.util import fix_random_seed, load_config, registry
 from transformers import AutoConfig
 
-from spacy_longtail.corpora import load_docs, part_path, read_types
-from spacy_longtail.examples import bare
-from spacy_longtail.experiments.training import filled_in
+from spacy_longtail.corpus.examples import bare
+from spacy_longtail.corpus.folder import load_docs, part_path, read_types
+from spacy_longtail.training.train import filled_in
 
 ROOT = Path(__file__).parents[1]
 POOLS: dict[str, Literal["mean", "first"]] = {"reduce_mean.v1": "mean", "reduce_first.v1": "first"}

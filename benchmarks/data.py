@@ -24,7 +24,7 @@ from spacy.tokens import DocBin
 from spacy.training import Corpus
 
 from spacy_longtail import __version__
-from spacy_longtail.corpora import convert_corpus, stream_docs
+from spacy_longtail.corpus.folder import convert_corpus, stream_docs
 from spacy_longtail.readers import ResampledCorpus
 from spacy_longtail.repeats import sCR
 

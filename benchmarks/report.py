@@ -19,11 +19,11 @@ from spacy.tokens import Doc
 from tqdm import tqdm
 
 from spacy_longtail.about import __version__
-from spacy_longtail.corpora import load_docs, part_path, read_types
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments.report import read_report, write_report
-from spacy_longtail.experiments.significance import mention_counts, named_metrics
-from spacy_longtail.experiments.statistics import corpus_statistics
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import load_docs, part_path, read_types
+from spacy_longtail.corpus.statistics import corpus_statistics
+from spacy_longtail.evaluation.report import read_report, write_report
+from spacy_longtail.evaluation.significance import mention_counts, named_metrics
 
 FLAGS = [
     "--no-sandbox",

@@ -16,9 +16,9 @@ from typing import Annotated
 import typer
 
 from spacy_longtail.about import __version__
-from spacy_longtail.experiments.trials.plan import Trial, read_plan
-from spacy_longtail.experiments.trials.process import Outcome
-from spacy_longtail.experiments.trials.run import Matrix, Options
+from spacy_longtail.studies.trials.plan import Trial, read_plan
+from spacy_longtail.studies.trials.process import Outcome
+from spacy_longtail.studies.trials.run import Matrix, Options
 
 PLAN = "seeds: {seeds}\ngrids: [{{head: [softmax, crf]}}]\n"
 SCORES = json.dumps({"scores": {"ents_macro_f": 0.5}})

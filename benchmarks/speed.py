@@ -30,9 +30,10 @@ from spacy.util import fix_random_seed, load_config, load_model_from_config, min
 from thinc.api import chain, with_array
 
 from spacy_longtail import __version__, convert_ner
-from spacy_longtail.chains import viterbi
-from spacy_longtail.corpora import load_docs
-from spacy_longtail.examples import keep_types
+from spacy_longtail.chains.packing import viterbi
+from spacy_longtail.chains.tags import TagCodec
+from spacy_longtail.corpus.examples import keep_types
+from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.losses import MoM
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.models.rich_embed import RichEmbed
@@ -40,7 +41,6 @@ from spacy_longtail.pipes.sentence_gate import DEFAULTS as DEFAULT_GATE
 from spacy_longtail.pipes.tagging import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, units
 from spacy_longtail.repeats import sCR
-from spacy_longtail.tags import TagCodec
 
 ROOT = Path(__file__).parents[1]
 LOSS = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1"}}

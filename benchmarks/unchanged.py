@@ -1,4 +1,4 @@
-"""What a change that should change nothing left as it was: short trainings and the text of every command.
+"""Whether a change that should change nothing did so: short trainings, and what every command says.
 
     python benchmarks/unchanged.py before
     python benchmarks/unchanged.py after --against before

@@ -9,9 +9,9 @@ import typer
 from ray.exceptions import RayError
 from wasabi import msg
 
-from spacy_longtail.experiments.matrix import summarize_trials, summary_tables, write_matrix_report
-from spacy_longtail.experiments.trials.plan import read_plan
-from spacy_longtail.experiments.trials.run import Matrix, Options
+from spacy_longtail.studies.matrix import summarize_trials, summary_tables, write_matrix_report
+from spacy_longtail.studies.trials.plan import read_plan
+from spacy_longtail.studies.trials.run import Matrix, Options
 
 LOCAL = "local"  # Ray's word for a cluster of its own, on this machine
 

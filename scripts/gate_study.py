@@ -21,9 +21,9 @@ from spacy.tokens import Span, SpanGroup
 from spacy.training import Corpus, Example
 from tqdm import tqdm
 
-from spacy_longtail.corpora import part_path, read_types
-from spacy_longtail.examples import flagged_sentences
-from spacy_longtail.experiments.thresholding import Goal, fit_thresholds
+from spacy_longtail.corpus.examples import flagged_sentences
+from spacy_longtail.corpus.folder import part_path, read_types
+from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
 from spacy_longtail.scorers import make_ner_scorer
 
 RULES = ("span", "token", "fill")

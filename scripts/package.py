@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from spacy_longtail.experiments.packaging import build_package
+from spacy_longtail.studies.packaging import build_package
 
 
 def main(

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from spacy_longtail.experiments.packaging import read_packaged
-from spacy_longtail.experiments.report import metrics_files, read_report, summarize, summary_table
+from spacy_longtail.evaluation.report import metrics_files, read_report, summarize, summary_table
+from spacy_longtail.studies.packaging import read_packaged
 
 
 def main(

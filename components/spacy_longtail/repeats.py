@@ -10,12 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from thinc.types import Ints1d
+
 from .counts import CorpusCounts
 from .errors import Errors
 from .settings import finite, one_of, whole
 from .types import SentenceCounts
 
 Formula = Literal["paper", "code"]
+TOKEN_RATIO = 3.0  # kept tokens for each entity token, of balanced undersampling
 
 
 def guarded_ceil(value: float) -> int:
@@ -171,3 +175,20 @@ class RandomUndersampling(_Balancing):
 
     def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
         return 1.0, min(1.0, n_entity / (self.ratio * max(n_bare, 1)))
+
+
+def kept_tokens(entity: np.ndarray, ratio: float = TOKEN_RATIO) -> Ints1d:
+    """The tokens that balanced undersampling keeps of one sentence.
+
+    entity (Array[bool]): (n_tokens,) whether each token belongs to an entity.
+    ratio (float): Tokens to keep for each entity token.
+    RETURNS (Ints1d): (n_kept,) ascending; none without an entity.
+    """
+    wanted = min(ratio * int(entity.sum()), len(entity))
+    kept = entity.copy()
+    while int(kept.sum()) < wanted:
+        grown = kept.copy()
+        grown[1:] |= kept[:-1]
+        grown[:-1] |= kept[1:]
+        kept = grown
+    return np.flatnonzero(kept)

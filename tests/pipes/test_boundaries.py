@@ -8,7 +8,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_longtail.pipes.gate_counts import count_types
-from spacy_longtail.pipes.placement import boundary_setters
+from spacy_longtail.pipes.pipeline_checks import boundary_setters
 from spacy_longtail.pipes.weak_sentences import with_boundaries
 from tests.util import SENTENCES, SMALL, blank, parse
 

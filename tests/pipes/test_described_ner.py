@@ -11,13 +11,13 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import Ragged
 
-from spacy_longtail.chains import Transitions
-from spacy_longtail.examples import sentences_with, take_tokens
+from spacy_longtail.chains.packing import Transitions
+from spacy_longtail.chains.tags import TagCodec
+from spacy_longtail.corpus.examples import sentences_with, take_tokens
 from spacy_longtail.heads import HEADS, Gold
+from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers import Lattice
 from spacy_longtail.losses import CrossEntropy
-from spacy_longtail.outputs import output_of
-from spacy_longtail.tags import TagCodec
 from spacy_longtail.types import ANNOTATED_TYPES, TwoTaskState
 from tests.util import SMALL, blank, examples, toy_vectors, train
 

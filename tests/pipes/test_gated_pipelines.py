@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.examples import flagged_sentences
+from spacy_longtail.corpus.examples import flagged_sentences
 from spacy_longtail.pipes.scores import ScoredSpan, write_scores
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
 

@@ -14,8 +14,8 @@ from spacy.util import registry
 from thinc.api import Model
 
 from spacy_longtail.layers import Reading
+from spacy_longtail.layers.queries import check_queries
 from spacy_longtail.pipes.answers import gold_answers, learn
-from spacy_longtail.queries import check_queries
 from tests.util import (
     SENTENCES,
     SMALL,

@@ -13,7 +13,7 @@ from spacy.training import Example
 from spacy.util import registry
 from thinc.types import Ragged
 
-from spacy_longtail.experiments.evaluation import evaluate_model
+from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.heads import Trained
 from spacy_longtail.layers import Lattice
 from spacy_longtail.pipes.token_ner import TokenNER
@@ -395,7 +395,7 @@ def test_softmax_scores_are_tag_probabilities():
 
 def test_crf_scores_are_marginals():
     """By conditioning: the probability of a tag is 1 minus what shutting it takes from the path sum."""
-    from spacy_longtail.path_sums import PathSums
+    from spacy_longtail.chains.sums import PathSums
 
     nlp, _ = trained({"head": "crf"}, 25)
     pipe = nlp.get_pipe("ner")

@@ -9,8 +9,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import registry
 
+from spacy_longtail.corpus.examples import take_tokens
 from spacy_longtail.counts import count_doc, count_docs
-from spacy_longtail.examples import take_tokens
 from spacy_longtail.readers import (
     ImbalancedCorpus,
     LowResourceCorpus,
@@ -19,8 +19,9 @@ from spacy_longtail.readers import (
     units,
 )
 from spacy_longtail.readers.resampled import rounded
-from spacy_longtail.readers.undersampled import document_tokens, kept_tokens
+from spacy_longtail.readers.undersampled import document_tokens
 from spacy_longtail.readers.unit_counts import UnitCounts
+from spacy_longtail.repeats import kept_tokens
 from tests.contracts.check_reader import Fixed, corpus_of
 from tests.util import blank, examples, parse, two_sentences
 

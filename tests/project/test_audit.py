@@ -13,13 +13,13 @@ from spacy.tokens import Doc, Span
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import CorpusTypes, load_docs, read_types, write_corpus
-from spacy_longtail.experiments import out_of_fold as module
-from spacy_longtail.experiments.auditing import audit_corpus, find_suspects
-from spacy_longtail.experiments.out_of_fold import OutOfFold, class_probabilities, out_of_fold
-from spacy_longtail.experiments.review import review_records
-from spacy_longtail.experiments.units import document_folds
-from spacy_longtail.tokenizers import blank as blank_of
+from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
+from spacy_longtail.corpus.tokenizers import blank as blank_of
+from spacy_longtail.corpus.units import document_folds
+from spacy_longtail.training import out_of_fold as module
+from spacy_longtail.training.audit import audit_corpus, find_suspects
+from spacy_longtail.training.out_of_fold import OutOfFold, class_probabilities, out_of_fold
+from spacy_longtail.training.review import review_records
 from tests.util import SMALL, blank, parse, train
 
 RUN = CliRunner()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_longtail.experiments.trials.plan import presets, read_plan
+from spacy_longtail.studies.trials.plan import presets, read_plan
 
 ROOT = Path(__file__).parents[2]
 PLANS = sorted((ROOT / "benchmarks").glob("*.yml"))

@@ -12,8 +12,8 @@ import pytest
 from spacy.tokens import Doc, Span
 from typer.testing import CliRunner
 
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
 from tests.util import SENTENCES, blank, parse, tiny_bert
 
 torch = pytest.importorskip("torch", reason="needs the extra 'transformers'")

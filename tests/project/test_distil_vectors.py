@@ -14,8 +14,8 @@ from model2vec import StaticModel
 
 from spacy_longtail.cli import app
 from spacy_longtail.describers import Model2VecDescriptions
-from spacy_longtail.experiments.vectors import distil_vectors
 from spacy_longtail.layers.subwords import read_subwords
+from spacy_longtail.training.vectors import distil_vectors
 from tests.util import blank, examples, tiny_bert, train
 
 RUN = CliRunner()

@@ -9,8 +9,8 @@ from spacy.cli.init_config import init_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
 from tests.util import SENTENCES, SMALL, examples, params, parse
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ import pytest
 import spacy
 from spacy.lang.en.stop_words import STOP_WORDS
 
-from spacy_longtail.corpora import PARTS
-from spacy_longtail.formats.markup import article_doc, read_articles
+from spacy_longtail.corpus.folder import PARTS
+from spacy_longtail.corpus.formats.markup import article_doc, read_articles
 
 FOLDER = Path(__file__).parents[2] / "assets" / "field_notes"
 LABELS = ["PER", "ORG", "GEO", "GPE", "TIM", "ART", "EVE", "NAT"]

@@ -20,15 +20,15 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments.trials import child, claims, journal, ledger, pool, run
-from spacy_longtail.experiments.trials.claims import Claims, is_abandoned, open_storage
-from spacy_longtail.experiments.trials.keys import code_version, corpus_version
-from spacy_longtail.experiments.trials.ledger import read_lines
-from spacy_longtail.experiments.trials.plan import read_plan
-from spacy_longtail.experiments.trials.process import Outcome, run_process
-from spacy_longtail.experiments.trials.run import Matrix, Options
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.studies.trials import child, claims, journal, ledger, pool, run
+from spacy_longtail.studies.trials.claims import Claims, is_abandoned, open_storage
+from spacy_longtail.studies.trials.keys import code_version, corpus_version
+from spacy_longtail.studies.trials.ledger import read_lines
+from spacy_longtail.studies.trials.plan import read_plan
+from spacy_longtail.studies.trials.process import Outcome, run_process
+from spacy_longtail.studies.trials.run import Matrix, Options
 from tests.util import SENTENCES, parse
 
 optuna = pytest.importorskip("optuna", reason="needs the extra 'tune'")

@@ -11,8 +11,8 @@ import spacy
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
 from tests.util import SENTENCES, SMALL, blank, parse, train
 
 RUN = CliRunner()

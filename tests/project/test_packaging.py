@@ -8,10 +8,10 @@ import spacy
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments import packaging
-from spacy_longtail.experiments.packaging import build_package, read_packaged
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.studies import packaging
+from spacy_longtail.studies.packaging import build_package, read_packaged
 from tests.util import SENTENCES, SMALL, blank, parse, train
 
 pytest.importorskip("scipy", reason="needs the extra 'report'")

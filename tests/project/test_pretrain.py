@@ -16,14 +16,14 @@ from thinc.api import Adam, Shim
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import CorpusTypes, write_corpus
-from spacy_longtail.experiments.pretraining import Options, pretrain
-from spacy_longtail.experiments.pretraining import run as module
-from spacy_longtail.experiments.pretraining.donors import read_donors
-from spacy_longtail.experiments.pretraining.scoring import predict_types, score_donors
-from spacy_longtail.experiments.pretraining.state import load_state, save_state
-from spacy_longtail.experiments.pretraining.writing import write_pretrained
-from spacy_longtail.outputs import output_of
+from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
+from spacy_longtail.heads.outputs import output_of
+from spacy_longtail.studies.pretraining import Options, pretrain
+from spacy_longtail.studies.pretraining import run as module
+from spacy_longtail.studies.pretraining.donors import read_donors
+from spacy_longtail.studies.pretraining.scoring import predict_types, score_donors
+from spacy_longtail.studies.pretraining.state import load_state, save_state
+from spacy_longtail.studies.pretraining.writing import write_pretrained
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, tiny_bert
 
 RUN = CliRunner()

@@ -13,11 +13,12 @@ from spacy.util import load_config, load_model_from_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments import training
-from spacy_longtail.experiments.evaluation import evaluate_model
-from spacy_longtail.experiments.provenance import (
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.evaluation.evaluate import evaluate_model
+from spacy_longtail.evaluation.significance import mention_counts
+from spacy_longtail.training import train as training
+from spacy_longtail.training.provenance import (
     checksum,
     command,
     method,
@@ -25,8 +26,7 @@ from spacy_longtail.experiments.provenance import (
     read_run,
     short,
 )
-from spacy_longtail.experiments.significance import mention_counts
-from spacy_longtail.experiments.training import train_model
+from spacy_longtail.training.train import train_model
 from tests.project.test_cli import CONFIG
 from tests.util import SENTENCES, parse
 

@@ -5,9 +5,9 @@ import shutil
 import pytest
 import spacy
 
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.experiments.matrix import summarize_trials, write_matrix_report
-from spacy_longtail.experiments.report import read_report, write_report
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.evaluation.report import read_report, write_report
+from spacy_longtail.studies.matrix import summarize_trials, write_matrix_report
 from tests.unit.test_matrix_report import TYPES, Scored
 from tests.unit.test_matrix_report import run as run_plan
 from tests.unit.test_report import WEAK, evaluation, statistics, write

@@ -14,11 +14,11 @@ from spacy.training import Corpus, Example
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.examples import on_gold_tokens
-from spacy_longtail.experiments.calibration import Scored, entity_outcomes, measure_reliability
-from spacy_longtail.experiments.thresholding import Goal, fit_thresholds
-from spacy_longtail.pipes.judging import calibrated
+from spacy_longtail.corpus.examples import on_gold_tokens
+from spacy_longtail.evaluation.calibration import Scored, entity_outcomes, measure_reliability
+from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
 from spacy_longtail.pipes.scores import ScoredSpan
+from spacy_longtail.pipes.thresholding import calibrated
 from tests.util import SENTENCES, SMALL, blank, parse, small_ner, train
 
 RUN = CliRunner()
@@ -362,7 +362,7 @@ def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path)
 
 
 def test_what_cannot_be_written_is_refused_before_the_work(gated, corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_longtail.experiments.thresholding.check_docs", lambda path: 1 / 0)
+    monkeypatch.setattr("spacy_longtail.evaluation.thresholds.check_docs", lambda path: 1 / 0)
     for key in ("entity_scores", "weak_sentences"):
         with pytest.raises(ValueError, match=f"L257.*{key}"):
             fit_thresholds(gated, corpus, goal=Goal(), gate_goal=Goal(), abstain_key=key)

@@ -15,9 +15,9 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments import training
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.training import train as training
 from spacy_longtail.writing import NEW
 from tests.project.test_cli import CONFIG
 from tests.util import SENTENCES, parse

@@ -13,22 +13,22 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments.trials.claims import HOST, OWNER, open_storage
-from spacy_longtail.experiments.trials.filling import fill
-from spacy_longtail.experiments.trials.keys import digest
-from spacy_longtail.experiments.trials.ledger import read_lines
-from spacy_longtail.experiments.trials.process import Outcome, run_process
-from spacy_longtail.experiments.tuning import run as tuning_run
-from spacy_longtail.experiments.tuning.best_config import write_best
-from spacy_longtail.experiments.tuning.draws import BASELINE, Draws, baseline_of, best_of
-from spacy_longtail.experiments.tuning.holdout import hold_out
-from spacy_longtail.experiments.tuning.report import write_search
-from spacy_longtail.experiments.tuning.run import Options, run_search
-from spacy_longtail.experiments.tuning.search import Search, read_config
-from spacy_longtail.experiments.tuning.space import read_space
-from spacy_longtail.experiments.tuning.watch import Watch
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.studies.trials.claims import HOST, OWNER, open_storage
+from spacy_longtail.studies.trials.filling import fill
+from spacy_longtail.studies.trials.keys import digest
+from spacy_longtail.studies.trials.ledger import read_lines
+from spacy_longtail.studies.trials.process import Outcome, run_process
+from spacy_longtail.studies.tuning import run as tuning_run
+from spacy_longtail.studies.tuning.best_config import write_best
+from spacy_longtail.studies.tuning.draws import BASELINE, Draws, baseline_of, best_of
+from spacy_longtail.studies.tuning.holdout import hold_out
+from spacy_longtail.studies.tuning.report import write_search
+from spacy_longtail.studies.tuning.run import Options, run_search
+from spacy_longtail.studies.tuning.search import Search, read_config
+from spacy_longtail.studies.tuning.space import read_space
+from spacy_longtail.studies.tuning.watch import Watch
 from tests.project.test_cli import CONFIG
 from tests.util import SENTENCES, parse
 

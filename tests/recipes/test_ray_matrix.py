@@ -6,9 +6,9 @@ import sys
 import pytest
 import spacy
 
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments.trials.ledger import read_lines
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.studies.trials.ledger import read_lines
 from tests.util import SENTENCES, parse
 
 from .util import RECIPES

@@ -10,15 +10,16 @@ from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 from thinc.api import Ragged
 
-from spacy_longtail import chains, path_sums
-from spacy_longtail.chains import Transitions, best_legal, pack, path_score, viterbi
+from spacy_longtail.chains import packing as chains
+from spacy_longtail.chains import sums as path_sums
+from spacy_longtail.chains.packing import Transitions, best_legal, pack, path_score, viterbi
+from spacy_longtail.chains.sums import PathSums
+from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS
 from spacy_longtail.heads.base import Gold
 from spacy_longtail.layers import Lattice
 from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, LogitAdjusted, MoM
 from spacy_longtail.losses.chain import chain_loss
-from spacy_longtail.path_sums import PathSums
-from spacy_longtail.tags import TagCodec
 from spacy_longtail.types import TwoTaskState
 
 K = 3

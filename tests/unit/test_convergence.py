@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_longtail.experiments.convergence import no_verdict, rising_of, still_rising
+from spacy_longtail.evaluation.convergence import no_verdict, rising_of, still_rising
 
 
 def curve(*scores, every=100):

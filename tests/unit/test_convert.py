@@ -17,9 +17,10 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 from typer.testing import CliRunner
 
-from spacy_longtail import parts, writing
+from spacy_longtail import writing
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import (
+from spacy_longtail.corpus import parts
+from spacy_longtail.corpus.folder import (
     CorpusTypes,
     convert_corpus,
     load_docs,
@@ -28,9 +29,9 @@ from spacy_longtail.corpora import (
     stream_docs,
     write_corpus,
 )
-from spacy_longtail.experiments.training import filled_in, train_model
-from spacy_longtail.formats.context import Settings
-from spacy_longtail.tokenizers import CharacterTokenizer, blank
+from spacy_longtail.corpus.formats.context import Settings
+from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
+from spacy_longtail.training.train import filled_in, train_model
 
 ROOT = Path(__file__).parents[2]
 JAPANESE = ROOT.parent / "shared" / "corpora" / "stockmark_ner_wiki"

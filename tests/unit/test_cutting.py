@@ -5,8 +5,8 @@ import pytest
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail import examples as module
-from spacy_longtail.examples import cut, sentences_with, split_sentences
+from spacy_longtail.corpus import examples as module
+from spacy_longtail.corpus.examples import cut, sentences_with, split_sentences
 from tests.util import SENTENCES, blank, parse
 
 NLP = blank()

@@ -10,11 +10,11 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import CorpusTypes, write_corpus
-from spacy_longtail.experiments.debugging import debug_corpus
-from spacy_longtail.experiments.debugging.checks import check
-from spacy_longtail.experiments.debugging.debug import count_oddities
-from spacy_longtail.experiments.debugging.token_checks import Differences
+from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
+from spacy_longtail.training.debugging import debug_corpus
+from spacy_longtail.training.debugging.checks import check
+from spacy_longtail.training.debugging.debug import count_oddities
+from spacy_longtail.training.debugging.token_checks import Differences
 from tests.util import SMALL, blank, parse
 
 NLP = blank()

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Adam, chain, noop
 
+from spacy_longtail.chains.tags import TagCodec
+from spacy_longtail.heads.outputs import rename_outputs
 from spacy_longtail.layers.described import (
     NO_TYPE,
     described_linear,
@@ -13,8 +15,6 @@ from spacy_longtail.layers.described import (
     lay_out,
     set_descriptions,
 )
-from spacy_longtail.outputs import rename_outputs
-from spacy_longtail.tags import TagCodec
 
 SCHEMES = pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
 N_IN, N_WORDS, WIDTH = 5, 7, 4

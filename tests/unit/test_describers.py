@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_longtail.corpus.type_words import WORDS, words_of
 from spacy_longtail.describers import (
     HashedDescriptions,
     Model2VecDescriptions,
@@ -17,7 +18,6 @@ from spacy_longtail.describers import (
     VectorDescriptions,
 )
 from spacy_longtail.describers.base import unit_rows, words
-from spacy_longtail.type_words import WORDS, words_of
 from tests.util import blank, tiny_bert, toy_subwords, toy_vectors
 
 TEXTS = ["work of art", "Oslo", "natural phenomenon, such as a storm"]

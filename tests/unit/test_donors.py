@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
-from spacy_longtail.corpora import CorpusTypes, write_corpus
-from spacy_longtail.experiments.pretraining import donors as module
-from spacy_longtail.experiments.pretraining.batches import batches
-from spacy_longtail.experiments.pretraining.donors import (
+from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
+from spacy_longtail.studies.pretraining import donors as module
+from spacy_longtail.studies.pretraining.batches import batches
+from spacy_longtail.studies.pretraining.donors import (
     excluded_texts,
     joint_types,
     read_donors,
 )
-from spacy_longtail.experiments.pretraining.encoders import build_pipeline, read_encoder
+from spacy_longtail.studies.pretraining.encoders import build_pipeline, read_encoder
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.util import blank, parse
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import srsly
 
-from spacy_longtail.corpora import convert_corpus, load_docs, rare_types, read_types
+from spacy_longtail.corpus.folder import convert_corpus, load_docs, rare_types, read_types
+from spacy_longtail.corpus.formats.columns import read_docs
+from spacy_longtail.corpus.formats.context import Context, Events, Settings
+from spacy_longtail.corpus.formats.markup import article_doc, parse_line, read_article
 from spacy_longtail.counts import CorpusCounts
-from spacy_longtail.formats.columns import read_docs
-from spacy_longtail.formats.context import Context, Events, Settings
-from spacy_longtail.formats.markup import article_doc, parse_line, read_article
 from tests.util import blank
 
 LABELS = ["PER", "GEO", "ART"]

@@ -19,17 +19,17 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
-from spacy_longtail import corpora
 from spacy_longtail.cli.convert import MEANINGS
-from spacy_longtail.corpora import (
+from spacy_longtail.corpus import folder as corpora
+from spacy_longtail.corpus.folder import (
     convert_corpus,
     load_docs,
 )
-from spacy_longtail.formats import json_stream
-from spacy_longtail.formats.context import Context, Events, Settings
-from spacy_longtail.formats.docbin import write_docs
-from spacy_longtail.formats.sources import FORMATS, find_parts
-from spacy_longtail.tokenizers import blank
+from spacy_longtail.corpus.formats import json_stream
+from spacy_longtail.corpus.formats.context import Context, Events, Settings
+from spacy_longtail.corpus.formats.docbin import write_docs
+from spacy_longtail.corpus.formats.sources import FORMATS, find_parts
+from spacy_longtail.corpus.tokenizers import blank
 
 ROOT = Path(__file__).parents[2]
 JAPANESE = ROOT.parent / "shared" / "corpora" / "stockmark_ner_wiki"

@@ -5,14 +5,14 @@ import pytest
 from thinc.api import to_numpy
 from thinc.types import Ragged
 
-from spacy_longtail.chains import best_legal, viterbi
+from spacy_longtail.chains.packing import best_legal, viterbi
+from spacy_longtail.chains.sums import PathSums
+from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS, Gold, Head
 from spacy_longtail.layers import Lattice
 from spacy_longtail.losses.binary import binary_loss
 from spacy_longtail.losses.chain import chain_loss
-from spacy_longtail.path_sums import PathSums
 from spacy_longtail.pipes.tagging import SETTINGS
-from spacy_longtail.tags import TagCodec
 from spacy_longtail.types import TwoTaskState
 from tests.unit import test_binary_losses, test_chains, test_losses
 

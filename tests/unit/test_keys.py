@@ -8,11 +8,11 @@ import spacy
 import srsly
 from spacy.tokens import DocBin
 
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments.trials import keys
-from spacy_longtail.experiments.trials.keys import code_version, corpus_version, trial_key
-from spacy_longtail.experiments.trials.plan import read_plan
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.studies.trials import keys
+from spacy_longtail.studies.trials.keys import code_version, corpus_version, trial_key
+from spacy_longtail.studies.trials.plan import read_plan
 from tests.util import SENTENCES, parse
 
 PLAN = "steps: 100\nseeds: 1\ngrids: [{head: softmax}]\n"
@@ -127,7 +127,7 @@ def test_the_code_that_trains_is_in_the_version(package):
     assert version() == version() != ""
     assert version() == version()
     before = version()
-    for name in ("losses/focal.py", "experiments/training.py", "experiments/evaluation.py", "counts.py"):
+    for name in ("losses/focal.py", "training/train.py", "evaluation/evaluate.py", "counts.py"):
         path = package / name
         text = path.read_bytes()
         path.write_bytes(text + b"\n# changed\n")
@@ -140,7 +140,7 @@ def test_the_code_that_trains_is_in_the_version(package):
 
 def test_what_reports_is_not(package):
     before = version()
-    for name in ("cli/matrix.py", "experiments/report/page.py", "experiments/significance/paired.py"):
+    for name in ("cli/matrix.py", "evaluation/report/page.py", "evaluation/significance/paired.py"):
         path = package / name
         path.write_bytes(path.read_bytes() + b"\n# changed\n")
     assert version() == before

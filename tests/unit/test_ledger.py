@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from spacy_longtail.experiments.trials import ledger
-from spacy_longtail.experiments.trials.ledger import (
+from spacy_longtail.studies.trials import ledger
+from spacy_longtail.studies.trials.ledger import (
     FOLDER,
     Ledger,
     append_line,

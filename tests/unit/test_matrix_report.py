@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 import spacy
 
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments.matrix import summarize_trials, summary_tables, write_matrix_report
-from spacy_longtail.experiments.matrix.advice import (
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.scorers import make_ner_scorer
+from spacy_longtail.studies.matrix import summarize_trials, summary_tables, write_matrix_report
+from spacy_longtail.studies.matrix.advice import (
     FINALISTS,
     MOST_SEEDS,
     Budget,
@@ -20,7 +21,7 @@ from spacy_longtail.experiments.matrix.advice import (
     choose_candidates,
     find_pretrained,
 )
-from spacy_longtail.experiments.matrix.curves import (
+from spacy_longtail.studies.matrix.curves import (
     Gap,
     Point,
     compare_lines,
@@ -28,14 +29,13 @@ from spacy_longtail.experiments.matrix.curves import (
     gaps,
     read_curves,
 )
-from spacy_longtail.experiments.matrix.recommendation import recommend
-from spacy_longtail.experiments.trials import plan
-from spacy_longtail.experiments.trials.ledger import Ledger
-from spacy_longtail.experiments.trials.needed import settle_steps
-from spacy_longtail.experiments.trials.plan import read_plan
-from spacy_longtail.experiments.trials.process import Outcome
-from spacy_longtail.experiments.trials.run import Matrix, Options
-from spacy_longtail.scorers import make_ner_scorer
+from spacy_longtail.studies.matrix.recommendation import recommend
+from spacy_longtail.studies.trials import plan
+from spacy_longtail.studies.trials.ledger import Ledger
+from spacy_longtail.studies.trials.needed import settle_steps
+from spacy_longtail.studies.trials.plan import read_plan
+from spacy_longtail.studies.trials.process import Outcome
+from spacy_longtail.studies.trials.run import Matrix, Options
 from tests.util import SENTENCES, examples, parse
 
 LABELS = ["PER", "GEO"]
@@ -421,7 +421,7 @@ def test_an_encoder_that_is_none_is_refused(corpus, tmp_path):
 
 def test_a_budget_counts_rounds_of_workers(monkeypatch):
     now = [100.0]
-    monkeypatch.setattr("spacy_longtail.experiments.matrix.advice.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.time.monotonic", lambda: now[0])
     budget = Budget(1.0, 2)
     assert budget.allows(3, 30.0) and not budget.allows(5, 30.0)
     now[0] += 31

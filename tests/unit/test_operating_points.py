@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Config
 
-from spacy_longtail.operating_points import (
+from spacy_longtail.pipes.thresholds import (
     N_DIGITS,
     SLACK,
     TIE,

@@ -7,7 +7,7 @@ import pytest
 from spacy.util import registry
 from thinc.api import Adam, Linear, PyTorchWrapper, Relu, chain
 
-from spacy_longtail.optimizers import TorchAdam, create_adam
+from spacy_longtail.training.optimizers import TorchAdam, create_adam
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 

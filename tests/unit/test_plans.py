@@ -8,8 +8,8 @@ import pytest
 from spacy.util import load_config, load_model_from_config
 from thinc.api import Config
 
-from spacy_longtail.experiments.trials.compose import BASE, apply, compose, known_choices, read_base
-from spacy_longtail.experiments.trials.plan import Draw, presets, read_plan
+from spacy_longtail.studies.trials.compose import BASE, apply, compose, known_choices, read_base
+from spacy_longtail.studies.trials.plan import Draw, presets, read_plan
 from tests.util import tiny_bert
 
 ROOT = Path(__file__).parents[2]

@@ -10,23 +10,23 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.experiments.analysis import TrainingMentions, analyse
-from spacy_longtail.experiments.report import (
+from spacy_longtail.evaluation.analysis import TrainingMentions, analyse
+from spacy_longtail.evaluation.report import (
     read_report,
     summarize,
     summary_table,
     write_card,
     write_report,
 )
-from spacy_longtail.experiments.report.comparison import Pair, TypeRow
-from spacy_longtail.experiments.report.figures import curve_lines, lambda_lines, scored_entities
-from spacy_longtail.experiments.report.inputs import read_runs, read_statistics
-from spacy_longtail.experiments.report.marks import mark_documents
-from spacy_longtail.experiments.report.plots import pr_moves
-from spacy_longtail.experiments.report.report import SIGNATURE
-from spacy_longtail.experiments.report.systems import choose, group
-from spacy_longtail.experiments.report.wording import verdict
-from spacy_longtail.experiments.significance import mention_counts, named_metrics
+from spacy_longtail.evaluation.report.comparison import Pair, TypeRow
+from spacy_longtail.evaluation.report.figures import curve_lines, lambda_lines, scored_entities
+from spacy_longtail.evaluation.report.inputs import read_runs, read_statistics
+from spacy_longtail.evaluation.report.marks import mark_documents
+from spacy_longtail.evaluation.report.plots import pr_moves
+from spacy_longtail.evaluation.report.report import SIGNATURE
+from spacy_longtail.evaluation.report.systems import choose, group
+from spacy_longtail.evaluation.report.wording import verdict
+from spacy_longtail.evaluation.significance import mention_counts, named_metrics
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")

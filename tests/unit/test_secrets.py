@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments.trials.claims import coded_storage, open_storage
-from spacy_longtail.experiments.trials.secrets import masked
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.studies.trials.claims import coded_storage, open_storage
+from spacy_longtail.studies.trials.secrets import masked
 from tests.util import SENTENCES, parse
 
 URL = "postgresql://bob:hunter2@host/name"

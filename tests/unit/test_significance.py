@@ -9,7 +9,7 @@ from scipy import stats
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.experiments.significance import (
+from spacy_longtail.evaluation.significance import (
     MentionCounts,
     Verdict,
     bootstrap,
@@ -26,9 +26,9 @@ from spacy_longtail.experiments.significance import (
     power_note,
     stack,
 )
-from spacy_longtail.experiments.significance.bootstrap import acceleration
-from spacy_longtail.experiments.significance.distributions import scipy_stats
-from spacy_longtail.experiments.significance.paired import PairedT, least_difference
+from spacy_longtail.evaluation.significance.bootstrap import acceleration
+from spacy_longtail.evaluation.significance.distributions import scipy_stats
+from spacy_longtail.evaluation.significance.paired import PairedT, least_difference
 from spacy_longtail.scorers import make_ner_scorer
 from tests.util import blank
 
@@ -569,3 +569,9 @@ def test_a_verdict_without_evidence_claims_nothing():
 
 def test_counts_have_names():
     assert MentionCounts._fields == ("labels", "unit", "counts")
+
+
+def test_the_old_name_still_imports():
+    from spacy_longtail.experiments import significance as old
+
+    assert old.paired_bootstrap is paired_bootstrap and old.Verdict is Verdict

@@ -16,9 +16,9 @@ from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import CorpusTypes, load_docs, read_types, write_corpus
-from spacy_longtail.experiments.splitting import read_shares, split_corpus
-from spacy_longtail.splits import bound_groups, check_shares, stratify, totals
+from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
+from spacy_longtail.corpus.splits import bound_groups, check_shares, stratify, totals
+from spacy_longtail.corpus.splitting import read_shares, split_corpus
 from tests.util import parse
 
 RUN = CliRunner()

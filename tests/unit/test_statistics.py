@@ -19,16 +19,16 @@ from spacy.training import Corpus
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpora import PARTS, CorpusTypes, convert_corpus, write_corpus
+from spacy_longtail.corpus.folder import PARTS, CorpusTypes, convert_corpus, write_corpus
+from spacy_longtail.corpus.formats.context import Settings
+from spacy_longtail.corpus.statistics import POLICIES, corpus_statistics, plot_statistics
+from spacy_longtail.corpus.statistics.columns import Words, stream_columns
+from spacy_longtail.corpus.statistics.corpus import buckets
+from spacy_longtail.corpus.statistics.diagnosis import RULES, diagnose
+from spacy_longtail.corpus.statistics.findings import ADVICE
+from spacy_longtail.corpus.statistics.overlap import sentence_keys
+from spacy_longtail.corpus.statistics.tallies import PartTally, read_parts
 from spacy_longtail.counts import CorpusCounts, count_doc, count_docs, count_sentences, doc_columns
-from spacy_longtail.experiments.statistics import POLICIES, corpus_statistics, plot_statistics
-from spacy_longtail.experiments.statistics.columns import Words, stream_columns
-from spacy_longtail.experiments.statistics.corpus import buckets
-from spacy_longtail.experiments.statistics.diagnosis import RULES, diagnose
-from spacy_longtail.experiments.statistics.findings import ADVICE
-from spacy_longtail.experiments.statistics.overlap import sentence_keys
-from spacy_longtail.experiments.statistics.tallies import PartTally, read_parts
-from spacy_longtail.formats.context import Settings
 from spacy_longtail.readers import UndersampledCorpus, units
 from tests.util import blank, parse
 
@@ -123,7 +123,7 @@ def test_batches_and_files_change_nothing(tmp_path, monkeypatch):
     docs = [parse(NLP, "[Ann|A] left ."), parse(NLP, "[Bo|B] came ."), Doc(NLP.vocab)] * 3
     for i in range(3):
         save(tmp_path / f"{i}.spacy", docs[3 * i : 3 * i + 3])
-    monkeypatch.setattr("spacy_longtail.experiments.statistics.columns.BATCH", 4)
+    monkeypatch.setattr("spacy_longtail.corpus.statistics.columns.BATCH", 4)
     batches = list(stream_columns(tmp_path, Words()))
     assert len(batches) > 3
     own = [np.stack([np.asarray(c, dtype="int64") for c in b.columns]) for b in batches]

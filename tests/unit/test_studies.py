@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.cli.trial_options import read_numbers, read_settings
-from spacy_longtail.corpora import write_corpus
-from spacy_longtail.descriptions import CorpusTypes
-from spacy_longtail.experiments.trials.plan import read_plan
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.studies.trials.plan import read_plan
 from tests.util import SENTENCES, parse
 
 RUN = CliRunner()

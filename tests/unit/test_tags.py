@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_longtail.chains import best_legal
-from spacy_longtail.tags import TagCodec
+from spacy_longtail.chains.packing import best_legal
+from spacy_longtail.chains.tags import TagCodec
 
 CODECS = [TagCodec(("X", "Y"), "BIO"), TagCodec(("X", "Y"), "BILUO"), TagCodec(("X",), "BILUO")]
 

@@ -11,9 +11,9 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..corpus.examples import bare, same_tokens
 from ..counts import CorpusCounts, count_doc
 from ..errors import Errors
-from ..examples import bare, same_tokens
 from ..settings import finite, seed_of, whole
 from ..types import Repeats, SentenceCounts
 from .draft import Draft, Edit, Sentence

@@ -1,6 +1,6 @@
 """The commands: `python -m spacy_longtail ...`. Thin: parse, call the package, print."""
 
-from . import (  # each registers itself
+from . import (
     audit,
     card,
     convert,

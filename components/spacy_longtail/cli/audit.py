@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from wasabi import msg, table
 
-from ..experiments.auditing import Audit, audit_corpus
-from ..experiments.review import MARK, Format, problem, write_review
+from ..training.audit import Audit, audit_corpus
+from ..training.review import MARK, Format, problem, write_review
 from ..writing import check_file
 from .app import Corpus, GpuId, app, coded_errors
 

@@ -19,7 +19,7 @@ def card(
     `spacy package` takes both along: data, mentions of each type, scores with intervals, thresholds,
     method, seeds and limits.
     """
-    from ..experiments.report import metrics_files, write_card
+    from ..evaluation.report import metrics_files, write_card
 
     with coded_errors():
         path = write_card(*metrics_files(metrics), model)

@@ -7,8 +7,8 @@ import srsly
 import typer
 from wasabi import msg
 
-from ..corpora import REPORT, convert_corpus
-from ..formats.context import Settings
+from ..corpus.folder import REPORT, convert_corpus
+from ..corpus.formats.context import Settings
 from .app import app, coded_errors
 
 MEANINGS = {

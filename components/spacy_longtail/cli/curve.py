@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..experiments.trials.plan import presets, read_plan
-from ..experiments.trials.run import Matrix, Options
+from ..studies.trials.plan import presets, read_plan
+from ..studies.trials.run import Matrix, Options
 from .app import Corpus, GpuId, Json, app, coded_errors
 from .matrix import list_trials, run_and_report
 from .trial_options import (

@@ -9,7 +9,7 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ..experiments.debugging import Check, debug_corpus
+from ..training.debugging import Check, debug_corpus
 from .app import Corpus, Json, app, coded_errors
 
 N_SHOWN = 200  # characters of a text, unless --verbose

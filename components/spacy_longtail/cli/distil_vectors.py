@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..experiments.vectors import distil_vectors
+from ..training.vectors import distil_vectors
 from .app import app, coded_errors
 
 

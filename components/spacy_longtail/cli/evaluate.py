@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg, table
 
-from ..corpora import part_path, read_types
-from ..experiments.evaluation import MARK, evaluate_model, write_evaluation
+from ..corpus.folder import part_path, read_types
+from ..evaluation.evaluate import MARK, evaluate_model, write_evaluation
 from ..writing import check_file
 from .app import Corpus, GpuId, Json, app, coded_errors
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg
 
-from ..experiments.matrix import Summary, summarize_trials, summary_tables, write_matrix_report
-from ..experiments.trials.needed import settle_steps
-from ..experiments.trials.plan import Plan, presets, read_plan
-from ..experiments.trials.run import Matrix, Options
+from ..studies.matrix import Summary, summarize_trials, summary_tables, write_matrix_report
+from ..studies.trials.needed import settle_steps
+from ..studies.trials.plan import Plan, presets, read_plan
+from ..studies.trials.run import Matrix, Options
 from .app import TEXT, GpuId, Json, app, coded_errors
 from .trial_options import (
     DryRun,

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from wasabi import msg, table
 
-from ..experiments.pretraining import Options, pretrain
-from ..experiments.pretraining.writing import write_pretrained
-from ..experiments.provenance import command, short
-from ..experiments.report.wording import percent
+from ..evaluation.report.wording import percent
+from ..studies.pretraining import Options, pretrain
+from ..studies.pretraining.writing import write_pretrained
+from ..training.provenance import command, short
 from .app import GpuId, Json, app, coded_errors
 from .trial_options import Set, read_settings
 

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..corpora import read_types
-from ..experiments.matrix import summary_tables, write_matrix_report
-from ..experiments.matrix.advice import advise, find_pretrained
-from ..experiments.report.wording import percent
-from ..experiments.trials.run import Options
+from ..corpus.folder import read_types
+from ..evaluation.report.wording import percent
+from ..studies.matrix import summary_tables, write_matrix_report
+from ..studies.matrix.advice import advise, find_pretrained
+from ..studies.trials.run import Options
 from .app import Corpus, GpuId, app, coded_errors
 from .trial_options import Output, Set, Storage, Workers, read_settings
 

@@ -27,7 +27,7 @@ def report(
     One model is described, two are compared, of many the best on dev is held against the baseline.
     Runs of one name and several seeds are one model.
     """
-    from ..experiments.report import (
+    from ..evaluation.report import (
         check_report,
         metrics_files,
         read_report,

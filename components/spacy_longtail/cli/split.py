@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 from wasabi import msg, table
 
-from ..experiments.splitting import Split, read_shares, split_corpus
+from ..corpus.splitting import Split, read_shares, split_corpus
 from .app import app, coded_errors
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg, table, wrap
 
-from ..experiments.statistics import MARK, check_plot, corpus_statistics, plot_statistics
+from ..corpus.statistics import MARK, check_plot, corpus_statistics, plot_statistics
 from ..writing import check_file, write_file
 from .app import Corpus, Json, app, coded_errors
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg, table
 
-from ..corpora import part_path
+from ..corpus.folder import part_path
 from ..errors import Errors, Warnings
-from ..experiments.thresholding import Goal, fit_thresholds
+from ..evaluation.thresholds import Goal, fit_thresholds
 from ..writing import check_folder
 from .app import Corpus, GpuId, Json, app, coded_errors
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..experiments.training import train_model
+from ..training.train import train_model
 from .app import Corpus, GpuId, app, coded_errors
 
 

@@ -11,15 +11,15 @@ import typer
 from wasabi import msg, table
 
 from ..errors import Errors, Warnings
-from ..experiments.provenance import command
-from ..experiments.report.wording import percent
-from ..experiments.tuning.best_config import write_best
-from ..experiments.tuning.draws import Tried, baseline_of, best_of
-from ..experiments.tuning.holdout import Holdout, hold_out
-from ..experiments.tuning.report import write_search
-from ..experiments.tuning.run import Options, run_search
-from ..experiments.tuning.search import Search, read_config
-from ..experiments.tuning.space import read_space
+from ..evaluation.report.wording import percent
+from ..studies.tuning.best_config import write_best
+from ..studies.tuning.draws import Tried, baseline_of, best_of
+from ..studies.tuning.holdout import Holdout, hold_out
+from ..studies.tuning.report import write_search
+from ..studies.tuning.run import Options, run_search
+from ..studies.tuning.search import Search, read_config
+from ..studies.tuning.space import read_space
+from ..training.provenance import command
 from .app import Corpus, GpuId, Json, app, coded_errors
 from .trial_options import Minutes, Set, Steps, Storage, Workers, read_settings
 

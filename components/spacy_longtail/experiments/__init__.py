@@ -1,1 +1,1 @@
-"""What runs over whole corpora and many trainings: statistics, evaluation, report."""
+"""Where `significance` was before it moved to `spacy_longtail.evaluation`."""

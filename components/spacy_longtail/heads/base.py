@@ -7,9 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 from thinc.api import Model, get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
-from ..chains import Transitions
+from ..chains.packing import Transitions
+from ..chains.tags import ILLEGAL, TagCodec
 from ..losses import CrossEntropy
-from ..tags import ILLEGAL, TagCodec
 from ..types import TwoTaskState
 
 

@@ -6,10 +6,10 @@ from typing import Any
 from thinc.api import Model, get_array_module, to_numpy
 from thinc.types import Floats1d, Ints1d, Ragged
 
-from ..chains import Transitions, viterbi
+from ..chains.packing import Transitions, viterbi
+from ..chains.sums import PathSums
 from ..layers import Lattice, with_transitions
 from ..losses.chain import chain_loss
-from ..path_sums import PathSums
 from ..types import TwoTaskState
 from .base import Decoded, Gold, Head, Trained
 

@@ -6,7 +6,7 @@ from typing import Any
 from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
-from ..chains import best_legal
+from ..chains.packing import best_legal
 from ..losses import OneVersusRestFocal
 from ..numerics import logsumexp
 from ..types import TwoTaskState

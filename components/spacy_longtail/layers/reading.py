@@ -9,7 +9,7 @@ from thinc.api import Model
 from thinc.types import Floats2d, Ints2d
 
 from ..errors import Errors
-from ..queries import Asked
+from .queries import Asked
 
 
 class Reading(NamedTuple):

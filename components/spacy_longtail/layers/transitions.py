@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Ragged
 
-from ..chains import Transitions
+from ..chains.packing import Transitions
 
 
 class Lattice(NamedTuple):

@@ -5,10 +5,10 @@ from typing import NamedTuple
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
 
-from ..chains import Transitions, path_score
+from ..chains.packing import Transitions, path_score
+from ..chains.sums import PathSums
+from ..chains.tags import ILLEGAL
 from ..numerics import gold_rows
-from ..path_sums import PathSums
-from ..tags import ILLEGAL
 from ..types import GoldLoss
 
 

@@ -7,7 +7,7 @@ from thinc.api import Gelu, Linear, Model, chain, zero_init
 from thinc.types import Floats2d
 
 from ..layers import Reading, paired_rows, sentence_rows
-from ..queries import Asked
+from ..layers.queries import Asked
 
 
 def MRC(

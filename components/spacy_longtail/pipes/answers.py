@@ -10,12 +10,12 @@ from spacy.training import Example
 from thinc.api import Model, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
 
+from ..chains.tags import TagCodec
+from ..corpus.examples import gold_entities, sentence_lengths
 from ..errors import Warnings
-from ..examples import gold_entities, sentence_lengths
 from ..layers import Reading
+from ..layers.queries import Questions
 from ..losses.binary import binary_loss, sigmoids
-from ..queries import Questions
-from ..tags import TagCodec
 from .scores import ScoredSpan
 from .spans import nearest_pairs, training_pairs
 

@@ -12,12 +12,12 @@ from spacy.vocab import Vocab
 from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
 
+from ..corpus.type_words import words_of
 from ..describers import HashedDescriptions, VectorDescriptions
 from ..describers.base import unit_rows
 from ..errors import Errors
+from ..heads.outputs import output_of
 from ..layers.described import is_described
-from ..outputs import output_of
-from ..type_words import words_of
 
 ALIKE = 0.99  # cosine of vectors of one text by one describer
 SHOWN = "; "  # between types

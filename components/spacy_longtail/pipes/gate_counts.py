@@ -9,9 +9,9 @@ import numpy as np
 from spacy.training import Example
 from spacy.util import logger
 
+from ..corpus.examples import has_boundaries, sentence_lengths
 from ..errors import Errors, Warnings
-from ..examples import has_boundaries, sentence_lengths
-from .declared import check_known
+from .label_checks import check_known
 
 FOUND: dict[str, Any] = {  # of cfg, beside the settings: nothing of it outlives another initialisation
     "auto_labels": None,  # the types of "auto"

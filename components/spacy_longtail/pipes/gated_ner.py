@@ -11,21 +11,21 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
+from ..corpus.examples import cut, flagged_sentences, sentence_lengths, sentences_with
 from ..errors import Errors
-from ..examples import cut, flagged_sentences, sentence_lengths, sentences_with
 from ..heads import Gold
 from ..layers import listener_in
 from ..settings import finite, one_of
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
-from .declared import AUTO, check_known, check_labels, check_types
 from .describing import check_describe
 from .flagged import flagged_parts, within
-from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
+from .label_checks import AUTO, check_known, check_labels, check_types
 from .merging import merge_into
-from .placement import check_secondary, gate_types
+from .pipeline_checks import check_secondary, gate_types
 from .rates import check_head_rate
 from .scores import ScoredSpan, write_scores
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
+from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .weak_sentences import with_boundaries
 from .weighting import Reader, resolve_classes
 

@@ -15,17 +15,17 @@ from thinc.api import Model, set_dropout_rate
 from ..counts import count_docs
 from ..errors import Errors
 from ..layers import listener_in
+from ..layers.queries import Questions, ask, check_queries
 from ..losses import CrossEntropy
-from ..queries import Questions, ask, check_queries
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, whole
 from ..types import TagLoss
 from .answers import gold_answers, in_documents, learn, read_off
-from .declared import check_asked, check_known, check_labels
-from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
+from .label_checks import check_asked, check_known, check_labels
 from .merging import merge_spans
 from .rates import check_head_rate, with_head_rate
 from .scores import ScoredSpan, write_entities
+from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 
 WHO = "longtail_mrc_ner"
 

@@ -13,11 +13,11 @@ from spacy.training import Example
 from thinc.api import Config, Model, set_dropout_rate
 from thinc.types import Floats2d
 
+from ..corpus.examples import sentence_lengths
 from ..errors import Errors
-from ..examples import sentence_lengths
 from ..settings import finite, one_of, whole
-from .declared import AUTO, check_labels, check_types
 from .gate_counts import FOUND, count_types, learn_counts
+from .label_checks import AUTO, check_labels, check_types
 from .rates import check_head_rate, with_head_rate
 from .weak_sentences import sentence_targets, with_boundaries
 

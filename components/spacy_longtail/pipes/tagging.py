@@ -17,14 +17,14 @@ from spacy.training import Example
 from thinc.api import Config, Model
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
+from ..chains.tags import Others, TagCodec
+from ..corpus.examples import gold_entities, sentence_lengths
+from ..corpus.type_words import words_of
 from ..errors import Errors, Warnings
-from ..examples import gold_entities, sentence_lengths
 from ..heads import HEADS, Gold, Head
+from ..heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
 from ..layers.described import is_described, lay_out, set_descriptions
 from ..losses import CrossEntropy
-from ..outputs import forget_outputs, output_of, rename_outputs, set_outputs
-from ..tags import Others, TagCodec
-from ..type_words import words_of
 from ..types import ANNOTATED_TYPES, ENTITY, TagLoss, TwoTaskLoss, TwoTaskState
 from .describing import (
     Describe,

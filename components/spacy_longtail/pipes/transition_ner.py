@@ -11,16 +11,16 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
+from ..corpus.examples import keep_types
 from ..errors import Errors
-from ..examples import keep_types
 from ..scorers import NER_SCORE_WEIGHTS
 from ..types import GoldLoss, TagLoss, TwoTaskLoss
 from .actions import Actions
-from .declared import check_known
-from .judging import CALIBRATION, JUDGING, check_judging, judge, write_abstained
+from .label_checks import check_known
 from .rates import check_head_rate, with_head_rate
 from .replay import scored_entities
 from .scores import ScoredSpan, add_scores
+from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .weighting import resolve_classes
 
 WHO = "longtail_ner"

@@ -8,8 +8,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats1d
 
-from ..examples import annotated_sentences, flagged_sentences, has_boundaries, sentence_lengths
-from .placement import boundary_setters
+from ..corpus.examples import annotated_sentences, flagged_sentences, has_boundaries, sentence_lengths
+from .pipeline_checks import boundary_setters
 
 
 def with_boundaries(examples: Iterable[Example], nlp: Language | None, name: str) -> Iterator[Example]:

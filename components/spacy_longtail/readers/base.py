@@ -16,9 +16,9 @@ from spacy.training import Corpus, Example, dont_augment
 from spacy.util import dot_to_object
 from tqdm import tqdm
 
+from ..corpus.examples import is_single, split_sentences
 from ..counts import count_doc
 from ..errors import Errors, Warnings
-from ..examples import is_single, split_sentences
 from .unit_counts import UnitCounts
 
 Reader = Callable[[Language], Iterable[Example]]

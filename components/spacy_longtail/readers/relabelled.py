@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 from spacy.language import Language
 from spacy.training import Example
 
+from ..corpus.examples import keep_types
 from ..errors import Errors, Warnings
-from ..examples import keep_types
 from ..settings import one_of
 from .base import Reader, WrappingReader
 

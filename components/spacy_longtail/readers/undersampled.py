@@ -9,12 +9,11 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Ints1d
 
+from ..corpus.examples import bare, same_tokens, sentence_lengths, take_tokens
 from ..errors import Errors
-from ..examples import bare, same_tokens, sentence_lengths, take_tokens
+from ..repeats import TOKEN_RATIO, kept_tokens
 from ..settings import finite
 from .base import Reader, WrappingReader, warn_of_document_annotation
-
-RATIO = 3.0  # kept tokens for each entity token
 
 
 class UndersampledCorpus(WrappingReader):
@@ -35,7 +34,7 @@ class UndersampledCorpus(WrappingReader):
         "ResampledCorpus": "the copies were counted on whole sentences. Wrap them the other way round",
     }
 
-    def __init__(self, corpus: Reader, ratio: float = RATIO) -> None:
+    def __init__(self, corpus: Reader, ratio: float = TOKEN_RATIO) -> None:
         super().__init__(corpus)
         self.ratio = finite("ratio", ratio, "a number of at least 1", "3 is the usual value.", low=1)
 
@@ -53,7 +52,7 @@ class UndersampledCorpus(WrappingReader):
             raise ValueError(Errors.L120.format(who="longtail.UndersampledCorpus.v1", n_docs=n_docs))
 
 
-def document_tokens(doc: Doc, ratio: float = RATIO) -> Ints1d:
+def document_tokens(doc: Doc, ratio: float = TOKEN_RATIO) -> Ints1d:
     """The tokens that balanced undersampling keeps of a document, sentence by sentence. (n_kept,)"""
     entity = np.isin(doc.to_array("ENT_IOB"), (1, 3)) & (doc.to_array("ENT_TYPE") != 0)
     if not entity.any():
@@ -64,23 +63,6 @@ def document_tokens(doc: Doc, ratio: float = RATIO) -> Ints1d:
     return np.concatenate(
         [start + kept_tokens(own, ratio) for start, own in zip(starts, sentences, strict=True)]
     )
-
-
-def kept_tokens(entity: np.ndarray, ratio: float = RATIO) -> Ints1d:
-    """The tokens that balanced undersampling keeps of one sentence.
-
-    entity (Array[bool]): (n_tokens,) whether each token belongs to an entity.
-    ratio (float): Tokens to keep for each entity token.
-    RETURNS (Ints1d): (n_kept,) ascending; none without an entity.
-    """
-    wanted = min(ratio * int(entity.sum()), len(entity))
-    kept = entity.copy()
-    while int(kept.sum()) < wanted:
-        grown = kept.copy()
-        grown[1:] |= kept[:-1]
-        grown[:-1] |= kept[1:]
-        kept = grown
-    return np.flatnonzero(kept)
 
 
 def _taken(nlp: Language, eg: Example, kept: Ints1d) -> Example:

@@ -7,7 +7,7 @@ import numpy as np
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
-from ..examples import annotated_sentences, flagged_sentences, sentence_lengths
+from ..corpus.examples import annotated_sentences, flagged_sentences, sentence_lengths
 
 
 class GateScorer:

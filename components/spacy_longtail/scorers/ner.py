@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
+from ..corpus.examples import on_gold_tokens
 from ..errors import Errors, Warnings
-from ..examples import on_gold_tokens
 from ..types import ENTITY
 from .tokens import token_results
 

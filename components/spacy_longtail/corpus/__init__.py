@@ -1,0 +1,1 @@
+"""Corpora on disk: formats, parts, types, splits and statistics."""

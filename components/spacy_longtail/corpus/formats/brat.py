@@ -1,0 +1,80 @@
+"""brat standoff: a text file and an .ann file of the same name."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from spacy.tokens import Doc
+
+from ...errors import Errors
+from .context import Context, Events, Place
+from .spans import Mention, annotate, check_mention, check_quote
+from .text import bad_line, lines, read_text
+from .tokens import check_text, tokenize
+
+# T<id> TAB type start end[;start end ...] TAB text
+PAIR = r"-?\d{1,15} -?\d{1,15}"
+BOUND = re.compile(rf"T[^\t]*\t(\S+) ({PAIR}(?:;{PAIR})*)\t(.*)")
+KINDS = {"R": "relations", "E": "events", "A": "attributes", "M": "attributes"}
+KINDS |= {"N": "normalizations", "#": "notes", "*": "equivalences"}
+FIX = "brat writes T1 TAB type start end TAB text."
+
+
+def read_docs(path: Path, context: Context) -> Iterator[Doc]:
+    """The text as one document, without sentence boundaries.
+
+    path (Path): The .txt file; the .ann file stands beside it.
+    context (Context): Tokenizer, settings, and events, which count what is no continuous span.
+    RAISES (ValueError): L401 with the line, L402, L423 to L427.
+    """
+    settings, events = context.settings, context.events
+    # brat counts the characters of the file as it is, line ends included
+    text = check_text(read_text(path, settings.encoding, newline=""), Place(path, 1))
+    mentions, fragments = _read_annotations(path.with_suffix(".ann"), text, settings.encoding, events)
+    if not text.strip():
+        events.add("empty", "files", Place(path, 1))
+        return
+    doc = tokenize(context.nlp, text, Place(path, 1))
+    yield annotate(doc, mentions, settings.misaligned, events, fragments)
+
+
+def _read_annotations(
+    path: Path, text: str, encoding: str, events: Events
+) -> tuple[list[Mention], list[Mention]]:
+    """Continuous spans, and the fragments of the others."""
+    if not path.is_file():
+        fix = "Every .txt file needs its .ann file; an empty one says that there is no entity."
+        raise ValueError(Errors.L402.format(path=path, fix=fix))
+    mentions: list[Mention] = []
+    fragments: list[Mention] = []
+    for i, line in enumerate(lines(path, encoding), 1):
+        place = Place(path, i)
+        if line[:1] in KINDS:
+            events.add("ignored", KINDS[line[0]], place)
+        elif line.strip():
+            match = BOUND.fullmatch(line)
+            if match is None:
+                problem = f"expected an annotation, found {line[:60]!r}"
+                raise bad_line(path, i, problem, FIX)
+            label, offsets, quote = match.groups()
+            found = _fragments(text, offsets)
+            if len(found) == 1:
+                mentions.append(check_mention(text, *found[0], label, place, events, quote))
+            else:
+                parts = [check_mention(text, *span, label, place, events) for span in found]
+                covered = " ".join(text[part.start : part.end] for part in parts)
+                check_quote(quote, covered, f"{offsets} {label!r}", place)
+                events.add("discontinuous", label, place, f"{label} {quote!r}")
+                fragments += parts
+    return mentions, fragments
+
+
+def _fragments(text: str, offsets: str) -> list[tuple[int, int]]:
+    """The fragments of a span; brat also splits one at each line end within it, which is no gap."""
+    found: list[tuple[int, int]] = []
+    for pair in offsets.split(";"):
+        start, end = map(int, pair.split(" "))
+        if found and 0 <= found[-1][1] <= start and not text[found[-1][1] : start].strip():
+            start = found.pop()[0]
+        found.append((start, end))
+    return found

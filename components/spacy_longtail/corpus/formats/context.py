@@ -1,0 +1,108 @@
+"""What the readers of all formats share: the settings of a conversion, and the record of what it met."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from spacy.language import Language
+
+from ...errors import Errors
+from ...settings import one_of, whole
+from ..tokenizers import TOKENS
+from .schemes import SCHEMES
+
+MISALIGNED = ("missing", "expand", "contract", "error")
+N_EXAMPLES = 20  # kept of each kind of event
+WIDTH = 30  # characters of context on each side of an example
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a corpus is read and written. `None` is the format's or the corpus's own choice.
+
+    format (Optional[str]): "columns", "json", "csv", "spacy", "brat" or "articles"; null finds it.
+    encoding (str): Of text files, by Python's name; utf8 also reads a byte order mark.
+    scheme (str): Of tags: "iob1", "iob2", "bioes", "bilou"; "auto" tells the last three apart.
+    token_column, tag_column (int): From 0, or from -1 backwards.
+    documents (bool): Whether the sentences between -DOCSTART- lines form one document.
+    misaligned (Optional[str]): What becomes of a span that cuts a token: "missing" leaves its tokens
+        without annotation, "expand" takes them whole, "contract" takes those that lie inside, "error"
+        stops. null is "error" for articles, else "missing".
+    tokens (Optional[str]): "words", of the language's tokenizer, or "characters"; null takes
+        corpus.json's, else words.
+    docs_per_file (Optional[int]): Documents a file; null writes one file a part.
+    RAISES (ValueError): L001.
+    """
+
+    format: str | None = None
+    encoding: str = "utf8"
+    scheme: str = "auto"
+    token_column: int = 0
+    tag_column: int = -1
+    documents: bool = False
+    misaligned: str | None = None
+    tokens: str | None = None
+    docs_per_file: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("scheme", self.scheme, SCHEMES)
+        one_of("misaligned", self.misaligned, (None, *MISALIGNED))
+        one_of("tokens", self.tokens, (None, *TOKENS))
+        if self.docs_per_file is not None:
+            whole("docs_per_file", self.docs_per_file, "Leave it out for one file a part.", low=1)
+        try:
+            " ".encode(self.encoding)
+        except (LookupError, ValueError) as error:
+            rule, fix = "a text encoding that Python knows", "Examples are utf8, utf-16, cp1252."
+            message = Errors.L001.format(name="encoding", rule=rule, value=self.encoding, fix=fix)
+            raise ValueError(message) from error
+
+
+class Place(NamedTuple):
+    """Where something stands in the source."""
+
+    path: Path
+    line: int  # from 1
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass
+class Events:
+    """What a reader left out or changed: how often, of what, and the first of each kind."""
+
+    counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    examples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, kind: str, what: str, place: Place, detail: str = "") -> None:
+        """kind (str): What happened. what (str): The type, or what else it happened to."""
+        self.counts[kind][what] += 1
+        if len(self.examples[kind]) < N_EXAMPLES:
+            self.examples[kind].append(f"{place.path.name}:{place.line}: {detail or what}")
+
+    def summary(self) -> str:
+        """Every kind with its number and what it happened to."""
+        lines = []
+        for kind, found in self.counts.items():
+            what = ", ".join(f"{name} {n}" for name, n in found.most_common())
+            lines.append(f"{kind} {found.total()} ({what})")
+        return "; ".join(lines)
+
+
+class Context(NamedTuple):
+    """What a reader is given beside the path."""
+
+    nlp: Language  # its tokenizer makes the tokens of formats that have none
+    settings: Settings
+    events: Events
+    labels: Collection[str] = ()  # the declared types
+
+
+def excerpt(text: str, start: int, end: int) -> str:
+    """A span with the text around it, on one line."""
+    left = ("..." if start > WIDTH else "") + text[max(0, start - WIDTH) : start]
+    right = text[end : end + WIDTH] + ("..." if end + WIDTH < len(text) else "")
+    return " ".join(f"{left}[{text[start:end]}]{right}".split())

@@ -1,0 +1,99 @@
+"""JSON lines and JSON arrays record by record, however long the file is."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from ...errors import Errors
+from .context import Place
+from .text import lines, open_text
+
+CHUNK = 1 << 20  # characters read at a time
+GAP = re.compile(r"[ \t\r\n]*")
+FIX = "Write one JSON object a line, or one array of objects."
+
+
+def no_record(place: Place, problem: object, fix: str) -> ValueError:
+    return ValueError(Errors.L426.format(place=place, problem=problem, fix=fix))
+
+
+def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Each record of a file and where it begins. RAISES (ValueError): L402, L423, L426."""
+    with open_text(path, encoding) as file:
+        is_array = file.read(CHUNK).lstrip()[:1] == "["
+    for place, record in _array(path, encoding) if is_array else _lines(path, encoding):
+        if not isinstance(record, dict):
+            raise no_record(place, f"found {str(record)[:60]!r} instead of an object", FIX)
+        yield place, record
+
+
+def _lines(path: Path, encoding: str) -> Iterator[tuple[Place, Any]]:
+    for i, line in enumerate(lines(path, encoding), 1):
+        if line.strip():
+            try:
+                yield Place(path, i), json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise no_record(Place(path, i), error, FIX) from error
+
+
+def _array(path: Path, encoding: str) -> Iterator[tuple[Place, Any]]:
+    with open_text(path, encoding) as file:
+        window = _Window(path, file)
+        window.take("[")
+        closed = window.peek() == "]" and window.take("]")
+        while not closed:
+            yield window.place, window.value()
+            closed = window.take(",]") == "]"
+            window.peek()  # on to the line of the next record
+        if found := window.peek():
+            raise no_record(window.place, f"found {found!r} after the array", FIX)
+
+
+class _Window:
+    """The part of a file that is being parsed, and the line it begins on."""
+
+    def __init__(self, path: Path, file: IO[str]) -> None:
+        self.place = Place(path, 1)
+        self.file = file
+        self.buffer = ""
+        self.at = 0
+        self.decode = json.JSONDecoder().raw_decode
+
+    def peek(self) -> str:
+        """The next character that is no white space, empty at the end of the file."""
+        while True:
+            gap = GAP.match(self.buffer, self.at)
+            self._move(gap.end() if gap else self.at)
+            if self.at < len(self.buffer):
+                return self.buffer[self.at]
+            self.buffer, self.at = self.file.read(CHUNK), 0
+            if not self.buffer:
+                return ""
+
+    def take(self, expected: str) -> str:
+        found = self.peek()
+        if not found or found not in expected:
+            problem = f"found {found or 'the end of the file'!r} instead of {' or '.join(expected)}"
+            raise no_record(self.place, problem, FIX)
+        self._move(self.at + 1)
+        return found
+
+    def value(self) -> Any:
+        self.peek()
+        while True:
+            try:
+                value, end = self.decode(self.buffer, self.at)
+            except (ValueError, RecursionError) as error:
+                more = self.file.read(max(CHUNK, len(self.buffer)))  # perhaps it goes on there
+                if not more:
+                    raise no_record(self.place, error, FIX) from error
+                self.buffer, self.at = self.buffer[self.at :] + more, 0
+                continue
+            self._move(end)
+            return value
+
+    def _move(self, at: int) -> None:
+        n_lines = self.buffer.count("\n", self.at, at)
+        self.place, self.at = Place(self.place.path, self.place.line + n_lines), at

@@ -1,0 +1,140 @@
+"""Inline markup, `[surface|TYPE]`: articles of one sentence a line to spaCy documents."""
+
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ...errors import Errors
+from .context import Context, Events, Place
+from .spans import annotate, check_mention
+from .text import bad_line, read_text
+from .tokens import tokenize
+
+MENTION = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
+HEADER = ("title", "kind")
+
+
+class Sentence(NamedTuple):
+    line: int  # 1-based, in its file
+    text: str  # without markup
+    spans: list[tuple[int, int, str]]  # character offsets in text, and type
+    new_paragraph: bool
+
+
+class Article(NamedTuple):
+    path: Path
+    title: str
+    kind: str
+    sentences: list[Sentence]
+
+
+def is_article(path: Path) -> bool:
+    """Whether a text file begins as an article does."""
+    with path.open("rb") as file:
+        return file.read(20).removeprefix(b"\xef\xbb\xbf").startswith(b"title: ")
+
+
+def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> Sentence:
+    """One marked-up sentence. RAISES (ValueError): L401 with file and line."""
+    text, spans, last = "", [], 0
+    for match in MENTION.finditer(marked):
+        surface, label = match.groups()
+        if label not in labels:
+            raise bad_line(path, line, f"unknown type {label!r}", f"Use one of {', '.join(labels)}.")
+        if not surface.strip() or surface != surface.strip():
+            raise bad_line(path, line, f"mention {surface!r} is empty or padded", "Trim the mention.")
+        text += marked[last : match.start()]
+        spans.append((len(text), len(text) + len(surface), label))
+        text += surface
+        last = match.end()
+    text += marked[last:]
+    rest = MENTION.sub("", marked)
+    if "[" in rest or "]" in rest or "|" in rest:
+        nested = re.search(r"\[[^\]]*\[", marked)
+        problem = "overlapping or nested mentions" if nested else "unbalanced brackets or a stray |"
+        raise bad_line(path, line, problem, "Write every mention as [surface|TYPE].")
+    return Sentence(line, text, spans, False)
+
+
+def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") -> Article:
+    """Read one article: header lines, a blank line, a sentence a line, blank lines between paragraphs.
+
+    path (Path): A text file.
+    labels (Collection[str]): The types that may occur.
+    encoding (str): Of the file.
+    RAISES (ValueError): L401, L402, L403, L423.
+    """
+    lines = read_text(path, encoding).split("\n")
+    header = {}
+    for i, name in enumerate(HEADER):
+        if i >= len(lines) or not lines[i].startswith(f"{name}: "):
+            raise bad_line(path, i + 1, f"no '{name}: ' header line", "See docs/corpora.md.")
+        header[name] = lines[i].removeprefix(f"{name}: ").strip()
+    sentences: list[Sentence] = []
+    fresh = True
+    for i, line in enumerate(lines[len(HEADER) :], len(HEADER) + 1):
+        if not line.strip():
+            fresh = True
+            continue
+        sentence = parse_line(path, i, line.strip(), labels)
+        sentences.append(sentence._replace(new_paragraph=fresh))
+        fresh = False
+    if not sentences:
+        raise ValueError(Errors.L403.format(path=path, fix="Add sentences below the header."))
+    return Article(path, header["title"], header["kind"], sentences)
+
+
+def read_articles(folder: Path, labels: Collection[str]) -> Iterator[Article]:
+    """The articles of a folder, by file name. RAISES (ValueError): L402, L403."""
+    if not folder.is_dir():
+        raise ValueError(Errors.L402.format(path=folder, fix="Name a folder of .txt articles."))
+    paths = sorted(folder.glob("*.txt"))
+    if not paths:
+        raise ValueError(Errors.L403.format(path=folder, fix="It has no .txt article."))
+    for path in paths:
+        yield read_article(path, labels)
+
+
+def read_docs(path: Path, context: Context) -> Iterator[Doc]:
+    """An article as one document.
+
+    path (Path): A text file.
+    context (Context): Tokenizer, settings, events, and the types that may occur.
+    RAISES (ValueError): L401, L402, L403, L423, L425.
+    """
+    settings = context.settings
+    article = read_article(path, context.labels, settings.encoding)
+    yield article_doc(context.nlp, article, settings.misaligned, context.events)
+
+
+def article_doc(
+    nlp: Language, article: Article, misaligned: str | None = "error", events: Events | None = None
+) -> Doc:
+    """An article as one document with sentence boundaries and entities.
+
+    nlp (Language): Its tokenizer makes the tokens.
+    article (Article): What read_article gives.
+    misaligned (Optional[str]): What becomes of a mention that does not begin and end with a token.
+    events (Optional[Events]): Counts them.
+    RAISES (ValueError): L425 with file and line.
+    """
+    events = events or Events()
+    parts = []
+    for i, sentence in enumerate(article.sentences):
+        place = Place(article.path, sentence.line)
+        last = i + 1 == len(article.sentences)
+        part = tokenize(nlp, sentence.text if last else f"{sentence.text} ", place)
+        mentions = [check_mention(sentence.text, *span, place, events) for span in sentence.spans]
+        annotate(part, mentions, misaligned, events)
+        for token in part:
+            token.is_sent_start = token.i == 0
+        parts.append(part)
+    doc = Doc.from_docs(parts, ensure_whitespace=True, exclude=["user_data"])
+    assert doc is not None
+    doc.user_data["title"] = article.title
+    doc.user_data["kind"] = article.kind
+    return doc

@@ -1,0 +1,146 @@
+"""JSON records of a text and its spans: Prodigy, Doccano, Label Studio, and plain text with entities."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spacy.tokens import Doc
+
+from ...errors import Errors
+from .context import Context, Events, Place
+from .json_stream import FIX, no_record, read_records
+from .spans import annotate, check_mention
+from .tokens import check_text, given_tokens, tokenize
+
+KEYS = ("spans", "entities", "labels", "label")  # the first that a record has
+NAMED = ("id", "text", "data", "answer", *KEYS)  # what user_data has no use for
+SPAN_FIX = "A span is [start, end, type], or an object with start, end and label."
+
+
+class _Span(NamedTuple):
+    start: Any
+    end: Any
+    label: Any
+    quote: str | None = None
+
+
+class _Task(NamedTuple):
+    text: Any
+    spans: list[_Span]
+    about: dict[str, Any]  # what else is known of the text
+    tokens: Any = None
+
+
+def read_docs(path: Path, context: Context) -> Iterator[Doc]:
+    """One document a record that was accepted. Plain values beside the text go to its user_data.
+
+    path (Path): JSON lines, or one JSON array.
+    context (Context): Tokenizer, settings, and events, which count what is skipped or does not align.
+    RAISES (ValueError): L402, L403, and with the line L423 to L427.
+    """
+    n_records = 0
+    for place, record in read_records(path, context.settings.encoding):
+        n_records += 1
+        read = _exported if "annotations" in record else _own
+        task = read(record, place, context.events)
+        if task is None:
+            continue
+        text = check_text(task.text, place)
+        if text.strip():
+            yield _doc(text, task, place, context)
+        else:
+            context.events.add("empty", "records", place)
+    if not n_records:
+        raise ValueError(Errors.L403.format(path=path, fix=FIX))
+
+
+def _doc(text: str, task: _Task, place: Place, context: Context) -> Doc:
+    events = context.events
+    mentions = [check_mention(text, s.start, s.end, s.label, place, events, s.quote) for s in task.spans]
+    if task.tokens is None or context.settings.tokens == "characters":
+        doc = tokenize(context.nlp, text, place)
+    else:
+        doc = given_tokens(context.nlp, text, task.tokens, place)
+    for name, value in task.about.items():
+        if name not in NAMED and name[:1] != "_" and _is_plain(value, place):
+            doc.user_data[check_text(name, place)] = value
+    return annotate(doc, mentions, context.settings.misaligned, events)
+
+
+def _is_plain(value: Any, place: Place) -> bool:
+    """Whether a value can name a group of texts."""
+    if isinstance(value, str):
+        return bool(check_text(value, place))
+    return type(value) is int and abs(value) < 2**63
+
+
+def _own(record: dict[str, Any], place: Place, events: Events) -> _Task | None:
+    """A record with its spans beside the text."""
+    answer = record.get("answer", "accept")
+    if answer != "accept":
+        events.add("rejected", str(answer), place)
+        return None
+    key = next((k for k in KEYS if record.get(k) is not None), None)
+    if key is None and "answer" not in record:  # an accepted record without spans has no entity
+        raise no_record(place, f"found none of {', '.join(KEYS)}", "Give every text its list of spans.")
+    text = record.get("text", record.get("data"))
+    meta = record.get("meta")
+    about = record | (meta if isinstance(meta, dict) else {})
+    return _Task(text, _spans(record[key] if key else [], place, events), about, record.get("tokens"))
+
+
+def _exported(record: dict[str, Any], place: Place, events: Events) -> _Task | None:
+    """A task of Label Studio: the first annotation that was not cancelled."""
+    data, annotations = record.get("data"), record["annotations"]
+    if not isinstance(data, dict) or not isinstance(annotations, list):
+        raise no_record(place, "a task needs data and a list of annotations", "Export it as JSON.")
+    texts = {k: v for k, v in data.items() if isinstance(v, str)}
+    if "text" not in texts and len(texts) != 1:
+        fix = "Call the annotated text 'text'."
+        raise no_record(place, f"found the texts {', '.join(texts) or 'none'} in data", fix)
+    kept: list[list[Any]] = []
+    for annotation in annotations:
+        result = annotation.get("result") if isinstance(annotation, dict) else None
+        if not isinstance(result, list):
+            raise no_record(place, f"found annotation {str(annotation)[:60]!r}", "Export it as JSON.")
+        if annotation.get("was_cancelled"):
+            events.add("cancelled", "annotations", place)
+        elif kept:
+            events.add("further", "annotations", place)
+        else:
+            kept.append(result)
+    if not kept:
+        events.add("unlabelled", "records", place)
+        return None
+    values = []
+    for region in kept[0]:
+        kind = region.get("type") if isinstance(region, dict) else None
+        if kind == "labels" and isinstance(region.get("value"), dict):
+            values.append(region["value"])
+        else:
+            events.add("ignored", str(kind), place)
+    text = texts["text"] if "text" in texts else next(iter(texts.values()))
+    about = {name: value for name, value in data.items() if value is not text}
+    return _Task(text, _spans(values, place, events), about)
+
+
+def _spans(items: Any, place: Place, events: Events) -> list[_Span]:
+    """Spans as triples or as objects, in the words of each tool."""
+    if not isinstance(items, list):
+        raise no_record(place, f"found {str(items)[:60]!r} as the list of spans", SPAN_FIX)
+    found: list[_Span] = []
+    for item in items:
+        if isinstance(item, list) and len(item) == 3:
+            found.append(_Span(*item))
+        elif isinstance(item, dict) and ("start" in item or "start_offset" in item):
+            start = item.get("start", item.get("start_offset"))
+            end = item.get("end", item.get("end_offset"))
+            quote = item["text"] if isinstance(item.get("text"), str) else None
+            labels = [item["label"]] if "label" in item else item.get("labels")
+            if not isinstance(labels, list) or not labels:
+                events.add("ignored", "without a type", place)
+                continue
+            found.extend(_Span(start, end, label, quote) for label in labels)
+        else:
+            raise no_record(place, f"found {str(item)[:60]!r} as a span", SPAN_FIX)
+    return found

@@ -1,0 +1,161 @@
+"""Character spans to entities on tokens. What can be none is counted, and its tokens teach nothing."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from spacy.tokens import Doc, Span
+
+from ...errors import Errors
+from .context import Events, Place, excerpt
+from .tokens import check_text
+
+COUNT = "Count characters from 0, the end exclusive."
+
+
+class Mention(NamedTuple):
+    start: int  # character offsets in the text, end exclusive
+    end: int
+    label: str
+    place: Place
+
+
+class _Candidate(NamedTuple):
+    first: int  # tokens, last exclusive
+    last: int
+    mention: Mention
+    clear: bool  # whether it begins and ends with a token, or was made to
+
+
+def check_mention(
+    text: str, start: Any, end: Any, label: Any, place: Place, events: Events, quote: str | None = None
+) -> Mention:
+    """A span of a source file, checked and trimmed of white space.
+
+    text (str): What the offsets count in.
+    start, end (Any): Character offsets, end exclusive.
+    label (Any): Its type.
+    place (Place): For errors.
+    events (Events): Counts what was trimmed.
+    quote (Optional[str]): The text of the span as the file has it; tools fold the white space in it.
+    RAISES (ValueError): L424, L426.
+    """
+    span = f"{start!r} to {end!r} {label!r}"
+    if not isinstance(label, str) or not label.strip():
+        raise _bad_span(place, span, "has no type", "Name one.")
+    problem = ""
+    if type(start) is not int or type(end) is not int:
+        problem = "has no whole numbers as offsets"
+    elif start < 0 or end > len(text):
+        problem = f"lies outside the text of {len(text)} characters"
+    elif end <= start or text[start:end].isspace():
+        problem = "covers no text"
+    if problem:
+        raise _bad_span(place, span, problem, COUNT)
+    inner = text[start:end]
+    if quote is not None:
+        check_quote(quote, inner, span, place)
+    first, last = end - len(inner.lstrip()), start + len(inner.rstrip())
+    if (first, last) != (start, end):
+        events.add("trimmed", label, place, f"{label} in {excerpt(text, start, end)}")
+    return Mention(first, last, check_text(label.strip(), place), place)
+
+
+def check_quote(quote: str, covered: str, span: str, place: Place) -> None:
+    """What a file says that a span covers, white space aside, which tools fold.
+
+    RAISES (ValueError): L424 where the text at that place is another.
+    """
+    if "".join(quote.replace("\\n", " ").split()) != "".join(covered.split()):
+        problem = f"is said to be {quote[:60]!r} but covers {covered[:60]!r}"
+        raise _bad_span(place, span, problem, COUNT)
+
+
+def _bad_span(place: Place, span: str, problem: str, fix: str) -> ValueError:
+    return ValueError(Errors.L424.format(place=place, span=span, problem=problem, fix=fix))
+
+
+def annotate(
+    doc: Doc,
+    mentions: Iterable[Mention],
+    misaligned: str | None,
+    events: Events,
+    unclear: Iterable[Mention] = (),
+) -> Doc:
+    """Set the entities of a document. Of those that overlap, the longest is kept.
+
+    doc (Doc): Tokens; it is changed and returned.
+    mentions (Iterable[Mention]): Checked spans of its text.
+    misaligned (Optional[str]): One of MISALIGNED; null is "missing".
+    events (Events): Counts what is misaligned, repeated or overlapping.
+    unclear (Iterable[Mention]): Spans that no entity can stand for. Their tokens get no annotation,
+        as do those of misaligned and of dropped entities, where no kept entity covers them.
+    RAISES (ValueError): L425.
+    """
+    starts = [token.idx for token in doc]
+    ends = [token.idx + len(token) for token in doc]
+    candidates = [_candidate(doc, starts, ends, m, misaligned, events) for m in mentions]
+    missing = {i for m in unclear for i in _covered(starts, ends, m)}
+    kept: list[_Candidate] = []
+    taken: dict[int, _Candidate] = {}  # by token
+    for found in sorted(candidates, key=lambda c: (c.first - c.last, c.first)):
+        tokens = range(found.first, found.last)
+        rival = next((taken[i] for i in tokens if i in taken), None)
+        if rival is None:
+            taken.update(dict.fromkeys(tokens, found))
+            kept.append(found)
+            if found.clear:
+                continue
+        elif found.clear:
+            same = rival.mention[:3] == found.mention[:3]
+            _count(events, "repeated" if same else "overlapping", found.mention, doc.text)
+        missing.update(tokens)
+    ents = [Span(doc, c.first, c.last, label=c.mention.label) for c in kept if c.clear]
+    missing.difference_update(i for ent in ents for i in range(ent.start, ent.end))
+    doc.set_ents(ents, missing=[doc[i : i + 1] for i in sorted(missing)], default="outside")
+    return doc
+
+
+def _covered(starts: Sequence[int], ends: Sequence[int], mention: Mention) -> range:
+    """The tokens that a span touches."""
+    return range(bisect_right(ends, mention.start), bisect_left(starts, mention.end))
+
+
+def _candidate(
+    doc: Doc,
+    starts: list[int],
+    ends: list[int],
+    mention: Mention,
+    misaligned: str | None,
+    events: Events,
+) -> _Candidate:
+    tokens = _covered(starts, ends, mention)
+    first, last = tokens.start, tokens.stop
+    if starts[first] == mention.start and ends[last - 1] == mention.end:
+        return _Candidate(first, last, mention, True)
+    detail = _detail(mention, doc.text)
+    if misaligned == "error":
+        raise ValueError(Errors.L425.format(place=mention.place, span=detail))
+    _count(events, "misaligned", mention, doc.text)
+    if misaligned == "contract":
+        inside = _stripped(doc, bisect_left(starts, mention.start), bisect_right(ends, mention.end))
+        if inside:
+            return _Candidate(inside.start, inside.stop, mention, True)
+    return _Candidate(first, last, mention, misaligned == "expand")
+
+
+def _stripped(doc: Doc, first: int, last: int) -> range:
+    """Tokens without the white space at either end: no entity begins or ends with it."""
+    while first < last and doc[first].is_space:
+        first += 1
+    while first < last and doc[last - 1].is_space:
+        last -= 1
+    return range(first, last)
+
+
+def _detail(mention: Mention, text: str) -> str:
+    return f"{mention.label} in {excerpt(text, mention.start, mention.end)}"
+
+
+def _count(events: Events, kind: str, mention: Mention, text: str) -> None:
+    events.add(kind, mention.label, mention.place, _detail(mention, text))

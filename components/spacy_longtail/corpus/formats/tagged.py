@@ -1,0 +1,64 @@
+"""Tagged tokens, as column files and CSV have them, to documents."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from spacy.tokens import Doc
+
+from ...errors import Errors
+from .context import Context, Events, Place
+from .schemes import find_scheme, to_iob2
+from .text import bad_line
+
+
+class Sentence(NamedTuple):
+    at: Sequence[int]  # the line of each token
+    words: list[str]
+    tags: list[str]  # in the scheme of the file
+    opens: bool  # whether a document is marked to begin here
+
+
+def tagged_docs(path: Path, sentences: Iterable[Sentence], context: Context, fix: str) -> Iterator[Doc]:
+    """One document a sentence, or one for the sentences from mark to mark.
+
+    The tokens are as given. Spacing is unknown, so spaCy trains on these tokens.
+
+    path (Path): Where the sentences come from.
+    sentences (Iterable[Sentence]): As read.
+    context (Context): Settings, vocabulary and events.
+    fix (str): What to do where there is no sentence.
+    RAISES (ValueError): L401 with the line, L403, L431.
+    """
+    settings, scheme = context.settings, context.settings.scheme
+    words: list[str] = []
+    tags: list[str] = []
+    starts: list[bool] = []
+    for sentence in sentences:
+        if words and (sentence.opens or not settings.documents):
+            yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
+            words, tags, starts = [], [], []
+        if settings.documents and not words and not sentence.opens:
+            raise ValueError(Errors.L431.format(path=path))
+        if scheme == "auto":
+            scheme = find_scheme(sentence.tags)
+        words += _checked(path, sentence, context.events)
+        tags += to_iob2(sentence.tags, scheme, path, sentence.at)
+        starts += [True] + [False] * (len(sentence.words) - 1)
+    if not words:
+        raise ValueError(Errors.L403.format(path=path, fix=fix))
+    yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
+
+
+def _checked(path: Path, sentence: Sentence, events: Events) -> list[str]:
+    """The tokens, trimmed. Those with white space inside are kept as they are, and counted."""
+    words = " ".join(sentence.words).split()
+    if words == sentence.words:
+        return words
+    words = [word.strip() for word in sentence.words]
+    for line, word in zip(sentence.at, words, strict=True):
+        if not word:
+            raise bad_line(path, line, "expected a token and a tag, found no token", "Write a token.")
+        if len(word.split()) > 1:
+            events.add("spaced", "tokens", Place(path, line), repr(word))
+    return words

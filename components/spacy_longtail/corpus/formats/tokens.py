@@ -1,0 +1,76 @@
+"""Texts to documents: by a tokenizer, or with the tokens that a record brings."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ...errors import Errors
+from .context import Place
+
+
+def check_text(text: Any, place: Place) -> str:
+    """A string that spaCy can hold: no half of a surrogate pair. RAISES (ValueError): L426."""
+    try:
+        if isinstance(text, str):
+            text.encode("utf8")
+            return text
+        problem = f"{str(text)[:60]!r} is no text"
+    except UnicodeEncodeError as error:
+        problem = f"character {error.start} of the text is half a surrogate pair"
+    raise ValueError(Errors.L426.format(place=place, problem=problem, fix="Write UTF-8 text."))
+
+
+def tokenize(nlp: Language, text: str, place: Place) -> Doc:
+    """A text as a document. RAISES (ValueError): L427 where the tokenizer fails or changes the text."""
+    problem: object = "its tokens give another text"
+    try:
+        doc = nlp.tokenizer(text)
+        if doc.text == text:
+            return doc
+    except Exception as error:  # each language's tokenizer raises its own kinds
+        problem = error
+    raise ValueError(Errors.L427.format(place=place, lang=nlp.lang, problem=problem))
+
+
+def given_tokens(nlp: Language, text: str, tokens: Any, place: Place) -> Doc:
+    """A document of the tokens that a record brings, white space between them kept.
+
+    tokens (Any): A list of records with start and end, offsets in the text.
+    RAISES (ValueError): L426.
+    """
+    words: list[str] = []
+    spaces: list[bool] = []
+    at = 0
+    for start, end in [*_offsets(text, tokens, place), (len(text), len(text))]:
+        if start < at or not _fill_gap(words, spaces, text[at:start]):
+            problem = f"its tokens do not cover the text in order, at character {at}"
+            raise ValueError(Errors.L426.format(place=place, problem=problem, fix="Remove 'tokens'."))
+        if end > start:
+            words.append(text[start:end])
+            spaces.append(False)
+        at = end
+    return Doc(nlp.vocab, words=words, spaces=spaces)
+
+
+def _offsets(text: str, tokens: Any, place: Place) -> Iterator[tuple[int, int]]:
+    for token in tokens if isinstance(tokens, list) else [tokens]:
+        start: Any = token.get("start") if isinstance(token, dict) else None
+        end: Any = token.get("end") if isinstance(token, dict) else None
+        is_in = type(start) is int and type(end) is int and 0 <= start < end <= len(text)
+        if is_in and token.get("text", text[start:end]) == text[start:end]:
+            yield start, end
+            continue
+        problem = f"token {str(token)[:60]} is not in the text"
+        raise ValueError(Errors.L426.format(place=place, problem=problem, fix="Remove 'tokens'."))
+
+
+def _fill_gap(words: list[str], spaces: list[bool], gap: str) -> bool:
+    """Append the white space between two given tokens, as spaCy keeps it. False if it is none."""
+    if gap.startswith(" ") and words:
+        spaces[-1], gap = True, gap[1:]
+    if gap:
+        words.append(gap)
+        spaces.append(False)
+    return not gap.strip()

@@ -1,0 +1,57 @@
+"""The parts of a converted corpus on disk, a file or a folder of files each, written all or nothing."""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from spacy.tokens import Doc
+
+from ..errors import Errors
+from ..writing import replacing
+from .formats.docbin import Tally, write_docs
+
+
+def part_path(corpus: Path, part: str) -> Path:
+    """Where a part of a converted corpus is: PART.spacy, or a folder PART of .spacy files."""
+    folder = corpus / part
+    return folder if folder.is_dir() else corpus / f"{part}.spacy"
+
+
+def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int | None = None) -> Tally:
+    """Write one part.
+
+    folder (Path): The folder of the corpus.
+    part (str): The part's name.
+    docs (Iterable[Doc]): Streamed, one file's worth in memory.
+    docs_per_file (Optional[int]): Write PART/00000.spacy and so on; null writes PART.spacy.
+    RETURNS (Tally): What was written.
+    RAISES (ValueError): L435.
+    """
+    if docs_per_file is None:
+        return write_docs(folder / f"{part}.spacy", docs)
+    (folder / part).mkdir()
+    docs, total = iter(docs), Tally()
+    for i in itertools.count():
+        first = next(docs, None)
+        if first is None:
+            return total
+        rest = itertools.islice(docs, docs_per_file - 1)
+        total += write_docs(folder / part / f"{i:05}.spacy", itertools.chain([first], rest))
+    return total
+
+
+@contextmanager
+def replacing_parts(target: Path, parts: Iterable[str]) -> Iterator[Path]:
+    """As `replacing`, where parts of a corpus are written: neither file nor folder of one is left over.
+
+    target (Path): The folder of the corpus. parts (Iterable[str]): The parts that will be written.
+    YIELDS (Path): The new folder.
+    RAISES (ValueError): L432, L433, L434.
+    """
+    stale = [path for part in parts for path in (target / part, target / f"{part}.spacy")]
+    for path in stale:
+        if path.is_dir() and any(p.suffix != ".spacy" for p in path.rglob("*") if p.is_file()):
+            raise ValueError(Errors.L433.format(path=path))
+    with replacing(target, stale) as folder:
+        yield folder

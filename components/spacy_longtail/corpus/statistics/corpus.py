@@ -1,0 +1,172 @@
+"""Statistics of a converted corpus: the columns of the papers' first tables, and more per type."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..folder import TAIL_SHARE, CorpusTypes, read_types
+from .columns import Words
+from .diagnosis import diagnose
+from .overlap import overlaps
+from .sizes import UndersampledTally, size_factors
+from .tallies import PartTally, present_parts, read_parts
+
+MARK = '"undeclared":'  # near the beginning of a file of statistics
+
+
+def corpus_statistics(corpus: Path) -> dict[str, Any]:
+    """Count everything about a corpus, in one pass over each part.
+
+    corpus (Path): A folder that `convert` wrote; dev and test may be absent.
+    RETURNS (Dict[str, Any]): JSON data, shares in [0, 1]; docs/statistics.md explains each key: corpus,
+        lang, labels, undeclared, tail, buckets, parts, all, policies, unseen, duplicates, leakage,
+        conflicts, diagnosis.
+    RAISES (ValueError): L402, L403, L404, L430.
+    """
+    types, words = read_types(corpus), Words()
+    paths = present_parts(corpus)
+    tallies = {part: PartTally() for part in paths}
+    undersampled = UndersampledTally()
+    for part, batch, table in read_parts(paths, words):
+        tallies[part].add(batch, table, words)
+        if part == "train":
+            undersampled.add(batch, table)
+    training = tallies["train"]
+    found = {
+        **described_corpus(corpus.name, types, tallies),
+        "policies": size_factors(training.counts, training.kinds, undersampled),
+        **overlaps(paths, {part: tally.keys for part, tally in tallies.items()}),
+    }
+    return {**found, "diagnosis": [finding._asdict() for finding in diagnose(found)]}
+
+
+def described_corpus(name: str, types: CorpusTypes, tallies: Mapping[str, PartTally]) -> dict[str, Any]:
+    """The counts of a corpus as JSON data.
+
+    name (str): Of the corpus. types (CorpusTypes): The declared ones.
+    tallies (Mapping[str, PartTally]): By part.
+    RETURNS (Dict[str, Any]): corpus, lang, labels, undeclared, tail, buckets, parts, all, unseen.
+    """
+    training, whole = tallies["train"], sum(tallies.values(), PartTally())
+    undeclared = sorted(set(whole.counts.labels) - set(types.labels))
+    labels = types.labels + undeclared
+    parts = {part: described_part(tally, labels) for part, tally in tallies.items()}
+    for part in tallies:
+        for label in labels if part != "train" else ():
+            parts[part]["types"][label]["unseen"] = unseen_share(tallies[part], training, label)
+    test = parts["test"]["types"] if "test" in parts else {}
+    return {
+        "corpus": name,
+        "lang": types.lang,
+        "labels": types.labels,
+        "undeclared": undeclared,
+        "tail": types.tail,
+        "buckets": buckets(training.counts.mentions, labels),
+        "parts": parts,
+        "all": described_part(whole, labels),
+        "unseen": {label: test[label]["unseen"] if test else None for label in types.labels},
+    }
+
+
+def described_part(tally: PartTally, labels: Iterable[str]) -> dict[str, Any]:
+    """A part, or several together. RETURNS (Dict[str, Any]): JSON data, shares in [0, 1]."""
+    counts, labels = tally.counts, list(labels)
+    n_mentions = counts.mentions.total()
+    entity_tokens = counts.n_entity_tokens
+    shares = {t: counts.tokens[t] / counts.n_tokens for t in labels if counts.tokens[t]}
+    ends = sorted(shares, key=lambda t: (shares[t], t))
+    return {
+        "documents": tally.n_docs,
+        "one_sentence_documents": tally.n_one_sentence,
+        "documents_without_boundaries": tally.n_unbounded,
+        "longest_sentence": tally.longest,
+        "sentences": counts.n_units,
+        "entity_sentences": counts.n_entity_units,
+        "entity_sentence_share": _share(counts.n_entity_units, counts.n_units),
+        "tokens": counts.n_tokens,
+        "unannotated_tokens": tally.n_unannotated,
+        "entity_tokens": entity_tokens,
+        "outside_tokens": counts.n_tokens - entity_tokens,
+        "entity_share": _share(entity_tokens, counts.n_tokens),
+        "outside_share": _share(counts.n_tokens - entity_tokens, counts.n_tokens),
+        "begin_share": _share(n_mentions, counts.n_tokens),
+        "inside_share": _share(entity_tokens - n_mentions, counts.n_tokens),
+        "mentions": n_mentions,
+        "found_types": len(counts.labels),
+        "bio_classes": 2 * len(labels) + 1,
+        "least": {"type": ends[0], "share": shares[ends[0]]} if ends else None,
+        "most": {"type": ends[-1], "share": shares[ends[-1]]} if ends else None,
+        "types": described_types(tally, labels),
+    }
+
+
+def described_types(tally: PartTally, labels: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What a part holds of each type. RETURNS (Dict[str, Dict[str, Any]]): JSON data by type."""
+    counts, rareness = tally.counts, tally.counts.rareness()
+    n_mentions = counts.mentions.total()
+    n_types: Counter[str] = Counter()
+    most: dict[str, int] = {}  # mentions of a surface with its most frequent type
+    for (text, _), n in tally.surfaces.items():
+        n_types[text] += 1
+        most[text] = max(most.get(text, 0), n)
+    surfaces: Counter[str] = Counter()
+    ambiguous: Counter[str] = Counter()
+    minority: Counter[str] = Counter()
+    for (text, label), n in tally.surfaces.items():
+        surfaces[label] += 1
+        ambiguous[label] += n_types[text] > 1
+        minority[label] += n if n < most[text] else 0
+    outside = Counter(label for word, label in tally.single_words if word in tally.outside)
+    return {
+        t: {
+            "mentions": counts.mentions[t],
+            "one_token_mentions": counts.singles[t],
+            "tokens": counts.tokens[t],
+            "sentences": counts.units[t],
+            "rareness": rareness.get(t),
+            "token_share": _share(counts.tokens[t], counts.n_tokens),
+            "mention_share": _share(counts.mentions[t], n_mentions),
+            "surfaces": surfaces[t],
+            "ambiguous_surfaces": ambiguous[t],
+            "minority_mentions": minority[t],
+            "surfaces_also_outside": outside[t],
+        }
+        for t in labels
+    }
+
+
+def unseen_share(tally: PartTally, training: PartTally, label: str) -> float | None:
+    """Share of a type's mentions whose case-folded surface training does not have with that type.
+
+    tally (PartTally): Of dev or test. training (PartTally): Of train. label (str): The type.
+    RETURNS (Optional[float]): In [0, 1]; None without a mention.
+    """
+    own = {surface: n for surface, n in tally.surfaces.items() if surface[1] == label}
+    unseen = sum(n for surface, n in own.items() if surface not in training.surfaces)
+    return _share(unseen, sum(own.values())) if own else None
+
+
+def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, list[str]]:
+    """Types by training mentions, most frequent first.
+
+    mentions (Mapping[str, int]): Training mentions by type. labels (Iterable[str]): All types.
+    RETURNS (Dict[str, List[str]]): head, the fewest types that hold half of the mentions; tail, others
+        with at most a tenth of the mentions of the most frequent; mid, the rest.
+    """
+    ranked = sorted(labels, key=lambda t: (-mentions.get(t, 0), t))
+    numbers = [mentions.get(t, 0) for t in ranked]
+    half, held, n_head = sum(numbers) / 2, 0, 0
+    while held < half:
+        held += numbers[n_head]
+        n_head += 1
+    rest = list(zip(ranked, numbers, strict=True))[n_head:]
+    return {
+        "head": ranked[:n_head],
+        "mid": [t for t, n in rest if n > TAIL_SHARE * numbers[0]],
+        "tail": [t for t, n in rest if n <= TAIL_SHARE * numbers[0]],
+    }
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0

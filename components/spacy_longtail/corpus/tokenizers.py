@@ -1,0 +1,82 @@
+"""Tokens for languages that write without spaces, where no tokenizer is installed or wanted."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import DummyTokenizer, get_lang_class
+from spacy.vocab import Vocab
+
+from ..errors import Errors
+
+TOKENS = ("words", "characters")
+CHARACTERS = {"@tokenizers": "longtail.CharacterTokenizer.v1"}
+# as spaCy: one blank after a token belongs to it, all other white space is a token
+UNITS = re.compile(r"(\S)( ?)|\s+")
+
+
+class CharacterTokenizer(DummyTokenizer):
+    """Every character a token. The text of a document is the text that it was made of.
+
+    vocab (Vocab): The vocabulary of the documents.
+    """
+
+    def __init__(self, vocab: Vocab) -> None:
+        self.vocab = vocab
+
+    def __call__(self, text: str) -> Doc:
+        units = [(match[1] or match[0], bool(match[2])) for match in UNITS.finditer(text)]
+        words, spaces = zip(*units, strict=True) if units else ((), ())
+        return Doc(self.vocab, words=words, spaces=spaces)
+
+    def __reduce__(self) -> tuple[type["CharacterTokenizer"], tuple[Vocab]]:
+        return CharacterTokenizer, (self.vocab,)
+
+
+def create_character_tokenizer() -> Callable[[Language], CharacterTokenizer]:
+    """Makes every character that is no white space a token, for languages that write without spaces.
+
+    A single blank belongs to the character before it, other white space is a token, as spaCy has it.
+    A character is a Unicode code point: a letter and a combining mark are two tokens.
+
+    RETURNS (Callable): Pipeline to tokenizer.
+    """
+    return _of_nlp
+
+
+def _of_nlp(nlp: Language) -> CharacterTokenizer:
+    return CharacterTokenizer(nlp.vocab)
+
+
+def tokenizer_config(lang: str, tokens: str) -> dict[str, Any]:
+    """What a config's [nlp] block needs beside `lang`, to make the tokens of a converted corpus.
+
+    lang (str): spaCy's language code.
+    tokens (str): "words" or "characters".
+    RETURNS (Dict[str, Any]): tokenizer, or nothing where spaCy's own rules make the tokens.
+    RAISES (ValueError): L428.
+    """
+    try:
+        own = get_lang_class(lang).default_config["nlp"]["tokenizer"]
+    except ImportError as error:
+        raise ValueError(Errors.L428.format(lang=lang)) from error
+    if tokens == "characters":
+        return {"tokenizer": dict(CHARACTERS)}
+    return {} if own["@tokenizers"] == "spacy.Tokenizer.v1" else {"tokenizer": dict(own)}
+
+
+def blank(lang: str, tokens: str) -> Language:
+    """A pipeline of a tokenizer alone.
+
+    lang (str): spaCy's language code.
+    tokens (str): "words" or "characters".
+    RAISES (ValueError): L428 for an unknown language, L429 where its tokenizer is not installed.
+    """
+    config = {"nlp": tokenizer_config(lang, tokens)}
+    try:
+        return spacy.blank(lang, config=config)
+    except Exception as error:  # each language's tokenizer has its own way to say what it lacks
+        raise ValueError(Errors.L429.format(lang=lang, problem=error)) from error

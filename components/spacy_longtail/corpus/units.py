@@ -1,0 +1,69 @@
+"""The units that are divided: documents or sentences, what they hold, and which stay together."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+from thinc.types import Ints1d, Ints2d
+
+from ..counts import count_docs
+from .examples import sentence_bounds, sentence_lengths
+from .splits import bound_groups, stratify
+
+
+class Units(NamedTuple):
+    docs: list[Doc]
+    labels: list[str]
+    mentions: Ints2d  # (n_units, n_types)
+    sizes: Ints1d  # (n_units,), sentences
+
+
+def divide(docs: list[Doc], unit: str, declared: list[str]) -> Units:
+    """The units of a corpus.
+
+    docs (List[Doc]): The documents. unit (str): "doc" or "sentence".
+    declared (List[str]): Types that come first among the labels, whether they occur or not.
+    """
+    found = docs if unit == "doc" else [part for doc in docs for part in _cut(doc)]
+    labels = list(dict.fromkeys([*declared, *count_docs(docs).labels]))
+    column = {label: i for i, label in enumerate(labels)}
+    mentions = np.zeros((len(found), len(labels)), dtype="int64")
+    for row, doc in zip(mentions, found, strict=True):
+        for ent in doc.ents:
+            row[column[ent.label_]] += 1
+    sizes = np.array([max(len(sentence_lengths(doc)), 1) for doc in found])
+    return Units(found, labels, mentions, sizes)
+
+
+def _cut(doc: Doc) -> Iterator[Doc]:
+    """The sentences of a document as documents."""
+    places = sentence_bounds(doc)
+    if len(places) < 2:
+        yield doc
+        return
+    head = doc._get_array_attrs()
+    array = doc.to_array(head)
+    for start, end in places:
+        yield doc[start:end].as_doc(copy_user_data=True, array_head=head, array=array)
+
+
+def plain_text(text: str) -> str:
+    """The text by which duplicates are known."""
+    return " ".join(text.split()).casefold()
+
+
+def assign(units: Units, groups: Ints1d, shares: list[float], least: int, seed: int) -> Ints1d:
+    """The part of each unit, as `stratify` gives it to whole groups. RAISES (ValueError): L001, L442."""
+    amounts = np.zeros((int(groups.max()) + 1, len(units.labels) + 1), dtype="int64")
+    np.add.at(amounts, groups, np.hstack([units.mentions, units.sizes[:, None]]))
+    return stratify(amounts[:, :-1], amounts[:, -1], shares, least, seed)[groups]
+
+
+def document_folds(docs: list[Doc], folds: int, seed: int = 0) -> Ints1d:
+    """The fold of each document: stratified over types, documents of the same text together.
+
+    RAISES (ValueError): L001, L442. RETURNS (Ints1d): (n_docs,).
+    """
+    groups = bound_groups([plain_text(doc.text) for doc in docs])
+    return assign(divide(docs, "doc", []), groups, [1 / folds] * folds, 1, seed)

@@ -1,0 +1,1 @@
+"""Scoring trained models, comparing them, choosing their thresholds, and reporting it."""

@@ -1,0 +1,98 @@
+"""The mentions of a document, gold and predicted, and which belong together."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from spacy.training import Example
+
+from ...corpus.examples import on_gold_tokens
+from .training import Surface
+
+
+class Mention(NamedTuple):
+    label: str
+    start: int  # first gold token
+    end: int  # one past the last
+    text: str  # case-folded
+
+    @property
+    def surface(self) -> Surface:
+        return self.text, self.label
+
+
+class DocMentions(NamedTuple):
+    """Both in the order of the text."""
+
+    gold: list[Mention]
+    predicted: list[Mention]
+
+
+class Pair(NamedTuple):
+    """A gold and a predicted mention that belong together; null where a mention has no other."""
+
+    gold: Mention | None
+    predicted: Mention | None
+
+    @property
+    def kind(self) -> str:
+        """correct, type, boundary, type_and_boundary, missed or spurious."""
+        if self.gold is None:
+            return "spurious"
+        if self.predicted is None:
+            return "missed"
+        is_type = self.gold.label != self.predicted.label
+        is_boundary = not has_same_bounds(self.gold, self.predicted)
+        return "_and_".join(["type"] * is_type + ["boundary"] * is_boundary) or "correct"
+
+
+def read_mentions(eg: Example) -> DocMentions:
+    """Gold mentions, and the predicted ones that can be judged, on gold tokens as in the scorer."""
+    gold = [Mention(e.label_, e.start, e.end, e.text.casefold()) for e in eg.reference.ents]
+    placed = on_gold_tokens(eg, eg.predicted.ents)
+    predicted = [Mention(e.label_, start, end, e.text.casefold()) for e, start, end in placed]
+    return DocMentions(gold, predicted)
+
+
+def has_same_bounds(gold: Mention, predicted: Mention) -> bool:
+    return (gold.start, gold.end) == (predicted.start, predicted.end)
+
+
+def pair_mentions(doc: DocMentions) -> list[Pair]:
+    """Every mention of a document once, with the one of the other side that it belongs to.
+
+    Exact bounds come first, then most shared tokens; among equals the same type, then the leftmost.
+    Pairs are made one after another, so that there may be fewer than there could be.
+
+    doc (DocMentions): The mentions of one document.
+    RETURNS (List[Pair]): Pairs, then gold mentions without another, then predicted ones.
+    """
+    gold, predicted = doc
+
+    def rank(places: tuple[int, int]) -> tuple[bool, int, bool]:
+        g, p = gold[places[0]], predicted[places[1]]
+        n_shared = min(g.end, p.end) - max(g.start, p.start)
+        return not has_same_bounds(g, p), -n_shared, g.label != p.label
+
+    partner: dict[int, int] = {}  # index of the predicted mention by that of the gold one
+    taken: set[int] = set()
+    for i, j in sorted(_overlaps(doc), key=rank):
+        if i not in partner and j not in taken:
+            partner[i] = j
+            taken.add(j)
+    return [
+        *(Pair(gold[i], predicted[j]) for i, j in sorted(partner.items())),
+        *(Pair(mention, None) for i, mention in enumerate(gold) if i not in partner),
+        *(Pair(None, mention) for j, mention in enumerate(predicted) if j not in taken),
+    ]
+
+
+def _overlaps(doc: DocMentions) -> Iterator[tuple[int, int]]:
+    """Indices of gold and predicted mentions that share a token, the leftmost first."""
+    first = 0
+    for i, g in enumerate(doc.gold):
+        while first < len(doc.predicted) and doc.predicted[first].end <= g.start:
+            first += 1  # ends before this mention, and so before all later ones
+        for j in range(first, len(doc.predicted)):
+            if doc.predicted[j].start >= g.end:
+                break
+            yield i, j

@@ -1,0 +1,137 @@
+"""Evaluation of one trained pipeline: scores, and every document with gold and predicted entities."""
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import spacy
+import srsly
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Corpus, Example
+
+from ..corpus.examples import on_gold_tokens
+from ..corpus.formats.docbin import check_docs
+from ..errors import Errors, Warnings
+from ..scorers import make_ner_scorer
+from ..training.provenance import checksum, method, read_curve, read_run
+from ..types import ENTITY, ENTITY_SCORES
+from ..writing import write_file
+from .analysis import analyse, read_training
+
+MARK = '"checksum":'  # near the beginning of an evaluation
+
+
+def evaluate_model(
+    model: Path,
+    data: Path,
+    labels: list[str],
+    tail: list[str],
+    name: str | None = None,
+    training: Path | None = None,
+    part: str | None = None,
+) -> dict[str, Any]:
+    """Run a pipeline over a .spacy file and score it on the declared types.
+
+    model (Path): A pipeline folder, as `spacy train` writes it.
+    data (Path): A .spacy file, or a folder of them.
+    labels (List[str]): The declared types. tail (List[str]): The rare ones.
+    name (Optional[str]): What reports call the model; null is the folder's name.
+    training (Optional[Path]): What it was trained on, a .spacy file or a folder of them: for scores by
+        frequency and of unseen mentions. Null leaves the analysis out.
+    part (Optional[str]): Which part of the corpus the data is; reports are of test.
+    RETURNS (Dict[str, Any]): JSON data: name, model, data, its checksum, training, method, run (how it
+        was trained) and curve where the command `train` left them, performance, scores (ents_* in
+        [0, 1], ents_per_type with p, r, f and support), analysis, words_per_second, documents.
+    RAISES (ValueError): L402, L403, L404, L408, L417.
+    """
+    if not (model / "config.cfg").is_file():
+        raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
+    run, curve = read_run(model), read_curve(model)
+    nlp = load_pipeline(model)
+    check_docs(data)  # refuses a file that cannot be read, before the long work
+    seen = None if training is None else read_training(training)
+    examples = list(Corpus(data)(nlp))
+    start = time.perf_counter()
+    for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
+        eg.predicted = doc
+    seconds = time.perf_counter() - start
+    scores = make_ner_scorer(labels, tail)(examples)
+    for pipe_name, pipe in nlp.pipeline:
+        if getattr(pipe, "labels", ()) == (ENTITY,) and ENTITY not in labels:
+            warnings.warn(Warnings.W007.format(name=pipe_name), stacklevel=2)
+        if "longtail_sentence_gate" in nlp.get_pipe_meta(pipe_name).factory:
+            scores.update(pipe.score(examples))
+    return {
+        "name": name or model.parent.name,
+        "model": str(model),
+        "data": str(data),
+        "part": part,
+        "checksum": checksum(data),
+        "labels": labels,
+        "tail": tail,
+        "training": _training(nlp),
+        "method": method(nlp),
+        "run": run,
+        "curve": curve,
+        "performance": {k: v for k, v in nlp.meta.get("performance", {}).items() if _is_number(v)},
+        "scores": scores,
+        "analysis": None if seen is None else analyse(examples, seen, labels, tail),
+        "words_per_second": sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
+        # what is not annotated has no scores
+        "documents": [_document(eg) for eg in examples if eg.reference.has_annotation("ENT_IOB")],
+    }
+
+
+def load_pipeline(model: Path) -> Language:
+    """A trained pipeline, or why it is none. RAISES (ValueError): L408, and our pipes' own."""
+    try:
+        return spacy.load(model)
+    except (OSError, ValueError, ImportError, AttributeError, KeyError) as error:
+        if str(error).startswith("[L"):
+            raise
+        problem = f"{type(error).__name__}: {error}".strip().rstrip(".") + "."
+        raise ValueError(Errors.L408.format(path=model, problem=problem)) from error
+
+
+def _training(nlp: Language) -> dict[str, Any]:
+    settings = nlp.config.interpolate()["training"]
+    return {k: settings[k] for k in ("seed", "max_steps", "max_epochs", "patience", "dropout")}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _document(eg: Example) -> dict[str, Any]:
+    """Text, sentence bounds and both annotations, in characters, as the scorer compares them: on gold
+    tokens, without predictions that nobody can judge."""
+    doc = eg.predicted
+    scores: dict[tuple[int, int], float] = {}
+    if ENTITY_SCORES in doc.spans:
+        group = doc.spans[ENTITY_SCORES]
+        places = [(span.start_char, span.end_char) for span in group]
+        scores = dict(zip(places, group.attrs.get("scores", ()), strict=False))
+    gold = eg.reference
+    predicted = []
+    for ent, start, end in on_gold_tokens(eg, doc.ents):
+        span = gold[start:end]
+        score = scores.get((ent.start_char, ent.end_char))
+        predicted.append([span.start_char, span.end_char, ent.label_, score])
+    return {
+        "title": gold.user_data.get("title", ""),
+        "text": gold.text,
+        "sentences": [[s.start_char, s.end_char] for s in _sentences(gold)],
+        "gold": [[e.start_char, e.end_char, e.label_] for e in gold.ents],
+        "predicted": predicted,
+    }
+
+
+def _sentences(doc: Doc) -> list[Any]:
+    return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
+
+
+def write_evaluation(result: dict[str, Any], path: Path) -> None:
+    """Write an evaluation as JSON, the folder made if need be. RAISES (ValueError): L432."""
+    write_file(path, srsly.json_dumps(result, indent=0))

@@ -1,0 +1,168 @@
+"""A report as one HTML file that loads nothing, and as Markdown."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...corpus.folder import PARTS
+from ...training.provenance import short
+from ..significance import LEAST_SEEDS, Verdict, bootstrap_standard_error
+from .comparison import HEADLINES, Comparison
+from .figures import Documents, draw_plots
+from .inputs import Run
+from .marks import KINDS, LIMIT, Mark, mark_documents
+from .rendering import render
+from .report import Report
+from .systems import AVERAGES, System, mean, spread
+from .wording import verdict
+
+WORST = 10  # sentences of the Markdown twin
+
+
+def render_html(report: Report, documents: dict[str, Documents]) -> str:
+    """The page.
+
+    report (Report): What there is to say.
+    documents (Dict[str, List[Dict[str, Any]]]): With predictions, by name of the system, ours first.
+    RETURNS (str): HTML.
+    RAISES (ValueError): L406.
+    """
+    plots = draw_plots(report.comparison, report.choice, report.systems, report.statistics, documents)
+    entities = _entities(documents[report.choice.ours.name], report.statistics)
+    return _render("report.html", report, plots=plots, **entities)
+
+
+def render_markdown(report: Report, documents: Documents) -> str:
+    """The twin: the tables of the page, for a terminal, an issue or a repository.
+
+    report (Report): What there is to say.
+    documents (List[Dict[str, Any]]): Of ours, with predictions.
+    RETURNS (str): Markdown.
+    """
+    entities = _entities(documents, report.statistics, WORST, errors_only=True)
+    return _render("report.md", report, **entities)
+
+
+def _render(template: str, report: Report, **more: Any) -> str:
+    stats, comparison, ours = report.statistics, report.comparison, report.choice.ours
+    headline, findings = verdict(comparison)
+    return render(
+        template,
+        corpus=stats["corpus"],
+        stats=stats,
+        parts=PARTS,
+        comparison=comparison,
+        headline=headline,
+        findings=findings,
+        least_seeds=LEAST_SEEDS,
+        headlines=HEADLINES,
+        power=report.power,
+        n_seeds=comparison.n_seeds,
+        fewest=min((row.support for row in comparison.rows if row.rare and row.support), default=0),
+        systems=[_system(system, report) for system in report.systems],
+        runs=[_run(run) for system in report.systems for run in system.runs],
+        details=ours.runs[0].data.get("analysis"),
+        scores=ours.runs[0].data["scores"],
+        versions=_versions(report.systems),
+        tests=_tests(comparison),
+        has_errors=any(len(system.runs) > 1 for system in report.systems),
+        types=sorted(stats["labels"], key=lambda t: -stats["parts"]["train"]["types"][t]["mentions"]),
+        limit=LIMIT,
+        **more,
+    )
+
+
+def _entities(
+    documents: Documents,
+    stats: dict[str, Any],
+    limit: int = LIMIT,
+    *,
+    errors_only: bool = False,
+) -> dict[str, Any]:
+    marked = mark_documents(documents, stats["tail"], limit, errors_only=errors_only)
+    labels = {t for s in marked.sentences for m in s.marks for t in m.gold + m.predicted}
+    # a model may know types that the corpus does not declare
+    every = stats["labels"] + sorted(labels - set(stats["labels"]))
+    numbers = {label: i for i, label in enumerate(every)}  # a label may hold spaces
+    return {"marked": marked, "kinds": KINDS, "type_numbers": numbers, "tag": _tag, "hint": _hint}
+
+
+def _tag(mark: Mark) -> str:
+    """What stands beside an entity; it says in words what the line under the text shows."""
+    gold, predicted = " + ".join(mark.gold), " + ".join(mark.predicted)
+    score = "" if mark.score is None else f" {mark.score:.2f}"
+    if mark.kinds == ("correct",):
+        return f"{gold} ✓{score}"
+    if mark.kinds == ("missed",):
+        return f"{gold} missed"
+    if mark.kinds == ("spurious",):
+        return f"{predicted} spurious{score}"
+    what = f"{gold} → {predicted}" if "type" in mark.kinds else gold
+    return f"{what} wrong {' and '.join(mark.kinds)}{score}"
+
+
+def _hint(mark: Mark) -> str:
+    sides = {"gold": mark.gold, "predicted": mark.predicted}
+    texts = []
+    for side, labels in sides.items():
+        text = "".join(s.text for s in mark.segments if getattr(s, side))
+        texts.append(f"{side}: {' + '.join(labels)} “{text}”" if labels else f"{side}: none")
+    score = "" if mark.score is None else f"; entity score {mark.score:.4f}"
+    return "; ".join(texts) + score
+
+
+def _system(system: System, report: Report) -> dict[str, Any]:
+    choice = report.choice
+    roles = {"baseline": choice.baseline, "ours": choice.ours}
+    found: dict[str, Verdict] = report.verdicts.get(system.name, {})
+    return {
+        "name": system.name,
+        "role": next((role for role, other in roles.items() if other is system), ""),
+        "n_seeds": len(system.runs),
+        **{kind: _over_seeds(system.scores(kind)) for kind in AVERAGES},
+        "error": bootstrap_standard_error(system.scores("macro")) if len(system.runs) > 1 else None,
+        "dev": _over_seeds(system.dev()),
+        "speed": mean(system.values(lambda data: data["words_per_second"])),
+        "max_steps": sorted({str(run.data["training"].get("max_steps")) for run in system.runs}),
+        "verdicts": {name.split()[0]: own for name, own in found.items()},
+    }
+
+
+def _tests(comparison: Comparison) -> list[str]:
+    """The tests that were made, and of what where there are several."""
+    found: dict[str, list[str]] = {}
+    for row in comparison.rows:
+        if row.verdict is not None:
+            found.setdefault(row.verdict.test, []).append(row.label)
+    for kind, average in comparison.averages.items():
+        if average.verdict is not None:
+            found.setdefault(average.verdict.test, []).append(kind)
+    return [test if len(found) == 1 else f"{test} ({', '.join(own)})" for test, own in found.items()]
+
+
+def _over_seeds(values: Sequence[float]) -> tuple[float | None, float | None]:
+    return mean(values), spread(values)
+
+
+def _run(run: Run) -> dict[str, Any]:
+    data = run.data
+    made = data.get("run", {})
+    return {
+        "name": run.name,
+        "seed": run.seed,
+        "max_steps": data["training"].get("max_steps"),
+        "model": short(data["model"]),
+        "data": short(data["data"]),
+        "checksum": data.get("checksum", ""),
+        "command": made.get("command", ""),
+        "train_checksum": made.get("checksums", {}).get("train", ""),
+        "seconds": made.get("seconds"),
+        "macro": data["scores"]["ents_macro_f"],
+        "micro": data["scores"]["ents_f"],
+    }
+
+
+def _versions(systems: Sequence[System]) -> list[str]:
+    """Each set of versions that models were trained with, in words."""
+    sets = [run.data.get("run", {}).get("versions", {}) for system in systems for run in system.runs]
+    texts = [", ".join(f"{name} {number}" for name, number in found.items()) for found in sets]
+    return sorted({text for text in texts if text})

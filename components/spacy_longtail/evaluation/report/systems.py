@@ -1,0 +1,133 @@
+"""Runs of one method over seeds, and which method a report is about."""
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from thinc.types import Ints4d
+
+from ...errors import Errors
+from ...training.provenance import DEV_SCORE
+from ..convergence import Rising, rising_of
+from ..significance import stack
+from .inputs import Run
+
+AVERAGES = {  # what the page shows to the score it reads
+    "macro": "ents_macro_f",
+    "micro": "ents_f",
+    "weighted": "ents_weighted_f",
+    "tail": "ents_tail_f",
+}
+BASELINE = "baseline"  # what a baseline is called unless someone says otherwise
+
+
+class System(NamedTuple):
+    """A method: its runs, one a seed."""
+
+    name: str
+    runs: list[Run]
+
+    @property
+    def seeds(self) -> list[int | None]:
+        return [run.seed for run in self.runs]
+
+    def scores(self, kind: str) -> list[float]:
+        """One of AVERAGES on test, a value a seed; none for the tail of a corpus without rare types."""
+        return self.values(lambda data: data["scores"].get(AVERAGES[kind]) if _has(data, kind) else None)
+
+    def dev(self) -> list[float]:
+        """Macro F1 on dev, as training left it; none if it measured none."""
+        return self.values(lambda data: data["performance"].get(DEV_SCORE))
+
+    def values(self, read: Callable[[dict[str, Any]], Any]) -> list[float]:
+        """The numbers that evaluations hold in some place, those that have one."""
+        found = [read(run.data) for run in self.runs]
+        return [value for value in found if isinstance(value, (int, float))]
+
+    def rising(self) -> Rising | None:
+        """Whether its trainings ended too early."""
+        return rising_of(run.data for run in self.runs)
+
+    def counts(self) -> Ints4d:
+        """Mentions of all runs: (n_units, n_seeds, n_types + 1, 3)."""
+        return stack([run.counts for run in self.runs])
+
+
+def _has(data: dict[str, Any], kind: str) -> bool:
+    return kind != "tail" or bool(data["tail"])
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return statistics.mean(values) if values else None
+
+
+def spread(values: Sequence[float]) -> float | None:
+    """Standard deviation over seeds; one value has none."""
+    return statistics.stdev(values) if len(values) > 1 else None
+
+
+def group(runs: Sequence[Run]) -> list[System]:
+    """Runs by method, in the order in which methods first come, seeds in order."""
+    by_name: dict[str, list[Run]] = {}
+    for run in runs:
+        by_name.setdefault(run.name, []).append(run)
+    return [System(n, sorted(own, key=lambda run: run.seed or 0)) for n, own in by_name.items()]
+
+
+class Compared(NamedTuple):
+    """Two systems on the seeds that both have, in the same order; on all where they share none."""
+
+    baseline: System
+    other: System
+    is_paired: bool
+
+
+def on_shared_seeds(baseline: System, other: System) -> Compared:
+    """What of two systems is compared.
+
+    baseline (System): One. other (System): The other.
+    RETURNS (Compared): Both, with the runs whose seeds are shared.
+    """
+    shared = [seed for seed in baseline.seeds if seed in other.seeds]
+    if not shared:
+        return Compared(baseline, other, False)
+    one, two = (
+        System(system.name, [run for run in system.runs if run.seed in shared])
+        for system in (baseline, other)
+    )
+    return Compared(one, two, True)
+
+
+class Choice(NamedTuple):
+    baseline: System | None  # null: there is one method, and nothing to hold it against
+    ours: System
+    by_dev: bool  # of several, by their scores on dev: not named by the caller
+
+
+def choose(systems: Sequence[System], baseline: str | None = None, ours: str | None = None) -> Choice:
+    """The method that a report is about, and its baseline. No score on test has a say in it.
+
+    systems (Sequence[System]): At least one.
+    baseline (Optional[str]): Name of the baseline; null takes the one called "baseline".
+    ours (Optional[str]): Name of ours; null takes the best macro F1 on dev, the first of equals.
+    RETURNS (Choice): Both.
+    RAISES (ValueError): L410, L413.
+    """
+    by_name = {system.name: system for system in systems}
+    names = ", ".join(by_name) or "none"
+    if len(systems) == 1 and baseline in (None, *by_name) and ours in (None, *by_name):
+        return Choice(None, systems[0], False)
+    first = baseline or BASELINE
+    if first not in by_name:
+        raise ValueError(Errors.L410.format(role="baseline", name=first, found=names))
+    others = [system for system in systems if system.name != first]
+    if not others or (ours is not None and ours not in [system.name for system in others]):
+        raise ValueError(Errors.L410.format(role="ours", name=ours, found=names))
+    if ours is not None:
+        return Choice(by_name[first], by_name[ours], False)
+    if len(others) == 1:
+        return Choice(by_name[first], others[0], False)
+    scored = [system for system in others if system.dev()]
+    if not scored:
+        raise ValueError(Errors.L413.format(found=", ".join(system.name for system in others)))
+    return Choice(by_name[first], max(scored, key=lambda system: mean(system.dev()) or 0.0), True)

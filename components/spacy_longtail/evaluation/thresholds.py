@@ -1,0 +1,253 @@
+"""Thresholds and calibration of a trained pipeline, chosen on development data and written into it."""
+
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import srsly
+from spacy.language import Language
+from spacy.training import Corpus, Example
+from thinc.types import Floats1d, Ints1d
+
+from ..corpus.formats.docbin import check_docs
+from ..errors import Errors, Warnings
+from ..pipes.thresholding import ANY_TYPE, CALIBRATION, check_keys
+from ..pipes.thresholds import (
+    Point,
+    best_f,
+    fit_curve,
+    for_precision,
+    for_recall,
+    points,
+    sigmoid,
+)
+from ..writing import check_folder, coded_io, whole_folder
+from .calibration import Scored, entity_outcomes, fit_curves, gate_outcomes, measure_reliability
+from .evaluate import load_pipeline
+
+GATE = "longtail_sentence_gate"
+SECONDARY = "longtail_gated_ner"  # its entities have scores in any case
+CHOSEN = "thresholds.json"  # in the pipeline: what was chosen, on what
+
+
+class Goal(NamedTuple):
+    """What a threshold is chosen for: a recall, a precision, or the best F-beta where both are None."""
+
+    recall: float | None = None
+    precision: float | None = None
+    beta: float = 1.0
+
+    def choose(self, found: list[Point]) -> Point | None:
+        if self.recall is not None:
+            return for_recall(found, self.recall)
+        if self.precision is not None:
+            return for_precision(found, self.precision)
+        return best_f(found, self.beta)
+
+    def __str__(self) -> str:
+        if self.recall is not None:
+            return f"recall of at least {self.recall:g}"
+        if self.precision is not None:
+            return f"precision of at least {self.precision:g}"
+        return f"best F{self.beta:g}"
+
+
+def fit_thresholds(
+    model: Path,
+    data: Path,
+    *,
+    goal: Goal,
+    gate_goal: Goal,
+    calibrate: bool = True,
+    abstain_key: str | None = None,
+    min_mentions: int = 10,
+    output: Path | None = None,
+) -> dict[str, Any]:
+    """Choose thresholds and calibration on development data, and write them into the pipeline.
+
+    model (Path): A trained pipeline. data (Path): Development data, a .spacy file or a folder of them.
+    goal (Goal): Of the thresholds of entity types. gate_goal (Goal): Of the gate's.
+    calibrate (bool): Whether scores are made probabilities first.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
+    min_mentions (int): Gold mentions, or sentences, that a threshold is chosen on at least.
+    output (Optional[Path]): Folder for the pipeline; null writes it where it is.
+    RETURNS (Dict[str, Any]): What was chosen, by component.
+    RAISES (ValueError): L402 to L404, L408; L432, L434, L436, L437; L257; L251 and L255 where there is
+        nothing to choose for.
+    """
+    if output is None:
+        check_folder(model, [data])
+    else:
+        check_folder(output, [model, data], _foreign)
+    nlp = load_pipeline(model)
+    names = _to_choose_for(nlp, model)
+    for name in names:
+        _check_abstain_key(nlp, abstain_key, name)
+    check_docs(data)  # refuses a file that cannot be read, before the long work
+    examples = list(Corpus(data)(nlp))
+    report: dict[str, Any] = {}
+    for name in nlp.pipe_names:
+        if name in names and _is_gate(nlp, name):
+            report[name] = _fit_gate(nlp, name, examples, gate_goal, calibrate, min_mentions)
+        elif name in names:
+            report[name] = _fit_entities(nlp, name, examples, goal, calibrate, abstain_key, min_mentions)
+        with nlp.select_pipes(enable=[name]):
+            docs = nlp.pipe(eg.predicted for eg in examples)
+            for eg, doc in zip(examples, docs, strict=True):
+                eg.predicted = doc
+    _update_performance(nlp, data)
+    with coded_io(output or model), whole_folder(output or model) as folder:
+        nlp.to_disk(folder)
+        srsly.write_json(folder / CHOSEN, report)
+        for path in model.iterdir() if output is None else ():  # such as a model card
+            if not (folder / path.name).exists():
+                (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
+    return report
+
+
+def _foreign(folder: Path) -> str:
+    return "" if (folder / CHOSEN).is_file() else f"it holds no {CHOSEN} of an earlier `thresholds`"
+
+
+def _to_choose_for(nlp: Language, path: Path) -> list[str]:
+    """The gate and each NER that has scores; a warning names the others.
+
+    RAISES (ValueError): L251, L255 where there is none.
+    """
+    found: list[str] = []
+    without: list[str] = []
+    for name, pipe in nlp.pipeline:
+        if _is_gate(nlp, name):
+            found.append(name)
+        elif hasattr(pipe, "candidates"):
+            is_scored = pipe.cfg["scores_key"] is not None
+            is_scored |= nlp.get_pipe_meta(name).factory == SECONDARY
+            (found if is_scored else without).append(name)
+    if not found and without:
+        raise ValueError(Errors.L251.format(who=", ".join(without)))
+    if not found:
+        raise ValueError(Errors.L255.format(path=path, found=", ".join(nlp.pipe_names) or "none"))
+    for name in without:
+        warnings.warn(Warnings.W085.format(name=name), stacklevel=3)
+    return found
+
+
+def _is_gate(nlp: Language, name: str) -> bool:
+    return GATE in nlp.get_pipe_meta(name).factory
+
+
+def _check_abstain_key(nlp: Language, abstain_key: str | None, name: str) -> None:
+    """RAISES (ValueError): L257 where the component uses the key for something else."""
+    cfg: dict[str, Any] = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
+    own = {setting: cfg.get(setting) for setting in ("spans_key", "scores_key")}
+    check_keys(name, **own, abstain_key=abstain_key)
+
+
+def _update_performance(nlp: Language, data: Path) -> None:
+    """The scores that training left in the pipeline's meta are of what it was before."""
+    scores = nlp.evaluate(list(Corpus(data)(nlp)))
+    own = nlp.meta.get("performance", {})
+    own.update({name: scores[name] for name in own if name in scores})
+
+
+def _fit_gate(
+    nlp: Language, name: str, examples: list[Example], goal: Goal, calibrate: bool, least: int
+) -> dict[str, Any]:
+    """Calibrate the gate and choose its threshold; with nothing to choose it stays as it is."""
+    gate: Any = nlp.get_pipe(name)
+    logits, right, fold = gate_outcomes(gate, examples, nlp.batch_size)
+    n_weak = int(right.sum())
+    found: dict[str, Any] = {"goal": str(goal), "sentences": len(right), "weak": n_weak}
+    found["before"] = _gate_point(gate, logits, right)
+    stays = {"name": name, "threshold": gate.cfg["threshold"]}
+    if n_weak < least:
+        warnings.warn(Warnings.W082.format(n=n_weak, least=least, **stays), stacklevel=2)
+    else:
+        curve = fit_curve(logits, right) if calibrate else None
+        slope, shift = curve or (1.0, 0.0)
+        chosen = goal.choose(points(sigmoid(logits * slope + shift), right, n_weak))
+        if chosen is None:
+            warnings.warn(Warnings.W087.format(goal=goal, **stays), stacklevel=2)
+        else:
+            if calibrate:
+                found["reliability"] = measure_reliability([Scored(logits, right, fold)])
+            gate.cfg[CALIBRATION] = curve and list(curve)
+            gate.cfg["threshold"] = nlp.get_pipe_config(name)["threshold"] = chosen.threshold
+    after = _gate_point(gate, logits, right)
+    return {
+        **found,
+        "threshold": gate.cfg["threshold"],
+        "curve": gate.cfg[CALIBRATION],
+        "after": after,
+    }
+
+
+def _gate_point(gate: Any, logits: Floats1d, right: Ints1d) -> dict[str, float]:
+    """What the gate does as it is set: precision, recall, and the share of sentences opened."""
+    slope, shift = gate.cfg[CALIBRATION] or (1.0, 0.0)
+    opened = sigmoid(logits * slope + shift) >= gate.cfg["threshold"]
+    hits = float((opened & (right > 0)).sum())
+    return {
+        "p": hits / max(int(opened.sum()), 1),
+        "r": hits / max(int(right.sum()), 1),
+        "open": float(opened.mean()) if len(opened) else 0.0,
+    }
+
+
+def _fit_entities(
+    nlp: Language,
+    name: str,
+    examples: list[Example],
+    goal: Goal,
+    calibrate: bool,
+    abstain_key: str | None,
+    least: int,
+) -> dict[str, Any]:
+    """Calibrate a NER's scores and choose a threshold for each of its types."""
+    pipe: Any = nlp.get_pipe(name)
+    by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
+    curves: dict[str, tuple[float, float]] = {}
+    found: dict[str, Any] = {"goal": str(goal), "types": {}}
+    if calibrate:
+        curves = fit_curves(by_type)
+        found["reliability"] = measure_reliability(list(by_type.values()))
+    thresholds, few, unreachable = {}, [], []
+    for label, scored in by_type.items():
+        curve = curves.get(label, curves.get(ANY_TYPE))
+        slope, shift = curve or (1.0, 0.0)
+        ways = points(sigmoid(scored.logits * slope + shift), scored.right, n_gold[label])
+        chosen = goal.choose(ways) if n_gold[label] >= least else None
+        if n_gold[label] < least:
+            few.append(label)
+        elif chosen is None:
+            unreachable.append(label)
+        elif chosen.threshold > 0:
+            thresholds[label] = chosen.threshold
+        everything = ways[-1] if ways else Point(0.0, 0.0, 0.0, 0)
+        found["types"][label] = {
+            "mentions": n_gold[label],
+            "candidates": len(scored.right),
+            "calibrated": None if curve is None else "own" if label in curves else "other types",
+            "threshold": thresholds.get(label),
+            "before": _shown(everything),
+            "after": _shown(chosen if label in thresholds and chosen else everything),
+        }
+    if few:
+        types = ", ".join(few)
+        warnings.warn(Warnings.W084.format(name=name, types=types, least=least), stacklevel=2)
+    if unreachable:
+        types = ", ".join(unreachable)
+        warnings.warn(Warnings.W083.format(name=name, types=types, goal=goal), stacklevel=2)
+    chosen_settings = {
+        "thresholds": thresholds or None,
+        "abstain_key": abstain_key if thresholds else None,
+    }
+    pipe.cfg.update(chosen_settings)
+    nlp.get_pipe_config(name).update(chosen_settings)
+    pipe.cfg[CALIBRATION] = {label: list(curve) for label, curve in curves.items()} or None
+    return found
+
+
+def _shown(point: Point) -> dict[str, float]:
+    return {"p": point.precision, "r": point.recall, "f": point.f()}

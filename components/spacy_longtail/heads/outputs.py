@@ -1,0 +1,94 @@
+"""The size of a token model's output layer: set, changed by name, or left to what is loaded."""
+
+from collections.abc import Sequence
+
+from spacy.util import replace_model_node
+from thinc.api import Linear, Model, zero_init
+
+from ..chains.packing import Transitions
+from ..errors import Errors
+from ..layers.described import described_linear, is_described
+from ..layers.transitions import transition_scores
+
+
+def set_outputs(model: Model, n_outputs: int, who: str) -> None:
+    """Size the output layer of an untrained model. RAISES (ValueError): L214."""
+    output = output_of(model)
+    found = output.maybe_get_dim("nO")
+    if found not in (None, n_outputs):
+        raise ValueError(Errors.L214.format(who=who, found=found, wanted=n_outputs))
+    output.set_dim("nO", n_outputs)
+
+
+def output_of(model: Model) -> Model:
+    """The layer that gives one output a tag."""
+    return model.get_ref("output_layer")
+
+
+def forget_outputs(model: Model) -> None:
+    """Leave the sizes to the weights that are loaded next."""
+    _replace(model, None)
+
+
+def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str], unlearnt: float) -> None:
+    """Give a trained model other outputs: those of the same name keep their weights.
+
+    The layers are replaced, so that an optimizer starts afresh with them.
+
+    old, new (Sequence[str]): A name for each output.
+    unlearnt (float): The value that new outputs have, whatever the input.
+    """
+    output = output_of(model)
+    scores = model.maybe_get_ref("transitions")
+    kept = [i for i, name in enumerate(new) if name in old]
+    source = [old.index(new[i]) for i in kept]
+    params = {name: output.get_param(name) for name in ("W", "b")}
+    shared = {name: output.get_param(name) for name in ("P", "Q", "D") if output.has_param(name)}
+    transitions = [scores.get_param(name) for name in Transitions._fields] if scores else []
+    _replace(model, len(new))
+    output = output_of(model)
+    for name, values in shared.items():
+        output.set_param(name, values)
+    for name, values in params.items():
+        fresh = model.ops.alloc((len(new), *values.shape[1:]))
+        if name == "b":
+            fresh += unlearnt
+        fresh[kept] = values[source]
+        output.set_param(name, fresh)
+    if scores:
+        scores = model.get_ref("transitions")
+        for name, values in zip(Transitions._fields, transitions, strict=True):
+            fresh = model.ops.alloc((len(new),) * values.ndim)
+            at, was = ([kept], [source]) if values.ndim == 1 else (_grid(kept), _grid(source))
+            fresh[tuple(at)] = values[tuple(was)]
+            scores.set_param(name, fresh)
+
+
+def _grid(index: list[int]) -> tuple[list[list[int]], list[list[int]]]:
+    return [[i] for i in index], [index]
+
+
+def _replace(model: Model, n_outputs: int | None) -> None:
+    """Put fresh layers of another size, without weights, in place of the sized ones."""
+    output = output_of(model)
+    for node in model.walk():  # containers that took their size from the output layer
+        if node is not output and "nO" in node.dim_names and output in node.walk():
+            node.set_dim("nO", n_outputs, force=True)
+    replace_model_node(model, output, _fresh(output, n_outputs))
+    if "transitions" in model.ref_names:
+        scores = transition_scores()
+        if n_outputs is not None:
+            scores.set_dim("nO", n_outputs)
+        replace_model_node(model, model.get_ref("transitions"), scores)
+
+
+def _fresh(output: Model, n_outputs: int | None) -> Model:
+    """A layer of the same kind without weights."""
+    n_in = output.maybe_get_dim("nI")
+    if not is_described(output):
+        return Linear(nO=n_outputs, nI=n_in, init_W=zero_init)
+    fresh: Model = described_linear(output.get_dim("nM"), output.attrs["residual"])
+    for name, value in {"nO": n_outputs, "nI": n_in}.items():
+        if value is not None:
+            fresh.set_dim(name, value)
+    return fresh

@@ -1,0 +1,125 @@
+"""Queries in words, one an entity type, and the documents that put one before a sentence."""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.util import minibatch
+from spacy.vocab import Vocab
+from thinc.types import Ints1d
+
+from ..corpus.examples import sentence_lengths
+from ..errors import Errors
+
+FORM = 'Write a JSON object of types and queries, as {"PER": "Find persons, such as ..."}.'
+
+
+def read_queries(path: Path) -> dict[str, str]:
+    """The queries of a JSON file. A trained pipeline keeps them, and no longer needs the file.
+
+    path (Path): A UTF-8 JSON object: entity type to query in words.
+    RETURNS (Dict[str, str]): In the order of the file.
+    RAISES (ValueError): L231, L402.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(Errors.L402.format(path=path, fix="Name a file of queries."))
+    try:
+        pairs = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=list)
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unfit(path, f"it is no UTF-8 JSON ({error})") from error
+    is_object = isinstance(pairs, list) and pairs and all(isinstance(p, tuple) for p in pairs)
+    if not is_object or not all(_is_query(*pair) for pair in pairs):
+        raise _unfit(path, "it is no JSON object of at least one type, each with a text")
+    queries = dict(pairs)
+    if len(queries) < len(pairs):
+        raise _unfit(path, "it names a type twice")
+    return queries
+
+
+def _unfit(path: Path, problem: str) -> ValueError:
+    return ValueError(Errors.L231.format(path=path, problem=problem, fix=FORM))
+
+
+def _is_query(label: Any, query: Any) -> bool:
+    """Whether both are texts that a config can hold: a trained pipeline keeps its queries there."""
+    if not all(isinstance(text, str) and text.strip() for text in (label, query)):
+        return False
+    return not (label[0] in "@#;[" or set(label) & set(":=\n") or "${" in query or "\n" in query)
+
+
+def check_queries(queries: Any, who: str) -> dict[str, str]:
+    """Refuse what is no mapping of types to queries. RAISES (ValueError): L230."""
+    given = list(queries.items()) if isinstance(queries, dict) else []
+    if not given or not all(_is_query(*pair) for pair in given):
+        raise ValueError(Errors.L230.format(who=who, found=queries))
+    return dict(given)
+
+
+class Asked(NamedTuple):
+    """A document to read: a query, a separator, and the sentence that is asked."""
+
+    doc: Doc
+    n_query: int  # tokens before the sentence
+
+
+class Questions(NamedTuple):
+    """Documents to read at once. A row is a token of a sentence, once for each query put to it."""
+
+    asked: list[Asked]
+    question: Ints1d  # (n_rows,), index into `asked`
+    token: Ints1d  # (n_rows,), index among the tokens of all documents
+    type: Ints1d  # (n_rows,), index of the query
+
+
+class Sentence(NamedTuple):
+    vocab: Vocab
+    words: list[int]
+    spaces: list[bool]
+    first: int  # its first token, among the tokens of all documents
+
+
+def ask(
+    docs: list[Doc],
+    queries: list[str],
+    separator: str,
+    tokenizer: Callable[[str], Doc],
+    size: int,
+) -> Iterator[Questions]:
+    """Put every query to every sentence: sentence after sentence, query after query.
+
+    docs (List[Doc]): A document without sentence boundaries is one sentence.
+    queries (List[str]): In words; the pipeline's tokenizer cuts them as it cuts any text.
+    separator (str): The word between query and sentence.
+    size (int): Documents to read at once.
+    """
+    prefixes = []
+    for query in queries:
+        doc = tokenizer(query.strip())
+        spaces = [bool(token.whitespace_) for token in doc[:-1]]
+        prefixes.append(([*(token.text for token in doc), separator], [*spaces, True, True]))
+    for batch in minibatch(product(_sentences(docs), enumerate(prefixes)), size):
+        asked = []
+        for sentence, (_, (words, spaces)) in batch:
+            words_and_spaces = words + sentence.words, spaces + sentence.spaces
+            asked.append(Asked(Doc(sentence.vocab, *words_and_spaces), len(words)))
+        lengths = np.array([len(sentence.words) for sentence, _ in batch])
+        question = np.repeat(np.arange(len(batch)), lengths)
+        shift = np.array([sentence.first for sentence, _ in batch]) - (np.cumsum(lengths) - lengths)
+        types = np.array([type_i for _, (type_i, _) in batch])
+        yield Questions(asked, question, np.arange(len(question)) + shift[question], types[question])
+
+
+def _sentences(docs: list[Doc]) -> Iterator[Sentence]:
+    n_before = 0
+    for doc in docs:
+        words, spaces = (column.tolist() for column in doc.to_array(["ORTH", "SPACY"]).T)
+        spaces = list(map(bool, spaces))
+        ends = np.cumsum(sentence_lengths(doc)).tolist()
+        for start, end in zip([0, *ends], ends, strict=False):
+            yield Sentence(doc.vocab, words[start:end], spaces[start:end], n_before + start)
+        n_before += len(doc)

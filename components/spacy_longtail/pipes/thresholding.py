@@ -1,0 +1,117 @@
+"""What becomes of a scored entity: its score calibrated, and held against the threshold of its type."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+from thinc.types import Floats1d
+
+from ..errors import Errors
+from ..settings import finite
+from .scores import ScoredSpan, scored_spans, write_scores
+from .thresholds import log_odds, sigmoid
+
+JUDGING: dict[str, Any] = {"thresholds": None, "abstain_key": None}  # settings of the NER factories
+# found on development data, and kept in a pipe's cfg: a slope and a shift of the log odds, by type
+CALIBRATION = "calibration"
+ANY_TYPE = "*"  # the calibration of types too rare for one of their own
+# attrs of the group of what falls below its threshold: the name of the pipe that found each span
+PIPES = "pipes"
+
+
+class Judged(NamedTuple):
+    kept: list[ScoredSpan]
+    abstained: list[ScoredSpan]
+
+
+def check_judging(
+    thresholds: Mapping[str, float] | None,
+    abstain_key: str | None,
+    scores_key: str | None,
+    who: str,
+    *,
+    spans_key: str | None = None,
+    is_scored: bool = False,
+) -> dict[str, Any]:
+    """The settings of a NER factory about its scores.
+
+    spans_key (Optional[str]): Another key of doc.spans that the pipe uses.
+    is_scored (bool): Whether entities are scored without a scores_key, too.
+    RAISES (ValueError): L001; L213 for a key of what no threshold keeps out; L251 without scores; L257.
+    """
+    check_keys(who, spans_key=spans_key, scores_key=scores_key, abstain_key=abstain_key)
+    if thresholds is None:
+        if abstain_key is not None:
+            where = "'thresholds'"
+            raise ValueError(
+                Errors.L213.format(name="abstain_key", value=abstain_key, who=who, where=where)
+            )
+        return dict(JUDGING)
+    if scores_key is None and not is_scored:
+        raise ValueError(Errors.L251.format(who=who))
+    fix = "0 keeps every entity of the type."
+    checked = {
+        label: finite(f"thresholds.{label}", value, "a score, 0 to 1", fix, 0.0, 1.0)
+        for label, value in thresholds.items()
+    }
+    return {"thresholds": checked, "abstain_key": abstain_key}
+
+
+def check_keys(who: str, **keys: str | None) -> None:
+    """Refuse settings of one pipe that name the same key of doc.spans.
+
+    keys (Optional[str]): By setting; null for none.
+    RAISES (ValueError): L257.
+    """
+    for key in filter(None, keys.values()):
+        same = [name for name, other in keys.items() if other == key]
+        if len(same) > 1:
+            raise ValueError(Errors.L257.format(settings=" and ".join(same), who=who, key=key))
+
+
+def calibrated(scores: Floats1d, slope: float, shift: float) -> Floats1d:
+    """Scores whose log odds are scaled and shifted; they stay within [0, 1].
+
+    SOURCE: Platt 1999; with a shift of 0 the temperature 1 / slope of Guo et al. 2017.
+    """
+    return sigmoid(slope * log_odds(scores) + shift)
+
+
+def judge(found: Iterable[ScoredSpan], cfg: Mapping[str, Any]) -> Judged:
+    """Calibrate scores, of tokens too, and part the entities below the threshold of their type from the
+    others.
+
+    cfg (Mapping[str, Any]): The pipe's: thresholds by type (types without one keep all), and calibration
+        by type, "*" for the others.
+    """
+    curves, thresholds = cfg.get(CALIBRATION) or {}, cfg.get("thresholds") or {}
+    judged = Judged([], [])
+    for span in found:
+        curve = curves.get(span.label, curves.get(ANY_TYPE))
+        own = span if curve is None else _on_curve(span, curve)
+        (judged.kept if own.score >= thresholds.get(own.label, 0.0) else judged.abstained).append(own)
+    return judged
+
+
+def _on_curve(span: ScoredSpan, curve: tuple[float, float]) -> ScoredSpan:
+    score, *token_scores = calibrated(np.asarray([span.score, *span.token_scores]), *curve).tolist()
+    return span._replace(score=score, token_scores=tuple(token_scores))
+
+
+def write_abstained(doc: Doc, abstained: list[ScoredSpan], cfg: Mapping[str, Any], name: str) -> None:
+    """Keep what fell below its threshold in doc.spans[abstain_key], where the setting asks for it.
+
+    Pipes may share the group: each replaces what it wrote itself, when it saw the document before.
+
+    name (str): The pipe's, kept for each span in attrs["pipes"].
+    """
+    key = cfg.get("abstain_key")
+    if key is None:
+        return
+    pipes = doc.spans[key].attrs.get(PIPES, ()) if key in doc.spans else ()
+    before = zip(scored_spans(doc, key), pipes, strict=False)
+    rows = [(span, pipe) for span, pipe in before if pipe != name]
+    rows = sorted([*rows, *((span, name) for span in abstained)])
+    write_scores(doc, key, [span for span, _ in rows])
+    doc.spans[key].attrs[PIPES] = [pipe for _, pipe in rows]

@@ -1,0 +1,1 @@
+"""Many trainings: plans, searches, curves, recommendations, and pretraining on donors."""

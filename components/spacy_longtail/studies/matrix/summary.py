@@ -1,0 +1,113 @@
+"""The records of a plan put together, corpus by corpus."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...corpus.folder import read_types
+from ...corpus.statistics import corpus_statistics
+from ...evaluation.convergence import Rising, rising_of
+from ...evaluation.report import read_report
+from ...evaluation.report.report import Report
+from ...evaluation.report.systems import mean, spread
+from ...writing import write_file
+from ..trials.ledger import Ledger
+from ..trials.run import Matrix
+from .curves import Curves, read_curves
+from .recommendation import Recommendation, recommend
+
+COLUMNS = {  # of the tables: where a record has the score
+    "macro, dev": ("dev", "ents_macro_f"),
+    "macro, test": ("test", "ents_macro_f"),
+    "micro, test": ("test", "ents_f"),
+    "tail, test": ("test", "ents_tail_f"),
+}
+STATISTICS = "stats.json"
+
+Over = tuple[float | None, float | None]  # mean and standard deviation over seeds, in [0, 1]
+
+
+class Row(NamedTuple):
+    method: str
+    n_seeds: int
+    scores: dict[str, Over]  # by COLUMNS
+    seconds: float  # mean of a trial
+    steps: float  # mean of a training
+    rising: Rising | None  # where it was not trained long enough
+
+
+class CorpusSummary(NamedTuple):
+    corpus: str
+    rows: list[Row]  # by mean macro F1 on dev, the best first
+    report: Report | None  # null where trials have draws, or the baseline is not finished
+    recommendation: Recommendation | None
+    curves: list[Curves]
+
+
+class Summary(NamedTuple):
+    schedule: str  # how long each training was
+    baseline: str
+    corpora: list[CorpusSummary]
+    n_trials: int
+    failed: list[dict[str, Any]]  # records
+    missing: int  # trials that have no record here
+
+
+def summarize_trials(matrix: Matrix, records: Mapping[str, Mapping[str, Any]]) -> Summary:
+    """Put the finished trials of a plan together.
+
+    matrix (Matrix): The plan. records (Mapping[str, Mapping[str, Any]]): By content key.
+    RETURNS (Summary): Scores, tests and recommendations. The latter know nothing of test.
+    RAISES (ValueError): L405, L406, L411, L432.
+    """
+    ledger = Ledger(matrix.output)
+    by_corpus: dict[Path, dict[str, Mapping[str, Any]]] = {path: {} for path in matrix.plan.corpora}
+    for key, trial in matrix.trials.items():
+        if records.get(key, {}).get("status") == "done":
+            by_corpus[trial.corpus][key] = records[key]
+    found = [_corpus(path, matrix, ledger, own) for path, own in by_corpus.items() if own]
+    failed = [dict(record) for record in records.values() if record["status"] != "done"]
+    n_trials, plan = len(matrix.trials), matrix.plan
+    missing = n_trials - len(records)
+    return Summary(plan.schedule, plan.baseline, found, n_trials, failed, missing)
+
+
+def _corpus(
+    path: Path, matrix: Matrix, ledger: Ledger, records: Mapping[str, Mapping[str, Any]]
+) -> CorpusSummary:
+    rows = _rows(records)
+    baseline = matrix.plan.baseline
+    if matrix.plan.draws:
+        # of one type the averages are the same
+        kinds = ("macro", "micro") if len(read_types(path).labels) > 1 else ("macro",)
+        curves = [read_curves(list(records.values()), baseline, kind) for kind in kinds]
+        return CorpusSummary(path.name, rows, None, None, curves)
+    if baseline not in {row.method for row in rows}:
+        return CorpusSummary(path.name, rows, None, None, [])
+    dev: dict[str, dict[int, Path]] = {}
+    for key, record in records.items():
+        dev.setdefault(record["method"], {})[record["seed"]] = ledger.folder(key) / "dev.json"
+    choice = recommend(dev, read_types(path).labels, baseline)
+    statistics = matrix.output / "report" / path.name / STATISTICS
+    write_file(statistics, json.dumps(corpus_statistics(path)))
+    evaluations = [ledger.folder(key) / "test.json" for key in records]
+    report = read_report(statistics, evaluations, baseline)  # on the best of the others on dev
+    return CorpusSummary(path.name, rows, report, choice, [])
+
+
+def _rows(records: Mapping[str, Mapping[str, Any]]) -> list[Row]:
+    by_method: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records.values():
+        by_method.setdefault(record["method"], []).append(record)
+    rows = []
+    for name, own in by_method.items():
+        scores = {}
+        for column, (part, key) in COLUMNS.items():
+            values = [r[part][key] for r in own if r[part].get(key) is not None]
+            scores[column] = (mean(values), spread(values))
+        n_seeds = len({record["seed"] for record in own})
+        seconds = mean([record["seconds"] for record in own]) or 0.0
+        steps = [r["curve"][-1]["step"] if r["curve"] else r["steps"] for r in own]
+        rows.append(Row(name, n_seeds, scores, seconds, mean(steps) or 0.0, rising_of(own)))
+    return sorted(rows, key=lambda row: -(row.scores["macro, dev"][0] or 0.0))

@@ -1,0 +1,91 @@
+"""The package of a run: of a method that dev shows to be better than the baseline, else of that."""
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import srsly
+from spacy.cli.package import package
+
+from ..errors import Errors
+from ..evaluation.report import metrics_files, read_report, write_card
+from ..writing import check_folder, coded_io, whole_folder
+from .matrix.recommendation import Recommendation, recommend
+
+DEV = "dev"  # below the folder of evaluations: those on dev, under the same names
+RECORD = "package.json"
+
+
+class Packaged(NamedTuple):
+    """What package.json says."""
+
+    model: str  # name of the method
+    package: str  # the archive
+    reason: str  # why this one, in a sentence
+
+
+def build_package(metrics: Path, output: Path, baseline: str, version: str) -> Packaged:
+    """Build an sdist with a pipeline and its card inside, and write where it is to package.json.
+
+    metrics (Path): Folder with the corpus's statistics, the evaluations on test, and in DEV those on
+        dev; what has none there is no candidate.
+    output (Path): The folder to write; an earlier package there is replaced.
+    baseline (str): Name of the method that is packaged unless another is shown to be better on dev.
+    version (str): Version of the package.
+    RETURNS (Packaged): What was packaged, and why.
+    RAISES (ValueError): L402, L405, L406, L410 to L416, L432, L434, L436, L437.
+    """
+    check_folder(output, [metrics], _foreign)
+    statistics, evaluations = metrics_files(metrics)
+    report = read_report(statistics, evaluations, baseline)
+    scored: dict[str, dict[int, Path]] = {}
+    for system in report.systems:
+        for run in system.runs:
+            path = metrics / DEV / run.path.name
+            if path.is_file():
+                _check_dev(path, run.data["model"])
+                scored.setdefault(system.name, {})[run.seed or 0] = path
+    choice = recommend(scored, report.statistics["labels"], baseline)
+    chosen = next(system for system in report.systems if system.name == choice.method).runs[0].data
+    name = f"longtail_{metrics.name}"
+    with coded_io(output), whole_folder(output) as new, tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "model"  # a copy: weasel trains again where a model has changed
+        shutil.copytree(chosen["model"], model)
+        meta = json.loads((model / "meta.json").read_text(encoding="utf8"))
+        (model / "meta.json").write_text(json.dumps({**meta, "name": name}), encoding="utf8")
+        write_card(statistics, evaluations, Path(chosen["model"]), model)
+        package(model, new, name=name, version=version, create_wheel=False, force=True, silent=True)
+        archive = next(iter(sorted(new.rglob("*.tar.gz"))), None)
+        if archive is None:
+            raise ValueError(Errors.L402.format(path=output, fix="spaCy built no package; see above."))
+        record = Packaged(chosen["name"], str(output / archive.relative_to(new)), _reason(choice))
+        srsly.write_json(new / RECORD, record._asdict())
+    return record
+
+
+def _foreign(folder: Path) -> str:
+    return "" if (folder / RECORD).is_file() else f"it holds no {RECORD} of an earlier package"
+
+
+def _check_dev(path: Path, model: str) -> None:
+    """RAISES (ValueError): L405 for no evaluation of this model on dev."""
+    found = srsly.read_json(path)
+    if not isinstance(found, dict) or (found.get("part"), found.get("model")) != (DEV, model):
+        problem = f"it is no evaluation of {model} on {DEV}"
+        raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate --part dev"))
+
+
+def _reason(choice: Recommendation) -> str:
+    if choice.method != choice.baseline:
+        return f"{choice.method} is better than {choice.baseline} on dev, so it is packaged."
+    if choice.is_early:
+        return f"The training was too short to compare methods, so {choice.baseline} is packaged."
+    return f"Nothing is shown to beat {choice.baseline} on dev, so {choice.baseline} is packaged."
+
+
+def read_packaged(output: Path) -> Packaged | None:
+    """What was packaged into a folder; null if nothing was."""
+    path = output / RECORD
+    return Packaged(**srsly.read_json(path)) if path.is_file() else None

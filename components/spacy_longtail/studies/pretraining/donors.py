@@ -1,0 +1,162 @@
+"""Donor corpora: their sentences, without those of the target's dev and test parts."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from spacy.attrs import ENT_IOB, ENT_TYPE
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ...corpus.examples import cut, sentence_bounds
+from ...corpus.folder import PARTS, part_path, read_types
+from ...corpus.formats.docbin import stream_docs
+from ...corpus.type_words import words_of
+from ...corpus.units import plain_text
+from ...errors import Errors
+from ...types import ANNOTATED_TYPES
+
+HELD_OUT = 0.05  # of the sentences of a donor without a dev part
+MOST_HELD_OUT = 500  # sentences that its F1 is measured on
+SEED = 0  # of what is held out: the same in every run
+
+
+class Donor(NamedTuple):
+    """A corpus to learn from."""
+
+    name: str
+    descriptions: dict[str, str]  # of the types that its documents were annotated with
+    lang: str
+    train: list[Doc]  # sentences
+    dev: list[Doc]
+    n_excluded: int  # sentences left out, since they stand in a corpus to exclude
+
+
+def read_donors(
+    folders: Iterable[Path], exclude: Iterable[Path], parts: Iterable[str], vocab: Vocab
+) -> list[Donor]:
+    """Read donors, a sentence a document, each with the types that it was annotated with.
+
+    folders (Iterable[Path]): Folders that `convert` wrote.
+    exclude (Iterable[Path]): Corpora whose dev and test sentences no donor may have.
+    parts (Iterable[str]): Parts of the donors to train on; F1 is measured on dev, or on a twentieth of
+        the sentences where there is none, or where dev is trained on.
+    vocab (Vocab): Of the pipeline.
+    RETURNS (List[Donor]): In the order given.
+    RAISES (ValueError): L402, L403, L404, L430; L495 for donors of different languages, without an
+        entity, or of one name.
+    """
+    folders, parts = list(folders), list(parts)
+    names = [folder.resolve().name for folder in folders]
+    if len(set(names)) < len(names):
+        raise _unusable(", ".join(names), "two donors have one name", "Rename a folder")
+    forbidden = excluded_texts(exclude, vocab)
+    known: dict[str, str] = {}  # descriptions by type
+    donors = []
+    for folder, name in zip(folders, names, strict=True):
+        donors.append(_read(folder, name, parts, forbidden, known, vocab))
+        known |= donors[-1].descriptions
+    langs = {donor.lang for donor in donors}
+    if len(langs) > 1:
+        found = ", ".join(f"{donor.name} {donor.lang}" for donor in donors)
+        raise _unusable(found, "they are of different languages", "Take donors of one language")
+    return donors
+
+
+def _unusable(path: object, problem: str, fix: str) -> ValueError:
+    return ValueError(Errors.L495.format(path=path, problem=problem, fix=fix))
+
+
+def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
+    """The sentences of the dev and test parts of corpora, as they are compared.
+
+    RAISES (ValueError): L402, L403, L404; L495 for a corpus with neither part.
+    """
+    found: set[str] = set()
+    for corpus in corpora:
+        paths = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
+        if not paths:
+            raise _unusable(corpus, "it has no dev and no test to exclude", "Name a converted corpus")
+        for path in paths:
+            found.update(plain_text(doc.text) for doc in _sentences(path, vocab))
+    return found
+
+
+def _sentences(path: Path, vocab: Vocab) -> Iterable[Doc]:
+    for doc in stream_docs(path, _Loader(vocab)):  # type: ignore[arg-type]
+        bounds = sentence_bounds(doc)
+        yield from cut(doc, bounds) if len(bounds) > 1 else [doc]
+
+
+class _Loader(NamedTuple):
+    """All that reading documents needs of a pipeline."""
+
+    vocab: Vocab
+
+
+def _read(
+    folder: Path,
+    name: str,
+    parts: list[str],
+    forbidden: set[str],
+    known: Mapping[str, str],
+    vocab: Vocab,
+) -> Donor:
+    types = read_types(folder)
+    there = {part: path for part in (*PARTS, "all") if (path := part_path(folder, part)).exists()}
+    wanted = [part for part in parts if part in there] or [part for part in ("all",) if part in there]
+    if not wanted:
+        raise _unusable(folder, f"it has none of the parts {', '.join(parts)}", "Convert it again")
+    dev = [] if "dev" not in there or "dev" in wanted else list(_sentences(there["dev"], vocab))
+    read = [doc for part in wanted for doc in _sentences(there[part], vocab) if len(doc)]
+    seen = {plain_text(doc.text) for doc in dev}
+    train, n_excluded = [], 0
+    for doc in read:
+        text = plain_text(doc.text)
+        n_excluded += text in forbidden
+        if text not in forbidden and text not in seen:
+            train.append(doc)
+    rng = np.random.default_rng(SEED)
+    if not dev:
+        held_out = set(rng.permutation(len(train))[: int(HELD_OUT * len(train))].tolist())
+        dev = [doc for i, doc in enumerate(train) if i in held_out]
+        train = [doc for i, doc in enumerate(train) if i not in held_out]
+    dev = [dev[i] for i in sorted(rng.permutation(len(dev))[:MOST_HELD_OUT].tolist())]
+    if not any(doc.ents for doc in train):
+        raise _unusable(folder, "it has no entity to learn from", "Leave it out")
+    labels = sorted({*types.labels, *(ent.label_ for doc in train for ent in doc.ents)})
+    texts = {label: types.descriptions.get(label, words_of(label)) for label in labels}
+    names = _names(texts, known, name)
+    for doc in (*train, *dev):
+        _renamed(doc, names).user_data[ANNOTATED_TYPES] = list(names.values())
+    descriptions = {names[label]: text for label, text in texts.items()}
+    return Donor(name, descriptions, types.lang, train, dev, n_excluded)
+
+
+def _names(texts: Mapping[str, str], known: Mapping[str, str], donor: str) -> dict[str, str]:
+    """What a donor's types are called: of one description one name, of two descriptions two names."""
+    by_text = {text.casefold(): label for label, text in known.items()}
+    found = {}
+    for label, text in texts.items():
+        own = f"{label} ({donor})" if known.get(label, text).casefold() != text.casefold() else label
+        found[label] = by_text.get(text.casefold(), own)
+    return found
+
+
+def _renamed(doc: Doc, names: Mapping[str, str]) -> Doc:
+    """A document whose entities have other names for their types."""
+    changed = {doc.vocab.strings.add(a): doc.vocab.strings.add(b) for a, b in names.items() if a != b}
+    found = doc.to_array(ENT_TYPE)
+    if not np.isin(found, list(changed)).any():
+        return doc
+    types = found.copy()
+    for old, new in changed.items():
+        types[found == old] = new  # one type can take the name that another loses
+    iob = doc.to_array(ENT_IOB)
+    return doc.from_array([ENT_IOB, ENT_TYPE], np.stack([iob, types], axis=1).astype("uint64"))
+
+
+def joint_types(donors: Iterable[Donor]) -> dict[str, str]:
+    """The types of all donors with their descriptions, in the order of the donors."""
+    return {label: text for donor in donors for label, text in donor.descriptions.items()}

@@ -1,0 +1,75 @@
+"""What is pretrained: the package's CNN or a transformer, each with a described head."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.util import load_config, load_model_from_config, registry
+from thinc.api import Config, Optimizer
+
+from ...errors import Errors
+from ...training.train import words_of
+from ..trials.compose import apply
+
+HERE = Path(__file__).parent
+CNN = "cnn"
+ENCODERS = (CNN, "a name on the Hugging Face hub", "a folder of transformers")
+STEPS = {CNN: 20_000}  # by encoder
+TRANSFORMER_STEPS = 4_000
+WORDS = {CNN: 1_000}
+TRANSFORMER_WORDS = 500
+
+
+def read_encoder(
+    encoder: str, lang: str, clusters: str | None, steps: int, settings: Mapping[str, Any]
+) -> Config:
+    """The config of a pretraining.
+
+    encoder (str): "cnn", or a transformer's name or folder. lang (str): Of the donors.
+    clusters (Optional[str]): Of the CNN, as for longtail.RichEmbed.v1.
+    steps (int): Of the training, for the learning rate.
+    settings (Mapping[str, Any]): Config values by dotted name; they win.
+    RETURNS (Config): Not interpolated.
+    RAISES (ValueError): L213, L471.
+    """
+    own: dict[str, Any] = {"nlp.lang": lang, "training.optimizer.learn_rate.total_steps": steps}
+    if encoder == CNN:
+        own["components.tok2vec.model.embed.clusters"] = clusters
+    else:
+        if clusters is not None:
+            where = f"--encoder {CNN}"
+            who = f"--encoder {encoder}"
+            raise ValueError(Errors.L213.format(name="clusters", value=clusters, who=who, where=where))
+        own["paths.transformer"] = encoder
+    name = CNN if encoder == CNN else "transformer"
+    config = load_config(HERE / f"{name}.cfg", interpolate=False)
+    apply(config, {**own, **settings})
+    return config
+
+
+def check_transformer(name: str) -> None:
+    """Whether there is a transformer of a name. RAISES (ValueError): L265, L406."""
+    try:
+        from transformers import AutoConfig
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package="transformers", extra="transformers")) from error
+    try:
+        AutoConfig.from_pretrained(name)
+    except Exception as error:  # of the hub and of what is in a folder: each its own kind
+        problem = " ".join(str(error).split())
+        raise ValueError(Errors.L265.format(name=name, problem=problem)) from error
+
+
+def build_pipeline(config: Config) -> tuple[Language, Optimizer, float]:
+    """The pipeline of a pretraining, not initialized; its optimizer and its dropout.
+
+    RAISES (ValueError): L438.
+    """
+    try:
+        nlp = load_model_from_config(config, auto_fill=True)
+        training = registry.resolve({"training": config.interpolate()["training"]})["training"]
+        return nlp, training["optimizer"], float(training["dropout"])
+    except Exception as error:  # a config can name any function, and each fails in its own way
+        message = Errors.L438.format(path="The encoder", problem=words_of(error))
+        raise ValueError(message) from error

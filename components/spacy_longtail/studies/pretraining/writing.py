@@ -1,0 +1,86 @@
+"""What a pretraining leaves: a pipeline, its encoder alone, its record, and a page."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.util import load_model_from_config
+
+from ...evaluation.report.plots import MOST, Line, learning_curves
+from ...evaluation.report.rendering import render
+from ...layers.clusters import leave_out_tables
+from ...writing import coded_io, replacing
+from .run import RECORD, STATE, Pretrained
+
+MODEL, TOK2VEC, TRANSFORMER = "model", "tok2vec.bin", "transformer"
+PAGE = "pretrain.html"
+
+
+def write_pretrained(
+    found: Pretrained, output: Path, command: str, slim: bool = False
+) -> dict[str, Path]:
+    """Write the results, all or nothing.
+
+    found (Pretrained): What was pretrained. output (Path): The folder. command (str): That made it.
+    slim (bool): Leave out word clusters that spacy-lookups-data has: it is needed to load the pipeline.
+    RETURNS (Dict[str, Path]): model (the pipeline), tok2vec (spaCy's init_tok2vec) of a CNN,
+        transformer (a folder that transformers loads) of a transformer, page.
+    RAISES (ValueError): L406, L432.
+    """
+    nlp, scores = _bare(found.nlp), found.scores
+    if slim and "tok2vec" in nlp.pipe_names:
+        leave_out_tables(nlp.get_pipe("tok2vec").model)  # type: ignore[attr-defined]
+    record = {**found.record, "command": command}
+    last = {score.name: score for score in scores[-1][1]}
+    rows = [{**donor, "score": last[donor["name"]]} for donor in record["donors"]]
+    lines = [
+        Line(name, [step for step, _ in scores], [[_micro(own, name)] for _, own in scores])
+        for name in list(last)
+    ]
+    values: dict[str, Any] = {"record": record, "rows": rows}
+    texts = {
+        PAGE: render("pretrain.html", plots=_plots(lines), **values),
+        "pretrain.md": render("pretrain.md", **values),
+        RECORD: json.dumps(record, indent=1),
+    }
+    with coded_io(output), replacing(output, [output / STATE]) as new:
+        nlp.to_disk(new / MODEL)
+        places = {"model": output / MODEL, "page": output / PAGE}
+        if "transformer" in nlp.pipe_names:
+            _write_transformer(nlp, new / TRANSFORMER)
+            places["transformer"] = output / TRANSFORMER
+        else:
+            (new / TOK2VEC).write_bytes(nlp.get_pipe("tok2vec").model.to_bytes())  # type: ignore[attr-defined]
+            places["tok2vec"] = output / TOK2VEC
+        for name, text in texts.items():
+            (new / name).write_text(text, encoding="utf8", errors="replace")
+    return places
+
+
+def _bare(nlp: Language) -> Language:
+    """The same pipeline without the words that it has seen: its vocabulary would be most of it."""
+    fresh = load_model_from_config(nlp.config, auto_fill=True)
+    for name, pipe in nlp.pipeline:
+        data = pipe.to_bytes(exclude=["vocab"])  # type: ignore[attr-defined]
+        fresh.get_pipe(name).from_bytes(data, exclude=["vocab"])  # type: ignore[attr-defined]
+    return fresh
+
+
+def _micro(scores: list[Any], name: str) -> float:
+    return next(score.micro for score in scores if score.name == name)
+
+
+def _plots(lines: list[Line]) -> list[str]:
+    """The donors' curves, at most as many in a plot as can be told apart; none without matplotlib."""
+    try:
+        return [learning_curves(lines[i : i + MOST]) for i in range(0, len(lines), MOST)]
+    except ValueError:  # L406: the figures are an extra, the table says the same
+        return []
+
+
+def _write_transformer(nlp: Language, folder: Path) -> None:
+    """The transformer as the library transformers saves it."""
+    loaded = nlp.get_pipe("transformer").model.layers[0].shims[0]._hfmodel  # type: ignore[attr-defined]
+    loaded.transformer.save_pretrained(folder)
+    loaded.tokenizer.save_pretrained(folder)

@@ -1,0 +1,70 @@
+"""The process of one trial: train, score, leave the files in a folder."""
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import srsly
+
+from ...corpus.descriptions import TYPES
+from ...corpus.folder import PARTS, part_path, read_types
+from ...errors import Errors
+from ...evaluation.evaluate import evaluate_model, write_evaluation
+from ...training.provenance import short
+from ...training.train import train_model
+from .keys import PACKAGE, code_version, corpus_version
+
+MODEL = "model"
+SCORED = ("dev", "test")
+
+
+def run_child(work: Path, task: dict[str, Any]) -> None:
+    """Train and score. The training's log goes to stdout.
+
+    work (Path): The folder of the trial, with config.cfg in it.
+    task (Dict[str, Any]): corpus, name, gpu_id, version (of the corpus), code, drawn (whether the
+        training data is a draw, of which scores by frequency would be wrong), parts (those to score,
+        else dev and test).
+    RAISES (ValueError): L478 if the corpus or the code has changed; those of training and evaluation.
+    """
+    corpus = Path(task["corpus"])
+    _check_unchanged(corpus, task)
+    best = train_model(work / "config.cfg", corpus, work / MODEL, gpu_id=task["gpu_id"])
+    types = read_types(corpus)
+    training = None if task["drawn"] else part_path(corpus, "train")
+    for part in task.get("parts", SCORED):
+        data = part_path(corpus, part)
+        result = evaluate_model(best, data, types.labels, types.tail, task["name"], training, part)
+        write_evaluation(result, work / f"{part}.json")
+    _check_unchanged(corpus, task)
+
+
+def _check_unchanged(corpus: Path, task: dict[str, Any]) -> None:
+    """Whether the content key still says what is run. RAISES (ValueError): L478."""
+    found = corpus_version(corpus)
+    for name, planned in task["version"].items():
+        if found[name] != planned:
+            path = part_path(corpus, name) if name in PARTS else corpus / TYPES
+            raise ValueError(Errors.L478.format(path=path))
+    if code_version() != task["code"]:
+        raise ValueError(Errors.L478.format(path=short(PACKAGE)))
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone: its end of the pipe closes."""
+    while os.read(0, 1):  # not sys.stdin: its lock, held here, would abort an ending process
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    folder = Path(sys.argv[1])
+    try:
+        run_child(folder, srsly.read_json(folder / "task.json"))
+    except ValueError as error:
+        sys.exit(f"{error}")
+    sys.stdout.flush()
+    os._exit(0)  # not waiting for the thread

@@ -1,0 +1,82 @@
+"""What makes a trial the same trial: its config, its data and the code that runs it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...corpus.folder import PARTS, part_path, read_types
+from ...errors import Errors
+from ...training.provenance import checksum, shortened, versions
+from .plan import Trial
+
+PACKAGE = Path(__file__).parents[2]
+# what a trained model or its scores cannot depend on
+IDLE = ("cli", "errors.py", "corpus/statistics", "evaluation/report", "evaluation/significance",
+        "experiments", "studies", "training/debugging")  # fmt: skip
+DIGITS = 16
+
+
+def digest(value: Any) -> str:
+    """A short checksum of JSON data."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf8", "replace")).hexdigest()[:DIGITS]
+
+
+@cache
+def code_version() -> str:
+    """A checksum of the installed versions, and of this package's own modules that a training runs."""
+    sources = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        if not name.startswith(IDLE):
+            sources.update(name.encode("utf8") + b"\0" + path.read_bytes())
+    return digest({"versions": versions(), "sources": sources.hexdigest()})
+
+
+def corpus_version(corpus: Path) -> dict[str, Any]:
+    """What of a corpus a trial depends on: types, language, and a checksum of each part.
+
+    corpus (Path): A folder that `convert` wrote.
+    RAISES (ValueError): L402, L430.
+    """
+    types = read_types(corpus)
+    paths = {part: part_path(corpus, part) for part in PARTS}
+    for path in paths.values():
+        if not path.exists():
+            raise ValueError(Errors.L402.format(path=path, fix="Trials need train, dev and test."))
+    return {**types._asdict(), **{part: checksum(path) for part, path in paths.items()}}
+
+
+def config_content(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a config a trial depends on: all but where its corpus lies.
+
+    config (Mapping[str, Any]): Not interpolated.
+    RETURNS (Dict[str, Any]): JSON data. What other paths of [paths] lead to counts by its content.
+    """
+    sections = {name: dict(block) for name, block in config.items()}
+    paths = {k: v for k, v in sections.get("paths", {}).items() if k not in ("train", "dev")}
+    found = {name: file_content(str(value)) for name, value in paths.items() if value}
+    shown: dict[str, Any] = shortened({**sections, "paths": paths})
+    return {**shown, "files": {name: content for name, content in found.items() if content}}
+
+
+@cache
+def file_content(path: str) -> str:
+    """A checksum of a file, or of the files in a folder; "" if there is neither, as for a hub's name."""
+    root = Path(path)
+    files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
+    if not all(file.is_file() for file in files):
+        return ""
+    return digest([(file.relative_to(root).as_posix(), checksum(file)) for file in files])
+
+
+def trial_key(trial: Trial, corpus: Mapping[str, Any]) -> str:
+    """The content key of a trial. Where the corpus lies has no part in it.
+
+    trial (Trial): The trial. corpus (Mapping[str, Any]): What `corpus_version` returned.
+    """
+    content = config_content(trial.config())
+    return digest({"config": content, "corpus": corpus, "code": code_version()})

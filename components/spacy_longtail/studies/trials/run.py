@@ -1,0 +1,278 @@
+"""A plan run: what is not finished yet, by several workers, each trial in a process of its own."""
+
+import json
+import math
+import os
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ...errors import Errors, Warnings
+from ...training.provenance import DEV_SCORE, read_curve, short
+from ...training.train import check_trainable, load_filled
+from ...writing import coded_io
+from .child import MODEL, SCORED
+from .claims import HOST, Claim, Claims, is_running, open_storage
+from .keys import code_version, corpus_version, digest, trial_key
+from .launch import launch
+from .ledger import FOLDER, WORK, Ledger, check_output
+from .plan import Plan, Trial
+from .pool import Pool
+from .process import Outcome
+
+JOURNAL = "study.journal"
+NEWLINE = "\n"
+
+Runner = Callable[[Trial, Path, Callable[[], str | None]], Outcome]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a plan is run; none of it changes a figure.
+
+    workers (int): Trials at a time. gpu_id (int): -1 is the CPU. storage (Optional[str]): A database URL
+    or a journal file that several machines share; null is a journal in the output folder.
+    minutes (Optional[float]): Time limit of a trial. keep_models (bool): Keep model-best and model-last.
+    retry_failed (bool): Run failed trials again, and those that ran out of time.
+    """
+
+    workers: int = 1
+    gpu_id: int = -1
+    storage: str | None = None
+    minutes: float | None = None
+    keep_models: bool = False
+    retry_failed: bool = False
+
+
+class Matrix:
+    """A plan and its output folder.
+
+    plan (Plan): The plan. output (Path): The folder.
+    RAISES (ValueError): L402, L430, L432, L434, L436, L475, L476, L479, L490.
+    """
+
+    def __init__(self, plan: Plan, output: Path) -> None:
+        if not plan.corpora:
+            raise ValueError(Errors.L479)
+        check_output(output, plan.corpora, FOLDER)
+        self.plan, self.output = plan, output
+        self.versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
+        self.trials: dict[str, Trial] = {}
+        for trial in plan.trials():
+            same = self.trials.setdefault(trial_key(trial, self.versions[trial.corpus]), trial)
+            if same is not trial:
+                raise ValueError(Errors.L490.format(first=same.title, second=trial.title))
+
+    def check(self, keys: Mapping[str, Any] | list[str]) -> None:
+        """Build the pipeline of every method once, so that mistakes show before hours of training.
+
+        RAISES (ValueError): L480.
+        """
+        seen = set()
+        for key in keys:
+            trial = self.trials[key]
+            if (trial.method.name, trial.corpus, trial.draw is None) in seen:
+                continue
+            seen.add((trial.method.name, trial.corpus, trial.draw is None))
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "config.cfg"
+                trial.config().to_disk(path, interpolate=False)
+                try:
+                    check_trainable(load_filled(path, trial.corpus), Path(path.name))
+                except ValueError as error:
+                    message = Errors.L480.format(method=trial.method.name, problem=str(error).strip())
+                    raise ValueError(message) from error
+
+    def missing(self, keys: Iterable[str]) -> list[str]:
+        """Those of the trials that have no record here. RAISES (ValueError): L432."""
+        records = Ledger(self.output).records()
+        return [key for key in keys if key not in records]
+
+    def run(
+        self, options: Options, keys: Iterable[str] | None = None, runner: Runner | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """Run what is not finished. Stopping it at any moment loses the running trials alone.
+
+        options (Options): How. keys (Optional[Iterable[str]]): Of the trials to run; null is all.
+        runner (Optional[Callable]): What runs one trial, if not a process of its own.
+        RETURNS (Dict[str, Dict[str, Any]]): The records of the plan's finished trials, by content key.
+        RAISES (ValueError): L406, L432, L477, L480, L491.
+        """
+        ledger = Ledger(self.output)
+        remove_leftovers(self.output / WORK)
+        records = ledger.records()
+        final = {"done"} if options.retry_failed else {"done", "failed", "timeout"}
+        among = list(self.trials if keys is None else keys)
+        wanted = [k for k in among if records.get(k, {}).get("status") not in final]
+        if wanted:
+            if runner is None:
+                self.check(wanted)
+                runner = partial(run_trial, self.versions, options)
+            name = f"matrix-{digest(sorted(self.trials))}"
+            storage = open_storage(options.storage, self.output / JOURNAL)
+            # a journal in the folder is the folder's own, wherever that has been moved
+            place = "" if options.storage is None else str(self.output.resolve())
+            claims = Claims(storage, name, place)
+            n_elsewhere = len(claims.fill(wanted))
+            Workers(self, ledger, claims, options, runner, records).work(len(wanted) - n_elsewhere)
+        records = {key: r for key, r in ledger.records().items() if key in self.trials}
+        if elsewhere := [key for key in among if key not in records]:
+            warnings.warn(Warnings.W091.format(n=len(elsewhere)), stacklevel=2)
+        return records
+
+
+class Workers(Pool[Claim]):
+    """Threads that run the trials of a plan."""
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        ledger: Ledger,
+        claims: Claims,
+        options: Options,
+        runner: Runner,
+        before: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        super().__init__(options.workers)
+        self.matrix, self.ledger, self.claims, self.runner = matrix, ledger, claims, runner
+        self.before = before  # records that there were when the plan was made
+
+    def take(self) -> Claim | None:
+        """The next trial that nobody runs."""
+        return self.claims.claim()
+
+    def is_waiting(self) -> bool:
+        """Whether a trial is run, here or elsewhere."""
+        return self.claims.n_running() > 0
+
+    def reap(self) -> bool:
+        """Put up again what others have abandoned."""
+        return bool(self.claims.reap())
+
+    def do(self, claim: Claim) -> None:
+        """Run a trial and keep its record."""
+        trial = self.matrix.trials[claim.key]
+        record = self.ledger.record(claim.key)
+        if record is not None and (record["status"] == "done" or record != self.before.get(claim.key)):
+            # another process has finished it since the plan was made, or died before it could say so
+            self.claims.finish(claim, dev_score(record))
+            return self._show(trial, record)
+        work = working_folder(self.matrix.output / WORK, claim)
+        try:
+            with coded_io(work), self.claims.alive(claim):
+                outcome = self.runner(trial, work, lambda: self.stopped)
+            if outcome.status == "stopped":
+                return self.claims.give_back(claim)
+            record = make_record(claim.key, trial, self.matrix, outcome, work)
+            self.ledger.finish(work, record)
+        except BaseException:
+            with suppress(ValueError):  # of the same full disk; it is put up again as abandoned
+                self.claims.give_back(claim)
+            raise
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        self.claims.finish(claim, dev_score(record))
+        self._show(trial, record)
+
+    def _show(self, trial: Trial, record: Mapping[str, Any]) -> None:
+        text = record["status"]
+        if text == "done":
+            dev, test = (f"{100 * (record[part].get(DEV_SCORE) or 0):.1f}" for part in SCORED)
+            text = f"macro F1 {dev} on dev, {test} on test, {record['seconds']:.0f} s"
+        else:
+            text = f"{text}: {record['error'].strip().rpartition(NEWLINE)[2]}"
+        with self.lock:
+            self.bar.write(f"{trial.title}: {text}", file=sys.stderr)  # stdout may be for JSON
+            self.bar.update()
+
+
+def dev_score(record: Mapping[str, Any]) -> float | None:
+    """Of a trial that ended well, as the study can hold it; 0 stands for no number."""
+    if record["status"] != "done":
+        return None
+    score = record["dev"].get(DEV_SCORE)
+    return score if isinstance(score, (int, float)) and math.isfinite(score) else 0.0
+
+
+def working_folder(parent: Path, claim: Claim) -> Path:
+    """A new folder for a trial, which says who runs it. RAISES (ValueError): L432."""
+    folder = parent / f"{claim.key}@{HOST}@{os.getpid()}@{claim.number}"
+    with coded_io(folder):
+        shutil.rmtree(folder, ignore_errors=True)  # of a dead process with the same number
+        folder.mkdir()
+    return folder
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove the working folders of this machine's processes that have ended."""
+    for folder in parent.glob(f"*@{HOST}@*@*"):
+        if not is_running(int(folder.name.split("@")[-2])):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_trial(
+    versions: Mapping[Path, Mapping[str, Any]],
+    options: Options,
+    trial: Trial,
+    work: Path,
+    stop: Callable[[], str | None],
+) -> Outcome:
+    """Run one trial in a process of its own.
+
+    versions (Mapping[Path, Mapping[str, Any]]): Of each corpus, as `corpus_version` returned.
+    options (Options): How. trial (Trial): The trial. work (Path): An empty folder for its files.
+    stop (Callable): Tells why it must end, else null.
+    RETURNS (Outcome): How it ended. RAISES (ValueError): L432.
+    """
+    task = {
+        "corpus": str(trial.corpus),
+        "name": trial.method.name,
+        "gpu_id": options.gpu_id,
+        "drawn": trial.draw is not None,
+        "version": versions[trial.corpus],
+    }
+    outcome = launch(work, trial.config(), task, options.minutes, stop)
+    for name in ("run.json", "curve.jsonl"):
+        if (work / MODEL / name).is_file():
+            shutil.copy(work / MODEL / name, work / name)
+    if not options.keep_models:
+        shutil.rmtree(work / MODEL, ignore_errors=True)
+    return outcome
+
+
+def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: Path) -> dict[str, Any]:
+    """What is kept of a trial: JSON data, scores in [0, 1].
+
+    key (str): Its content key. trial (Trial): The trial. matrix (Matrix): What it is of.
+    outcome (Outcome): How it ended. work (Path): Its files; dev.json and test.json if it ended well.
+    """
+    scores = {}
+    if outcome.status == "done":
+        for part in SCORED:
+            evaluation = json.loads((work / f"{part}.json").read_text(encoding="utf8"))
+            scores[part] = evaluation["scores"]
+    points = read_curve(work / MODEL) if outcome.status == "done" else []
+    curve = [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p]
+    return {
+        "key": key,
+        "corpus": trial.corpus.name,
+        "method": trial.method.name,
+        "choices": trial.method.choices,
+        "seed": trial.seed,
+        "draw": None if trial.draw is None else trial.draw._asdict(),
+        "steps": matrix.plan.steps,
+        "training": {"patience": matrix.plan.patience},
+        "curve": curve,
+        "code": code_version(),
+        "status": outcome.status,
+        "seconds": round(outcome.seconds, 1),
+        "error": outcome.error.replace(str(matrix.output), short(matrix.output)),
+        **scores,
+    }

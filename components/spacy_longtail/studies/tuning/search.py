@@ -1,0 +1,122 @@
+"""A search: what of which config, on what, and where its results go."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from thinc.api import Config
+
+from ...errors import Errors, Warnings
+from ...training.provenance import DEV_SCORE
+from ..trials.compose import Settings, compose, known_choices, read_base
+from ..trials.filling import fill, interpolated
+from ..trials.keys import code_version, config_content, corpus_version, digest
+from ..trials.ledger import WORK, append_line, check_output
+from .draws import Tried
+from .named import POLICY, blocks
+from .space import Space
+
+RECORDS = "tune.jsonl"
+MODELS = "models"
+LEAST_EVALUATIONS = 3
+MAX_STEPS, EVAL_FREQUENCY = 20_000, 200  # of spaCy, where a config does not say
+
+
+def read_config(path: Path | None, choices: dict[str, str], settings: Settings) -> Config:
+    """The config of a search: every trial trains equal steps.
+
+    path (Optional[Path]): A config file; null is the one that comes with the package.
+    choices (Dict[str, str]): A choice by axis, of choices.yml, for axes that are to change.
+    settings (Mapping[str, Any]): Config values by dotted name; they win.
+    RETURNS (Config): Not interpolated; training neither ends early nor by epochs.
+    RAISES (ValueError): L402, L470, L471, L484, L485, L486, L488.
+    """
+    known = known_choices()
+    for axis, name in choices.items():
+        if name not in known[axis]:
+            raise ValueError(Errors.L485.format(axis=axis, name=name, known=", ".join(known[axis])))
+    picked = {axis: known[axis][name] for axis, name in choices.items()}
+    config = compose(read_base(path), picked, settings)
+    training = config.setdefault("training", {})
+    training["patience"] = 0
+    training["max_epochs"] = min(training.get("max_epochs", 0), 0)  # -1 streams
+    found = interpolated(config)["training"]
+    steps, frequency = found.get("max_steps", MAX_STEPS), found.get("eval_frequency", EVAL_FREQUENCY)
+    if steps < 1:
+        raise ValueError(Errors.L488.format(found=steps))
+    if steps // frequency < LEAST_EVALUATIONS:
+        least, n, fix = LEAST_EVALUATIONS, steps // frequency, max(steps // LEAST_EVALUATIONS, 1)
+        raise ValueError(Errors.L484.format(frequency=frequency, steps=steps, n=n, least=least, fix=fix))
+    return config
+
+
+class Search:
+    """What is searched, on what, and where the results go.
+
+    space (Space): Config and parameters. corpus (Path): A folder that `convert` wrote.
+    output (Path): The folder; a search there is resumed. seed (int): Of the draws.
+    RAISES (ValueError): L402, L430, L432, L434, L436, L476.
+    """
+
+    def __init__(self, space: Space, corpus: Path, output: Path, seed: int = 0) -> None:
+        check_output(output, [corpus], MODELS)
+        self.space, self.corpus, self.output, self.seed = space, corpus, output, seed
+        self.version = corpus_version(corpus)
+        self.name = f"tune-{digest(self._content())}"
+        self.records = output / RECORDS
+
+    def _content(self) -> dict[str, Any]:
+        """What makes it another search. Where the corpus lies has no part in it."""
+        parameters = [parameter._asdict() for parameter in self.space.parameters]
+        content = {"config": config_content(self.space.config), "space": parameters, "seed": self.seed}
+        return {**content, "corpus": self.version, "code": code_version()}
+
+    @property
+    def steps(self) -> int:
+        """Of every training."""
+        return int(interpolated(self.space.config)["training"].get("max_steps", MAX_STEPS))
+
+    def check(self) -> None:
+        """Build the pipelines at the space's corners, so that mistakes show before hours of training.
+
+        RAISES (ValueError): L482, L486.
+        """
+        last = self.space.corner(True)
+        policy = {name: value for name, value in last.items() if name == POLICY}
+        filled = fill(self.space.configure(policy), self.corpus, policy)
+        self._check_names(filled)
+        for values in (self.space.corner(False), last):
+            with warnings.catch_warnings():  # of ends of ranges, which nobody may ever draw
+                warnings.simplefilter("ignore")
+                fill(self.space.configure(values), self.corpus, values)
+        weights = filled["training"]["score_weights"]  # with those that spaCy adds
+        chosen_by = [name for name, weight in weights.items() if weight]
+        if chosen_by != [DEV_SCORE]:
+            found = ", ".join(chosen_by) or "spaCy's own scores"
+            warnings.warn(Warnings.W092.format(found=found), stacklevel=2)
+
+    def _check_names(self, filled: Config) -> None:
+        """Whether spaCy knows what is searched: in some sections it ignores unknown names."""
+        for name in (parameter.name for parameter in self.space.parameters):
+            section, _, last = name.rpartition(".")
+            if section and last not in dict(blocks(filled)).get(section, {}):
+                fix = "Correct the name."
+                raise ValueError(Errors.L482.format(name=name, where="a value of this name", fix=fix))
+
+    def model(self, number: int) -> Path:
+        """Where the models of a trial are kept."""
+        return self.output / MODELS / f"{self.name}-{number}"
+
+    def work(self, number: int) -> Path:
+        """Where a trial works."""
+        return self.output / WORK / f"{self.name}-{number}"
+
+    def key(self, number: int) -> str:
+        """Of a trial's record."""
+        return f"{self.name}-{number}"
+
+    def write(self, trial: Tried) -> None:
+        """Append the record of a trial. RAISES (ValueError): L432."""
+        record = trial.record()
+        record.pop("place")
+        append_line(self.records, {"key": self.key(trial.number), **record, "steps": self.steps})

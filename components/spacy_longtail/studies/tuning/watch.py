@@ -1,0 +1,50 @@
+"""A training under watch: its evaluations are told to the study, which may prune it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ...training.provenance import CURVE_FILE, DEV_SCORE, read_curve
+from ..trials.child import MODEL
+from ..trials.claims import coded_storage
+from .draws import Draw
+
+
+class Watch:
+    """Looks at a training while it runs: reports each evaluation to the study, and ends it if pruned.
+
+    draw (Draw): The trial. work (Path): Its folder. steps (int): Of the training.
+    stop (Callable): Tells why all must end, else null.
+    """
+
+    def __init__(self, draw: Draw, work: Path, steps: int, stop: Callable[[], str | None]) -> None:
+        self.draw, self.work, self.steps, self.stop = draw, work, steps, stop
+        self.seen: set[int] = set()
+        self.size = 0
+        self.is_pruned = False
+
+    def __call__(self) -> str | None:
+        if (why := self.stop()) is not None:
+            return why
+        new = self.report()
+        # the baseline is what the others are held against; a finished training costs no more
+        if not new or new[-1] >= self.steps or self.draw.is_baseline:
+            return None
+        with coded_storage():
+            self.is_pruned = self.draw.trial.should_prune()
+        return f"Pruned after step {new[-1]}." if self.is_pruned else None
+
+    def report(self) -> list[int]:
+        """Tell the study of new evaluations. RETURNS (List[int]): Their steps."""
+        model = self.work / MODEL / "model-best"
+        path = model.parent / CURVE_FILE
+        size = path.stat().st_size if path.is_file() else 0
+        if size == self.size:
+            return []
+        self.size = size
+        points = {int(p["step"]): p[DEV_SCORE] for p in read_curve(model) if DEV_SCORE in p}
+        new = [step for step in points if step not in self.seen]
+        with coded_storage():
+            for step in new:
+                self.draw.trial.report(points[step], step)
+        self.seen.update(new)
+        return new

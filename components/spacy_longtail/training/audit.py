@@ -1,0 +1,177 @@
+"""Suspect annotations: where models that never saw a document read it otherwise."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import spacy
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+from thinc.types import Floats1d, Floats2d, Ints1d
+
+from ..corpus.examples import sentence_bounds
+from ..corpus.folder import load_docs, part_path, read_types
+from ..corpus.statistics.tallies import present_parts
+from ..corpus.units import document_folds
+from ..errors import Errors, Warnings
+from ..settings import whole
+from .out_of_fold import OutOfFold, out_of_fold
+
+UNANNOTATED = -1
+TINY = 1e-12  # cleanlab wants rows that sum to 1, even where a model knows none of the classes
+
+
+class Suspect(NamedTuple):
+    doc_i: int  # in the part, from 0
+    start: int  # first token
+    end: int  # one past the last token
+    annotated: str  # type, or O
+    read: str  # what the model makes of it: type, or O
+    p: float  # probability of that
+    score: float  # label quality, 0 to 1: low is suspect
+    type: str  # the rare one of the two; else that which is annotated, or read where none is
+    rare: bool
+
+
+class Audit(NamedTuple):
+    docs: list[Doc]
+    suspects: list[Suspect]  # rare types first, then by score
+    agreement: dict[str, tuple[int, int]]  # by class: tokens read as annotated, all
+
+
+def audit_corpus(
+    corpus: Path,
+    *,
+    part: str = "train",
+    config: Path | None = None,
+    folds: int = 5,
+    steps: int = 300,
+    seed: int = 0,
+    gpu_id: int = -1,
+) -> Audit:
+    """Find annotations that models trained on the rest of the corpus contradict.
+
+    corpus (Path): A folder that `convert` wrote.
+    part (str): The part to look at; "train" is all of a corpus that was not split.
+    config (Optional[Path]): A config with a longtail_token_ner to train; null is a small one of our own.
+    folds (int): Trainings; each reads the documents that it was not trained on.
+    steps (int): Training steps of each.
+    seed (int): Fixes folds and trainings.
+    gpu_id (int): -1 is the CPU.
+    RETURNS (Audit): The suspects, and how far the models agree with the annotation.
+    RAISES (ValueError): L001, L402, L403, L404, L406, L442, L450, L451, L452.
+    """
+    _cleanlab()  # before the work
+    folds = whole("folds", folds, "5 is the default.", low=2)
+    steps = whole("steps", steps, "300 is the default.", low=1)
+    types = read_types(corpus)
+    path = present_parts(corpus).get(part) or part_path(corpus, part)
+    docs = load_docs(path, spacy.blank("xx"))
+    if not any(doc.ents for doc in docs):
+        raise ValueError(Errors.L450.format(path=path))
+    fold = document_folds(docs, folds, seed)
+    found = out_of_fold(docs, fold, types, config=config, steps=steps, seed=seed, gpu_id=gpu_id)
+    return find_suspects(docs, found, types.tail)
+
+
+def find_suspects(docs: list[Doc], found: OutOfFold, tail: list[str]) -> Audit:
+    """Judge the annotation by out-of-fold probabilities. An unannotated token is never a suspect.
+
+    docs (List[Doc]): The annotated documents. found (OutOfFold): What models make of their tokens.
+    tail (List[str]): The rare types, whose suspects come first.
+    RETURNS (Audit): A suspect is an annotated entity, or a run of tokens outside that are read alike.
+    RAISES (ValueError): L406.
+    SOURCE: Northcutt et al. 2021, Confident Learning; Wang & Mueller 2022, Detecting Label Errors in
+        Token Classification Data, for the least score as that of several tokens.
+    """
+    given = _annotated(docs, found.classes)
+    judged = (given != UNANNOTATED) & (found.learnt[np.arange(len(given)), given] > 0)
+    _warn_of_unjudged(given, judged, found.classes)
+    flagged, read, p, quality = _judged(given, found.p, judged)
+    first = np.cumsum([0, *map(len, docs)])
+    suspects = []
+    for tokens, (start, end) in _groups(docs, flagged, given, read):
+        worst = tokens[quality[tokens].argmin()]
+        i = int(np.searchsorted(first, worst, side="right")) - 1
+        annotated, own = found.classes[given[worst]], found.classes[read[worst]]
+        kinds = [name for name in (annotated, own) if name != "O"]
+        kind = next((name for name in kinds if name in tail), kinds[0])
+        place = (i, int(start - first[i]), int(end - first[i]))
+        scores = (float(p[worst]), float(quality[worst]))
+        suspects.append(Suspect(*place, annotated, own, *scores, kind, kind in tail))
+    agreement = {
+        name: (int((judged & (given == k) & (read == k)).sum()), int((judged & (given == k)).sum()))
+        for k, name in enumerate(found.classes)
+    }
+    return Audit(docs, sorted(suspects, key=lambda s: (not s.rare, s.score)), agreement)
+
+
+def _annotated(docs: list[Doc], classes: list[str]) -> Ints1d:
+    """The class of each token; whitespace counts as not annotated."""
+    column = {get_string_id(name): i for i, name in enumerate(classes)}
+    rows = np.concatenate([doc.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"]) for doc in docs])
+    given = np.full(len(rows), UNANNOTATED)
+    given[rows[:, 0] == 2] = 0
+    for label in np.unique(rows[:, 1]).tolist():
+        if label:  # a token that is only blocked has none
+            given[rows[:, 1] == label] = column[label]
+    given[rows[:, 2] == 1] = UNANNOTATED
+    return given
+
+
+def _warn_of_unjudged(given: Ints1d, judged: Ints1d, classes: list[str]) -> None:
+    unknown = given[(given != UNANNOTATED) & ~judged]
+    if len(unknown):
+        names = ", ".join(classes[k] for k in np.unique(unknown))
+        warnings.warn(Warnings.W050.format(n=len(unknown), types=names), stacklevel=3)
+
+
+def _judged(given: Ints1d, p: Floats2d, judged: Ints1d) -> tuple[Ints1d, Ints1d, Floats1d, Floats1d]:
+    """Of each token: whether it is flagged, the class it is read as, its probability, the quality."""
+    find_label_issues, get_label_quality_scores = _cleanlab()
+    flagged, read = np.zeros(len(given), dtype=bool), np.zeros(len(given), dtype="int64")
+    best, quality = np.ones(len(given)), np.ones(len(given))
+    present, label = np.unique(given[judged], return_inverse=True)  # cleanlab wants every class to occur
+    rows = p[judged][:, present] + TINY
+    rows /= rows.sum(axis=1, keepdims=True)
+    read[judged], best[judged] = present[rows.argmax(axis=1)], rows.max(axis=1)
+    if len(present) > 1:
+        flagged[judged] = find_label_issues(label, rows, n_jobs=1)
+        quality[judged] = get_label_quality_scores(label, rows)
+    return flagged & (read != given), read, best, quality
+
+
+def _groups(
+    docs: list[Doc], flagged: Ints1d, given: Ints1d, read: Ints1d
+) -> Iterator[tuple[Ints1d, tuple[int, int]]]:
+    """The flagged tokens of each suspect, with the first token and one past the last of its span."""
+    iob = np.concatenate([doc.to_array("ENT_IOB") for doc in docs])
+    entity = np.cumsum(iob == 3)
+    sentence = np.cumsum(np.concatenate([_starts(doc) for doc in docs]))
+    tokens = np.flatnonzero(flagged)
+    a, b = tokens[:-1], tokens[1:]
+    inside = (given[a] > 0) & (given[b] > 0) & (entity[a] == entity[b])
+    outside = (given[a] == 0) & (given[b] == 0) & (b == a + 1) & (read[a] == read[b])
+    joined = inside | (outside & (sentence[a] == sentence[b]))
+    for group in np.split(tokens, np.flatnonzero(~joined) + 1):
+        if not len(group):
+            continue
+        own = np.flatnonzero((entity == entity[group[0]]) & (given > 0)) if given[group[0]] else group
+        yield group, (int(own[0]), int(own[-1]) + 1)
+
+
+def _starts(doc: Doc) -> Ints1d:
+    starts = np.zeros(len(doc), dtype="int64")
+    starts[[start for start, _ in sentence_bounds(doc)]] = 1
+    return starts
+
+
+def _cleanlab() -> tuple[Callable, Callable]:
+    try:
+        from cleanlab.filter import find_label_issues
+        from cleanlab.rank import get_label_quality_scores
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package="cleanlab", extra="audit")) from error
+    return find_label_issues, get_label_quality_scores

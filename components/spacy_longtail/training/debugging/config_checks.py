@@ -1,0 +1,118 @@
+"""Checks of a config against a corpus: what `spacy train` would find out late, or not at all."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from spacy.util import load_config, load_model_from_config
+
+from ...errors import Errors
+from ..train import filled_in, words_of
+from .checks import Check, Said, check
+from .run_checks import check_dev, check_readers, check_scores, check_update
+from .trial import Trial, listed
+
+NERS = ("ner", "beam_ner", "longtail_ner", "longtail_token_ner", "longtail_gated_ner")
+TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of types
+
+
+def check_config(
+    path: Path,
+    corpus: Path,
+    found: Mapping[str, Any],
+    overrides: Mapping[str, Any] | None = None,
+    update: bool = False,
+) -> Iterator[Check]:
+    """Everything that can be said of a config before a training.
+
+    path (Path): The config. corpus (Path): A folder that `convert` wrote.
+    found (Mapping[str, Any]): Statistics of the corpus.
+    overrides (Optional[Mapping[str, Any]]): Config values by dotted name, as in a training.
+    update (bool): Whether to initialize the pipeline and make one update.
+    YIELDS (Check): What was found; only the first problem where the config does not build.
+    RAISES (ValueError): L402 if there is no such file.
+    """
+    if not path.is_file():
+        raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            given = load_config(path, overrides=filled_in(path, corpus, overrides), interpolate=False)
+            trial = Trial(path, given, load_model_from_config(given, auto_fill=True), found)
+    except Exception as error:  # a config can name any function, and each fails in its own way
+        yield Check("fail", "Config", f"{path} does not build: {words_of(error)}")
+        return
+    yield Check("good", "Config", f"{path} builds: {', '.join(trial.nlp.pipe_names)}.")
+    yield from (Check("warn", "Config", str(warning.message)) for warning in caught)
+    for checked in CONFIG_CHECKS:
+        yield from checked(trial)
+    if update:
+        yield from check_update(trial)
+
+
+@check("Config")
+def check_declared(trial: Trial) -> Said:
+    """`train` fills [longtail] in from the corpus, `spacy train` does not."""
+    written = load_config(trial.path, interpolate=False).get("longtail", {})
+    used = trial.config.get("longtail", {})
+    for key in ("labels", "tail"):
+        if key in written and set(written[key]) != set(trial.found[key]):
+            text = f"[longtail] {key} = {written[key]} is not the corpus's {trial.found[key]}"
+            fix = "`python -m spacy_longtail train` fills that in, `spacy train` does not"
+            yield "warn", f"{text}. {fix}."
+        unknown = set(used.get(key) or ()) - set(trial.found["labels"])
+        if unknown:
+            yield "fail", f"[longtail] {key} names types that the corpus lacks: {listed(unknown)}."
+
+
+@check("Components")
+def check_components(trial: Trial) -> Said:
+    """The types that each component is to learn, against what training has."""
+    names = [n for n in trial.nlp.pipe_names if trial.nlp.get_pipe_meta(n).factory in NERS]
+    if not names:
+        yield "fail", f"No component labels entities, found {', '.join(trial.nlp.pipe_names) or 'none'}."
+    mentions = {t: own["mentions"] for t, own in trial.found["parts"]["train"]["types"].items()}
+    for name in trial.nlp.pipe_names:
+        block = trial.config["components"][name]
+        lists = {key: block[key] for key in TYPE_SETTINGS if isinstance(block.get(key), list)}
+        factory = trial.nlp.get_pipe_meta(name).factory
+        if name in names and not lists:
+            yield "info", f"{name} ({factory}) learns all types."
+        for key, labels in lists.items():
+            yield "info", f"{name} ({factory}): {key} = {listed(labels)}."
+            absent = [t for t in labels if not mentions.get(t)]
+            if absent:
+                yield "fail", f"{name}: {key} names types without a training mention: {listed(absent)}."
+
+
+@check("Components")
+def check_streaming(trial: Trial) -> Said:
+    """With max_epochs = -1 spaCy shows 100 examples to each component before the training."""
+    if trial.training["max_epochs"] != -1:
+        return
+    if not trial.training["max_steps"]:
+        yield "fail", "max_epochs = -1 with max_steps = 0 never ends. Set max_steps."
+    own = trial.config["initialize"]["components"]
+    for name in trial.nlp.pipe_names:
+        if trial.nlp.get_pipe_meta(name).factory not in NERS:
+            continue
+        settings = own.get(name, {})
+        if not {"labels", "counts_corpus"} & settings.keys():
+            text = f"{name} sees 100 examples before training and may miss rare types. Give it"
+            fix = f"labels or, if it takes one, counts_corpus in [initialize.components.{name}]"
+            yield "fail", f"{text} {fix}."
+        labels = settings.get("labels")
+        path = labels.get("path") if isinstance(labels, dict) else None
+        if path and not Path(path).exists():
+            yield "fail", f"{name} is to read its labels from {path}, which does not exist."
+
+
+CONFIG_CHECKS: tuple[Callable[[Trial], Iterator[Check]], ...] = (
+    check_declared,
+    check_readers,
+    check_dev,
+    check_components,
+    check_streaming,
+    check_scores,
+)

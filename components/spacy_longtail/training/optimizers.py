@@ -1,0 +1,130 @@
+"""Adam as thinc has it, stepped by torch: in one pass over a parameter's memory, on all threads."""
+
+import math
+from typing import Any
+
+import numpy as np
+from thinc.api import Optimizer
+from thinc.backends import get_array_ops
+from thinc.optimizers import FloatOrSeq
+from thinc.types import FloatsXd
+
+from ..layers.torch_layer import require_torch
+from ..settings import finite
+
+
+class TorchAdam(Optimizer):
+    """Steps NumPy parameters through torch, and all others, such as those on a GPU, as thinc does."""
+
+    def __call__(
+        self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
+    ) -> tuple[FloatsXd, FloatsXd]:
+        """Step a parameter in place. Its gradient comes back as zeros.
+
+        key (Tuple[int, str]): What the parameter is known by.
+        weights (FloatsXd), gradient (FloatsXd): Of the same shape.
+        lr_scale (float): Factor on the learning rate.
+        RETURNS (Tuple[FloatsXd, FloatsXd]): Weights and gradient.
+        """
+        decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
+        if decays_all or not (_shares_memory(weights) and _shares_memory(gradient)):
+            return super().__call__(key, weights, gradient, lr_scale=lr_scale)
+        ops = get_array_ops(weights)
+        self.nr_update[key] += 1
+        if self.L2 and not self.L2_is_weight_decay:
+            gradient += self.L2 * weights
+        if self.grad_clip:
+            gradient = ops.clip_gradient(gradient, self.grad_clip)
+        for moment in (self.mom1, self.mom2):
+            if key not in moment:
+                moment[key] = ops.alloc1f(weights.size)
+        self._step(key, weights, gradient, self.learn_rate * lr_scale)
+        gradient.fill(0)
+        if self.averages is not None:
+            if key not in self.averages:
+                self.averages[key] = ops.alloc(weights.shape, dtype="float32")
+            ops.update_averages(self.averages[key], weights, self.nr_update[key])
+        return weights, gradient
+
+    def _step(self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, rate: float) -> None:
+        import torch
+        from torch.optim.adamw import adamw
+
+        n_updates = self.nr_update[key]
+        kept = 1 - rate * self.L2 if self.L2_is_weight_decay else 1.0
+        arrays = (weights, gradient, self.mom1[key], self.mom2[key])
+        w, g, mom1, mom2 = (torch.from_numpy(a.reshape(-1)) for a in arrays)
+        adamw(
+            [w],
+            [g],
+            [mom1],
+            [mom2],
+            [],
+            [torch.tensor(n_updates - 1.0)],  # torch counts the update itself
+            fused=True,
+            amsgrad=False,
+            beta1=self.b1,
+            beta2=self.b2,
+            lr=rate * kept,  # torch steps after the decay, thinc before it
+            weight_decay=self.L2 / kept if self.L2_is_weight_decay else 0.0,
+            eps=self.eps / math.sqrt(1 - self.b2**n_updates),  # torch adds it after its correction
+            maximize=False,
+        )
+
+
+def _shares_memory(array: Any) -> bool:
+    """Whether torch can write to the array's own memory."""
+    return isinstance(array, np.ndarray) and array.dtype == np.float32 and array.flags.carray
+
+
+def create_adam(
+    learn_rate: FloatOrSeq = 0.001,
+    *,
+    L2: FloatOrSeq = 0.0,
+    beta1: FloatOrSeq = 0.9,
+    beta2: FloatOrSeq = 0.999,
+    eps: FloatOrSeq = 1e-8,
+    grad_clip: FloatOrSeq = 1.0,
+    L2_is_weight_decay: bool = True,
+    use_averages: bool = True,
+) -> TorchAdam:
+    """thinc's Adam.v1, its steps on a CPU made by torch, in less than half the time.
+
+    Settings and updates are those of Adam.v1, up to rounding. A parameter on a GPU is stepped by thinc.
+
+    learn_rate (FloatOrSeq): Learning rate, a number or a schedule, as are the other numbers.
+    L2 (FloatOrSeq): Strength of the decay of weights.
+    beta1 (FloatOrSeq): Share of the gradients' mean that an update keeps, between 0 and 1.
+    beta2 (FloatOrSeq): Share of their mean square that an update keeps, between 0 and 1.
+    eps (FloatOrSeq): Added to the root of the mean square.
+    grad_clip (FloatOrSeq): Greatest norm of a parameter's gradient; 0 is none.
+    L2_is_weight_decay (bool): Whether weights decay beside the update, as in AdamW; false adds L2 times
+        the weights to the gradient.
+    use_averages (bool): Whether to keep moving averages of the weights.
+    RETURNS (Optimizer): The optimizer.
+    RAISES (ValueError): L001, L406.
+    SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2.
+    """
+    require_torch()
+    least = ("a finite number of at least 0", 0.0)
+    share = ("a number between 0 and 1", 1e-9, 1 - 1e-9)
+    return TorchAdam(
+        _checked("learn_rate", learn_rate, *least),
+        L2=_checked("L2", L2, *least),
+        beta1=_checked("beta1", beta1, *share),
+        beta2=_checked("beta2", beta2, *share),
+        eps=_checked("eps", eps, *least),
+        grad_clip=_checked("grad_clip", grad_clip, *least),
+        L2_is_weight_decay=L2_is_weight_decay,
+        use_averages=use_averages,
+    )
+
+
+def _checked(name: str, value: FloatOrSeq, rule: str, low: float, high: float = math.inf) -> FloatOrSeq:
+    """A number, or each of a list; a schedule is taken as it is. RAISES (ValueError): L001."""
+    fix = "See the docs of Adam.v1 in thinc."
+    if isinstance(value, list):
+        return [finite(name, number, rule, fix, low, high) for number in value]
+    if isinstance(value, (int, float, str)):
+        return finite(name, value, rule, fix, low, high)  # type: ignore[arg-type]
+    return value

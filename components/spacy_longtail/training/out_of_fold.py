@@ -1,0 +1,178 @@
+"""Out-of-fold class probabilities: what models that never saw a document make of its tokens."""
+
+import io
+import json
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import spacy
+from spacy.language import DEFAULT_CONFIG_PATH, Language
+from spacy.tokens import Doc, DocBin
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from spacy.util import load_config
+from thinc.api import Config, get_array_module, to_numpy
+from thinc.types import Floats2d, Ints1d
+from tqdm import tqdm
+
+from ..chains.packing import Transitions
+from ..chains.sums import PathSums
+from ..corpus.examples import bare, sentence_lengths
+from ..corpus.folder import CorpusTypes
+from ..errors import Errors
+from ..numerics import logsumexp
+from ..pipes.token_ner import TokenNER
+from .train import corpus_overrides, known_sections
+
+BATCH = 64  # documents read at once
+HEADS = ("softmax", "crf")  # those whose classes exclude each other
+# What is not set here is spaCy's default, and longtail_token_ner's: softmax, a HashEmbedCNN of its own
+OWN_CONFIG = """
+[nlp]
+pipeline = ["ner"]
+
+[components]
+
+[components.ner]
+factory = "longtail_token_ner"
+
+[training]
+dropout = 0.2
+
+[training.batcher]
+@batchers = "spacy.batch_by_words.v1"
+discard_oversize = false
+tolerance = 0.2
+size = 1000
+"""
+
+
+class OutOfFold(NamedTuple):
+    classes: list[str]  # O, then the types
+    p: Floats2d  # (n_tokens, n_classes), the tokens of all documents one after another
+    learnt: Floats2d  # (n_tokens, n_classes), 1.0 if the model that read the token has the class
+
+
+def out_of_fold(
+    docs: list[Doc],
+    fold: Ints1d,
+    types: CorpusTypes,
+    *,
+    config: Path | None = None,
+    steps: int = 300,
+    seed: int = 0,
+    gpu_id: int = -1,
+) -> OutOfFold:
+    """Train a model for each fold on the other folds, and read the fold with it.
+
+    docs (List[Doc]): Annotated documents. fold (Ints1d): (n_docs,), the fold of each.
+    types (CorpusTypes): The types, and the language of the pipelines.
+    config (Optional[Path]): A config with a longtail_token_ner; null is a small one of our own.
+    steps (int): Training steps a fold. seed (int): Of the trainings. gpu_id (int): -1 is the CPU.
+    RETURNS (OutOfFold): Probabilities of classes: the tags of a type in one.
+    RAISES (ValueError): L402, L451, L452.
+    """
+    labels = dict.fromkeys([*types.labels, *(ent.label_ for doc in docs for ent in doc.ents)])
+    classes = ["O", *labels]
+    ends = np.cumsum([len(doc) for doc in docs])
+    p = np.zeros((int(ends[-1]), len(classes)))
+    learnt = np.zeros_like(p)
+    for i in tqdm(np.unique(fold).tolist(), desc="Folds", unit=" trainings", disable=None):
+        held_out = np.flatnonzero(fold == i)
+        with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
+            place = Path(folder)
+            DocBin(docs=[doc for doc, k in zip(docs, fold, strict=True) if k != i]).to_disk(
+                place / "train.spacy"
+            )
+            DocBin(docs=[docs[k] for k in held_out]).to_disk(place / "dev.spacy")
+            settings = _settings(config, types, place, steps, seed)
+            nlp = _trained(settings, place, gpu_id)
+        known, rows = class_probabilities(nlp, [docs[k] for k in held_out], config)
+        shared = [i for i, name in enumerate(known) if name in classes]  # a pipe may know more types
+        columns = np.array([classes.index(known[i]) for i in shared])
+        tokens = np.concatenate([np.arange(ends[k] - len(docs[k]), ends[k]) for k in held_out])
+        p[np.ix_(tokens, columns)] = rows[:, shared]
+        learnt[np.ix_(tokens, columns)] = 1.0
+    return OutOfFold(classes, p, learnt)
+
+
+def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, seed: int) -> Config:
+    """The config of one fold: the user's, or our own, on the files in `place`."""
+    if path is None:
+        base = load_config(DEFAULT_CONFIG_PATH).merge(Config().from_str(OWN_CONFIG))
+    elif path.is_file():
+        base = load_config(path)
+    else:
+        raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
+    own: dict[str, Any] = {
+        **corpus_overrides(types, place / "train.spacy", place / "dev.spacy"),
+        "training.max_steps": steps,
+        "training.eval_frequency": steps,  # the fold's scores are not looked at
+        "training.patience": 0,
+        "training.seed": seed,
+    }
+    own = known_sections(own, base)
+    config = Config().from_str(base.to_str(interpolate=False), overrides=own, interpolate=False)
+    config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
+    if own["paths.train"] not in json.dumps(config.interpolate()["corpora"]):
+        raise ValueError(Errors.L452.format(path=path))
+    return config
+
+
+def _trained(config: Config, output: Path, gpu_id: int) -> Language:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fold may lack a type; its scores are not used
+        nlp = init_nlp(config, use_gpu=gpu_id)
+        train(nlp, output, use_gpu=gpu_id, stdout=io.StringIO(), stderr=io.StringIO())
+    return spacy.load(output / "model-last")  # has the averaged weights
+
+
+def class_probabilities(
+    nlp: Language, docs: list[Doc], config: Path | None = None
+) -> tuple[list[str], Floats2d]:
+    """The classes of a pipeline's token NER, O first, and their probabilities.
+
+    nlp (Language): A pipeline with a longtail_token_ner whose head is softmax or crf.
+    docs (List[Doc]): Documents, whose annotation is not used. config (Optional[Path]): For the message.
+    RETURNS (Tuple[List[str], Floats2d]): Classes, (n_tokens, n_classes): the tags of a type in one.
+    RAISES (ValueError): L451.
+    """
+    names = [name for name, pipe in nlp.pipeline if _is_readable(pipe)]
+    if not names:
+        factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names)
+        raise ValueError(Errors.L451.format(path=config, found=factories))
+    pipe: Any = nlp.get_pipe(names[0])
+    before = nlp.pipe_names[: nlp.pipe_names.index(names[0])]
+    found: list[Floats2d] = []
+    for start in range(0, len(docs), BATCH):
+        batch = [bare(doc, nlp.vocab) for doc in docs[start : start + BATCH]]
+        for name in before:
+            batch = list(nlp.get_pipe(name).pipe(batch))
+        found.append(_tag_probabilities(pipe, batch))
+    tags = np.concatenate(found)
+    by_class = np.zeros((len(tags), 1 + len(pipe.codec.labels)))
+    for i, tag in enumerate(pipe.codec.tags):
+        by_class[:, 0 if tag == "O" else 1 + pipe.codec.labels.index(tag[2:])] += tags[:, i]
+    return ["O", *pipe.codec.labels], by_class
+
+
+def _is_readable(pipe: Any) -> bool:
+    return isinstance(pipe, TokenNER) and pipe.cfg["head"] in HEADS
+
+
+def _tag_probabilities(pipe: TokenNER, docs: list[Doc]) -> Floats2d:
+    """(n_tokens, n_tags): of the softmax, or the marginals of the CRF."""
+    scores = pipe.model.predict(docs)
+    logits = pipe.head.logits(scores).dataXd
+    xp = get_array_module(logits)
+    offset = pipe.head.loss.prediction_offset()
+    if offset is not None:
+        logits = logits + xp.asarray(offset, dtype=logits.dtype)
+    if pipe.cfg["head"] == "softmax":
+        return to_numpy(xp.exp(logits - logsumexp(logits)))
+    lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
+    legality = Transitions(*(xp.asarray(t) for t in pipe.head.legality))
+    return to_numpy(xp.exp(PathSums(logits, lengths, scores.transitions.plus(legality)).log_marginals))

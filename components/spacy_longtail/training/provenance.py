@@ -1,0 +1,202 @@
+"""Where a figure comes from: the command, the data's checksum, the settings and the versions."""
+
+import hashlib
+import json
+import math
+import platform
+import shlex
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import srsly
+from spacy.language import Language
+
+from ..about import __version__
+from ..errors import Errors
+from ..pipes.thresholding import CALIBRATION
+
+RUN_FILE = "run.json"  # beside model-best: how it was trained
+DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
+CURVE_FILE = "curve.jsonl"  # beside model-best: spaCy's log, a line an evaluation
+PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
+CHUNK = 1 << 20
+# of a pipe: what methods differ in
+DETAILS = ("head", "include", "loss", "merge", "scheme", "threshold", "thresholds", "weak_labels")
+LAMBDA = "lam"  # of longtail.MoM.v1
+DIGITS = 16  # of a digest
+
+
+def versions() -> dict[str, str]:
+    """Python and the packages that figures depend on, those that are installed."""
+    found = {"python": platform.python_version(), "spacy-longtail": __version__}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, or of the .spacy files of a folder one after the other, as hexadecimal."""
+    digest = hashlib.sha256()
+    for part in sorted(path.rglob("*.spacy")) if path.is_dir() else [path]:
+        with part.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def short(path: str | Path) -> str:
+    """The last two names of a path: the folders above say where it lies, which is nobody's business."""
+    return "/".join(str(path).replace("\\", "/").rstrip("/").split("/")[-2:])
+
+
+def shortened(value: Any) -> Any:
+    """A setting with every absolute path in it shortened, in lists and blocks too."""
+    if isinstance(value, Mapping):
+        return {key: shortened(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shortened(inner) for inner in value]
+    if isinstance(value, (str, Path)):
+        is_absolute = any(kind(value).is_absolute() for kind in (PurePosixPath, PureWindowsPath))
+        return short(value) or str(value) if is_absolute else str(value)
+    return value
+
+
+def command(name: str, paths: list[Path], options: Mapping[str, Any]) -> str:
+    """A command as it can be typed again, folders shortened.
+
+    name (str): Of the command. paths (List[Path]): Its arguments.
+    options (Mapping[str, Any]): By name, without the dashes.
+    """
+    words = ["python", "-m", "spacy_longtail", name, *map(short, paths)]
+    for option, value in options.items():
+        is_path = option.startswith("paths.") and isinstance(value, (str, Path))
+        words += [f"--{option}", short(value) if is_path else _as_text(shortened(value))]
+    return shlex.join(words)
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else srsly.json_dumps(value)
+
+
+def run_record(
+    output: Path,
+    config: Path,
+    corpus: Path,
+    parts: Mapping[str, Path],
+    overrides: Mapping[str, Any],
+    seconds: float,
+    gpu_id: int = -1,
+) -> dict[str, Any]:
+    """How a model was trained, for RUN_FILE beside it.
+
+    output (Path): The folder of model-best. config (Path): The config. corpus (Path): The corpus.
+    parts (Mapping[str, Path]): The files of the training and development parts, by name.
+    overrides (Mapping[str, Any]): What was set on the command line, by dotted name.
+    seconds (float): Wall-clock time of the training. gpu_id (int): -1 is the CPU.
+    RETURNS (Dict[str, Any]): JSON data.
+    """
+    gpu = {} if gpu_id < 0 else {"gpu-id": gpu_id}
+    return {
+        "command": command("train", [config, corpus, output], {**gpu, **overrides}),
+        "corpus": corpus.name,
+        "checksums": {name: checksum(path) for name, path in parts.items()},
+        "versions": versions(),
+        "seconds": round(seconds, 1),
+    }
+
+
+def read_run(model: Path) -> dict[str, Any]:
+    """How a model was trained, where `train` left it beside the model; else nothing.
+
+    model (Path): A pipeline folder.
+    RETURNS (Dict[str, Any]): JSON data.
+    RAISES (ValueError): L417.
+    """
+    path = model.parent / RUN_FILE
+    if not path.is_file():
+        return {}
+    try:
+        # not srsly: it reads 0.6 as 0.6000000000000001
+        found = json.loads(path.read_text(encoding="utf8"))
+    except ValueError as error:
+        raise ValueError(Errors.L417.format(path=path, problem=f"it is not JSON ({error})")) from error
+    if not isinstance(found, dict):
+        raise ValueError(Errors.L417.format(path=path, problem="it holds no JSON object"))
+    return found
+
+
+def read_curve(model: Path) -> list[dict[str, float]]:
+    """The scores of a model's training, an entry an evaluation: step, and scores in [0, 1].
+
+    model (Path): A pipeline folder; the log is looked for beside it.
+    RETURNS (List[Dict[str, float]]): Without scores that are null, and evaluations without any other.
+    RAISES (ValueError): L417.
+    """
+    path = model.parent / CURVE_FILE
+    if not path.is_file():
+        return []
+    try:
+        lines = list(srsly.read_jsonl(path, skip=True))  # the last one is cut where training was killed
+    except ValueError as error:
+        raise ValueError(Errors.L417.format(path=path, problem=f"it is no text ({error})")) from error
+    points = []
+    for i, line in enumerate(lines, start=1):
+        step, scores = (line.get("step"), line.get("scores")) if isinstance(line, dict) else (None, None)
+        if not _is_finite(step) or not isinstance(scores, dict):
+            problem = f"its entry {i} has no step or no scores"
+            raise ValueError(Errors.L417.format(path=path, problem=problem))
+        own = {k: v / 100 for k, v in scores.items() if k != "speed" and _is_finite(v)}
+        if own:
+            points.append({"step": step, **own})
+    return points
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def method(nlp: Language) -> dict[str, Any]:
+    """What makes a pipeline's method: its pipes' settings, and the training reader.
+
+    nlp (Language): A trained pipeline.
+    RETURNS (Dict[str, Any]): JSON data: reader (a config block), pipes (settings by name), digest (of
+        all settings that `comparable` keeps). Absolute paths are shortened.
+    """
+    config = nlp.config.interpolate()
+    pipes = {}
+    for name in nlp.pipe_names:
+        block = config["components"][name]
+        pipes[name] = {
+            "factory": block.get("factory", ""),
+            **{key: block[key] for key in DETAILS if block.get(key) is not None},
+        }
+        if getattr(nlp.get_pipe(name), "cfg", {}).get(CALIBRATION):
+            pipes[name]["calibrated"] = True
+    reader = config.get("corpora", {}).get("train", {})
+    return {**shortened({"reader": reader, "pipes": pipes}), "digest": _digest(config)}
+
+
+def comparable(settings: Any) -> Any:
+    """What of settings is the same over seeds, folders and MoM's lambda.
+
+    settings (Any): A config block.
+    RETURNS (Any): The block without any seed or lam, and without the paths that readers read.
+    """
+    if isinstance(settings, Mapping):
+        varied = {"seed", LAMBDA} | ({"path"} if "@readers" in settings else set())
+        return {key: comparable(value) for key, value in settings.items() if key not in varied}
+    return [comparable(value) for value in settings] if isinstance(settings, list) else settings
+
+
+def _digest(config: Mapping[str, Any]) -> str:
+    """A short checksum of how a pipeline is built, initialised and trained, for comparison alone."""
+    sections = {name: config.get(name, {}) for name in ("components", "initialize", "training")}
+    idle = ("logger", "gpu_allocator")  # change nothing that is learnt
+    sections["training"] = {k: v for k, v in sections["training"].items() if k not in idle}
+    text = json.dumps(shortened(comparable(sections)), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf8", "replace")).hexdigest()[:DIGITS]

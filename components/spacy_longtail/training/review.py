@@ -1,0 +1,93 @@
+"""Suspect annotations as files that annotation tools open: a sentence a record."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import srsly
+from spacy.tokens import Doc
+
+from ..corpus.examples import sentence_bounds
+from ..writing import write_file
+from .audit import Audit, Suspect
+
+Format = Literal["prodigy", "doccano"]
+MARK = '"problem":'  # in each record
+
+
+def problem(doc: Doc, suspect: Suspect) -> str:
+    """What is suspect, in words."""
+    text = doc[suspect.start : suspect.end].text
+    return f"{text!r}: annotated {suspect.annotated}, the model reads {suspect.read} ({suspect.p:.2f})"
+
+
+def review_records(audit: Audit, format: Format, limit: int | None = None) -> list[dict[str, Any]]:
+    """The sentences with suspects, in the order of their first one, with the annotation as it is.
+
+    audit (Audit): What was found.
+    format (str): "prodigy" (text, tokens, spans, meta) or "doccano" (text, label, and meta's fields).
+    limit (Optional[int]): Suspects to write at most; null is all.
+    RETURNS (List[Dict]): JSON records. meta: score, the least; problem, in words; type, of the first
+        suspect; document, its number from 0; start, the sentence's first character in it.
+    """
+    by_sentence: dict[tuple[int, int, int], list[Suspect]] = {}
+    for suspect in audit.suspects[:limit]:
+        places = sentence_bounds(audit.docs[suspect.doc_i])
+        start, end = next(place for place in places if suspect.start < place[1])
+        by_sentence.setdefault((suspect.doc_i, start, end), []).append(suspect)
+    make = _prodigy if format == "prodigy" else _doccano
+    return [
+        make(audit.docs[i], start, end, _meta(audit.docs[i], start, own))
+        for (i, start, end), own in by_sentence.items()
+    ]
+
+
+def write_review(audit: Audit, path: Path, format: Format, limit: int | None = None) -> int:
+    """Write the records as JSON lines, all or nothing.
+
+    RETURNS (int): How many. RAISES (ValueError): L432.
+    """
+    records = review_records(audit, format, limit)
+    write_file(path, "".join(f"{srsly.json_dumps(record)}\n" for record in records))
+    return len(records)
+
+
+def _meta(doc: Doc, start: int, suspects: list[Suspect]) -> dict[str, Any]:
+    first = suspects[0]
+    return {
+        "score": float(f"{min(suspect.score for suspect in suspects):.3g}"),
+        "problem": "; ".join(problem(doc, suspect) for suspect in suspects),
+        "type": first.type,
+        "document": first.doc_i,
+        "start": doc[start].idx,
+    }
+
+
+def _prodigy(doc: Doc, start: int, end: int, meta: dict[str, Any]) -> dict[str, Any]:
+    at = doc[start].idx
+    tokens = [
+        {
+            "text": token.text,
+            "start": token.idx - at,
+            "end": token.idx - at + len(token),
+            "id": i,
+            "ws": bool(token.whitespace_),
+        }
+        for i, token in enumerate(doc[start:end])
+    ]
+    spans = [
+        {
+            "start": ent.start_char - at,
+            "end": ent.end_char - at,
+            "token_start": ent.start - start,
+            "token_end": ent.end - start - 1,  # the last one, as Prodigy counts
+            "label": ent.label_,
+        }
+        for ent in doc[start:end].ents
+    ]
+    return {"text": doc[start:end].text, "tokens": tokens, "spans": spans, "meta": meta}
+
+
+def _doccano(doc: Doc, start: int, end: int, meta: dict[str, Any]) -> dict[str, Any]:
+    at = doc[start].idx
+    spans = [[ent.start_char - at, ent.end_char - at, ent.label_] for ent in doc[start:end].ents]
+    return {"text": doc[start:end].text, "label": spans, **meta}

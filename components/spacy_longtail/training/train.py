@@ -1,0 +1,245 @@
+"""One training on a converted corpus: `spacy train` with the corpus's paths and types filled in."""
+
+import logging
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import srsly
+from spacy.cli._util import setup_gpu
+from spacy.cli.train import train
+from spacy.language import Language
+from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
+from spacy.scorer import Scorer
+from spacy.training import Example
+from spacy.util import (
+    is_package,
+    load_config,
+    load_model_from_config,
+    logger,
+    registry,
+    resolve_dot_names,
+)
+from thinc.api import Config
+from wasabi import msg
+
+from ..corpus.folder import CorpusTypes, part_path, read_types
+from ..corpus.formats.docbin import check_docs
+from ..corpus.tokenizers import tokenizer_config
+from ..errors import Errors
+from ..writing import check_folder, coded_io, set_aside, whole_folder
+from .provenance import CURVE_FILE, RUN_FILE, read_run, run_record
+
+BEST = "model-best"
+MODELS = (BEST, "model-last")
+COMMAND = "python -m spacy_longtail train "  # how the command in our run.json begins
+CONSOLE = "spacy.ConsoleLogger."
+N_SCORED = 100  # examples, since a reader may be endless
+
+
+def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> dict[str, Any]:
+    """What a config needs to know of a corpus.
+
+    types (CorpusTypes): Its types, language and tokens.
+    train (Path): The part to train on. dev (Path): The part that chooses the best model.
+    """
+    return {
+        "nlp.lang": types.lang,
+        **{f"nlp.{name}": value for name, value in tokenizer_config(types.lang, types.tokens).items()},
+        "paths.train": str(train),
+        "paths.dev": str(dev),
+        "longtail.labels": types.labels,
+        "longtail.tail": types.tail,
+        "longtail.descriptions": types.descriptions,
+        "longtail.frequent": [label for label in types.labels if label not in types.tail],
+    }
+
+
+def filled_in(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The overrides that make a config one for this corpus, and those given, which win.
+
+    config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
+    overrides (Optional[Mapping[str, Any]]): Config values by dotted name.
+    """
+    paths = (part_path(corpus, part) for part in ("train", "dev"))
+    own = corpus_overrides(read_types(corpus), *paths)
+    return {**known_sections(own, load_config(config, interpolate=False)), **(overrides or {})}
+
+
+def load_filled(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = None) -> Config:
+    """A config as it is trained on a corpus, not interpolated.
+
+    config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
+    overrides (Optional[Mapping[str, Any]]): Config values by dotted name.
+    RAISES (ValueError): L402, L430, L438.
+    """
+    if not config.is_file():
+        raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
+    settings = filled_in(config, corpus, overrides)
+    try:  # refuses overrides of what is not there
+        return load_config(config, overrides=settings, interpolate=False)
+    except ValueError as error:
+        raise ValueError(Errors.L438.format(path=config, problem=words_of(error))) from error
+
+
+def known_sections(overrides: Mapping[str, Any], config: Config) -> dict[str, Any]:
+    """The overrides of sections that a config has; of [longtail] those of the names that it has."""
+
+    def is_known(name: str) -> bool:
+        section, key = name.split(".", 1)
+        return section in config and (section != "longtail" or key in config[section])
+
+    return {name: value for name, value in overrides.items() if is_known(name)}
+
+
+def train_model(
+    config: Path,
+    corpus: Path,
+    output: Path,
+    *,
+    gpu_id: int = -1,
+    overrides: dict[str, Any] | None = None,
+) -> Path:
+    """Train a config on a corpus. How, and the scores on the way, are kept beside the models.
+
+    Everything is checked before the training, which is written beside the output folder and takes its
+    place at the end: whatever fails or is killed before, an earlier model stays as it was.
+
+    config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
+    output (Path): The folder for model-best and model-last; one of an earlier training is replaced.
+    gpu_id (int): -1 is the CPU.
+    overrides (Optional[Dict[str, Any]]): Config values by dotted name.
+    RETURNS (Path): model-best.
+    RAISES (ValueError): L402, L403, L404, L409, L438, L439 for a config, corpus, vectors or weights that
+        cannot be read or used; L432, L434, L436, L437 for a folder that must stay; L402 if no model was
+        written.
+    """
+    given = load_filled(config, corpus, overrides)
+    settings = filled_in(config, corpus, overrides)
+    filled = given.interpolate()
+    parts = {n: Path(settings.get(f"paths.{n}", part_path(corpus, n))) for n in ("train", "dev")}
+    named = (Path(p) for p in filled.get("paths", {}).values() if isinstance(p, str) and p)
+    inputs = [config, corpus, *parts.values(), *(path for path in named if path.exists())]
+    check_folder(output, inputs, foreign_to_run)
+    _check_pretrained(filled)
+    for path in parts.values():
+        check_docs(path)
+    setup_gpu(gpu_id, silent=True)  # spaCy says it
+    check_trainable(given, config)
+    logger.setLevel(logging.INFO)  # the gate reports its class weights
+    with coded_io(output), whole_folder(output) as new:
+        start = time.perf_counter()
+        try:
+            train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
+        except KeyboardInterrupt:
+            aside = set_aside(new, output)
+            msg.warn(f"Stopped. What was trained so far is in {aside}.")
+            raise
+        seconds = time.perf_counter() - start
+        for model in MODELS:
+            _restore_logger(new / model / "config.cfg", filled)
+        if not (new / BEST / "config.cfg").is_file():
+            fix = "Training wrote no model; see the log."
+            raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
+        record = run_record(output, config, corpus, parts, overrides or {}, seconds, gpu_id)
+        srsly.write_json(new / RUN_FILE, record)
+    return output / BEST
+
+
+def foreign_to_run(folder: Path) -> str:
+    """What a folder holds that no training of ours wrote, in words; "" if there is nothing.
+
+    folder (Path): A folder that is not empty.
+    """
+    try:
+        run = read_run(folder / BEST)
+    except ValueError:
+        run = {}
+    if not str(run.get("command", "")).startswith(COMMAND):
+        return f"it holds no {RUN_FILE} of an earlier `train`"
+    others = sorted({path.name for path in folder.iterdir()} - {*MODELS, RUN_FILE, CURVE_FILE})
+    return f"it also holds {', '.join(others)}" if others else ""
+
+
+def check_trainable(config: Config, path: Path) -> Language:
+    """Build a config's pipeline, readers and training settings, as spaCy will, and score nothing.
+
+    config (Config): With overrides, not interpolated. path (Path): Of the file, for the message.
+    RETURNS (Language): The pipeline, not initialized.
+    RAISES (ValueError): L438; L439 if a weighted score is computed by no component.
+    """
+    try:
+        nlp = load_model_from_config(config, auto_fill=True)
+        filled = nlp.config.interpolate()
+        training = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
+        registry.resolve(filled["initialize"], schema=ConfigSchemaInit)
+        _, dev = resolve_dot_names(filled, [training["train_corpus"], training["dev_corpus"]])
+        lost, known = uncomputed_scores(nlp, dev, training["score_weights"])
+    except Exception as error:  # a config can name any function, and each fails in its own way
+        raise ValueError(Errors.L438.format(path=path, problem=words_of(error))) from error
+    if lost:
+        shown = {"lost": ", ".join(lost), "known": ", ".join(known) or "none"}
+        raise ValueError(Errors.L439.format(path=path, **shown))
+    return nlp
+
+
+def uncomputed_scores(
+    nlp: Language, reader: Callable[[Language], Iterable[Example]], weights: Mapping[str, float | None]
+) -> tuple[list[str], list[str]]:
+    """The scores that choose the best model, and that no component computes.
+
+    nlp (Language): A pipeline, trained or not. reader (Callable): Of the development data.
+    weights (Mapping[str, Optional[float]]): As in [training.score_weights].
+    RETURNS (Tuple[List[str], List[str]]): Those that are missing, and the numbers that are computed.
+    """
+    # with the right answers as predictions: a scorer needs no trained model
+    examples = (Example(eg.reference.copy(), eg.reference) for eg in reader(nlp))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on so few examples
+        scores = Scorer(nlp).score(list(islice(examples, N_SCORED)))
+    lost = sorted(name for name, weight in weights.items() if weight and scores.get(name) is None)
+    return lost, sorted(name for name, value in scores.items() if isinstance(value, (int, float)))
+
+
+def words_of(error: Exception) -> str:
+    """What an error says, on one line, with a full stop."""
+    text = " ".join(str(getattr(error, "text", None) or error).split()) or type(error).__name__
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _logged(config: Config, output: Path) -> dict[str, Any]:
+    """The overrides that make spaCy's console logger write to a file too; another logger stays."""
+    logger_block = config["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
+    if not logger_block["@loggers"].startswith(CONSOLE) or logger_block.get("output_file"):
+        return {}
+    bar = logger_block.get("progress_bar")
+    return {
+        "training.logger.@loggers": f"{CONSOLE}v3",
+        "training.logger.progress_bar": "eval" if bar is True else bar or None,
+        "training.logger.output_file": str(output / CURVE_FILE),
+    }
+
+
+def _restore_logger(path: Path, trained: Config) -> None:
+    """Undo `_logged` in a saved pipeline: whoever trains it again would write into the same file."""
+    if path.is_file() and "logger" in trained["training"]:
+        config = load_config(path, interpolate=False)
+        config["training"]["logger"] = trained["training"]["logger"]
+        config.to_disk(path)
+
+
+def _check_pretrained(config: Config) -> None:
+    """Whether what [initialize] starts from is there, and is used. RAISES (ValueError): L402, L409."""
+    given = {name: config.get("initialize", {}).get(name) for name in ("vectors", "init_tok2vec")}
+    fixes = {
+        "vectors": "Write it with `spacy init vectors`.",
+        "init_tok2vec": "Name spacy pretrain's output.",
+    }
+    for name, path in given.items():
+        if path is not None and not (Path(path).exists() or is_package(str(path))):
+            raise ValueError(Errors.L402.format(path=path, fix=fixes[name]))
+    if given["init_tok2vec"] is not None and not config.get("pretraining"):
+        raise ValueError(Errors.L409.format(path=given["init_tok2vec"]))
