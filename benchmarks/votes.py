@@ -2,7 +2,7 @@
 
     python benchmarks/votes.py training/knowledge_field_notes
 
-Reads the evaluations of a matrix, dev and test. What it says is a bound: distilled into one model such an
+Reads the evaluations of a matrix, dev and test. It is a bound: distilled into one model, such an
 ensemble gives less.
 """
 
