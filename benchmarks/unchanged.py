@@ -35,7 +35,8 @@ CONFIGS = {
 }
 VOLATILE = (
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?(\+00:00|Z)?", "<time>"),
-    (r'"(seconds|created|host|written|speed|duration)": [^,\n]+', r'"\1": <volatile>'),
+    (r'"(seconds|speed|words_per_second)": ?[^,}\n]+', r'"\1": <volatile>'),
+    (r"[\d,]+ words/s|(\s*[^\n]*%\|[^\n]*\n| {20,}\n)+", "<speed>"),
     (r"\b[0-9a-f]{12,64}\b", "<digest>"),
     (r"\d+(\.\d+)? (seconds|minutes|words per second|s\b)", "<duration>"),
 )
@@ -50,7 +51,8 @@ def longtail(*args: object) -> str:
 
 
 def masked(text: str, folder: Path) -> str:
-    text = text.replace(str(folder.resolve()), "<folder>").replace(str(folder), "<folder>")
+    for name in (str(folder.resolve()), str(folder), folder.name):
+        text = text.replace(name, "<folder>")
     text = text.replace(str(ROOT), "<root>")
     for pattern, name in VOLATILE:
         text = re.sub(pattern, name, text)
@@ -140,7 +142,9 @@ def main(
     print(srsly.json_dumps(digests, indent=1))
     if against is None:
         return
-    before = srsly.read_json(against / "unchanged.json")
+    before = {
+        name: masked(text, against) for name, text in srsly.read_json(against / "unchanged.json").items()
+    }
     differing = 0
     for name in sorted(before | found):
         lines = [texts.get(name, "").splitlines() for texts in (before, found)]
