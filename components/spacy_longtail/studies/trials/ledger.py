@@ -10,6 +10,7 @@ from typing import Any
 
 from ...errors import Errors, Warnings
 from ...writing import check_folder, coded_io
+from .engine import WORK
 
 try:
     import fcntl
@@ -18,7 +19,6 @@ except ImportError:  # Windows
 
 LEDGER = "trials.jsonl"
 FOLDER = "trials"
-WORK = "work"  # of trials that are running
 RECORD = "record.json"
 
 
