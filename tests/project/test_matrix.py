@@ -24,6 +24,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.studies.trials import child, engine, ledger, run
+from spacy_longtail.studies.trials import records as kept_records
 from spacy_longtail.studies.trials import storage as storages
 from spacy_longtail.studies.trials.engine import PLACE, Ended, Engine, is_running
 from spacy_longtail.studies.trials.keys import code_version, corpus_version
@@ -123,8 +124,8 @@ def test_finished_trials_are_skipped(plan, corpus, tmp_path, fake, capsys):
     assert "macro F1 50.0 on dev" in shown.err and not shown.out  # where JSON may be printed
     again = matrix(plan, corpus, tmp_path / "out").run(Options(), runner=fake)
     assert again == records and len(fake.titles()) == 4
-    assert {r["status"] for r in records.values()} == {"done"}
-    assert records[next(iter(found.trials))]["dev"] == {"ents_macro_f": 0.5}
+    assert {r.status for r in records.values()} == {"done"}
+    assert records[next(iter(found.trials))].dev == {"ents_macro_f": 0.5}
 
 
 def test_one_more_seed_runs_that_seed_alone(plan, corpus, tmp_path, fake):
@@ -137,15 +138,15 @@ def test_a_crash_is_recorded_and_the_rest_go_on(plan, corpus, tmp_path, fake):
     fake.failing = ("tiny, softmax, seed 0",)
     found = matrix(plan, corpus, tmp_path / "out")
     records = found.run(Options(), runner=fake)
-    status = {found.trials[key].title: record["status"] for key, record in records.items()}
+    status = {found.trials[key].title: record.status for key, record in records.items()}
     assert status.pop("tiny, softmax, seed 0") == "failed"
     assert set(status.values()) == {"done"} and len(status) == 3
-    assert "Kaboom" in next(r["error"] for r in records.values() if r["error"])
+    assert "Kaboom" in next(r.error for r in records.values() if r.error)
     found.run(Options(), runner=fake)
     assert len(fake.titles()) == 4  # a failure is not run again
     fake.failing = ()
     records = found.run(Options(retry_failed=True), runner=fake)
-    assert len(fake.titles()) == 5 and {r["status"] for r in records.values()} == {"done"}
+    assert len(fake.titles()) == 5 and {r.status for r in records.values()} == {"done"}
     assert [r["status"] for r in lines(tmp_path / "out")].count("failed") == 1  # the file tells both
 
 
@@ -290,7 +291,7 @@ def test_a_time_limit_ends_the_trial_alone(plan, corpus, tmp_path, fake):
         )
 
     records = matrix(plan, corpus, tmp_path / "out").run(Options(), runner=runner)
-    assert sorted(r["status"] for r in records.values()) == ["done"] * 3 + ["timeout"]
+    assert sorted(r.status for r in records.values()) == ["done"] * 3 + ["timeout"]
 
 
 # --- crashes
@@ -683,7 +684,7 @@ def test_a_full_disk(place, plan, corpus, tmp_path, fake, monkeypatch):
         with monkeypatch.context() as patch:
             if len(finished) == 2:
                 if place != "line":
-                    patch.setattr(ledger.json, "dump", full_disk)
+                    patch.setattr(kept_records.json, "dump", full_disk)
                 if place != "folder":
                     patch.setattr(ledger.os, "write", half_written(os.write))
                 if place == "everything":

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,8 @@ PATIENCE, MOST_STEPS = 400, 4000
 PLAIN = "${corpora.plain}"
 
 
-class Draw(NamedTuple):
+@dataclass(frozen=True)
+class Draw:
     """A part of the training sentences; the trial's seed is the number of its partition."""
 
     n_sentences: int
@@ -37,7 +39,7 @@ class Trial(NamedTuple):
     def title(self) -> str:
         """Corpus, method, draw and seed, for people."""
         drawn = "" if self.draw is None else f", {self.draw.n_sentences} sentences"
-        share = self.draw and self.draw.entity_share
+        share = None if self.draw is None else self.draw.entity_share
         drawn += "" if share is None else f" with {100 * share:g} % entity tokens"
         return f"{self.corpus.name}, {self.method.name}{drawn}, seed {self.seed}"
 

@@ -1,7 +1,6 @@
 """A plan run: what is not finished yet, by several workers, each trial in a process of its own."""
 
 import json
-import math
 import shutil
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from .keys import code_version, corpus_version, digest, trial_key
 from .ledger import FOLDER, Ledger, check_output
 from .plan import Plan, Trial
 from .process import Outcome, launch
+from .records import TrialRecord
 from .storage import KEY, STUDY, open_storage
 
 NEWLINE = "\n"
@@ -93,19 +93,19 @@ class Matrix:
 
     def run(
         self, options: Options, keys: Iterable[str] | None = None, runner: Runner | None = None
-    ) -> dict[str, dict[str, Any]]:
+    ) -> dict[str, TrialRecord]:
         """Run what is not finished. Stopping it at any moment loses the running trials alone.
 
         options (Options): How. keys (Optional[Iterable[str]]): Of the trials to run; null is all.
         runner (Optional[Callable]): What runs one trial, if not a process of its own.
-        RETURNS (Dict[str, Dict[str, Any]]): The records of the plan's finished trials, by content key.
+        RETURNS (Dict[str, TrialRecord]): The records of the plan's finished trials, by content key.
         RAISES (ValueError): L406, L432, L477, L480, L491.
         """
         ledger = Ledger(self.output)
         records = ledger.records()
         final = {"done"} if options.retry_failed else {"done", "failed", "timeout"}
         among = list(self.trials if keys is None else keys)
-        wanted = [k for k in among if records.get(k, {}).get("status") not in final]
+        wanted = [k for k in among if k not in records or records[k].status not in final]
         if wanted:
             if runner is None:
                 self.check(wanted)
@@ -121,7 +121,7 @@ class Workers(Engine):
     """Runs the trials of a plan.
 
     matrix (Matrix): The plan. ledger (Ledger): Where records are kept.
-    before (Mapping[str, Mapping[str, Any]]): The records when the trials were chosen.
+    before (Mapping[str, TrialRecord]): The records when the trials were chosen.
     options (Options): How. runner (Callable): What runs one trial.
     RAISES (ValueError): L406, L432, L477, L491.
     """
@@ -130,7 +130,7 @@ class Workers(Engine):
         self,
         matrix: Matrix,
         ledger: Ledger,
-        before: Mapping[str, Mapping[str, Any]],
+        before: Mapping[str, TrialRecord],
         options: Options,
         runner: Runner,
     ) -> None:
@@ -155,7 +155,7 @@ class Workers(Engine):
         """Run a trial and keep its record."""
         key = trial.user_attrs[KEY]
         record = self.ledger.record(key)
-        if record is None or (record["status"] != "done" and record == self.before.get(key)):
+        if record is None or (not record.is_done and record == self.before.get(key)):
             planned = self.matrix.trials[key]
             with coded_io(work):
                 outcome = self.runner(planned, work, lambda: self.stopped)
@@ -164,31 +164,22 @@ class Workers(Engine):
             record = make_record(key, planned, self.matrix, outcome, work)
             self.ledger.finish(work, record)
         # else another process has finished it meanwhile, or died before it could say so
-        return Ended(record["status"], dev_score(record), record["seconds"])
+        return Ended(record.status, record.dev_score, record.seconds)
 
     def show(self, trial: Any) -> None:
         """A line on a trial."""
         key = trial.user_attrs[KEY]
         if (record := self.ledger.record(key)) is None:
             return
-        text = record["status"]
-        if text == "done":
-            dev, test = (f"{100 * (record[part].get(DEV_SCORE) or 0):.1f}" for part in SCORED)
-            text = f"macro F1 {dev} on dev, {test} on test, {record['seconds']:.0f} s"
+        if record.is_done:
+            dev, test = (f"{100 * (s.get(DEV_SCORE) or 0):.1f}" for s in (record.dev, record.test))
+            text = f"macro F1 {dev} on dev, {test} on test, {record.seconds:.0f} s"
         else:
-            text = f"{text}: {record['error'].strip().rpartition(NEWLINE)[2]}"
+            text = f"{record.status}: {record.error.strip().rpartition(NEWLINE)[2]}"
         with self.lock:
             # stdout may be for JSON
             self.bar.write(f"{self.matrix.trials[key].title}: {text}", file=sys.stderr)
             self.bar.update()
-
-
-def dev_score(record: Mapping[str, Any]) -> float | None:
-    """Of a trial that ended well, as the study can hold it; 0 stands for no number."""
-    if record["status"] != "done":
-        return None
-    score = record["dev"].get(DEV_SCORE)
-    return score if isinstance(score, (int, float)) and math.isfinite(score) else 0.0
 
 
 def run_trial(
@@ -221,32 +212,33 @@ def run_trial(
     return outcome
 
 
-def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: Path) -> dict[str, Any]:
-    """What is kept of a trial: JSON data, scores in [0, 1].
+def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: Path) -> TrialRecord:
+    """What is kept of a trial.
 
     key (str): Its content key. trial (Trial): The trial. matrix (Matrix): What it is of.
     outcome (Outcome): How it ended. work (Path): Its files; dev.json and test.json if it ended well.
     """
-    scores = {}
+    scores, points = {}, []
     if outcome.status == "done":
         for part in SCORED:
             evaluation = json.loads((work / f"{part}.json").read_text(encoding="utf8"))
             scores[part] = evaluation["scores"]
-    points = read_curve(work / MODEL) if outcome.status == "done" else []
-    curve = [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p]
-    return {
-        "key": key,
-        "corpus": trial.corpus.name,
-        "method": trial.method.name,
-        "choices": trial.method.choices,
-        "seed": trial.seed,
-        "draw": None if trial.draw is None else trial.draw._asdict(),
-        "steps": matrix.plan.steps,
-        "training": {"patience": matrix.plan.patience},
-        "curve": curve,
-        "code": code_version(),
-        "status": outcome.status,
-        "seconds": round(outcome.seconds, 1),
-        "error": outcome.error.replace(str(matrix.output), short(matrix.output)),
-        **scores,
-    }
+        points = read_curve(work / MODEL)
+    return TrialRecord.model_validate(
+        {
+            "key": key,
+            "corpus": trial.corpus.name,
+            "method": trial.method.name,
+            "choices": trial.method.choices,
+            "seed": trial.seed,
+            "draw": trial.draw,
+            "steps": matrix.plan.steps,
+            "training": {"patience": matrix.plan.patience},
+            "curve": [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],
+            "code": code_version(),
+            "status": outcome.status,
+            "seconds": round(outcome.seconds, 1),
+            "error": outcome.error.replace(str(matrix.output), short(matrix.output)),
+            **scores,
+        }
+    )
