@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..studies.trials.fields import NEEDED
+from ..studies.trials.plan_file import NEEDED
 
 Output = Annotated[
     Path, typer.Option("--output", "-o", help="Folder for records and report; a run there is resumed.")

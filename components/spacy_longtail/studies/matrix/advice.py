@@ -15,10 +15,10 @@ from ...errors import Errors
 from ...layers.clusters import has_lookups
 from ...training.provenance import DEV_SCORE
 from ...writing import check_file, write_file
-from ..trials.fields import NEEDED
 from ..trials.filling import commented, fill
 from ..trials.needed import steps_trained
 from ..trials.plan import Plan, Trial, read_plan
+from ..trials.plan_file import NEEDED
 from ..trials.records import TrialRecord
 from ..trials.run import Matrix, Options
 from .recommendation import Recommendation
