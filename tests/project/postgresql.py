@@ -54,7 +54,7 @@ def running(binaries: Path, folder: Path) -> Iterator[int]:
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    call = [binaries / "postgres", "-D", data, "-h", "127.0.0.1", "-p", f"{port}", "-k", folder]
+    call = [binaries / "postgres", "-D", data, "-h", "127.0.0.1", "-p", f"{port}", "-k", folder, "-F"]
     process = subprocess.Popen(call, user=user, cwd=folder, stderr=subprocess.DEVNULL)
     try:
         ready = [binaries / "pg_isready", "-h", "127.0.0.1", "-p", f"{port}", "-q"]
@@ -64,7 +64,7 @@ def running(binaries: Path, folder: Path) -> Iterator[int]:
             time.sleep(0.1)
         yield port
     finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGQUIT)  # at once: nothing is kept
         process.wait(SECONDS)
 
 

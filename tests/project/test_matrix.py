@@ -33,7 +33,6 @@ from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import Outcome, run_process
 from spacy_longtail.studies.trials.run import Matrix, Options
 from spacy_longtail.studies.trials.storage import ATTEMPT, KEY, open_storage
-from tests.project.postgresql import database, server
 from tests.util import SENTENCES, parse
 
 optuna = pytest.importorskip("optuna", reason="needs the extra 'tune'")
@@ -333,25 +332,6 @@ def test_killed_in_mid_trial(plan, corpus, tmp_path, fake):
     again = {title for title, n in Counter(fake.titles()).items() if n > 1}
     assert again == running
     assert {key: records[key] for key in kept} == kept  # untouched
-
-
-@pytest.fixture(scope="module")
-def postgresql_server():
-    with server() as found:
-        yield found
-
-
-@pytest.fixture
-def postgresql(postgresql_server):
-    return database(postgresql_server)
-
-
-@pytest.fixture(params=["url", "path", "postgresql"])
-def storage(request, tmp_path):
-    """Of processes that share a study."""
-    if request.param == "postgresql":
-        return request.getfixturevalue("postgresql")
-    return f"sqlite:///{tmp_path}/s.db" if request.param == "url" else str(tmp_path / "s.db")
 
 
 @forks

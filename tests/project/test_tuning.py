@@ -390,9 +390,7 @@ def test_the_baseline_of_a_killed_worker_stays_the_baseline(corpus, tmp_path):
     assert tried[0].values == {"lam": 1.0}
 
 
-@pytest.mark.parametrize("storage", ["path", "url"])
 def test_two_machines_share_the_trials(corpus, tmp_path, storage, monkeypatch):
-    place = f"sqlite:///{tmp_path}/s.db" if storage == "url" else str(tmp_path / "s.db")
     searches = [search_of(corpus, tmp_path / name) for name in "ab"]
     found, both = {}, threading.Barrier(2)
 
@@ -404,7 +402,7 @@ def test_two_machines_share_the_trials(corpus, tmp_path, storage, monkeypatch):
     monkeypatch.setattr(tuning_run, "open_storage", opened)
 
     def machine(i):
-        options = Options(9, workers=2, storage=place)
+        options = Options(9, workers=2, storage=storage)
         found[i] = run_search(searches[i], options, finished(near, seconds=0.3))
 
     threads = [threading.Thread(target=machine, args=(i,)) for i in (0, 1)]
