@@ -236,9 +236,8 @@ class Engine(ABC):
         self.optuna.storages.fail_stale_trials(self.study)
         for trial in self.trials(self.states.RUNNING):
             age = time.time() - trial.datetime_start.timestamp()
-            if (
-                PLACE not in trial.user_attrs and age > self.storage.grace_period
-            ):  # before its first sign of life
+            # Optuna misses nobody who died before the first sign of life
+            if PLACE not in trial.user_attrs and age > self.storage.grace_period:
                 self.give_back(trial)
 
 
