@@ -61,7 +61,7 @@ def main(
         "trials": len(records),
         "workers": workers,
         "seconds_each": seconds,
-        "storage": "journal" if storage is None else storage.partition(":")[0],
+        "storage": "sqlite" if storage is None else storage.partition(":")[0],
         "planning_seconds": round(planned, 2),
         "planning_cpu_seconds": round(planned_cpu, 2),
         "wall_seconds": round(wall, 2),

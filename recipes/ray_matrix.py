@@ -34,7 +34,7 @@ def main(
     gpus: Annotated[float, typer.Option(min=0, help="GPUs that Ray keeps for a trial.")] = 0,
     retries: Annotated[int, typer.Option(min=0, help="Deaths of a worker that are put up with.")] = 3,
     storage: Annotated[
-        str | None, typer.Option(help="Database URL or journal file.", show_default="in the folder")
+        str | None, typer.Option(help="Database URL or SQLite file.", show_default="in the folder")
     ] = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")] = None,
     address: Annotated[

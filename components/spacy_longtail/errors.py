@@ -191,7 +191,7 @@ class Errors:
     L474 = "[L474] training.eval_frequency = {frequency} is more than the {steps} steps of the plan: no checkpoint would be chosen. Set training.eval_frequency lower, under 'settings' of the plan."
     L475 = "[L475] The method {method!r} does not read its training data through corpora.plain, or augments it, so that no part of it can be drawn. Read ${{corpora.plain}} in corpora.train."
     L476 = "[L476] {path} holds something else than trials. Name a new folder, or one of an earlier run."
-    L477 = "[L477] The study in {storage} cannot be opened: {problem} Name a database URL, such as sqlite:///study.db or postgresql://user@host/name, or a journal file. One with a password belongs in the variable SPACY_LONGTAIL_STORAGE, not on the command line."
+    L477 = "[L477] The study in {storage} cannot be opened: {problem} Name a database URL, such as sqlite:///study.db or postgresql://user@host/name, or the path of an SQLite file. A URL with a password belongs in the variable SPACY_LONGTAIL_STORAGE, not on the command line."
     L478 = "[L478] {path} has changed since the trial was planned. Run the command again: it plans anew."
     L479 = "[L479] The plan has no corpus. Name folders that `convert` wrote, after the plan or under 'corpora' in it."
     L480 = "[L480] The method {method!r} cannot be built: {problem} Correct the plan, or leave the method out."

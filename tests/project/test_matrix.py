@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -22,13 +23,16 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from spacy_longtail.studies.trials import child, claims, journal, ledger, pool, run
-from spacy_longtail.studies.trials.claims import Claims, is_abandoned, open_storage
+from spacy_longtail.studies.trials import child, engine, ledger, run
+from spacy_longtail.studies.trials import records as kept_records
+from spacy_longtail.studies.trials import storage as storages
+from spacy_longtail.studies.trials.engine import PLACE, Ended, Engine, is_running
 from spacy_longtail.studies.trials.keys import code_version, corpus_version
 from spacy_longtail.studies.trials.ledger import read_lines
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import Outcome, run_process
 from spacy_longtail.studies.trials.run import Matrix, Options
+from spacy_longtail.studies.trials.storage import ATTEMPT, KEY, open_storage
 from tests.util import SENTENCES, parse
 
 optuna = pytest.importorskip("optuna", reason="needs the extra 'tune'")
@@ -57,10 +61,9 @@ def plan(tmp_path):
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch):
-    monkeypatch.setattr(claims, "BEAT", 0.05)
-    monkeypatch.setattr(claims, "GRACE", 5.0)  # most dead are told by their number, at once
-    monkeypatch.setattr(journal, "GRACE", 3)
-    monkeypatch.setattr(pool, "WAIT", 0.05)
+    monkeypatch.setattr(storages, "BEAT", 1)
+    monkeypatch.setattr(storages, "GRACE", 4)
+    monkeypatch.setattr(engine, "WAIT", 0.05)
 
 
 def matrix(plan, corpus, output, **given):
@@ -120,8 +123,8 @@ def test_finished_trials_are_skipped(plan, corpus, tmp_path, fake, capsys):
     assert "macro F1 50.0 on dev" in shown.err and not shown.out  # where JSON may be printed
     again = matrix(plan, corpus, tmp_path / "out").run(Options(), runner=fake)
     assert again == records and len(fake.titles()) == 4
-    assert {r["status"] for r in records.values()} == {"done"}
-    assert records[next(iter(found.trials))]["dev"] == {"ents_macro_f": 0.5}
+    assert {r.status for r in records.values()} == {"done"}
+    assert records[next(iter(found.trials))].dev == {"ents_macro_f": 0.5}
 
 
 def test_one_more_seed_runs_that_seed_alone(plan, corpus, tmp_path, fake):
@@ -134,15 +137,15 @@ def test_a_crash_is_recorded_and_the_rest_go_on(plan, corpus, tmp_path, fake):
     fake.failing = ("tiny, softmax, seed 0",)
     found = matrix(plan, corpus, tmp_path / "out")
     records = found.run(Options(), runner=fake)
-    status = {found.trials[key].title: record["status"] for key, record in records.items()}
+    status = {found.trials[key].title: record.status for key, record in records.items()}
     assert status.pop("tiny, softmax, seed 0") == "failed"
     assert set(status.values()) == {"done"} and len(status) == 3
-    assert "Kaboom" in next(r["error"] for r in records.values() if r["error"])
+    assert "Kaboom" in next(r.error for r in records.values() if r.error)
     found.run(Options(), runner=fake)
     assert len(fake.titles()) == 4  # a failure is not run again
     fake.failing = ()
     records = found.run(Options(retry_failed=True), runner=fake)
-    assert len(fake.titles()) == 5 and {r["status"] for r in records.values()} == {"done"}
+    assert len(fake.titles()) == 5 and {r.status for r in records.values()} == {"done"}
     assert [r["status"] for r in lines(tmp_path / "out")].count("failed") == 1  # the file tells both
 
 
@@ -287,7 +290,7 @@ def test_a_time_limit_ends_the_trial_alone(plan, corpus, tmp_path, fake):
         )
 
     records = matrix(plan, corpus, tmp_path / "out").run(Options(), runner=runner)
-    assert sorted(r["status"] for r in records.values()) == ["done"] * 3 + ["timeout"]
+    assert sorted(r.status for r in records.values()) == ["done"] * 3 + ["timeout"]
 
 
 # --- crashes
@@ -332,11 +335,9 @@ def test_killed_in_mid_trial(plan, corpus, tmp_path, fake):
 
 
 @forks
-@pytest.mark.parametrize("kind", ["sqlite", "journal"])
 @pytest.mark.parametrize("same", [True, False], ids=["one folder", "two folders"])
-def test_two_processes_share_a_plan(kind, same, plan, corpus, tmp_path, fake):
+def test_two_processes_share_a_plan(storage, same, plan, corpus, tmp_path, fake):
     plan.write_text(MANY, encoding="utf8")
-    storage = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else str(tmp_path / "s.journal")
     outputs = [tmp_path / "a", tmp_path / ("a" if same else "b")]
     slow = Fake(fake.begun, 0.1)  # else the first makes all of them while the second opens the study
     ends = [start(plan, corpus, output, slow, storage) for output in outputs]
@@ -358,11 +359,9 @@ def test_two_processes_share_a_plan(kind, same, plan, corpus, tmp_path, fake):
 
 
 @forks
-@pytest.mark.parametrize("kind", ["sqlite", "journal"])
 @pytest.mark.parametrize("same", [True, False], ids=["one folder", "two folders"])
-def test_one_of_two_processes_is_killed(kind, same, plan, corpus, tmp_path, fake):
+def test_one_of_two_processes_is_killed(storage, same, plan, corpus, tmp_path, fake):
     plan.write_text(MANY, encoding="utf8")
-    storage = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else str(tmp_path / "s.journal")
     slow = Fake(fake.begun, 0.1)
     first = start(plan, corpus, tmp_path / "a", slow, storage)
     second = start(plan, corpus, tmp_path / ("a" if same else "b"), slow, storage)
@@ -382,18 +381,40 @@ def test_one_of_two_processes_is_killed(kind, same, plan, corpus, tmp_path, fake
     assert {found.trials[key].title for key, n in keys.items() if n > 1} <= set(again)
 
 
+LIVE = (optuna.trial.TrialState.WAITING, optuna.trial.TrialState.RUNNING)
+
+
+class Bare(Engine):
+    """An engine without trainings."""
+
+    def __init__(self, folder, storage=None):
+        super().__init__(open_storage(storage, folder / "s.db"), "x", folder / "bare", "a", 1)
+
+    def objective(self, trial, work):
+        return self.ended
+
+    def show(self, trial):
+        pass
+
+    def do(self, trial, ended):
+        self.ended = ended
+        super().do(trial)
+
+
+def never(trial):
+    return False
+
+
 @forks
 def test_processes_that_plan_at_the_same_time(corpus, tmp_path, plan):
     """A trial that fails is run once, although both have put it up."""
     fake = Fake(tmp_path / "begun.txt", 0.02, [f"tiny, {m}, seed 0" for m in ("softmax", "crf")])
-    study = Claims(open_storage(None, tmp_path / "s.journal"), "x", "a")
-    other = Claims(open_storage(None, tmp_path / "s.journal"), "x", "a")
+    study, other = Bare(tmp_path), Bare(tmp_path)
     for each in (study, other):
-        each._put_up("k", 0)
-    claim = study.claim()
-    assert claim is not None and study.finish(claim, None)
-    assert other.claim() is None and other.n_running() == 0
-    assert other.fill(["k"]) == [] and other.claim().attempt == 1  # wanted again, as with --retry-failed
+        each.put_up("k")
+    study.do(study.take(), Ended("failed", None))
+    assert other.take() is None and not other.trials(*LIVE)
+    assert list(other.missing(["k"], never)) == [("k", 1)]  # wanted again, as with --retry-failed
     ends = [start(plan, corpus, tmp_path / "out", fake) for _ in range(3)]
     for process in ends:
         ends_well(process)
@@ -401,21 +422,20 @@ def test_processes_that_plan_at_the_same_time(corpus, tmp_path, plan):
     assert_each_once(tmp_path / "out", matrix(plan, corpus, tmp_path / "out"))
 
 
-def take(storage, n, barrier, found):
-    study = Claims(open_storage(storage, Path("unused")), "x", "a")
-    study.fill(map(str, range(n)))
+def take(folder, storage, n, barrier, found):
+    study = Bare(folder, storage)
+    for key, attempt in study.missing(map(str, range(n)), never):
+        study.put_up(key, attempt)
     barrier.wait(60)
-    while (claim := study.claim()) is not None:
-        found.put(claim.key)
-        study.finish(claim, 0.5)
+    while (trial := study.take()) is not None:
+        found.put(trial.user_attrs[KEY])
+        study.do(trial, Ended("done", 0.5))
 
 
 @forks
-@pytest.mark.parametrize("kind", ["sqlite", "journal"])
-def test_nobody_takes_what_another_has(kind, tmp_path):
-    storage = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else str(tmp_path / "s.journal")
+def test_nobody_takes_what_another_has(storage, tmp_path):
     found, barrier = FORK.Queue(), FORK.Barrier(4)
-    ends = [FORK.Process(target=take, args=(storage, 20, barrier, found)) for _ in range(4)]
+    ends = [FORK.Process(target=take, args=(tmp_path, storage, 20, barrier, found)) for _ in range(4)]
     for process in ends:
         process.start()
     taken = [found.get(timeout=60) for _ in range(20)]
@@ -424,61 +444,93 @@ def test_nobody_takes_what_another_has(kind, tmp_path):
     assert found.empty() and sorted(taken, key=int) == [str(i) for i in range(20)]
 
 
-def test_an_owner_is_dead_or_silent(monkeypatch):
-    monkeypatch.setattr(claims, "GRACE", 1.0)
-    now, dead = time.time(), subprocess.Popen(["true"])
+def running(study):
+    return [trial.user_attrs.get(KEY) for trial in study.trials(optuna.trial.TrialState.RUNNING)]
+
+
+def waiting(study):
+    found = study.trials(optuna.trial.TrialState.WAITING)
+    return [(trial.user_attrs[KEY], trial.user_attrs[ATTEMPT]) for trial in found]
+
+
+def test_an_owner_is_dead_or_silent(tmp_path, monkeypatch):
+    monkeypatch.setattr(storages, "GRACE", 2)
+    study = Bare(tmp_path)
+    for key in "ab":
+        study.put_up(key)
+    beating, silent = study.take(), study.take()
+    with study._alive(silent):
+        pass
+    with study._alive(beating):
+        study.reap()
+        assert running(study) == ["a", "b"]
+        until(lambda: study.reap() or running(study) == ["a"])
+        assert waiting(study) == [("b", 1)]
+    dead = subprocess.Popen(["true"])
     dead.wait()
-    here = {"host": claims.HOST, "pid": os.getpid(), "time": now}
-    assert not is_abandoned(here, now)
-    assert is_abandoned({**here, "time": now - 2}, now)
-    assert is_abandoned({**here, "pid": dead.pid}, now)
-    assert not is_abandoned({**here, "pid": dead.pid, "host": "elsewhere"}, now)
-    assert not is_abandoned(None, now) and is_abandoned(None, now - 2)
+    assert is_running(os.getpid()) and not is_running(dead.pid)
 
 
-def test_a_claim_without_a_key_is_closed(tmp_path, monkeypatch):
-    """A process died between asking the study and closing the trial that it made for nothing."""
-    monkeypatch.setattr(claims, "GRACE", 0.2)
-    study = Claims(open_storage(None, tmp_path / "s.journal"), "x", "a")
+def test_who_dies_before_a_sign_of_life_is_missed_too(tmp_path, monkeypatch):
+    """Also a process that died between asking the study and closing the trial made for nothing."""
+    monkeypatch.setattr(storages, "GRACE", 1)
+    study = Bare(tmp_path)
+    study.put_up("k")
+    assert PLACE not in study.take().user_attrs
     study.study.ask()
-    until(lambda: bool(study.reap()))
-    assert study.claim() is None and study.n_running() == 0
+    study.reap()
+    assert running(study) == ["k", None]
+    until(lambda: study.reap() or not running(study))
+    assert waiting(study) == [("k", 1)]
+    study.do(study.take(), Ended("done", 0.5))
+    assert study.take() is None and not study.trials(*LIVE)
+
+
+def test_who_comes_back_too_late_changes_nothing(tmp_path):
+    """A suspended process whose trial was given to another one."""
+    study, other = Bare(tmp_path), Bare(tmp_path)
+    study.put_up("k")
+    trial = study.take()
+    other.give_back(trial)
+    other.do(other.take(), Ended("done", 0.5))
+    study.close(trial, Ended("done", 0.1))
+    study.give_back(trial)
+    assert study.take() is None  # that attempt has been
+    assert [t.value for t in study.trials()] == [None, 0.5, None]
 
 
 def test_signs_of_life_outlast_a_storage_that_is_gone_for_a_while(tmp_path, monkeypatch):
-    study = Claims(open_storage(None, tmp_path / "s.journal"), "x", "a")
-    study.fill(["k"])
-    claim = study.claim()
-    before = study.study.trials[0].user_attrs["owner"]["time"]
-    storage = study.study._storage
-    usual, calls = storage.set_trial_user_attr, []
+    study = Bare(tmp_path)
+    study.put_up("k")
+    trial = study.take()
+    usual, calls = study.storage.record_heartbeat, []
 
-    def fails_once(*args):
-        calls.append(args)
-        if len(calls) == 1:
+    def fails_once(trial_id):
+        calls.append(trial_id)
+        if len(calls) == 2:
             raise OSError("gone")
-        usual(*args)
+        usual(trial_id)
 
-    monkeypatch.setattr(storage, "set_trial_user_attr", fails_once)
-    with study.alive(claim):
-        until(lambda: study.study.trials[0].user_attrs["owner"]["time"] > before)
+    monkeypatch.setattr(study.storage, "record_heartbeat", fails_once)
+    with study._alive(trial):
+        until(lambda: len(calls) > 7)
+        study.reap()
+        assert running(study) == ["k"]
 
 
 def test_a_storage_that_is_gone_is_a_coded_error(plan, corpus, tmp_path, fake, monkeypatch):
-    monkeypatch.setattr(claims, "GRACE", 0.5)
+    monkeypatch.setattr(storages, "GRACE", 2)
     found = matrix(plan, corpus, tmp_path / "out")
     with pytest.raises(ValueError, match="L477"):
         found.run(Options(storage="nodatabase://x"), runner=fake)
-    usual = claims.Claims.finish.__wrapped__
 
-    def gone(self, *args):
+    def gone(self, *_, **__):
         raise optuna.exceptions.StorageInternalError("server closed the connection")
 
-    broken = claims.coded_storage()(gone)
-    monkeypatch.setattr(claims.Claims, "finish", broken)
-    with pytest.raises(ValueError, match=r"L491.*server closed"):
-        found.run(Options(), runner=fake)
-    monkeypatch.setattr(claims.Claims, "finish", claims.coded_storage()(usual))
+    with monkeypatch.context() as patch:
+        patch.setattr(optuna.Study, "tell", gone)
+        with pytest.raises(ValueError, match=r"L491.*server closed"):
+            found.run(Options(), runner=fake)
     assert len(found.run(Options(), runner=fake)) == 4
     assert len(fake.titles()) == 4  # the one that finished before is not run again
     assert_each_once(tmp_path / "out", found)
@@ -511,67 +563,95 @@ def test_a_spoilt_record_is_run_again(plan, corpus, tmp_path, fake):
 
 
 SPOILT = {
-    "half a line": lambda data: data[:-20],
-    "half a line in the middle": lambda data: data[:300] + b"\n" + data[301:],
-    "zeros": lambda data: data + b"\0" * 40 + b"\n" + data,
-    "no journal": lambda data: b"thesis\n",
+    "half": lambda data: data[: len(data) // 2],
+    "its last page": lambda data: data[:-4096],
+    "zeros in the middle": lambda data: data[:4096] + bytes(8192) + data[12288:],
+    "zeros": lambda data: bytes(len(data)),
+    "no database": lambda data: b"thesis\n",
+    "empty": lambda data: b"",
     "gone": None,
 }
 
 
 @pytest.mark.parametrize("name", SPOILT)
-def test_a_spoilt_journal_loses_nothing(name, plan, corpus, tmp_path, fake):
+def test_a_spoilt_study_loses_nothing(name, plan, corpus, tmp_path, fake):
     output = tmp_path / "out"
     matrix(plan, corpus, output, seeds=[0]).run(Options(), runner=fake)
-    path, spoil = output / "study.journal", SPOILT[name]
+    path, spoil = output / "study.db", SPOILT[name]
     data = path.read_bytes()
     if spoil is None:
         path.unlink()
     else:
         path.write_bytes(spoil(data))
     found = matrix(plan, corpus, output)
-    if name in ("half a line", "gone"):
+    if name in ("empty", "gone"):
         records = found.run(Options(), runner=fake)
-        assert not list(output.glob("study.journal.*"))
+        assert not list(output.glob("study.db.*"))
     else:
         with pytest.warns(UserWarning, match="LW096"):
             records = found.run(Options(), runner=fake)
-        (aside,) = output.glob("study.journal.*")
+        (aside,) = output.glob("study.db.*")
         assert aside.read_bytes() == spoil(data)
     assert len(records) == len(fake.titles()) == 4
     assert_each_once(output, found)
 
 
-def test_a_journal_of_others_is_not_set_aside(plan, corpus, tmp_path, fake):
-    path = tmp_path / "shared.journal"
-    path.write_bytes(b"thesis\n\n")
-    with pytest.raises(ValueError, match=r"L477.*shared\.journal"):
+def test_a_study_of_others_is_not_set_aside(plan, corpus, tmp_path, fake):
+    path = tmp_path / "shared.db"
+    path.write_bytes(b'{"op_code": 0}\n')  # an Optuna journal
+    with pytest.raises(ValueError, match=r"L477.*shared\.db.*not a database"):
         matrix(plan, corpus, tmp_path / "out").run(Options(storage=str(path)), runner=fake)
-    assert path.read_bytes() == b"thesis\n\n"
+    assert path.read_bytes() == b'{"op_code": 0}\n'
 
 
-def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path):
-    path = tmp_path / "s.journal"
-    study = Claims(open_storage(None, path), "x", "a")
-    before = path.read_bytes()
+@pytest.mark.parametrize("name", ["a b", "100%", "what?", "a%3Fb", "{a}", "#1"])
+def test_a_study_is_where_its_path_says(name, tmp_path):
+    (tmp_path / name).mkdir()
+    Bare(tmp_path / name).put_up("k")
+    assert Bare(tmp_path / name).take().user_attrs[KEY] == "k"
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["bare", "s.db"]
+
+
+@forks
+def test_a_full_disk_leaves_the_study_as_it_was(tmp_path):
+    study = Bare(tmp_path)
     resource = pytest.importorskip("resource")
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 30, usual[1]))  # half a line has room
+    resource.setrlimit(resource.RLIMIT_FSIZE, (600, usual[1]))  # half a page has room
     try:
-        with pytest.raises(ValueError, match=r"L491.*File too large"):
-            study.fill(["k"])
+        with pytest.raises(ValueError, match="L491"):
+            study.put_up("k")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
-    assert path.read_bytes() == before
-    with path.open("ab") as file:
-        file.write(b'{"op_code": 4, "wor' + 2000 * b"x")  # someone died while writing
-    study.fill(["k"])
-    assert [json.loads(line)["op_code"] for line in path.read_bytes().splitlines()] == [0, 4]
-    assert Claims(open_storage(str(path), path), "x", "a").claim().key == "k"
+    assert study.trials() == []
+
+    def dies():
+        link = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+        link.execute("PRAGMA cache_size = 1")  # what does not fit goes to the file at once
+        link.execute("BEGIN IMMEDIATE")
+        link.execute("UPDATE studies SET study_name = 'spoilt'")
+        for i in range(200):
+            link.execute(
+                "INSERT INTO study_user_attributes (study_id, key, value_json) VALUES (1, ?, ?)",
+                (f"{i}", "x" * 4000),
+            )
+        os._exit(0)
+
+    process = FORK.Process(target=dies)
+    process.start()
+    ends_well(process)
+    assert (tmp_path / "s.db-journal").exists()
+    study.put_up("k")
+    assert Bare(tmp_path).take().user_attrs[KEY] == "k"
+    assert study.study.user_attrs == {} and not (tmp_path / "s.db-journal").exists()
 
 
 def full_disk(*_, **__):
     raise OSError(errno.ENOSPC, "No space left on device")
+
+
+WRITING = ("_create_new_trial", "set_trial_user_attr", "set_trial_state_values", "record_heartbeat")
 
 
 @pytest.mark.parametrize("place", ["folder", "line", "everything"])
@@ -584,21 +664,21 @@ def test_a_full_disk(place, plan, corpus, tmp_path, fake, monkeypatch):
         with monkeypatch.context() as patch:
             if len(finished) == 2:
                 if place != "line":
-                    patch.setattr(ledger.json, "dump", full_disk)
+                    patch.setattr(kept_records.json, "dump", full_disk)
                 if place != "folder":
                     patch.setattr(ledger.os, "write", half_written(os.write))
                 if place == "everything":
-                    monkeypatch.setattr(journal.WholeLines, "append_logs", full_disk)
+                    for method in WRITING:
+                        lost.setattr(optuna.storages.RDBStorage, method, full_disk)
             usual(self, work, record)
             finished.append(record)
 
-    found, append = matrix(plan, corpus, output), journal.WholeLines.append_logs
-    with monkeypatch.context() as patch:
-        patch.setattr(ledger.Ledger, "finish", finish)
+    found = matrix(plan, corpus, output)
+    monkeypatch.setattr(storages, "GRACE", 2)  # this process, which runs nothing, is still there
+    with monkeypatch.context() as lost:
+        lost.setattr(ledger.Ledger, "finish", finish)
         with pytest.raises(ValueError, match=r"L432.*space"):
             found.run(Options(), runner=fake)
-    monkeypatch.setattr(journal.WholeLines, "append_logs", append)
-    monkeypatch.setattr(claims, "GRACE", 0.2)  # this process, which runs nothing, is still there
     assert len(fake.titles()) == 3
     kept = [r["key"] for r in lines(output)]  # each line can be read
     assert len(kept) == 2

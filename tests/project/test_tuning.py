@@ -15,17 +15,19 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from spacy_longtail.studies.trials.claims import HOST, OWNER, open_storage
+from spacy_longtail.studies.trials import storage as storages
+from spacy_longtail.studies.trials.engine import HOST
 from spacy_longtail.studies.trials.filling import fill
 from spacy_longtail.studies.trials.keys import digest
 from spacy_longtail.studies.trials.ledger import read_lines
 from spacy_longtail.studies.trials.process import Outcome, run_process
+from spacy_longtail.studies.trials.storage import open_storage
 from spacy_longtail.studies.tuning import run as tuning_run
 from spacy_longtail.studies.tuning.best_config import write_best
-from spacy_longtail.studies.tuning.draws import BASELINE, Draws, baseline_of, best_of
+from spacy_longtail.studies.tuning.draws import BASELINE, baseline_of, best_of
 from spacy_longtail.studies.tuning.holdout import hold_out
 from spacy_longtail.studies.tuning.report import write_search
-from spacy_longtail.studies.tuning.run import Options, run_search
+from spacy_longtail.studies.tuning.run import Options, Workers, run_search
 from spacy_longtail.studies.tuning.search import Search, read_config
 from spacy_longtail.studies.tuning.space import read_space
 from spacy_longtail.studies.tuning.watch import Watch
@@ -72,7 +74,7 @@ def finished(score, seconds=0.0):
     def run(draw, work, stop):
         best = work / "model" / "model-best"
         best.mkdir(parents=True)
-        (best / "number").write_text(str(draw.claim.number))
+        (best / "number").write_text(str(draw.number))
         found = score(draw.values)
         write_curve(work, [(step, found) for step in (0, 2, 4, 6)])
         (work / "dev.json").write_text(json.dumps({"scores": {"ents_macro_f": found}}))
@@ -80,6 +82,10 @@ def finished(score, seconds=0.0):
         return Outcome("done", 1.0, "")
 
     return run
+
+
+def no_runner(draw, work, stop):
+    raise AssertionError("it is run")
 
 
 def write_curve(work, points):
@@ -234,8 +240,8 @@ def test_trial_0_is_the_baseline(corpus, tmp_path):
     first = {"policy": "plain", "lam": 1.0, "training.dropout": 0.2}  # lam is out of range, and no cap
     assert [t.is_baseline for t in tried] == [True, False, False]
     assert tried[0].values == first
-    storage = open_storage(None, search.output / "study.journal")
-    told = storage.get_all_trials(0)[0]
+    storage = open_storage(None, search.output / "study.db")
+    told = storage.get_all_trials(1)[0]
     assert told.params == {"policy": "plain", "training.dropout": 0.2}  # what could have been drawn
     assert baseline_of(tried) == tried[0] == best_of(tried)  # of equals the baseline
     assert all(0.1 <= t.values["lam"] <= 0.5 for t in tried[1:])
@@ -286,7 +292,7 @@ time.sleep(0 if float(score) > 20 else 60)
 def run_child(draw, work, stop):
     """Of 4 evaluations; hopeless unless its number is small."""
     (work / "model").mkdir()
-    score = 50.0 if draw.claim.number < 6 else 10.0
+    score = 50.0 if draw.number < 6 else 10.0
     command = [sys.executable, "-c", CHILD, str(work), str(score)]
     outcome = run_process(command, work / "log.txt", 30.0, stop)
     if outcome.status == "done":
@@ -310,9 +316,8 @@ def test_the_baseline_is_never_pruned_nor_who_is_done(corpus, tmp_path):
     search = search_of(corpus, tmp_path / "out")
     search.output.mkdir()
     run_search(search, Options(6), finished(lambda values: 0.9))
-    storage = open_storage(None, search.output / "study.journal")
-    draws = Draws(storage, search.name, "", search.space, 0, search.steps)
-    draw = draws.draw(7)
+    workers = Workers(search, Options(7), no_runner)
+    draw = workers.draw(workers.take())
     write_curve(tmp_path, [(0, 0.1)])
     watch = Watch(draw, tmp_path, 6, lambda: None)
     assert watch() is None  # too early
@@ -326,7 +331,7 @@ def test_the_baseline_is_never_pruned_nor_who_is_done(corpus, tmp_path):
 
 def test_a_trial_that_fails_is_recorded_and_the_rest_go_on(corpus, tmp_path):
     def run(draw, work, stop):
-        if draw.claim.number == 1:
+        if draw.number == 1:
             return Outcome("failed", 2.0, "ValueError: a\nlast line")
         return finished(near)(draw, work, stop)
 
@@ -351,22 +356,25 @@ def test_models_of_the_baseline_and_the_best_are_kept(corpus, tmp_path):
 
 
 @pytest.mark.parametrize("storage", [None, "sqlite"])
-def test_the_trial_of_a_killed_worker_is_tried_again(corpus, tmp_path, storage):
+def test_the_trial_of_a_killed_worker_is_tried_again(corpus, tmp_path, storage, monkeypatch):
+    monkeypatch.setattr(storages, "BEAT", 1)
+    monkeypatch.setattr(storages, "GRACE", 3)
     search = search_of(corpus, tmp_path / "out")
     storage = storage and f"sqlite:///{tmp_path}/study.db"
     run_search(search, Options(2, storage=storage), finished(near))
-    opened = open_storage(storage, search.output / "study.journal")
-    draws = Draws(opened, search.name, "", search.space, 0, search.steps)
-    lost = draws.draw(4)
+    workers = Workers(search, Options(4, storage=storage), no_runner)
+    trial = workers.take()
+    with workers._alive(trial):
+        lost = workers.draw(trial)
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    lost.trial.set_user_attr(OWNER, {"host": HOST, "pid": dead.pid, "time": time.time()})
-    search.work(lost.claim.number).mkdir()
+    work = search.output / "work" / f"{search.name}-{lost.number}@{HOST}@{dead.pid}"
+    work.mkdir()
     tried = run_search(search, Options(4, storage=storage), finished(near))
     assert [t.status for t in tried] == ["done"] * 4
     assert lost.values in [t.values for t in tried]
-    assert lost.claim.number not in [t.number for t in tried]
-    assert not search.work(lost.claim.number).exists()
+    assert lost.number not in [t.number for t in tried]
+    assert not work.exists()
 
 
 def test_the_baseline_of_a_killed_worker_stays_the_baseline(corpus, tmp_path):
@@ -382,9 +390,7 @@ def test_the_baseline_of_a_killed_worker_stays_the_baseline(corpus, tmp_path):
     assert tried[0].values == {"lam": 1.0}
 
 
-@pytest.mark.parametrize("storage", ["journal", "sqlite"])
 def test_two_machines_share_the_trials(corpus, tmp_path, storage, monkeypatch):
-    place = f"sqlite:///{tmp_path}/s.db" if storage == "sqlite" else str(tmp_path / "shared.journal")
     searches = [search_of(corpus, tmp_path / name) for name in "ab"]
     found, both = {}, threading.Barrier(2)
 
@@ -396,7 +402,7 @@ def test_two_machines_share_the_trials(corpus, tmp_path, storage, monkeypatch):
     monkeypatch.setattr(tuning_run, "open_storage", opened)
 
     def machine(i):
-        options = Options(9, workers=2, storage=place)
+        options = Options(9, workers=2, storage=storage)
         found[i] = run_search(searches[i], options, finished(near, seconds=0.3))
 
     threads = [threading.Thread(target=machine, args=(i,)) for i in (0, 1)]
@@ -416,16 +422,29 @@ def test_two_machines_share_the_trials(corpus, tmp_path, storage, monkeypatch):
 def test_of_two_baselines_or_two_retries_the_first_counts(corpus, tmp_path):
     """Two machines may put up the same at the same moment."""
     search = search_of(corpus, tmp_path / "out")
-    storage = open_storage(None, search.output / "study.journal")
-    one, two = (Draws(storage, "name", place, search.space, 0, 6) for place in "ab")
-    two._put_up(BASELINE, 0)
-    first, second = one.draw(5), two.draw(5)
+    one, two = (Workers(search, Options(5), no_runner) for _ in "ab")
+    for each in (one, two):
+        each.put_up(BASELINE)
+    first, second = one.draw(one.take()), two.draw(two.take())
     assert (first.is_baseline, second.is_baseline) == (True, False)
-    one.give_back(second.claim)
-    two.give_back(second.claim)
-    third, fourth = one.draw(5), two.draw(5)
+    for each in (one, two):
+        each.give_back(second.trial)
+    third, fourth = one.draw(one.take()), two.draw(two.take())
     assert third.values == second.values != fourth.values
-    assert fourth.claim.attempt == 0
+    assert fourth.trial.user_attrs["attempt"] == 0
+
+
+def test_fewer_trials_are_enough_for_a_search_that_was_stopped(corpus, tmp_path):
+    search = search_of(corpus, tmp_path / "out")
+
+    def breaks(draw, work, stop):
+        if draw.number == 2:
+            raise OSError(28, "No space left")
+        return finished(near)(draw, work, stop)
+
+    with pytest.raises(OSError, match="No space"):
+        run_search(search, Options(20), breaks)
+    assert len(run_search(search, Options(4), finished(near))) == 4
 
 
 def test_a_folder_of_something_else_is_refused(corpus, tmp_path):

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from spacy_longtail.studies.trials import ledger
+from spacy_longtail.studies.trials import ledger, records
 from spacy_longtail.studies.trials.ledger import (
     FOLDER,
     Ledger,
@@ -15,6 +15,7 @@ from spacy_longtail.studies.trials.ledger import (
     check_output,
     read_lines,
 )
+from spacy_longtail.studies.trials.records import TrialRecord
 
 
 @pytest.fixture
@@ -119,19 +120,28 @@ def test_processes_append_at_the_same_time(path):
     assert sorted(keys(path)) == sorted(f"{name}-{i}" for name in "abcd" for i in range(25))
 
 
+def record_of(key, status="done", **more):
+    plain = {"corpus": "tiny", "method": "crf", "choices": {}, "seed": 0, "draw": None, "steps": 4}
+    ended = {"training": {"patience": 0}, "curve": [], "code": "c", "seconds": 0.1, "error": ""}
+    return TrialRecord.model_validate({"key": key, "status": status, **plain, **ended, **more})
+
+
 def finish(found, key, status="done", name="w", **more):
     work = found.output / "work" / name
     work.mkdir()
     (work / "log.txt").write_text(name, encoding="utf8")
-    return found.finish(work, {"key": key, "status": status, **more})
+    return found.finish(work, record_of(key, status, **more))
 
 
 def test_a_finished_trial_has_a_folder_and_a_line(tmp_path, path):
     found = Ledger(tmp_path)
     assert found.record("k") is None
-    assert finish(found, "k", score=0.5)
-    record = {"key": "k", "status": "done", "score": 0.5}
-    assert found.records() == {"k": record} and read_lines(path) == [record]
+    draw, curve = {"n_sentences": 9, "entity_share": None}, [{"step": 2, "ents_macro_f": 0.1}]
+    kept = {"draw": draw, "curve": curve, "dev": {"ents_f": 0.5}, "test": {"ents_f": None}, "score": 1}
+    assert finish(found, "k", **kept)
+    record = record_of("k", **kept)
+    assert found.records() == {"k": record} and read_lines(path) == [record.data()]
+    assert {name: record.data()[name] for name in kept} == kept
     assert found.record("k") == record
     assert (found.folder("k") / "log.txt").read_text(encoding="utf8") == "w"
 
@@ -142,14 +152,14 @@ def test_who_finishes_second_changes_nothing(tmp_path, path):
     for status in ("done", "failed"):
         assert not finish(found, "k", status, name=f"second {status}")
     assert (found.folder("k") / "log.txt").read_text(encoding="utf8") == "first"
-    assert keys(path) == ["k"] and found.records()["k"]["status"] == "done"
+    assert keys(path) == ["k"] and found.records()["k"].status == "done"
 
 
 def test_a_failure_can_be_tried_again(tmp_path, path):
     found = Ledger(tmp_path)
     for status in ("failed", "timeout", "done"):
         assert finish(found, "k", status, name=status)
-        assert found.records()["k"]["status"] == status
+        assert found.records()["k"].status == status
     assert [record["status"] for record in read_lines(path)] == ["failed", "timeout", "done"]
     assert (found.folder("k") / "before" / "log.txt").read_text(encoding="utf8") == "timeout"
 
@@ -157,7 +167,7 @@ def test_a_failure_can_be_tried_again(tmp_path, path):
 def test_lines_that_are_lost_come_back(tmp_path, path):
     found = Ledger(tmp_path)
     for key in "abc":
-        finish(found, key, score=float("nan"))
+        finish(found, key, dev={"ents_f": float("nan")})
     lines = path.read_text(encoding="utf8").splitlines(keepends=True)
     path.write_text(lines[0] + lines[2][:10], encoding="utf8")
     with pytest.warns(UserWarning, match="LW090"):
@@ -172,7 +182,7 @@ def test_lines_that_are_lost_come_back(tmp_path, path):
     assert keys(path) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"key": "other"}', "\0\0"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"key": "k"}', '{"key": "other"}', "\0\0"])
 def test_a_folder_that_somebody_has_changed(text, tmp_path, path):
     found = Ledger(tmp_path)
     finish(found, "k")
@@ -180,7 +190,7 @@ def test_a_folder_that_somebody_has_changed(text, tmp_path, path):
     with pytest.warns(UserWarning, match="LW097"):
         assert Ledger(tmp_path).records() == {}
     assert finish(found, "k", name="again")
-    assert found.records()["k"]["status"] == "done"
+    assert found.records()["k"].status == "done"
 
 
 def test_a_record_that_cannot_be_written_is_no_trial(tmp_path, path, monkeypatch):
@@ -190,7 +200,7 @@ def test_a_record_that_cannot_be_written_is_no_trial(tmp_path, path, monkeypatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ledger.os, "fsync", full)
+        patch.setattr(records.os, "fsync", full)
         with pytest.raises(ValueError, match=r"L432.*No space"):
             finish(found, "k")
     assert found.records() == {} and not path.exists()

@@ -36,6 +36,7 @@ from spacy_longtail.studies.trials.needed import settle_steps
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import Outcome
 from spacy_longtail.studies.trials.run import Matrix, Options
+from tests.unit.test_ledger import record_of
 from tests.util import SENTENCES, examples, parse
 
 LABELS = ["PER", "GEO"]
@@ -224,13 +225,10 @@ def test_six_partitions_are_tested():
 
 def drawn(method, seed, f, n=None, share=None, curve=()):
     draw = {"n_sentences": n or 100, "entity_share": share}
-    return {
-        "curve": list(curve),
-        "method": method,
-        "seed": seed,
-        "draw": draw,
-        "test": {"ents_macro_f": f, "ents_f": f / 2},
-    }
+    scores = {"ents_macro_f": f, "ents_f": f / 2}
+    return record_of(
+        "k", method=method, seed=seed, draw=draw, curve=list(curve), dev=scores, test=scores
+    )
 
 
 def test_curves_are_of_sizes_or_of_shares():
@@ -346,8 +344,8 @@ def test_a_matrix_report_orders_by_dev_and_links_pages(corpus, tmp_path):
     assert all(row.n_seeds == 2 for row in found.rows)
     assert found.recommendation.method == "crf"
     assert found.report.choice.ours.name == "crf" and found.report.choice.by_dev
-    assert {record["method"] for record in summary.failed} == {"softmax-focal"}
-    shown = [r["dev"]["ents_macro_f"] for r in records.values() if r["method"] == "crf"]
+    assert {record.method for record in summary.failed} == {"softmax-focal"}
+    shown = [r.dev["ents_macro_f"] for r in records.values() if r.method == "crf"]
     assert found.rows[0].scores["macro, dev"][0] == pytest.approx(sum(shown) / 2)
     page = write_matrix_report(summary, tmp_path / "out" / "report")
     html, text = page.read_text(encoding="utf8"), page.with_suffix(".md").read_text(encoding="utf8")

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from spacy_longtail.studies.trials.claims import coded_storage, open_storage
 from spacy_longtail.studies.trials.secrets import masked
+from spacy_longtail.studies.trials.storage import coded_storage, open_storage
 from tests.util import SENTENCES, parse
 
 URL = "postgresql://bob:hunter2@host/name"
@@ -26,7 +26,7 @@ URL = "postgresql://bob:hunter2@host/name"
         ("dsn: host=h password=hunter2 user=bob", "dsn: host=h password=*** user=bob"),
         ("x://h/d?password=hunter2&a=1", "x://h/d?password=***&a=1"),
         (f"two: {URL} {URL}", "two: postgresql://bob:***@host/name postgresql://bob:***@host/name"),
-        ("runs/study.journal", "runs/study.journal"),
+        ("runs/study.db", "runs/study.db"),
     ],
 )
 def test_passwords_are_masked(text, expected):

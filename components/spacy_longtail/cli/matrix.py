@@ -100,14 +100,15 @@ def run_and_report(found: Matrix, options: Options, as_json: bool) -> Summary:
     summary = summarize_trials(found, records)
     page = write_matrix_report(summary, found.output / "report") if summary.corpora else None
     if as_json:
-        sys.stdout.write(json.dumps([records[key] for key in found.trials if key in records]) + "\n")
+        shown = [records[key].data() for key in found.trials if key in records]
+        sys.stdout.write(f"{json.dumps(shown)}\n")
     else:
         sys.stdout.write(summary_tables(summary))
         if page is not None:
             sys.stdout.write(f"Report: {page.resolve()}\n")
     for record in summary.failed:
-        title = f"{record['corpus']}, {record['method']}, seed {record['seed']}: {record['status']}"
-        sys.stderr.write(f"{TEXT.fail(title)}\n{record['error']}\n")
+        title = f"{record.corpus}, {record.method}, seed {record.seed}: {record.status}"
+        sys.stderr.write(f"{TEXT.fail(title)}\n{record.error}\n")
     if summary.failed:
         retry = "They are not run again unless the command has --retry-failed."
         sys.stderr.write(f"{TEXT.text(f'{len(summary.failed)} trials failed. {retry}')}\n")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..studies.trials.fields import NEEDED
+from ..studies.trials.plan_file import NEEDED
 
 Output = Annotated[
     Path, typer.Option("--output", "-o", help="Folder for records and report; a run there is resumed.")
@@ -34,7 +34,7 @@ Storage = Annotated[
     typer.Option(
         envvar="SPACY_LONGTAIL_STORAGE",
         show_envvar=True,
-        help="Database URL, or journal file, that machines share. Passwords belong in the variable.",
+        help="Database URL that machines share, or an SQLite file. Passwords belong in the variable.",
         show_default="in the folder",
     ),
 ]

@@ -15,10 +15,11 @@ from ...errors import Errors
 from ...layers.clusters import has_lookups
 from ...training.provenance import DEV_SCORE
 from ...writing import check_file, write_file
-from ..trials.fields import NEEDED
 from ..trials.filling import commented, fill
 from ..trials.needed import steps_trained
 from ..trials.plan import Plan, Trial, read_plan
+from ..trials.plan_file import NEEDED
+from ..trials.records import TrialRecord
 from ..trials.run import Matrix, Options
 from .recommendation import Recommendation
 from .summary import Summary, summarize_trials
@@ -164,7 +165,7 @@ def advise(
     records = _first_seeds(first, options, budget, say)
     names = _finalists(first, records)
     if plan.is_needed:
-        own = [record for record in records.values() if record["method"] in names]
+        own = [record for record in records.values() if record.method in names]
         plan = plan.at_equal_steps(steps_trained(own) or plan.steps)
         say(f"{plan.steps:,} steps for {', '.join(sorted(names))}")
     matrix = Matrix(plan, output)
@@ -180,7 +181,7 @@ def advise(
         problem = "It has no record in this folder."
         raise ValueError(Errors.L494.format(name=matrix.plan.baseline, problem=problem))
     trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
-    looks = [(r["method"], r["dev"][DEV_SCORE]) for r in records.values() if r["status"] == "done"]
+    looks = [(r.method, r.dev[DEV_SCORE]) for r in records.values() if r.is_done]
     looks.sort(key=lambda look: -look[1])
     write_config(trial, config, _evidence(summary, choice, candidates, looks))
     return Advice(summary, choice, candidates, looks, config)
@@ -201,9 +202,9 @@ def _plan(
 
 def _first_seeds(
     matrix: Matrix, options: Options, budget: Budget, say: Callable[[str], None]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, TrialRecord]:
     """The records of one seed of as many methods as half of the budget allows, two at least."""
-    records: dict[str, dict[str, Any]] = {}
+    records: dict[str, TrialRecord] = {}
     keys = list(matrix.trials)
     for start in range(0, len(keys), options.workers):
         some = keys[start : start + options.workers]
@@ -215,24 +216,24 @@ def _first_seeds(
     return records
 
 
-def _finalists(matrix: Matrix, records: Mapping[str, Mapping[str, Any]]) -> set[str]:
+def _finalists(matrix: Matrix, records: Mapping[str, TrialRecord]) -> set[str]:
     """Stock spaCy, and the methods with the best first seeds on dev."""
-    done = {r["method"]: r["dev"][DEV_SCORE] for r in records.values() if r["status"] == "done"}
+    done = {r.method: r.dev[DEV_SCORE] for r in records.values() if r.is_done}
     best = sorted(done, key=lambda name: -done[name])
     return {matrix.plan.baseline, *best[:FINALISTS]} & set(done)
 
 
-def _seconds_a_step(records: Mapping[str, Mapping[str, Any]]) -> float:
+def _seconds_a_step(records: Mapping[str, TrialRecord]) -> float:
     """Of the slowest method."""
-    done = [r for r in records.values() if r["status"] == "done"]
-    return max((r["seconds"] / (steps_trained([r]) or r["steps"]) for r in done), default=0.0)
+    done = [record for record in records.values() if record.is_done]
+    return max((r.seconds / (r.steps_trained or r.steps) for r in done), default=0.0)
 
 
-def _check_baseline(matrix: Matrix, records: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_baseline(matrix: Matrix, records: Mapping[str, TrialRecord]) -> None:
     """Stop before other methods are trained in vain. RAISES (ValueError): L494."""
     for key, record in records.items():
-        if matrix.trials[key].method.name == matrix.plan.baseline and record["status"] != "done":
-            problem = record["error"] or record["status"]
+        if matrix.trials[key].method.name == matrix.plan.baseline and not record.is_done:
+            problem = record.error or record.status
             raise ValueError(Errors.L494.format(name=matrix.plan.baseline, problem=problem))
 
 
@@ -243,9 +244,9 @@ def _more_seeds(
     names: set[str],
     seconds_a_step: float,
     say: Callable[[str], None],
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, TrialRecord]:
     """The records of the finalists, seed by seed, while there is time."""
-    records: dict[str, dict[str, Any]] = {}
+    records: dict[str, TrialRecord] = {}
     for seed in matrix.plan.seeds:
         some = [k for k, t in matrix.trials.items() if t.seed == seed and t.method.name in names]
         missing = matrix.missing(some)

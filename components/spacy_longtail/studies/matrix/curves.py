@@ -4,11 +4,12 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...evaluation.convergence import Rising, rising_of
 from ...evaluation.report.wording import signed
 from ...evaluation.significance import LEAST_SEEDS, holm, paired_permutation
+from ..trials.records import TrialRecord
 
 ALPHA = 0.05
 
@@ -39,25 +40,28 @@ class Curves(NamedTuple):
 SCORES = {"macro": "ents_macro_f", "micro": "ents_f"}
 
 
-def read_curves(records: Sequence[Mapping[str, Any]], baseline: str, average: str = "macro") -> Curves:
+def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "macro") -> Curves:
     """The curves of the trials on one corpus that have a draw.
 
-    records (Sequence[Mapping[str, Any]]): Of finished trials.
+    records (Sequence[TrialRecord]): Of finished trials.
     baseline (str): Name of the method that others are compared with.
     average (str): "macro" or "micro".
     RETURNS (Curves): With what may be said of them. RAISES (ValueError): L406.
     """
-    by_share = any(record["draw"]["entity_share"] is not None for record in records)
-    found: dict[str, dict[float, list[Mapping[str, Any]]]] = {}
+    found: dict[str, dict[float, list[TrialRecord]]] = {}
+    by_share = any(record.draw and record.draw.entity_share is not None for record in records)
     for record in records:
-        draw = record["draw"]
-        x = 100 * draw["entity_share"] if by_share else draw["n_sentences"]
-        found.setdefault(record["method"], {}).setdefault(x, []).append(record)
+        if (draw := record.draw) is not None:
+            x = draw.n_sentences if draw.entity_share is None else 100 * draw.entity_share
+            found.setdefault(record.method, {}).setdefault(x, []).append(record)
     lines = {
-        name: [Point(x, {r["seed"]: r["test"][SCORES[average]] for r in own[x]}) for x in sorted(own)]
+        name: [Point(x, {r.seed: r.test[SCORES[average]] for r in own[x]}) for x in sorted(own)]
         for name, own in found.items()
     }
-    rising = {name: {x: rising_of(runs) for x, runs in own.items()} for name, own in found.items()}
+    rising = {
+        name: {x: rising_of(run.data() for run in runs) for x, runs in own.items()}
+        for name, own in found.items()
+    }
     x_name = "% entity tokens" if by_share else "sentences"
     findings = []
     for name in lines:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...corpus.folder import read_types
 from ...corpus.statistics import corpus_statistics
@@ -13,6 +13,7 @@ from ...evaluation.report.report import Report
 from ...evaluation.report.systems import mean, spread
 from ...writing import write_file
 from ..trials.ledger import Ledger
+from ..trials.records import TrialRecord
 from ..trials.run import Matrix
 from .curves import Curves, read_curves
 from .recommendation import Recommendation, recommend
@@ -50,31 +51,31 @@ class Summary(NamedTuple):
     baseline: str
     corpora: list[CorpusSummary]
     n_trials: int
-    failed: list[dict[str, Any]]  # records
+    failed: list[TrialRecord]
     missing: int  # trials that have no record here
 
 
-def summarize_trials(matrix: Matrix, records: Mapping[str, Mapping[str, Any]]) -> Summary:
+def summarize_trials(matrix: Matrix, records: Mapping[str, TrialRecord]) -> Summary:
     """Put the finished trials of a plan together.
 
-    matrix (Matrix): The plan. records (Mapping[str, Mapping[str, Any]]): By content key.
+    matrix (Matrix): The plan. records (Mapping[str, TrialRecord]): By content key.
     RETURNS (Summary): Scores, tests and recommendations. The latter know nothing of test.
     RAISES (ValueError): L405, L406, L411, L432.
     """
     ledger = Ledger(matrix.output)
-    by_corpus: dict[Path, dict[str, Mapping[str, Any]]] = {path: {} for path in matrix.plan.corpora}
+    by_corpus: dict[Path, dict[str, TrialRecord]] = {path: {} for path in matrix.plan.corpora}
     for key, trial in matrix.trials.items():
-        if records.get(key, {}).get("status") == "done":
+        if key in records and records[key].is_done:
             by_corpus[trial.corpus][key] = records[key]
     found = [_corpus(path, matrix, ledger, own) for path, own in by_corpus.items() if own]
-    failed = [dict(record) for record in records.values() if record["status"] != "done"]
+    failed = [record for record in records.values() if not record.is_done]
     n_trials, plan = len(matrix.trials), matrix.plan
     missing = n_trials - len(records)
     return Summary(plan.schedule, plan.baseline, found, n_trials, failed, missing)
 
 
 def _corpus(
-    path: Path, matrix: Matrix, ledger: Ledger, records: Mapping[str, Mapping[str, Any]]
+    path: Path, matrix: Matrix, ledger: Ledger, records: Mapping[str, TrialRecord]
 ) -> CorpusSummary:
     rows = _rows(records)
     baseline = matrix.plan.baseline
@@ -87,7 +88,7 @@ def _corpus(
         return CorpusSummary(path.name, rows, None, None, [])
     dev: dict[str, dict[int, Path]] = {}
     for key, record in records.items():
-        dev.setdefault(record["method"], {})[record["seed"]] = ledger.folder(key) / "dev.json"
+        dev.setdefault(record.method, {})[record.seed] = ledger.folder(key) / "dev.json"
     choice = recommend(dev, read_types(path).labels, baseline)
     statistics = matrix.output / "report" / path.name / STATISTICS
     write_file(statistics, json.dumps(corpus_statistics(path)))
@@ -96,18 +97,20 @@ def _corpus(
     return CorpusSummary(path.name, rows, report, choice, [])
 
 
-def _rows(records: Mapping[str, Mapping[str, Any]]) -> list[Row]:
-    by_method: dict[str, list[Mapping[str, Any]]] = {}
+def _rows(records: Mapping[str, TrialRecord]) -> list[Row]:
+    by_method: dict[str, list[TrialRecord]] = {}
     for record in records.values():
-        by_method.setdefault(record["method"], []).append(record)
+        by_method.setdefault(record.method, []).append(record)
     rows = []
     for name, own in by_method.items():
         scores = {}
         for column, (part, key) in COLUMNS.items():
-            values = [r[part][key] for r in own if r[part].get(key) is not None]
+            found = [getattr(record, part).get(key) for record in own]
+            values = [value for value in found if value is not None]
             scores[column] = (mean(values), spread(values))
-        n_seeds = len({record["seed"] for record in own})
-        seconds = mean([record["seconds"] for record in own]) or 0.0
-        steps = [r["curve"][-1]["step"] if r["curve"] else r["steps"] for r in own]
-        rows.append(Row(name, n_seeds, scores, seconds, mean(steps) or 0.0, rising_of(own)))
+        n_seeds = len({record.seed for record in own})
+        seconds = mean([record.seconds for record in own]) or 0.0
+        steps = [record.steps_trained if record.curve else record.steps for record in own]
+        rising = rising_of(record.data() for record in own)
+        rows.append(Row(name, n_seeds, scores, seconds, mean(steps) or 0.0, rising))
     return sorted(rows, key=lambda row: -(row.scores["macro, dev"][0] or 0.0))

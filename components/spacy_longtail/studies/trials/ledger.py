@@ -10,6 +10,8 @@ from typing import Any
 
 from ...errors import Errors, Warnings
 from ...writing import check_folder, coded_io
+from .engine import WORK
+from .records import RECORD, TrialRecord, parse_record, read_record
 
 try:
     import fcntl
@@ -18,8 +20,6 @@ except ImportError:  # Windows
 
 LEDGER = "trials.jsonl"
 FOLDER = "trials"
-WORK = "work"  # of trials that are running
-RECORD = "record.json"
 
 
 def append_line(path: Path, record: dict[str, Any]) -> None:
@@ -91,10 +91,10 @@ class Ledger:
             for name in (FOLDER, WORK):
                 (output / name).mkdir(parents=True, exist_ok=True)
         with self._alone():
-            lines = {record["key"]: _text(record) for record in read_lines(self.path)}
+            lines = {line["key"]: parse_record(line) for line in read_lines(self.path)}
             for record in self._folders():
-                if lines.get(record["key"]) != _text(record):
-                    append_line(self.path, record)
+                if _text(lines.get(record.key)) != _text(record):
+                    append_line(self.path, record.data())
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -109,63 +109,53 @@ class Ledger:
         finally:
             os.close(file)
 
-    def _folders(self) -> Iterable[dict[str, Any]]:
+    def _folders(self) -> Iterable[TrialRecord]:
         for path in sorted((self.output / FOLDER).glob(f"*/{RECORD}")):
             with coded_io(path):
-                record = _read(path)
-            if record is not None and record.get("key") == path.parent.name:
+                record = read_record(path.parent)
+            if record is not None and record.key == path.parent.name:
                 yield record
             else:
                 warnings.warn(Warnings.W097.format(path=path), stacklevel=2)
 
-    def records(self) -> dict[str, dict[str, Any]]:
+    def records(self) -> dict[str, TrialRecord]:
         """By content key."""
-        return {record["key"]: record for record in self._folders()}
+        return {record.key: record for record in self._folders()}
 
-    def record(self, key: str) -> dict[str, Any] | None:
+    def record(self, key: str) -> TrialRecord | None:
         """The record of a trial, null if it is not finished. RAISES (ValueError): L432."""
         path = self.folder(key) / RECORD
         with coded_io(path):
-            return _read(path) if path.is_file() else None
+            return read_record(path.parent) if path.is_file() else None
 
     def folder(self, key: str) -> Path:
         """Where the files of a finished trial are."""
         return self.output / FOLDER / key
 
-    def finish(self, work: Path, record: dict[str, Any]) -> bool:
+    def finish(self, work: Path, record: TrialRecord) -> bool:
         """Make a trial's working folder its final one, and append its record.
 
-        work (Path): The folder. record (Dict[str, Any]): JSON data with the trial's key.
+        work (Path): The folder. record (TrialRecord): What is kept of the trial.
         RETURNS (bool): False if the trial was finished before, by someone else: this run is dropped.
         RAISES (ValueError): L432.
         """
-        target = self.folder(record["key"])
-        with coded_io(work), (work / RECORD).open("w", encoding="utf8") as file:
-            json.dump(record, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
+        target = self.folder(record.key)
+        with coded_io(work):
+            record.write(work)
         with self._alone():
             with coded_io(work):
-                before = self.record(record["key"])
-                if before is not None and before.get("status") == "done":
+                before = self.record(record.key)
+                if before is not None and before.is_done:
                     return False  # another process was first
                 if target.exists():
                     os.replace(target, work / "before")  # a failure, tried again
                 os.rename(work, target)
-            append_line(self.path, record)
+            append_line(self.path, record.data())
         return True
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        record = json.loads(path.read_text(encoding="utf8"))
-    except ValueError:  # it was renamed whole: someone has changed it since
-        return None
-    return record if isinstance(record, dict) else None
-
-
-def _text(record: dict[str, Any]) -> str:
-    return json.dumps(record, sort_keys=True)  # of equal records equal, with NaN in them too
+def _text(record: TrialRecord | None) -> str:
+    return json.dumps(record and record.data())  # of equal records equal, with NaN in them too
 
 
 def check_output(output: Path, inputs: Iterable[Path], own: str) -> None:

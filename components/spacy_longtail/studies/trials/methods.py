@@ -9,7 +9,7 @@ from thinc.api import Config
 
 from ...errors import Errors
 from .compose import Settings, compose, known_choices, read_base
-from .fields import beside, check_settings, is_whole, unusable
+from .plan_file import PlanFile, beside, check_settings, is_whole, unusable
 
 BATCHES = ("accumulate_gradient", "batcher")  # of [training], equal for equal encoders
 
@@ -20,21 +20,21 @@ class Method(NamedTuple):
     config: Config  # not interpolated
 
 
-def read_methods(found: Mapping[str, Any], base: Config, settings: Settings, path: Path) -> list[Method]:
+def read_methods(fields: PlanFile, base: Config, settings: Settings, path: Path) -> list[Method]:
     """The methods that a plan names.
 
-    found (Mapping[str, Any]): The plan's fields. base (Config): Not interpolated.
+    fields (PlanFile): Of the plan. base (Config): Not interpolated.
     settings (Settings): Of all methods. path (Path): Of the plan.
     RAISES (ValueError): L402, L470, L471, L472.
     """
-    catalog = _catalog(found.get("choices", {}), path)
-    picked = list(_picked(found.get("grids", []), catalog, path))
+    catalog = _catalog(fields.choices, path)
+    picked = list(_picked(fields.grids, catalog, path))
     methods = []
     for choices in picked:
         name = _name(choices, catalog)
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
         methods.append(Method(name, choices, compose(base, blocks, settings)))
-    for name, own in found.get("methods", {}).items():
+    for name, own in fields.methods.items():
         if not isinstance(own, dict) or not isinstance(own.get("config", ""), str):
             raise unusable(path, f"the method {name} must be settings by dotted name, found {own!r}.")
         own_base = read_base(beside(path, own["config"])) if "config" in own else base

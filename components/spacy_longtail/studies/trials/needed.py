@@ -1,22 +1,21 @@
 """How many steps a plan's methods need, so that all can be trained with as many."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from wasabi import msg
 
 from .plan import Plan
+from .records import TrialRecord
 from .run import Matrix, Options
 
 
-def steps_trained(records: Iterable[Mapping[str, Any]]) -> int:
+def steps_trained(records: Iterable[TrialRecord]) -> int:
     """The most steps that a training had until it was no better for the plan's patience; 0 of none.
 
-    records (Iterable[Mapping[str, Any]]): Of trials; those that failed do not count.
+    records (Iterable[TrialRecord]): Of trials; those that failed do not count.
     """
-    curves = (record["curve"] for record in records if record["status"] == "done")
-    return max((int(curve[-1]["step"]) for curve in curves if curve), default=0)
+    return max((record.steps_trained for record in records if record.is_done), default=0)
 
 
 def settle_steps(

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,16 +12,15 @@ from thinc.api import Config
 
 from ...errors import Errors
 from .compose import HERE, apply, compose, read_base
-from .fields import NEEDED, beside, check_fields, is_whole, unusable
 from .methods import Method, check_equal, read_methods
+from .plan_file import NEEDED, PATIENCE, beside, read_fields, unusable
 
 PRESETS = HERE / "presets"
-STEPS, SEEDS, PARTITIONS = 1000, 3, 5
-PATIENCE, MOST_STEPS = 400, 4000
 PLAIN = "${corpora.plain}"
 
 
-class Draw(NamedTuple):
+@dataclass(frozen=True)
+class Draw:
     """A part of the training sentences; the trial's seed is the number of its partition."""
 
     n_sentences: int
@@ -37,7 +37,7 @@ class Trial(NamedTuple):
     def title(self) -> str:
         """Corpus, method, draw and seed, for people."""
         drawn = "" if self.draw is None else f", {self.draw.n_sentences} sentences"
-        share = self.draw and self.draw.entity_share
+        share = None if self.draw is None else self.draw.entity_share
         drawn += "" if share is None else f" with {100 * share:g} % entity tokens"
         return f"{self.corpus.name}, {self.method.name}{drawn}, seed {self.seed}"
 
@@ -103,15 +103,15 @@ def read_plan(source: str, given: Mapping[str, Any] | None = None) -> Plan:
     """
     path = PRESETS / f"{source}.yml" if source in presets() else Path(source)
     found = _overridden(_read(path), {k: v for k, v in (given or {}).items() if v is not None})
-    check_fields(found, path)
-    is_needed = found.get("steps") == NEEDED
-    steps = found.get("most_steps", MOST_STEPS) if is_needed else found.get("steps", STEPS)
-    patience = found.get("patience", PATIENCE if is_needed else 0)
-    settings = {**found.get("settings", {}), "training.max_steps": steps}
+    fields = read_fields(found, path)
+    steps, patience = fields.max_steps, fields.patience
+    if fields.is_needed and not patience:
+        patience = PATIENCE
+    settings = {**fields.settings, "training.max_steps": steps}
     if patience:  # without one a config that has its own is refused
         settings["training.patience"] = patience
-    base = read_base(beside(path, found.get("config")))
-    methods = read_methods(found, base, settings, path)
+    base = read_base(beside(path, fields.config))
+    methods = read_methods(fields, base, settings, path)
     if not methods:
         raise unusable(path, "it has neither grids nor methods.")
     check_equal(methods, steps, patience)
@@ -119,16 +119,14 @@ def read_plan(source: str, given: Mapping[str, Any] | None = None) -> Plan:
     if 0 < patience < 2 * frequency:
         raise unusable(path, f"patience must be two evaluations at least, {2 * frequency} steps.")
     names = [method.name for method in methods]
-    baseline = found.get("baseline", names[0])
+    baseline = fields.baseline or names[0]
     if baseline not in names:
         raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=", ".join(names)))
-    corpora = [Path(corpus) for corpus in found.get("corpora", [])]
-    draws = _draws(found, path)
-    if draws:
-        seeds = list(range(found.get("partitions", PARTITIONS)))
-    else:
-        seeds = _seeds(found.get("seeds", SEEDS), path)
-    return Plan(corpora, methods, seeds, draws, steps, baseline, patience, is_needed)
+    corpora = [Path(corpus) for corpus in fields.corpora]
+    draws = [Draw(size) for size in sorted(fields.sizes)]
+    draws += [Draw(fields.n_sentences, share) for share in sorted(fields.shares)]
+    seeds = fields.seed_list
+    return Plan(corpora, methods, seeds, draws, steps, baseline, patience, fields.is_needed)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -158,27 +156,6 @@ def _overridden(found: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     if isinstance(own, dict):  # else the check of the fields refuses it
         own = {**own, **given.get("settings", {})}
     return {**kept, **given, "settings": own}
-
-
-def _seeds(found: int | list[int], path: Path) -> list[int]:
-    seeds = list(range(found)) if isinstance(found, int) else found
-    if not seeds or not all(is_whole(seed) and 0 <= seed < 2**32 for seed in seeds):
-        raise unusable(path, f"seeds must be whole numbers from 0 to 2**32 - 1, found {found!r}.")
-    return list(dict.fromkeys(seeds))
-
-
-def _draws(found: Mapping[str, Any], path: Path) -> list[Draw]:
-    for name in ("sizes", "shares"):
-        values = found.get(name, [])
-        known = [v for v in values if is_whole(v) or (isinstance(v, float) and name == "shares")]
-        if name in found and (
-            not known or known != values or len({v for v in known if v > 0}) < len(values)
-        ):
-            raise unusable(path, f"{name} must be different numbers above 0, found {values!r}.")
-    if any(share > 1 for share in found.get("shares", [])):
-        raise unusable(path, f"shares are parts of 1, such as 0.05, found {found['shares']!r}.")
-    sized = [Draw(size) for size in sorted(found.get("sizes", []))]
-    return sized + [Draw(found.get("n_sentences", 100), s) for s in sorted(found.get("shares", []))]
 
 
 def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:

@@ -1,14 +1,22 @@
-"""A process under watch: a time limit, its log in a file, and its children ended with it."""
+"""A trial's process: started, watched with a time limit and a log, and ended with its children."""
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from thinc.api import Config
+
+from ...writing import coded_io
+from .keys import code_version
+
+CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
 POLL = 0.05  # seconds between looks at a process
 SHOWN = 5  # last lines of a log that an error shows
 
@@ -17,6 +25,27 @@ class Outcome(NamedTuple):
     status: str  # "done", "failed", "timeout" or "stopped"
     seconds: float
     error: str  # the last lines of the log, or why it was stopped
+
+
+def launch(
+    work: Path,
+    config: Config,
+    task: dict[str, Any],
+    minutes: float | None,
+    stop: Callable[[], str | None],
+) -> Outcome:
+    """Train and score in a process of its own.
+
+    work (Path): A folder for its files. config (Config): Complete, not interpolated.
+    task (Dict[str, Any]): As `run_child` takes it; the code's version is added.
+    minutes (Optional[float]): Its time limit. stop (Callable): Tells why it must end, else null.
+    RETURNS (Outcome): How it ended. RAISES (ValueError): L432.
+    """
+    with coded_io(work):
+        config.to_disk(work / "config.cfg", interpolate=False)
+        (work / "task.json").write_text(json.dumps({**task, "code": code_version()}), encoding="utf8")
+    seconds = None if minutes is None else 60 * minutes
+    return run_process([*CHILD, str(work)], work / "log.txt", seconds, stop)
 
 
 def run_process(

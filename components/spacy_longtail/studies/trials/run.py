@@ -1,14 +1,11 @@
 """A plan run: what is not finished yet, by several workers, each trial in a process of its own."""
 
 import json
-import math
-import os
 import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,18 +16,17 @@ from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
 from ...writing import coded_io
 from .child import MODEL, SCORED
-from .claims import HOST, Claim, Claims, is_running, open_storage
+from .engine import PLACE, Ended, Engine, Stop
 from .keys import code_version, corpus_version, digest, trial_key
-from .launch import launch
-from .ledger import FOLDER, WORK, Ledger, check_output
+from .ledger import FOLDER, Ledger, check_output
 from .plan import Plan, Trial
-from .pool import Pool
-from .process import Outcome
+from .process import Outcome, launch
+from .records import TrialRecord
+from .storage import KEY, STUDY, open_storage
 
-JOURNAL = "study.journal"
 NEWLINE = "\n"
 
-Runner = Callable[[Trial, Path, Callable[[], str | None]], Outcome]
+Runner = Callable[[Trial, Path, Stop], Outcome]
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class Options:
     """How a plan is run; none of it changes a figure.
 
     workers (int): Trials at a time. gpu_id (int): -1 is the CPU. storage (Optional[str]): A database URL
-    or a journal file that several machines share; null is a journal in the output folder.
+    that several machines share, or an SQLite file; null is one in the output folder.
     minutes (Optional[float]): Time limit of a trial. keep_models (bool): Keep model-best and model-last.
     retry_failed (bool): Run failed trials again, and those that ran out of time.
     """
@@ -97,124 +93,93 @@ class Matrix:
 
     def run(
         self, options: Options, keys: Iterable[str] | None = None, runner: Runner | None = None
-    ) -> dict[str, dict[str, Any]]:
+    ) -> dict[str, TrialRecord]:
         """Run what is not finished. Stopping it at any moment loses the running trials alone.
 
         options (Options): How. keys (Optional[Iterable[str]]): Of the trials to run; null is all.
         runner (Optional[Callable]): What runs one trial, if not a process of its own.
-        RETURNS (Dict[str, Dict[str, Any]]): The records of the plan's finished trials, by content key.
+        RETURNS (Dict[str, TrialRecord]): The records of the plan's finished trials, by content key.
         RAISES (ValueError): L406, L432, L477, L480, L491.
         """
         ledger = Ledger(self.output)
-        remove_leftovers(self.output / WORK)
         records = ledger.records()
         final = {"done"} if options.retry_failed else {"done", "failed", "timeout"}
         among = list(self.trials if keys is None else keys)
-        wanted = [k for k in among if records.get(k, {}).get("status") not in final]
+        wanted = [k for k in among if k not in records or records[k].status not in final]
         if wanted:
             if runner is None:
                 self.check(wanted)
                 runner = partial(run_trial, self.versions, options)
-            name = f"matrix-{digest(sorted(self.trials))}"
-            storage = open_storage(options.storage, self.output / JOURNAL)
-            # a journal in the folder is the folder's own, wherever that has been moved
-            place = "" if options.storage is None else str(self.output.resolve())
-            claims = Claims(storage, name, place)
-            n_elsewhere = len(claims.fill(wanted))
-            Workers(self, ledger, claims, options, runner, records).work(len(wanted) - n_elsewhere)
+            Workers(self, ledger, records, options, runner).run(wanted)
         records = {key: r for key, r in ledger.records().items() if key in self.trials}
         if elsewhere := [key for key in among if key not in records]:
             warnings.warn(Warnings.W091.format(n=len(elsewhere)), stacklevel=2)
         return records
 
 
-class Workers(Pool[Claim]):
-    """Threads that run the trials of a plan."""
+class Workers(Engine):
+    """Runs the trials of a plan.
+
+    matrix (Matrix): The plan. ledger (Ledger): Where records are kept.
+    before (Mapping[str, TrialRecord]): The records when the trials were chosen.
+    options (Options): How. runner (Callable): What runs one trial.
+    RAISES (ValueError): L406, L432, L477, L491.
+    """
 
     def __init__(
         self,
         matrix: Matrix,
         ledger: Ledger,
-        claims: Claims,
+        before: Mapping[str, TrialRecord],
         options: Options,
         runner: Runner,
-        before: Mapping[str, Mapping[str, Any]],
     ) -> None:
-        super().__init__(options.workers)
-        self.matrix, self.ledger, self.claims, self.runner = matrix, ledger, claims, runner
-        self.before = before  # records that there were when the plan was made
+        storage = open_storage(options.storage, matrix.output / STUDY)
+        # a study in the folder is the folder's own, wherever that has been moved
+        place = "" if options.storage is None else str(matrix.output.resolve())
+        name = f"matrix-{digest(sorted(matrix.trials))}"
+        super().__init__(storage, name, matrix.output, place, options.workers)
+        self.matrix, self.ledger, self.before, self.runner = matrix, ledger, before, runner
 
-    def take(self) -> Claim | None:
-        """The next trial that nobody runs."""
-        return self.claims.claim()
+    def run(self, keys: list[str]) -> None:
+        """Run trials until all are finished, here or elsewhere. keys (List[str]): Those to run."""
+        n_elsewhere = sum(self._is_elsewhere(t) and t.user_attrs[KEY] in keys for t in self.trials())
+        for key, attempt in self.missing(keys, self._is_elsewhere):
+            self.put_up(key, attempt)
+        self.work(len(keys) - n_elsewhere)
 
-    def is_waiting(self) -> bool:
-        """Whether a trial is run, here or elsewhere."""
-        return self.claims.n_running() > 0
+    def _is_elsewhere(self, trial: Any) -> bool:
+        return trial.state == self.states.COMPLETE and trial.user_attrs[PLACE] != self.place
 
-    def reap(self) -> bool:
-        """Put up again what others have abandoned."""
-        return bool(self.claims.reap())
-
-    def do(self, claim: Claim) -> None:
+    def objective(self, trial: Any, work: Path) -> Ended | None:
         """Run a trial and keep its record."""
-        trial = self.matrix.trials[claim.key]
-        record = self.ledger.record(claim.key)
-        if record is not None and (record["status"] == "done" or record != self.before.get(claim.key)):
-            # another process has finished it since the plan was made, or died before it could say so
-            self.claims.finish(claim, dev_score(record))
-            return self._show(trial, record)
-        work = working_folder(self.matrix.output / WORK, claim)
-        try:
-            with coded_io(work), self.claims.alive(claim):
-                outcome = self.runner(trial, work, lambda: self.stopped)
+        key = trial.user_attrs[KEY]
+        record = self.ledger.record(key)
+        if record is None or (not record.is_done and record == self.before.get(key)):
+            planned = self.matrix.trials[key]
+            with coded_io(work):
+                outcome = self.runner(planned, work, lambda: self.stopped)
             if outcome.status == "stopped":
-                return self.claims.give_back(claim)
-            record = make_record(claim.key, trial, self.matrix, outcome, work)
+                return None
+            record = make_record(key, planned, self.matrix, outcome, work)
             self.ledger.finish(work, record)
-        except BaseException:
-            with suppress(ValueError):  # of the same full disk; it is put up again as abandoned
-                self.claims.give_back(claim)
-            raise
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-        self.claims.finish(claim, dev_score(record))
-        self._show(trial, record)
+        # else another process has finished it meanwhile, or died before it could say so
+        return Ended(record.status, record.dev_score, record.seconds)
 
-    def _show(self, trial: Trial, record: Mapping[str, Any]) -> None:
-        text = record["status"]
-        if text == "done":
-            dev, test = (f"{100 * (record[part].get(DEV_SCORE) or 0):.1f}" for part in SCORED)
-            text = f"macro F1 {dev} on dev, {test} on test, {record['seconds']:.0f} s"
+    def show(self, trial: Any) -> None:
+        """A line on a trial."""
+        key = trial.user_attrs[KEY]
+        if (record := self.ledger.record(key)) is None:
+            return
+        if record.is_done:
+            dev, test = (f"{100 * (s.get(DEV_SCORE) or 0):.1f}" for s in (record.dev, record.test))
+            text = f"macro F1 {dev} on dev, {test} on test, {record.seconds:.0f} s"
         else:
-            text = f"{text}: {record['error'].strip().rpartition(NEWLINE)[2]}"
+            text = f"{record.status}: {record.error.strip().rpartition(NEWLINE)[2]}"
         with self.lock:
-            self.bar.write(f"{trial.title}: {text}", file=sys.stderr)  # stdout may be for JSON
+            # stdout may be for JSON
+            self.bar.write(f"{self.matrix.trials[key].title}: {text}", file=sys.stderr)
             self.bar.update()
-
-
-def dev_score(record: Mapping[str, Any]) -> float | None:
-    """Of a trial that ended well, as the study can hold it; 0 stands for no number."""
-    if record["status"] != "done":
-        return None
-    score = record["dev"].get(DEV_SCORE)
-    return score if isinstance(score, (int, float)) and math.isfinite(score) else 0.0
-
-
-def working_folder(parent: Path, claim: Claim) -> Path:
-    """A new folder for a trial, which says who runs it. RAISES (ValueError): L432."""
-    folder = parent / f"{claim.key}@{HOST}@{os.getpid()}@{claim.number}"
-    with coded_io(folder):
-        shutil.rmtree(folder, ignore_errors=True)  # of a dead process with the same number
-        folder.mkdir()
-    return folder
-
-
-def remove_leftovers(parent: Path) -> None:
-    """Remove the working folders of this machine's processes that have ended."""
-    for folder in parent.glob(f"*@{HOST}@*@*"):
-        if not is_running(int(folder.name.split("@")[-2])):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def run_trial(
@@ -222,7 +187,7 @@ def run_trial(
     options: Options,
     trial: Trial,
     work: Path,
-    stop: Callable[[], str | None],
+    stop: Stop,
 ) -> Outcome:
     """Run one trial in a process of its own.
 
@@ -247,32 +212,33 @@ def run_trial(
     return outcome
 
 
-def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: Path) -> dict[str, Any]:
-    """What is kept of a trial: JSON data, scores in [0, 1].
+def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: Path) -> TrialRecord:
+    """What is kept of a trial.
 
     key (str): Its content key. trial (Trial): The trial. matrix (Matrix): What it is of.
     outcome (Outcome): How it ended. work (Path): Its files; dev.json and test.json if it ended well.
     """
-    scores = {}
+    scores, points = {}, []
     if outcome.status == "done":
         for part in SCORED:
             evaluation = json.loads((work / f"{part}.json").read_text(encoding="utf8"))
             scores[part] = evaluation["scores"]
-    points = read_curve(work / MODEL) if outcome.status == "done" else []
-    curve = [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p]
-    return {
-        "key": key,
-        "corpus": trial.corpus.name,
-        "method": trial.method.name,
-        "choices": trial.method.choices,
-        "seed": trial.seed,
-        "draw": None if trial.draw is None else trial.draw._asdict(),
-        "steps": matrix.plan.steps,
-        "training": {"patience": matrix.plan.patience},
-        "curve": curve,
-        "code": code_version(),
-        "status": outcome.status,
-        "seconds": round(outcome.seconds, 1),
-        "error": outcome.error.replace(str(matrix.output), short(matrix.output)),
-        **scores,
-    }
+        points = read_curve(work / MODEL)
+    return TrialRecord.model_validate(
+        {
+            "key": key,
+            "corpus": trial.corpus.name,
+            "method": trial.method.name,
+            "choices": trial.method.choices,
+            "seed": trial.seed,
+            "draw": trial.draw,
+            "steps": matrix.plan.steps,
+            "training": {"patience": matrix.plan.patience},
+            "curve": [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],
+            "code": code_version(),
+            "status": outcome.status,
+            "seconds": round(outcome.seconds, 1),
+            "error": outcome.error.replace(str(matrix.output), short(matrix.output)),
+            **scores,
+        }
+    )

@@ -6,22 +6,23 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...training.provenance import DEV_SCORE
 from ...writing import coded_io
 from ..trials.child import MODEL
-from ..trials.claims import open_storage
-from ..trials.launch import launch
-from ..trials.ledger import WORK, read_lines
-from ..trials.pool import Pool
-from ..trials.process import Outcome
-from ..trials.run import JOURNAL
-from .draws import Draw, Draws, Tried, baseline_of, best_of
+from ..trials.engine import Ended, Engine, Stop
+from ..trials.keys import digest
+from ..trials.ledger import read_lines
+from ..trials.process import Outcome, launch
+from ..trials.storage import KEY, STUDY, coded_storage, open_storage
+from .draws import BASELINE, VALUES, Draw, Tried, baseline_of, best_of, is_ended, read_tried
 from .search import MODELS, Search
 from .watch import Watch
 
-Stop = Callable[[], str | None]
+STARTUP = 5  # trials that come to their end before any is pruned
+WARMUP = 1 / 3  # of the steps before a trial can be pruned
+
 Runner = Callable[[Draw, Path, Stop], Outcome]
 
 
@@ -29,9 +30,8 @@ class Options(NamedTuple):
     """How a search is run.
 
     n_trials (int): How many, of all processes and machines. workers (int): Trials at a time.
-    gpu_id (int): -1 is the CPU. storage (Optional[str]): A database URL or a journal file that several
-    machines share; null is a journal in the output folder. minutes (Optional[float]): Time limit of a
-    trial.
+    gpu_id (int): -1 is the CPU. storage (Optional[str]): A database URL that several machines share, or
+    an SQLite file; null is one in the output folder. minutes (Optional[float]): Time limit of a trial.
     """
 
     n_trials: int = 20
@@ -54,14 +54,10 @@ def run_search(search: Search, options: Options, runner: Runner | None = None) -
         search.check()
         runner = partial(run_draw, search, options)
     with coded_io(search.output):
-        for name in (MODELS, WORK):
-            (search.output / name).mkdir(parents=True, exist_ok=True)
-    storage = open_storage(options.storage, search.output / JOURNAL)
-    place = str(search.output.resolve())
-    draws = Draws(storage, search.name, place, search.space, search.seed, search.steps)
-    n_done = min(len(draws.tried()), options.n_trials)
-    Workers(search, draws, options, runner).work(options.n_trials, n_done)
-    tried = draws.tried()
+        (search.output / MODELS).mkdir(parents=True, exist_ok=True)
+    workers = Workers(search, options, runner)
+    workers.work(options.n_trials, min(len(workers.tried()), options.n_trials))
+    tried = workers.tried()
     known = {record["key"] for record in read_lines(search.records)}
     for trial in tried:  # of other machines, or of a run that ended before it could write
         if search.key(trial.number) not in known:
@@ -69,75 +65,71 @@ def run_search(search: Search, options: Options, runner: Runner | None = None) -
     return tried
 
 
-class Workers(Pool[Draw]):
-    """Threads that draw trials until the study has enough."""
+class Workers(Engine):
+    """Draws trials and runs them, until the study has enough. A trial's key is its number in the search.
 
-    def __init__(self, search: Search, draws: Draws, options: Options, runner: Runner) -> None:
-        super().__init__(options.workers)
-        self.search, self.draws, self.options, self.runner = search, draws, options, runner
+    search (Search): What is searched. options (Options): How.
+    runner (Callable): What runs one trial.
+    RAISES (ValueError): L406, L432, L477, L491.
+    """
 
-    def take(self) -> Draw | None:
-        """New values to try, unless there are enough."""
-        return self.draws.draw(self.options.n_trials)
+    def __init__(self, search: Search, options: Options, runner: Runner) -> None:
+        storage = open_storage(options.storage, search.output / STUDY)
+        place = str(search.output.resolve())
+        super().__init__(storage, search.name, search.output, place, options.workers)
+        self.study.pruner = self.optuna.pruners.MedianPruner(STARTUP, int(WARMUP * search.steps))
+        self.search, self.options, self.runner = search, options, runner
 
-    def is_waiting(self) -> bool:
-        """Whether a trial is run, here or elsewhere."""
-        return self.draws.n_running() > 0
+    def refill(self) -> bool:
+        """Put up the next trial, unless there are enough of all processes and machines."""
+        for key, attempt in self.missing(map(str, range(self.options.n_trials)), is_ended):
+            self.put_up(key, attempt, self.search.space.baseline() if key == BASELINE else {})
+            return True
+        return False
 
-    def reap(self) -> bool:
-        """Draw again what others have abandoned."""
-        found = self.draws.reap()
-        for claim in found:
-            shutil.rmtree(self.search.work(claim.number), ignore_errors=True)
-        return bool(found)
+    def tried(self) -> list[Tried]:
+        """The finished trials of all processes and machines, in order."""
+        return [read_tried(trial) for trial in self.trials() if is_ended(trial)]
 
-    def do(self, draw: Draw) -> None:
-        """Run a trial and close it."""
-        work = self.search.work(draw.claim.number)
-        try:
-            with self.draws.alive(draw.claim):
-                found = self._train(draw, work)
-            if found is None:
-                self.draws.give_back(draw.claim)
-            else:
-                self.draws.close(draw, *found)
-        except BaseException:
-            self.draws.give_back(draw.claim)
-            raise
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-        if found is not None:
-            self._show(draw.claim.number)
+    @coded_storage()
+    def draw(self, trial: Any) -> Draw:
+        """Values for a trial. trial (optuna.Trial): That `take` returned."""
+        key = trial.user_attrs[KEY]
+        # a sampler of its own: the draw does not depend on who makes it, nor on a restart
+        seed = int(digest([self.search.seed, int(key)]), 16) % 2**32
+        with self.lock:
+            self.study.sampler = self.optuna.samplers.TPESampler(seed=seed, multivariate=False)
+            values = self.search.space.draw(trial, key == BASELINE)
+        trial.set_user_attr(VALUES, values)
+        return Draw(trial, trial.number, values, key == BASELINE)
 
-    def _train(self, draw: Draw, work: Path) -> tuple[str, float | None, float, str] | None:
-        """Status, score on dev, seconds and error of a trial; null if it was stopped."""
-        with coded_io(work):
-            shutil.rmtree(work, ignore_errors=True)
-            work.mkdir()
+    def objective(self, trial: Any, work: Path) -> Ended | None:
+        """Train with the values of a trial, unless it is pruned; keep its models."""
+        draw = self.draw(trial)
         watch = Watch(draw, work, self.search.steps, lambda: self.stopped)
         outcome = self.runner(draw, work, watch)
         if watch.is_pruned:
-            return "pruned", None, outcome.seconds, ""
+            return Ended("pruned", None, outcome.seconds)
         if outcome.status == "stopped":
             return None
         watch.report()  # what came after the last look
         if outcome.status != "done":
-            return outcome.status, None, outcome.seconds, outcome.error
+            return Ended(outcome.status, None, outcome.seconds, outcome.error)
         with coded_io(work):
             score = json.loads((work / "dev.json").read_text("utf8"))["scores"][DEV_SCORE]
-            target = self.search.model(draw.claim.number)
+            target = self.search.model(trial.number)
             shutil.rmtree(target, ignore_errors=True)  # of a study that was deleted
             (work / MODEL).rename(target)
-        return "done", score, outcome.seconds, ""
+        return Ended("done", score, outcome.seconds)
 
-    def _show(self, number: int) -> None:
+    def show(self, trial: Any) -> None:
         """Write the record of a trial, and a line on it; delete the models that nobody needs."""
         with self.lock:
-            tried = self.draws.tried()
-            found = [trial for trial in tried if trial.number == number]
-            for trial in found:  # none, if another machine took it for abandoned
-                self.search.write(trial)
-                self.bar.write(title(trial), file=sys.stderr)  # stdout is for results
+            tried = self.tried()
+            found = [other for other in tried if other.number == trial.number]
+            for ended in found:  # none, if another machine took it for abandoned
+                self.search.write(ended)
+                self.bar.write(title(ended), file=sys.stderr)  # stdout is for results
             self._drop_models(tried)
             self.bar.update(min(len(tried), self.options.n_trials) - self.bar.n)
 
@@ -168,7 +160,7 @@ def run_draw(search: Search, options: Options, draw: Draw, work: Path, stop: Sto
     """
     task = {
         "corpus": str(search.corpus),
-        "name": f"trial {draw.claim.number}",
+        "name": f"trial {draw.number}",
         "gpu_id": options.gpu_id,
         "drawn": False,
         "parts": ["dev"],

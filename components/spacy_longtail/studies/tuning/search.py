@@ -11,7 +11,7 @@ from ...training.provenance import DEV_SCORE
 from ..trials.compose import Settings, compose, known_choices, read_base
 from ..trials.filling import fill, interpolated
 from ..trials.keys import code_version, config_content, corpus_version, digest
-from ..trials.ledger import WORK, append_line, check_output
+from ..trials.ledger import append_line, check_output
 from .draws import Tried
 from .named import POLICY, blocks
 from .space import Space
@@ -106,10 +106,6 @@ class Search:
     def model(self, number: int) -> Path:
         """Where the models of a trial are kept."""
         return self.output / MODELS / f"{self.name}-{number}"
-
-    def work(self, number: int) -> Path:
-        """Where a trial works."""
-        return self.output / WORK / f"{self.name}-{number}"
 
     def key(self, number: int) -> str:
         """Of a trial's record."""

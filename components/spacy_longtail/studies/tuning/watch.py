@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ...training.provenance import CURVE_FILE, DEV_SCORE, read_curve
 from ..trials.child import MODEL
-from ..trials.claims import coded_storage
+from ..trials.storage import coded_storage
 from .draws import Draw
 
 

@@ -1,0 +1,158 @@
+"""A plan's YAML file, checked."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from typing_extensions import Self
+
+from ...errors import Errors
+from .compose import OPTIONAL
+
+OWNERS = {  # settings that the plan makes from these
+    "training.max_steps": "steps",
+    "training.patience": "patience",
+    "system.seed": "seeds",
+    "paths.train": "corpora",
+    "paths.dev": "corpora",
+}
+NEEDED = "needed"  # of steps: as many as the method takes that needs the most
+PATIENCE = 400  # where steps are needed
+KINDS = {"int_type": "int", "string_type": "str", "list_type": "list", "dict_type": "dict"}
+ITEMS = {  # of lists, in words
+    "corpora": "folders",
+    "seeds": "whole numbers from 0 to 2**32 - 1",
+    "sizes": "different numbers above 0",
+    "shares": "different numbers above 0",
+}
+
+Positive = Annotated[int, Field(gt=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Share = Positive | Annotated[float, Field(gt=0)]
+
+
+class PlanFile(BaseModel):
+    """The fields of a plan. What it does not name has its default."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    corpora: list[str] = []
+    steps: Positive | Literal["needed"] = 1000
+    patience: Positive = 0
+    most_steps: Positive = 4000
+    seeds: Positive | Annotated[list[Seed], Field(min_length=1)] = 3
+    grids: list[Any] = []
+    methods: dict[Any, Any] = {}
+    choices: dict[Any, Any] = {}
+    settings: dict[Any, Any] = {}
+    config: str = ""
+    baseline: str = ""
+    sizes: Annotated[list[Positive], Field(min_length=1)] = []
+    shares: Annotated[list[Share], Field(min_length=1)] = []
+    n_sentences: Positive = 100
+    partitions: Positive = 5
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the number of steps is to be found out."""
+        return self.steps == NEEDED
+
+    @property
+    def max_steps(self) -> int:
+        """Of every training."""
+        return self.most_steps if self.steps == "needed" else self.steps
+
+    @property
+    def seed_list(self) -> list[int]:
+        """Each once: those of partitions, where there are draws."""
+        seeds = self.partitions if self.sizes or self.shares else self.seeds
+        return list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Refuse what contradicts itself, or would be ignored."""
+        has_draws = bool(self.sizes or self.shares)
+        names = [Path(corpus).name for corpus in self.corpora]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two corpora have the same name, found {', '.join(names)}.")
+        for name in ("sizes", "shares"):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name} must be {ITEMS[name]}, found {values!r}.")
+        if any(share > 1 for share in self.shares):
+            raise ValueError(f"shares are parts of 1, such as 0.05, found {self.shares!r}.")
+        if self.is_needed and has_draws:
+            raise ValueError(f"draws of different sizes need different steps: no steps = {NEEDED!r}.")
+        if "most_steps" in self.model_fields_set and not self.is_needed:
+            raise ValueError(f"most_steps would be ignored without steps: {NEEDED}.")
+        for name in set(self.settings) & set(OWNERS):
+            problem = f"it is what {OWNERS[name]} is for."
+            raise ValueError(f"{name} would be ignored under settings: {problem}")
+        if has_draws and "seeds" in self.model_fields_set:
+            raise ValueError("each partition has its own seed: leave seeds out.")
+        if self.sizes and self.shares:
+            raise ValueError("it has sizes and shares: one study has one of them.")
+        for name, owners in {"partitions": ("sizes", "shares"), "n_sentences": ("shares",)}.items():
+            if name in self.model_fields_set and not any(getattr(self, owner) for owner in owners):
+                raise ValueError(f"{name} would be ignored without {' or '.join(owners)}.")
+        return self
+
+
+def read_fields(found: Mapping[str, Any], path: Path) -> PlanFile:
+    """Check the fields of a plan.
+
+    found (Mapping[str, Any]): As the file has them. path (Path): The file.
+    RAISES (ValueError): L470 for what no plan has, and what would be ignored.
+    """
+    try:
+        fields = PlanFile.model_validate(found)
+    except ValidationError as error:
+        raise unusable(path, _problem(error, found)) from error
+    check_settings(fields.settings, "settings", path)
+    return fields
+
+
+def _problem(error: ValidationError, found: Mapping[str, Any]) -> str:
+    """What is wrong with the first field, in words."""
+    errors = error.errors()
+    if unknown := [f"{name}" for name in found if name not in PlanFile.model_fields]:
+        return f"{', '.join(unknown)} is none of {', '.join(PlanFile.model_fields)}."
+    if not errors[0]["loc"]:
+        return str(errors[0]["ctx"]["error"])
+    name = str(errors[0]["loc"][0])
+    own = [problem for problem in errors if problem["loc"][0] == name]
+    kinds = [problem["type"] for problem in own]
+    if "too_short" in kinds or any(isinstance(part, int) for p in own for part in p["loc"]):
+        wanted = ITEMS[name]
+    elif "greater_than" in kinds:
+        wanted = "above 0"
+    else:
+        wanted = " or ".join(KINDS.get(kind, repr(NEEDED)) for kind in kinds)
+    return f"{name} must be {wanted}, found {found[name]!r}."
+
+
+def unusable(path: Path, problem: str) -> ValueError:
+    """L470, of a plan."""
+    return ValueError(Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md has the form."))
+
+
+def check_settings(settings: Mapping[Any, Any], where: str, path: Path) -> None:
+    """Refuse settings that are not by dotted name. RAISES (ValueError): L470."""
+    for name, value in settings.items():
+        if name == OPTIONAL and isinstance(value, dict):
+            check_settings(value, f"{OPTIONAL} of {where}", path)
+        elif not (isinstance(name, str) and all(name.split(".")) and "." in name):
+            raise unusable(path, f"{where} must be values by dotted name, found {name!r}.")
+
+
+def beside(path: Path, name: str) -> Path | None:
+    """A path of a plan: from the current folder, or else from the plan's; null of none."""
+    if not name or Path(name).is_file():
+        return Path(name) if name else None
+    return path.parent / name
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)

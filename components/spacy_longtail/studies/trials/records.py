@@ -1,0 +1,89 @@
+"""The record of a finished trial: what its record.json holds, and a line of trials.jsonl."""
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ...training.provenance import DEV_SCORE
+from .plan import Draw
+
+RECORD = "record.json"
+
+
+class Evaluated(BaseModel):
+    """An evaluation on dev during the training."""
+
+    step: int
+    ents_macro_f: float  # in [0, 1]
+
+
+class Schedule(BaseModel):
+    patience: int  # steps without a better score that ended the training; 0: none did
+
+
+class TrialRecord(BaseModel):
+    """What is kept of a trial, by content key."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)  # of later versions
+
+    key: str
+    corpus: str
+    method: str
+    choices: dict[str, str]  # by axis
+    seed: int
+    draw: Draw | None
+    steps: int
+    training: Schedule
+    curve: list[Evaluated]  # of one that is done
+    code: str  # its version
+    status: Literal["done", "failed", "timeout"]
+    seconds: float
+    error: str
+    dev: dict[str, Any] = {}  # scores in [0, 1], of one that is done
+    test: dict[str, Any] = {}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it ended well."""
+        return self.status == "done"
+
+    @property
+    def steps_trained(self) -> int:
+        """Until its last evaluation; 0 of a training without any."""
+        return self.curve[-1].step if self.curve else 0
+
+    @property
+    def dev_score(self) -> float | None:
+        """Macro F1 on dev as a study can hold it: 0 stands for no number, null for no training."""
+        if not self.is_done:
+            return None
+        score = self.dev.get(DEV_SCORE)
+        return score if isinstance(score, (int, float)) and math.isfinite(score) else 0.0
+
+    def data(self) -> dict[str, Any]:
+        """As JSON data."""
+        return self.model_dump(exclude=set() if self.is_done else {"dev", "test"})
+
+    def write(self, folder: Path) -> None:
+        """Write record.json, and wait for the disk. RAISES (OSError): If it cannot be written."""
+        with (folder / RECORD).open("w", encoding="utf8") as file:
+            json.dump(self.data(), file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def parse_record(data: str | dict[str, Any]) -> TrialRecord | None:
+    """A record from JSON, as text or data; null if it is none."""
+    try:
+        return TrialRecord.model_validate(json.loads(data) if isinstance(data, str) else data)
+    except ValueError:
+        return None
+
+
+def read_record(folder: Path) -> TrialRecord | None:
+    """The record in a trial's folder; null if somebody has changed it. RAISES (OSError): Without one."""
+    return parse_record((folder / RECORD).read_text(encoding="utf8"))

@@ -1,0 +1,154 @@
+"""Where an Optuna study is kept: an SQLite file, or any database that machines share."""
+
+import random
+import sqlite3
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from ...errors import Errors, Warnings
+from .secrets import masked
+
+STUDY = "study.db"
+KEY, ATTEMPT = "key", "attempt"  # attributes of a trial
+BEAT = 20  # seconds between signs of life
+GRACE = 60  # seconds without one until a trial counts as abandoned
+LOCKED = 60  # seconds that a process waits for another one's transaction in an SQLite file
+DRIVERS = {
+    "psycopg2": "psycopg2-binary",
+    "psycopg": "'psycopg[binary]'",
+    "MySQLdb": "mysqlclient",
+}  # packages
+
+
+def import_optuna() -> Any:
+    """Optuna without its chatter. RAISES (ValueError): L406."""
+    try:
+        import optuna
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package="optuna", extra="tune")) from error
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    # of heartbeats, which Engine sends
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    warnings.filterwarnings("ignore", "Heartbeat of storage is supposed to be used with Study.optimize")
+    return optuna
+
+
+def open_storage(storage: str | None, default: Path) -> Any:
+    """An Optuna storage.
+
+    storage (Optional[str]): A database URL, such as postgresql://user@host/name, or the path of an
+        SQLite file. default (Path): The SQLite file that null stands for; one that cannot be read is
+        set aside.
+    RAISES (ValueError): L406, L477.
+    """
+    import_optuna()
+    try:
+        if storage is not None and "://" in storage:
+            return _open(storage)
+        path = default if storage is None else Path(storage)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            _check_file(path)
+        except sqlite3.OperationalError:  # it may be sound, but is locked or cannot be opened
+            raise
+        except sqlite3.DatabaseError:
+            if storage is not None:  # others may use it
+                raise
+            _set_aside(path)
+        return _open(_url(path))
+    except Exception as error:  # of any database driver
+        url = storage or str(default)
+        problem = masked(_said(error), url)
+        for missing in (error, error.__cause__):
+            if isinstance(missing, ModuleNotFoundError) and missing.name:
+                package = DRIVERS.get(missing.name, missing.name)
+                problem = f"its driver {missing.name} is not installed. Run: pip install {package}."
+        # not from error: what it says may hold a password
+        raise ValueError(Errors.L477.format(storage=masked(url), problem=problem)) from None
+
+
+def _check_file(path: Path) -> None:
+    with closing(sqlite3.connect(path, timeout=LOCKED)) as link:
+        (said,) = link.execute("PRAGMA quick_check(1)").fetchone()
+    if said != "ok":
+        raise sqlite3.DatabaseError(said)
+
+
+def _set_aside(path: Path) -> None:
+    aside = path.with_name(f"{path.name}.{time.time_ns()}")
+    path.rename(aside)
+    unfinished = path.with_name(
+        f"{path.name}-journal"
+    )  # a transaction, which the next file has no part in
+    if unfinished.exists():
+        unfinished.rename(path.with_name(f"{aside.name}-journal"))
+    warnings.warn(Warnings.W096.format(path=path, aside=aside.name), stacklevel=3)
+
+
+def _url(path: Path) -> str:
+    from sqlalchemy import URL
+
+    url = URL.create("sqlite", database=str(path)).render_as_string()
+    return url.replace("{", "{{").replace("}", "}}")  # Optuna formats it
+
+
+def _open(url: str) -> Any:
+    is_file = url.startswith("sqlite")
+    waiting = {"connect_args": {"timeout": LOCKED, "isolation_level": None}}
+    storage = _again(
+        lambda: import_optuna().storages.RDBStorage(
+            url,
+            engine_kwargs=waiting if is_file else {"pool_pre_ping": True},
+            heartbeat_interval=BEAT,
+            grace_period=GRACE,
+            heartbeat_stale_trial_callback=put_back,
+        )
+    )
+    if is_file:
+        from sqlalchemy import event
+
+        # SQLite ignores FOR UPDATE, so that two processes could take the same trial: let each
+        # transaction lock the file from its beginning, while the others wait.
+        event.listen(storage.engine, "begin", lambda link: link.exec_driver_sql("BEGIN IMMEDIATE"))
+    return storage
+
+
+def _again(opened: Callable[[], Any], times: int = 5) -> Any:
+    """Open a new database, although another process may be making its tables at the same moment."""
+    for _ in range(times - 1):
+        try:
+            return opened()
+        except Exception:  # of any database driver
+            time.sleep(random.random())
+    return opened()
+
+
+def put_back(study: Any, trial: Any) -> None:
+    """Put a trial that was not finished back into the queue, with the values that it had.
+
+    study (optuna.Study): The study. trial (optuna.trial.FrozenTrial): The trial.
+    """
+    own = trial.user_attrs
+    if KEY in own:
+        values = {**trial.system_attrs.get("fixed_params", {}), **trial.params}
+        study.enqueue_trial(values, user_attrs={KEY: own[KEY], ATTEMPT: own[ATTEMPT] + 1})
+
+
+def _said(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+@contextmanager
+def coded_storage() -> Iterator[None]:
+    """What a database refuses becomes a coded error. RAISES (ValueError): L491."""
+    try:
+        yield
+    except Exception as error:  # of any database driver
+        if isinstance(error, ValueError) and str(error).startswith("[L"):
+            raise
+        # not from error: what it says may hold a password
+        raise ValueError(Errors.L491.format(problem=masked(_said(error)))) from None
