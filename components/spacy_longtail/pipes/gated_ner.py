@@ -17,12 +17,12 @@ from ..heads import Gold
 from ..layers import listener_in
 from ..settings import finite, one_of
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
+from .base import check_head_rate
 from .describing import check_describe
 from .flagged import flagged_parts, within
 from .label_checks import AUTO, check_known, check_labels, check_types
 from .merging import merge_into
 from .pipeline_checks import check_secondary, gate_types
-from .rates import check_head_rate
 from .scores import ScoredSpan, write_scores
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
 from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained

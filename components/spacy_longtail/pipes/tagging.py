@@ -10,7 +10,6 @@ import srsly
 from spacy import util
 from spacy.language import Language
 from spacy.pipeline.pipe import deserialize_config
-from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -26,6 +25,7 @@ from ..heads.outputs import forget_outputs, output_of, rename_outputs, set_outpu
 from ..layers.described import is_described, lay_out, set_descriptions
 from ..losses import CrossEntropy
 from ..types import ANNOTATED_TYPES, ENTITY, TagLoss, TwoTaskLoss, TwoTaskState
+from .base import LongtailPipe
 from .describing import (
     Describe,
     PretrainedHead,
@@ -37,7 +37,6 @@ from .describing import (
     take_pretrained,
     vectors_of,
 )
-from .rates import with_head_rate
 from .scores import ScoredSpan
 
 DEFAULT_TOKEN_MODEL: dict[str, Any] = Config().from_str("""
@@ -99,7 +98,7 @@ def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any
     return loss
 
 
-class TokenTagger(TrainablePipe):
+class TokenTagger(LongtailPipe):
     """A pipe whose model gives outputs a token, read by a head.
 
     The loss column shows the summed loss of all annotated tokens, in the loss's unit.
@@ -117,14 +116,11 @@ class TokenTagger(TrainablePipe):
         describe: Describe | None = None,
         **settings: Any,
     ) -> None:
-        self.vocab = vocab
-        self.name = name
+        cfg = {**copy.deepcopy(SETTINGS), **settings}
+        model = HEADS[cfg["head"]].attach(model)
+        super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
         self.loss = loss
-        self.scorer = scorer
-        self.head_rate = head_rate
         self.describe = describe
-        self.cfg: dict[str, Any] = {**copy.deepcopy(SETTINGS), **settings}
-        self.model = HEADS[self.cfg["head"]].attach(model)
         self._build_head()
 
     def _build_head(self) -> None:
@@ -297,7 +293,7 @@ class TokenTagger(TrainablePipe):
 
     def finish_update(self, sgd: Any) -> None:
         """Step the optimizer, and count the training updates."""
-        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
+        super().finish_update(sgd)
         self.cfg["state"]["n_updates"] += 1
 
     def entities(

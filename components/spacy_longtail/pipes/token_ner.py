@@ -16,9 +16,9 @@ from ..errors import Errors
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import TwoTaskState
+from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import check_known
-from .rates import check_head_rate
 from .scores import ScoredSpan, write_entities
 from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
 from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained

@@ -15,10 +15,9 @@ from ..corpus.examples import keep_types
 from ..errors import Errors
 from ..scorers import NER_SCORE_WEIGHTS
 from ..types import GoldLoss, TagLoss, TwoTaskLoss
-from .actions import Actions
+from .actions import Actions, scored_entities, shut_unlearnt
+from .base import check_head_rate, with_head_rate
 from .label_checks import check_known
-from .rates import check_head_rate, with_head_rate
-from .replay import scored_entities
 from .scores import ScoredSpan, add_scores
 from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained
 from .weighting import resolve_classes
@@ -210,6 +209,19 @@ class LongtailNER(EntityRecognizer):
         encoder = self.model.get_ref("tok2vec").layers[0]  # the parser's own projection comes after it
         super().finish_update(with_head_rate(sgd, encoder, self.head_rate))
 
+    def rehearse(
+        self,
+        examples: Iterable[Example],
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+        **settings: Any,
+    ) -> dict[str, float] | None:
+        """As for `ner`, at one learning rate: spaCy knows no other. RAISES (ValueError): L219."""
+        if self.head_rate != 1:
+            reason = f"spaCy does so at one learning rate, found head_rate = {self.head_rate:g}"
+            raise ValueError(Errors.L219.format(who=self.name, reason=reason))
+        return super().rehearse(examples, sgd=sgd, losses=losses, **settings)
+
     def get_batch_loss(
         self, states: Any, golds: Any, scores: Any, losses: dict[str, float] | None
     ) -> np.ndarray:
@@ -238,12 +250,17 @@ class LongtailNER(EntityRecognizer):
         return d_scores
 
     def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
-        self._actions = Actions()
-        return super().from_bytes(bytes_data, exclude=exclude)
+        super().from_bytes(bytes_data, exclude=exclude)
+        return self._loaded()
 
     def from_disk(self, path: Any, exclude: Iterable[str] = ()) -> "LongtailNER":
+        super().from_disk(path, exclude=exclude)
+        return self._loaded()
+
+    def _loaded(self) -> "LongtailNER":
         self._actions = Actions()
-        return super().from_disk(path, exclude=exclude)
+        shut_unlearnt(self.model)
+        return self
 
     def _move_weights(self) -> np.ndarray | None:
         """The class weight of each action; an unweighted loss has none."""
