@@ -44,6 +44,21 @@ class Actions:
         return self._weights
 
 
+def least_cost(scores: Floats2d, d_scores: Floats2d) -> tuple[Floats2d, Floats1d]:
+    """The least-cost part of the probabilities p, renormalised, and the log of its sum in each state.
+
+    scores (Floats2d): (n_states, n_moves). d_scores (Floats2d): spaCy's gradient: p less that part.
+    RETURNS (Tuple[Floats2d, Floats1d]): (n_states, n_moves), (n_states,).
+    """
+    z = scores - scores.max(axis=1, keepdims=True)
+    e = np.exp(z)
+    total = e.sum(axis=1)
+    q = e / total[:, None] - d_scores
+    rows = np.arange(len(q))
+    best = q.argmax(axis=1)
+    return q, np.minimum(z[rows, best] - np.log(total * q[rows, best]), 0.0)
+
+
 def shut_unlearnt(model: Model) -> None:
     """Shut the actions whose weights are all zero, those of a type that was added after training.
 

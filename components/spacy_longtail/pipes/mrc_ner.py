@@ -24,7 +24,7 @@ from .base import LongtailPipe, check_head_rate
 from .label_checks import check_asked, check_known, check_labels
 from .merging import merge_spans
 from .scores import ScoredSpan, write_entities
-from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained
+from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
 
 WHO = "longtail_mrc_ner"
 
@@ -245,10 +245,11 @@ class MRCNER(LongtailPipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Write the entities, beside those that are there, and their scores where scores_key is set."""
+        settings = Thresholding.of(self.cfg)
         for doc, found in zip(docs, scores, strict=True):
-            judged = judge(found, self.cfg)
+            judged = judge(found, settings)
             write_entities(doc, judged.kept, self.cfg["scores_key"])
-            write_abstained(doc, judged.abstained, self.cfg, self.name)
+            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
 
     def update(
         self,
