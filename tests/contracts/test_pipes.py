@@ -34,9 +34,7 @@ PIPES = {
         "focal": Case("longtail_ner", small=small_ner(loss={"@losses": "longtail.Focal.v1"}, **SCORED)),
     },
     "longtail_token_ner": {
-        head or "softmax": Case(
-            "longtail_token_ner", small={"model": TOKEN_MODEL, "head": head, **SCORED}
-        )
+        head: Case("longtail_token_ner", small={"model": TOKEN_MODEL, "head": head, **SCORED})
         for head in ("softmax", "crf", "two_task")
     },
     "longtail_sentence_gate": {

@@ -14,7 +14,7 @@ from spacy.util import registry
 from thinc.types import Ragged
 
 from spacy_longtail.evaluation.evaluate import evaluate_model
-from spacy_longtail.heads import Trained
+from spacy_longtail.heads import Decoded, Trained
 from spacy_longtail.layers import Lattice
 from spacy_longtail.pipes.token_ner import TokenNER
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train
@@ -375,7 +375,7 @@ def test_whitespace_opens_and_closes_no_entity():
     columns = np.array(
         [pipe.codec.tags.index(t) for t in ["B-NAT", "I-NAT", "I-NAT", "I-NAT", "B-PER", "O"]]
     )
-    pipe.head.decode = lambda *_: (columns, np.ones(6))
+    pipe.head.decode = lambda *_: Decoded(columns, np.ones(6))
     assert [(s.start, s.end, s.label) for s in pipe.entities([doc], None, False)[0]] == [(1, 3, "NAT")]
 
 
