@@ -38,7 +38,7 @@ from spacy_longtail.losses import MoM
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.models.rich_embed import RichEmbed
 from spacy_longtail.pipes.sentence_gate import DEFAULTS as DEFAULT_GATE
-from spacy_longtail.pipes.tagging import DEFAULT_TOKEN_MODEL
+from spacy_longtail.pipes.token_settings import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, units
 from spacy_longtail.repeats import sCR
 

@@ -49,6 +49,7 @@ class Errors:
     L203 = "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
     L204 = "[L204] '{setting}' of {who} must be a list of at least one type, each named once and none blank, found {found!r}."
     L205 = "[L205] {who} found no sentence with a type of {labels} in the training data, so it cannot learn when to open. Check the labels and the corpus."
+    L206 = "[L206] {who} knows rare types by 'weak_labels' alone, found the new type {label!r}. Add it there, and train the gate again."
     L207 = "[L207] merge = '{merge}' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner or longtail_token_ner, or use merge = 'fill'."
     L208 = "[L208] The component {name!r} is no transition-based NER, found factory {found!r}. Only 'ner' can be converted."
     L209 = "[L209] longtail_ner reads action probabilities from a model with 3 state features, found {found}. Set extra_state_tokens = false or scores_key = null."
@@ -61,6 +62,7 @@ class Errors:
     L216 = "[L216] The model of {who} must give outputs a token, found {found!r}. Use @architectures = longtail.TokenClassifier.v1, with the encoder as its tok2vec, not the parser model of 'ner'."
     L217 = "[L217] typed = false of {who} predicts the one label ENTITY, which its scorer would compare with the types of the data: every score would be 0. Set labeled = false in the component's scorer block."
     L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
+    L219 = "[L219] {who} cannot rehearse: {reason}. Leave it out: nlp.rehearse(..., exclude=[{who!r}])."
 
     # The gate and entity scores: L25x
     L250 = "[L250] {other!r} writes doc.spans['{key}'] after {name!r} reads it. Put it before {name!r} in [nlp] pipeline."

@@ -10,7 +10,7 @@ from thinc.api import Adam, Config
 from thinc.shims import Shim
 
 from spacy_longtail.models import ConcatenatedEncoders, FrozenEncoder, StaticVectors
-from spacy_longtail.pipes.rates import with_head_rate
+from spacy_longtail.pipes.base import with_head_rate
 from tests.util import SMALL, blank, examples, params, small_ner, toy_vectors, train
 
 VECTORS = {"@architectures": "longtail.StaticVectors.v1", "width": 12}

@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.pipes.flagged import flagged_parts
+from spacy_longtail.pipes.weak_sentences import flagged_parts
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train, two_sentences
 
 GATE_MODEL = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}

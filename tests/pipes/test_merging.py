@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
-from spacy_longtail.pipes.merging import merge_into, merge_spans, merge_tokens
+from spacy_longtail.pipes.merging import Merging, merge_into, merge_spans, merge_tokens
 from spacy_longtail.pipes.scores import ScoredSpan, write_scores
 from tests.util import blank
 
@@ -192,10 +192,8 @@ def test_the_rule_follows_the_table(case, rule):
     ents = [Span(doc, s.start, s.end, label=s.label) for s in strong]
     doc.set_ents(ents, blocked=[doc[i : i + 1] for i in case.blocked], default="outside")
     write_scores(doc, "entity_scores", [s for s in strong if s.token_scores])
-    cfg = {"merge": rule, "unscored": case.unscored, "scores_key": "entity_scores"}
-    if rule == "fill":
-        cfg["unscored"] = "keep"
-    merge_into(doc, read(case.weak, weak=True), cfg)
+    unscored = "keep" if rule == "fill" else case.unscored
+    merge_into(doc, read(case.weak, weak=True), Merging(rule, unscored, "entity_scores"))
     shown = "; ".join(f"{e.label_} {e.start}-{e.end}" for e in doc.ents)
     assert shown == getattr(case, rule)
     assert all(doc[i].ent_iob_ == "B" and not doc[i].ent_type_ for i in case.blocked)
@@ -234,8 +232,7 @@ def test_the_scores_of_a_merged_document_are_those_of_what_stays():
     strong = read("PER 0-2 .9; ORG 4-6 .5")
     doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
     write_scores(doc, "entity_scores", strong)
-    cfg = {"merge": "span", "unscored": "keep", "scores_key": "entity_scores"}
-    merge_into(doc, read("ART 5-7 .6", weak=True), cfg)
+    merge_into(doc, read("ART 5-7 .6", weak=True), Merging("span", "keep", "entity_scores"))
     assert rated(doc) == pytest.approx([0.9, 0.6])
 
 
@@ -286,7 +283,7 @@ def test_what_lost_no_token_keeps_its_score():
     doc = Doc(blank().vocab, words=["w"] * 12)
     doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
     write_scores(doc, "entity_scores", strong)
-    merge_into(doc, weak, {"merge": "token", "unscored": "keep", "scores_key": "entity_scores"})
+    merge_into(doc, weak, Merging("token", "keep", "entity_scores"))
     assert rated(doc) == [0.2, 0.9, 0.1, 0.4]
     # of each a token: neither of the two, though it stands where both did
     mixed = merge_tokens(

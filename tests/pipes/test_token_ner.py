@@ -14,7 +14,7 @@ from spacy.util import registry
 from thinc.types import Ragged
 
 from spacy_longtail.evaluation.evaluate import evaluate_model
-from spacy_longtail.heads import Trained
+from spacy_longtail.heads import Decoded, Trained
 from spacy_longtail.layers import Lattice
 from spacy_longtail.pipes.token_ner import TokenNER
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train
@@ -375,7 +375,7 @@ def test_whitespace_opens_and_closes_no_entity():
     columns = np.array(
         [pipe.codec.tags.index(t) for t in ["B-NAT", "I-NAT", "I-NAT", "I-NAT", "B-PER", "O"]]
     )
-    pipe.head.decode = lambda *_: (columns, np.ones(6))
+    pipe.head.decode = lambda *_: Decoded(columns, np.ones(6))
     assert [(s.start, s.end, s.label) for s in pipe.entities([doc], None, False)[0]] == [(1, 3, "NAT")]
 
 
@@ -570,7 +570,7 @@ def two_task_columns(pipe, entity, begin, lengths=None, outside=None):
     lengths = np.array(lengths or [len(data)])
     outside = np.zeros(len(data)) if outside is None else np.array(outside)
     decoded = pipe.head.decode(
-        Ragged(np.concatenate([data, types], 1), lengths), lengths, outside, True, pipe.cfg
+        Ragged(np.concatenate([data, types], 1), lengths), lengths, outside, True, pipe.decoding
     )
     return "".join(pipe.codec.tags[c][0] for c in decoded.tags), decoded.p
 
@@ -633,7 +633,9 @@ def test_a_span_takes_the_type_of_the_highest_mean_log_probability():
     nlp.get_pipe("ner").initialize(lambda: examples(nlp), nlp=nlp, labels=["PER", "GEO"])
     pipe = nlp.get_pipe("ner")
     data = np.array([[3, 3, 0.0, 1.0], [3, -3, 5.0, 0.0], [3, 3, 0.0, 2.0]], dtype="float32")
-    decoded = pipe.head.decode(Ragged(data, np.array([3])), np.array([3]), np.zeros(3), True, pipe.cfg)
+    decoded = pipe.head.decode(
+        Ragged(data, np.array([3])), np.array([3]), np.zeros(3), True, pipe.decoding
+    )
     assert [pipe.codec.tags[c] for c in decoded.tags] == ["B-PER", "I-PER", "B-GEO"]
 
 

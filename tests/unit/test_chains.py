@@ -15,8 +15,7 @@ from spacy_longtail.chains import sums as path_sums
 from spacy_longtail.chains.packing import Transitions, best_legal, pack, path_score, viterbi
 from spacy_longtail.chains.sums import PathSums
 from spacy_longtail.chains.tags import TagCodec
-from spacy_longtail.heads import HEADS
-from spacy_longtail.heads.base import Gold
+from spacy_longtail.heads import HEADS, Decoding, Gold
 from spacy_longtail.layers import Lattice
 from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, LogitAdjusted, MoM
 from spacy_longtail.losses.chain import chain_loss
@@ -390,7 +389,7 @@ def test_nothing_stands_where_nothing_may_however_its_tags_score(name):
     scores = Ragged(logits, np.array([3]))
     if name == "crf":
         scores = Lattice(scores, Transitions(*(np.zeros_like(t) for t in LEGAL)))
-    decoded = head.decode(scores, np.array([3]), np.array([0.0, 1.0, 0.0]), True, {})
+    decoded = head.decode(scores, np.array([3]), np.array([0.0, 1.0, 0.0]), True, Decoding())
     assert decoded.tags.tolist() == [1, 0, 1]
     assert np.isfinite(decoded.p).all() and decoded.p[0] == 1
     assert decoded.p[1] == (0.5 if name == "sigmoid" else 1)

@@ -1,8 +1,7 @@
 """What a head is: how outputs become a loss in training, and tags in prediction."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from thinc.api import Model, get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
@@ -30,6 +29,15 @@ class Trained(NamedTuple):
 class Decoded(NamedTuple):
     tags: Ints1d  # (n_tokens,), columns of a legal tag sequence a sentence
     p: Floats1d  # (n_tokens,), probability of that tag
+
+
+class Decoding(NamedTuple):
+    """How two_task turns scores into entities; the other heads have no settings of their own."""
+
+    repair: Literal["begin", "drop"] = "begin"  # an entity token that nothing before it begins
+    entity_threshold: float | None = None  # null is neutral
+    begin_threshold: float | None = None
+    state: TwoTaskState = TwoTaskState()  # with the classes' means
 
 
 class Head(ABC):
@@ -66,14 +74,14 @@ class Head(ABC):
 
     @abstractmethod
     def decode(
-        self, scores: Any, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+        self, scores: Any, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
     ) -> Decoded:
         """Legal tags and their probabilities.
 
         lengths (Ints1d): (n_sentences,), tokens a sentence.
         outside (Floats1d): (n_tokens,), 1.0 where no entity may stand.
         score (bool): Whether the probabilities are wanted.
-        cfg (Mapping): The pipe's settings: thresholds and repair of two_task.
+        settings (Decoding): Those of the pipe.
         """
 
     @staticmethod

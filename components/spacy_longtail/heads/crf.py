@@ -1,6 +1,5 @@
 """The CRF head."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from thinc.api import Model, get_array_module, to_numpy
@@ -11,7 +10,7 @@ from ..chains.sums import PathSums
 from ..layers import Lattice, with_transitions
 from ..losses.chain import chain_loss
 from ..types import TwoTaskState
-from .base import Decoded, Gold, Head, Trained
+from .base import Decoded, Decoding, Gold, Head, Trained
 
 
 class CRFHead(Head):
@@ -51,7 +50,7 @@ class CRFHead(Head):
         return Trained(result.loss, Lattice(d_logits, result.d_transitions), state)
 
     def decode(
-        self, scores: Lattice, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+        self, scores: Lattice, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
     ) -> Decoded:
         logits = self._adjusted(scores.logits.dataXd, outside)
         xp, transitions = get_array_module(logits), self._legal(scores)

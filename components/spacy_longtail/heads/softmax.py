@@ -1,6 +1,5 @@
 """Heads with an output a tag, decoded over legal tag sequences."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from thinc.api import get_array_module, to_numpy
@@ -10,7 +9,7 @@ from ..chains.packing import best_legal
 from ..losses import OneVersusRestFocal
 from ..numerics import logsumexp
 from ..types import TwoTaskState
-from .base import Decoded, Gold, Head, Trained
+from .base import Decoded, Decoding, Gold, Head, Trained
 
 
 class SoftmaxHead(Head):
@@ -26,7 +25,7 @@ class SoftmaxHead(Head):
         return Trained(result.loss, Ragged(result.d_logits, scores.lengths), state)
 
     def decode(
-        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
     ) -> Decoded:
         logits = self._adjusted(scores.dataXd, outside)
         xp = get_array_module(logits)

@@ -1,6 +1,5 @@
 """The two-task head."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from thinc.types import Floats1d, Ints1d, Ragged
 from ..losses import AUCMargin, CrossEntropy
 from ..numerics import logsumexp
 from ..types import TwoTaskState
-from .base import Decoded, Gold, Head, Trained
+from .base import Decoded, Decoding, Gold, Head, Trained
 
 
 class TwoTaskHead(Head):
@@ -58,17 +57,17 @@ class TwoTaskHead(Head):
         return Trained(total, Ragged(d_scores, scores.lengths), state)
 
     def decode(
-        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, cfg: Mapping[str, Any]
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
     ) -> Decoded:
         data = to_numpy(scores.dataXd)
-        entity_at, begin_at = self._thresholds(cfg)
+        entity_at, begin_at = self._thresholds(settings)
         entity = (data[:, 0] > entity_at) & (outside == 0)
         begins = entity & (data[:, 1] > begin_at)
         first = np.zeros(len(data), dtype=bool)
         kept = to_numpy(lengths)[to_numpy(lengths) > 0]
         first[np.cumsum(kept) - kept] = True
         opens = entity & (first | ~np.concatenate([[False], entity[:-1]]))  # nothing before to continue
-        if cfg["repair"] == "drop":
+        if settings.repair == "drop":
             run = np.cumsum(opens)  # a run of entity tokens is lost up to its first begin
             n_begun = np.cumsum(begins)
             before_run = np.concatenate([[0], (n_begun - begins)[opens]])[run]
@@ -88,12 +87,11 @@ class TwoTaskHead(Head):
         columns = np.where(entity, 1 + 2 * label + ~begins, 0)
         return Decoded(columns, p)
 
-    def _thresholds(self, cfg: Mapping[str, Any]) -> tuple[float, float]:
+    def _thresholds(self, settings: Decoding) -> tuple[float, float]:
         """In logits: those that are set, else 0.5 of a sigmoid, or midway between the classes' means."""
-        state = TwoTaskState(**cfg["state"])
+        state = settings.state
         found = []
-        for i, name in enumerate(("entity_threshold", "begin_threshold")):
-            value = cfg[name]
+        for i, value in enumerate((settings.entity_threshold, settings.begin_threshold)):
             if self.loss.activation == "none":
                 found.append((state.a[i] + state.b[i]) / 2 if value is None else value)
             else:

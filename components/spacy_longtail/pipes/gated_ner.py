@@ -17,16 +17,16 @@ from ..heads import Gold
 from ..layers import listener_in
 from ..settings import finite, one_of
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
+from .base import check_head_rate
 from .describing import check_describe
-from .flagged import flagged_parts, within
 from .label_checks import AUTO, check_known, check_labels, check_types
-from .merging import merge_into
+from .merging import Merging, merge_into
 from .pipeline_checks import check_secondary, gate_types
-from .rates import check_head_rate
 from .scores import ScoredSpan, write_scores
-from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
-from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained
-from .weak_sentences import with_boundaries
+from .tagging import TokenTagger
+from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
+from .token_settings import DEFAULT_TOKEN_MODEL, check_head
+from .weak_sentences import Parts, flagged_parts, with_boundaries, within
 from .weighting import Reader, resolve_classes
 
 WHO = "longtail_gated_ner"
@@ -148,6 +148,10 @@ class GatedNER(TokenTagger):
         if labels != AUTO:
             self._set_labels(labels)
 
+    @property
+    def _merging(self) -> Merging:
+        return Merging(*(self.cfg[name] for name in Merging._fields))
+
     def _set_labels(self, labels: Collection[str] | str) -> None:
         """RAISES (ValueError): L204."""
         types = check_types("labels", labels, WHO)
@@ -180,13 +184,11 @@ class GatedNER(TokenTagger):
             found = gate_types(nlp, self.name, self.cfg["spans_key"], WHO) if labels is None else labels
             self._set_labels(found)
         if nlp is not None:
-            check_secondary(nlp, self.name, self.labels, self.cfg, WHO)
+            check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], self._merging, WHO)
         check_labels(labels, self.labels, WHO)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        known: set[str] = set()
-        for eg in seen():
-            known.update(ent.label_ for ent in eg.reference.ents)
+        known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
         check_known("labels", self.labels, known, WHO)
         self.cfg["class_values"] = resolve_classes(
             self.loss,
@@ -213,16 +215,15 @@ class GatedNER(TokenTagger):
 
         RAISES (ValueError): L254 for a document that no gate has seen.
         """
-        docs = list(docs)
-        if self.cfg["spans_key"] is None or self.is_shared:
-            return self._in_documents(docs)
-        return self._in_sentences(docs)
+        docs, key = list(docs), self.cfg["spans_key"]
+        flagged = [flagged_parts(doc, key, self.name) for doc in docs]
+        read = self._in_documents if key is None or self.is_shared else self._in_sentences
+        return read(docs, flagged)
 
-    def _in_documents(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+    def _in_documents(self, docs: list[Doc], flagged: list[Parts]) -> list[list[ScoredSpan]]:
         """Of documents with a flagged sentence, the model reads all: a shared encoder has, too."""
         found: list[list[ScoredSpan]] = [[] for _ in docs]
-        flagged = {i: flagged_parts(doc, self.cfg["spans_key"], self.name) for i, doc in enumerate(docs)}
-        read = [i for i, bounds in flagged.items() if bounds]
+        read = [i for i, bounds in enumerate(flagged) if bounds]
         if not read:
             return found
         some = [docs[i] for i in read]
@@ -231,15 +232,13 @@ class GatedNER(TokenTagger):
             found[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
         return found
 
-    def _in_sentences(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+    def _in_sentences(self, docs: list[Doc], flagged: list[Parts]) -> list[list[ScoredSpan]]:
         """The model reads the flagged sentences alone."""
         found: list[list[ScoredSpan]] = [[] for _ in docs]
-        flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
         sentences = [s for doc, bounds in zip(docs, flagged, strict=True) for s in cut(doc, bounds)]
         if not sentences:
             return found
-        scores = self.model.predict(sentences)
-        by_sentence = self.entities(sentences, scores, True, beside=False)
+        by_sentence = self.entities(sentences, self.model.predict(sentences), True, beside=False)
         places = [(i, start) for i, bounds in enumerate(flagged) for start, _ in bounds]
         for (i, a), ents in zip(places, by_sentence, strict=True):
             found[i].extend(e._replace(start=e.start + a, end=e.end + a, weak=True) for e in ents)
@@ -251,15 +250,15 @@ class GatedNER(TokenTagger):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
-        key = self.cfg["scores_key"]
+        settings, key = Thresholding.of(self.cfg), self.cfg["scores_key"]
         for doc, found in zip(docs, scores, strict=True):
-            judged = judge(found, self.cfg)
+            judged = judge(found, settings)
             weak = [ent for ent in judged.kept if ent.score >= self.cfg["min_weak_score"]]
             if weak:
-                merge_into(doc, weak, self.cfg)
+                merge_into(doc, weak, self._merging)
             if key is not None and key not in doc.spans:
                 write_scores(doc, key, [])
-            write_abstained(doc, judged.abstained, self.cfg, self.name)
+            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
 
     def update(
         self,

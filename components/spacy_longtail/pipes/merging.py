@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -11,6 +11,12 @@ from thinc.types import Ints1d
 from .scores import ScoredSpan, blocked_tokens, read_scores, write_scores
 
 BLOCKED = ""  # the type of a token where no entity may stand
+
+
+class Merging(NamedTuple):
+    merge: Literal["span", "token", "fill"]
+    unscored: Literal["keep", "replace"]  # what becomes of primary entities that have no score
+    scores_key: str | None  # in doc.spans, of the primary's scores, and of the merged ones
 
 
 def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
@@ -81,25 +87,24 @@ def _joined(tags: list[_Tag], whole: Mapping[tuple[tuple[int, int, str], bool], 
     return ScoredSpan(*place, mean if is_mixed else whole.get((place, weak), mean), p, weak)
 
 
-def merge_into(doc: Doc, weak: list[ScoredSpan], cfg: dict[str, Any]) -> None:
+def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
     """Merge the secondary's entities into doc.ents. A document that gains none stays as it is.
 
     doc (Doc): With the primary's entities. Blocked tokens stay free of entities.
     weak (List[ScoredSpan]): The secondary's.
-    cfg (Dict[str, Any]): merge ("span", "token" or "fill"), unscored ("keep" or "replace" primary
-        entities that have no score), scores_key of the primary's scores, and of the merged ones. An
-        entity without a score is not in the merged group: no number is made up.
+    settings (Merging): The secondary's. An entity without a score is not in the merged group: no number
+        is made up.
     """
-    key = cfg["scores_key"]
+    merge, unscored, key = settings
     known = read_scores(doc, key)
     untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}
     blocked = blocked_tokens(doc)
     strong = [ScoredSpan(i, i + 1, BLOCKED, math.inf, ()) for i in blocked]
     for place in untouched:
-        unscored = ScoredSpan(*place, -math.inf if cfg["unscored"] == "replace" else math.inf, ())
-        rated = known.get(place, unscored)
-        strong.append(rated._replace(score=math.inf) if cfg["merge"] == "fill" else rated)
-    if cfg["merge"] == "token":
+        without = ScoredSpan(*place, -math.inf if unscored == "replace" else math.inf, ())
+        rated = known.get(place, without)
+        strong.append(rated._replace(score=math.inf) if merge == "fill" else rated)
+    if merge == "token":
         kept = _without_space(merge_tokens([*strong, *weak]), doc.to_array("IS_SPACE"))
     else:
         kept = merge_spans([*strong, *weak])

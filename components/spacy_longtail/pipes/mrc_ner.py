@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from spacy.language import Language
-from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
@@ -21,11 +20,11 @@ from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, whole
 from ..types import TagLoss
 from .answers import gold_answers, in_documents, learn, read_off
+from .base import LongtailPipe, check_head_rate
 from .label_checks import check_asked, check_known, check_labels
 from .merging import merge_spans
-from .rates import check_head_rate, with_head_rate
 from .scores import ScoredSpan, write_entities
-from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained
+from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
 
 WHO = "longtail_mrc_ner"
 
@@ -144,7 +143,7 @@ def _check_loss(loss: Any) -> TagLoss:
     return loss
 
 
-class MRCNER(TrainablePipe):
+class MRCNER(LongtailPipe):
     """Asks every query of every sentence; keeps the entities that a document comes with.
 
     Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher score
@@ -164,14 +163,9 @@ class MRCNER(TrainablePipe):
         head_rate: float = 1.0,
         **settings: Any,
     ) -> None:
-        self.vocab = vocab
-        self.model = model
-        self.name = name
+        super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=settings)
         self.tokenizer = tokenizer
         self.loss = loss
-        self.scorer = scorer
-        self.head_rate = head_rate
-        self.cfg: dict[str, Any] = settings
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -251,10 +245,11 @@ class MRCNER(TrainablePipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Write the entities, beside those that are there, and their scores where scores_key is set."""
+        settings = Thresholding.of(self.cfg)
         for doc, found in zip(docs, scores, strict=True):
-            judged = judge(found, self.cfg)
+            judged = judge(found, settings)
             write_entities(doc, judged.kept, self.cfg["scores_key"])
-            write_abstained(doc, judged.abstained, self.cfg, self.name)
+            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
 
     def update(
         self,
@@ -287,7 +282,3 @@ class MRCNER(TrainablePipe):
         if sgd not in (None, False):
             self.finish_update(sgd)
         return losses
-
-    def finish_update(self, sgd: Any) -> None:
-        """Step the optimizer, `head_rate` times as far outside the encoder."""
-        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))

@@ -4,7 +4,7 @@ Frozen components are disabled while others are initialised, so the disabled one
 """
 
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from itertools import takewhile
 from typing import Any
 
@@ -12,6 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors, Warnings
+from .merging import Merging
 
 OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "span": "where their entities overlap, the one of the higher score stays",
@@ -62,22 +63,28 @@ def gate_types(nlp: Language | None, name: str, key: str, who: str) -> list[str]
 
 
 def check_secondary(
-    nlp: Language, name: str, labels: Collection[str], cfg: Mapping[str, Any], who: str
+    nlp: Language,
+    name: str,
+    labels: Collection[str],
+    spans_key: str | None,
+    settings: Merging,
+    who: str,
 ) -> None:
     """Whether gate and primary of a secondary are there, before it; warns of types that do not fit.
 
     nlp (Language): The current pipeline. name (str): The secondary. labels (Collection[str]): Its types.
-    cfg (Mapping[str, Any]): Its settings. who (str): Its factory.
+    spans_key (Optional[str]): Key in doc.spans that the gate writes; null is no gate.
+    settings (Merging): How it merges. who (str): Its factory.
     RAISES (ValueError): L207, L210, L250.
     """
-    if cfg["spans_key"] is not None:
-        gate, opened_by = _gate(nlp, name, cfg["spans_key"], who)
+    if spans_key is not None:
+        gate, opened_by = _gate(nlp, name, spans_key, who)
         if closed := [t for t in labels if opened_by and t not in opened_by]:
             message = Warnings.W080.format(who=name, types=", ".join(closed), gate=gate)
             warnings.warn(message, stacklevel=3)
-    merge, scores_key = cfg["merge"], cfg["scores_key"]
-    if merge != "fill" and find_primary(nlp, name, scores_key) is None:
-        raise ValueError(Errors.L207.format(who=who, merge=merge, key=scores_key))
+    merge, key = settings.merge, settings.scores_key
+    if merge != "fill" and find_primary(nlp, name, key) is None:
+        raise ValueError(Errors.L207.format(who=who, merge=merge, key=key))
     _warn_of_shared_types(nlp, name, labels, merge)
 
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 from spacy.language import Language
-from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc, SpanGroup
 from spacy.training import Example
 from thinc.api import Config, Model, set_dropout_rate
@@ -16,9 +15,9 @@ from thinc.types import Floats2d
 from ..corpus.examples import sentence_lengths
 from ..errors import Errors
 from ..settings import finite, one_of, whole
+from .base import LongtailPipe, check_head_rate
 from .gate_counts import FOUND, count_types, learn_counts
 from .label_checks import AUTO, check_labels, check_types
-from .rates import check_head_rate, with_head_rate
 from .weak_sentences import sentence_targets, with_boundaries
 
 WHO = "longtail_sentence_gate"
@@ -137,7 +136,7 @@ def _check_auto(auto: dict[str, Any]) -> None:
         whole("auto_mentions", mentions, "null for none.", 1)
 
 
-class SentenceGate(TrainablePipe):
+class SentenceGate(LongtailPipe):
     """Scores every sentence and keeps the flagged ones in doc.spans.
 
     Trained with the weighted binary cross-entropy (METHODS section 8); the loss column shows the
@@ -154,13 +153,9 @@ class SentenceGate(TrainablePipe):
         head_rate: float = 1.0,
         **settings: Any,
     ) -> None:
-        self.vocab = vocab
-        self.model = model
-        self.name = name
-        self.scorer = scorer
-        self.head_rate = head_rate
         defaults = {k: v for k, v in DEFAULTS.items() if k not in ("model", "scorer", "head_rate")}
-        self.cfg: dict[str, Any] = {**defaults, **FOUND, **settings}
+        cfg = {**defaults, **FOUND, **settings}
+        super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -171,6 +166,12 @@ class SentenceGate(TrainablePipe):
     @property
     def label_data(self) -> list[str]:
         return list(self.labels)
+
+    def add_label(self, label: str) -> int:
+        """The rare types are a setting. RETURNS (int): 0 for one of them. RAISES (ValueError): L206."""
+        if label not in self.labels:
+            raise ValueError(Errors.L206.format(who=self.name, label=label))
+        return 0
 
     @property
     def weak_weight(self) -> float:
@@ -265,10 +266,6 @@ class SentenceGate(TrainablePipe):
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
-
-    def finish_update(self, sgd: Any) -> None:
-        """Step the optimizer, `head_rate` times as far outside the encoder."""
-        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
 
     def get_loss(self, examples: Iterable[Example], scores: Floats2d) -> tuple[float, Floats2d]:
         """Weighted binary cross-entropy on the logits, summed over sentences, and its gradient.

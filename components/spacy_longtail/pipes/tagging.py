@@ -1,7 +1,6 @@
-"""What the pipes that label tokens share: labels, heads, gold tags, decoding, saving."""
+"""What the pipes that label tokens share: labels, descriptions, training, decoding, saving."""
 
 import copy
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,22 +9,21 @@ import srsly
 from spacy import util
 from spacy.language import Language
 from spacy.pipeline.pipe import deserialize_config
-from spacy.pipeline.trainable_pipe import TrainablePipe
-from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Config, Model
-from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
+from thinc.api import Model
+from thinc.types import Ragged
 
-from ..chains.tags import Others, TagCodec
-from ..corpus.examples import gold_entities, sentence_lengths
+from ..chains.tags import TagCodec
+from ..corpus.examples import sentence_lengths
 from ..corpus.type_words import words_of
-from ..errors import Errors, Warnings
-from ..heads import HEADS, Gold, Head
+from ..errors import Errors
+from ..heads import HEADS, Decoding, Gold, Head
 from ..heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
 from ..layers.described import is_described, lay_out, set_descriptions
 from ..losses import CrossEntropy
-from ..types import ANNOTATED_TYPES, ENTITY, TagLoss, TwoTaskLoss, TwoTaskState
+from ..types import ENTITY, TwoTaskState
+from .base import LongtailPipe
 from .describing import (
     Describe,
     PretrainedHead,
@@ -37,69 +35,12 @@ from .describing import (
     take_pretrained,
     vectors_of,
 )
-from .rates import with_head_rate
+from .entity_tags import allowed_tags, gold_tags, tagged_entities
 from .scores import ScoredSpan
-
-DEFAULT_TOKEN_MODEL: dict[str, Any] = Config().from_str("""
-[model]
-@architectures = "longtail.TokenClassifier.v1"
-nO = null
-
-[model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 96
-depth = 4
-embed_size = 2000
-window_size = 1
-maxout_pieces = 3
-subword_features = true
-""")["model"]
-
-SETTINGS: dict[str, Any] = {
-    "head": "softmax",
-    "scheme": "BIO",
-    "types": [],  # the gold types that are learnt, in the order of their columns
-    "typed": True,
-    "others": "O",  # what gold entities of other types are
-    "repair": "begin",
-    "entity_threshold": None,
-    "begin_threshold": None,
-    "warmup": 0,
-    "class_values": None,  # what the loss's preset resolved to, by class
-    "state": TwoTaskState()._asdict(),
-    "descriptions": {},  # by type, of a model that has use for them
-}
+from .token_settings import SETTINGS
 
 
-def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any:
-    """The loss to train the head with; its default for null.
-
-    RAISES (ValueError): L002, L003, L211, L213, L216, L273.
-    """
-    if head not in HEADS:
-        raise ValueError(Errors.L211.format(found=head, who=who, known=", ".join(HEADS)))
-    kind = HEADS[head]
-    if scheme not in kind.schemes:
-        others = ", ".join(name for name, h in HEADS.items() if scheme in h.schemes)
-        where = f"the heads {others}"
-        raise ValueError(Errors.L213.format(name="scheme", value=scheme, who=who, where=where))
-    if "output_layer" not in model.ref_names:
-        raise ValueError(Errors.L216.format(who=who, found=model.name))
-    if is_described(output_of(model)) and head == "two_task":
-        raise ValueError(Errors.L273.format(head=head, who=who))
-    if loss is None:
-        return kind.default_loss()
-    if not isinstance(loss, (TagLoss, TwoTaskLoss)):
-        raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
-    if head not in loss.heads:
-        reason = f"it trains {' or '.join(loss.heads)}, not head = '{head}'"
-        fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
-        raise ValueError(Errors.L002.format(who=who, loss=loss, reason=reason, fix=fix))
-    return loss
-
-
-class TokenTagger(TrainablePipe):
+class TokenTagger(LongtailPipe):
     """A pipe whose model gives outputs a token, read by a head.
 
     The loss column shows the summed loss of all annotated tokens, in the loss's unit.
@@ -117,14 +58,11 @@ class TokenTagger(TrainablePipe):
         describe: Describe | None = None,
         **settings: Any,
     ) -> None:
-        self.vocab = vocab
-        self.name = name
+        cfg = {**copy.deepcopy(SETTINGS), **settings}
+        model = HEADS[cfg["head"]].attach(model)
+        super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
         self.loss = loss
-        self.scorer = scorer
-        self.head_rate = head_rate
         self.describe = describe
-        self.cfg: dict[str, Any] = {**copy.deepcopy(SETTINGS), **settings}
-        self.model = HEADS[self.cfg["head"]].attach(model)
         self._build_head()
 
     def _build_head(self) -> None:
@@ -136,11 +74,16 @@ class TokenTagger(TrainablePipe):
             resolved = self.codec.values(values, loss.preset.default(values))
             loss = loss.bind(self.model.ops.asarray1f(resolved))
         self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
-        self._hashes = np.asarray([get_string_id(t) for t in types], dtype="uint64")
 
     @property
     def labels(self) -> tuple[str, ...]:
         return self.codec.labels if self.cfg["types"] else ()
+
+    @property
+    def decoding(self) -> Decoding:
+        """How outputs become entities, as it is set and as training left it."""
+        own = {name: self.cfg[name] for name in Decoding._fields}
+        return Decoding(**{**own, "state": TwoTaskState(**own["state"])})
 
     @property
     def label_data(self) -> list[str]:
@@ -244,39 +187,13 @@ class TokenTagger(TrainablePipe):
         nlp.get_pipe_config(self.name)["describe"] = block
 
     def _gold(self, examples: list[Example]) -> Gold:
-        """The gold tags of the predicted tokens."""
-        iob, types = zip(*(gold_entities(eg) for eg in examples), strict=True)
-        codes, hashes = np.concatenate(iob), np.concatenate(types)
-        order = np.argsort(self._hashes)
-        at = np.searchsorted(self._hashes[order], hashes).clip(max=len(order) - 1)
-        label = np.where(self._hashes[order][at] == hashes, order[at], -1)
-        others: Others = self.cfg["others"]
-        if self.cfg.get("include") is None and ((label < 0) & (codes == 3)).any():
-            unknown = np.unique(hashes[(label < 0) & (codes == 3)])
-            found = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)
-            warnings.warn(Warnings.W006.format(who=self.name, found=found), stacklevel=2)
-            others = "missing"
-        if not self.cfg["typed"]:
-            label = np.minimum(label, 0)
-        lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
-        return Gold(*self.codec.gold(codes, label, lengths, others), lengths, self._allowed(examples))
-
-    def _allowed(self, examples: list[Example]) -> Floats2d | None:
-        """Which tags each token can have, where documents say which types they were annotated with.
-
-        RAISES (ValueError): L276 for a head that can shut no tags.
-        """
-        found = [eg.reference.user_data.get(ANNOTATED_TYPES) for eg in examples]
-        if all(types is None for types in found):
-            return None
-        if not self.head.can_shut:
+        """The gold tags of the predicted tokens. RAISES (ValueError): L276."""
+        others = self.cfg["others"] if self.cfg.get("include") is not None else None
+        gold = gold_tags(examples, self.cfg["types"], self.codec, others, self.name)
+        allowed = allowed_tags(examples, self.codec)
+        if allowed is not None and not self.head.can_shut:
             raise ValueError(Errors.L276.format(who=self.name, head=self.cfg["head"]))
-        known = [  # whatever the list says, a type that a document has was annotated there
-            self.labels if types is None else {*types, *(ent.label_ for ent in eg.reference.ents)}
-            for types, eg in zip(found, examples, strict=True)
-        ]
-        rows = [self.codec.columns(types) for types in known]
-        return np.repeat(np.stack(rows), [len(eg.predicted) for eg in examples], axis=0)
+        return gold._replace(allowed=allowed)
 
     def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, Any]:
         """The summed loss of all annotated tokens, and its gradient on the model's output.
@@ -297,7 +214,7 @@ class TokenTagger(TrainablePipe):
 
     def finish_update(self, sgd: Any) -> None:
         """Step the optimizer, and count the training updates."""
-        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
+        super().finish_update(sgd)
         self.cfg["state"]["n_updates"] += 1
 
     def entities(
@@ -311,21 +228,8 @@ class TokenTagger(TrainablePipe):
         tokens = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs])
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32") * beside
-        columns, p = self.head.decode(scores, lengths, outside, score, self.cfg)
-        start, end, label = _trimmed(*self.codec.spans(columns), tokens[:, 1] == 1)
-        sums = np.concatenate([[0.0], np.cumsum(p, dtype="float64")])
-        means = (sums[end] - sums[start]) / (end - start)
-        doc_ends = np.cumsum([len(doc) for doc in docs])
-        doc_i = np.searchsorted(doc_ends, start, side="right")
-        found: list[list[ScoredSpan]] = [[] for _ in docs]
-        rows = zip(
-            doc_i.tolist(), start.tolist(), end.tolist(), label.tolist(), means.tolist(), strict=True
-        )
-        for i, a, b, k, mean in rows:  # over entities
-            at = int(doc_ends[i]) - len(docs[i])
-            own = tuple(p[a:b].tolist()) if score else ()
-            found[i].append(ScoredSpan(a - at, b - at, self.codec.labels[k], mean, own))
-        return found
+        decoded = self.head.decode(scores, lengths, outside, score, self.decoding)
+        return tagged_entities(docs, decoded, self.codec, tokens[:, 1] == 1, score)
 
     def _read_cfg(self, saved: dict[str, Any], exclude: Iterable[str]) -> None:
         """Take over the cfg that was saved, and make room for its types."""
@@ -366,16 +270,3 @@ class TokenTagger(TrainablePipe):
         n_rows = len(scores.dataXd) if isinstance(scores, Ragged) else None
         if n_rows != sum(map(len, docs)):
             raise ValueError(Errors.L216.format(who=self.name, found=self.model.name))
-
-
-def _trimmed(
-    start: Ints1d, end: Ints1d, label: Ints1d, space: Floats1d
-) -> tuple[Ints1d, Ints1d, Ints1d]:
-    """Spans without the whitespace tokens at their ends; those of nothing else are left out."""
-    while len(start) and (outer := space[start]).any():
-        start = start + outer
-        kept = start < end
-        start, end, label = start[kept], end[kept], label[kept]
-    while (outer := space[end - 1]).any():
-        end = end - outer
-    return start, end, label

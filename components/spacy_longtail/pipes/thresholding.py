@@ -20,6 +20,18 @@ ANY_TYPE = "*"  # the calibration of types too rare for one of their own
 PIPES = "pipes"
 
 
+class Thresholding(NamedTuple):
+    """What a pipe's cfg says about scores. Null is none."""
+
+    thresholds: Mapping[str, float] | None = None  # by type; types without one keep all
+    calibration: Mapping[str, tuple[float, float]] | None = None  # slope, shift; "*" for other types
+    abstain_key: str | None = None  # in doc.spans
+
+    @classmethod
+    def of(cls, cfg: Mapping[str, Any]) -> "Thresholding":
+        return cls(*(cfg.get(name) for name in cls._fields))
+
+
 class Judged(NamedTuple):
     kept: list[ScoredSpan]
     abstained: list[ScoredSpan]
@@ -78,14 +90,10 @@ def calibrated(scores: Floats1d, slope: float, shift: float) -> Floats1d:
     return sigmoid(slope * log_odds(scores) + shift)
 
 
-def judge(found: Iterable[ScoredSpan], cfg: Mapping[str, Any]) -> Judged:
+def judge(found: Iterable[ScoredSpan], settings: Thresholding) -> Judged:
     """Calibrate scores, of tokens too, and part the entities below the threshold of their type from the
-    others.
-
-    cfg (Mapping[str, Any]): The pipe's: thresholds by type (types without one keep all), and calibration
-        by type, "*" for the others.
-    """
-    curves, thresholds = cfg.get(CALIBRATION) or {}, cfg.get("thresholds") or {}
+    others."""
+    curves, thresholds = settings.calibration or {}, settings.thresholds or {}
     judged = Judged([], [])
     for span in found:
         curve = curves.get(span.label, curves.get(ANY_TYPE))
@@ -99,14 +107,13 @@ def _on_curve(span: ScoredSpan, curve: tuple[float, float]) -> ScoredSpan:
     return span._replace(score=score, token_scores=tuple(token_scores))
 
 
-def write_abstained(doc: Doc, abstained: list[ScoredSpan], cfg: Mapping[str, Any], name: str) -> None:
-    """Keep what fell below its threshold in doc.spans[abstain_key], where the setting asks for it.
+def write_abstained(doc: Doc, abstained: list[ScoredSpan], key: str | None, name: str) -> None:
+    """Keep what fell below its threshold in doc.spans[key]; null keeps nothing.
 
     Pipes may share the group: each replaces what it wrote itself, when it saw the document before.
 
     name (str): The pipe's, kept for each span in attrs["pipes"].
     """
-    key = cfg.get("abstain_key")
     if key is None:
         return
     pipes = doc.spans[key].attrs.get(PIPES, ()) if key in doc.spans else ()

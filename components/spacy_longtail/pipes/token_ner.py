@@ -16,12 +16,13 @@ from ..errors import Errors
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import TwoTaskState
+from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import check_known
-from .rates import check_head_rate
 from .scores import ScoredSpan, write_entities
-from .tagging import DEFAULT_TOKEN_MODEL, TokenTagger, check_head
-from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained
+from .tagging import TokenTagger
+from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
+from .token_settings import DEFAULT_TOKEN_MODEL, check_head
 from .weighting import resolve_classes
 
 WHO = "longtail_token_ner"
@@ -231,7 +232,8 @@ class TokenNER(TokenTagger):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Write the entities, beside those that are there, and their scores where scores_key is set."""
+        settings = Thresholding.of(self.cfg)
         for doc, found in zip(docs, scores, strict=True):
-            judged = judge(found, self.cfg)
+            judged = judge(found, settings)
             write_entities(doc, judged.kept, self.cfg["scores_key"])
-            write_abstained(doc, judged.abstained, self.cfg, self.name)
+            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)

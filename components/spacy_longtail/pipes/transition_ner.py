@@ -15,12 +15,11 @@ from ..corpus.examples import keep_types
 from ..errors import Errors
 from ..scorers import NER_SCORE_WEIGHTS
 from ..types import GoldLoss, TagLoss, TwoTaskLoss
-from .actions import Actions
+from .actions import Actions, least_cost, scored_entities, shut_unlearnt
+from .base import check_head_rate, with_head_rate
 from .label_checks import check_known
-from .rates import check_head_rate, with_head_rate
-from .replay import scored_entities
 from .scores import ScoredSpan, add_scores
-from .thresholding import CALIBRATION, JUDGING, check_judging, judge, write_abstained
+from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
 from .weighting import resolve_classes
 
 WHO = "longtail_ner"
@@ -210,6 +209,13 @@ class LongtailNER(EntityRecognizer):
         encoder = self.model.get_ref("tok2vec").layers[0]  # the parser's own projection comes after it
         super().finish_update(with_head_rate(sgd, encoder, self.head_rate))
 
+    def rehearse(self, examples: Iterable[Example], **settings: Any) -> dict[str, float] | None:
+        """As for `ner`, at one learning rate: spaCy knows no other. RAISES (ValueError): L219."""
+        if self.head_rate != 1:
+            reason = f"spaCy does so at one learning rate, found head_rate = {self.head_rate:g}"
+            raise ValueError(Errors.L219.format(who=self.name, reason=reason))
+        return super().rehearse(examples, **settings)
+
     def get_batch_loss(
         self, states: Any, golds: Any, scores: Any, losses: dict[str, float] | None
     ) -> np.ndarray:
@@ -217,15 +223,8 @@ class LongtailNER(EntityRecognizer):
         if self.loss is None:
             return super().get_batch_loss(states, golds, scores, losses)
         d_scores = super().get_batch_loss(states, golds, scores, None)
-        z = np.asarray(scores)
-        z = z - z.max(axis=1, keepdims=True)
-        e = np.exp(z)
-        total = e.sum(axis=1)
-        q = e / total[:, None] - d_scores  # the least-cost part of p, renormalised
-        rows = np.arange(len(q))
-        best = q.argmax(axis=1)
-        log_x = np.minimum(z[rows, best] - np.log(total * q[rows, best]), 0.0)
-        is_o = (q[:, self._actions.columns(self.moves)["O"]] > 0.5).astype(z.dtype)
+        q, log_x = least_cost(np.asarray(scores), d_scores)
+        is_o = (q[:, self._actions.columns(self.moves)["O"]] > 0.5).astype(log_x.dtype)
         weights = self._move_weights()
         weight = 1.0 if weights is None else q @ weights
         f, u = self.loss.of_gold(log_x, is_o, weight)
@@ -238,12 +237,17 @@ class LongtailNER(EntityRecognizer):
         return d_scores
 
     def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
-        self._actions = Actions()
-        return super().from_bytes(bytes_data, exclude=exclude)
+        super().from_bytes(bytes_data, exclude=exclude)
+        return self._loaded()
 
     def from_disk(self, path: Any, exclude: Iterable[str] = ()) -> "LongtailNER":
+        super().from_disk(path, exclude=exclude)
+        return self._loaded()
+
+    def _loaded(self) -> "LongtailNER":
         self._actions = Actions()
-        return super().from_disk(path, exclude=exclude)
+        shut_unlearnt(self.model)
+        return self
 
     def _move_weights(self) -> np.ndarray | None:
         """The class weight of each action; an unweighted loss has none."""
@@ -262,14 +266,15 @@ class LongtailNER(EntityRecognizer):
             return
         given = [_places(doc) for doc in docs]
         super().set_annotations(docs, states)
+        settings = Thresholding.of(self.cfg)
         for doc, found in zip(docs, self._scored(docs, given), strict=True):
-            own = judge(found, self.cfg)
+            own = judge(found, settings)
             if own.abstained:
                 dropped = {(s.start, s.end) for s in own.abstained}
                 kept = [ent for ent in doc.ents if (ent.start, ent.end) not in dropped]
                 doc.set_ents(kept, outside=[doc[a:b] for a, b in dropped], default="unmodified")
             add_scores(doc, self.scores_key, own.kept)
-            write_abstained(doc, own.abstained, self.cfg, self.name)
+            write_abstained(doc, own.abstained, settings.abstain_key, self.name)
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """The entities that this pipe would add, before calibration and thresholds.

@@ -1,4 +1,4 @@
-"""Which sentences hold a rare type, and with which boundaries that is asked."""
+"""The sentences of a gate: those with a rare type, to learn from, and those that it has flagged."""
 
 from collections.abc import Collection, Iterable, Iterator
 
@@ -9,7 +9,11 @@ from spacy.training import Example
 from thinc.types import Floats1d
 
 from ..corpus.examples import annotated_sentences, flagged_sentences, has_boundaries, sentence_lengths
+from ..errors import Errors
 from .pipeline_checks import boundary_setters
+from .scores import ScoredSpan
+
+Parts = list[tuple[int, int]]  # of a document: first token and one past the last of each
 
 
 def with_boundaries(examples: Iterable[Example], nlp: Language | None, name: str) -> Iterator[Example]:
@@ -56,3 +60,33 @@ def _draws(doc: Doc) -> Floats1d:
     words = doc.to_array("ORTH").astype("uint64")
     sums = np.add.reduceat(words, np.cumsum(lengths) - lengths)
     return (sums >> np.uint64(11)).astype("float64") / 2.0**53
+
+
+def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:
+    """First token and one past the last of each part to look at.
+
+    key (Optional[str]): Key in doc.spans of the flagged sentences, of which those that overlap are one
+        part; null is a whole document.
+    who (str): The component that looks.
+    RAISES (ValueError): L254 for a document that no gate has seen.
+    """
+    if key is None:
+        return [(0, len(doc))] if len(doc) else []
+    if key not in doc.spans:
+        raise ValueError(Errors.L254.format(who=who, key=key))
+    parts: Parts = []
+    for start, end in sorted((span.start, span.end) for span in doc.spans[key] if len(span)):
+        if parts and start < parts[-1][1]:
+            start, last = parts.pop()
+            end = max(end, last)
+        parts.append((start, end))
+    return parts
+
+
+def within(ents: Iterable[ScoredSpan], parts: Parts) -> Iterator[ScoredSpan]:
+    """The entities that stand in one of the parts as a whole."""
+    starts, ends = np.asarray(parts).T
+    for ent in ents:
+        at = np.searchsorted(starts, ent.start, side="right") - 1
+        if at >= 0 and ent.end <= ends[at]:
+            yield ent

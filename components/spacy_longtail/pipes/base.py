@@ -1,13 +1,43 @@
-"""Two learning rates in one pipe: the optimizer's for the encoder, a multiple of it for the rest."""
+"""What trainable pipes share: two learning rates in one pipe, and what none of them does."""
 
 from collections.abc import Callable
 from typing import Any
 
+from spacy.pipeline.trainable_pipe import TrainablePipe
 from thinc.api import Model
 
 from ..errors import Errors
 from ..layers import listener_in
 from ..settings import finite
+
+
+class LongtailPipe(TrainablePipe):
+    """A pipe with a model, an encoder in it, and settings that are saved as `cfg`."""
+
+    def __init__(
+        self,
+        vocab: Any,
+        model: Model,
+        name: str,
+        *,
+        scorer: Callable | None,
+        head_rate: float,
+        cfg: dict[str, Any],
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.scorer = scorer
+        self.head_rate = head_rate
+        self.cfg = cfg
+
+    def finish_update(self, sgd: Any) -> None:
+        """Step the optimizer, `head_rate` times as far outside the encoder."""
+        super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
+
+    def rehearse(self, examples: Any, **settings: Any) -> dict[str, float]:
+        """Refused: spaCy would pass over the pipe silently. RAISES (ValueError): L219."""
+        raise ValueError(Errors.L219.format(who=self.name, reason="it has no rehearsal update"))
 
 
 def check_head_rate(head_rate: Any) -> float:

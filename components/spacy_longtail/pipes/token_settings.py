@@ -1,0 +1,69 @@
+"""Settings of the pipes that label tokens: the default model, what cfg keeps, head and loss checked."""
+
+from typing import Any
+
+from thinc.api import Config, Model
+
+from ..errors import Errors
+from ..heads import HEADS
+from ..heads.outputs import output_of
+from ..layers.described import is_described
+from ..types import TagLoss, TwoTaskLoss, TwoTaskState
+
+DEFAULT_TOKEN_MODEL: dict[str, Any] = Config().from_str("""
+[model]
+@architectures = "longtail.TokenClassifier.v1"
+nO = null
+
+[model.tok2vec]
+@architectures = "spacy.HashEmbedCNN.v2"
+pretrained_vectors = null
+width = 96
+depth = 4
+embed_size = 2000
+window_size = 1
+maxout_pieces = 3
+subword_features = true
+""")["model"]
+
+SETTINGS: dict[str, Any] = {
+    "head": "softmax",
+    "scheme": "BIO",
+    "types": [],  # the gold types that are learnt, in the order of their columns
+    "typed": True,
+    "others": "O",  # what gold entities of other types are
+    "repair": "begin",
+    "entity_threshold": None,
+    "begin_threshold": None,
+    "warmup": 0,
+    "class_values": None,  # what the loss's preset resolved to, by class
+    "state": TwoTaskState()._asdict(),
+    "descriptions": {},  # by type, of a model that has use for them
+}
+
+
+def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any:
+    """The loss to train the head with; its default for null.
+
+    RAISES (ValueError): L002, L003, L211, L213, L216, L273.
+    """
+    if head not in HEADS:
+        raise ValueError(Errors.L211.format(found=head, who=who, known=", ".join(HEADS)))
+    kind = HEADS[head]
+    if scheme not in kind.schemes:
+        others = ", ".join(name for name, h in HEADS.items() if scheme in h.schemes)
+        where = f"the heads {others}"
+        raise ValueError(Errors.L213.format(name="scheme", value=scheme, who=who, where=where))
+    if "output_layer" not in model.ref_names:
+        raise ValueError(Errors.L216.format(who=who, found=model.name))
+    if is_described(output_of(model)) and head == "two_task":
+        raise ValueError(Errors.L273.format(head=head, who=who))
+    if loss is None:
+        return kind.default_loss()
+    if not isinstance(loss, (TagLoss, TwoTaskLoss)):
+        raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
+    if head not in loss.heads:
+        reason = f"it trains {' or '.join(loss.heads)}, not head = '{head}'"
+        fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
+        raise ValueError(Errors.L002.format(who=who, loss=loss, reason=reason, fix=fix))
+    return loss

@@ -1,0 +1,410 @@
+"""What every pipe promises, as checks of one pipe each: `for check in CHECKS: check(case)`.
+
+A `Case` says how to add the pipe to a blank pipeline. The style is that of `check_reader.py`: a pipe of
+one's own can be put through the checks as well.
+"""
+
+import copy
+import inspect
+import json
+import multiprocessing
+import pickle
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.pipeline import EntityRecognizer
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from thinc.api import ConfigValidationError
+
+from tests.util import SENTENCES, SMALL, blank, examples, params, parse, train, two_sentences
+
+OWN, OTHER = "own", "other"  # names of the pipe that is checked, and of one that trains beside it
+N_STEPS = 40
+CODE = re.compile(r"\[L\d{3}\] .*'?(own|longtail_\w+)'?")  # a refusal says who refuses
+SENTER = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": SMALL}}
+CORPUS = {
+    "@readers": "spacy.Corpus.v1",
+    "gold_preproc": False,
+    "max_length": 0,
+    "limit": 0,
+    "augmenter": None,
+}
+TEXTS = ("", " ", "\n\n", "Maria", "Maria \n Berg", "word " * 300)
+
+
+class Case(NamedTuple):
+    factory: str
+    required: Mapping[str, Any] = {}  # the settings that have no default
+    small: Mapping[str, Any] = {}  # settings of a pipe that trains in a second
+    before: tuple[
+        tuple[str, str, Mapping[str, Any]], ...
+    ] = ()  # name, factory, settings of what it needs
+
+
+class Trained(NamedTuple):
+    nlp: Language  # of all checks: they change copies alone
+    history: list[dict[str, float]]
+
+
+def build(case: Case, other: bool = False, **settings: Any) -> Language:
+    nlp = blank()
+    if other:
+        nlp.add_pipe("senter", name=OTHER, config=SENTER)
+    for name, factory, config in case.before:
+        nlp.add_pipe(factory, name=name, config=copy.deepcopy(dict(config)))
+    given = {**case.required, **case.small, **settings}
+    nlp.add_pipe(case.factory, name=OWN, config=copy.deepcopy(given))
+    return nlp
+
+
+_TRAINED: dict[str, Trained] = {}
+
+
+def trained(case: Case) -> Trained:
+    """The trained pipeline of a case, trained once."""
+    key = repr(case)
+    if key not in _TRAINED:
+        nlp = build(case)
+        _TRAINED[key] = Trained(nlp, train(nlp, N_STEPS, drop=0.0))
+    return _TRAINED[key]
+
+
+def copy_of(nlp: Language) -> Language:
+    return pickle.loads(pickle.dumps(nlp))
+
+
+def loaded(nlp: Language) -> Language:
+    return blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+
+
+def words(nlp: Language, text: str) -> Doc:
+    return Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)])
+
+
+def documents(nlp: Language) -> list[Doc]:
+    return [*(words(nlp, text) for text in SENTENCES), two_sentences(nlp).predicted]
+
+
+def shown(doc: Doc) -> tuple[list, dict, list[float]]:
+    """What pipes write: entities, spans by key, and the spans' scores."""
+    ents = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+    spans = {key: [(s.start, s.end, s.label_) for s in group] for key, group in doc.spans.items()}
+    scores = [score for _, group in sorted(doc.spans.items()) for score in group.attrs.get("scores", ())]
+    return ents, spans, scores
+
+
+def predictions(nlp: Language, **settings: Any) -> list:
+    return [shown(doc) for doc in nlp.pipe(documents(nlp), **settings)]
+
+
+def assert_same(found: list, expected: list, tolerance: float = 1e-5) -> None:
+    assert len(found) == len(expected)
+    for (ents, spans, scores), (own_ents, own_spans, own_scores) in zip(found, expected, strict=True):
+        assert (ents, spans) == (own_ents, own_spans)
+        assert scores == pytest.approx(own_scores, abs=tolerance)
+
+
+def same_weights(first: list[np.ndarray], second: list[np.ndarray]) -> bool:
+    return len(first) == len(second) and all(map(np.array_equal, first, second))
+
+
+def fresh(data: list[Example]) -> list[Example]:
+    return [Example(eg.predicted.copy(), eg.reference) for eg in data]
+
+
+def learn(nlp: Language, data: list[Example], sgd: Any = None, **settings: Any) -> dict[str, float]:
+    sgd = sgd or nlp.resume_training()
+    sgd.learn_rate = 0.01
+    return nlp.update(fresh(data), sgd=sgd, losses={}, **settings)
+
+
+def refused(pipe: Any, action: Callable[[], None]) -> bool:
+    """Whether the action is refused: then with a code, by name, and with nothing changed."""
+    labels, weights = pipe.labels, params(pipe)
+    try:
+        action()
+    except ValueError as error:
+        said = str(error)
+    else:
+        return False
+    assert CODE.match(said), said
+    assert pipe.labels == labels and same_weights(params(pipe), weights)
+    return True
+
+
+class Apart:
+    """A component that lets another pipeline read the words of a document, and keeps what that shows."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.nlp: Language | None = None
+
+    def __call__(self, doc: Doc) -> Doc:
+        words = [token.text for token in doc]
+        doc.user_data[self.name] = json.dumps(shown(self.nlp(Doc(self.nlp.vocab, words=words))))
+        return doc
+
+
+@Language.factory("pipeline_apart")
+def make_apart(nlp: Language, name: str) -> Apart:
+    return Apart(name)
+
+
+@contextmanager
+def start_method(method: str) -> Iterator[None]:
+    before = multiprocessing.get_start_method()
+    multiprocessing.set_start_method(method, force=True)
+    try:
+        yield
+    finally:
+        multiprocessing.set_start_method(before, force=True)
+
+
+def assert_same_when_spawned(cases: Mapping[str, Case]) -> None:
+    """All in one pair of processes: they take seconds to start."""
+    nlp = blank()
+    for name, case in cases.items():
+        nlp.add_pipe("pipeline_apart", name=name).nlp = trained(case).nlp
+    expected = [doc.user_data for doc in nlp.pipe(documents(nlp))]
+    with start_method("spawn"):
+        found = [doc.user_data for doc in nlp.pipe(documents(nlp), n_process=2, batch_size=3)]
+    for name in cases:
+        seen, own = ([json.loads(data[name]) for data in docs] for docs in (found, expected))
+        assert any(any(shown) for shown in own)
+        assert_same(seen, own)
+
+
+def check_settings_without_a_default_are_named(case: Case) -> None:
+    for name in case.required:
+        with pytest.raises(ConfigValidationError, match=name):
+            blank().add_pipe(case.factory, config={k: v for k, v in case.required.items() if k != name})
+
+
+def check_defaults_train_and_predict(case: Case, tmp_path) -> None:
+    nlp = build(case._replace(small={}))
+    if "counts_corpus" in inspect.signature(nlp.get_pipe(OWN).initialize).parameters:
+        DocBin(docs=[eg.reference for eg in examples(nlp)]).to_disk(tmp_path / "train.spacy")
+        reader = {**CORPUS, "path": str(tmp_path / "train.spacy")}
+        nlp.config["initialize"]["components"][OWN] = {"counts_corpus": reader}
+    nlp.initialize(lambda: examples(nlp))
+    losses = learn(nlp, examples(nlp))
+    assert np.isfinite(losses[OWN]) and losses[OWN] > 0
+    assert len(predictions(nlp)) == len(SENTENCES) + 1
+
+
+def check_it_learns_what_it_is_shown(case: Case) -> None:
+    nlp, history = trained(case)
+    losses = [step[OWN] for step in history]
+    assert all(isinstance(loss, float | np.floating) and np.isfinite(loss) for loss in losses)
+    assert losses[-1] < 0.5 * losses[0]
+    weights = nlp.get_pipe_meta(OWN).default_score_weights
+    metric = next(name for name in weights if name.endswith("_f"))
+    assert nlp.evaluate(examples(nlp))[metric] > 0.9
+    assert nlp.get_pipe(OWN).labels
+    alone = [shown(doc) for doc in nlp.pipe(documents(nlp), disable=[OWN])]
+    assert alone != predictions(nlp)
+
+
+def check_empty_and_whitespace_documents(case: Case) -> None:
+    nlp = trained(case).nlp
+    words_of = [[token.text for token in doc] for doc in documents(nlp)]
+    texts = [*TEXTS, *(gap.join(["", *own, ""]) for gap in (" \n ", "  ") for own in words_of)]
+    expected = [shown(nlp(text)) for text in texts]
+    docs = list(nlp.pipe(texts))
+    assert [doc.text for doc in docs] == texts
+    assert_same([shown(doc) for doc in docs], expected)
+    assert list(nlp.pipe([])) == [] and nlp.get_pipe(OWN).predict([]) is not None
+    ends_on_space = isinstance(nlp.get_pipe(OWN), EntityRecognizer)  # as spaCy's parser has it
+    for ent in (ent for doc in docs for ent in doc.ents if ent.label_ in nlp.get_pipe(OWN).labels):
+        assert not ent[0].is_space and (ends_on_space or not ent[-1].is_space)
+    again = copy_of(nlp)
+    pipe, optimizer = again.get_pipe(OWN), again.resume_training()
+    weights = params(pipe)
+    empty = [Example(again.make_doc(text), again.make_doc(text)) for text in ("", "")]
+    for data in (empty, []):
+        assert pipe.update(data, sgd=optimizer) == {OWN: 0.0}
+    assert same_weights(params(pipe), weights)
+    for doc in map(again.make_doc, TEXTS):
+        doc.set_ents([])
+        assert np.isfinite(learn(again, [Example(doc.copy(), doc), *examples(again)])[OWN])
+
+
+def check_initialisation_with_empty_documents(case: Case) -> None:
+    nlp = build(case)
+    odd = [Example(nlp.make_doc(text), nlp.make_doc(text)) for text in ("", " ")]
+    optimizer = nlp.initialize(lambda: [*fresh(odd), *examples(nlp)])
+    assert np.isfinite(learn(nlp, [*odd, *examples(nlp)], optimizer)[OWN])
+
+
+def check_gold_that_does_not_align(case: Case) -> None:
+    """Tokens that were cut differently are learnt from as far as they align, and harm nothing."""
+    nlp = copy_of(trained(case).nlp)
+    reference = parse(nlp, "[Jon Berg|PER] saw [Storm Ida|NAT] and [the Fram|ART] .")
+    merged = Doc(nlp.vocab, words=["Jon", "Berg", "saw", "Storm", "Ida and", "the", "Fram."])
+    split = Doc(
+        nlp.vocab, words=["J", "on", "Berg", "saw", "Sto", "rm", "Ida", "and", "the", "Fram", "."]
+    )
+    split = Doc(nlp.vocab, words=[t.text for t in split], spaces=[i not in (0, 4, 9) for i in range(11)])
+    for predicted in (merged, split):
+        assert np.isfinite(learn(nlp, [Example(predicted, reference)])[OWN])
+    labels = nlp.get_pipe(OWN).labels
+    for doc in nlp.pipe([merged.copy(), split.copy()]):
+        assert {ent.label_ for ent in doc.ents} <= {*labels, "PER", "GEO", "ART", "NAT"}
+
+
+def check_documents_without_annotation_teach_nothing(case: Case) -> None:
+    nlp = copy_of(trained(case).nlp)
+    bare = [Example(doc.copy(), doc) for doc in map(nlp.make_doc, ("Maria left .", "It rained ."))]
+    assert learn(nlp, bare)[OWN] == 0.0
+
+
+def check_gold_is_not_changed(case: Case) -> None:
+    nlp = copy_of(trained(case).nlp)
+    data = examples(nlp)
+    before = [(eg.reference.to_bytes(), eg.predicted.to_bytes()) for eg in data]
+    nlp.get_pipe(OWN).update(data, sgd=nlp.resume_training())
+    assert [(eg.reference.to_bytes(), eg.predicted.to_bytes()) for eg in data] == before
+
+
+def check_documents_do_not_depend_on_their_batch(case: Case) -> None:
+    nlp = trained(case).nlp
+    expected = [shown(nlp(doc)) for doc in documents(nlp)]
+    for size in (2, 3, len(expected)):
+        assert_same(predictions(nlp, batch_size=size), expected)
+    backwards = [shown(doc) for doc in nlp.pipe(documents(nlp)[::-1], batch_size=4)]
+    assert_same(backwards[::-1], expected)
+
+
+def check_entities_that_a_document_comes_with_stay(case: Case) -> None:
+    nlp = copy_of(trained(case).nlp)
+    doc = words(nlp, SENTENCES[0])
+    doc.set_ents([Span(doc, 0, 1, label="GIVEN")], blocked=[doc[3:4]], default="missing")
+    found, _, _ = shown(nlp(doc))
+    assert (0, 1, "GIVEN") in found
+    assert not any(start <= 3 < end for start, end, _ in found)
+
+
+def check_disk_bytes_and_pickle(case: Case, tmp_path) -> None:
+    nlp = trained(case).nlp
+    expected = predictions(nlp)
+    nlp.to_disk(tmp_path)
+    copies = [spacy.load(tmp_path), loaded(nlp), copy_of(nlp)]
+    source = blank()
+    for name in nlp.pipe_names:
+        source.add_pipe(name, source=nlp)
+    own = nlp.get_pipe(OWN)
+    for again in (*copies, source):
+        assert_same(predictions(again), expected)
+        pipe = again.get_pipe(OWN)
+        assert pipe.labels == own.labels and pipe.label_data == own.label_data
+        assert same_weights(params(pipe), params(own))
+    for again in copies:
+        assert again.config == nlp.config
+        assert again.get_pipe(OWN).to_bytes(exclude=["vocab"]) == own.to_bytes(exclude=["vocab"])
+
+
+def check_the_same_in_forked_processes(case: Case) -> None:
+    nlp = trained(case).nlp
+    with start_method("fork"):
+        found = predictions(nlp, n_process=2, batch_size=3)
+    assert_same(found, predictions(nlp))
+
+
+def check_rehearsal_works_or_is_refused(case: Case) -> None:
+    nlp = copy_of(trained(case).nlp)
+    pipe = nlp.get_pipe(OWN)
+    others = [name for name in nlp.pipe_names if name != OWN]
+    for head_rate in (1.0, 10.0):
+        pipe.head_rate = head_rate
+        optimizer = nlp.resume_training()
+        learn(nlp, examples(nlp)[:2], optimizer)  # away from what is to be kept
+
+        def rehearse(without: list[str], sgd: Any = optimizer) -> dict[str, float]:
+            return nlp.rehearse(fresh(examples(nlp)), sgd=sgd, losses={}, exclude=without)
+
+        def works() -> None:
+            before = params(pipe)
+            assert np.isfinite(rehearse(others)[OWN])
+            assert not same_weights(params(pipe), before)
+
+        if refused(pipe, works):  # by this pipe alone: the others go on without it
+            assert OWN not in rehearse([OWN, *others])
+
+
+def check_a_frozen_pipe_keeps_its_weights(case: Case) -> None:
+    nlp = build(case, other=True)
+    optimizer = nlp.initialize(lambda: examples(nlp))
+    own, other = nlp.get_pipe(OWN), nlp.get_pipe(OTHER)
+
+    def moved(**settings: Any) -> tuple[bool, bool]:
+        before = params(own), params(other)
+        losses = learn(nlp, examples(nlp), optimizer, **settings)
+        after = params(own), params(other)
+        assert np.isfinite(list(losses.values())).all()
+        return tuple(not same_weights(a, b) for a, b in zip(before, after, strict=True))
+
+    assert moved() == (True, True)
+    with nlp.select_pipes(disable=[OWN]):
+        assert moved() == (False, True)
+        assert not any(
+            doc.ents for doc in nlp.pipe(documents(nlp), disable=[n for n, *_ in case.before])
+        )
+    assert moved(exclude=[OWN]) == (False, True)  # as in frozen_components
+    with nlp.select_pipes(disable=[OTHER]):
+        assert moved() == (True, False)
+
+
+def check_a_label_after_training_works_or_is_refused(case: Case) -> None:
+    nlp = copy_of(trained(case).nlp)
+    pipe, expected = nlp.get_pipe(OWN), predictions(nlp)
+    labels = pipe.labels
+    assert pipe.add_label(labels[0]) == 0 and pipe.labels == labels
+
+    def works() -> None:
+        assert pipe.add_label("SHIP") == 1 and pipe.add_label("SHIP") == 0
+        assert set(pipe.labels) == {*labels, "SHIP"}
+
+    is_refused = refused(pipe, works)
+    ents = [found for found, _, _ in expected]
+    assert [found for found, _, _ in predictions(nlp)] == ents
+    assert_same(predictions(loaded(nlp)), predictions(nlp))
+    if not is_refused:
+        text = "The [Vega|SHIP] left ."
+        new = [Example(words(nlp, text), parse(nlp, text)), *examples(nlp)]
+        optimizer = nlp.resume_training()
+        losses = [learn(nlp, new, optimizer)[OWN] for _ in range(30)]
+        assert losses[-1] < losses[0]
+        again = loaded(nlp)
+        assert again.get_pipe(OWN).labels == pipe.labels
+        assert_same(predictions(again), predictions(nlp))
+
+
+def check_training_is_resumed(case: Case, tmp_path) -> None:
+    nlp, history = trained(case)
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    before = params(again.get_pipe(OWN))
+    loss = learn(again, examples(again))[OWN]
+    assert loss < 0.5 * history[0][OWN]  # it begins with what was learnt
+    assert not same_weights(params(again.get_pipe(OWN)), before)
+
+
+def check_a_seed_fixes_the_weights(case: Case) -> None:
+    def weights(seed: int) -> list[np.ndarray]:
+        nlp = build(case)
+        train(nlp, 3, seed)
+        return params(nlp.get_pipe(OWN))
+
+    first = weights(1)
+    assert same_weights(weights(1), first)
+    assert not same_weights(weights(2), first)
+
+
+CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]

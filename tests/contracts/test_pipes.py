@@ -1,0 +1,78 @@
+"""The pipe contract over every published factory."""
+
+import configparser
+import inspect
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.check_pipe import CHECKS, Case, assert_same_when_spawned
+from tests.util import SMALL, small_ner
+
+ROOT = Path(__file__).parents[2]
+TOKEN_MODEL = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+GATE_MODEL = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}
+MRC_MODEL = {
+    "@architectures": "longtail.MRC.v1",
+    "tok2vec": {**SMALL, "width": 32, "depth": 2, "window_size": 10},  # each token sees the query
+    "hidden_width": 32,
+}
+QUERIES = {"PER": "persons", "GEO": "towns and cities", "ART": "ships", "NAT": "storms"}
+WEAK = ["NAT", "ART"]
+SCORED = {"scores_key": "entity_scores"}
+GATE = {"weak_labels": WEAK, "weak_weight": 0.7, "model": GATE_MODEL}
+PRIMARY = {**small_ner(), **SCORED, "include": ["PER", "GEO"]}
+BEHIND = (
+    ("ner", "longtail_ner", PRIMARY),
+    ("gate", "longtail_sentence_gate", GATE),
+)
+
+PIPES = {
+    "longtail_ner": {
+        "": Case("longtail_ner", small=small_ner(**SCORED)),
+        "focal": Case("longtail_ner", small=small_ner(loss={"@losses": "longtail.Focal.v1"}, **SCORED)),
+    },
+    "longtail_token_ner": {
+        head: Case("longtail_token_ner", small={"model": TOKEN_MODEL, "head": head, **SCORED})
+        for head in ("softmax", "crf", "two_task")
+    },
+    "longtail_sentence_gate": {
+        "": Case("longtail_sentence_gate", {"weak_labels": WEAK}, GATE),
+    },
+    "longtail_gated_ner": {
+        "": Case("longtail_gated_ner", {"labels": WEAK}, {"model": TOKEN_MODEL}, BEHIND),
+    },
+    "longtail_mrc_ner": {
+        "": Case("longtail_mrc_ner", {"queries": QUERIES, "model": MRC_MODEL}, SCORED),
+    },
+}
+CASES = [
+    pytest.param(case, id=f"{factory}: {about}" if about else factory)
+    for factory, cases in PIPES.items()
+    for about, case in cases.items()
+]
+
+
+def test_every_published_factory_is_checked():
+    parser = configparser.ConfigParser(delimiters=("=",))
+    parser.read(ROOT / "setup.cfg", encoding="utf8")
+    lines = parser["options.entry_points"]["spacy_factories"].strip().splitlines()
+    declared = {line.split("=")[0].strip() for line in lines}
+    installed = {
+        e.name for e in entry_points(group="spacy_factories") if e.value.startswith("spacy_longtail.")
+    }
+    assert declared == installed == set(PIPES)
+    for factory, cases in PIPES.items():
+        assert cases and {case.factory for case in cases.values()} == {factory}
+
+
+@pytest.mark.filterwarnings("ignore:.*LW0.*")
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("case", CASES)
+def test_the_contract(case, check, tmp_path):
+    check(case, **({"tmp_path": tmp_path} if "tmp_path" in inspect.signature(check).parameters else {}))
+
+
+def test_spawned_processes_find_the_same():
+    assert_same_when_spawned({factory: next(iter(cases.values())) for factory, cases in PIPES.items()})
