@@ -43,7 +43,9 @@ def render(name: str, recipe: Recipe) -> str:
     """
     table = _table()
     train = f"spacy train configs/{name}.cfg --paths.train ... --paths.dev ... {recipe.options}".rstrip()
-    command = name if name in table["commands"] else f"recipe . --vars.recipe {name}"
+    command = f"recipe . --vars.recipe {name} {recipe.options.replace('--paths.', '--vars.')}".rstrip()
+    if name in table["commands"]:
+        command = name
     head = [
         *recipe.comment.splitlines(),
         f"Complete: `{train}`; `weasel run {command}` fills in the paths.",
