@@ -13,7 +13,7 @@ WRITTEN = (
     "report",
     "packages",
     "vectors",
-)  # by the commands of project.yml
+)  # by the commands of project.yml and the docs
 
 
 def main(

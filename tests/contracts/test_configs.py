@@ -1,6 +1,7 @@
-"""Every shipped config is complete, builds, and resamples nothing but the training corpus."""
+"""Every shipped config is what its recipe makes, is complete, builds, and resamples nothing but the training corpus."""
 
-from importlib.util import find_spec
+import shutil
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
 from spacy.tokens import DocBin
 from spacy.util import registry
 
+from spacy_longtail.studies.trials.recipes import read_recipes, render
 from tests.util import blank, examples, params, tiny_bert, toy_vectors
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +73,61 @@ def test_the_configs_of_the_docs_are_there():
     assert {"bert_ner", "bert_longtail_ner", "bert_mrc", "bilstm_mrc"} <= names
     assert {"bert_frozen", "bert_vectors", "bert_resampled_crf"} <= names
     assert {"clusters_crf", "pretrained_cnn", "bert_described", "bert_pretrained"} <= names
+
+
+def test_every_recipe_has_its_config_and_every_config_its_recipe():
+    assert sorted(read_recipes()) == [path.stem for path in CONFIGS]
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)
+def test_a_config_is_what_its_recipe_makes(path, base):
+    read(path, base)  # skips what needs an extra
+    text = path.read_text(encoding="utf8")
+    assert render(path.stem, read_recipes()[path.stem]) == text
+    head = text[: text.index("\n\n")].splitlines()
+    assert len(head) > 1
+    assert all(line.startswith("# ") for line in head)
+    assert head[-1].startswith(f"# Complete: `spacy train configs/{path.name} --paths.train ... ")
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """scripts/configs.py for two recipes, and the folder of their configs."""
+    spec = spec_from_file_location("configs_script", ROOT / "scripts" / "configs.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    few = {name: read_recipes()[name] for name in ("baseline", "token_crf")}
+    monkeypatch.setattr(module, "read_recipes", lambda: few)
+    for name in few:
+        shutil.copy(ROOT / "configs" / f"{name}.cfg", tmp_path)
+    return module.main, tmp_path
+
+
+def test_a_config_edited_by_hand_fails_the_check(script, capsys):
+    main, folder = script
+    main(folder, check=True)
+    edited, text = folder / "token_crf.cfg", (folder / "token_crf.cfg").read_text(encoding="utf8")
+    for other in (text.replace("dropout = 0.2", "dropout = 0.3"), f"{text}# more\n"):
+        edited.write_text(other, encoding="utf8")
+        with pytest.raises(SystemExit) as stopped:
+            main(folder, check=True)
+        assert stopped.value.code == 1
+        assert "token_crf.cfg" in capsys.readouterr().out
+        assert edited.read_text(encoding="utf8") == other  # a check writes nothing
+    edited.unlink()
+    with pytest.raises(SystemExit):
+        main(folder, check=True)
+    main(folder)
+    assert edited.read_text(encoding="utf8") == text
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_a_config_without_a_recipe_fails(check, script, capsys):
+    main, folder = script
+    (folder / "own.cfg").write_text("", encoding="utf8")
+    with pytest.raises(SystemExit):
+        main(folder, check=check)
+    assert "own.cfg" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)

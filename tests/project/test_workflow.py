@@ -95,13 +95,28 @@ def test_a_recipe_takes_its_encoder_and_vectors_from_variables(project, tmp_path
     file = tmp_path / "vectors.txt"
     file.write_text("2 3\nthe 0.1 0.2 0.3\nship 0.3 0.2 0.1\n", encoding="utf8")
     settings = ["--vars.run", "smoke", "--vars.max_steps", 2, "--vars.eval_frequency", 2]
-    run("weasel", "run", "vectors", ".", "--vars.vectors_file", file, cwd=folder)
+    run("spacy", "init", "vectors", "en", file, "vectors/field_notes", cwd=folder)
     encoder = ["--vars.transformer", tiny_bert(tmp_path / "bert")]
     encoder += ["--vars.vectors", "vectors/field_notes"]
     run("weasel", "run", "recipe", ".", "--vars.recipe", "bert_vectors", *encoder, *settings, cwd=folder)
     found = folder / "metrics" / "smoke" / "field_notes" / "bert_vectors.json"
     assert json.loads(found.read_text(encoding="utf8"))["name"] == "bert_vectors"
     found.unlink()  # other tests count the models of this run
+
+
+def test_a_recipe_begins_with_a_trained_pipeline(project):
+    """`extended` over the baseline, in the workflow that trains a recipe beside it and reports."""
+    folder, _ = project
+    base = "training/smoke/field_notes/baseline/model-best"
+    settings = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.patience", 0]
+    settings += ["--vars.eval_frequency", 6, "--vars.recipe", "extended", "--vars.base", base]
+    output = run("weasel", "run", "extra", ".", *settings, cwd=folder)
+    assert output.count("Skipping") == 3  # convert, stats, baseline
+    assert "extended" in (folder / "report" / "smoke" / "field_notes.md").read_text(encoding="utf8")
+    trained = folder / "training" / "smoke" / "field_notes" / "extended" / "model-best"
+    for name in ("tok2vec/model", "ner/model"):
+        assert (trained / name).read_bytes() == (folder / base / name).read_bytes()
+    (folder / "metrics" / "smoke" / "field_notes" / "extended.json").unlink()
 
 
 def test_clean_really_deletes(project):

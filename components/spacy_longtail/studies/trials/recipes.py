@@ -1,0 +1,153 @@
+"""The configs of the project: each is a recipe of recipes.yml, written out whole."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import srsly
+from spacy.util import get_sourced_components, load_model_from_config
+from thinc.api import Config
+
+from .compose import HERE, Settings, compose, known_choices, read_base
+
+VARIABLES = ("paths", "longtail")  # sections of values that the others refer to
+
+
+@dataclass(frozen=True)
+class Recipe:
+    comment: str  # what the config begins with
+    choices: dict[str, str] = field(default_factory=dict)  # by axis: of choices.yml, or of recipes.yml
+    settings: Settings = field(default_factory=dict)  # what holds besides
+    without: tuple[str, ...] = ()  # blocks and values of base and choices to leave out, by dotted name
+    rename: dict[str, str] = field(default_factory=dict)  # components whose name is not that of base.cfg
+    options: str = ""  # what a training needs on its command line beside the corpus
+    comments: dict[str, str] = field(default_factory=dict)  # in place of the usual ones, by dotted name
+
+
+@cache
+def _table() -> dict[str, Any]:
+    found: dict[str, Any] = srsly.read_yaml(HERE / "recipes.yml")
+    return found
+
+
+def read_recipes() -> dict[str, Recipe]:
+    """The recipes, by the name of their config."""
+    return {name: Recipe(**found) for name, found in _table()["recipes"].items()}
+
+
+def render(name: str, recipe: Recipe) -> str:
+    """The text of a recipe's config.
+
+    name (str): Of the config. recipe (Recipe): What it is made of.
+    """
+    table = _table()
+    train = f"spacy train configs/{name}.cfg --paths.train ... --paths.dev ... {recipe.options}".rstrip()
+    command = f"recipe . --vars.recipe {name} {recipe.options.replace('--paths.', '--vars.')}".rstrip()
+    if name in table["commands"]:
+        command = name
+    head = [
+        *recipe.comment.splitlines(),
+        f"Complete: `{train}`; `weasel run {command}` fills in the paths.",
+    ]
+    lines = _lines(make_config(recipe), {**table["comments"], **recipe.comments})
+    return "\n".join([*(f"# {line}" for line in head), *lines]) + "\n"
+
+
+def make_config(recipe: Recipe) -> Config:
+    """A recipe's config with every value that spaCy would fill in, not interpolated."""
+    own = _table()["choices"]
+    picked = {
+        axis: {**known_choices()[axis], **own.get(axis, {})}[choice]
+        for axis, choice in recipe.choices.items()
+    }
+    config = compose(read_base(None), picked, recipe.settings)
+    for name in recipe.without:
+        _leave_out(config, name)
+    for old, new in recipe.rename.items():
+        _rename(config, old, new)
+    text = config.to_str(interpolate=False)
+    for section in VARIABLES:
+        for name in set(config[section]):
+            if f"${{{section}.{name}}}" not in text:
+                del config[section][name]
+    return _filled(config)
+
+
+def _leave_out(config: Config, name: str) -> None:
+    *sections, last = name.split(".")
+    block: dict[str, Any] = config
+    for section in sections:
+        block = block[section]
+    del block[last]
+
+
+def _rename(config: Config, old: str, new: str) -> None:
+    """Give a component another name, also in those that listen to it."""
+    config["nlp"]["pipeline"] = [new if name == old else name for name in config["nlp"]["pipeline"]]
+    config["components"] = {
+        new if name == old else name: block for name, block in config["components"].items()
+    }
+    for block in _blocks(config["components"]):
+        if block.get("upstream") == old:
+            block["upstream"] = new
+
+
+def _blocks(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A block and all blocks in it."""
+    yield block
+    for value in block.values():
+        if isinstance(value, dict):
+            yield from _blocks(value)
+
+
+def _filled(config: Config) -> Config:
+    """A config as `spacy init fill-config` leaves it, in its own order. No pipeline is loaded for it."""
+    sourced = get_sourced_components(config)
+    filled = load_model_from_config(config, auto_fill=True, exclude=list(sourced)).config
+    filled["components"].update(sourced)
+    filled["nlp"]["pipeline"] = config["nlp"]["pipeline"]
+    return Config(_in_order(filled, config))
+
+
+def _in_order(filled: Mapping[str, Any], order: Mapping[str, Any]) -> dict[str, Any]:
+    """A block in the order of another, then what the other does not have."""
+    names = sorted(filled, key=list({**order, **filled}).index)
+    below = {name: order[name] if isinstance(order.get(name), dict) else {} for name in names}
+    return {
+        name: _in_order(filled[name], below[name]) if isinstance(filled[name], dict) else filled[name]
+        for name in names
+    }
+
+
+def _lines(block: Mapping[str, Any], comments: Mapping[str, str], section: str = "") -> Iterator[str]:
+    """A block's values, then the blocks in it. `Config.to_str` has no comments, and deep blocks last."""
+    blocks = {}
+    for key, value in block.items():
+        name = f"{section}.{key}" if section else key
+        if isinstance(value, dict) and not _is_short(name, value):
+            blocks[name] = value
+            continue
+        if name in comments:
+            yield f"# {comments[name]}"
+        yield f"{key} = {_shown(value)}"
+    for name, value in blocks.items():
+        yield ""
+        if name in comments:
+            yield f"# {comments[name]}"
+        yield f"[{name}]"
+        yield from _lines(value, comments, name)
+
+
+def _is_short(name: str, block: Mapping[str, Any]) -> bool:
+    """Whether a block is written on one line: one value at most, no section and no component."""
+    parents, _, _ = name.rpartition(".")
+    is_place = parents in ("", "components") or name.startswith("initialize.")
+    return not is_place and len(block) <= 1 and not any(isinstance(v, dict) for v in block.values())
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str) and value.startswith("${"):
+        return value
+    text: str = srsly.json_dumps(value)
+    return text

@@ -1,0 +1,71 @@
+"""project.yml: what it lists is there, and whatever the docs and configs run is a command of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+import srsly
+
+from spacy_longtail.studies.trials.recipes import read_recipes
+
+ROOT = Path(__file__).parents[2]
+PROJECT = srsly.read_yaml(ROOT / "project.yml")
+COMMANDS = {command["name"]: command for command in PROJECT["commands"]}
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+PAGES += [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "configs").glob("*.cfg"))]
+RUN = re.compile(r"weasel run (\w+)([^`\n#;]*)")
+
+WITHOUT_DOT = " --vars.seed 1"  # which docs/project.md warns of
+
+
+def test_the_project_tells_its_story_in_few_commands():
+    assert len(COMMANDS) == len(PROJECT["commands"]) <= 16
+    steps = {step for steps in PROJECT["workflows"].values() for step in steps}
+    assert steps <= set(COMMANDS)
+    assert not set(PROJECT["workflows"]) & set(COMMANDS)
+
+
+def test_pages_and_configs_run_what_there_is():
+    found = [(page.name, *run) for page in PAGES for run in RUN.findall(page.read_text(encoding="utf8"))]
+    assert len(found) > len(read_recipes())
+    for page, name, rest in found:
+        assert name in {*COMMANDS, *PROJECT["workflows"]}, page
+        variables = re.findall(r"--vars\.(\w+)", rest)
+        assert set(variables) <= set(PROJECT["vars"]), page
+        assert not variables or rest.startswith(" . ") or rest == WITHOUT_DOT, page
+        assert set(re.findall(r"--vars\.recipe (\w+)", rest)) <= {"NAME", *read_recipes()}, page
+
+
+@pytest.mark.parametrize("name", read_recipes())
+def test_a_command_trains_every_config_and_its_first_lines_say_which(name):
+    text = (ROOT / "configs" / f"{name}.cfg").read_text(encoding="utf8")
+    ((command, rest),) = RUN.findall(text)
+    if command == "recipe":
+        assert name not in COMMANDS
+        assert f"--vars.recipe {name}" in rest
+        given = dict(re.findall(r"--paths\.(\w+) (\S+)", text.split("`; `")[0]))
+        own = {path: value for path, value in given.items() if path not in ("train", "dev")}
+        assert dict(re.findall(r"--vars\.(\w+) (\S+)", rest)) == {"recipe": name, **own}
+        for path in own:
+            assert f" --paths.{path} ${{vars.{path}}}" in COMMANDS["recipe"]["script"][0]
+    else:
+        assert command == name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_depends_on_files_of_the_project(name):
+    """A module that is not there any more would never make a step run again."""
+    own = [
+        dep
+        for dep in COMMANDS[name].get("deps", [])
+        if dep.split("/")[0] in ("components", "configs", "scripts")
+    ]
+    for dep in own:
+        paths = [dep] if "${" not in dep else [f"configs/{recipe}.cfg" for recipe in read_recipes()]
+        assert all((ROOT / path).exists() for path in paths), dep
+    scripts = " ".join(COMMANDS[name]["script"])
+    if "spacy_longtail train" in scripts:
+        assert "components/spacy_longtail/training/train.py" in own
+        assert re.search(r"train (configs/\S+)", scripts)[1] in own
+    if "spacy_longtail evaluate" in scripts:
+        assert "components/spacy_longtail/evaluation/evaluate.py" in own
