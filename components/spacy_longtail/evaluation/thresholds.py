@@ -12,16 +12,9 @@ from thinc.types import Floats1d, Ints1d
 
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
+from ..numerics import sigmoid
 from ..pipes.thresholding import ANY_TYPE, CALIBRATION, check_keys
-from ..pipes.thresholds import (
-    Point,
-    best_f,
-    fit_curve,
-    for_precision,
-    for_recall,
-    points,
-    sigmoid,
-)
+from ..pipes.thresholds import Point, best_f, fit_curve, for_precision, for_recall, points
 from ..writing import check_folder, coded_io, whole_folder
 from .calibration import Scored, entity_outcomes, fit_curves, gate_outcomes, measure_reliability
 from .evaluate import load_pipeline

@@ -8,7 +8,7 @@ from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Ints1d, Ragged
 
 from ..losses import AUCMargin, CrossEntropy
-from ..numerics import logsumexp
+from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
 from .base import Decoded, Gold, Head, Trained
 
@@ -75,7 +75,7 @@ class TwoTaskHead(Head):
             entity &= n_begun > before_run
         else:
             begins |= opens
-        p = np.exp(-np.logaddexp(0, entity_at - data[:, 0])) if score else np.ones(len(data))
+        p = sigmoid(data[:, 0] - entity_at) if score else np.ones(len(data))
         label = np.zeros(len(data), dtype="int64")
         n_types = len(self._types)
         if n_types:

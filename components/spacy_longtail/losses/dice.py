@@ -9,9 +9,9 @@ from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
 from ..errors import Errors, Warnings
-from ..numerics import logsumexp
+from ..numerics import BinaryRows, logsumexp, sigmoid
 from ..settings import finite, one_of
-from .binary import BinaryResult, BinaryRows
+from .binary import BinaryResult
 from .gold import GOLD_HEADS, OfGold
 from .token import Rows, one_gold
 
@@ -122,8 +122,7 @@ class Dice(OfGold):
     @staticmethod
     def _yes(logits: Floats1d) -> tuple[Floats1d, Floats1d]:
         """s and 1 - s, without cancellation."""
-        xp = get_array_module(logits)
-        return xp.exp(-xp.logaddexp(0, -logits)), xp.exp(-xp.logaddexp(0, logits))
+        return sigmoid(logits), sigmoid(-logits)
 
     def _terms(
         self, p: Floats2d, rest: Floats2d, y: Floats2d | float, least: float = LEAST

@@ -5,9 +5,8 @@ from abc import abstractmethod
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
-from ..numerics import gold_rows
+from ..numerics import BinaryRows, binary_cross_entropy, gold_rows
 from ..types import ClassPreset, ClassWeights
-from .binary import BinaryRows, sigmoids
 from .token import Rows, TokenLoss
 
 GOLD_HEADS = ("softmax", "crf", "transition")
@@ -63,6 +62,6 @@ class OfGold(TokenLoss):
 
         logits, targets (Floats1d): (n,), unnormalised; 1.0 yes, 0.0 no.
         """
-        log_x, d_rows = sigmoids(logits, targets)
-        f, u = self.of_gold(log_x, 1 - targets, 1.0)
+        cross_entropy, d_rows = binary_cross_entropy(logits, targets)
+        f, u = self.of_gold(-cross_entropy, 1 - targets, 1.0)
         return BinaryRows(f, u * d_rows)

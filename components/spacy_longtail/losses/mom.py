@@ -9,10 +9,10 @@ from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors, Warnings
-from ..numerics import sentence_index
+from ..numerics import BinaryRows, sentence_index
 from ..settings import finite, one_of
 from ..types import ClassPreset
-from .binary import BinaryResult, BinaryRows
+from .binary import BinaryResult
 from .cross_entropy import CrossEntropy
 from .token import Rows, TokenLoss
 

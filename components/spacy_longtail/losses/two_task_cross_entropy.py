@@ -7,9 +7,11 @@ from typing import ClassVar
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
+from ..numerics import binary_cross_entropy
 from ..settings import finite
 from ..types import LossResult, TwoTaskState
-from .two_task import binary_cross_entropy, pair
+from .binary import masked_mean
+from .two_task import pair
 
 
 @dataclass(frozen=True)
@@ -38,5 +40,6 @@ class TwoTaskCrossEntropy:
     ) -> tuple[LossResult, TwoTaskState]:
         """scores, targets (Floats2d): (n_tokens, 2), entity and begin. mask (Floats1d): (n_tokens,)."""
         mask = get_array_module(scores).asarray(mask, dtype=scores.dtype)
-        entity, begin = (binary_cross_entropy(scores[:, i], targets[:, i], mask) for i in (0, 1))
+        rows = (binary_cross_entropy(scores[:, i], targets[:, i]) for i in (0, 1))
+        entity, begin = (masked_mean(own, mask) for own in rows)
         return pair(entity, begin, self.begin_weight, scores.shape[1]), state

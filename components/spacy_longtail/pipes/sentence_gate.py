@@ -15,6 +15,7 @@ from thinc.types import Floats2d
 
 from ..corpus.examples import sentence_lengths
 from ..errors import Errors
+from ..numerics import binary_cross_entropy, sigmoid
 from ..settings import finite, one_of, whole
 from .gate_counts import FOUND, count_types, learn_counts
 from .label_checks import AUTO, check_labels, check_types
@@ -227,7 +228,7 @@ class SentenceGate(TrainablePipe):
     def predict(self, docs: Iterable[Doc]) -> Floats2d:
         """The score of each sentence of all documents, in order: a probability. (n_sentences, 1)"""
         slope, shift = self.cfg["calibration"] or (1.0, 0.0)
-        return self.model.ops.sigmoid(self.logits(docs) * slope + shift)
+        return sigmoid(self.logits(docs) * slope + shift)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
         """Keep the flagged sentences in doc.spans[spans_key], with their scores."""
@@ -275,16 +276,14 @@ class SentenceGate(TrainablePipe):
 
         SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, with the priors swapped (METHODS section 8).
         """
-        xp = self.model.ops.xp
         targets = sentence_targets(examples, self.labels, self.cfg["kept_share"])
         truth, known = (self.model.ops.asarray2f(a) for a in targets)
         w1, w0 = 1.0, 1.0
         if self.cfg["data"] == "full":
             w1, w0 = self.weak_weight, 1 - self.weak_weight
         weight = known * (w1 * truth + w0 * (1 - truth))
-        s = self.model.ops.sigmoid(scores)
-        log_p = -xp.logaddexp(0, xp.where(truth > 0, -scores, scores))
-        loss = float(-(weight * log_p).sum())
+        f, d_rows = binary_cross_entropy(scores, truth)
+        loss = float((weight * f).sum())
         if not np.isfinite(loss):
             raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(truth)))
-        return loss, weight * (s - truth)
+        return loss, weight * d_rows

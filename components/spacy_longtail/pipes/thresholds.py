@@ -6,6 +6,8 @@ import numpy as np
 import srsly
 from thinc.types import Floats1d, Floats2d, Ints1d
 
+from ..numerics import log_sigmoid, sigmoid
+
 SLACK = 1e-4  # a threshold lies this far below the last score it keeps: rounding must not drop that one
 N_DIGITS = 8  # of what is written; spaCy's JSON keeps ten
 TIE = 1e-6  # scores this close are the same, up to rounding
@@ -77,11 +79,6 @@ def log_odds(p: Floats1d) -> Floats1d:
     return np.log(p / (1 - p))
 
 
-def sigmoid(z: Floats1d) -> Floats1d:
-    """Without overflow, however large z is: curves can be steep."""
-    return np.exp(-np.logaddexp(0.0, -z))
-
-
 def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
     """Slope and shift of log odds that turn scores into probabilities, by maximum likelihood.
 
@@ -105,7 +102,7 @@ def _newton(inputs: Floats2d, offset: Floats1d, target: Floats1d) -> list[float]
 
     def loss(weights: Floats1d) -> float:
         z = inputs @ weights + offset
-        return float((np.logaddexp(0.0, z) - target * z).sum())
+        return float((-log_sigmoid(-z) - target * z).sum())
 
     weights = np.zeros(inputs.shape[1])
     for _ in range(N_STEPS):
