@@ -14,6 +14,7 @@ from thinc.api import Config, Model, set_dropout_rate
 from thinc.types import Floats2d
 
 from ..corpus.examples import sentence_lengths
+from ..corpus.rare import AUTO_SHARE
 from ..errors import Errors
 from ..numerics import binary_cross_entropy, sigmoid
 from ..settings import finite, one_of, whole
@@ -24,10 +25,10 @@ from .weak_sentences import sentence_targets, with_boundaries
 
 WHO = "longtail_sentence_gate"
 
-DEFAULTS: dict[str, Any] = Config().from_str("""
+DEFAULTS: dict[str, Any] = Config().from_str(f"""
 [pipe]
 threshold = 0.5
-auto_share = 0.02
+auto_share = {AUTO_SHARE}
 auto_mentions = null
 data = "full"
 weak_weight = null
@@ -133,7 +134,8 @@ def _check_auto(auto: dict[str, Any]) -> None:
     if share is None and mentions is None:
         raise ValueError(Errors.L252.format(who=WHO))
     if share is not None:
-        finite("auto_share", share, "a share of all mentions, 0 to 1", "0.02 is usual.", 0.0, 1.0)
+        fix = f"{AUTO_SHARE} is usual."
+        finite("auto_share", share, "a share of all mentions, 0 to 1", fix, 0.0, 1.0)
     if mentions is not None:
         whole("auto_mentions", mentions, "null for none.", 1)
 

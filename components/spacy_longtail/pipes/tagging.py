@@ -15,10 +15,10 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Config, Model
-from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
+from thinc.types import Floats2d, Ragged
 
 from ..chains.tags import Others, TagCodec
-from ..corpus.examples import gold_entities, sentence_lengths
+from ..corpus.examples import gold_entities, sentence_lengths, trim_whitespace
 from ..corpus.type_words import words_of
 from ..errors import Errors, Warnings
 from ..heads import HEADS, Gold, Head
@@ -312,7 +312,9 @@ class TokenTagger(TrainablePipe):
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32") * beside
         columns, p = self.head.decode(scores, lengths, outside, score, self.cfg)
-        start, end, label = _trimmed(*self.codec.spans(columns), tokens[:, 1] == 1)
+        start, end, label = self.codec.spans(columns)
+        start, end = trim_whitespace(start, end, tokens[:, 1])
+        start, end, label = (column[start < end] for column in (start, end, label))
         sums = np.concatenate([[0.0], np.cumsum(p, dtype="float64")])
         means = (sums[end] - sums[start]) / (end - start)
         doc_ends = np.cumsum([len(doc) for doc in docs])
@@ -366,16 +368,3 @@ class TokenTagger(TrainablePipe):
         n_rows = len(scores.dataXd) if isinstance(scores, Ragged) else None
         if n_rows != sum(map(len, docs)):
             raise ValueError(Errors.L216.format(who=self.name, found=self.model.name))
-
-
-def _trimmed(
-    start: Ints1d, end: Ints1d, label: Ints1d, space: Floats1d
-) -> tuple[Ints1d, Ints1d, Ints1d]:
-    """Spans without the whitespace tokens at their ends; those of nothing else are left out."""
-    while len(start) and (outer := space[start]).any():
-        start = start + outer
-        kept = start < end
-        start, end, label = start[kept], end[kept], label[kept]
-    while (outer := space[end - 1]).any():
-        end = end - outer
-    return start, end, label

@@ -5,11 +5,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...errors import Errors
-from .context import Context, Events, Place
+from .context import Context, Place
 from .spans import annotate, check_mention
 from .text import bad_line, read_text
 from .tokens import tokenize
@@ -88,17 +87,6 @@ def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") ->
     return Article(path, header["title"], header["kind"], sentences)
 
 
-def read_articles(folder: Path, labels: Collection[str]) -> Iterator[Article]:
-    """The articles of a folder, by file name. RAISES (ValueError): L402, L403."""
-    if not folder.is_dir():
-        raise ValueError(Errors.L402.format(path=folder, fix="Name a folder of .txt articles."))
-    paths = sorted(folder.glob("*.txt"))
-    if not paths:
-        raise ValueError(Errors.L403.format(path=folder, fix="It has no .txt article."))
-    for path in paths:
-        yield read_article(path, labels)
-
-
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """An article as one document.
 
@@ -106,30 +94,24 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     context (Context): Tokenizer, settings, events, and the types that may occur.
     RAISES (ValueError): L401, L402, L403, L423, L425.
     """
-    settings = context.settings
-    article = read_article(path, context.labels, settings.encoding)
-    yield article_doc(context.nlp, article, settings.misaligned, context.events)
+    yield article_doc(read_article(path, context.labels, context.settings.encoding), context)
 
 
-def article_doc(
-    nlp: Language, article: Article, misaligned: str | None = "error", events: Events | None = None
-) -> Doc:
+def article_doc(article: Article, context: Context) -> Doc:
     """An article as one document with sentence boundaries and entities.
 
-    nlp (Language): Its tokenizer makes the tokens.
     article (Article): What read_article gives.
-    misaligned (Optional[str]): What becomes of a mention that does not begin and end with a token.
-    events (Optional[Events]): Counts them.
+    context (Context): Tokenizer, settings and events.
     RAISES (ValueError): L425 with file and line.
     """
-    events = events or Events()
     parts = []
     for i, sentence in enumerate(article.sentences):
         place = Place(article.path, sentence.line)
         last = i + 1 == len(article.sentences)
-        part = tokenize(nlp, sentence.text if last else f"{sentence.text} ", place)
-        mentions = [check_mention(sentence.text, *span, place, events) for span in sentence.spans]
-        annotate(part, mentions, misaligned, events)
+        part = tokenize(context.nlp, sentence.text if last else f"{sentence.text} ", place)
+        spans = sentence.spans
+        mentions = [check_mention(sentence.text, *span, place, context.events) for span in spans]
+        annotate(part, mentions, context.settings.misaligned, context.events)
         for token in part:
             token.is_sent_start = token.i == 0
         parts.append(part)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc, Span
 
 from ...errors import Errors
+from ..examples import trim_whitespace
 from .context import Events, Place, excerpt
 from .tokens import check_text
 
@@ -138,19 +139,11 @@ def _candidate(
         raise ValueError(Errors.L425.format(place=mention.place, span=detail))
     _count(events, "misaligned", mention, doc.text)
     if misaligned == "contract":
-        inside = _stripped(doc, bisect_left(starts, mention.start), bisect_right(ends, mention.end))
-        if inside:
-            return _Candidate(inside.start, inside.stop, mention, True)
+        inside = bisect_left(starts, mention.start), bisect_right(ends, mention.end)
+        start, end = map(int, trim_whitespace(*inside, doc.to_array("IS_SPACE")))
+        if start < end:
+            return _Candidate(start, end, mention, True)
     return _Candidate(first, last, mention, misaligned == "expand")
-
-
-def _stripped(doc: Doc, first: int, last: int) -> range:
-    """Tokens without the white space at either end: no entity begins or ends with it."""
-    while first < last and doc[first].is_space:
-        first += 1
-    while first < last and doc[last - 1].is_space:
-        last -= 1
-    return range(first, last)
 
 
 def _detail(mention: Mention, text: str) -> str:
