@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
@@ -11,14 +11,14 @@ from ..errors import Errors
 from ..numerics import sigmoid
 from ..settings import finite, one_of
 from ..types import LossResult, TwoTaskState
-from .binary import BinaryResult
-from .two_task import pair
+from .base import BinaryResult
+from .two_task import TwoTaskLoss, pair
 
 DUAL_LR = 0.1
 
 
 @dataclass(frozen=True)
-class AUCMargin:
+class AUCMargin(TwoTaskLoss):
     """Push the scores of positive tokens above those of negative ones by a margin, for an entity head
     and a begin head: a squared surrogate of the area under the ROC curve.
 
@@ -37,8 +37,6 @@ class AUCMargin:
     SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, as METHODS section 6 mends it; Yuan et al. 2021.
     """
 
-    heads: ClassVar[tuple[str, ...]] = ("two_task",)
-    tag_head: ClassVar[bool] = False
     form: Literal["stateless", "running"] = "stateless"
     activation: Literal["sigmoid", "none"] = "sigmoid"
     margin: float = 1.0

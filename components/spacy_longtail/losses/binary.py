@@ -1,16 +1,11 @@
 """Losses of one yes or no a token, such as "does an entity begin here": one logit, its sigmoid s."""
 
-from typing import Any, NamedTuple
-
 from thinc.api import get_array_module
 from thinc.types import Floats1d
 
 from ..numerics import BinaryRows
-
-
-class BinaryResult(NamedTuple):
-    loss: float
-    d_logits: Floats1d  # (n,)
+from .base import BinaryResult
+from .token import TagLoss
 
 
 def masked_mean(rows: BinaryRows, mask: Floats1d) -> BinaryResult:
@@ -19,11 +14,11 @@ def masked_mean(rows: BinaryRows, mask: Floats1d) -> BinaryResult:
     return BinaryResult(float((rows.f * scale).sum()), rows.d_rows * scale)
 
 
-def binary_loss(loss: Any, logits: Floats1d, targets: Floats1d, mask: Floats1d) -> BinaryResult:
+def binary_loss(loss: TagLoss, logits: Floats1d, targets: Floats1d, mask: Floats1d) -> BinaryResult:
     """A loss on one logit a token, with its exact gradient. O is the answer no.
 
-    loss: A loss with "binary" in `heads`. At level "token" the result is a mean over unmasked tokens, at
-        level "set" one number of all of them.
+    loss (TagLoss): A loss with "binary" in `heads`. At level "token" the result is a mean over unmasked
+        tokens, at level "set" one number of all of them.
     logits, targets (Floats1d): (n,), unnormalised; 1.0 yes, 0.0 no.
     mask (Floats1d): (n,), 0.0 for what must not count, else 1.0.
     RETURNS (BinaryResult): In the loss's unit, and the gradient, 0 where masked.

@@ -11,7 +11,7 @@ from thinc.types import Floats1d, Floats2d
 from ..errors import Errors, Warnings
 from ..numerics import BinaryRows, logsumexp, sigmoid
 from ..settings import finite, one_of
-from .binary import BinaryResult
+from .base import BinaryResult
 from .gold import GOLD_HEADS, OfGold
 from .token import Rows, one_gold
 
@@ -62,7 +62,7 @@ class Dice(OfGold):
         object.__setattr__(self, "smooth", smooth)
 
     @property
-    def heads(self) -> tuple[str, ...]:  # type: ignore[override]
+    def heads(self) -> tuple[str, ...]:
         if self.terms == "gold":
             return GOLD_HEADS
         return ("softmax", "binary") if self.level == "token" else ("binary",)

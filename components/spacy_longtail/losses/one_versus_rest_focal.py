@@ -8,11 +8,11 @@ from thinc.types import Floats1d, Floats2d
 
 from ..numerics import log_sigmoid
 from ..settings import finite, one_of
-from .token import Rows, TokenLoss, one_gold
+from .token import Rows, TagLoss, one_gold
 
 
 @dataclass(frozen=True)
-class OneVersusRestFocal(TokenLoss):
+class OneVersusRestFocal(TagLoss):
     """Focal loss of a sigmoid a tag: -(1 - s)^gamma log s for the gold tag, -s^gamma log(1 - s) for the
     others, summed over tags. Tokens with several acceptable tags are left out.
 

@@ -11,11 +11,11 @@ from ..numerics import binary_cross_entropy
 from ..settings import finite
 from ..types import LossResult, TwoTaskState
 from .binary import masked_mean
-from .two_task import pair
+from .two_task import TwoTaskLoss, pair
 
 
 @dataclass(frozen=True)
-class TwoTaskCrossEntropy:
+class TwoTaskCrossEntropy(TwoTaskLoss):
     """Binary cross-entropy of an entity head plus that of a begin head: the baseline of AUC-2T.
 
     begin_weight (float): Weight of the begin head, no unit, above 0.
@@ -25,9 +25,7 @@ class TwoTaskCrossEntropy:
     SOURCE: Nguyen et al. 2023, CE-2T; the weight is ours (METHODS section 6).
     """
 
-    heads: ClassVar[tuple[str, ...]] = ("two_task",)
     activation: ClassVar[str] = "sigmoid"
-    tag_head: ClassVar[bool] = False
     begin_weight: float = 1.0
 
     def __post_init__(self) -> None:

@@ -25,7 +25,8 @@ from ..heads import HEADS, Gold, Head
 from ..heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
 from ..layers.described import is_described, lay_out, set_descriptions
 from ..losses import CrossEntropy
-from ..types import ANNOTATED_TYPES, ENTITY, TagLoss, TwoTaskLoss, TwoTaskState
+from ..losses.base import check_loss
+from ..types import ANNOTATED_TYPES, ENTITY, TwoTaskState
 from .describing import (
     Describe,
     PretrainedHead,
@@ -90,9 +91,7 @@ def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any
         raise ValueError(Errors.L273.format(head=head, who=who))
     if loss is None:
         return kind.default_loss()
-    if not isinstance(loss, (TagLoss, TwoTaskLoss)):
-        raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
-    if head not in loss.heads:
+    if head not in check_loss(loss, who).heads:
         reason = f"it trains {' or '.join(loss.heads)}, not head = '{head}'"
         fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
         raise ValueError(Errors.L002.format(who=who, loss=loss, reason=reason, fix=fix))
@@ -132,7 +131,7 @@ class TokenTagger(TrainablePipe):
         types = tuple(self.cfg["types"])
         self.codec = TagCodec(types if self.cfg["typed"] else (ENTITY,), self.cfg["scheme"])
         loss, values = self.loss, self.cfg["class_values"]
-        if values is not None and getattr(loss, "preset", None) is not None:
+        if values is not None and loss.preset is not None:
             resolved = self.codec.values(values, loss.preset.default(values))
             loss = loss.bind(self.model.ops.asarray1f(resolved))
         self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
