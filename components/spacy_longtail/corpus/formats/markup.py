@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from .context import Context, Place
-from .spans import annotate, check_mention
+from .spans import annotate, check_span
 from .text import bad_line, read_text
 from .tokens import tokenize
 
@@ -17,7 +17,7 @@ MENTION = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 HEADER = ("title", "kind")
 
 
-class Sentence(NamedTuple):
+class ArticleSentence(NamedTuple):
     line: int  # 1-based, in its file
     text: str  # without markup
     spans: list[tuple[int, int, str]]  # character offsets in text, and type
@@ -28,7 +28,7 @@ class Article(NamedTuple):
     path: Path
     title: str
     kind: str
-    sentences: list[Sentence]
+    sentences: list[ArticleSentence]
 
 
 def is_article(path: Path) -> bool:
@@ -37,7 +37,7 @@ def is_article(path: Path) -> bool:
         return file.read(20).removeprefix(b"\xef\xbb\xbf").startswith(b"title: ")
 
 
-def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> Sentence:
+def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> ArticleSentence:
     """One marked-up sentence. RAISES (ValueError): L401 with file and line."""
     text, spans, last = "", [], 0
     for match in MENTION.finditer(marked):
@@ -56,7 +56,7 @@ def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> S
         nested = re.search(r"\[[^\]]*\[", marked)
         problem = "overlapping or nested mentions" if nested else "unbalanced brackets or a stray |"
         raise bad_line(path, line, problem, "Write every mention as [surface|TYPE].")
-    return Sentence(line, text, spans, False)
+    return ArticleSentence(line, text, spans, False)
 
 
 def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") -> Article:
@@ -73,7 +73,7 @@ def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") ->
         if i >= len(lines) or not lines[i].startswith(f"{name}: "):
             raise bad_line(path, i + 1, f"no '{name}: ' header line", "See docs/corpora.md.")
         header[name] = lines[i].removeprefix(f"{name}: ").strip()
-    sentences: list[Sentence] = []
+    sentences: list[ArticleSentence] = []
     fresh = True
     for i, line in enumerate(lines[len(HEADER) :], len(HEADER) + 1):
         if not line.strip():
@@ -110,7 +110,7 @@ def article_doc(article: Article, context: Context) -> Doc:
         last = i + 1 == len(article.sentences)
         part = tokenize(context.nlp, sentence.text if last else f"{sentence.text} ", place)
         spans = sentence.spans
-        mentions = [check_mention(sentence.text, *span, place, context.events) for span in spans]
+        mentions = [check_span(sentence.text, *span, place, context.events) for span in spans]
         annotate(part, mentions, context.settings.misaligned, context.events)
         for token in part:
             token.is_sent_start = token.i == 0

@@ -14,7 +14,7 @@ from .tokens import check_text
 COUNT = "Count characters from 0, the end exclusive."
 
 
-class Mention(NamedTuple):
+class CharSpan(NamedTuple):
     start: int  # character offsets in the text, end exclusive
     end: int
     label: str
@@ -24,13 +24,13 @@ class Mention(NamedTuple):
 class _Candidate(NamedTuple):
     first: int  # tokens, last exclusive
     last: int
-    mention: Mention
+    mention: CharSpan
     clear: bool  # whether it begins and ends with a token, or was made to
 
 
-def check_mention(
+def check_span(
     text: str, start: Any, end: Any, label: Any, place: Place, events: Events, quote: str | None = None
-) -> Mention:
+) -> CharSpan:
     """A span of a source file, checked and trimmed of white space.
 
     text (str): What the offsets count in.
@@ -59,7 +59,7 @@ def check_mention(
     first, last = end - len(inner.lstrip()), start + len(inner.rstrip())
     if (first, last) != (start, end):
         events.add("trimmed", label, place, f"{label} in {excerpt(text, start, end)}")
-    return Mention(first, last, check_text(label.strip(), place), place)
+    return CharSpan(first, last, check_text(label.strip(), place), place)
 
 
 def check_quote(quote: str, covered: str, span: str, place: Place) -> None:
@@ -78,18 +78,18 @@ def _bad_span(place: Place, span: str, problem: str, fix: str) -> ValueError:
 
 def annotate(
     doc: Doc,
-    mentions: Iterable[Mention],
+    mentions: Iterable[CharSpan],
     misaligned: str | None,
     events: Events,
-    unclear: Iterable[Mention] = (),
+    unclear: Iterable[CharSpan] = (),
 ) -> Doc:
     """Set the entities of a document. Of those that overlap, the longest is kept.
 
     doc (Doc): Tokens; it is changed and returned.
-    mentions (Iterable[Mention]): Checked spans of its text.
+    mentions (Iterable[CharSpan]): Checked spans of its text.
     misaligned (Optional[str]): One of MISALIGNED; null is "missing".
     events (Events): Counts what is misaligned, repeated or overlapping.
-    unclear (Iterable[Mention]): Spans that no entity can stand for. Their tokens get no annotation,
+    unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no annotation,
         as do those of misaligned and of dropped entities, where no kept entity covers them.
     RAISES (ValueError): L425.
     """
@@ -117,7 +117,7 @@ def annotate(
     return doc
 
 
-def _covered(starts: Sequence[int], ends: Sequence[int], mention: Mention) -> range:
+def _covered(starts: Sequence[int], ends: Sequence[int], mention: CharSpan) -> range:
     """The tokens that a span touches."""
     return range(bisect_right(ends, mention.start), bisect_left(starts, mention.end))
 
@@ -126,7 +126,7 @@ def _candidate(
     doc: Doc,
     starts: list[int],
     ends: list[int],
-    mention: Mention,
+    mention: CharSpan,
     misaligned: str | None,
     events: Events,
 ) -> _Candidate:
@@ -146,9 +146,9 @@ def _candidate(
     return _Candidate(first, last, mention, misaligned == "expand")
 
 
-def _detail(mention: Mention, text: str) -> str:
+def _detail(mention: CharSpan, text: str) -> str:
     return f"{mention.label} in {excerpt(text, mention.start, mention.end)}"
 
 
-def _count(events: Events, kind: str, mention: Mention, text: str) -> None:
+def _count(events: Events, kind: str, mention: CharSpan, text: str) -> None:
     events.add(kind, mention.label, mention.place, _detail(mention, text))
