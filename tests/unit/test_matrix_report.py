@@ -22,8 +22,8 @@ from spacy_longtail.studies.matrix.advice import (
     find_pretrained,
 )
 from spacy_longtail.studies.matrix.curves import (
-    CurvePoint,
     Gap,
+    Point,
     compare_lines,
     crossing,
     gaps,
@@ -164,12 +164,12 @@ def test_no_recommendation_without_the_baseline(tmp_path):
 
 
 def points(*rows):
-    return [CurvePoint(x, dict(enumerate(scores))) for x, scores in rows]
+    return [Point(x, dict(enumerate(scores))) for x, scores in rows]
 
 
 def test_gaps_are_over_partitions_that_both_have():
-    own = [CurvePoint(20, {0: 0.5, 1: 0.7, 2: 0.9}), CurvePoint(50, {0: 0.5})]
-    other = [CurvePoint(20, {1: 0.6, 2: 0.6}), CurvePoint(100, {0: 0.1})]
+    own = [Point(20, {0: 0.5, 1: 0.7, 2: 0.9}), Point(50, {0: 0.5})]
+    other = [Point(20, {1: 0.6, 2: 0.6}), Point(100, {0: 0.1})]
     (only,) = gaps(own, other)
     assert (only.x, only.n, only.p) == (20, 2, None)
     assert only.mean == pytest.approx((0.1 + 0.3) / 2)

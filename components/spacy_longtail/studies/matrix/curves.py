@@ -13,7 +13,7 @@ from ...evaluation.significance import LEAST_SEEDS, holm, paired_permutation
 ALPHA = 0.05
 
 
-class CurvePoint(NamedTuple):
+class Point(NamedTuple):
     x: float  # sentences, or the share of entity tokens
     scores: dict[int, float]  # F1 on test by partition
 
@@ -32,7 +32,7 @@ class Curves(NamedTuple):
 
     x_name: str  # "sentences" or "% entity tokens"
     average: str  # "macro" or "micro"
-    lines: dict[str, list[CurvePoint]]  # by method, x ascending
+    lines: dict[str, list[Point]]  # by method, x ascending
     findings: list[str]
 
 
@@ -54,9 +54,7 @@ def read_curves(records: Sequence[Mapping[str, Any]], baseline: str, average: st
         x = 100 * draw["entity_share"] if by_share else draw["n_sentences"]
         found.setdefault(record["method"], {}).setdefault(x, []).append(record)
     lines = {
-        name: [
-            CurvePoint(x, {r["seed"]: r["test"][SCORES[average]] for r in own[x]}) for x in sorted(own)
-        ]
+        name: [Point(x, {r["seed"]: r["test"][SCORES[average]] for r in own[x]}) for x in sorted(own)]
         for name, own in found.items()
     }
     rising = {name: {x: rising_of(runs) for x, runs in own.items()} for name, own in found.items()}
@@ -91,10 +89,10 @@ class Gap(NamedTuple):
     p: float | None  # exact permutation test over partitions; null with fewer than six
 
 
-def gaps(own: list[CurvePoint], other: list[CurvePoint]) -> list[Gap]:
+def gaps(own: list[Point], other: list[Point]) -> list[Gap]:
     """How far a method is ahead at each size that both have, on the same partitions.
 
-    own (List[CurvePoint]): Of the method. other (List[CurvePoint]): Of the baseline.
+    own (List[Point]): Of the method. other (List[Point]): Of the baseline.
     RETURNS (List[Gap]): x ascending. RAISES (ValueError): L406.
     """
     at = {point.x: point.scores for point in other}
@@ -125,7 +123,7 @@ def crossing(found: Sequence[Gap]) -> float | None:
 
 
 def compare_lines(
-    name: str, own: list[CurvePoint], baseline: str, other: list[CurvePoint], x_name: str, average: str
+    name: str, own: list[Point], baseline: str, other: list[Point], x_name: str, average: str
 ) -> list[str]:
     """Where a method's curve is ahead of the baseline's, and how sure that is.
 

@@ -11,7 +11,7 @@ from ...evaluation.report.plots import size_curves
 from ...evaluation.report.rendering import render
 from ...evaluation.report.wording import percent
 from ...writing import coded_io, replacing
-from .curves import CurvePoint, Curves
+from .curves import Curves, Point
 from .summary import COLUMNS, CorpusSummary, Summary
 
 INDEX = "index"
@@ -49,7 +49,7 @@ def _plot(found: CorpusSummary, curves: Curves) -> str:
     return size_curves(lines, f"{found.corpus}-{curves.average}", curves.x_name, curves.average)
 
 
-def curve_table(curves: Curves) -> tuple[list[float], list[tuple[str, list[CurvePoint | None]]]]:
+def curve_table(curves: Curves) -> tuple[list[float], list[tuple[str, list[Point | None]]]]:
     """The sizes, and each method's point at each of them; null where no trial is finished."""
     sizes = sorted({point.x for points in curves.lines.values() for point in points})
     rows = []
