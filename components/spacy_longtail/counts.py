@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START
+from spacy.attrs import ENT_IOB, IS_SPACE
 from spacy.strings import StringStore
 from spacy.tokens import Doc
 from thinc.types import Ints1d
@@ -131,7 +131,10 @@ class SentenceTable(NamedTuple):
     n_tokens: Ints1d  # (n_mentions,) counted tokens
 
     def counts(self, strings: StringStore) -> list[SentenceCounts]:
-        """The counts of each sentence. strings (StringStore): Knows the types' hashes."""
+        """The counts of each sentence, as `count_doc` counts it when cut out.
+
+        strings (StringStore): Knows the types' hashes.
+        """
         found = [SentenceCounts({}, n, {}, {}) for n in self.length.tolist()]
         names = {t: strings[t] for t in set(self.mentions.label.tolist())}
         owners = self.sentence[self.mentions.start].tolist()
@@ -143,14 +146,6 @@ class SentenceTable(NamedTuple):
             mentions[name] = mentions.get(name, 0) + 1
             singles[name] = singles.get(name, 0) + (n_tokens == 1)
         return found
-
-
-def doc_columns(doc: Doc) -> TokenColumns:
-    """The annotation of one document as arrays."""
-    values = doc.to_array([ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START])
-    opens = np.arange(len(doc)) == 0
-    iob, sent_start = values[:, 0].astype("int8"), values[:, 3].astype("int64")
-    return TokenColumns(iob, values[:, 1], values[:, 2] == 1, sent_start, opens)
 
 
 def find_mentions(columns: TokenColumns) -> Mentions:
@@ -187,9 +182,3 @@ def tabulate(columns: TokenColumns) -> SentenceTable:
         mentions,
         before[mentions.end] - before[mentions.start],
     )
-
-
-def count_sentences(doc: Doc) -> list[SentenceCounts]:
-    """Count each sentence of a document, as `count_doc` counts it when cut out; the whole document
-    where no boundary is set."""
-    return tabulate(doc_columns(doc)).counts(doc.vocab.strings)

@@ -1,9 +1,9 @@
-"""Array functions that losses and heads share, through `xp`: NumPy or CuPy."""
+"""Array functions that losses, heads and pipes share, through `xp`: NumPy or CuPy."""
 
 from typing import NamedTuple
 
 from thinc.api import get_array_module
-from thinc.types import Floats1d, Floats2d, Ints1d
+from thinc.types import Floats1d, Floats2d, FloatsXd, Ints1d
 
 from .errors import Errors
 
@@ -12,6 +12,33 @@ class GoldRows(NamedTuple):
     log_x: Floats1d  # (n,), log probability of the acceptable classes together
     d_rows: Floats2d  # (n, K), p - q: the gradient of cross-entropy, row by row
     q: Floats2d  # (n, K), the softmax within the acceptable classes
+
+
+class BinaryRows(NamedTuple):
+    f: Floats1d  # (n,), the loss of each answer, yes or no
+    d_rows: Floats1d  # (n,), d f / d logit
+
+
+def log_sigmoid(z: FloatsXd) -> FloatsXd:
+    """The log of 1 / (1 + exp(-z)), exact at both ends. That of 1 minus the sigmoid is of -z."""
+    return -get_array_module(z).logaddexp(0, -z)
+
+
+def sigmoid(z: FloatsXd) -> FloatsXd:
+    """1 / (1 + exp(-z)), without overflow and without cancellation where it is small."""
+    return get_array_module(z).exp(log_sigmoid(z))
+
+
+def binary_cross_entropy(logits: Floats1d, targets: Floats1d) -> BinaryRows:
+    """-log of the probability of the true answer, row by row, exact at both ends of the sigmoid.
+
+    logits (Floats1d): (n,), or any other shape. targets (Floats1d): The same shape, 1.0 yes, 0.0 no.
+    RETURNS (BinaryRows): Nats, and the gradient, sigmoid - target.
+    """
+    xp = get_array_module(logits)
+    towards = xp.where(targets > 0, logits, -logits)
+    wrong = sigmoid(-towards)  # 1 minus the probability, without cancellation
+    return BinaryRows(-log_sigmoid(towards), xp.where(targets > 0, -wrong, wrong))
 
 
 def logsumexp(z: Floats2d) -> Floats2d:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from thinc.types import Floats1d, Floats2d, Ints1d
+from thinc.types import Floats2d
 
 ENTITY = "ENTITY"  # the one label of a type-less NER
 WEAK_SENTENCES = "weak_sentences"  # doc.spans key of the gate: flagged sentences, attrs["scores"]
@@ -48,44 +48,6 @@ class ClassWeights(ClassPreset, Protocol):
     """A preset that turns class counts into class weights."""
 
 
-@runtime_checkable  # else `loss = null` in a config raises
-class TagLoss(Protocol):
-    """A loss on token logits, METHODS section 0: a mean over unmasked tokens with its exact gradient."""
-
-    @property
-    def heads(self) -> tuple[str, ...]: ...
-
-    @property
-    def preset(self) -> ClassPreset | None: ...
-
-    def training_offset(self) -> Floats1d | None: ...
-
-    def prediction_offset(self) -> Floats1d | None: ...
-
-    def __call__(
-        self, logits: Floats2d, gold: Floats2d, mask: Floats1d, lengths: Ints1d | None = None
-    ) -> LossResult: ...
-
-    def bind(self, class_values: Floats1d) -> "TagLoss": ...
-
-
-@runtime_checkable
-class GoldLoss(TagLoss, Protocol):
-    """A loss that is a function of x, the probability of the acceptable classes, alone.
-
-    What "crf" or "transition" is in `heads` promises; MoM is one if its base is.
-    """
-
-    @property
-    def log_likelihood(self) -> bool: ...
-
-    def of_gold(
-        self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
-    ) -> tuple[Floats1d, Floats1d]: ...
-
-    def weight(self, q: Floats2d) -> Floats1d | float: ...
-
-
 class TwoTaskState(NamedTuple):
     """What a two-task loss carries from batch to batch: a pair is of the entity and the begin head."""
 
@@ -93,24 +55,6 @@ class TwoTaskState(NamedTuple):
     b: tuple[float, float] = (0.0, 0.0)  # running mean score of the negatives
     alpha: tuple[float, float] = (0.0, 0.0)  # dual variable of the margin
     n_updates: int = 0  # training updates so far, counted by the pipe
-
-
-@runtime_checkable
-class TwoTaskLoss(Protocol):
-    """A loss on an entity logit and a begin logit a token, METHODS section 6.
-
-    `scores` and `targets` are (n_tokens, 2), or (n_tokens, 2 + n_tags) for a loss with a tag head.
-    """
-
-    activation: str  # "sigmoid" or "none": how a logit becomes a score
-    tag_head: bool
-
-    @property
-    def heads(self) -> tuple[str, ...]: ...
-
-    def __call__(
-        self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState
-    ) -> tuple[LossResult, TwoTaskState]: ...
 
 
 @runtime_checkable

@@ -9,7 +9,8 @@ import spacy
 from spacy.lang.en.stop_words import STOP_WORDS
 
 from spacy_longtail.corpus.folder import PARTS
-from spacy_longtail.corpus.formats.markup import article_doc, read_articles
+from spacy_longtail.corpus.formats.context import Context, Events, Settings
+from spacy_longtail.corpus.formats.markup import article_doc, read_article
 
 FOLDER = Path(__file__).parents[2] / "assets" / "field_notes"
 LABELS = ["PER", "ORG", "GEO", "GPE", "TIM", "ART", "EVE", "NAT"]
@@ -18,7 +19,8 @@ RARE = {"ART", "EVE", "NAT"}
 
 @pytest.fixture(scope="module")
 def articles():
-    return {part: list(read_articles(FOLDER / part, LABELS)) for part in PARTS}
+    paths = {part: sorted((FOLDER / part).glob("*.txt")) for part in PARTS}
+    return {part: [read_article(path, LABELS) for path in own] for part, own in paths.items()}
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +104,9 @@ def test_no_sentence_is_in_two_parts(sentences):
 
 def test_every_mention_aligns_with_tokens(articles):
     nlp = spacy.blank("en")
+    context = Context(nlp, Settings(misaligned="error"), Events(), LABELS)
     for part in articles.values():
         for article in part:
-            doc = article_doc(nlp, article)
+            doc = article_doc(article, context)
             assert len(doc.ents) == sum(len(s.spans) for s in article.sentences)
             assert len(list(doc.sents)) == len(article.sentences)

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_longtail.corpus import examples as module
-from spacy_longtail.corpus.examples import cut, sentences_with, split_sentences
+from spacy_longtail.corpus.examples import cut, sentences_with, split_sentences, trim_whitespace
 from tests.util import SENTENCES, blank, parse
 
 NLP = blank()
@@ -130,3 +132,19 @@ def test_gold_boundaries_come_before_predicted_ones():
     predicted[7].is_sent_start = True
     (found,) = sentences_with([Example(predicted, reference)], {"NAT"})
     assert len(found.reference) == len(reference)
+
+
+@given(
+    space=st.lists(st.booleans(), min_size=1, max_size=8),
+    bounds=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=4),
+)
+def test_whitespace_is_trimmed_token_by_token(space, bounds):
+    bounds = [(min(a, b, len(space) - 1), min(max(a, b), len(space))) for a, b in bounds]
+    places = np.array(bounds, dtype="int64").reshape(-1, 2)
+    found = trim_whitespace(*places.T, np.array(space))
+    for (start, end), own in zip(bounds, zip(*found, strict=True), strict=True):
+        while start < end and space[start]:
+            start += 1
+        while start < end and space[end - 1]:
+            end -= 1
+        assert own == (start, end)

@@ -5,15 +5,18 @@ from pathlib import Path
 import pytest
 import srsly
 
-from spacy_longtail.corpus.folder import convert_corpus, load_docs, rare_types, read_types
+from spacy_longtail.corpus.folder import convert_corpus, load_docs, read_types
 from spacy_longtail.corpus.formats.columns import read_docs
 from spacy_longtail.corpus.formats.context import Context, Events, Settings
 from spacy_longtail.corpus.formats.markup import article_doc, parse_line, read_article
-from spacy_longtail.counts import CorpusCounts
 from tests.util import blank
 
 LABELS = ["PER", "GEO", "ART"]
 NLP = blank()
+
+
+def context():
+    return Context(NLP, Settings(misaligned="error"), Events(), LABELS)
 
 
 def write(path: Path, text: str) -> Path:
@@ -55,7 +58,7 @@ def test_bad_markup_is_named_with_file_and_line(line, problem, tmp_path):
 def test_a_mention_that_does_not_align_with_tokens(tmp_path):
     path = write(tmp_path / "a.txt", "title: T\nkind: note\n\nThe [Lisb|GEO]oners left.\n")
     with pytest.raises(ValueError, match=r"L425.*a\.txt:4: GEO in The \[Lisb\]oners left\. does not"):
-        article_doc(NLP, read_article(path, LABELS))
+        article_doc(read_article(path, LABELS), context())
 
 
 @pytest.mark.parametrize(
@@ -69,7 +72,7 @@ def test_bad_articles(text, code, tmp_path):
 def test_an_article_is_a_document_with_sentences(tmp_path):
     text = "title: T\nkind: note\n\n[Ana|PER] left.\nRain fell.\n\n[Lisbon|GEO] slept.\n"
     article = read_article(write(tmp_path / "a.txt", text), LABELS)
-    doc = article_doc(NLP, article)
+    doc = article_doc(article, context())
     assert doc.text == "Ana left. Rain fell. Lisbon slept."
     assert [s.text for s in doc.sents] == ["Ana left.", "Rain fell.", "Lisbon slept."]
     assert [(e.text, e.label_) for e in doc.ents] == [("Ana", "PER"), ("Lisbon", "GEO")]
@@ -153,19 +156,6 @@ def test_declared_types_win(tmp_path):
         "words",
         {},
     )
-
-
-def test_rare_types():
-    counts = CorpusCounts()
-    counts.mentions.update(a=1000, b=500, c=100, d=5)
-    assert rare_types(counts) == ["c", "d"]
-    even = CorpusCounts()
-    even.mentions.update(a=9, b=8, c=7)
-    assert rare_types(even) == ["c"]
-    single = CorpusCounts()
-    single.mentions.update(a=9)
-    assert rare_types(single) == ["a"]
-    assert rare_types(CorpusCounts()) == []
 
 
 def test_articles_need_declared_types(tmp_path):

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Config
 
+from spacy_longtail.numerics import sigmoid
 from spacy_longtail.pipes.thresholds import (
     N_DIGITS,
     SLACK,
@@ -17,7 +18,6 @@ from spacy_longtail.pipes.thresholds import (
     log_odds,
     points,
     reliability,
-    sigmoid,
 )
 
 SCORES = np.array([0.9, 0.8, 0.8, 0.6, 0.3])

@@ -28,7 +28,7 @@ from spacy_longtail.corpus.statistics.diagnosis import RULES, diagnose
 from spacy_longtail.corpus.statistics.findings import ADVICE
 from spacy_longtail.corpus.statistics.overlap import sentence_keys
 from spacy_longtail.corpus.statistics.tallies import PartTally, read_parts
-from spacy_longtail.counts import CorpusCounts, count_doc, count_docs, count_sentences, doc_columns
+from spacy_longtail.counts import CorpusCounts, TokenColumns, count_doc, count_docs, tabulate
 from spacy_longtail.readers import UndersampledCorpus, units
 from tests.util import blank, parse
 
@@ -65,6 +65,17 @@ def make_doc(rows):
     if values:
         doc.from_array(["ENT_IOB", "ENT_TYPE", "SENT_START"], np.array(values, dtype="uint64"))
     return doc
+
+
+def doc_columns(doc):
+    """The annotation of one document as arrays, by spaCy's own reading."""
+    iob, label, is_space, sent_start = doc.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE", "SENT_START"]).T
+    opens = np.arange(len(doc)) == 0
+    return TokenColumns(iob.astype("int8"), label, is_space == 1, sent_start.astype("int64"), opens)
+
+
+def count_sentences(doc):
+    return tabulate(doc_columns(doc)).counts(doc.vocab.strings)
 
 
 def cut(doc):
@@ -527,7 +538,7 @@ PLANTED = [
     ("conflict", None, at("conflicts", value={"texts": 3, "examples": EXAMPLE}), "3 texts", "a [b|PER]"),
     ("leakage", "test", at("leakage", "test", value=LEAK), "7 with an entity", "2.0 % of test"),
     (
-        "rare_type",
+        "few_mentions",
         None,
         in_type("train", mentions=49, minority_mentions=0),
         "50 mentions",

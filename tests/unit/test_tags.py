@@ -38,6 +38,15 @@ def test_o_is_column_zero(codec):
 
 
 @pytest.mark.parametrize("codec", CODECS)
+def test_what_each_tag_says(codec):
+    entity, begins, label = codec.token_tags(np.arange(len(codec)))
+    assert entity.tolist() == [tag != "O" for tag in codec.tags]
+    assert begins.tolist() == [tag[0] in "BU" for tag in codec.tags]
+    assert [codec.labels[k] for k in label[1:]] == [tag[2:] for tag in codec.tags[1:]]
+    assert label[0] == 0
+
+
+@pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("length", [1, 2, 3, 4])
 def test_legality_matches_the_rules(codec, length):
     legality = codec.legality()

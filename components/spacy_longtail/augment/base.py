@@ -16,7 +16,7 @@ from ..counts import CorpusCounts, count_doc
 from ..errors import Errors
 from ..settings import finite, seed_of, whole
 from ..types import Repeats, SentenceCounts
-from .draft import Draft, Edit, Sentence
+from .draft import Draft, DraftSentence, Edit
 
 Reader = Callable[[Language], Iterable[Example]]
 Budget = int | Repeats | None
@@ -72,7 +72,7 @@ class Augmenter(ABC):
         return {**self.__dict__, "_copies": None}  # a fitted policy does not pickle
 
     @abstractmethod
-    def edits(self, nlp: Language, sentence: Sentence) -> Iterator[Edit]:
+    def edits(self, nlp: Language, sentence: DraftSentence) -> Iterator[Edit]:
         """The edits of one sentence, in ascending order."""
 
     def fit(self, nlp: Language, docs: Iterable[Doc]) -> bool:
@@ -85,7 +85,7 @@ class Augmenter(ABC):
     def targets_type(self, label: int) -> bool:
         return self._targets is None or label in self._targets
 
-    def _is_target(self, sentence: Sentence) -> bool:
+    def _is_target(self, sentence: DraftSentence) -> bool:
         found = sentence.draft.types[sentence.start : sentence.end]
         return self._targets is None or not self._targets.isdisjoint(found)
 

@@ -17,7 +17,7 @@ from .casing import Piece, capitalised, in_capitals, upper
 MISSING, INSIDE, OUTSIDE, BEGINS = range(4)  # spaCy's codes
 
 
-class Mention(NamedTuple):
+class EntitySpan(NamedTuple):
     start: int  # first token
     end: int  # one past the last
     label: int  # hash of the type
@@ -50,20 +50,20 @@ class Draft:
         self.spaces: list[bool] = (spacy == 1).tolist()
         self.has_unknown_spaces = doc.has_unknown_spaces
         self.has_starts = doc.has_annotation("SENT_START")
-        self.mentions: list[Mention] = []  # those without a fixed token
+        self.mentions: list[EntitySpan] = []  # those without a fixed token
         for ent in doc.ents:
             if 1 in self.starts[ent.start + 1 : ent.end]:
                 fixed[ent.start : ent.end] = True
             elif not fixed[ent.start : ent.end].any():
-                self.mentions.append(Mention(ent.start, ent.end, ent.label))
+                self.mentions.append(EntitySpan(ent.start, ent.end, ent.label))
         self.fixed: list[bool] = fixed.tolist()
         self._bounds: list[int] = np.concatenate([[0], np.cumsum(sentence_lengths(doc))]).tolist()
 
-    def sentences(self) -> Iterator["Sentence"]:
+    def sentences(self) -> Iterator["DraftSentence"]:
         """The annotated sentences, the whole document where no boundary is set."""
         for start, end in zip(self._bounds, self._bounds[1:], strict=False):
             if not all(self.fixed[start:end]):
-                yield Sentence(self, start, end)
+                yield DraftSentence(self, start, end)
 
     def rewritten(self, vocab: Vocab, edits: Iterable[Edit]) -> Doc:
         """A document with the edits made.
@@ -112,7 +112,7 @@ def _both_words(left: str, right: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class DraftSentence:
     """Tokens `start` to `end` of a draft."""
 
     draft: Draft
@@ -120,7 +120,7 @@ class Sentence:
     end: int
 
     @property
-    def mentions(self) -> list[Mention]:
+    def mentions(self) -> list[EntitySpan]:
         found, start = self.draft.mentions, attrgetter("start")
         return found[bisect_left(found, self.start, key=start) : bisect_left(found, self.end, key=start)]
 

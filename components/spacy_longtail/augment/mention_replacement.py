@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from .base import Augmenter, Budget, Reader
 from .casing import Piece
-from .draft import Draft, Edit, Sentence
+from .draft import Draft, DraftSentence, Edit
 
 Surface = tuple[Piece, ...]
 
@@ -84,7 +84,7 @@ class MentionReplacement(Augmenter):
         self._pools = {label: Surfaces(by_key) for label, by_key in found.items()}
         return bool(found) or self.labels is not None  # else the unknown types are named
 
-    def edits(self, nlp: Language, sentence: Sentence) -> Iterator[Edit]:
+    def edits(self, nlp: Language, sentence: DraftSentence) -> Iterator[Edit]:
         for start, end, label in sentence.mentions:
             if not self.targets_type(label) or self._rng.random() >= self.level:
                 continue

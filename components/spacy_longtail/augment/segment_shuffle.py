@@ -6,7 +6,7 @@ from spacy.language import Language
 
 from .base import Augmenter, Budget, Reader
 from .casing import Piece, capitalised
-from .draft import BEGINS, OUTSIDE, Edit, Sentence
+from .draft import BEGINS, OUTSIDE, DraftSentence, Edit
 
 
 class SegmentShuffle(Augmenter):
@@ -39,7 +39,7 @@ class SegmentShuffle(Augmenter):
     ) -> None:
         super().__init__(corpus, level, labels, budget, seed)
 
-    def edits(self, nlp: Language, sentence: Sentence) -> Iterator[Edit]:
+    def edits(self, nlp: Language, sentence: DraftSentence) -> Iterator[Edit]:
         texts = sentence.draft.texts
         for places in segments(sentence):
             if len(places) < 2 or self._rng.random() >= self.level:
@@ -49,7 +49,7 @@ class SegmentShuffle(Augmenter):
                 yield Edit(i, i + 1, capitalised(new, texts[i]) if i == sentence.first_word else new)
 
 
-def segments(sentence: Sentence) -> Iterator[list[int]]:
+def segments(sentence: DraftSentence) -> Iterator[list[int]]:
     """The words of each mention and of each maximal run of O tokens. Whitespace ends no segment."""
     draft = sentence.draft
     places: list[int] = []

@@ -8,7 +8,7 @@ from spacy.language import Language
 from ..settings import one_of
 from .base import Augmenter, Budget, Reader
 from .casing import Piece
-from .draft import Draft, Edit, Sentence
+from .draft import Draft, DraftSentence, Edit
 
 
 class WordReplacement(Augmenter):
@@ -34,7 +34,7 @@ class WordReplacement(Augmenter):
             if not (draft.fixed[i] or is_protected or draft.texts[i].lower() in stop_words):
                 yield i
 
-    def edits(self, nlp: Language, sentence: Sentence) -> Iterator[Edit]:
+    def edits(self, nlp: Language, sentence: DraftSentence) -> Iterator[Edit]:
         for i in self.replaceable(nlp, sentence.draft, sentence.start, sentence.end):
             if self._rng.random() >= self.level:
                 continue

@@ -23,6 +23,14 @@ class TagSpans(NamedTuple):
     label: Ints1d  # (n_spans,), index into the codec's labels
 
 
+class TokenTags(NamedTuple):
+    """What the tag of each token says. Every array is (n_tokens,)."""
+
+    entity: Ints1d  # bool: it is in one
+    begins: Ints1d  # bool: it begins one
+    label: Ints1d  # index into the codec's labels, 0 outside entities
+
+
 @dataclass(frozen=True)
 class TagCodec:
     """Spans of some types as one tag a token.
@@ -55,6 +63,12 @@ class TagCodec:
         """1.0 for O and the tags of some types, 0.0 for others. (n_tags,)"""
         own = np.array([True, *(label in labels for label in self.labels)])
         return own[self.layout()[0] + 1].astype("float32")
+
+    def token_tags(self, columns: Ints1d) -> TokenTags:
+        """Entity tokens, first tokens of entities, and types. (n_tokens,) in."""
+        label, prefix = (of_column[columns] for of_column in self.layout())
+        begins = np.array([p in "BU" for p in self.prefixes])[prefix]
+        return TokenTags(label >= 0, (label >= 0) & begins, np.maximum(label, 0))
 
     def spans(self, columns: Ints1d) -> TagSpans:
         """The entities of a legal tag sequence, or of several one after another. (n_tokens,) in."""

@@ -9,6 +9,7 @@ from wasabi import msg
 
 from ..corpus.folder import REPORT, convert_corpus
 from ..corpus.formats.context import Settings
+from ..corpus.rare import rare_sentence
 from .app import app, coded_errors
 
 MEANINGS = {
@@ -78,7 +79,8 @@ def convert(
         _show_events(found)
     msg.good(f"Wrote {target}")
     msg.text(f"Types: {', '.join(types.labels)}")
-    msg.text(f"Rare: {', '.join(types.tail)}")
+    training = next(iter(report["parts"].values()))["mentions"]
+    msg.text(rare_sentence(types.tail, training))
     if list(report["parts"]) == ["all"]:
         msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
 

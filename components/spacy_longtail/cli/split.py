@@ -1,12 +1,14 @@
 """`split`: a corpus into stratified parts or folds."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from wasabi import msg, table
 
+from ..corpus.rare import rare_sentence
 from ..corpus.splitting import Split, read_shares, split_corpus
 from .app import app, coded_errors
 
@@ -72,6 +74,9 @@ def _print_split(found: Split) -> None:
     head = ("type (* rare)", *(f"{name} {100 * part.share:.4g} %" for name, part in found.parts.items()))
     aligns = ("l", *("r" for _ in parts))
     sys.stdout.write(table(rows, header=head, divider=True, aligns=aligns) + "\n")
+    learnt = [found.parts["train"]] if "train" in found.parts else parts  # folds have one tail together
+    mentions = sum((Counter(part.mentions) for part in learnt), Counter())
+    msg.text(rare_sentence(found.types.tail, mentions))
 
 
 def _cell(n: int, total: int) -> str:

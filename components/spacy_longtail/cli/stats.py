@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg, table, wrap
 
+from ..corpus.rare import rare_sentence
 from ..corpus.statistics import MARK, check_plot, corpus_statistics, plot_statistics
 from ..writing import check_file, write_file
 from .app import Corpus, Json, app, coded_errors
@@ -58,6 +59,8 @@ def _print_statistics(found: dict[str, Any]) -> None:
     scored = [part for part in found["parts"] if part != "train"]
     heads += ["bits", "bucket", *(f"{part} unseen, %" for part in scored)]
     _print_table(("type (* rare)", *heads), _type_rows(found, scored))
+    training = {t: own["mentions"] for t, own in found["parts"]["train"]["types"].items()}
+    msg.text(rare_sentence(found["tail"], training))
     msg.divider("Types in training")
     counts = ("sentences", "one-token", "wordings", "ambiguous", "also O")
     _print_table(("type", "tokens", "% of tokens", "% of mentions", *counts), _training_rows(found))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from spacy.attrs import ENT_IOB, SENT_START
 from spacy.strings import get_string_id
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
@@ -26,6 +26,19 @@ def sentence_lengths(doc: Doc) -> Ints1d:
     starts = np.flatnonzero(doc.to_array("SENT_START") == 1)
     bounds = np.concatenate([[0], starts[starts > 0], [len(doc)]])
     return np.diff(bounds)
+
+
+def trim_whitespace(start: Ints1d, end: Ints1d, space: np.ndarray) -> tuple[Ints1d, Ints1d]:
+    """Spans without the whitespace tokens at their ends: no entity begins or ends with one.
+
+    start, end (Ints1d): (n_spans,), first token of each span and one past the last.
+    space (ndarray): (n_tokens,), whether a token is whitespace.
+    RETURNS (Tuple[Ints1d, Ints1d]): (n_spans,) each; start is end where a span holds nothing else.
+    """
+    words = np.flatnonzero(np.equal(space, 0))
+    next_word, last_word = np.append(words, len(space)), np.append(-1, words)
+    start = np.minimum(next_word[np.searchsorted(words, start)], end)
+    return start, np.maximum(last_word[np.searchsorted(words, end)] + 1, start)
 
 
 def has_boundaries(doc: Doc) -> bool:
@@ -207,15 +220,25 @@ def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list
     return found
 
 
+def entity_sentences(eg: Example, *, gold: bool = False) -> Iterator[tuple[Span, Ints1d]]:
+    """Gold entities with the indices of the sentences that they stand in.
+
+    gold (bool): Whether the sentences are the gold ones, where an entity is in that of its first token;
+        else those of the predicted document.
+    """
+    ends = np.cumsum(sentence_lengths(eg.reference if gold else eg.predicted))
+    for ent in eg.reference.ents:
+        tokens = [ent.start] if gold else eg.alignment.y2x[ent.start : ent.end]
+        yield ent, np.unique(np.searchsorted(ends, tokens, side="right"))
+
+
 def flagged_sentences(eg: Example, labels: Collection[str]) -> np.ndarray:
     """Whether a gold entity of one of the types stands in each predicted sentence. (n_sentences,)"""
-    ends = np.cumsum(sentence_lengths(eg.predicted))
-    flags = np.zeros(len(ends), dtype=bool)
+    flags = np.zeros(len(sentence_lengths(eg.predicted)), dtype=bool)
     if holds(eg.reference, labels):
-        for ent in eg.reference.ents:
+        for ent, sentences in entity_sentences(eg):
             if ent.label_ in labels:
-                tokens = eg.alignment.y2x[ent.start : ent.end]
-                flags[np.searchsorted(ends, tokens, side="right")] = True
+                flags[sentences] = True
     return flags
 
 

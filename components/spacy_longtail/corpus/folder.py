@@ -1,4 +1,4 @@
-"""A corpus folder: converting a source into it, its types, and which of them are rare."""
+"""A corpus folder: converting a source into it, and its types."""
 
 import warnings
 from collections import Counter
@@ -19,6 +19,7 @@ from .formats.context import Context, Events, Settings
 from .formats.docbin import Tally, stream_docs
 from .formats.sources import FORMATS, find_parts
 from .parts import part_path, replacing_parts, write_part
+from .rare import TAIL
 from .tokenizers import blank
 
 __all__ = [
@@ -27,8 +28,6 @@ __all__ = [
     "convert_corpus",
     "load_docs",
     "part_path",
-    "rare_sentences",
-    "rare_types",
     "read_types",
     "stream_docs",
     "write_corpus",
@@ -36,19 +35,8 @@ __all__ = [
 
 PARTS = ("train", "dev", "test")
 REPORT = "conversion.json"  # in a converted corpus: what was read, left out and changed
-TAIL_SHARE = 0.1  # of the most frequent type's mentions
 MANY = 0.2  # of the spans misaligned: the tokenizer is a wrong one
 PATIENCE = 2.0  # seconds before a progress bar appears
-
-
-def rare_types(counts: CorpusCounts) -> list[str]:
-    """Types with at most a tenth of the mentions of the most frequent; else the rarest third, or one."""
-    labels = counts.labels
-    if not labels:
-        return []
-    most = counts.mentions[labels[0]]
-    rare = [t for t in labels if counts.mentions[t] <= TAIL_SHARE * most]
-    return rare or labels[-max(1, len(labels) // 3) :]
 
 
 def convert_corpus(
@@ -110,8 +98,8 @@ def _types(
 ) -> CorpusTypes:
     found: Counter[str] = sum((tally.mentions for tally in tallies.values()), Counter())
     labels = declared.get("labels") or CorpusCounts(mentions=found).labels
-    train = next(iter(tallies.values()))  # or the one part that there is
-    tail = declared.get("tail") or rare_types(CorpusCounts(mentions=train.mentions))
+    train = next(iter(tallies.values())).mentions  # or those of the one part that there is
+    tail = declared.get("tail") or [t for t in TAIL.types(dict(sorted(train.items()))) if t in labels]
     texts = {label: text for label, text in declared.get("descriptions", {}).items() if label in labels}
     return CorpusTypes(list(labels), list(tail), lang, tokens, texts)
 
@@ -174,9 +162,3 @@ def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: Corpus
 def load_docs(path: Path, nlp: Language) -> list[Doc]:
     """The documents of a .spacy file or folder, in memory. RAISES (ValueError): L402, L403, L404."""
     return list(stream_docs(path, nlp))
-
-
-def rare_sentences(docs: Iterable[Doc], tail: Iterable[str]) -> int:
-    """Sentences that hold a rare type."""
-    rare = set(tail)
-    return sum(any(ent.label_ in rare for ent in sent.ents) for doc in docs for sent in doc.sents)

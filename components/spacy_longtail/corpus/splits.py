@@ -131,6 +131,9 @@ def _reserved(amounts: Floats2d, wanted: Floats2d, least: int, types: Ints1d) ->
 def _search(gifts: Floats2d, floors: Ints1d, amounts: Floats2d, wanted: Floats2d) -> Ints1d | None:
     """Groups for every part so that each column reaches its floor, found by trying and going back.
 
+    Going back is needed where documents hold several rare types: a part that takes the nearest document
+    for one type may take the last one of another. Without it the least mentions would be a wish.
+
     gifts (Floats2d): (n_groups, n_columns), what a group adds to a floor. floors (Ints1d): (n_columns,).
     RETURNS (Optional[Ints1d]): (n_groups,) parts, -1 where not needed; null if none was found.
     """

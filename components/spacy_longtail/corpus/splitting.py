@@ -23,11 +23,11 @@ from .folder import (
     check_corpus_folder,
     load_docs,
     part_path,
-    rare_types,
     read_types,
     write_corpus,
 )
 from .parts import replacing_parts
+from .rare import TAIL
 from .splits import bound_groups, check_shares
 from .units import Units, assign, divide, plain_text
 
@@ -192,7 +192,8 @@ def _check_mentions(parts: Mapping[str, Part], labels: list[str], least: int, st
 def _types(docs: list[Doc], train: Ints1d | None) -> CorpusTypes:
     """Types of a source that declares none. Folds have one tail together: they are to be compared."""
     rare_among = docs if train is None else [docs[i] for i in train]
-    return CorpusTypes(count_docs(docs).labels, rare_types(count_docs(rare_among)))
+    mentions = count_docs(rare_among).mentions
+    return CorpusTypes(count_docs(docs).labels, TAIL.types(dict(sorted(mentions.items()))))
 
 
 def _folds(chosen: list[Ints1d]) -> Iterator[tuple[str, dict[str, Ints1d]]]:

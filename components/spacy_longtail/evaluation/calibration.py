@@ -9,8 +9,9 @@ from thinc.types import Floats1d, Ints1d
 from tqdm import tqdm
 
 from ..corpus.examples import on_gold_tokens
+from ..numerics import sigmoid
 from ..pipes.thresholding import ANY_TYPE
-from ..pipes.thresholds import fit_curve, log_odds, reliability, sigmoid
+from ..pipes.thresholds import fit_curve, log_odds, reliability
 from ..pipes.weak_sentences import sentence_targets
 from ..types import ENTITY
 

@@ -12,16 +12,9 @@ from thinc.types import Floats1d, Ints1d
 
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
+from ..numerics import sigmoid
 from ..pipes.thresholding import ANY_TYPE, CALIBRATION, check_keys
-from ..pipes.thresholds import (
-    Point,
-    best_f,
-    fit_curve,
-    for_precision,
-    for_recall,
-    points,
-    sigmoid,
-)
+from ..pipes.thresholds import OperatingPoint, best_f, fit_curve, for_precision, for_recall, points
 from ..writing import check_folder, coded_io, whole_folder
 from .calibration import Scored, entity_outcomes, fit_curves, gate_outcomes, measure_reliability
 from .evaluate import load_pipeline
@@ -38,7 +31,7 @@ class Goal(NamedTuple):
     precision: float | None = None
     beta: float = 1.0
 
-    def choose(self, found: list[Point]) -> Point | None:
+    def choose(self, found: list[OperatingPoint]) -> OperatingPoint | None:
         if self.recall is not None:
             return for_recall(found, self.recall)
         if self.precision is not None:
@@ -224,7 +217,7 @@ def _fit_entities(
             unreachable.append(label)
         elif chosen.threshold > 0:
             thresholds[label] = chosen.threshold
-        everything = ways[-1] if ways else Point(0.0, 0.0, 0.0, 0)
+        everything = ways[-1] if ways else OperatingPoint(0.0, 0.0, 0.0, 0)
         found["types"][label] = {
             "mentions": n_gold[label],
             "candidates": len(scored.right),
@@ -249,5 +242,5 @@ def _fit_entities(
     return found
 
 
-def _shown(point: Point) -> dict[str, float]:
+def _shown(point: OperatingPoint) -> dict[str, float]:
     return {"p": point.precision, "r": point.recall, "f": point.f()}

@@ -44,7 +44,7 @@ class Head(ABC):
     """One of the heads of `longtail_token_ner`; it has no weights but those it adds to the model.
 
     codec (TagCodec): Labels and scheme.
-    loss (TagLoss): With its class values bound, if it has any.
+    loss (Loss): With its class values bound, if it has any.
     """
 
     name: ClassVar[str]

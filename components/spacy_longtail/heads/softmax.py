@@ -7,7 +7,7 @@ from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..chains.packing import best_legal
 from ..losses import OneVersusRestFocal
-from ..numerics import logsumexp
+from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
 from .base import Decoded, Decoding, Gold, Head, Trained
 
@@ -48,4 +48,4 @@ class SigmoidHead(SoftmaxHead):
 
     def _probability(self, logits: Floats2d, columns: Ints1d) -> Floats1d:
         xp = get_array_module(logits)
-        return xp.exp(-xp.logaddexp(0, -logits[xp.arange(len(columns)), columns]))
+        return sigmoid(logits[xp.arange(len(columns)), columns])

@@ -7,7 +7,7 @@ from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Ints1d, Ragged
 
 from ..losses import AUCMargin, CrossEntropy
-from ..numerics import logsumexp
+from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
 from .base import Decoded, Decoding, Gold, Head, Trained
 
@@ -38,8 +38,7 @@ class TwoTaskHead(Head):
         xp = get_array_module(data)
         n_types = len(self._types)
         n_scores = data.shape[1] - n_types
-        entity = gold.tags > 0
-        begins = gold.tags % 2 == 1  # BIO: O, then B and I of each type
+        entity, begins, label = self.codec.token_tags(gold.tags)
         targets = [entity[:, None], begins[:, None]]
         if self.loss.tag_head:
             targets.append(self.codec.rows(gold.tags))
@@ -49,8 +48,7 @@ class TwoTaskHead(Head):
         d_scores[:, :n_scores] = result.d_logits
         total = result.loss
         if n_types:
-            label = xp.asarray(np.maximum(gold.tags - 1, 0) // 2)
-            one_hot = xp.eye(n_types, dtype=data.dtype)[label]
+            one_hot = xp.eye(n_types, dtype=data.dtype)[xp.asarray(label)]
             typed = CrossEntropy()(data[:, n_scores:], one_hot, xp.asarray(gold.mask * entity))
             d_scores[:, n_scores:] = typed.d_logits
             total += typed.loss
@@ -74,7 +72,7 @@ class TwoTaskHead(Head):
             entity &= n_begun > before_run
         else:
             begins |= opens
-        p = np.exp(-np.logaddexp(0, entity_at - data[:, 0])) if score else np.ones(len(data))
+        p = sigmoid(data[:, 0] - entity_at) if score else np.ones(len(data))
         label = np.zeros(len(data), dtype="int64")
         n_types = len(self._types)
         if n_types:
@@ -84,7 +82,8 @@ class TwoTaskHead(Head):
             np.add.at(sums, span[entity], log_p[entity])
             label = sums.argmax(axis=1)[span]
             p = p * np.exp(log_p[np.arange(len(data)), label])
-        columns = np.where(entity, 1 + 2 * label + ~begins, 0)
+        iob = np.where(begins, 3, np.where(entity, 1, 2))
+        columns, _ = self.codec.gold(iob, label, to_numpy(lengths))
         return Decoded(columns, p)
 
     def _thresholds(self, settings: Decoding) -> tuple[float, float]:

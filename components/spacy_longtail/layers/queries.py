@@ -76,7 +76,7 @@ class Questions(NamedTuple):
     type: Ints1d  # (n_rows,), index of the query
 
 
-class Sentence(NamedTuple):
+class SentenceWords(NamedTuple):
     vocab: Vocab
     words: list[int]
     spaces: list[bool]
@@ -114,12 +114,12 @@ def ask(
         yield Questions(asked, question, np.arange(len(question)) + shift[question], types[question])
 
 
-def _sentences(docs: list[Doc]) -> Iterator[Sentence]:
+def _sentences(docs: list[Doc]) -> Iterator[SentenceWords]:
     n_before = 0
     for doc in docs:
         words, spaces = (column.tolist() for column in doc.to_array(["ORTH", "SPACY"]).T)
         spaces = list(map(bool, spaces))
         ends = np.cumsum(sentence_lengths(doc)).tolist()
         for start, end in zip([0, *ends], ends, strict=False):
-            yield Sentence(doc.vocab, words[start:end], spaces[start:end], n_before + start)
+            yield SentenceWords(doc.vocab, words[start:end], spaces[start:end], n_before + start)
         n_before += len(doc)

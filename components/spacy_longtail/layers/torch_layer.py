@@ -1,4 +1,8 @@
-"""Torch modules as layers of thinc, with weights saved as safetensors."""
+"""Torch modules as layers of thinc, with weights saved as safetensors.
+
+A checksum goes with the weights: a safetensors file that was damaged in transit loads without a word,
+since every bit pattern of its data is a valid number, and the pipeline predicts something else.
+"""
 
 import copy
 import hashlib
@@ -159,7 +163,7 @@ def _read(module: "torch.nn.Module", data: bytes) -> dict[str, "torch.Tensor"]:
 
 
 def checksum(tensors: dict[str, "torch.Tensor"]) -> str:
-    """SHA-256 of all contents in the order of names: safetensors takes any bytes as weights."""
+    """SHA-256 of all contents in the order of names."""
     import torch
 
     digest = hashlib.sha256()

@@ -2,21 +2,23 @@
 
 import sys
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
 from ..errors import Errors
+from ..numerics import sigmoid
 from ..settings import finite, one_of
 from ..types import LossResult, TwoTaskState
-from .two_task import HeadResult, pair
+from .base import BinaryResult
+from .two_task import TwoTaskLoss, pair
 
 DUAL_LR = 0.1
 
 
 @dataclass(frozen=True)
-class AUCMargin:
+class AUCMargin(TwoTaskLoss):
     """Push the scores of positive tokens above those of negative ones by a margin, for an entity head
     and a begin head: a squared surrogate of the area under the ROC curve.
 
@@ -35,8 +37,6 @@ class AUCMargin:
     SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, as METHODS section 6 mends it; Yuan et al. 2021.
     """
 
-    heads: ClassVar[tuple[str, ...]] = ("two_task",)
-    tag_head: ClassVar[bool] = False
     form: Literal["stateless", "running"] = "stateless"
     activation: Literal["sigmoid", "none"] = "sigmoid"
     margin: float = 1.0
@@ -74,18 +74,18 @@ class AUCMargin:
 
     def _head(
         self, z: Floats1d, target: Floats1d, mask: Floats1d, dual: tuple[float, float, float]
-    ) -> tuple[HeadResult, tuple[float, float, float]]:
+    ) -> tuple[BinaryResult, tuple[float, float, float]]:
         """Loss and gradient of one head, and its next a, b, alpha."""
         xp = get_array_module(z)
         positive = mask * (target > 0)
         negative = mask - positive
         n_pos, n_neg = float(positive.sum()), float(negative.sum())
         if not n_pos or not n_neg:
-            return HeadResult(0.0, xp.zeros_like(z)), dual
+            return BinaryResult(0.0, xp.zeros_like(z)), dual
         h, slope = z, xp.ones_like(z)
         if self.activation == "sigmoid":
-            h = xp.exp(-xp.logaddexp(0, -z))
-            slope = h * xp.exp(-xp.logaddexp(0, z))
+            h = sigmoid(z)
+            slope = h * sigmoid(-z)
         mean_pos = float((positive * h).sum()) / n_pos
         mean_neg = float((negative * h).sum()) / n_neg
         a, b, alpha = dual
@@ -96,7 +96,7 @@ class AUCMargin:
         loss += float((negative * (h - b) ** 2).sum()) / n_neg
         loss += 2 * alpha * (self.margin + mean_neg - mean_pos) - alpha**2
         d_h = 2 / n_pos * positive * (h - a - alpha) + 2 / n_neg * negative * (h - b + alpha)
-        return HeadResult(loss, d_h * slope), self._next(dual, mean_pos, mean_neg)
+        return BinaryResult(loss, d_h * slope), self._next(dual, mean_pos, mean_neg)
 
     def _next(
         self, dual: tuple[float, float, float], mean_pos: float, mean_neg: float

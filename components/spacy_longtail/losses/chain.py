@@ -9,7 +9,7 @@ from ..chains.packing import Transitions, path_score
 from ..chains.sums import PathSums
 from ..chains.tags import ILLEGAL
 from ..numerics import gold_rows
-from ..types import GoldLoss
+from .token import TagLoss
 
 
 class ChainResult(NamedTuple):
@@ -19,7 +19,7 @@ class ChainResult(NamedTuple):
 
 
 def chain_loss(
-    loss: GoldLoss,
+    loss: TagLoss,
     scores: Floats2d,
     gold: Floats2d,
     mask: Floats1d,
@@ -31,7 +31,7 @@ def chain_loss(
     Plain cross-entropy is the negative log-likelihood of the gold path; any other f(x) is the mean of
     f over the marginal probabilities of the gold tags, differentiated through forward-backward.
 
-    loss (GoldLoss): A loss of p(gold).
+    loss (TagLoss): A loss of p(gold), with "crf" in `heads`.
     scores (Floats2d): (n_tokens, n_tags), emissions, the sequences one after another.
     gold (Floats2d): (n_tokens, n_tags), above 0 for every acceptable tag.
     mask (Floats1d): (n_tokens,), 0.0 for tokens without annotation: every tag is acceptable there.

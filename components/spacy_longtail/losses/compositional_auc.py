@@ -10,10 +10,11 @@ from ..errors import Errors
 from ..types import LossResult, TwoTaskState
 from .auc_margin import AUCMargin
 from .cross_entropy import CrossEntropy
+from .two_task import TwoTaskLoss
 
 
 @dataclass(frozen=True)
-class CompositionalAUC:
+class CompositionalAUC(TwoTaskLoss):
     """Alternate between cross-entropy over all tags, on a third head, and the AUC margin loss.
 
     Even training updates take the cross-entropy, odd ones the AUC margin; its running a, b and alpha
@@ -26,7 +27,6 @@ class CompositionalAUC:
     SOURCE: Nguyen et al. 2023, COMAUC-2T (METHODS section 6).
     """
 
-    heads: ClassVar[tuple[str, ...]] = ("two_task",)
     tag_head: ClassVar[bool] = True
     auc: Any = None
 

@@ -9,9 +9,9 @@ from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
 from ..errors import Errors, Warnings
-from ..numerics import logsumexp
+from ..numerics import BinaryRows, logsumexp, sigmoid
 from ..settings import finite, one_of
-from .binary import BinaryResult, BinaryRows
+from .base import BinaryResult
 from .gold import GOLD_HEADS, OfGold
 from .token import Rows, one_gold
 
@@ -62,7 +62,7 @@ class Dice(OfGold):
         object.__setattr__(self, "smooth", smooth)
 
     @property
-    def heads(self) -> tuple[str, ...]:  # type: ignore[override]
+    def heads(self) -> tuple[str, ...]:
         if self.terms == "gold":
             return GOLD_HEADS
         return ("softmax", "binary") if self.level == "token" else ("binary",)
@@ -122,8 +122,7 @@ class Dice(OfGold):
     @staticmethod
     def _yes(logits: Floats1d) -> tuple[Floats1d, Floats1d]:
         """s and 1 - s, without cancellation."""
-        xp = get_array_module(logits)
-        return xp.exp(-xp.logaddexp(0, -logits)), xp.exp(-xp.logaddexp(0, logits))
+        return sigmoid(logits), sigmoid(-logits)
 
     def _terms(
         self, p: Floats2d, rest: Floats2d, y: Floats2d | float, least: float = LEAST

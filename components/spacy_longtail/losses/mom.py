@@ -9,19 +9,19 @@ from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors, Warnings
-from ..numerics import sentence_index
+from ..numerics import BinaryRows, sentence_index
 from ..settings import finite, one_of
 from ..types import ClassPreset
-from .binary import BinaryResult, BinaryRows
+from .base import BinaryResult
 from .cross_entropy import CrossEntropy
-from .token import Rows, TokenLoss
+from .token import Rows, TagLoss
 
 Normalizer = Literal["tokens", "sentence", "fixed"]
 ONormalizer = Literal["tokens", "sentence", "fixed", "o_tokens"]
 
 
 @dataclass(frozen=True)
-class MoM(TokenLoss):
+class MoM(TagLoss):
     """lam base(all tokens) + (1 - lam) base(gold-O tokens).
 
     With one normaliser for both terms this is the base loss weighted 1 on O and lam on entities:
@@ -50,8 +50,8 @@ class MoM(TokenLoss):
         if lam == 0:
             warnings.warn(Warnings.W001, stacklevel=2)
         base = CrossEntropy() if self.base is None else self.base
-        if not isinstance(base, TokenLoss) or isinstance(base, MoM):
-            reason = "it is no loss on tokens" if not isinstance(base, TokenLoss) else "it is MoM itself"
+        if not isinstance(base, TagLoss) or isinstance(base, MoM):
+            reason = "it is MoM itself" if isinstance(base, MoM) else "it is no loss on tokens"
             fix = "Use longtail.CrossEntropy.v1, longtail.Focal.v1 or another loss on tokens as base."
             raise ValueError(
                 Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix)
@@ -77,14 +77,14 @@ class MoM(TokenLoss):
             )
 
     @property
-    def heads(self) -> tuple[str, ...]:  # type: ignore[override]
+    def heads(self) -> tuple[str, ...]:
         """Those of the base; only a head that sees whole sentences can divide by their lengths."""
         if {self.normalizer, self.o_normalizer} == {"tokens"}:
             return self.base.heads
         return tuple(head for head in self.base.heads if head in ("softmax", "sigmoid"))
 
     @property
-    def level(self) -> str:  # type: ignore[override]
+    def level(self) -> str:
         return self.base.level
 
     @property
@@ -93,7 +93,7 @@ class MoM(TokenLoss):
 
     @property
     def log_likelihood(self) -> bool:
-        return self.lam == 1 and getattr(self.base, "log_likelihood", False)
+        return self.lam == 1 and self.base.log_likelihood
 
     def training_offset(self) -> Floats1d | None:
         return self.base.training_offset()

@@ -6,12 +6,13 @@ from typing import ClassVar, Literal
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
+from ..numerics import log_sigmoid
 from ..settings import finite, one_of
-from .token import Rows, TokenLoss, one_gold
+from .token import Rows, TagLoss, one_gold
 
 
 @dataclass(frozen=True)
-class OneVersusRestFocal(TokenLoss):
+class OneVersusRestFocal(TagLoss):
     """Focal loss of a sigmoid a tag: -(1 - s)^gamma log s for the gold tag, -s^gamma log(1 - s) for the
     others, summed over tags. Tokens with several acceptable tags are left out.
 
@@ -38,7 +39,7 @@ class OneVersusRestFocal(TokenLoss):
 
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
         xp, g = get_array_module(logits), self.gamma
-        log_s, log_r = -xp.logaddexp(0, -logits), -xp.logaddexp(0, logits)  # of s and of 1 - s
+        log_s, log_r = log_sigmoid(logits), log_sigmoid(-logits)  # of s and of 1 - s
         s, r = xp.exp(log_s), xp.exp(log_r)
         hard_r, hard_s = xp.exp(g * log_r), xp.exp(g * log_s)  # (1 - s)^gamma, s^gamma
         positive = (gold > 0).astype(logits.dtype)

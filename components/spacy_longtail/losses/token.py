@@ -1,14 +1,16 @@
 """What every loss on token logits shares: rows, a normaliser, class presets."""
 
 import copy
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from abc import abstractmethod
+from typing import Any, NamedTuple
 
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors
-from ..types import ClassPreset, LossResult
+from ..numerics import BinaryRows
+from ..types import LossResult
+from .base import BinaryResult, Loss
 
 
 class Rows(NamedTuple):
@@ -17,21 +19,45 @@ class Rows(NamedTuple):
     is_o: Floats1d  # (n_tokens,), 1.0 where the gold tag is O
 
 
-class TokenLoss(ABC):
-    """A sum over tokens, each with a coefficient. Subclasses are frozen dataclasses with `rows`."""
+class TagLoss(Loss):
+    """A loss on token logits: a sum over tokens, each with a coefficient.
 
-    heads: ClassVar[tuple[str, ...]]  # what it can train: softmax, sigmoid, crf, transition, binary
-    level: str = "token"  # or "set": one number of all tokens together
+    Subclasses are frozen dataclasses with `rows`, and with what else their `heads` promise.
+    """
+
     class_values: Floats1d | None = None  # (n_tags,), set by `bind`, never a setting
 
     @property
-    def preset(self) -> ClassPreset | None:
-        """What has to be known of each class; None for nothing."""
-        return None
+    def level(self) -> str:
+        """What the loss is taken of: "token", or "set", one number of all tokens together."""
+        return "token"
 
     @abstractmethod
     def rows(self, logits: Floats2d, gold: Floats2d) -> Rows:
         """Loss and gradient of each token on its own."""
+
+    def of_gold(
+        self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float
+    ) -> tuple[Floats1d, Floats1d]:
+        """f and u = -f'(x) x, row by row; x is the probability of the acceptable classes.
+
+        log_x (Floats1d): (n,), log probability of the acceptable classes.
+        is_o (Floats1d): (n,), 1.0 where the gold class is O.
+        weight (Floats1d | float): (n,), the class weight of each row.
+        """
+        raise NotImplementedError
+
+    def weight(self, q: Floats2d) -> Floats1d | float:
+        """The class weight of each row: that of the acceptable classes, weighted by q. (n,)"""
+        raise NotImplementedError
+
+    def binary_rows(self, logits: Floats1d, targets: Floats1d) -> BinaryRows:
+        """Loss and gradient of each yes or no. logits, targets (Floats1d): (n,), 1.0 yes, 0.0 no."""
+        raise NotImplementedError
+
+    def of_set(self, logits: Floats1d, targets: Floats1d, mask: Floats1d) -> BinaryResult:
+        """One number of all unmasked answers. logits, targets, mask (Floats1d): (n,)."""
+        raise NotImplementedError
 
     def bind(self, class_values: Floats1d) -> Any:
         """The same loss with its preset resolved.

@@ -1,28 +1,37 @@
-"""What the two-task losses share: per-head margins, and how a pair of heads adds up."""
+"""What the two-task losses are, and how a pair of heads adds up."""
 
-from typing import NamedTuple
+from abc import abstractmethod
+from typing import ClassVar
 
 from thinc.api import get_array_module
-from thinc.types import Floats1d
+from thinc.types import Floats1d, Floats2d
 
-from ..types import LossResult
-
-
-class HeadResult(NamedTuple):
-    loss: float
-    d_logits: Floats1d  # (n_tokens,)
+from ..types import LossResult, TwoTaskState
+from .base import BinaryResult, Loss
 
 
-def binary_cross_entropy(logits: Floats1d, target: Floats1d, mask: Floats1d) -> HeadResult:
-    """Mean over unmasked tokens. logits, target, mask (Floats1d): (n_tokens,)."""
-    xp = get_array_module(logits)
-    scale = mask / xp.maximum(mask.sum(), 1.0)
-    log_p = -xp.logaddexp(0, xp.where(target > 0, -logits, logits))
-    s = xp.exp(-xp.logaddexp(0, -logits))
-    return HeadResult(float(-(log_p * scale).sum()), (s - target) * scale)
+class TwoTaskLoss(Loss):
+    """A loss on an entity logit and a begin logit per token, METHODS section 6.
+
+    `scores` and `targets` are (n_tokens, 2), or (n_tokens, 2 + n_tags) for a loss with a tag head.
+    """
+
+    heads: ClassVar[tuple[str, ...]] = ("two_task",)
+    tag_head: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def activation(self) -> str:
+        """How a logit becomes a score: "sigmoid" or "none"."""
+
+    @abstractmethod
+    def __call__(
+        self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState
+    ) -> tuple[LossResult, TwoTaskState]:
+        """The loss with its gradient, and the next state. mask (Floats1d): (n_tokens,)."""
 
 
-def pair(entity: HeadResult, begin: HeadResult, begin_weight: float, width: int) -> LossResult:
+def pair(entity: BinaryResult, begin: BinaryResult, begin_weight: float, width: int) -> LossResult:
     """entity + begin_weight * begin, the gradient in the first two of `width` columns."""
     xp = get_array_module(entity.d_logits)
     d_scores = xp.zeros((len(entity.d_logits), width), dtype=entity.d_logits.dtype)

@@ -7,13 +7,15 @@ from typing import ClassVar
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
+from ..numerics import binary_cross_entropy
 from ..settings import finite
 from ..types import LossResult, TwoTaskState
-from .two_task import binary_cross_entropy, pair
+from .binary import masked_mean
+from .two_task import TwoTaskLoss, pair
 
 
 @dataclass(frozen=True)
-class TwoTaskCrossEntropy:
+class TwoTaskCrossEntropy(TwoTaskLoss):
     """Binary cross-entropy of an entity head plus that of a begin head: the baseline of AUC-2T.
 
     begin_weight (float): Weight of the begin head, no unit, above 0.
@@ -23,9 +25,7 @@ class TwoTaskCrossEntropy:
     SOURCE: Nguyen et al. 2023, CE-2T; the weight is ours (METHODS section 6).
     """
 
-    heads: ClassVar[tuple[str, ...]] = ("two_task",)
     activation: ClassVar[str] = "sigmoid"
-    tag_head: ClassVar[bool] = False
     begin_weight: float = 1.0
 
     def __post_init__(self) -> None:
@@ -38,5 +38,6 @@ class TwoTaskCrossEntropy:
     ) -> tuple[LossResult, TwoTaskState]:
         """scores, targets (Floats2d): (n_tokens, 2), entity and begin. mask (Floats1d): (n_tokens,)."""
         mask = get_array_module(scores).asarray(mask, dtype=scores.dtype)
-        entity, begin = (binary_cross_entropy(scores[:, i], targets[:, i], mask) for i in (0, 1))
+        rows = (binary_cross_entropy(scores[:, i], targets[:, i]) for i in (0, 1))
+        entity, begin = (masked_mean(own, mask) for own in rows)
         return pair(entity, begin, self.begin_weight, scores.shape[1]), state

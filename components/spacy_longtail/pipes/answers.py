@@ -15,7 +15,8 @@ from ..corpus.examples import gold_entities, sentence_lengths
 from ..errors import Warnings
 from ..layers import Reading
 from ..layers.queries import Questions
-from ..losses.binary import binary_loss, sigmoids
+from ..losses.binary import binary_loss
+from ..numerics import binary_cross_entropy, sigmoid
 from .scores import ScoredSpan
 
 WEIGHTS = ("start_weight", "end_weight", "span_weight")
@@ -94,8 +95,8 @@ def learn(
     answered = np.bincount(asked, weights=is_gold)[asked] > 0
     share = weights[2] * gold.n_rows / np.where(answered, max(gold.n_answers, 1), gold.n_questions)
     scale = ops.asarray1f((share / np.bincount(asked)[asked]).astype("float32"))
-    log_x, d_rows = sigmoids(scores[:, 0], ops.asarray1f(is_gold))
-    total -= float((scale * log_x).sum())
+    f, d_rows = binary_cross_entropy(scores[:, 0], ops.asarray1f(is_gold))
+    total += float((scale * f).sum())
     return total, Reading(backprop((scale * d_rows)[:, None]), d_logits)
 
 
@@ -114,7 +115,7 @@ def read_off(
     scorer = model.get_ref("span_scorer")
     scores = scorer.predict((reading.vectors, model.ops.asarray2i(pairs)))
     z = to_numpy(scores)[:, 0].astype("float64")
-    return pairs[z > 0], np.exp(-np.logaddexp(0, -z[z > 0]))
+    return pairs[z > 0], sigmoid(z[z > 0])
 
 
 def in_documents(

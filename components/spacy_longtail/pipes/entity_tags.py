@@ -7,10 +7,10 @@ import numpy as np
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.types import Floats1d, Floats2d, Ints1d
+from thinc.types import Floats1d, Floats2d
 
 from ..chains.tags import Others, TagCodec
-from ..corpus.examples import gold_entities, sentence_lengths
+from ..corpus.examples import gold_entities, sentence_lengths, trim_whitespace
 from ..errors import Warnings
 from ..heads import Decoded, Gold
 from ..types import ANNOTATED_TYPES
@@ -66,7 +66,9 @@ def tagged_entities(
     space (Floats1d): (n_tokens,), whether it is whitespace.
     score (bool): Whether the probabilities of tokens are kept.
     """
-    start, end, label = _trimmed(*codec.spans(decoded.tags), space)
+    start, end, label = codec.spans(decoded.tags)
+    start, end = trim_whitespace(start, end, space)
+    start, end, label = (column[start < end] for column in (start, end, label))
     p = decoded.p
     sums = np.concatenate([[0.0], np.cumsum(p, dtype="float64")])
     means = (sums[end] - sums[start]) / (end - start)
@@ -79,16 +81,3 @@ def tagged_entities(
         own = tuple(p[a:b].tolist()) if score else ()
         found[i].append(ScoredSpan(a - at, b - at, codec.labels[k], mean, own))
     return found
-
-
-def _trimmed(
-    start: Ints1d, end: Ints1d, label: Ints1d, space: Floats1d
-) -> tuple[Ints1d, Ints1d, Ints1d]:
-    """Spans without the whitespace tokens at their ends; those of nothing else are left out."""
-    while len(start) and (outer := space[start]).any():
-        start = start + outer
-        kept = start < end
-        start, end, label = start[kept], end[kept], label[kept]
-    while (outer := space[end - 1]).any():
-        end = end - outer
-    return start, end, label

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 from spacy.training import Example
 from spacy.util import logger
 
-from ..corpus.examples import has_boundaries, sentence_lengths
+from ..corpus.examples import entity_sentences, has_boundaries, sentence_lengths
+from ..corpus.rare import RareRule
 from ..errors import Errors, Warnings
 from .label_checks import check_known
 
@@ -29,14 +29,6 @@ class TypeCounts(NamedTuple):
         """Sentences with one of the types."""
         return sum(n for types, n in self.sentences.items() if not types.isdisjoint(labels))
 
-    def rare(self, share: float | None, most: int | None) -> tuple[list[str], float]:
-        """Types with at most a share of all mentions, or at most so many; and how many these may have.
-
-        RETURNS (Tuple[List[str], float]): The types, most frequent first, and the limit.
-        """
-        limit = max((share or 0.0) * self.mentions.total(), most or 0)
-        return [label for label, n in self.mentions.most_common() if n <= limit], limit
-
 
 def count_types(examples: Iterable[Example]) -> TypeCounts:
     """Count gold mentions, and sentences by the types in them.
@@ -46,12 +38,11 @@ def count_types(examples: Iterable[Example]) -> TypeCounts:
     counts = TypeCounts(Counter(), Counter())
     for eg in examples:
         is_gold = has_boundaries(eg.reference)
-        ends = np.cumsum(sentence_lengths(eg.reference if is_gold else eg.predicted))
-        types: list[set[str]] = [set() for _ in ends]
-        for ent in eg.reference.ents:
+        lengths = sentence_lengths(eg.reference if is_gold else eg.predicted)
+        types: list[set[str]] = [set() for _ in lengths]
+        for ent, sentences in entity_sentences(eg, gold=is_gold):
             counts.mentions[ent.label_] += 1
-            tokens = [ent.start] if is_gold else eg.alignment.y2x[ent.start : ent.end]
-            for i in np.unique(np.searchsorted(ends, tokens, side="right")).tolist():
+            for i in sentences.tolist():
                 types[i].add(ent.label_)
         counts.sentences.update(map(frozenset, types))
     return counts
@@ -71,10 +62,13 @@ def learn_counts(
     found: dict[str, Any] = {}
     mentions = counts.mentions
     if not labels:
-        labels, limit = counts.rare(cfg["auto_share"], cfg["auto_mentions"])
+        rule = RareRule(of_all=cfg["auto_share"], at_most=cfg["auto_mentions"])
+        labels = rule.types(mentions)
         if not labels:
+            limit = rule.limit(mentions)
             shown = ", ".join(f"{label} {n}" for label, n in mentions.most_common())
             raise ValueError(Errors.L253.format(who=who, limit=limit, found=shown or "none"))
+        logger.info("%s: rare are types with %s", name, rule)
         found["auto_labels"] = labels
     n_all, n_weak = counts.sentences.total(), counts.holding(labels)
     if not n_weak:

@@ -8,6 +8,7 @@ import numpy as np
 from spacy.tokens import Doc, Span
 from thinc.types import Ints1d
 
+from ..corpus.examples import trim_whitespace
 from .scores import ScoredSpan, blocked_tokens, read_scores, write_scores
 
 BLOCKED = ""  # the type of a token where no entity may stand
@@ -121,15 +122,12 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
 def _without_space(spans: list[ScoredSpan], is_space: Ints1d) -> list[ScoredSpan]:
     """The spans without whitespace at their ends: where a rule cut an entity, it may have come there."""
     found = []
-    for span in spans:
-        words = np.flatnonzero(is_space[span.start : span.end] == 0)
-        if len(words):
-            first, last = int(words[0]), int(words[-1]) + 1
-            if last - first == len(span.token_scores):
-                found.append(span)
-                continue
-            p = span.token_scores[first:last]
-            mean = sum(p) / len(p)
-            place = span.start + first, span.start + last
-            found.append(ScoredSpan(*place, span.label, mean, p, span.weak))
+    bounds = np.array([span.place[:2] for span in spans], dtype="int64").reshape(-1, 2)
+    starts, ends = trim_whitespace(bounds[:, 0], bounds[:, 1], is_space)
+    for span, start, end in zip(spans, starts.tolist(), ends.tolist(), strict=True):
+        if (start, end) == span.place[:2]:
+            found.append(span)
+        elif start < end:
+            p = span.token_scores[start - span.start : end - span.start]
+            found.append(ScoredSpan(start, end, span.label, sum(p) / len(p), p, span.weak))
     return found

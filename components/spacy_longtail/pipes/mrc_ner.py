@@ -16,9 +16,10 @@ from ..errors import Errors
 from ..layers import listener_in
 from ..layers.queries import Questions, ask, check_queries
 from ..losses import CrossEntropy
+from ..losses.base import check_loss
+from ..losses.token import TagLoss
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, whole
-from ..types import TagLoss
 from .answers import gold_answers, in_documents, learn, read_off
 from .base import LongtailPipe, check_head_rate
 from .label_checks import check_asked, check_known, check_labels
@@ -132,11 +133,9 @@ def _check_loss(loss: Any) -> TagLoss:
     """The loss, or its default for null. RAISES (ValueError): L002, L003."""
     if loss is None:
         return CrossEntropy()
-    if not hasattr(loss, "heads"):
-        raise ValueError(Errors.L003.format(who=WHO, found=repr(loss)))
-    if "binary" not in loss.heads:
+    if "binary" not in check_loss(loss, WHO).heads:
         reason = f"a begin or an end is a yes or no, and it trains {' or '.join(loss.heads)}"
-        if getattr(loss, "preset", None) is not None:
+        if loss.preset is not None:
             reason = "a begin or an end is a yes or no, which has no tag to weigh or to shift"
         fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
         raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))

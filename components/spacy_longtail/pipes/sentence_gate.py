@@ -13,7 +13,9 @@ from thinc.api import Config, Model, set_dropout_rate
 from thinc.types import Floats2d
 
 from ..corpus.examples import sentence_lengths
+from ..corpus.rare import AUTO_SHARE
 from ..errors import Errors
+from ..numerics import binary_cross_entropy, sigmoid
 from ..settings import finite, one_of, whole
 from .base import LongtailPipe, check_head_rate
 from .gate_counts import FOUND, count_types, learn_counts
@@ -22,10 +24,10 @@ from .weak_sentences import sentence_targets, with_boundaries
 
 WHO = "longtail_sentence_gate"
 
-DEFAULTS: dict[str, Any] = Config().from_str("""
+DEFAULTS: dict[str, Any] = Config().from_str(f"""
 [pipe]
 threshold = 0.5
-auto_share = 0.02
+auto_share = {AUTO_SHARE}
 auto_mentions = null
 data = "full"
 weak_weight = null
@@ -131,7 +133,8 @@ def _check_auto(auto: dict[str, Any]) -> None:
     if share is None and mentions is None:
         raise ValueError(Errors.L252.format(who=WHO))
     if share is not None:
-        finite("auto_share", share, "a share of all mentions, 0 to 1", "0.02 is usual.", 0.0, 1.0)
+        fix = f"{AUTO_SHARE} is usual."
+        finite("auto_share", share, "a share of all mentions, 0 to 1", fix, 0.0, 1.0)
     if mentions is not None:
         whole("auto_mentions", mentions, "null for none.", 1)
 
@@ -228,7 +231,7 @@ class SentenceGate(LongtailPipe):
     def predict(self, docs: Iterable[Doc]) -> Floats2d:
         """The score of each sentence of all documents, in order: a probability. (n_sentences, 1)"""
         slope, shift = self.cfg["calibration"] or (1.0, 0.0)
-        return self.model.ops.sigmoid(self.logits(docs) * slope + shift)
+        return sigmoid(self.logits(docs) * slope + shift)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
         """Keep the flagged sentences in doc.spans[spans_key], with their scores."""
@@ -272,16 +275,14 @@ class SentenceGate(LongtailPipe):
 
         SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, with the priors swapped (METHODS section 8).
         """
-        xp = self.model.ops.xp
         targets = sentence_targets(examples, self.labels, self.cfg["kept_share"])
         truth, known = (self.model.ops.asarray2f(a) for a in targets)
         w1, w0 = 1.0, 1.0
         if self.cfg["data"] == "full":
             w1, w0 = self.weak_weight, 1 - self.weak_weight
         weight = known * (w1 * truth + w0 * (1 - truth))
-        s = self.model.ops.sigmoid(scores)
-        log_p = -xp.logaddexp(0, xp.where(truth > 0, -scores, scores))
-        loss = float(-(weight * log_p).sum())
+        f, d_rows = binary_cross_entropy(scores, truth)
+        loss = float((weight * f).sum())
         if not np.isfinite(loss):
             raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(truth)))
-        return loss, weight * (s - truth)
+        return loss, weight * d_rows

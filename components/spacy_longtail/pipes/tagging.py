@@ -70,7 +70,7 @@ class TokenTagger(LongtailPipe):
         types = tuple(self.cfg["types"])
         self.codec = TagCodec(types if self.cfg["typed"] else (ENTITY,), self.cfg["scheme"])
         loss, values = self.loss, self.cfg["class_values"]
-        if values is not None and getattr(loss, "preset", None) is not None:
+        if values is not None and loss.preset is not None:
             resolved = self.codec.values(values, loss.preset.default(values))
             loss = loss.bind(self.model.ops.asarray1f(resolved))
         self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)

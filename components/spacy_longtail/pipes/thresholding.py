@@ -8,9 +8,10 @@ from spacy.tokens import Doc
 from thinc.types import Floats1d
 
 from ..errors import Errors
+from ..numerics import sigmoid
 from ..settings import finite
 from .scores import ScoredSpan, scored_spans, write_scores
-from .thresholds import log_odds, sigmoid
+from .thresholds import log_odds
 
 JUDGING: dict[str, Any] = {"thresholds": None, "abstain_key": None}  # settings of the NER factories
 # found on development data, and kept in a pipe's cfg: a slope and a shift of the log odds, by type

@@ -6,6 +6,8 @@ import numpy as np
 import srsly
 from thinc.types import Floats1d, Floats2d, Ints1d
 
+from ..numerics import log_sigmoid, sigmoid
+
 SLACK = 1e-4  # a threshold lies this far below the last score it keeps: rounding must not drop that one
 N_DIGITS = 8  # of what is written; spaCy's JSON keeps ten
 TIE = 1e-6  # scores this close are the same, up to rounding
@@ -14,7 +16,7 @@ N_STEPS, SMALL, RIDGE = 100, 1e-9, 1e-9
 EDGE = 1e-6  # scores nearer to 0 and 1 are cut: their log odds stay finite
 
 
-class Point(NamedTuple):
+class OperatingPoint(NamedTuple):
     """What a threshold does on the data it was chosen on."""
 
     threshold: float
@@ -28,7 +30,7 @@ class Point(NamedTuple):
         return (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
 
 
-def points(scores: Floats1d, right: Ints1d, n_gold: int) -> list[Point]:
+def points(scores: Floats1d, right: Ints1d, n_gold: int) -> list[OperatingPoint]:
     """All different ways to cut, from keeping the best alone to keeping everything (threshold 0).
 
     scores (Floats1d): (n_candidates,), what a threshold is held against.
@@ -43,7 +45,9 @@ def points(scores: Floats1d, right: Ints1d, n_gold: int) -> list[Point]:
         lower = ranked[i + 1] if i + 1 < len(ranked) else None
         threshold = 0.0 if lower is None else ranked[i] - min(SLACK, (ranked[i] - lower) / 2)
         recall = hits[i] / n_gold if n_gold else 0.0
-        found.append(Point(as_stored(threshold), float(hits[i] / (i + 1)), float(recall), int(i + 1)))
+        found.append(
+            OperatingPoint(as_stored(threshold), float(hits[i] / (i + 1)), float(recall), int(i + 1))
+        )
     return found
 
 
@@ -56,17 +60,17 @@ def as_stored(number: float) -> float:
     return float(srsly.json_loads(srsly.json_dumps(round(float(number), N_DIGITS))))
 
 
-def best_f(found: list[Point], beta: float = 1.0) -> Point | None:
+def best_f(found: list[OperatingPoint], beta: float = 1.0) -> OperatingPoint | None:
     """The cut with the highest F-beta; of equals the one that keeps most. None without candidates."""
     return max(found, key=lambda point: (point.f(beta), point.n_kept), default=None)
 
 
-def for_recall(found: list[Point], target: float) -> Point | None:
+def for_recall(found: list[OperatingPoint], target: float) -> OperatingPoint | None:
     """The highest threshold with at least this recall; None where keeping everything is not enough."""
     return next((point for point in found if point.recall >= target), None)
 
 
-def for_precision(found: list[Point], target: float) -> Point | None:
+def for_precision(found: list[OperatingPoint], target: float) -> OperatingPoint | None:
     """Of the cuts with at least this precision the one that keeps most; None where none has it."""
     return next((point for point in reversed(found) if point.precision >= target), None)
 
@@ -75,11 +79,6 @@ def log_odds(p: Floats1d) -> Floats1d:
     """Finite, at 0 and 1 too."""
     p = np.clip(p, EDGE, 1 - EDGE)
     return np.log(p / (1 - p))
-
-
-def sigmoid(z: Floats1d) -> Floats1d:
-    """Without overflow, however large z is: curves can be steep."""
-    return np.exp(-np.logaddexp(0.0, -z))
 
 
 def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
@@ -105,7 +104,7 @@ def _newton(inputs: Floats2d, offset: Floats1d, target: Floats1d) -> list[float]
 
     def loss(weights: Floats1d) -> float:
         z = inputs @ weights + offset
-        return float((np.logaddexp(0.0, z) - target * z).sum())
+        return float((-log_sigmoid(-z) - target * z).sum())
 
     weights = np.zeros(inputs.shape[1])
     for _ in range(N_STEPS):

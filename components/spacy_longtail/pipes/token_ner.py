@@ -145,8 +145,7 @@ def _check_used(settings: dict[str, Any], head: str, loss: Any) -> None:
     unused = {} if head == "two_task" else only
     if settings["include"] is None:
         unused = {**unused, "others": "'include'"}
-    likelihood = getattr(loss, "log_likelihood", True)
-    if head not in ("softmax", "crf") or likelihood:
+    if head not in ("softmax", "crf") or loss.log_likelihood:
         where = "head = 'softmax' or 'crf' with a loss that is no likelihood, such as Focal or MoM"
         unused = {**unused, "warmup": where}
     for name, where in unused.items():

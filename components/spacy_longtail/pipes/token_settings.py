@@ -8,7 +8,8 @@ from ..errors import Errors
 from ..heads import HEADS
 from ..heads.outputs import output_of
 from ..layers.described import is_described
-from ..types import TagLoss, TwoTaskLoss, TwoTaskState
+from ..losses.base import check_loss
+from ..types import TwoTaskState
 
 DEFAULT_TOKEN_MODEL: dict[str, Any] = Config().from_str("""
 [model]
@@ -60,9 +61,7 @@ def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any
         raise ValueError(Errors.L273.format(head=head, who=who))
     if loss is None:
         return kind.default_loss()
-    if not isinstance(loss, (TagLoss, TwoTaskLoss)):
-        raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
-    if head not in loss.heads:
+    if head not in check_loss(loss, who).heads:
         reason = f"it trains {' or '.join(loss.heads)}, not head = '{head}'"
         fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
         raise ValueError(Errors.L002.format(who=who, loss=loss, reason=reason, fix=fix))

@@ -13,8 +13,9 @@ from thinc.api import Model
 
 from ..corpus.examples import keep_types
 from ..errors import Errors
+from ..losses.base import check_loss
+from ..losses.token import TagLoss
 from ..scorers import NER_SCORE_WEIGHTS
-from ..types import GoldLoss, TagLoss, TwoTaskLoss
 from .actions import Actions, least_cost, scored_entities, shut_unlearnt
 from .base import check_head_rate, with_head_rate
 from .label_checks import check_known
@@ -68,7 +69,7 @@ def make_longtail_ner(
     model (Model): As for `ner`: spacy.TransitionBasedParser.v2.
     moves, update_with_oracle_cut_size, incorrect_spans_key: As for `ner`.
     beam_width (int): 1. A real beam is refused: its update bypasses the loss.
-    loss (Optional[GoldLoss]): A loss of p(gold); null trains exactly as `ner` does.
+    loss (Optional[TagLoss]): A loss of p(gold); null trains exactly as `ner` does.
     include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
@@ -101,13 +102,11 @@ def make_longtail_ner(
 
 def _check_loss(loss: Any) -> None:
     """Refuse losses that cannot train a transition system. RAISES (ValueError): L002, L003."""
-    if not isinstance(loss, (TagLoss, TwoTaskLoss)):
-        raise ValueError(Errors.L003.format(who=WHO, found=repr(loss)))
     reason = fix = ""
-    if "transition" not in loss.heads:
+    if "transition" not in check_loss(loss, WHO).heads:
         reason = f"{type(loss).__name__} with these settings is no function of p(gold action) alone"
         fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
-    elif getattr(getattr(loss, "preset", None), "unit", "type") != "type":
+    elif loss.preset is not None and loss.preset.unit != "type":
         reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
     if reason:
         raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
@@ -128,7 +127,7 @@ class LongtailNER(EntityRecognizer):
         name: str = WHO,
         moves: Any = None,
         *,
-        loss: GoldLoss | None = None,
+        loss: TagLoss | None = None,
         include: list[str] | None = None,
         scores_key: str | None = None,
         head_rate: float = 1.0,

@@ -52,7 +52,7 @@ def resolve_classes(
     others (str): What entities of other types than `labels` are: "O", or "missing", not counted.
     RETURNS (Optional[Dict[str, float]]): A number by "O" and type, or by "O" and tag.
     """
-    preset = getattr(loss, "preset", None)
+    preset = None if loss is None else loss.preset
     if preset is None:
         return None
     counts = CorpusCounts()

@@ -1,4 +1,9 @@
-"""Adam as thinc has it, stepped by torch: in one pass over a parameter's memory, on all threads."""
+"""Adam as thinc has it, stepped by torch: in one pass over a parameter's memory, on all threads.
+
+Where a small transformer is trained on a CPU, thinc's Adam takes 9 % of a step, this one a third of
+that: training lacked it to keep up with a plain torch loop (docs/results.md). thinc's class stays around
+torch's function, for parameters on a GPU and for the averages that spaCy evaluates with.
+"""
 
 import math
 from typing import Any

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from .context import Context, Events, Place
-from .spans import Mention, annotate, check_mention, check_quote
+from .spans import CharSpan, annotate, check_quote, check_span
 from .text import bad_line, lines, read_text
 from .tokens import check_text, tokenize
 
@@ -40,13 +40,13 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 
 def _read_annotations(
     path: Path, text: str, encoding: str, events: Events
-) -> tuple[list[Mention], list[Mention]]:
+) -> tuple[list[CharSpan], list[CharSpan]]:
     """Continuous spans, and the fragments of the others."""
     if not path.is_file():
         fix = "Every .txt file needs its .ann file; an empty one says that there is no entity."
         raise ValueError(Errors.L402.format(path=path, fix=fix))
-    mentions: list[Mention] = []
-    fragments: list[Mention] = []
+    mentions: list[CharSpan] = []
+    fragments: list[CharSpan] = []
     for i, line in enumerate(lines(path, encoding), 1):
         place = Place(path, i)
         if line[:1] in KINDS:
@@ -59,9 +59,9 @@ def _read_annotations(
             label, offsets, quote = match.groups()
             found = _fragments(text, offsets)
             if len(found) == 1:
-                mentions.append(check_mention(text, *found[0], label, place, events, quote))
+                mentions.append(check_span(text, *found[0], label, place, events, quote))
             else:
-                parts = [check_mention(text, *span, label, place, events) for span in found]
+                parts = [check_span(text, *span, label, place, events) for span in found]
                 covered = " ".join(text[part.start : part.end] for part in parts)
                 check_quote(quote, covered, f"{offsets} {label!r}", place)
                 events.add("discontinuous", label, place, f"{label} {quote!r}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from spacy.tokens import Doc
 
 from .context import Context, Settings
-from .tagged import Sentence, tagged_docs
+from .tagged import TaggedSentence, tagged_docs
 from .text import bad_line, lines
 
 MARK = "-DOCSTART-"
@@ -23,7 +23,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     yield from tagged_docs(path, _sentences(path, context.settings), context, FIX)
 
 
-def _sentences(path: Path, settings: Settings) -> Iterator[Sentence]:
+def _sentences(path: Path, settings: Settings) -> Iterator[TaggedSentence]:
     rows: list[str] = []
     opens, i = False, 0
     for i, line in enumerate(lines(path, settings.encoding), 1):
@@ -39,7 +39,9 @@ def _sentences(path: Path, settings: Settings) -> Iterator[Sentence]:
         yield _sentence(path, i + 1 - len(rows), rows, settings, opens)
 
 
-def _sentence(path: Path, first: int, rows: list[str], settings: Settings, opens: bool) -> Sentence:
+def _sentence(
+    path: Path, first: int, rows: list[str], settings: Settings, opens: bool
+) -> TaggedSentence:
     table = [row.split("\t") if "\t" in row else _blank_separated(row) for row in rows]
     width = len(table[0])
     if width < 2 or set(map(len, table)) != {width}:
@@ -51,7 +53,7 @@ def _sentence(path: Path, first: int, rows: list[str], settings: Settings, opens
             raise bad_line(path, first, problem, "Columns count from 0, or from -1 backwards.")
     words = [cells[settings.token_column] for cells in table]
     tags = [cells[settings.tag_column].strip() for cells in table]
-    return Sentence(range(first, first + len(rows)), words, tags, opens)
+    return TaggedSentence(range(first, first + len(rows)), words, tags, opens)
 
 
 def _blank_separated(row: str) -> list[str]:

@@ -13,6 +13,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
 from ...errors import Errors
+from ..examples import trim_whitespace
 from .context import Context, Events, Place
 
 STRINGS = ["NORM", "TAG", "LEMMA", "DEP", "ENT_TYPE", "ENT_KB_ID", "ENT_ID", "MORPH"]  # kept as hashes
@@ -137,9 +138,9 @@ def _mend(doc: Doc, place: Place, events: Events) -> None:
             events.add("mended", name, place, f"{name}: {doc[i].text!r}")
     iob, types = np.where(untyped, 0, np.where(orphan, 3, iob)), types.copy()
     doc.from_array([ENT_IOB, ENT_TYPE], np.stack([iob, types], axis=1).astype("uint64"))
-    for ent in doc.ents:
-        words = [i for i in range(ent.start, ent.end) if not space[i]]
-        first, last = (words[0], words[-1] + 1) if words else (ent.end, ent.end)
+    bounds = np.array([(ent.start, ent.end) for ent in doc.ents], dtype="int64").reshape(-1, 2)
+    trimmed = trim_whitespace(bounds[:, 0], bounds[:, 1], space)
+    for ent, first, last in zip(doc.ents, *trimmed, strict=True):
         if (first, last) != (ent.start, ent.end):
             events.add("trimmed", ent.label_, place, f"{ent.label_} {ent.text!r}")
         for outside in (slice(ent.start, first), slice(last, ent.end)):

@@ -1,4 +1,8 @@
-"""JSON lines and JSON arrays record by record, however long the file is."""
+"""JSON lines and JSON arrays record by record, however long the file is.
+
+The library `ijson` streams arrays too. It is not used because conversion works in the light install,
+which has spaCy alone, and because errors name the line of the record, which it does not tell.
+"""
 
 import json
 import re

@@ -7,7 +7,7 @@ from pathlib import Path
 from spacy.tokens import Doc
 
 from .context import Context
-from .tagged import Sentence, tagged_docs
+from .tagged import TaggedSentence, tagged_docs
 from .text import bad_line, open_text
 
 COLUMNS = ("Sentence #", "Word", "Tag")
@@ -24,7 +24,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     yield from tagged_docs(path, _sentences(path, context.settings.encoding), context, FIX)
 
 
-def _sentences(path: Path, encoding: str) -> Iterator[Sentence]:
+def _sentences(path: Path, encoding: str) -> Iterator[TaggedSentence]:
     at: list[int] = []
     words: list[str] = []
     tags: list[str] = []
@@ -32,7 +32,7 @@ def _sentences(path: Path, encoding: str) -> Iterator[Sentence]:
     for line, number, word, tag in _rows(path, encoding):
         if number not in ("", running):
             if words:
-                yield Sentence(at, words, tags, False)
+                yield TaggedSentence(at, words, tags, False)
             at, words, tags, running = [], [], [], number
         elif not running:
             raise bad_line(path, line, "the first token has no sentence number", FIX)
@@ -40,7 +40,7 @@ def _sentences(path: Path, encoding: str) -> Iterator[Sentence]:
         words.append(word)
         tags.append(tag.strip())
     if words:
-        yield Sentence(at, words, tags, False)
+        yield TaggedSentence(at, words, tags, False)
 
 
 def _rows(path: Path, encoding: str) -> Iterator[tuple[int, str, str, str]]:

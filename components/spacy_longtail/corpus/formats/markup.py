@@ -5,12 +5,11 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...errors import Errors
-from .context import Context, Events, Place
-from .spans import annotate, check_mention
+from .context import Context, Place
+from .spans import annotate, check_span
 from .text import bad_line, read_text
 from .tokens import tokenize
 
@@ -18,7 +17,7 @@ MENTION = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
 HEADER = ("title", "kind")
 
 
-class Sentence(NamedTuple):
+class ArticleSentence(NamedTuple):
     line: int  # 1-based, in its file
     text: str  # without markup
     spans: list[tuple[int, int, str]]  # character offsets in text, and type
@@ -29,7 +28,7 @@ class Article(NamedTuple):
     path: Path
     title: str
     kind: str
-    sentences: list[Sentence]
+    sentences: list[ArticleSentence]
 
 
 def is_article(path: Path) -> bool:
@@ -38,7 +37,7 @@ def is_article(path: Path) -> bool:
         return file.read(20).removeprefix(b"\xef\xbb\xbf").startswith(b"title: ")
 
 
-def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> Sentence:
+def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> ArticleSentence:
     """One marked-up sentence. RAISES (ValueError): L401 with file and line."""
     text, spans, last = "", [], 0
     for match in MENTION.finditer(marked):
@@ -57,7 +56,7 @@ def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> S
         nested = re.search(r"\[[^\]]*\[", marked)
         problem = "overlapping or nested mentions" if nested else "unbalanced brackets or a stray |"
         raise bad_line(path, line, problem, "Write every mention as [surface|TYPE].")
-    return Sentence(line, text, spans, False)
+    return ArticleSentence(line, text, spans, False)
 
 
 def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") -> Article:
@@ -74,7 +73,7 @@ def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") ->
         if i >= len(lines) or not lines[i].startswith(f"{name}: "):
             raise bad_line(path, i + 1, f"no '{name}: ' header line", "See docs/corpora.md.")
         header[name] = lines[i].removeprefix(f"{name}: ").strip()
-    sentences: list[Sentence] = []
+    sentences: list[ArticleSentence] = []
     fresh = True
     for i, line in enumerate(lines[len(HEADER) :], len(HEADER) + 1):
         if not line.strip():
@@ -88,17 +87,6 @@ def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") ->
     return Article(path, header["title"], header["kind"], sentences)
 
 
-def read_articles(folder: Path, labels: Collection[str]) -> Iterator[Article]:
-    """The articles of a folder, by file name. RAISES (ValueError): L402, L403."""
-    if not folder.is_dir():
-        raise ValueError(Errors.L402.format(path=folder, fix="Name a folder of .txt articles."))
-    paths = sorted(folder.glob("*.txt"))
-    if not paths:
-        raise ValueError(Errors.L403.format(path=folder, fix="It has no .txt article."))
-    for path in paths:
-        yield read_article(path, labels)
-
-
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """An article as one document.
 
@@ -106,30 +94,24 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     context (Context): Tokenizer, settings, events, and the types that may occur.
     RAISES (ValueError): L401, L402, L403, L423, L425.
     """
-    settings = context.settings
-    article = read_article(path, context.labels, settings.encoding)
-    yield article_doc(context.nlp, article, settings.misaligned, context.events)
+    yield article_doc(read_article(path, context.labels, context.settings.encoding), context)
 
 
-def article_doc(
-    nlp: Language, article: Article, misaligned: str | None = "error", events: Events | None = None
-) -> Doc:
+def article_doc(article: Article, context: Context) -> Doc:
     """An article as one document with sentence boundaries and entities.
 
-    nlp (Language): Its tokenizer makes the tokens.
     article (Article): What read_article gives.
-    misaligned (Optional[str]): What becomes of a mention that does not begin and end with a token.
-    events (Optional[Events]): Counts them.
+    context (Context): Tokenizer, settings and events.
     RAISES (ValueError): L425 with file and line.
     """
-    events = events or Events()
     parts = []
     for i, sentence in enumerate(article.sentences):
         place = Place(article.path, sentence.line)
         last = i + 1 == len(article.sentences)
-        part = tokenize(nlp, sentence.text if last else f"{sentence.text} ", place)
-        mentions = [check_mention(sentence.text, *span, place, events) for span in sentence.spans]
-        annotate(part, mentions, misaligned, events)
+        part = tokenize(context.nlp, sentence.text if last else f"{sentence.text} ", place)
+        spans = sentence.spans
+        mentions = [check_span(sentence.text, *span, place, context.events) for span in spans]
+        annotate(part, mentions, context.settings.misaligned, context.events)
         for token in part:
             token.is_sent_start = token.i == 0
         parts.append(part)

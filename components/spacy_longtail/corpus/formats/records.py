@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from .context import Context, Events, Place
 from .json_stream import FIX, no_record, read_records
-from .spans import annotate, check_mention
+from .spans import annotate, check_span
 from .tokens import check_text, given_tokens, tokenize
 
 KEYS = ("spans", "entities", "labels", "label")  # the first that a record has
@@ -56,7 +56,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 
 def _doc(text: str, task: _Task, place: Place, context: Context) -> Doc:
     events = context.events
-    mentions = [check_mention(text, s.start, s.end, s.label, place, events, s.quote) for s in task.spans]
+    mentions = [check_span(text, s.start, s.end, s.label, place, events, s.quote) for s in task.spans]
     if task.tokens is None or context.settings.tokens == "characters":
         doc = tokenize(context.nlp, text, place)
     else:

@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from spacy.tokens import Doc, Span
 
 from ...errors import Errors
+from ..examples import trim_whitespace
 from .context import Events, Place, excerpt
 from .tokens import check_text
 
 COUNT = "Count characters from 0, the end exclusive."
 
 
-class Mention(NamedTuple):
+class CharSpan(NamedTuple):
     start: int  # character offsets in the text, end exclusive
     end: int
     label: str
@@ -23,13 +24,13 @@ class Mention(NamedTuple):
 class _Candidate(NamedTuple):
     first: int  # tokens, last exclusive
     last: int
-    mention: Mention
+    mention: CharSpan
     clear: bool  # whether it begins and ends with a token, or was made to
 
 
-def check_mention(
+def check_span(
     text: str, start: Any, end: Any, label: Any, place: Place, events: Events, quote: str | None = None
-) -> Mention:
+) -> CharSpan:
     """A span of a source file, checked and trimmed of white space.
 
     text (str): What the offsets count in.
@@ -58,7 +59,7 @@ def check_mention(
     first, last = end - len(inner.lstrip()), start + len(inner.rstrip())
     if (first, last) != (start, end):
         events.add("trimmed", label, place, f"{label} in {excerpt(text, start, end)}")
-    return Mention(first, last, check_text(label.strip(), place), place)
+    return CharSpan(first, last, check_text(label.strip(), place), place)
 
 
 def check_quote(quote: str, covered: str, span: str, place: Place) -> None:
@@ -77,18 +78,18 @@ def _bad_span(place: Place, span: str, problem: str, fix: str) -> ValueError:
 
 def annotate(
     doc: Doc,
-    mentions: Iterable[Mention],
+    mentions: Iterable[CharSpan],
     misaligned: str | None,
     events: Events,
-    unclear: Iterable[Mention] = (),
+    unclear: Iterable[CharSpan] = (),
 ) -> Doc:
     """Set the entities of a document. Of those that overlap, the longest is kept.
 
     doc (Doc): Tokens; it is changed and returned.
-    mentions (Iterable[Mention]): Checked spans of its text.
+    mentions (Iterable[CharSpan]): Checked spans of its text.
     misaligned (Optional[str]): One of MISALIGNED; null is "missing".
     events (Events): Counts what is misaligned, repeated or overlapping.
-    unclear (Iterable[Mention]): Spans that no entity can stand for. Their tokens get no annotation,
+    unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no annotation,
         as do those of misaligned and of dropped entities, where no kept entity covers them.
     RAISES (ValueError): L425.
     """
@@ -116,7 +117,7 @@ def annotate(
     return doc
 
 
-def _covered(starts: Sequence[int], ends: Sequence[int], mention: Mention) -> range:
+def _covered(starts: Sequence[int], ends: Sequence[int], mention: CharSpan) -> range:
     """The tokens that a span touches."""
     return range(bisect_right(ends, mention.start), bisect_left(starts, mention.end))
 
@@ -125,7 +126,7 @@ def _candidate(
     doc: Doc,
     starts: list[int],
     ends: list[int],
-    mention: Mention,
+    mention: CharSpan,
     misaligned: str | None,
     events: Events,
 ) -> _Candidate:
@@ -138,24 +139,16 @@ def _candidate(
         raise ValueError(Errors.L425.format(place=mention.place, span=detail))
     _count(events, "misaligned", mention, doc.text)
     if misaligned == "contract":
-        inside = _stripped(doc, bisect_left(starts, mention.start), bisect_right(ends, mention.end))
-        if inside:
-            return _Candidate(inside.start, inside.stop, mention, True)
+        inside = bisect_left(starts, mention.start), bisect_right(ends, mention.end)
+        start, end = map(int, trim_whitespace(*inside, doc.to_array("IS_SPACE")))
+        if start < end:
+            return _Candidate(start, end, mention, True)
     return _Candidate(first, last, mention, misaligned == "expand")
 
 
-def _stripped(doc: Doc, first: int, last: int) -> range:
-    """Tokens without the white space at either end: no entity begins or ends with it."""
-    while first < last and doc[first].is_space:
-        first += 1
-    while first < last and doc[last - 1].is_space:
-        last -= 1
-    return range(first, last)
-
-
-def _detail(mention: Mention, text: str) -> str:
+def _detail(mention: CharSpan, text: str) -> str:
     return f"{mention.label} in {excerpt(text, mention.start, mention.end)}"
 
 
-def _count(events: Events, kind: str, mention: Mention, text: str) -> None:
+def _count(events: Events, kind: str, mention: CharSpan, text: str) -> None:
     events.add(kind, mention.label, mention.place, _detail(mention, text))

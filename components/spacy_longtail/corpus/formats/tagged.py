@@ -12,20 +12,22 @@ from .schemes import find_scheme, to_iob2
 from .text import bad_line
 
 
-class Sentence(NamedTuple):
+class TaggedSentence(NamedTuple):
     at: Sequence[int]  # the line of each token
     words: list[str]
     tags: list[str]  # in the scheme of the file
     opens: bool  # whether a document is marked to begin here
 
 
-def tagged_docs(path: Path, sentences: Iterable[Sentence], context: Context, fix: str) -> Iterator[Doc]:
+def tagged_docs(
+    path: Path, sentences: Iterable[TaggedSentence], context: Context, fix: str
+) -> Iterator[Doc]:
     """One document a sentence, or one for the sentences from mark to mark.
 
     The tokens are as given. Spacing is unknown, so spaCy trains on these tokens.
 
     path (Path): Where the sentences come from.
-    sentences (Iterable[Sentence]): As read.
+    sentences (Iterable[TaggedSentence]): As read.
     context (Context): Settings, vocabulary and events.
     fix (str): What to do where there is no sentence.
     RAISES (ValueError): L401 with the line, L403, L431.
@@ -50,7 +52,7 @@ def tagged_docs(path: Path, sentences: Iterable[Sentence], context: Context, fix
     yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
 
 
-def _checked(path: Path, sentence: Sentence, events: Events) -> list[str]:
+def _checked(path: Path, sentence: TaggedSentence, events: Events) -> list[str]:
     """The tokens, trimmed. Those with white space inside are kept as they are, and counted."""
     words = " ".join(sentence.words).split()
     if words == sentence.words:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..folder import TAIL_SHARE, CorpusTypes, read_types
+from ..folder import CorpusTypes, read_types
+from ..rare import TAIL
 from .columns import Words
 from .diagnosis import diagnose
 from .overlap import overlaps
@@ -156,15 +157,15 @@ def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, lis
     """
     ranked = sorted(labels, key=lambda t: (-mentions.get(t, 0), t))
     numbers = [mentions.get(t, 0) for t in ranked]
-    half, held, n_head = sum(numbers) / 2, 0, 0
+    half, held, n_head, limit = sum(numbers) / 2, 0, 0, TAIL.limit(mentions)
     while held < half:
         held += numbers[n_head]
         n_head += 1
     rest = list(zip(ranked, numbers, strict=True))[n_head:]
     return {
         "head": ranked[:n_head],
-        "mid": [t for t, n in rest if n > TAIL_SHARE * numbers[0]],
-        "tail": [t for t, n in rest if n <= TAIL_SHARE * numbers[0]],
+        "mid": [t for t, n in rest if n > limit],
+        "tail": [t for t, n in rest if n <= limit],
     }
 
 

@@ -13,7 +13,7 @@ RULES: tuple[Rule, ...] = (
     type_rules.absent_type,
     corpus_rules.conflict,
     corpus_rules.leakage,
-    type_rules.rare_type,
+    type_rules.few_mentions,
     type_rules.not_measurable,
     type_rules.unseen,
     type_rules.contested,

@@ -36,7 +36,7 @@ ADVICE = {
     "leakage": (
         "Scores on them are memory. `python -m spacy_longtail split` keeps equal texts in one part."
     ),
-    "rare_type": (
+    "few_mentions": (
         "More annotation is the surest help. Then try, chosen on dev and over several seeds: "
         "longtail.ResampledCorpus.v1 (configs/resampled.cfg), longtail.mention_replacement.v1 with "
         "`labels`, longtail.Focal.v1 (configs/focal.cfg), the gate (configs/gated.cfg). None of them "

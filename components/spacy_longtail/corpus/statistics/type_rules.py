@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from ..rare import FEW_MENTIONS
 from .findings import Finding, Statistics, make_finding, number, percent, verb
 
-RARE = 50  # training mentions
 MEASURABLE = 30  # mentions in a part that is scored
 UNSEEN = 0.5  # share of test mentions
 CONTESTED = 0.05  # share of training mentions whose wording more often has another type
@@ -29,17 +29,17 @@ def absent_type(found: Statistics) -> Iterator[Finding]:
             yield make_finding("absent_type", text, _joined(evidence), part)
 
 
-def rare_type(found: Statistics) -> Iterator[Finding]:
+def few_mentions(found: Statistics) -> Iterator[Finding]:
     own = _types(found, "train")
-    rare = [t for t in found["labels"] if 0 < own[t]["mentions"] < RARE]
-    if rare:
+    few = [t for t in found["labels"] if 0 < own[t]["mentions"] < FEW_MENTIONS]
+    if few:
         evidence = [
             f"{t}: {number(own[t]['mentions'], 'mention')} in "
             f"{number(own[t]['sentences'], 'sentence')}{_unseen_of(found, t)}"
-            for t in rare
+            for t in few
         ]
-        text = _listed(f"{_have(rare)} fewer than {RARE} mentions in training", rare)
-        yield make_finding("rare_type", text, _joined(evidence))
+        text = _listed(f"{_have(few)} fewer than {FEW_MENTIONS} mentions in training", few)
+        yield make_finding("few_mentions", text, _joined(evidence))
 
 
 def not_measurable(found: Statistics) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...corpus.folder import PARTS
+from ...corpus.rare import rare_sentence
 from ...training.provenance import short
 from ..significance import LEAST_SEEDS, Verdict, bootstrap_standard_error
 from .comparison import HEADLINES, Comparison
@@ -45,6 +46,7 @@ def render_markdown(report: Report, documents: Documents) -> str:
 def _render(template: str, report: Report, **more: Any) -> str:
     stats, comparison, ours = report.statistics, report.comparison, report.choice.ours
     headline, findings = verdict(comparison)
+    training = stats["parts"]["train"]["types"]
     return render(
         template,
         corpus=stats["corpus"],
@@ -65,7 +67,8 @@ def _render(template: str, report: Report, **more: Any) -> str:
         versions=_versions(report.systems),
         tests=_tests(comparison),
         has_errors=any(len(system.runs) > 1 for system in report.systems),
-        types=sorted(stats["labels"], key=lambda t: -stats["parts"]["train"]["types"][t]["mentions"]),
+        types=sorted(stats["labels"], key=lambda t: -training[t]["mentions"]),
+        rare=rare_sentence(stats["tail"], {t: own["mentions"] for t, own in training.items()}),
         limit=LIMIT,
         **more,
     )

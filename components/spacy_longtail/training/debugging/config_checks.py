@@ -9,9 +9,9 @@ from spacy.util import load_config, load_model_from_config
 
 from ...errors import Errors
 from ..train import filled_in, words_of
+from .built import BuiltConfig, listed
 from .checks import Check, Said, check
 from .run_checks import check_dev, check_readers, check_scores, check_update
-from .trial import Trial, listed
 
 NERS = ("ner", "beam_ner", "longtail_ner", "longtail_token_ner", "longtail_gated_ner")
 TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of types
@@ -39,44 +39,44 @@ def check_config(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             given = load_config(path, overrides=filled_in(path, corpus, overrides), interpolate=False)
-            trial = Trial(path, given, load_model_from_config(given, auto_fill=True), found)
+            built = BuiltConfig(path, given, load_model_from_config(given, auto_fill=True), found)
     except Exception as error:  # a config can name any function, and each fails in its own way
         yield Check("fail", "Config", f"{path} does not build: {words_of(error)}")
         return
-    yield Check("good", "Config", f"{path} builds: {', '.join(trial.nlp.pipe_names)}.")
+    yield Check("good", "Config", f"{path} builds: {', '.join(built.nlp.pipe_names)}.")
     yield from (Check("warn", "Config", str(warning.message)) for warning in caught)
     for checked in CONFIG_CHECKS:
-        yield from checked(trial)
+        yield from checked(built)
     if update:
-        yield from check_update(trial)
+        yield from check_update(built)
 
 
 @check("Config")
-def check_declared(trial: Trial) -> Said:
+def check_declared(built: BuiltConfig) -> Said:
     """`train` fills [longtail] in from the corpus, `spacy train` does not."""
-    written = load_config(trial.path, interpolate=False).get("longtail", {})
-    used = trial.config.get("longtail", {})
+    written = load_config(built.path, interpolate=False).get("longtail", {})
+    used = built.config.get("longtail", {})
     for key in ("labels", "tail"):
-        if key in written and set(written[key]) != set(trial.found[key]):
-            text = f"[longtail] {key} = {written[key]} is not the corpus's {trial.found[key]}"
+        if key in written and set(written[key]) != set(built.found[key]):
+            text = f"[longtail] {key} = {written[key]} is not the corpus's {built.found[key]}"
             fix = "`python -m spacy_longtail train` fills that in, `spacy train` does not"
             yield "warn", f"{text}. {fix}."
-        unknown = set(used.get(key) or ()) - set(trial.found["labels"])
+        unknown = set(used.get(key) or ()) - set(built.found["labels"])
         if unknown:
             yield "fail", f"[longtail] {key} names types that the corpus lacks: {listed(unknown)}."
 
 
 @check("Components")
-def check_components(trial: Trial) -> Said:
+def check_components(built: BuiltConfig) -> Said:
     """The types that each component is to learn, against what training has."""
-    names = [n for n in trial.nlp.pipe_names if trial.nlp.get_pipe_meta(n).factory in NERS]
+    names = [n for n in built.nlp.pipe_names if built.nlp.get_pipe_meta(n).factory in NERS]
     if not names:
-        yield "fail", f"No component labels entities, found {', '.join(trial.nlp.pipe_names) or 'none'}."
-    mentions = {t: own["mentions"] for t, own in trial.found["parts"]["train"]["types"].items()}
-    for name in trial.nlp.pipe_names:
-        block = trial.config["components"][name]
+        yield "fail", f"No component labels entities, found {', '.join(built.nlp.pipe_names) or 'none'}."
+    mentions = {t: own["mentions"] for t, own in built.found["parts"]["train"]["types"].items()}
+    for name in built.nlp.pipe_names:
+        block = built.config["components"][name]
         lists = {key: block[key] for key in TYPE_SETTINGS if isinstance(block.get(key), list)}
-        factory = trial.nlp.get_pipe_meta(name).factory
+        factory = built.nlp.get_pipe_meta(name).factory
         if name in names and not lists:
             yield "info", f"{name} ({factory}) learns all types."
         for key, labels in lists.items():
@@ -87,15 +87,15 @@ def check_components(trial: Trial) -> Said:
 
 
 @check("Components")
-def check_streaming(trial: Trial) -> Said:
+def check_streaming(built: BuiltConfig) -> Said:
     """With max_epochs = -1 spaCy shows 100 examples to each component before the training."""
-    if trial.training["max_epochs"] != -1:
+    if built.training["max_epochs"] != -1:
         return
-    if not trial.training["max_steps"]:
+    if not built.training["max_steps"]:
         yield "fail", "max_epochs = -1 with max_steps = 0 never ends. Set max_steps."
-    own = trial.config["initialize"]["components"]
-    for name in trial.nlp.pipe_names:
-        if trial.nlp.get_pipe_meta(name).factory not in NERS:
+    own = built.config["initialize"]["components"]
+    for name in built.nlp.pipe_names:
+        if built.nlp.get_pipe_meta(name).factory not in NERS:
             continue
         settings = own.get(name, {})
         if not {"labels", "counts_corpus"} & settings.keys():
@@ -108,7 +108,7 @@ def check_streaming(trial: Trial) -> Said:
             yield "fail", f"{name} is to read its labels from {path}, which does not exist."
 
 
-CONFIG_CHECKS: tuple[Callable[[Trial], Iterator[Check]], ...] = (
+CONFIG_CHECKS: tuple[Callable[[BuiltConfig], Iterator[Check]], ...] = (
     check_declared,
     check_readers,
     check_dev,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ...corpus.rare import FEW_MENTIONS, VERY_FEW_MENTIONS, rare_sentence
 from ...corpus.statistics.corpus_rules import LONG
 from ...corpus.statistics.findings import number, verb
 from .checks import Check, Level, Said, check
 from .oddities import Oddities
 
-LOW, VERY_LOW = 50, 10  # training mentions
 ALIKE = 0.83  # of difflib's ratio: PERSON and PERSNO are, CARDINAL and ORDINAL are not
 
 
@@ -31,6 +31,11 @@ class Counted:
     @property
     def labels(self) -> list[str]:
         return self.found["labels"]
+
+    @property
+    def training(self) -> dict[str, int]:
+        """Training mentions by type."""
+        return {t: own["mentions"] for t, own in self.parts["train"]["types"].items()}
 
     def absent(self, part: str) -> list[str]:
         """Declared types without a mention in a part."""
@@ -91,16 +96,22 @@ def check_names(counted: Counted) -> Said:
         yield "warn", f"Are these types one? {counted.listed([one, other])} {problem}."
 
 
-@check("Amount", f"Each type has at least {LOW} training mentions.")
+@check("Types")
+def check_rare(counted: Counted) -> Said:
+    """Which are rare is no fault."""
+    yield "info", rare_sentence(counted.found["tail"], counted.training)
+
+
+@check("Amount", f"Each type has at least {FEW_MENTIONS} training mentions.")
 def check_amount(counted: Counted) -> Said:
-    mentions = {t: counted.parts["train"]["types"][t]["mentions"] for t in counted.labels}
-    very_low = [f"{t} ({n})" for t, n in mentions.items() if n < VERY_LOW]
-    low = [f"{t} ({n})" for t, n in mentions.items() if VERY_LOW <= n < LOW]
-    if very_low:
-        text = f"Fewer than {VERY_LOW} training mentions, hardly enough to learn from"
-        yield "warn", f"{text}: {', '.join(very_low)}."
-    if low:
-        yield "warn", f"Fewer than {LOW} training mentions: {', '.join(low)}."
+    mentions = {t: counted.training[t] for t in counted.labels}
+    very_few = [f"{t} ({n})" for t, n in mentions.items() if n < VERY_FEW_MENTIONS]
+    few = [f"{t} ({n})" for t, n in mentions.items() if VERY_FEW_MENTIONS <= n < FEW_MENTIONS]
+    if very_few:
+        text = f"Fewer than {VERY_FEW_MENTIONS} training mentions, hardly enough to learn from"
+        yield "warn", f"{text}: {', '.join(very_few)}."
+    if few:
+        yield "warn", f"Fewer than {FEW_MENTIONS} training mentions: {', '.join(few)}."
 
 
 @check("Sentences", "Every document has sentence boundaries, and no entity crosses one.")
@@ -172,6 +183,7 @@ DATA_CHECKS: tuple[Callable[[Counted], Iterator[Check]], ...] = (
     check_parts,
     check_types,
     check_names,
+    check_rare,
     check_amount,
     check_sentences,
     check_entities,

@@ -11,21 +11,21 @@ from spacy.training.initialize import init_nlp
 
 from ...readers.base import check_dev_corpus
 from ..train import uncomputed_scores, words_of
+from .built import N_READ, BuiltConfig, listed
 from .checks import Said, check
-from .trial import N_READ, Trial, listed
 
 N_UPDATE = 8  # examples
 
 
 @check("Readers")
-def check_readers(trial: Trial) -> Said:
+def check_readers(built: BuiltConfig) -> Said:
     for kind in ("train_corpus", "dev_corpus"):
-        name = trial.training[kind]
+        name = built.training[kind]
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 with contextlib.redirect_stdout(io.StringIO()):  # a reader may print what it does
-                    examples = list(islice(trial.reader(kind)(trial.nlp), N_READ))
+                    examples = list(islice(built.reader(kind)(built.nlp), N_READ))
         except Exception as error:  # any reader, any error
             yield "fail", f"{name} cannot be read: {words_of(error)}"
             continue
@@ -40,21 +40,21 @@ def check_readers(trial: Trial) -> Said:
 
 
 @check("Readers", "The dev corpus is read as it is.")
-def check_dev(trial: Trial) -> Said:
+def check_dev(built: BuiltConfig) -> Said:
     try:
-        check_dev_corpus(trial.nlp)
+        check_dev_corpus(built.nlp)
     except ValueError as error:
         yield "fail", str(error)
 
 
 @check("Scores")
-def check_scores(trial: Trial) -> Said:
-    weights = trial.training["score_weights"]
+def check_scores(built: BuiltConfig) -> Said:
+    weights = built.training["score_weights"]
     if not any(weights.values()):
         yield "fail", "No score has a weight above 0 in [training.score_weights]: any model is the best."
         return
     try:
-        lost, known = uncomputed_scores(trial.nlp, trial.reader("dev_corpus"), weights)
+        lost, known = uncomputed_scores(built.nlp, built.reader("dev_corpus"), weights)
     except Exception as error:  # any scorer, any error
         yield "fail", f"Scoring fails: {words_of(error)}"
         return
@@ -68,13 +68,13 @@ def check_scores(trial: Trial) -> Said:
 
 
 @check("Update")
-def check_update(trial: Trial) -> Said:
+def check_update(built: BuiltConfig) -> Said:
     """Initialize as `spacy train` does, and train one batch."""
-    training, losses = trial.training, dict[str, float]()
+    training, losses = built.training, dict[str, float]()
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            nlp = init_nlp(trial.given)
-            batch = list(islice(trial.reader("train_corpus")(nlp), N_UPDATE))
+            nlp = init_nlp(built.given)
+            batch = list(islice(built.reader("train_corpus")(nlp), N_UPDATE))
             frozen, annotating = (training[f"{k}_components"] for k in ("frozen", "annotating"))
             nlp.update(batch, losses=losses, exclude=frozen, annotates=annotating)
     except Exception as error:  # any component, any error

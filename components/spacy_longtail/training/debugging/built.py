@@ -15,7 +15,7 @@ N_READ = 100  # examples, since a reader may be endless
 
 
 @dataclass(frozen=True)
-class Trial:
+class BuiltConfig:
     """A config that builds, and the corpus it is for."""
 
     path: Path
