@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import srsly
 from spacy.cli._util import setup_gpu
 from spacy.cli.train import train
 from spacy.language import Language
@@ -31,7 +30,7 @@ from ..corpus.formats.docbin import check_docs
 from ..corpus.tokenizers import tokenizer_config
 from ..errors import Errors
 from ..writing import check_folder, coded_io, set_aside, whole_folder
-from .provenance import CURVE_FILE, RUN_FILE, read_run, run_record
+from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -145,7 +144,7 @@ def train_model(
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
         record = run_record(output, config, corpus, parts, overrides or {}, seconds, gpu_id)
-        srsly.write_json(new / RUN_FILE, record)
+        write_run(new, record)
     return output / BEST
 
 
@@ -157,8 +156,8 @@ def foreign_to_run(folder: Path) -> str:
     try:
         run = read_run(folder / BEST)
     except ValueError:
-        run = {}
-    if not str(run.get("command", "")).startswith(COMMAND):
+        run = RunRecord()
+    if not run.command.startswith(COMMAND):
         return f"it holds no {RUN_FILE} of an earlier `train`"
     others = sorted({path.name for path in folder.iterdir()} - {*MODELS, RUN_FILE, CURVE_FILE})
     return f"it also holds {', '.join(others)}" if others else ""

@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...errors import Errors
-from .distributions import scipy_stats
 from .metrics import Metric
 
 Method = Literal["bca", "percentile"]
@@ -214,3 +213,12 @@ def acceleration(without: np.ndarray) -> float:
 
 def _unfit(name: str, rule: str, value: Any, fix: str) -> ValueError:
     return ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix=fix))
+
+
+def scipy_stats() -> Any:
+    """The module scipy.stats. RAISES (ValueError): L406."""
+    try:
+        from scipy import stats
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package="scipy", extra="report")) from error
+    return stats

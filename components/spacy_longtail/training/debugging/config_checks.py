@@ -7,6 +7,7 @@ from typing import Any
 
 from spacy.util import load_config, load_model_from_config
 
+from ...corpus.statistics.records import Statistics
 from ...errors import Errors
 from ..train import filled_in, words_of
 from .checks import Check, Said, check
@@ -20,14 +21,14 @@ TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of
 def check_config(
     path: Path,
     corpus: Path,
-    found: Mapping[str, Any],
+    found: Statistics,
     overrides: Mapping[str, Any] | None = None,
     update: bool = False,
 ) -> Iterator[Check]:
     """Everything that can be said of a config before a training.
 
     path (Path): The config. corpus (Path): A folder that `convert` wrote.
-    found (Mapping[str, Any]): Statistics of the corpus.
+    found (Statistics): Of the corpus.
     overrides (Optional[Mapping[str, Any]]): Config values by dotted name, as in a training.
     update (bool): Whether to initialize the pipeline and make one update.
     YIELDS (Check): What was found; only the first problem where the config does not build.
@@ -56,12 +57,12 @@ def check_declared(trial: Trial) -> Said:
     """`train` fills [longtail] in from the corpus, `spacy train` does not."""
     written = load_config(trial.path, interpolate=False).get("longtail", {})
     used = trial.config.get("longtail", {})
-    for key in ("labels", "tail"):
-        if key in written and set(written[key]) != set(trial.found[key]):
-            text = f"[longtail] {key} = {written[key]} is not the corpus's {trial.found[key]}"
+    for key, own in (("labels", trial.found.labels), ("tail", trial.found.tail)):
+        if key in written and set(written[key]) != set(own):
+            text = f"[longtail] {key} = {written[key]} is not the corpus's {own}"
             fix = "`python -m spacy_longtail train` fills that in, `spacy train` does not"
             yield "warn", f"{text}. {fix}."
-        unknown = set(used.get(key) or ()) - set(trial.found["labels"])
+        unknown = set(used.get(key) or ()) - set(trial.found.labels)
         if unknown:
             yield "fail", f"[longtail] {key} names types that the corpus lacks: {listed(unknown)}."
 
@@ -72,7 +73,7 @@ def check_components(trial: Trial) -> Said:
     names = [n for n in trial.nlp.pipe_names if trial.nlp.get_pipe_meta(n).factory in NERS]
     if not names:
         yield "fail", f"No component labels entities, found {', '.join(trial.nlp.pipe_names) or 'none'}."
-    mentions = {t: own["mentions"] for t, own in trial.found["parts"]["train"]["types"].items()}
+    mentions = {t: own.mentions for t, own in trial.found.parts["train"].types.items()}
     for name in trial.nlp.pipe_names:
         block = trial.config["components"][name]
         lists = {key: block[key] for key in TYPE_SETTINGS if isinstance(block.get(key), list)}

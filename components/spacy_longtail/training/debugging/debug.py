@@ -7,7 +7,6 @@ from typing import Any
 from ...corpus.folder import read_types
 from ...corpus.statistics.columns import Words
 from ...corpus.statistics.corpus import described_corpus
-from ...corpus.statistics.overlap import overlaps
 from ...corpus.statistics.tallies import PartTally, present_parts, read_parts
 from .checks import Check
 from .config_checks import check_config
@@ -54,6 +53,4 @@ def count_oddities(corpus: Path) -> Counted:
     for part, batch, table in read_parts(paths, words):
         tallies[part].add(batch, table, words)
         oddities[part].add(batch, table, forms)
-    keys = {part: tally.keys for part, tally in tallies.items()}
-    found = {**described_corpus(corpus.name, types, tallies), **overlaps(paths, keys)}
-    return Counted(found, oddities)
+    return Counted(described_corpus(corpus, types, tallies), oddities)
