@@ -1,6 +1,7 @@
 """Records: what JSON files hold, as pydantic models, and what is wrong with a file, in words."""
 
 import math
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
@@ -53,7 +54,7 @@ def problem_of(error: ValidationError, subject: str = "the file") -> str:
     return f"{_place(subject, first['loc'])} {_fault(first)}"
 
 
-def _place(subject: str, keys: Any) -> str:
+def _place(subject: str, keys: Iterable[int | str]) -> str:
     return ", ".join([subject, *map(repr, keys)])
 
 

@@ -1,7 +1,7 @@
 """An evaluation, as it stands in its JSON file, and its one reader and writer."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import srsly
 from pydantic import (
@@ -10,6 +10,7 @@ from pydantic import (
     Field,
     JsonValue,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -73,7 +74,7 @@ class Document(Record):
     predicted: list[tuple[int, int, str, float | None]]  # with the entity score, if there is one
 
 
-def _with_step(point: dict[str, Any]) -> dict[str, Any]:
+def _with_step(point: dict[str, Number]) -> dict[str, Number]:
     if "step" not in point:
         raise PydanticCustomError("step", "lacks 'step'")
     return point
@@ -101,9 +102,9 @@ class Evaluation(Record):
 
     @field_validator("method", "run", "curve", mode="before")
     @classmethod
-    def _nothing(cls, value: object, info: Any) -> object:
+    def _nothing(cls, value: object, info: ValidationInfo) -> object:
         """Null is what an evaluation of a pipeline has that `train` did not make."""
-        field = cls.model_fields[info.field_name]
+        field = cls.model_fields[str(info.field_name)]
         return field.get_default(call_default_factory=True) if value is None else value
 
 

@@ -18,6 +18,7 @@ from ..about import __version__
 from ..errors import Errors
 from ..pipes.thresholding import CALIBRATION
 from ..records import Record, problem_of
+from ..types import Overrides
 
 RUN_FILE = "run.json"  # beside model-best: how it was trained
 DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
@@ -88,11 +89,11 @@ def shortened(value: Any) -> Any:
     return value
 
 
-def command(name: str, paths: list[Path], options: Mapping[str, Any]) -> str:
+def command(name: str, paths: list[Path], options: Overrides) -> str:
     """A command as it can be typed again, folders shortened.
 
     name (str): Of the command. paths (List[Path]): Its arguments.
-    options (Mapping[str, Any]): By name, without the dashes.
+    options (Overrides): By name, without the dashes.
     """
     words = ["python", "-m", "spacy_longtail", name, *map(short, paths)]
     for option, value in options.items():
@@ -101,7 +102,7 @@ def command(name: str, paths: list[Path], options: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else srsly.json_dumps(value)
 
 
@@ -110,7 +111,7 @@ def run_record(
     config: Path,
     corpus: Path,
     parts: Mapping[str, Path],
-    overrides: Mapping[str, Any],
+    overrides: Overrides,
     seconds: float,
     gpu_id: int = -1,
 ) -> RunRecord:
@@ -118,7 +119,7 @@ def run_record(
 
     output (Path): The folder of model-best. config (Path): The config. corpus (Path): The corpus.
     parts (Mapping[str, Path]): The files of the training and development parts, by name.
-    overrides (Mapping[str, Any]): What was set on the command line, by dotted name.
+    overrides (Overrides): What was set on the command line, by dotted name.
     seconds (float): Wall-clock time of the training. gpu_id (int): -1 is the CPU.
     """
     gpu = {} if gpu_id < 0 else {"gpu-id": gpu_id}
@@ -177,7 +178,7 @@ def read_curve(model: Path) -> list[dict[str, float]]:
     return points
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
@@ -209,7 +210,7 @@ def comparable(settings: Any) -> Any:
     return [comparable(value) for value in settings] if isinstance(settings, list) else settings
 
 
-def _digest(config: Mapping[str, Any]) -> str:
+def _digest(config: Overrides) -> str:
     """A short checksum of how a pipeline is built, initialised and trained, for comparison alone."""
     sections = {name: config.get(name, {}) for name in ("components", "initialize", "training")}
     idle = ("logger", "gpu_allocator")  # change nothing that is learnt

@@ -17,9 +17,10 @@ if TYPE_CHECKING:  # matplotlib is an extra
 FORMATS = (".svg", ".png")
 MADE = "spacy-longtail"  # in the metadata of each figure
 # solid, hatched, pale: told apart in print and by colour-blind readers
-SOLID: dict[str, Any] = {"color": "#1b4965"}
-HATCHED: dict[str, Any] = {"facecolor": "#ffffff", "edgecolor": "#1b4965", "hatch": "////"}
-PALE: dict[str, Any] = {"color": "#9bc1d9"}
+Look = dict[str, Any]  # keyword arguments of matplotlib
+SOLID: Look = {"color": "#1b4965"}
+HATCHED: Look = {"facecolor": "#ffffff", "edgecolor": "#1b4965", "hatch": "////"}
+PALE: Look = {"color": "#9bc1d9"}
 LOOKS = {"train": SOLID, "dev": HATCHED, "test": PALE, "sentences": SOLID, "tokens": HATCHED}
 STYLE = {
     "font.size": 9,

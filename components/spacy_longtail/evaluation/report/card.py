@@ -45,10 +45,10 @@ def write_card(
     check_file(target / CARD, mark=MARK)
     found = card_data(stats, run)
     meta = srsly.read_json(target / "meta.json")
-    old, data = meta.get(META_KEY), found.model_dump()
+    old = meta.get(META_KEY)
     if not meta.get("description") or (old and meta["description"] == _description(old)):
-        meta["description"] = _description(data)
-    meta[META_KEY] = data
+        meta["description"] = _description(found.as_json())
+    meta[META_KEY] = found.as_json()
     shown = {"corpus": stats.corpus, "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
     text = render("card.md", card=found, meta=meta, few=FEW, **shown)
     with replacing(target) as folder:  # both or none

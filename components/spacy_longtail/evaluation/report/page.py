@@ -1,7 +1,7 @@
 """A report as one HTML file that loads nothing, and as Markdown."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...corpus.folder import PARTS
 from ...corpus.statistics import Statistics
@@ -43,7 +43,7 @@ def render_markdown(report: Report, documents: Documents) -> str:
     return _render("report.md", report, **entities)
 
 
-def _render(template: str, report: Report, **more: Any) -> str:
+def _render(template: str, report: Report, **more: object) -> str:
     stats, comparison, ours = report.statistics, report.comparison, report.choice.ours
     headline, findings = verdict(comparison)
     return render(
@@ -78,7 +78,7 @@ def _entities(
     limit: int = LIMIT,
     *,
     errors_only: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     marked = mark_documents(documents, stats.tail, limit, errors_only=errors_only)
     labels = {t for s in marked.sentences for m in s.marks for t in m.gold + m.predicted}
     # a model may know types that the corpus does not declare

@@ -47,7 +47,8 @@ class System(NamedTuple):
 
     def rising(self) -> Rising | None:
         """Whether its trainings ended too early."""
-        return rising_of(run.evaluation.as_json() for run in self.runs)
+        found = (run.evaluation for run in self.runs)
+        return rising_of({"curve": own.curve, "training": own.training.as_json()} for own in found)
 
     def counts(self) -> Ints4d:
         """Mentions of all runs: (n_units, n_seeds, n_types + 1, 3)."""

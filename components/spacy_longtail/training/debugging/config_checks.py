@@ -1,14 +1,14 @@
 """Checks of a config against a corpus: what `spacy train` would find out late, or not at all."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from spacy.util import load_config, load_model_from_config
 
 from ...corpus.statistics.records import Statistics
 from ...errors import Errors
+from ...types import Overrides
 from ..train import filled_in, words_of
 from .checks import Check, Said, check
 from .run_checks import check_dev, check_readers, check_scores, check_update
@@ -22,14 +22,14 @@ def check_config(
     path: Path,
     corpus: Path,
     found: Statistics,
-    overrides: Mapping[str, Any] | None = None,
+    overrides: Overrides | None = None,
     update: bool = False,
 ) -> Iterator[Check]:
     """Everything that can be said of a config before a training.
 
     path (Path): The config. corpus (Path): A folder that `convert` wrote.
     found (Statistics): Of the corpus.
-    overrides (Optional[Mapping[str, Any]]): Config values by dotted name, as in a training.
+    overrides (Optional[Overrides]): Config values by dotted name, as in a training.
     update (bool): Whether to initialize the pipeline and make one update.
     YIELDS (Check): What was found; only the first problem where the config does not build.
     RAISES (ValueError): L402 if there is no such file.

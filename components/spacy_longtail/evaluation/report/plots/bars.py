@@ -1,11 +1,11 @@
 """How many times larger each resampling policy makes the training part."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....corpus.statistics.records import SizeFactors
-from .drawing import BASELINE, INK, OURS, WIDTH, svg
+from .drawing import BASELINE, INK, OURS, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def _paired_bars(
 ) -> None:
     places = np.arange(len(names))
     # hatched and solid: told apart without colour too
-    looks: list[dict[str, Any]] = [
+    looks: list[Look] = [
         {"facecolor": "none", "edgecolor": BASELINE, "hatch": "////"},
         {"color": OURS},
     ]

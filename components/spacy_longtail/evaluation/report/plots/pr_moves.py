@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..comparison import TypeRow
-from .drawing import FAINT, INK, OURS, PAPER, RARE, WIDTH, svg
+from .drawing import FAINT, INK, OURS, PAPER, RARE, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
@@ -70,7 +70,7 @@ def _iso_f1(axes: "Axes", low: float) -> None:
         axes.plot(recall, precision, color=FAINT, lw=0.7, zorder=0)
         at = f * 1.02 / (2.04 - f)
         if at > low:  # else the line leaves at the bottom, where the axis has its own numbers
-            note: dict[str, Any] = {
+            note: Look = {
                 "xytext": (3, 0),
                 "textcoords": "offset points",
                 "va": "center",
@@ -101,7 +101,7 @@ def _place_labels(fig: "Figure", axes: "Axes", moves: list[Move]) -> None:
             spots, key=lambda box: sum(_overlap(box, other) for other in taken) + _outside(box, frame)
         )
         taken.append(best)
-        look: dict[str, Any] = {"color": RARE, "fontweight": "bold"} if row.rare else {"color": INK}
+        look: Look = {"color": RARE, "fontweight": "bold"} if row.rare else {"color": INK}
         axes.annotate(
             row.label,
             end,
