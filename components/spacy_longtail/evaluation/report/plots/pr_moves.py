@@ -1,7 +1,7 @@
 """Precision and recall of each type, before and after, over lines of equal F1."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from .drawing import FAINT, INK, OURS, PAPER, RARE, WIDTH, Look, svg
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 NAMED = 20  # types: the names of more would cover each other
 Box = tuple[float, float, float, float]  # left, bottom, right, top, in points
@@ -122,6 +123,6 @@ def _overlap(a: Box, b: Box) -> float:
     return wide * high if wide > 0 and high > 0 else 0.0
 
 
-def _outside(box: Box, frame: Any) -> float:
+def _outside(box: Box, frame: "Bbox") -> float:
     inside = frame.x0 <= box[0] and box[2] <= frame.x1 and frame.y0 <= box[1] and box[3] <= frame.y1
     return 0.0 if inside else 500.0
