@@ -19,7 +19,7 @@ def finite(
     return number
 
 
-def one_of(name: str, value: object, known: tuple[object, ...]) -> None:
+def one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
     """Refuse a setting that is none of the known values. RAISES (ValueError): L001."""
     if value not in known:
         rule = f"one of {', '.join(map(repr, known))}"

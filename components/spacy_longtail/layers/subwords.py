@@ -61,7 +61,7 @@ class SubwordVectors:
             self._cut = Tokenizer.from_str(self.tokenizer)
         return self._cut
 
-    def __getstate__(self) -> dict[str, object]:
+    def __getstate__(self) -> dict[str, Any]:
         """Without what is made anew where it is needed."""
         kept = {"vectors": self.vectors, "tokenizer": self.tokenizer, "unknown": self.unknown}
         return {**kept, "_cut": None, "_known": {}}
@@ -111,7 +111,7 @@ def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
     )
 
 
-def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
+def init(model: Model, X: list[Doc] | None = None, Y: Any = None) -> None:
     if not len(model.attrs["subwords"].vectors):
         if not X:
             return
