@@ -11,7 +11,7 @@ import tempfile
 import time
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import spacy
 import typer
@@ -21,7 +21,15 @@ from tqdm import tqdm
 from spacy_longtail.about import __version__
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import load_docs, part_path, read_types
-from spacy_longtail.corpus.statistics import corpus_statistics
+from spacy_longtail.corpus.statistics import corpus_statistics, write_statistics
+from spacy_longtail.evaluation.records import (
+    Document,
+    Evaluation,
+    Scores,
+    TrainingSettings,
+    TypeScores,
+    write_evaluation,
+)
 from spacy_longtail.evaluation.report import read_report, write_report
 from spacy_longtail.evaluation.significance import mention_counts, named_metrics
 
@@ -37,39 +45,41 @@ KEYS = {"macro": "ents_macro_f", "micro": "ents_f", "weighted": "ents_weighted_f
 
 def invented(
     name: str, seed: int, docs: list[Doc], types: CorpusTypes, found: dict[str, float]
-) -> dict[str, Any]:
+) -> Evaluation:
     """An evaluation in which each mention is found with its type's chance, some with another type."""
     rng = random.Random(f"{name} {seed}")
     documents = []
     for doc in docs:
-        gold = [[e.start_char, e.end_char, e.label_] for e in doc.ents]
+        gold = [(e.start_char, e.end_char, e.label_) for e in doc.ents]
         predicted = []
         for start, end, label in gold:
             if rng.random() < found[label]:
                 label = label if rng.random() < 0.9 else rng.choice(types.labels)
-                predicted.append([start, end, label, rng.random()])
-        bounds = [[s.start_char, s.end_char] for s in doc.sents]
-        documents.append({"text": doc.text, "sentences": bounds, "gold": gold, "predicted": predicted})
+                predicted.append((start, end, label, rng.random()))
+        bounds = [(s.start_char, s.end_char) for s in doc.sents]
+        documents.append(Document(text=doc.text, sentences=bounds, gold=gold, predicted=predicted))
     counts = mention_counts(documents, types.labels).counts.sum(axis=0)
     own = {n: float(m(counts)) for n, m in named_metrics(types.labels, types.tail).items()}
     per_type = {
-        label: {**{k: own[f"{n} of {label}"] for k, n in KINDS.items()}, "support": int(counts[i, 2])}
+        label: TypeScores(
+            **{k: own[f"{n} of {label}"] for k, n in KINDS.items()}, support=int(counts[i, 2])
+        )
         for i, label in enumerate(types.labels)
     }
     curve = [{"step": 100 * i, "ents_macro_f": own["macro F1"] * i / 10} for i in range(11)]
-    return {
-        "name": name,
-        "model": f"training/{name}-{seed}/model-best",
-        "data": "corpus/test.spacy",
-        "labels": types.labels,
-        "tail": types.tail,
-        "training": {"seed": seed, "max_steps": 1000},
-        "curve": curve,
-        "performance": {"ents_macro_f": own["macro F1"]},
-        "scores": {**{key: own[f"{kind} F1"] for kind, key in KEYS.items()}, "ents_per_type": per_type},
-        "words_per_second": 10_000.0,
-        "documents": documents,
-    }
+    return Evaluation(
+        name=name,
+        model=f"training/{name}-{seed}/model-best",
+        data="corpus/test.spacy",
+        labels=types.labels,
+        tail=types.tail,
+        training=TrainingSettings(seed=seed, max_steps=1000),
+        curve=curve,
+        performance={"ents_macro_f": own["macro F1"]},
+        scores=Scores(**{key: own[f"{kind} F1"] for kind, key in KEYS.items()}, ents_per_type=per_type),
+        words_per_second=10_000.0,
+        documents=documents,
+    )
 
 
 def opened(page: Path) -> dict[str, float] | None:
@@ -112,14 +122,14 @@ def main(
     rng = random.Random(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "stats.json").write_text(json.dumps(corpus_statistics(corpus)), encoding="utf8")
+        write_statistics(corpus_statistics(corpus), folder / "stats.json")
         paths = []
         for method in tqdm(range(methods), unit="method"):
             found = {label: rng.random() for label in types.labels}
             for seed in range(seeds):
                 run = invented(f"method-{method}" if method else "baseline", seed, docs, types, found)
                 paths.append(folder / f"{method}-{seed}.json")
-                paths[-1].write_text(json.dumps(run), encoding="utf8")
+                write_evaluation(run, paths[-1])
         wall, cpu = time.perf_counter(), time.process_time()
         report = read_report(folder / "stats.json", paths)
         target = folder / "report.html"

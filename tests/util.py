@@ -11,6 +11,9 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
+from spacy_longtail.corpus.statistics.records import PartStatistics
+from spacy_longtail.evaluation.records import Document
+
 SENTENCES = [
     "[Maria|PER] sailed to [Oslo|GEO] on the [Fram|ART] .",
     "Nobody saw [Storm Ida|NAT] coming , said [Jon Berg|PER] .",
@@ -21,6 +24,66 @@ SENTENCES = [
     "[Rome|GEO] sent help when [Storm Ida|NAT] passed .",
     "[Old Maria|PER] sold the [Fram|ART] in [Oslo|GEO] .",
 ]
+
+
+def documents_of(rows: Iterable[dict]) -> list[Document]:
+    """Documents of an evaluation, from JSON data."""
+    return [Document.model_validate({"text": "", **row}, strict=False) for row in rows]
+
+
+def evaluation_data(documents: list[dict], **given) -> dict:
+    """An evaluation as JSON data: what is given, and what nothing looks at."""
+    averages = dict.fromkeys(("ents_f", "ents_macro_f", "ents_weighted_f"), 0.0)
+    return {
+        "name": "toy",
+        "model": "toy/model-best",
+        "data": "toy/test.spacy",
+        "labels": [],
+        "tail": [],
+        "training": {},
+        "performance": {},
+        "words_per_second": 1.0,
+        "documents": documents,
+        **given,
+        "scores": {**averages, "ents_per_type": {}, **given.get("scores", {})},
+    }
+
+
+def type_statistics(**given) -> dict:
+    """A type in a part, as stats.json has it: what is given, and numbers that nothing looks at."""
+    counts = ("mentions", "one_token_mentions", "tokens", "sentences", "surfaces")
+    odd = ("ambiguous_surfaces", "minority_mentions", "surfaces_also_outside")
+    shares = {"rareness": 4.5, "token_share": 0.1, "mention_share": 0.1}
+    return {**dict.fromkeys(counts, 20), **dict.fromkeys(odd, 0), **shares, **given}
+
+
+def part_statistics(types: dict[str, dict], **given) -> dict:
+    """A part, as stats.json has it."""
+    found = {name: 20 for name, f in PartStatistics.model_fields.items() if f.annotation is int}
+    found |= {name: 0.1 for name, f in PartStatistics.model_fields.items() if f.annotation is float}
+    return {**found, "least": None, "most": None, "types": types, **given}
+
+
+def corpus_statistics_of(parts: dict[str, dict], labels: list[str], **given) -> dict:
+    """stats.json of a corpus in which nothing occurs twice."""
+    nothing = {"sentences": 0, "entity_sentences": 0, "share": 0.0, "examples": []}
+    return {
+        "corpus": "toy",
+        "lang": "en",
+        "labels": labels,
+        "undeclared": [],
+        "tail": [],
+        "buckets": {"head": labels, "mid": [], "tail": []},
+        "parts": parts,
+        "all": parts["train"],
+        "unseen": dict.fromkeys(labels),
+        "policies": {},
+        "duplicates": {part: {"sentences": 0, "examples": []} for part in parts},
+        "leakage": {part: nothing for part in parts if part != "train"},
+        "conflicts": {"texts": 0, "examples": []},
+        "diagnosis": [],
+        **given,
+    }
 
 
 def parse(nlp: Language, text: str) -> Doc:

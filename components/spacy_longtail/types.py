@@ -14,6 +14,8 @@ ENTITY_SCORES = "entity_scores"
 # train one component: the others are neither right nor wrong there
 ANNOTATED_TYPES = "annotated_types"
 
+Overrides = Mapping[str, Any]  # config values by dotted name
+
 
 class LossResult(NamedTuple):
     loss: float  # scalar, in the loss's own unit

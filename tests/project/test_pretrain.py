@@ -21,6 +21,7 @@ from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.studies.pretraining import Options, pretrain
 from spacy_longtail.studies.pretraining import run as module
 from spacy_longtail.studies.pretraining.donors import read_donors
+from spacy_longtail.studies.pretraining.records import Progress
 from spacy_longtail.studies.pretraining.scoring import predict_types, score_donors
 from spacy_longtail.studies.pretraining.state import load_state, save_state
 from spacy_longtail.studies.pretraining.writing import write_pretrained
@@ -163,7 +164,7 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
     goes_on = [text for text in said if text.startswith("Goes on")]
     assert goes_on == ([f"Goes on at step {saves[-1]}"] if saves else [])
     assert same(straight.nlp, again.nlp)
-    assert straight.record["key"] == again.record["key"]
+    assert straight.record.key == again.record.key
     assert straight.scores == again.scores and [s for s, _ in again.scores] == [4, 8, 12]
     other = run(donors, tmp_path / "other", seed=4)
     assert not same(straight.nlp, other.nlp)
@@ -267,9 +268,9 @@ def test_moments_find_their_layer_whatever_its_number(is_taken, tmp_path):
     nlp, optimizer, *keys = build(is_taken)
     for n, key in enumerate(keys, start=1):
         optimizer.mom1[key], optimizer.nr_update[key] = np.full(3, float(n), dtype="f"), n
-    save_state(tmp_path / "state", nlp, optimizer, {"step": 1})
+    save_state(tmp_path / "state", nlp, optimizer, Progress(step=1))
     again, fresh, *keys = build(not is_taken)
-    assert load_state(tmp_path / "state", again, fresh) == {"step": 1}
+    assert load_state(tmp_path / "state", again, fresh).step == 1
     assert [(fresh.mom1[key][0], fresh.nr_update[key]) for key in keys] == [(1.0, 1), (2.0, 2)]
 
 
@@ -309,8 +310,8 @@ def test_other_donors_need_another_folder(trained, donors, tmp_path):
         with pytest.raises(ValueError, match="L497"):
             run(folders, output, steps=60, evaluations=2, exclude=exclude)
     moved = [Path(shutil.copytree(d, tmp_path / d.name)) for d in donors]
-    module._check_same(output, trained[0].record["key"])
-    assert run_key(moved, 60) == trained[0].record["key"]  # where they lie is no setting
+    module._check_same(output, trained[0].record.key)
+    assert run_key(moved, 60) == trained[0].record.key  # where they lie is no setting
 
 
 def run_key(folders, steps):

@@ -143,14 +143,14 @@ def test_a_method_names_no_folder_above():
         "@readers": "longtail.ResampledCorpus.v1",
         "corpus": {"@readers": "spacy.Corpus.v1", "path": "/home/me/private/toy/train.spacy"},
     }
-    assert method(nlp)["reader"]["corpus"]["path"] == "toy/train.spacy"
+    assert method(nlp).reader["corpus"]["path"] == "toy/train.spacy"
 
 
 def digest(**changes):
     """Of a pipeline with MoM and a resampled corpus, with these changes of its config."""
     overrides = {name.replace("__", "."): value for name, value in changes.items()}
     config = load_config(CONFIG.parent / "resampled_mom.cfg", overrides=overrides)
-    return method(load_model_from_config(config))["digest"]
+    return method(load_model_from_config(config)).digest
 
 
 def test_the_digest_tells_settings_not_seeds_nor_folders():
@@ -184,7 +184,7 @@ def test_the_command_names_the_gpu(corpus, tmp_path, monkeypatch):
 
     monkeypatch.setattr(training, "train", train_on_cpu)
     model = train_model(CONFIG, corpus, tmp_path / "out", gpu_id=1, overrides=STEPS)
-    assert " --gpu-id 1 --training.max_steps 4 " in read_run(model)["command"]
+    assert " --gpu-id 1 --training.max_steps 4 " in read_run(model).command
 
 
 @pytest.mark.parametrize("text", ['{"command": "python', "", "[]", "\udcff"])
@@ -235,10 +235,10 @@ def test_documents_give_the_scorers_counts(tmp_path):
     DocBin(docs=docs, attrs=["ENT_IOB", "ENT_TYPE"]).to_disk(tmp_path / "test.spacy")  # not the third
     with pytest.warns(UserWarning, match="LW003"):
         found = evaluate_model(tmp_path / "model", tmp_path / "test.spacy", ["PER", "GEO"], [])
-    counts = mention_counts(found["documents"], ["PER", "GEO"]).counts.sum(axis=0)
-    assert len(found["documents"]) == 2
+    counts = mention_counts(found.documents, ["PER", "GEO"]).counts.sum(axis=0)
+    assert len(found.documents) == 2
     assert counts.tolist() == [[1, 1, 1], [0, 1, 1], [0, 0, 0]]
-    per_type = found["scores"]["ents_per_type"]
+    per_type = found.scores.ents_per_type
     for label, (right, predicted, gold) in zip(["PER", "GEO"], counts.tolist(), strict=False):
-        assert per_type[label]["support"] == gold
-        assert per_type[label]["p"] == pytest.approx(right / predicted)
+        assert per_type[label].support == gold
+        assert per_type[label].p == pytest.approx(right / predicted)

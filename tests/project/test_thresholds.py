@@ -151,10 +151,10 @@ def test_what_calibration_gains_is_judged_on_documents_it_was_not_fitted_to():
     fold = np.repeat(np.arange(5), 20)
     scored = Scored(np.zeros(100), (fold == 0).astype("int64"), fold)
     found = measure_reliability([scored])
-    assert found["before"]["error"] == pytest.approx(0.3)  # 0.5 everywhere, a fifth is right
+    assert found.before.error == pytest.approx(0.3)  # 0.5 everywhere, a fifth is right
     # fold 0 is judged without a curve, the others by 20 right of 80, with smoothed targets
     expected = (20 * 21 / 22 + 60 / 62) / 80
-    assert found["after"]["error"] == pytest.approx(0.2 * 0.5 + 0.8 * expected, abs=1e-6)
+    assert found.after.error == pytest.approx(0.2 * 0.5 + 0.8 * expected, abs=1e-6)
 
 
 def test_candidates_on_tokens_without_annotation_are_neither_right_nor_wrong():
@@ -355,7 +355,7 @@ def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path)
             tmp_path / "model", corpus / "dev.spacy", **goals, min_mentions=2, abstain_key="unsure"
         )
     assert list(found) == ["gate", "weak_ner"]
-    assert found["weak_ner"]["types"]["ART"]["candidates"] > 0
+    assert found["weak_ner"].types["ART"].candidates > 0
     written = spacy.load(tmp_path / "model")
     assert written.get_pipe("ner").cfg["thresholds"] is None
     assert written.get_pipe("weak_ner").cfg["calibration"]
@@ -383,8 +383,8 @@ def test_a_gate_without_a_threshold_to_choose_stays_as_it_was(
         )
     assert said(found) & {"LW082", "LW087"} == {code}
     gate = report["gate"]
-    assert gate["threshold"] == 0.2 and gate["curve"] == pytest.approx([0.001, 1.0])
-    assert gate["before"] == gate["after"] and gate["after"]["open"] == 1  # all score sigmoid(1)
+    assert gate.threshold == 0.2 and gate.curve == pytest.approx([0.001, 1.0])
+    assert gate.before == gate.after and gate.after.open == 1  # all score sigmoid(1)
     cfg = spacy.load(output).get_pipe("gate").cfg
     assert (cfg["threshold"], cfg["calibration"]) == (0.2, pytest.approx([0.001, 1.0]))
 

@@ -32,7 +32,7 @@ from spacy_longtail.studies.tuning.search import Search, read_config
 from spacy_longtail.studies.tuning.space import read_space
 from spacy_longtail.studies.tuning.watch import Watch
 from tests.project.test_cli import CONFIG
-from tests.util import SENTENCES, parse
+from tests.util import SENTENCES, evaluation_data, parse
 
 pytest.importorskip("optuna")
 RUN = CliRunner()
@@ -508,10 +508,10 @@ def test_the_report_shows_every_trial_and_loads_nothing(found):
 def evaluation(n_right):
     """Of 8 documents with a PER each, n_right of them found."""
     gold = [[0, 3, "PER"]]
-    found = [gold if i < n_right else [] for i in range(8)]
+    found = [[[0, 3, "PER", None]] if i < n_right else [] for i in range(8)]
     scores = dict.fromkeys(("ents_macro_f", "ents_tail_f", "ents_f"), n_right / 8)
     text = {"text": "Ann left.", "sentences": [[0, 9]], "gold": gold}
-    return {"scores": scores, "documents": [{**text, "predicted": p} for p in found]}
+    return evaluation_data([{**text, "predicted": p} for p in found], scores=scores)
 
 
 def test_test_is_read_once_and_a_second_look_is_warned_of(found):

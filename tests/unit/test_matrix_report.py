@@ -11,6 +11,7 @@ import spacy
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.studies.matrix import summarize_trials, summary_tables, write_matrix_report
 from spacy_longtail.studies.matrix.advice import (
@@ -37,7 +38,15 @@ from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import Outcome
 from spacy_longtail.studies.trials.run import Matrix, Options
 from tests.unit.test_ledger import record_of
-from tests.util import SENTENCES, examples, parse
+from tests.util import (
+    SENTENCES,
+    corpus_statistics_of,
+    evaluation_data,
+    examples,
+    parse,
+    part_statistics,
+    type_statistics,
+)
 
 LABELS = ["PER", "GEO"]
 TYPES = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
@@ -51,7 +60,7 @@ def evaluation(skill, seed=0, n_documents=60):
         spans = [[i, i + 1, gold.choice(LABELS)] for i in range(3)]
         found = [[*span, None] for span in spans if luck.random() < skill]
         documents.append({"text": "abc", "sentences": [[0, 3]], "gold": spans, "predicted": found})
-    return {"documents": documents}
+    return evaluation_data(documents)
 
 
 def evaluations(folder, skills, seeds=(0, 1)):
@@ -380,8 +389,10 @@ def test_nothing_is_recommended_where_the_baseline_failed(corpus, tmp_path):
 
 
 def statistics(n_sentences=2000, mentions=20):
-    types = {"PER": {"mentions": 500}, "NAT": {"mentions": mentions}}
-    return {"parts": {"train": {"sentences": n_sentences, "types": types}}, "tail": ["NAT"]}
+    types = {"PER": type_statistics(mentions=500), "NAT": type_statistics(mentions=mentions)}
+    train = part_statistics(types, sentences=n_sentences)
+    found = corpus_statistics_of({"train": train}, ["PER", "NAT"], tail=["NAT"])
+    return Statistics.model_validate(found, strict=False)
 
 
 def test_candidates_follow_the_corpus():

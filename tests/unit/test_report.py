@@ -12,6 +12,7 @@ from spacy.training import Example
 
 from spacy_longtail.evaluation.analysis import TrainingMentions, analyse
 from spacy_longtail.evaluation.report import (
+    Summary,
     read_report,
     summarize,
     summary_table,
@@ -23,10 +24,11 @@ from spacy_longtail.evaluation.report.figures import curve_lines, lambda_lines, 
 from spacy_longtail.evaluation.report.inputs import read_runs, read_statistics
 from spacy_longtail.evaluation.report.marks import mark_documents
 from spacy_longtail.evaluation.report.plots import pr_moves
-from spacy_longtail.evaluation.report.report import SIGNATURE
 from spacy_longtail.evaluation.report.systems import choose, group
 from spacy_longtail.evaluation.report.wording import verdict
+from spacy_longtail.evaluation.report.writing import SIGNATURE
 from spacy_longtail.evaluation.significance import mention_counts, named_metrics
+from tests.util import corpus_statistics_of, documents_of, part_statistics, type_statistics
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
@@ -40,16 +42,16 @@ KEYS = {"macro": "ents_macro_f", "micro": "ents_f", "weighted": "ents_weighted_f
 
 
 def statistics():
-    counts = {"mentions": 20, "tokens": 30, "sentences": 15, "rareness": 4.5}
-    part = {"documents": 2, "sentences": 40, "tokens": 500, "types": dict.fromkeys(LABELS, counts)}
-    return {
-        "corpus": "toy",
-        "labels": LABELS,
-        "tail": TAIL,
-        "parts": {"train": part, "dev": part, "test": part},
-        "policies": {"sC": {"sentences": 2.0, "tokens": 2.5}},
-        "unseen": {"PER": 0.5, "LOC": 0.25, "ART": None},
-    }
+    counts = type_statistics(mentions=20, tokens=30, sentences=15, rareness=4.5)
+    types = dict.fromkeys(LABELS, counts)
+    part = part_statistics(types, documents=2, sentences=40, tokens=500)
+    return corpus_statistics_of(
+        dict.fromkeys(("train", "dev", "test"), part),
+        LABELS,
+        tail=TAIL,
+        policies={"sC": {"sentences": 2.0, "tokens": 2.5, "types": {}}},
+        unseen={"PER": 0.5, "LOC": 0.25, "ART": None},
+    )
 
 
 def gold_spans(i):
@@ -88,7 +90,7 @@ def evaluation(name, found=None, seed=7, dev=0.4, n_documents=N_DOCUMENTS, **mor
 
 
 def scores_of(data):
-    counts = mention_counts(data["documents"], data["labels"]).counts.sum(axis=0)
+    counts = mention_counts(documents_of(data["documents"]), data["labels"]).counts.sum(axis=0)
     own = {n: float(m(counts)) for n, m in named_metrics(data["labels"], data["tail"]).items()}
     kinds = {"p": "precision", "r": "recall", "f": "F1"}
     per_type = {
@@ -114,7 +116,7 @@ def write(folder, stats, *evaluations):
 def page(folder, *evaluations, stats=None, **kwargs):
     report = read_report(*write(folder, stats or statistics(), *evaluations), **kwargs)
     write_report(report, folder / "out" / "report.html")
-    return (folder / "out" / "report.html").read_text(encoding="utf-8"), summarize(report)
+    return (folder / "out" / "report.html").read_text(encoding="utf-8"), summarize(report).as_json()
 
 
 class Elements(HTMLParser):
@@ -274,7 +276,7 @@ def test_no_draw_changes_a_score_and_that_is_no_certainty(tmp_path):
 
 def test_summary_table_has_a_row_per_type(tmp_path):
     _, summary = page(tmp_path, evaluation("baseline", WEAK), evaluation("focal"))
-    lines = summary_table(summary).strip().splitlines()
+    lines = summary_table(Summary.model_validate(summary, strict=False)).strip().splitlines()
     assert [line.split()[0] for line in lines[2:9]] == [*LABELS, "macro", "micro", "weighted", "tail"]
     cells = lines[4].split()
     assert cells[:6] == ["ART", "*", "10", "33.3", "100.0", "–"]  # all found: no interval
@@ -289,7 +291,7 @@ def test_one_model_is_described_alone(tmp_path):
     assert "focal alone" in html
     assert "against" not in html.split("<main")[0]
     assert "95 % interval" in html
-    lines = summary_table(summary).strip().splitlines()
+    lines = summary_table(Summary.model_validate(summary, strict=False)).strip().splitlines()
     assert "Difference" not in lines[0]
 
 
@@ -455,10 +457,10 @@ def test_lambda_curve_is_of_runs_that_differ_in_nothing_else(tmp_path):
 
 def test_entities_with_scores_are_right_or_wrong():
     own = evaluation("focal", spurious=2)["documents"][:2]
-    found = scored_entities(own)
+    found = scored_entities(documents_of(own))
     assert found == [(0.875, True)] * 7  # those without a score are left out
     own[0]["predicted"][0][2] = "LOC"
-    assert scored_entities(own).count((0.875, False)) == 1
+    assert scored_entities(documents_of(own)).count((0.875, False)) == 1
 
 
 def test_markdown_twin_has_the_tables_and_no_markup(tmp_path):
@@ -650,7 +652,7 @@ def document(gold, predicted, text="0123456789 abcdefghi.", sentences=((0, 10), 
     ],
 )
 def test_kinds_of_marks_keep_the_text(gold, predicted, kinds):
-    marked = mark_documents([document(gold, predicted)], tail=["A", "B"])
+    marked = mark_documents(documents_of([document(gold, predicted)]), tail=["A", "B"])
     (sentence,) = marked.sentences
     assert [m.kinds for m in sentence.marks if m.kinds] == [kinds]
     assert "".join(s.text for m in sentence.marks for s in m.segments) == "0123456789"
@@ -658,7 +660,7 @@ def test_kinds_of_marks_keep_the_text(gold, predicted, kinds):
 
 
 def test_entity_across_a_sentence_end_joins_the_sentences():
-    marked = mark_documents([document([[1, 3, "A"]], [[8, 13, "A", None]])], tail=["A"])
+    marked = mark_documents(documents_of([document([[1, 3, "A"]], [[8, 13, "A", None]])]), tail=["A"])
     (sentence,) = marked.sentences
     assert "".join(s.text for m in sentence.marks for s in m.segments) == "0123456789 abcdefghi."
 
@@ -667,7 +669,7 @@ def test_the_worst_sentences_come_first_and_the_rest_is_counted():
     fine = document([[1, 3, "A"]], [[1, 3, "A", None]])
     error = document([[1, 3, "A"]], [])
     rare = document([[1, 3, "R"]], [[1, 3, "R", None]])
-    marked = mark_documents([fine, error, error, rare], tail=["R"], limit=2)
+    marked = mark_documents(documents_of([fine, error, error, rare]), tail=["R"], limit=2)
     assert [s.rare for s in marked.sentences] == [True, False]
     assert marked.n_left_out == 1
     assert marked.kinds == {"correct": 2, "missed": 2}
@@ -735,7 +737,7 @@ def test_each_sentence_has_its_own_entities():
     gold = [[0, 3, "A"], [11, 14, "A"], [18, 24, "A"], [31, 34, "A"]]  # the third crosses an end
     text = "Ann met you Bob met us all of it Eve."
     sentences = [(0, 10), (11, 20), (20, 30), (31, 37)]
-    marked = mark_documents([document(gold, [], text, sentences)], tail=["A"])
+    marked = mark_documents(documents_of([document(gold, [], text, sentences)]), tail=["A"])
     found = {
         "".join(s.text for m in sentence.marks for s in m.segments) for sentence in marked.sentences
     }
@@ -746,9 +748,11 @@ def test_each_sentence_has_its_own_entities():
 def test_sentences_without_an_error_can_be_left_out():
     rare = document([[1, 3, "R"]], [[1, 3, "R", None]])
     error = document([[1, 3, "A"]], [])
-    both = mark_documents([rare, rare, error], tail=["R"], limit=2)
+    both = mark_documents(documents_of([rare, rare, error]), tail=["R"], limit=2)
     assert [sentence.is_wrong for sentence in both.sentences] == [False, False]
-    errors = mark_documents([rare, rare, error, error], tail=["R"], limit=1, errors_only=True)
+    errors = mark_documents(
+        documents_of([rare, rare, error, error]), tail=["R"], limit=1, errors_only=True
+    )
     assert [sentence.is_wrong for sentence in errors.sentences] == [True]
     assert errors.n_left_out == 1
     assert errors.kinds == {"correct": 2, "missed": 2}
@@ -787,7 +791,7 @@ def analysis():
     gold.ents = [Span(gold, 0, 3, "ART")]
     predicted.ents = [Span(predicted, i, i + 1, "ART") for i in range(3)]
     seen = TrainingMentions(dict.fromkeys(LABELS, 5), frozenset())
-    return analyse([Example(predicted, gold)], seen, LABELS, TAIL)
+    return analyse([Example(predicted, gold)], seen, LABELS, TAIL).as_json()
 
 
 def test_a_card_goes_into_a_copy_where_one_is_named(tmp_path):

@@ -358,7 +358,7 @@ def test_training_and_evaluation_agree(config, tmp_path):
     best = tmp_path / "out" / "model-best"
     recorded = json.loads((best / "meta.json").read_text(encoding="utf8"))["performance"]
     spacys = import_module("spacy.cli.evaluate").evaluate(str(best), dev)
-    ours = evaluate_model(best, dev, labels, tail)["scores"]
+    ours = evaluate_model(best, dev, labels, tail).scores.as_json()
     assert 0 < recorded["ents_f"] < 1  # else anything agrees
     for key in NUMBERS:
         assert recorded[f"ents_{key}"] == pytest.approx(ours[f"ents_{key}"]), key

@@ -9,6 +9,7 @@ from scipy import stats
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_longtail.evaluation import significance
 from spacy_longtail.evaluation.significance import (
     MentionCounts,
     Verdict,
@@ -18,7 +19,6 @@ from spacy_longtail.evaluation.significance import (
     describe,
     holm,
     intervals,
-    mention_counts,
     named_metrics,
     paired_bootstrap,
     paired_permutation,
@@ -26,11 +26,15 @@ from spacy_longtail.evaluation.significance import (
     power_note,
     stack,
 )
-from spacy_longtail.evaluation.significance.bootstrap import acceleration
-from spacy_longtail.evaluation.significance.distributions import scipy_stats
+from spacy_longtail.evaluation.significance.bootstrap import acceleration, scipy_stats
 from spacy_longtail.evaluation.significance.paired import PairedT, least_difference
 from spacy_longtail.scorers import make_ner_scorer
-from tests.util import blank
+from tests.util import blank, documents_of
+
+
+def mention_counts(rows, labels):
+    return significance.mention_counts(documents_of(rows), labels)
+
 
 LABELS = ["A", "B", "C"]  # no document has C; D is not declared
 METRICS = named_metrics(LABELS, ["B", "C"])

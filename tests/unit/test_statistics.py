@@ -1,6 +1,5 @@
 """Statistics: counts against plain loops, one planted problem a rule, and the papers' first tables."""
 
-import copy
 import itertools
 import json
 import resource
@@ -19,18 +18,25 @@ from spacy.training import Corpus
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.corpus import statistics
 from spacy_longtail.corpus.folder import PARTS, CorpusTypes, convert_corpus, write_corpus
 from spacy_longtail.corpus.formats.context import Settings
-from spacy_longtail.corpus.statistics import POLICIES, corpus_statistics, plot_statistics
+from spacy_longtail.corpus.statistics import (
+    POLICIES,
+    Statistics,
+    diagnosis,
+    plot_statistics,
+    read_statistics,
+)
 from spacy_longtail.corpus.statistics.columns import Words, stream_columns
 from spacy_longtail.corpus.statistics.corpus import buckets
-from spacy_longtail.corpus.statistics.diagnosis import RULES, diagnose
+from spacy_longtail.corpus.statistics.diagnosis import RULES
 from spacy_longtail.corpus.statistics.findings import ADVICE
 from spacy_longtail.corpus.statistics.overlap import sentence_keys
 from spacy_longtail.corpus.statistics.tallies import PartTally, read_parts
 from spacy_longtail.counts import CorpusCounts, TokenColumns, count_doc, count_docs, tabulate
 from spacy_longtail.readers import UndersampledCorpus, units
-from tests.util import blank, parse
+from tests.util import blank, corpus_statistics_of, parse, part_statistics, type_statistics
 
 NLP = blank()
 RUN = CliRunner()
@@ -182,6 +188,11 @@ def write(folder, labels=("PER", "ART"), tail=("ART",), **parts):
             docs[part].append(Doc.from_docs(sents) if len(sents) > 1 else sents[0])
     write_corpus(folder, docs, CorpusTypes(list(labels), list(tail)))
     return folder
+
+
+def corpus_statistics(folder):
+    """As the JSON file has them."""
+    return statistics.corpus_statistics(folder).as_json()
 
 
 @pytest.fixture
@@ -456,40 +467,36 @@ def test_sentences_have_one_key_where_their_entities_are_the_same(rows, tmp_path
 
 def healthy():
     """Statistics of a corpus that nothing is wrong with."""
-    types = {
-        t: {
-            "mentions": 400,
-            "sentences": 300,
-            "surfaces": 100,
-            "ambiguous_surfaces": 10,
-            "minority_mentions": 4,
-        }
-        for t in ("PER", "ART")
-    }
-    part = {
-        "documents": 100,
-        "one_sentence_documents": 3,
-        "documents_without_boundaries": 0,
-        "longest_sentence": 50,
-        "sentences": 1000,
-        "entity_sentence_share": 0.65,
-        "tokens": 20000,
-        "unannotated_tokens": 0,
-        "mentions": 800,
-        "types": types,
-    }
-    leak = {"sentences": 0, "entity_sentences": 0, "share": 0.0, "examples": []}
+    own = type_statistics(
+        mentions=400, sentences=300, surfaces=100, ambiguous_surfaces=10, minority_mentions=4
+    )
+    types = {"PER": own, "ART": own}
+    part = part_statistics(
+        types,
+        documents=100,
+        one_sentence_documents=3,
+        documents_without_boundaries=0,
+        longest_sentence=50,
+        sentences=1000,
+        entity_sentence_share=0.65,
+        tokens=20000,
+        unannotated_tokens=0,
+        mentions=800,
+    )
     size = {"sentences": 3.0, "tokens": 3.0, "types": {"PER": 4.0, "ART": 4.5}}
-    return {
-        "labels": ["PER", "ART"],
-        "undeclared": [],
-        "parts": {name: copy.deepcopy(part) for name in PARTS},
-        "policies": {"sCR": size, "RandomUndersampling": {"sentences": 0.5, "tokens": 0.5, "types": {}}},
-        "unseen": {"PER": 0.3, "ART": 0.49},
-        "duplicates": {name: {"sentences": 20, "examples": []} for name in PARTS},
-        "leakage": {name: copy.deepcopy(leak) for name in ("dev", "test")},
-        "conflicts": {"texts": 0, "examples": []},
-    }
+    half = {"sentences": 0.5, "tokens": 0.5, "types": {}}
+    found = corpus_statistics_of(
+        dict.fromkeys(PARTS, part),
+        ["PER", "ART"],
+        policies={"sCR": size, "RandomUndersampling": half},
+        unseen={"PER": 0.3, "ART": 0.49},
+        duplicates={name: {"sentences": 20, "examples": []} for name in PARTS},
+    )
+    return json.loads(json.dumps(found))  # nothing is shared
+
+
+def diagnose(found):
+    return diagnosis.diagnose(Statistics.model_validate(found, strict=False))
 
 
 def test_a_healthy_corpus_has_no_finding():
@@ -631,13 +638,14 @@ def test_the_command_prints_writes_and_draws(corpus, tmp_path):
         assert text in shown.output
     found = json.loads(target.read_text(encoding="utf8"))
     assert found == json.loads(json.dumps(corpus_statistics(corpus)))
+    assert read_statistics(target) == statistics.corpus_statistics(corpus)
     assert json.loads(RUN.invoke(app, ["stats", str(corpus), "--json"]).output) == found
     assert "ART ◆ rare" in plot.read_text(encoding="utf8")
 
 
 def test_plots_are_whole_or_not_there(corpus, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
-    found = corpus_statistics(corpus)
+    found = statistics.corpus_statistics(corpus)
     for name in ("a.svg", "a.png"):
         plot_statistics(found, tmp_path / "p" / name)
     first = (tmp_path / "p" / "a.svg").read_bytes()
@@ -654,7 +662,7 @@ def test_plots_are_whole_or_not_there(corpus, tmp_path, monkeypatch):
 def test_a_corpus_without_test_or_entities_can_be_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     folder = write(tmp_path / "c", labels=["$A$", "文"], tail=[], train=["It rained ."])
-    plot_statistics(corpus_statistics(folder), tmp_path / "a.svg")
+    plot_statistics(statistics.corpus_statistics(folder), tmp_path / "a.svg")
     assert "$A$" in (tmp_path / "a.svg").read_text(encoding="utf8")
 
 

@@ -68,7 +68,7 @@ class Augmenter(ABC):
             edits = [edit for sentence in targets for edit in self.edits(nlp, sentence)]
             yield _rewritten(nlp, example, draft, edits)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_copies": None}  # a fitted policy does not pickle
 
     @abstractmethod

@@ -1,13 +1,13 @@
 """`convert`: a corpus to .spacy files."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import srsly
 import typer
 from wasabi import msg
 
-from ..corpus.folder import REPORT, convert_corpus
+from ..corpus.conversion import ConvertedPart, read_conversion
+from ..corpus.folder import convert_corpus
 from ..corpus.formats.context import Settings
 from ..corpus.rare import rare_sentence
 from .app import app, coded_errors
@@ -73,24 +73,24 @@ def convert(
             docs_per_file=docs_per_file,
         )
         types = convert_corpus(source, target, lang, settings)
-    report = srsly.read_json(target / REPORT)
-    for part, found in report["parts"].items():
-        msg.text(f"{part}: {found['documents']} documents, {found['tokens']} tokens")
+    parts = read_conversion(target).parts
+    for part, found in parts.items():
+        msg.text(f"{part}: {found.documents} documents, {found.tokens} tokens")
         _show_events(found)
     msg.good(f"Wrote {target}")
     msg.text(f"Types: {', '.join(types.labels)}")
-    training = next(iter(report["parts"].values()))["mentions"]
+    training = next(iter(parts.values())).mentions
     msg.text(rare_sentence(types.tail, training))
-    if list(report["parts"]) == ["all"]:
+    if list(parts) == ["all"]:
         msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
 
 
-def _show_events(found: dict[str, Any]) -> None:
-    for kind, counts in found["events"].items():
+def _show_events(found: ConvertedPart) -> None:
+    for kind, counts in found.events.items():
         meaning = MEANINGS[kind]
         if kind == "misaligned":
-            meaning = f"{meaning}, {POLICIES[found['misaligned']]}"
+            meaning = f"{meaning}, {POLICIES[found.misaligned]}"
         total, what = sum(counts.values()), ", ".join(f"{name} {n}" for name, n in counts.items())
         msg.warn(f"{total} {meaning}: {what}")
-        for example in found["examples"][kind][:N_SHOWN]:
+        for example in found.examples[kind][:N_SHOWN]:
             typer.echo(f"    {example}")

@@ -2,14 +2,16 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from wasabi import msg, table
 
 from ..corpus.folder import part_path, read_types
-from ..evaluation.evaluate import MARK, evaluate_model, write_evaluation
+from ..evaluation.evaluate import evaluate_model
+from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..writing import check_file
 from .app import Corpus, GpuId, Json, app, coded_errors
 
@@ -45,41 +47,46 @@ def evaluate(
         if output is not None:
             write_evaluation(result, output)
     if as_json:
-        shown = {k: v for k, v in result.items() if k != "documents"}
+        shown = result.model_dump(exclude={"documents"}, exclude_unset=True)
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
         return
     _show(result, part)
 
 
-def _show(result: dict[str, Any], part: str) -> None:
+def _show(result: Evaluation, part: str) -> None:
     """A table of the types, and the scores that a line can hold."""
-    scores = result["scores"]
+    scores, found = result.scores, result.analysis
     rows = [
         (
-            t + (" *" if t in result["tail"] else ""),
-            str(s["support"]),
-            *(f"{100 * s[k]:.2f}" for k in "prf"),
+            t + (" *" if t in result.tail else ""),
+            str(s.support),
+            *(f"{100 * v:.2f}" for v in (s.p, s.r, s.f)),
         )
-        for t, s in scores["ents_per_type"].items()
+        for t, s in scores.ents_per_type.items()
     ]
-    msg.divider(f"{result['name']} on {part}")
+    msg.divider(f"{result.name} on {part}")
     head = ("type (* rare)", "support", "P", "R", "F")
     sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrrr")) + "\n")
-    shown = {"macro": "macro_f", "micro": "f", "weighted": "weighted_f", "tail": "tail_f"}
-    msg.text(_listed("F1", {text: scores.get(f"ents_{key}") for text, key in shown.items()}))
-    shown = {"words": "word_acc", "sentences": "sentence_acc"}
-    msg.text(_listed("All right", {text: scores.get(f"ents_{key}") for text, key in shown.items()}))
-    found = result["analysis"]
+    averages = {
+        "macro": scores.ents_macro_f,
+        "micro": scores.ents_f,
+        "weighted": scores.ents_weighted_f,
+        "tail": scores.ents_tail_f,
+    }
+    msg.text(_listed("F1", averages))
+    right = {"words": scores.ents_word_acc, "sentences": scores.ents_sentence_acc}
+    msg.text(_listed("All right", right))
     if found is not None:
-        kinds = {"bounds alone": "boundaries", "one token shared": "partial"}
-        msg.text(_listed("F1, lenient", {t: found["matching"][key]["f"] for t, key in kinds.items()}))
-        groups = {f"{name} mentions": found["seen"][name]["recall"] for name in ("seen", "unseen")}
-        msg.text(_listed("Recall", groups))
-        buckets = {name: own["macro_f"] for name, own in found["buckets"].items() if own["labels"]}
+        matching, seen = found.matching, found.seen
+        lenient = {"bounds alone": matching.boundaries.f, "one token shared": matching.partial.f}
+        msg.text(_listed("F1, lenient", lenient))
+        recall = {"seen mentions": seen.seen.recall, "unseen mentions": seen.unseen.recall}
+        msg.text(_listed("Recall", recall))
+        buckets = {name: own.macro_f for name, own in found.buckets.items() if own.labels}
         msg.text(_listed("Macro F1 by training frequency", buckets))
-    msg.text(f"{result['words_per_second']:,.0f} words/s")
+    msg.text(f"{result.words_per_second:,.0f} words/s")
 
 
-def _listed(what: str, scores: dict[str, float | None]) -> str:
+def _listed(what: str, scores: Mapping[str, float | None]) -> str:
     found = [f"{name} {100 * s:.2f}" for name, s in scores.items() if s is not None]
     return f"{what}: {', '.join(found)}"

@@ -77,9 +77,11 @@ def pretrain_command(
             "encoder": encoder,
             "clusters": clusters,
             "parts": parts,
-            "steps": found.record["steps"],
+            "steps": found.record.steps,
+            "words": words,
+            "power": power,
+            "seed": seed,
         }
-        shown |= {"words": words, "power": power, "seed": seed}
         made = command("pretrain", donors, {k: v for k, v in shown.items() if v is not None})
         made += "".join(f" --set {shlex.quote(setting)}" for setting in settings or [])
         made += "".join(f" --exclude {short(path)}" for path in exclude or [])
@@ -87,7 +89,7 @@ def pretrain_command(
         places = write_pretrained(found, output, made, slim)
     if as_json:
         paths = {name: str(path) for name, path in places.items()}
-        sys.stdout.write(json.dumps({**found.record, **paths}, indent=2) + "\n")
+        sys.stdout.write(json.dumps({**found.record.as_json(), **paths}, indent=2) + "\n")
         return
     last = found.scores[-1][1]
     left_out = {donor.name: donor.n_excluded for donor in found.donors}

@@ -43,7 +43,7 @@ def report(
         twin = write_report(found, output)
     summary = summarize(found)
     if as_json:
-        sys.stdout.write(json.dumps(summary, indent=2) + "\n")
+        sys.stdout.write(json.dumps(summary.as_json(), indent=2) + "\n")
         return
     sys.stdout.write(summary_table(summary))
     # unwrapped, so that they can be copied

@@ -1,17 +1,25 @@
 """`stats`: what a corpus holds, and what that means for training on it."""
 
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from wasabi import msg, table, wrap
 
 from ..corpus.rare import rare_sentence
-from ..corpus.statistics import MARK, check_plot, corpus_statistics, plot_statistics
-from ..writing import check_file, write_file
+from ..corpus.statistics import (
+    MARK,
+    Statistics,
+    check_plot,
+    corpus_statistics,
+    plot_statistics,
+    statistics_text,
+    write_statistics,
+)
+from ..corpus.statistics.records import PartStatistics, SizeFactors
+from ..writing import check_file
 from .app import Corpus, Json, app, coded_errors
 
 Rows = list[tuple[str, ...]]
@@ -39,43 +47,42 @@ def stats(
         if plot is not None:
             check_plot(plot)
         found = corpus_statistics(corpus)
-        text = json.dumps(found, indent=2)
         if plot is not None:
             plot_statistics(found, plot)
         if output is not None:
-            write_file(output, text)
+            write_statistics(found, output)
     if as_json:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(statistics_text(found) + "\n")
     else:
         _print_statistics(found)
 
 
-def _print_statistics(found: dict[str, Any]) -> None:
-    columns = {**found["parts"], "all": found["all"]}
-    msg.divider(f"Corpus {found['corpus']}")
+def _print_statistics(found: Statistics) -> None:
+    columns = {**found.parts, "all": found.all}
+    msg.divider(f"Corpus {found.corpus}")
     _print_table(("", *columns), _size_rows(columns.values()))
     msg.divider("Types by part")
-    heads = [f"{part} mentions" for part in found["parts"]]
-    scored = [part for part in found["parts"] if part != "train"]
+    heads = [f"{part} mentions" for part in found.parts]
+    scored = [part for part in found.parts if part != "train"]
     heads += ["bits", "bucket", *(f"{part} unseen, %" for part in scored)]
     _print_table(("type (* rare)", *heads), _type_rows(found, scored))
-    training = {t: own["mentions"] for t, own in found["parts"]["train"]["types"].items()}
-    msg.text(rare_sentence(found["tail"], training))
+    training = {t: own.mentions for t, own in found.parts["train"].types.items()}
+    msg.text(rare_sentence(found.tail, training))
     msg.divider("Types in training")
     counts = ("sentences", "one-token", "wordings", "ambiguous", "also O")
     _print_table(("type", "tokens", "% of tokens", "% of mentions", *counts), _training_rows(found))
-    if found["policies"]:
+    if found.policies:
         msg.divider("Size of training, after / before")
-        _print_table(("policy", "sentences", "tokens"), _policy_rows(found["policies"]))
+        _print_table(("policy", "sentences", "tokens"), _policy_rows(found.policies))
     msg.divider("Sentences that occur more than once")
     _print_table(
         ("part", "repeats in the part", "also in training", "with an entity"), _overlap_rows(found)
     )
-    msg.text(f"Texts with different annotations: {found['conflicts']['texts']:,}")
+    msg.text(f"Texts with different annotations: {found.conflicts.texts:,}")
     msg.divider("Findings")
-    for finding in found["diagnosis"]:
-        msg.warn(finding["finding"])
-        for line in (finding["evidence"], f"Try: {finding['advice']}"):
+    for finding in found.diagnosis:
+        msg.warn(finding.finding)
+        for line in (finding.evidence, f"Try: {finding.advice}"):
             typer.echo(wrap(line, indent=2, wrap_max=100))
 
 
@@ -84,61 +91,62 @@ def _print_table(head: tuple[str, ...], rows: Rows) -> None:
     sys.stdout.write(table(rows, header=head, divider=True, aligns=aligns) + "\n")
 
 
-def _size_rows(columns: Iterable[dict[str, Any]]) -> Rows:
+def _size_rows(columns: Iterable[PartStatistics]) -> Rows:
     columns = list(columns)
-    rows: Rows = [(key.replace("_", " "), *(f"{c[key]:,}" for c in columns)) for key in COUNTS]
-    rows += [(name, *(_percent(c[key]) for c in columns)) for key, name in SHARES.items()]
+    rows: Rows = [(key.replace("_", " "), *(f"{getattr(c, key):,}" for c in columns)) for key in COUNTS]
+    rows += [(name, *(_percent(getattr(c, key)) for c in columns)) for key, name in SHARES.items()]
     for key in ("least", "most"):
-        ends = [c[key] and f"{c[key]['type']} {_percent(c[key]['share'])}" for c in columns]
-        rows.append((f"{key} frequent type, % of tokens", *(end or "-" for end in ends)))
+        ends = [getattr(c, key) for c in columns]
+        texts = ("-" if end is None else f"{end.type} {_percent(end.share)}" for end in ends)
+        rows.append((f"{key} frequent type, % of tokens", *texts))
     for key, name in (("found_types", "types that occur"), ("bio_classes", "BIO classes")):
-        rows.append((name, *(str(c[key]) for c in columns)))
+        rows.append((name, *(str(getattr(c, key)) for c in columns)))
     return rows
 
 
-def _type_rows(found: dict[str, Any], scored: list[str]) -> Rows:
-    bucket = {t: name for name, types in found["buckets"].items() for t in types}
+def _type_rows(found: Statistics, scored: list[str]) -> Rows:
+    bucket = {t: name for name, types in found.buckets.items() for t in types}
     rows: Rows = []
-    for label in found["labels"] + found["undeclared"]:
-        own = {part: counts["types"][label] for part, counts in found["parts"].items()}
-        name = label + " *" * (label in found["tail"]) + " (undeclared)" * (label in found["undeclared"])
-        bits = own["train"]["rareness"]
+    for label in found.labels + found.undeclared:
+        own = {part: counts.types[label] for part, counts in found.parts.items()}
+        name = label + " *" * (label in found.tail) + " (undeclared)" * (label in found.undeclared)
+        bits = own["train"].rareness
         rows.append(
             (
                 name,
-                *(f"{counts['mentions']:,}" for counts in own.values()),
+                *(f"{counts.mentions:,}" for counts in own.values()),
                 "-" if bits is None else f"{bits:.1f}",
                 bucket[label],
-                *(_percent(own[part]["unseen"], 0) for part in scored),
+                *(_percent(own[part].unseen, 0) for part in scored),
             )
         )
     return rows
 
 
-def _training_rows(found: dict[str, Any]) -> Rows:
+def _training_rows(found: Statistics) -> Rows:
     keys = ("sentences", "one_token_mentions", "surfaces", "ambiguous_surfaces", "surfaces_also_outside")
     return [
         (
             label,
-            f"{own['tokens']:,}",
-            _percent(own["token_share"]),
-            _percent(own["mention_share"]),
-            *(f"{own[key]:,}" for key in keys),
+            f"{own.tokens:,}",
+            _percent(own.token_share),
+            _percent(own.mention_share),
+            *(f"{getattr(own, key):,}" for key in keys),
         )
-        for label, own in found["parts"]["train"]["types"].items()
+        for label, own in found.parts["train"].types.items()
     ]
 
 
-def _policy_rows(policies: dict[str, Any]) -> Rows:
-    return [(n, f"{p['sentences']:.2f}", f"{p['tokens']:.2f}") for n, p in policies.items()]
+def _policy_rows(policies: dict[str, SizeFactors]) -> Rows:
+    return [(n, f"{p.sentences:.2f}", f"{p.tokens:.2f}") for n, p in policies.items()]
 
 
-def _overlap_rows(found: dict[str, Any]) -> Rows:
+def _overlap_rows(found: Statistics) -> Rows:
     rows: Rows = []
-    for part, own in found["duplicates"].items():
-        leaked = found["leakage"].get(part, {})
-        numbers = [leaked.get("sentences"), leaked.get("entity_sentences")]
-        rows.append((part, f"{own['sentences']:,}", *("-" if n is None else f"{n:,}" for n in numbers)))
+    for part, own in found.duplicates.items():
+        leaked = found.leakage.get(part)
+        numbers = (leaked.sentences, leaked.entity_sentences) if leaked else ()
+        rows.append((part, f"{own.sentences:,}", *([f"{n:,}" for n in numbers] or "--")))
     return rows
 
 

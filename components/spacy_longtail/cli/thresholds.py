@@ -3,14 +3,16 @@
 import json
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from wasabi import msg, table
 
 from ..corpus.folder import part_path
 from ..errors import Errors, Warnings
+from ..evaluation.chosen import ChosenGate, ChosenTypes, chosen_json
 from ..evaluation.thresholds import Goal, fit_thresholds
 from ..writing import check_folder
 from .app import Corpus, GpuId, Json, app, coded_errors
@@ -70,44 +72,47 @@ def thresholds(
             output=output,
         )
     if as_json:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        sys.stdout.write(json.dumps(chosen_json(found), indent=2) + "\n")
         return
     for name, chosen in found.items():
-        msg.divider(f"{name}: {chosen['goal']}, on {part}")
-        (_print_types if "types" in chosen else _print_gate)(chosen)
-        if "reliability" in chosen:
-            before, after = (chosen["reliability"][when]["error"] for when in ("before", "after"))
+        msg.divider(f"{name}: {chosen.goal}, on {part}")
+        if isinstance(chosen, ChosenGate):
+            _print_gate(chosen)
+        else:
+            _print_types(chosen)
+        if chosen.reliability is not None:
+            before, after = chosen.reliability.before.error, chosen.reliability.after.error
             msg.text(f"expected calibration error {before:.3f}, cross-fitted {after:.3f} afterwards")
     msg.good(f"Wrote {output or model}")
 
 
-def _only_one(given: dict[str, Any]) -> None:
+def _only_one(given: Mapping[str, float | None]) -> None:
     """RAISES (ValueError): L256."""
     found = [name for name, value in given.items() if value is not None]
     if len(found) > 1:
         raise ValueError(Errors.L256.format(found=" and ".join(found)))
 
 
-def _print_types(chosen: dict[str, Any]) -> None:
+def _print_types(chosen: ChosenTypes) -> None:
     rows = [
         (
             label,
-            str(own["mentions"]),
-            "-" if own["threshold"] is None else f"{own['threshold']:.3f}",
-            *(f"{100 * own[when][k]:.1f}" for when in ("before", "after") for k in "prf"),
-            own["calibrated"] or "-",
+            str(own.mentions),
+            "-" if own.threshold is None else f"{own.threshold:.3f}",
+            *(f"{100 * v:.1f}" for at in (own.before, own.after) for v in (at.p, at.r, at.f)),
+            own.calibrated or "-",
         )
-        for label, own in chosen["types"].items()
+        for label, own in chosen.types.items()
     ]
     head = ("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F", "calibrated on")
     sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrrrrrrrl")) + "\n")
 
 
-def _print_gate(chosen: dict[str, Any]) -> None:
+def _print_gate(chosen: ChosenGate) -> None:
     rows = [
-        (when, *(f"{100 * chosen[when][k]:.1f}" for k in ("p", "r", "open")))
-        for when in ("before", "after")
+        (when, *(f"{100 * v:.1f}" for v in (at.p, at.r, at.open)))
+        for when, at in (("before", chosen.before), ("after", chosen.after))
     ]
     head = ("sentences", "P", "R", "opened %")
     sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrr")) + "\n")
-    msg.text(f"threshold {chosen['threshold']:.4f}, {chosen['weak']} of {chosen['sentences']} hold one")
+    msg.text(f"threshold {chosen.threshold:.4f}, {chosen.weak} of {chosen.sentences} hold one")

@@ -2,15 +2,26 @@
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import srsly
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from ..errors import Errors
-from .tokenizers import TOKENS
+from ..records import Record
+from .tokenizers import TOKENS, Tokens
 
 DECLARED = "corpus.json"
 TYPES = "types.json"
+BOTH = "Declare them in both."
+FIXES = {
+    "labels": 'Write "labels": ["PER", ...].',
+    "tail": 'Write "tail": ["PER", ...].',
+    "lang": 'Write "lang": "en".',
+    "tokens": f"Use {' or '.join(TOKENS)}.",
+    "descriptions": 'Write "descriptions": {"PER": "person", ...}.',
+}
 
 
 class CorpusTypes(NamedTuple):
@@ -21,6 +32,34 @@ class CorpusTypes(NamedTuple):
     descriptions: dict[str, str] = {}  # noqa: RUF012  of types, in words; others are their names
 
 
+def _with_words(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("words", "is empty")
+    return text
+
+
+TypeName = Annotated[str, Field(min_length=1)]
+
+
+class Declared(Record):
+    """`CorpusTypes` as files have them, or some of them; `model_fields_set` says which."""
+
+    labels: list[TypeName] = Field(default_factory=list)
+    tail: list[TypeName] = Field(default_factory=list)
+    lang: str = "en"
+    tokens: Tokens = "words"
+    descriptions: dict[str, Annotated[str, AfterValidator(_with_words)]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _declare_in_both(self) -> "Declared":
+        for name, own in (("descriptions", self.descriptions), ("tail", self.tail)):
+            strange = sorted(set(own) - set(self.labels))
+            if strange and "labels" in self.model_fields_set:
+                names = {"name": name, "strange": ", ".join(strange)}
+                raise PydanticCustomError("strange", "{name} names {strange}, labels does not", names)
+        return self
+
+
 def read_types(corpus: Path) -> CorpusTypes:
     """The types of a converted corpus. RAISES (ValueError): L402, L430."""
     path = corpus / TYPES
@@ -28,10 +67,10 @@ def read_types(corpus: Path) -> CorpusTypes:
         fix = "Run `python -m spacy_longtail convert` first."
         raise ValueError(Errors.L402.format(path=path, fix=fix))
     found = _read(path)
-    missing = [name for name in ("labels", "tail") if name not in found]
+    missing = [name for name in ("labels", "tail") if name not in found.model_fields_set]
     if missing:
         raise _bad(path, f"it has no {' and no '.join(missing)}", "Convert the corpus again.")
-    return CorpusTypes(**found)
+    return CorpusTypes(**found.model_dump())
 
 
 def write_types(corpus: Path, types: CorpusTypes) -> None:
@@ -42,53 +81,40 @@ def write_types(corpus: Path, types: CorpusTypes) -> None:
     write_json(corpus / TYPES, found)
 
 
-def read_declared(source: Path) -> tuple[Path, dict[str, Any]]:
+def read_declared(source: Path) -> tuple[Path, Declared]:
     """What corpus.json declares, or types.json where the source is a converted corpus.
 
     source (Path): A folder, or a file beside which it stands.
-    RETURNS (Tuple[Path, Dict[str, Any]]): The path, there or not; some of labels, tail, lang, tokens.
+    RETURNS (Tuple[Path, Declared]): The path, there or not; what is declared.
     RAISES (ValueError): L430.
     """
     folder = source if source.is_dir() else source.parent
     path = next((folder / n for n in (DECLARED, TYPES) if (folder / n).is_file()), folder / DECLARED)
-    return path, _read(path) if path.is_file() else {}
+    return path, _read(path) if path.is_file() else Declared()
 
 
-def _read(path: Path) -> dict[str, Any]:
-    """The keys that this package knows, checked."""
+def _read(path: Path) -> Declared:
+    """RAISES (ValueError): L430."""
     try:
         found = srsly.read_json(path)
     except ValueError as error:
         raise _bad(path, str(error), "Write a JSON object.") from error
     if not isinstance(found, dict):
         raise _bad(path, f"found {str(found)[:60]!r}", "Write a JSON object.")
-    known = {name: found[name] for name in CorpusTypes._fields if name in found}
-    for name in ("labels", "tail"):
-        types = known.get(name, [])
-        if not isinstance(types, list) or not all(isinstance(t, str) and t for t in types):
-            raise _bad(path, f"{name} is {types!r}", f'Write "{name}": ["PER", ...].')
-    if not isinstance(known.get("lang", ""), str):
-        raise _bad(path, f"lang is {known['lang']!r}", 'Write "lang": "en".')
-    if known.get("tokens", "words") not in TOKENS:
-        raise _bad(path, f"tokens is {known['tokens']!r}", f"Use {' or '.join(TOKENS)}.")
-    texts = known.get("descriptions", {})
-    if not isinstance(texts, dict) or not all(isinstance(t, str) and t.strip() for t in texts.values()):
-        fix = 'Write "descriptions": {"PER": "person", ...}.'
-        raise _bad(path, f"descriptions is {texts!r}", fix)
-    nameless = sorted(set(texts) - set(known.get("labels", texts)))
-    if nameless:
-        problem = f"descriptions names {', '.join(nameless)}, labels does not"
-        raise _bad(path, problem, "Declare them in both.")
-    strange = sorted(set(known.get("tail", [])) - set(known.get("labels", known.get("tail", []))))
-    if strange:
-        raise _bad(path, f"tail names {', '.join(strange)}, labels does not", "Declare them in both.")
-    return known
+    try:
+        return Declared.model_validate(found)
+    except ValidationError as error:
+        first = error.errors()[0]
+        if first["type"] == "strange":
+            raise _bad(path, first["msg"], BOTH) from error
+        name = str(first["loc"][0])
+        raise _bad(path, f"{name} is {found[name]!r}", FIXES[name]) from error
 
 
 def _bad(path: Path, problem: str, fix: str) -> ValueError:
     return ValueError(Errors.L430.format(path=path, problem=problem, fix=fix))
 
 
-def write_json(path: Path, data: Any) -> None:
+def write_json(path: Path, data: object) -> None:
     """Indented, in UTF-8."""
     path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf8")

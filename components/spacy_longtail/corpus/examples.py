@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 from spacy.attrs import ENT_IOB, SENT_START
@@ -14,6 +14,18 @@ from thinc.types import Ints1d
 
 from ..types import ANNOTATED_TYPES
 
+
+class Bounded(Protocol):
+    """What begins and ends at a token, as spaCy's spans do."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+
+Placed = TypeVar("Placed", bound=Bounded)
 ENTITY_ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
 # of a token, whatever stands beside it: no heads
 KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
@@ -257,7 +269,7 @@ def annotated_sentences(eg: Example, flags: np.ndarray) -> np.ndarray:
     return (np.bincount(at, minlength=len(lengths)) < lengths) | flags
 
 
-def on_gold_tokens(eg: Example, spans: Iterable[Any]) -> Iterator[tuple[Any, int, int]]:
+def on_gold_tokens(eg: Example, spans: Iterable[Placed]) -> Iterator[tuple[Placed, int, int]]:
     """Predicted spans with their first gold token and one past the last.
 
     Left out are those that align with no gold token, or touch one without annotation: nobody can say

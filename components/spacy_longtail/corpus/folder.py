@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -14,7 +13,8 @@ from tqdm import tqdm
 from ..counts import CorpusCounts
 from ..errors import Errors, Warnings
 from ..writing import check_folder, coded_io
-from .descriptions import TYPES, CorpusTypes, read_declared, read_types, write_json, write_types
+from .conversion import REPORT, Conversion, ConvertedPart, write_conversion
+from .descriptions import TYPES, CorpusTypes, Declared, read_declared, read_types, write_types
 from .formats.context import Context, Events, Settings
 from .formats.docbin import Tally, stream_docs
 from .formats.sources import FORMATS, find_parts
@@ -34,7 +34,6 @@ __all__ = [
 ]
 
 PARTS = ("train", "dev", "test")
-REPORT = "conversion.json"  # in a converted corpus: what was read, left out and changed
 MANY = 0.2  # of the spans misaligned: the tokenizer is a wrong one
 PATIENCE = 2.0  # seconds before a progress bar appears
 
@@ -56,16 +55,16 @@ def convert_corpus(
     with coded_io(source):
         parts = find_parts(source, PARTS, settings)
         path, declared = read_declared(source)
-    labels = declared.get("labels", [])
+    labels = declared.labels
     if not labels and any(part.format == "articles" for part in parts.values()):
         raise ValueError(Errors.L407.format(path=path))
-    lang = lang or declared.get("lang", "en")
-    tokens = settings.tokens or declared.get("tokens", "words")
+    lang = lang or declared.lang
+    tokens = settings.tokens or declared.tokens
     nlp = blank(lang, tokens)
     check_corpus_folder(target, parts)
     with replacing_parts(target, parts) as folder:
         tallies: dict[str, Tally] = {}
-        report: dict[str, Any] = {}
+        report: dict[str, ConvertedPart] = {}
         for name, part in parts.items():
             misaligned = settings.misaligned or FORMATS[part.format].misaligned
             settled = replace(settings, tokens=tokens, misaligned=misaligned)
@@ -75,50 +74,47 @@ def convert_corpus(
             report[name] = _reported(part.format, misaligned, tallies[name], context.events)
         types = _types(tallies, declared, lang, tokens)
         write_types(folder, types)
-        write_json(folder / REPORT, {"lang": lang, "tokens": tokens, "parts": report})
+        write_conversion(folder, Conversion(lang=lang, tokens=tokens, parts=report))
     _warn(source, target, path, types, report)
     return types
 
 
-def _reported(form: str, misaligned: str, tally: Tally, events: Events) -> dict[str, Any]:
-    """What conversion.json says of a part: how often each kind of event came, by type, and examples."""
-    return {
-        "format": form,
-        "misaligned": misaligned,
-        "documents": tally.documents,
-        "tokens": tally.tokens,
-        "mentions": dict(tally.mentions.most_common()),
-        "events": {kind: dict(found.most_common()) for kind, found in events.counts.items()},
-        "examples": events.examples,
-    }
+def _reported(form: str, misaligned: str, tally: Tally, events: Events) -> ConvertedPart:
+    return ConvertedPart(
+        format=form,
+        misaligned=misaligned,
+        documents=tally.documents,
+        tokens=tally.tokens,
+        mentions=dict(tally.mentions.most_common()),
+        events={kind: dict(found.most_common()) for kind, found in events.counts.items()},
+        examples=dict(events.examples),
+    )
 
 
-def _types(
-    tallies: Mapping[str, Tally], declared: Mapping[str, Any], lang: str, tokens: str
-) -> CorpusTypes:
+def _types(tallies: Mapping[str, Tally], declared: Declared, lang: str, tokens: str) -> CorpusTypes:
     found: Counter[str] = sum((tally.mentions for tally in tallies.values()), Counter())
-    labels = declared.get("labels") or CorpusCounts(mentions=found).labels
+    labels = declared.labels or CorpusCounts(mentions=found).labels
     train = next(iter(tallies.values())).mentions  # or those of the one part that there is
-    tail = declared.get("tail") or [t for t in TAIL.types(dict(sorted(train.items()))) if t in labels]
-    texts = {label: text for label, text in declared.get("descriptions", {}).items() if label in labels}
+    tail = declared.tail or [t for t in TAIL.types(dict(sorted(train.items()))) if t in labels]
+    texts = {label: text for label, text in declared.descriptions.items() if label in labels}
     return CorpusTypes(list(labels), list(tail), lang, tokens, texts)
 
 
 def _warn(
-    source: Path, target: Path, declared: Path, types: CorpusTypes, report: Mapping[str, Any]
+    source: Path, target: Path, declared: Path, types: CorpusTypes, report: Mapping[str, ConvertedPart]
 ) -> None:
     found = []
     missing = [name for name in PARTS if name not in report and "all" not in report]
     if missing:
         found.append(Warnings.W030.format(source=source, missing=" and ".join(missing)))
-    unknown = sorted({t for part in report.values() for t in part["mentions"]} - set(types.labels))
+    unknown = sorted({t for part in report.values() for t in part.mentions} - set(types.labels))
     if unknown:
         found.append(Warnings.W031.format(path=declared, unknown=", ".join(unknown)))
     stale = [name for name in (*PARTS, "all") if name not in report and part_path(target, name).exists()]
     if stale:
         found.append(Warnings.W032.format(target=target, stale=" and ".join(stale)))
-    n = sum(sum(part["events"].get("misaligned", {}).values()) for part in report.values())
-    total = n + sum(sum(part["mentions"].values()) for part in report.values())
+    n = sum(sum(part.events.get("misaligned", {}).values()) for part in report.values())
+    total = n + sum(sum(part.mentions.values()) for part in report.values())
     if n > MANY * total:
         found.append(Warnings.W033.format(n=n, total=total, lang=types.lang))
     for text in found:

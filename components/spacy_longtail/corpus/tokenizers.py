@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Literal, get_args
 
 import spacy
 from spacy.language import Language
@@ -12,7 +12,8 @@ from spacy.vocab import Vocab
 
 from ..errors import Errors
 
-TOKENS = ("words", "characters")
+Tokens = Literal["words", "characters"]
+TOKENS: tuple[str, ...] = get_args(Tokens)
 CHARACTERS = {"@tokenizers": "longtail.CharacterTokenizer.v1"}
 # as spaCy: one blank after a token belongs to it, all other white space is a token
 UNITS = re.compile(r"(\S)( ?)|\s+")
@@ -51,12 +52,12 @@ def _of_nlp(nlp: Language) -> CharacterTokenizer:
     return CharacterTokenizer(nlp.vocab)
 
 
-def tokenizer_config(lang: str, tokens: str) -> dict[str, Any]:
+def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
     """What a config's [nlp] block needs beside `lang`, to make the tokens of a converted corpus.
 
     lang (str): spaCy's language code.
     tokens (str): "words" or "characters".
-    RETURNS (Dict[str, Any]): tokenizer, or nothing where spaCy's own rules make the tokens.
+    RETURNS (Dict[str, Dict[str, str]]): tokenizer, or nothing where spaCy's own rules make the tokens.
     RAISES (ValueError): L428.
     """
     try:

@@ -49,6 +49,6 @@ class TransformerDescriptions:
         means = (states * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1.0)
         return unit_rows(means.numpy())
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Without the transformer, which is loaded again where it is needed."""
         return {"name": self.name}

@@ -1,8 +1,9 @@
 """Scores and outcomes on development data, and the curves that make the scores probabilities."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 from thinc.types import Floats1d, Ints1d
@@ -10,10 +11,13 @@ from tqdm import tqdm
 
 from ..corpus.examples import on_gold_tokens
 from ..numerics import sigmoid
+from ..pipes.scores import ScoredSpan
+from ..pipes.sentence_gate import SentenceGate
 from ..pipes.thresholding import ANY_TYPE
 from ..pipes.thresholds import fit_curve, log_odds, reliability
 from ..pipes.weak_sentences import sentence_targets
 from ..types import ENTITY
+from .chosen import Calibrated, Measured
 
 N_FOLDS = 5
 LEAST = 5  # right and wrong entities of a type, each, for a curve of its own
@@ -27,7 +31,19 @@ class Scored(NamedTuple):
     fold: Ints1d  # by document, for an estimate on what a curve was not fitted to
 
 
-def gate_outcomes(gate: Any, examples: list[Example], batch_size: int) -> Scored:
+class ScoredNER(Protocol):
+    """A component that gives entities with scores."""
+
+    name: str
+    cfg: dict[str, Any]
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]: ...
+
+
+def gate_outcomes(gate: SentenceGate, examples: list[Example], batch_size: int) -> Scored:
     """The sentences that are annotated, or hold a rare type, as the gate scores them.
 
     gate (SentenceGate): The gate. examples (List[Example]): With sentences set.
@@ -42,11 +58,11 @@ def gate_outcomes(gate: Any, examples: list[Example], batch_size: int) -> Scored
 
 
 def entity_outcomes(
-    pipe: Any, examples: list[Example], batch_size: int
+    pipe: ScoredNER, examples: list[Example], batch_size: int
 ) -> tuple[dict[str, Scored], dict[str, int]]:
     """The candidates of each type with their outcomes, and the gold mentions of each type.
 
-    pipe (TrainablePipe): A NER with candidates(). examples (List[Example]): Where it stands in the
+    pipe (ScoredNER): The NER. examples (List[Example]): Where it stands in the
         pipeline. batch_size (int): Documents at a time.
     """
     rows: dict[str, list[tuple[float, bool, int]]] = {label: [] for label in pipe.labels}
@@ -94,11 +110,10 @@ def _pooled(parts: list[Scored]) -> Scored:
     return Scored(*(np.concatenate(arrays) for arrays in zip(nothing, *parts, strict=True)))
 
 
-def measure_reliability(by_type: list[Scored]) -> dict[str, Any]:
+def measure_reliability(by_type: list[Scored]) -> Calibrated:
     """Calibration before, and after curves that were each fitted without the documents judged.
 
     by_type (List[Scored]): The candidates of each type.
-    RETURNS (Dict[str, Any]): The fields of Reliability, "before" and "after".
     """
     before = _pooled(by_type)
     after, right = [], []
@@ -111,11 +126,10 @@ def measure_reliability(by_type: list[Scored]) -> dict[str, Any]:
             slope, shift = curves.get(name, curves.get(ANY_TYPE, (1.0, 0.0)))
             after.append(sigmoid(scored.logits[own] * slope + shift))
             right.append(scored.right[own])
-    measured = {
-        "before": reliability(sigmoid(before.logits), before.right),
-        "after": reliability(np.concatenate(after), np.concatenate(right)),
-    }
-    return {when: found._asdict() for when, found in measured.items()}
+    return Calibrated(
+        before=Measured.of(reliability(sigmoid(before.logits), before.right)),
+        after=Measured.of(reliability(np.concatenate(after), np.concatenate(right))),
+    )
 
 
 def _folds(n_docs: int) -> Ints1d:

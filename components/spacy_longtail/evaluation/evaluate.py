@@ -3,12 +3,10 @@
 import time
 import warnings
 from pathlib import Path
-from typing import Any
 
 import spacy
-import srsly
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Corpus, Example
 
 from ..corpus.examples import on_gold_tokens
@@ -17,10 +15,8 @@ from ..errors import Errors, Warnings
 from ..scorers import make_ner_scorer
 from ..training.provenance import checksum, method, read_curve, read_run
 from ..types import ENTITY, ENTITY_SCORES
-from ..writing import write_file
 from .analysis import analyse, read_training
-
-MARK = '"checksum":'  # near the beginning of an evaluation
+from .records import Document, Evaluation, Scores, TrainingSettings
 
 
 def evaluate_model(
@@ -31,7 +27,7 @@ def evaluate_model(
     name: str | None = None,
     training: Path | None = None,
     part: str | None = None,
-) -> dict[str, Any]:
+) -> Evaluation:
     """Run a pipeline over a .spacy file and score it on the declared types.
 
     model (Path): A pipeline folder, as `spacy train` writes it.
@@ -41,9 +37,8 @@ def evaluate_model(
     training (Optional[Path]): What it was trained on, a .spacy file or a folder of them: for scores by
         frequency and of unseen mentions. Null leaves the analysis out.
     part (Optional[str]): Which part of the corpus the data is; reports are of test.
-    RETURNS (Dict[str, Any]): JSON data: name, model, data, its checksum, training, method, run (how it
-        was trained) and curve where the command `train` left them, performance, scores (ents_* in
-        [0, 1], ents_per_type with p, r, f and support), analysis, words_per_second, documents.
+    RETURNS (Evaluation): Scores in [0, 1], their analysis, documents with gold and predicted entities,
+        and how the pipeline was made, where the command `train` left that.
     RAISES (ValueError): L402, L403, L404, L408, L417.
     """
     if not (model / "config.cfg").is_file():
@@ -63,25 +58,25 @@ def evaluate_model(
             warnings.warn(Warnings.W007.format(name=pipe_name), stacklevel=2)
         if "longtail_sentence_gate" in nlp.get_pipe_meta(pipe_name).factory:
             scores.update(pipe.score(examples))
-    return {
-        "name": name or model.parent.name,
-        "model": str(model),
-        "data": str(data),
-        "part": part,
-        "checksum": checksum(data),
-        "labels": labels,
-        "tail": tail,
-        "training": _training(nlp),
-        "method": method(nlp),
-        "run": run,
-        "curve": curve,
-        "performance": {k: v for k, v in nlp.meta.get("performance", {}).items() if _is_number(v)},
-        "scores": scores,
-        "analysis": None if seen is None else analyse(examples, seen, labels, tail),
-        "words_per_second": sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
+    return Evaluation(
+        name=name or model.parent.name,
+        model=str(model),
+        data=str(data),
+        part=part,
+        checksum=checksum(data),
+        labels=labels,
+        tail=tail,
+        training=_settings(nlp),
+        method=method(nlp),
+        run=run,
+        curve=curve,
+        performance={k: v for k, v in nlp.meta.get("performance", {}).items() if _is_number(v)},
+        scores=Scores(**scores),
+        analysis=None if seen is None else analyse(examples, seen, labels, tail),
+        words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
         # what is not annotated has no scores
-        "documents": [_document(eg) for eg in examples if eg.reference.has_annotation("ENT_IOB")],
-    }
+        documents=[_document(eg) for eg in examples if eg.reference.has_annotation("ENT_IOB")],
+    )
 
 
 def load_pipeline(model: Path) -> Language:
@@ -95,16 +90,16 @@ def load_pipeline(model: Path) -> Language:
         raise ValueError(Errors.L408.format(path=model, problem=problem)) from error
 
 
-def _training(nlp: Language) -> dict[str, Any]:
+def _settings(nlp: Language) -> TrainingSettings:
     settings = nlp.config.interpolate()["training"]
-    return {k: settings[k] for k in ("seed", "max_steps", "max_epochs", "patience", "dropout")}
+    return TrainingSettings(**{name: settings[name] for name in TrainingSettings.model_fields})
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float))
 
 
-def _document(eg: Example) -> dict[str, Any]:
+def _document(eg: Example) -> Document:
     """Text, sentence bounds and both annotations, in characters, as the scorer compares them: on gold
     tokens, without predictions that nobody can judge."""
     doc = eg.predicted
@@ -118,20 +113,15 @@ def _document(eg: Example) -> dict[str, Any]:
     for ent, start, end in on_gold_tokens(eg, doc.ents):
         span = gold[start:end]
         score = scores.get((ent.start_char, ent.end_char))
-        predicted.append([span.start_char, span.end_char, ent.label_, score])
-    return {
-        "title": gold.user_data.get("title", ""),
-        "text": gold.text,
-        "sentences": [[s.start_char, s.end_char] for s in _sentences(gold)],
-        "gold": [[e.start_char, e.end_char, e.label_] for e in gold.ents],
-        "predicted": predicted,
-    }
+        predicted.append((span.start_char, span.end_char, ent.label_, score))
+    return Document(
+        title=gold.user_data.get("title", ""),
+        text=gold.text,
+        sentences=[(sent.start_char, sent.end_char) for sent in _sentences(gold)],
+        gold=[(ent.start_char, ent.end_char, ent.label_) for ent in gold.ents],
+        predicted=predicted,
+    )
 
 
-def _sentences(doc: Doc) -> list[Any]:
+def _sentences(doc: Doc) -> list[Span]:
     return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
-
-
-def write_evaluation(result: dict[str, Any], path: Path) -> None:
-    """Write an evaluation as JSON, the folder made if need be. RAISES (ValueError): L432."""
-    write_file(path, srsly.json_dumps(result, indent=0))

@@ -3,9 +3,8 @@
 import shutil
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import srsly
 from spacy.language import Language
 from spacy.training import Corpus, Example
 from thinc.types import Floats1d, Ints1d
@@ -13,15 +12,24 @@ from thinc.types import Floats1d, Ints1d
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
 from ..numerics import sigmoid
+from ..pipes.sentence_gate import SentenceGate
 from ..pipes.thresholding import ANY_TYPE, CALIBRATION, check_keys
 from ..pipes.thresholds import OperatingPoint, best_f, fit_curve, for_precision, for_recall, points
 from ..writing import check_folder, coded_io, whole_folder
-from .calibration import Scored, entity_outcomes, fit_curves, gate_outcomes, measure_reliability
+from .analysis.records import PRF
+from .calibration import (
+    Scored,
+    ScoredNER,
+    entity_outcomes,
+    fit_curves,
+    gate_outcomes,
+    measure_reliability,
+)
+from .chosen import CHOSEN, Chosen, ChosenGate, ChosenType, ChosenTypes, GatePoint, write_chosen
 from .evaluate import load_pipeline
 
 GATE = "longtail_sentence_gate"
 SECONDARY = "longtail_gated_ner"  # its entities have scores in any case
-CHOSEN = "thresholds.json"  # in the pipeline: what was chosen, on what
 
 
 class Goal(NamedTuple):
@@ -56,7 +64,7 @@ def fit_thresholds(
     abstain_key: str | None = None,
     min_mentions: int = 10,
     output: Path | None = None,
-) -> dict[str, Any]:
+) -> Chosen:
     """Choose thresholds and calibration on development data, and write them into the pipeline.
 
     model (Path): A trained pipeline. data (Path): Development data, a .spacy file or a folder of them.
@@ -65,7 +73,7 @@ def fit_thresholds(
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
     min_mentions (int): Gold mentions, or sentences, that a threshold is chosen on at least.
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.
-    RETURNS (Dict[str, Any]): What was chosen, by component.
+    RETURNS (Chosen): By component.
     RAISES (ValueError): L402 to L404, L408; L432, L434, L436, L437; L257; L251 and L255 where there is
         nothing to choose for.
     """
@@ -79,7 +87,7 @@ def fit_thresholds(
         _check_abstain_key(nlp, abstain_key, name)
     check_docs(data)  # refuses a file that cannot be read, before the long work
     examples = list(Corpus(data)(nlp))
-    report: dict[str, Any] = {}
+    report: Chosen = {}
     for name in nlp.pipe_names:
         if name in names and _is_gate(nlp, name):
             report[name] = _fit_gate(nlp, name, examples, gate_goal, calibrate, min_mentions)
@@ -92,7 +100,7 @@ def fit_thresholds(
     _update_performance(nlp, data)
     with coded_io(output or model), whole_folder(output or model) as folder:
         nlp.to_disk(folder)
-        srsly.write_json(folder / CHOSEN, report)
+        write_chosen(report, folder)
         for path in model.iterdir() if output is None else ():  # such as a model card
             if not (folder / path.name).exists():
                 (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
@@ -132,7 +140,7 @@ def _is_gate(nlp: Language, name: str) -> bool:
 
 def _check_abstain_key(nlp: Language, abstain_key: str | None, name: str) -> None:
     """RAISES (ValueError): L257 where the component uses the key for something else."""
-    cfg: dict[str, Any] = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
+    cfg = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
     own = {setting: cfg.get(setting) for setting in ("spans_key", "scores_key")}
     check_keys(name, **own, abstain_key=abstain_key)
 
@@ -146,13 +154,12 @@ def _update_performance(nlp: Language, data: Path) -> None:
 
 def _fit_gate(
     nlp: Language, name: str, examples: list[Example], goal: Goal, calibrate: bool, least: int
-) -> dict[str, Any]:
+) -> ChosenGate:
     """Calibrate the gate and choose its threshold; with nothing to choose it stays as it is."""
-    gate: Any = nlp.get_pipe(name)
+    gate: SentenceGate = nlp.get_pipe(name)
     logits, right, fold = gate_outcomes(gate, examples, nlp.batch_size)
     n_weak = int(right.sum())
-    found: dict[str, Any] = {"goal": str(goal), "sentences": len(right), "weak": n_weak}
-    found["before"] = _gate_point(gate, logits, right)
+    before, measured = _gate_point(gate, logits, right), {}
     stays = {"name": name, "threshold": gate.cfg["threshold"]}
     if n_weak < least:
         warnings.warn(Warnings.W082.format(n=n_weak, least=least, **stays), stacklevel=2)
@@ -164,28 +171,31 @@ def _fit_gate(
             warnings.warn(Warnings.W087.format(goal=goal, **stays), stacklevel=2)
         else:
             if calibrate:
-                found["reliability"] = measure_reliability([Scored(logits, right, fold)])
+                measured = {"reliability": measure_reliability([Scored(logits, right, fold)])}
             gate.cfg[CALIBRATION] = curve and list(curve)
             gate.cfg["threshold"] = nlp.get_pipe_config(name)["threshold"] = chosen.threshold
-    after = _gate_point(gate, logits, right)
-    return {
-        **found,
-        "threshold": gate.cfg["threshold"],
-        "curve": gate.cfg[CALIBRATION],
-        "after": after,
-    }
+    return ChosenGate(
+        goal=str(goal),
+        sentences=len(right),
+        weak=n_weak,
+        before=before,
+        threshold=gate.cfg["threshold"],
+        curve=gate.cfg[CALIBRATION],
+        after=_gate_point(gate, logits, right),
+        **measured,
+    )
 
 
-def _gate_point(gate: Any, logits: Floats1d, right: Ints1d) -> dict[str, float]:
-    """What the gate does as it is set: precision, recall, and the share of sentences opened."""
+def _gate_point(gate: SentenceGate, logits: Floats1d, right: Ints1d) -> GatePoint:
+    """What the gate does as it is set."""
     slope, shift = gate.cfg[CALIBRATION] or (1.0, 0.0)
     opened = sigmoid(logits * slope + shift) >= gate.cfg["threshold"]
     hits = float((opened & (right > 0)).sum())
-    return {
-        "p": hits / max(int(opened.sum()), 1),
-        "r": hits / max(int(right.sum()), 1),
-        "open": float(opened.mean()) if len(opened) else 0.0,
-    }
+    return GatePoint(
+        p=hits / max(int(opened.sum()), 1),
+        r=hits / max(int(right.sum()), 1),
+        open=float(opened.mean()) if len(opened) else 0.0,
+    )
 
 
 def _fit_entities(
@@ -196,16 +206,16 @@ def _fit_entities(
     calibrate: bool,
     abstain_key: str | None,
     least: int,
-) -> dict[str, Any]:
+) -> ChosenTypes:
     """Calibrate a NER's scores and choose a threshold for each of its types."""
-    pipe: Any = nlp.get_pipe(name)
+    pipe: ScoredNER = nlp.get_pipe(name)
     by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
     curves: dict[str, tuple[float, float]] = {}
-    found: dict[str, Any] = {"goal": str(goal), "types": {}}
+    measured = {}
     if calibrate:
         curves = fit_curves(by_type)
-        found["reliability"] = measure_reliability(list(by_type.values()))
-    thresholds, few, unreachable = {}, [], []
+        measured = {"reliability": measure_reliability(list(by_type.values()))}
+    types, thresholds, few, unreachable = {}, {}, [], []
     for label, scored in by_type.items():
         curve = curves.get(label, curves.get(ANY_TYPE))
         slope, shift = curve or (1.0, 0.0)
@@ -218,20 +228,20 @@ def _fit_entities(
         elif chosen.threshold > 0:
             thresholds[label] = chosen.threshold
         everything = ways[-1] if ways else OperatingPoint(0.0, 0.0, 0.0, 0)
-        found["types"][label] = {
-            "mentions": n_gold[label],
-            "candidates": len(scored.right),
-            "calibrated": None if curve is None else "own" if label in curves else "other types",
-            "threshold": thresholds.get(label),
-            "before": _shown(everything),
-            "after": _shown(chosen if label in thresholds and chosen else everything),
-        }
+        types[label] = ChosenType(
+            mentions=n_gold[label],
+            candidates=len(scored.right),
+            calibrated=None if curve is None else "own" if label in curves else "other types",
+            threshold=thresholds.get(label),
+            before=_shown(everything),
+            after=_shown(chosen if label in thresholds and chosen else everything),
+        )
     if few:
-        types = ", ".join(few)
-        warnings.warn(Warnings.W084.format(name=name, types=types, least=least), stacklevel=2)
+        text = Warnings.W084.format(name=name, types=", ".join(few), least=least)
+        warnings.warn(text, stacklevel=2)
     if unreachable:
-        types = ", ".join(unreachable)
-        warnings.warn(Warnings.W083.format(name=name, types=types, goal=goal), stacklevel=2)
+        text = Warnings.W083.format(name=name, types=", ".join(unreachable), goal=goal)
+        warnings.warn(text, stacklevel=2)
     chosen_settings = {
         "thresholds": thresholds or None,
         "abstain_key": abstain_key if thresholds else None,
@@ -239,8 +249,8 @@ def _fit_entities(
     pipe.cfg.update(chosen_settings)
     nlp.get_pipe_config(name).update(chosen_settings)
     pipe.cfg[CALIBRATION] = {label: list(curve) for label, curve in curves.items()} or None
-    return found
+    return ChosenTypes(goal=str(goal), types=types, **measured)
 
 
-def _shown(point: OperatingPoint) -> dict[str, float]:
-    return {"p": point.precision, "r": point.recall, "f": point.f()}
+def _shown(point: OperatingPoint) -> PRF:
+    return PRF(p=point.precision, r=point.recall, f=point.f())

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import srsly
@@ -112,7 +112,7 @@ def cluster_prefixes(source: str, bits: Sequence[int]) -> Model[list[Doc], Ragge
     return Model(NAME, forward, init=init, attrs=attrs)
 
 
-def init(model: Model, X: list[Doc] | None = None, Y: Any = None) -> None:
+def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
     if X:
         table_of(model, X[0].vocab.lang)
 

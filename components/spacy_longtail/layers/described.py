@@ -1,7 +1,6 @@
 """A linear layer whose weights are computed from vectors of what its types are in words."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from thinc.api import Model, get_array_module, glorot_uniform_init
@@ -61,7 +60,7 @@ def set_descriptions(layer: Model, vectors: Floats2d) -> None:
     layer.set_param("D", layer.ops.asarray2f(vectors))
 
 
-def init(layer: Model, X: Floats2d | None = None, Y: Any = None) -> None:
+def init(layer: Model, X: Floats2d | None = None, Y: object = None) -> None:
     if X is not None and layer.has_dim("nI") is None:
         layer.set_dim("nI", X.shape[1])
     if None in (layer.maybe_get_dim("nI"), layer.maybe_get_dim("nO")) or not layer.has_param("D"):

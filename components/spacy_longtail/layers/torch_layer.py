@@ -82,7 +82,7 @@ def torch_layer(
     return model
 
 
-def refuse_mixed_precision(model: Model, X: Any = None, Y: Any = None) -> None:
+def refuse_mixed_precision(model: Model, X: object = None, Y: object = None) -> None:
     """Initialisation, hence training, of what needs a GPU. RAISES (ValueError): L220."""
     raise ValueError(Errors.L220.format(found=get_torch_default_device().type))
 

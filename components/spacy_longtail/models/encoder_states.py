@@ -65,7 +65,7 @@ def EncoderStates(
     return model
 
 
-def init(model: Any, X: Any = None, Y: Any = None) -> None:
+def init(model: Any, X: object = None, Y: object = None) -> None:
     if model.attrs["has_transformer"]:
         return
     from spacy_transformers.layers.transformer_model import huggingface_from_pretrained

@@ -145,13 +145,13 @@ def _distinct(keys: Any) -> tuple[Any, Any]:
     return first, word_of
 
 
-def init(model: Model[list[Doc], list[Floats2d]], X: list[Doc] | None = None, Y: Any = None) -> None:
+def init(model: Model[list[Doc], list[Floats2d]], X: list[Doc] | None = None, Y: object = None) -> None:
     if model.attrs["needs_vectors"] and X and not X[0].vocab.vectors_length:
         raise ValueError(Errors.L240.format(who=WHO))
     init_chained(model, X, Y)
 
 
-def _sizes(name: str, rows: Sequence[int], of: str, listed: Sequence[Any]) -> list[int]:
+def _sizes(name: str, rows: Sequence[int], of: str, listed: Sequence[object]) -> list[int]:
     if len(rows) != len(listed):
         rule, fix = f"one number for each of {of}", f"Give {len(listed)} numbers."
         raise ValueError(Errors.L001.format(name=name, rule=rule, value=rows, fix=fix))

@@ -13,9 +13,9 @@ from ..corpus.examples import annotated_sentences, flagged_sentences, sentence_l
 class GateScorer:
     """Precision, recall and F of flagged sentences; see `make_gate_scorer`."""
 
-    def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+    def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
         """examples (Iterable[Example]): Documents after the gate, with gold annotation.
-        RETURNS (Dict[str, Any]): weak_sents_p, _r, _f and the share of sentences flagged, all of the
+        RETURNS (Dict[str, float]): weak_sents_p, _r, _f and the share of sentences flagged, all of the
             sentences with annotation."""
         labels, key = set(kwargs.get("labels", ())), kwargs.get("spans_key", "")
         score, n_open, n_all = PRFScore(), 0, 0

@@ -10,6 +10,7 @@ import srsly
 from spacy.cli.package import package
 
 from ..errors import Errors
+from ..evaluation.records import read_evaluation
 from ..evaluation.report import metrics_files, read_report, write_card
 from ..writing import check_folder, coded_io, whole_folder
 from .matrix.recommendation import Recommendation, recommend
@@ -45,22 +46,22 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
         for run in system.runs:
             path = metrics / DEV / run.path.name
             if path.is_file():
-                _check_dev(path, run.data["model"])
+                _check_dev(path, run.evaluation.model)
                 scored.setdefault(system.name, {})[run.seed or 0] = path
-    choice = recommend(scored, report.statistics["labels"], baseline)
-    chosen = next(system for system in report.systems if system.name == choice.method).runs[0].data
+    choice = recommend(scored, report.statistics.labels, baseline)
+    chosen = next(system for system in report.systems if system.name == choice.method).runs[0].evaluation
     name = f"longtail_{metrics.name}"
     with coded_io(output), whole_folder(output) as new, tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"  # a copy: weasel trains again where a model has changed
-        shutil.copytree(chosen["model"], model)
+        shutil.copytree(chosen.model, model)
         meta = json.loads((model / "meta.json").read_text(encoding="utf8"))
         (model / "meta.json").write_text(json.dumps({**meta, "name": name}), encoding="utf8")
-        write_card(statistics, evaluations, Path(chosen["model"]), model)
+        write_card(statistics, evaluations, Path(chosen.model), model)
         package(model, new, name=name, version=version, create_wheel=False, force=True, silent=True)
         archive = next(iter(sorted(new.rglob("*.tar.gz"))), None)
         if archive is None:
             raise ValueError(Errors.L402.format(path=output, fix="spaCy built no package; see above."))
-        record = Packaged(chosen["name"], str(output / archive.relative_to(new)), _reason(choice))
+        record = Packaged(chosen.name, str(output / archive.relative_to(new)), _reason(choice))
         srsly.write_json(new / RECORD, record._asdict())
     return record
 
@@ -71,8 +72,8 @@ def _foreign(folder: Path) -> str:
 
 def _check_dev(path: Path, model: str) -> None:
     """RAISES (ValueError): L405 for no evaluation of this model on dev."""
-    found = srsly.read_json(path)
-    if not isinstance(found, dict) or (found.get("part"), found.get("model")) != (DEV, model):
+    found = read_evaluation(path)
+    if (found.part, found.model) != (DEV, model):
         problem = f"it is no evaluation of {model} on {DEV}"
         raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate --part dev"))
 

@@ -5,7 +5,7 @@ import json
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import spacy
@@ -107,7 +107,7 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
         base = load_config(path)
     else:
         raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
-    own: dict[str, Any] = {
+    own = {
         **corpus_overrides(types, place / "train.spacy", place / "dev.spacy"),
         "training.max_steps": steps,
         "training.eval_frequency": steps,  # the fold's scores are not looked at
@@ -144,7 +144,7 @@ def class_probabilities(
     if not names:
         factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names)
         raise ValueError(Errors.L451.format(path=config, found=factories))
-    pipe: Any = nlp.get_pipe(names[0])
+    pipe: TokenNER = nlp.get_pipe(names[0])
     before = nlp.pipe_names[: nlp.pipe_names.index(names[0])]
     found: list[Floats2d] = []
     for start in range(0, len(docs), BATCH):
@@ -159,7 +159,7 @@ def class_probabilities(
     return ["O", *pipe.codec.labels], by_class
 
 
-def _is_readable(pipe: Any) -> bool:
+def _is_readable(pipe: object) -> bool:
     return isinstance(pipe, TokenNER) and pipe.cfg["head"] in HEADS
 
 

@@ -11,11 +11,14 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import srsly
+from pydantic import Field, JsonValue, ValidationError
 from spacy.language import Language
 
 from ..about import __version__
 from ..errors import Errors
 from ..pipes.thresholding import CALIBRATION
+from ..records import Record, problem_of
+from ..types import Overrides
 
 RUN_FILE = "run.json"  # beside model-best: how it was trained
 DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
@@ -26,6 +29,26 @@ CHUNK = 1 << 20
 DETAILS = ("head", "include", "loss", "merge", "scheme", "threshold", "thresholds", "weak_labels")
 LAMBDA = "lam"  # of longtail.MoM.v1
 DIGITS = 16  # of a digest
+
+Block = dict[str, JsonValue]  # settings
+
+
+class RunRecord(Record):
+    """How a model was trained; nothing is known of one that `train` did not make."""
+
+    command: str = ""
+    corpus: str = ""
+    checksums: dict[str, str] = Field(default_factory=dict)  # of the files of each part
+    versions: dict[str, str] = Field(default_factory=dict)
+    seconds: float | None = None
+
+
+class Method(Record):
+    """What makes a pipeline's method. Absolute paths are shortened."""
+
+    reader: Block = Field(default_factory=dict)  # of the training data
+    pipes: dict[str, Block] = Field(default_factory=dict)  # settings by name
+    digest: str = ""  # of all settings that `comparable` keeps
 
 
 def versions() -> dict[str, str]:
@@ -66,11 +89,11 @@ def shortened(value: Any) -> Any:
     return value
 
 
-def command(name: str, paths: list[Path], options: Mapping[str, Any]) -> str:
+def command(name: str, paths: list[Path], options: Overrides) -> str:
     """A command as it can be typed again, folders shortened.
 
     name (str): Of the command. paths (List[Path]): Its arguments.
-    options (Mapping[str, Any]): By name, without the dashes.
+    options (Overrides): By name, without the dashes.
     """
     words = ["python", "-m", "spacy_longtail", name, *map(short, paths)]
     for option, value in options.items():
@@ -79,7 +102,7 @@ def command(name: str, paths: list[Path], options: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else srsly.json_dumps(value)
 
 
@@ -88,46 +111,45 @@ def run_record(
     config: Path,
     corpus: Path,
     parts: Mapping[str, Path],
-    overrides: Mapping[str, Any],
+    overrides: Overrides,
     seconds: float,
     gpu_id: int = -1,
-) -> dict[str, Any]:
+) -> RunRecord:
     """How a model was trained, for RUN_FILE beside it.
 
     output (Path): The folder of model-best. config (Path): The config. corpus (Path): The corpus.
     parts (Mapping[str, Path]): The files of the training and development parts, by name.
-    overrides (Mapping[str, Any]): What was set on the command line, by dotted name.
+    overrides (Overrides): What was set on the command line, by dotted name.
     seconds (float): Wall-clock time of the training. gpu_id (int): -1 is the CPU.
-    RETURNS (Dict[str, Any]): JSON data.
     """
     gpu = {} if gpu_id < 0 else {"gpu-id": gpu_id}
-    return {
-        "command": command("train", [config, corpus, output], {**gpu, **overrides}),
-        "corpus": corpus.name,
-        "checksums": {name: checksum(path) for name, path in parts.items()},
-        "versions": versions(),
-        "seconds": round(seconds, 1),
-    }
+    return RunRecord(
+        command=command("train", [config, corpus, output], {**gpu, **overrides}),
+        corpus=corpus.name,
+        checksums={name: checksum(path) for name, path in parts.items()},
+        versions=versions(),
+        seconds=round(seconds, 1),
+    )
 
 
-def read_run(model: Path) -> dict[str, Any]:
+def write_run(folder: Path, record: RunRecord) -> None:
+    """folder (Path): Of the models. record (RunRecord): How they were trained."""
+    srsly.write_json(folder / RUN_FILE, record.model_dump())
+
+
+def read_run(model: Path) -> RunRecord:
     """How a model was trained, where `train` left it beside the model; else nothing.
 
     model (Path): A pipeline folder.
-    RETURNS (Dict[str, Any]): JSON data.
     RAISES (ValueError): L417.
     """
     path = model.parent / RUN_FILE
     if not path.is_file():
-        return {}
+        return RunRecord()
     try:
-        # not srsly: it reads 0.6 as 0.6000000000000001
-        found = json.loads(path.read_text(encoding="utf8"))
-    except ValueError as error:
-        raise ValueError(Errors.L417.format(path=path, problem=f"it is not JSON ({error})")) from error
-    if not isinstance(found, dict):
-        raise ValueError(Errors.L417.format(path=path, problem="it holds no JSON object"))
-    return found
+        return RunRecord.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise ValueError(Errors.L417.format(path=path, problem=problem_of(error))) from error
 
 
 def read_curve(model: Path) -> list[dict[str, float]]:
@@ -156,17 +178,12 @@ def read_curve(model: Path) -> list[dict[str, float]]:
     return points
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
-def method(nlp: Language) -> dict[str, Any]:
-    """What makes a pipeline's method: its pipes' settings, and the training reader.
-
-    nlp (Language): A trained pipeline.
-    RETURNS (Dict[str, Any]): JSON data: reader (a config block), pipes (settings by name), digest (of
-        all settings that `comparable` keeps). Absolute paths are shortened.
-    """
+def method(nlp: Language) -> Method:
+    """What makes the method of a trained pipeline."""
     config = nlp.config.interpolate()
     pipes = {}
     for name in nlp.pipe_names:
@@ -178,7 +195,7 @@ def method(nlp: Language) -> dict[str, Any]:
         if getattr(nlp.get_pipe(name), "cfg", {}).get(CALIBRATION):
             pipes[name]["calibrated"] = True
     reader = config.get("corpora", {}).get("train", {})
-    return {**shortened({"reader": reader, "pipes": pipes}), "digest": _digest(config)}
+    return Method(reader=shortened(reader), pipes=shortened(pipes), digest=_digest(config))
 
 
 def comparable(settings: Any) -> Any:
@@ -193,7 +210,7 @@ def comparable(settings: Any) -> Any:
     return [comparable(value) for value in settings] if isinstance(settings, list) else settings
 
 
-def _digest(config: Mapping[str, Any]) -> str:
+def _digest(config: Overrides) -> str:
     """A short checksum of how a pipeline is built, initialised and trained, for comparison alone."""
     sections = {name: config.get(name, {}) for name in ("components", "initialize", "training")}
     idle = ("logger", "gpu_allocator")  # change nothing that is learnt

@@ -1,7 +1,7 @@
 """Suspect annotations as files that annotation tools open: a sentence a record."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import srsly
 from spacy.tokens import Doc
@@ -12,6 +12,7 @@ from .audit import Audit, Suspect
 
 Format = Literal["prodigy", "doccano"]
 MARK = '"problem":'  # in each record
+Task = dict[str, object]  # JSON data: a sentence to look at, or what is known of it
 
 
 def problem(doc: Doc, suspect: Suspect) -> str:
@@ -20,13 +21,13 @@ def problem(doc: Doc, suspect: Suspect) -> str:
     return f"{text!r}: annotated {suspect.annotated}, the model reads {suspect.read} ({suspect.p:.2f})"
 
 
-def review_records(audit: Audit, format: Format, limit: int | None = None) -> list[dict[str, Any]]:
+def review_records(audit: Audit, format: Format, limit: int | None = None) -> list[Task]:
     """The sentences with suspects, in the order of their first one, with the annotation as it is.
 
     audit (Audit): What was found.
     format (str): "prodigy" (text, tokens, spans, meta) or "doccano" (text, label, and meta's fields).
     limit (Optional[int]): Suspects to write at most; null is all.
-    RETURNS (List[Dict]): JSON records. meta: score, the least; problem, in words; type, of the first
+    RETURNS (List[Task]): meta: score, the least; problem, in words; type, of the first
         suspect; document, its number from 0; start, the sentence's first character in it.
     """
     by_sentence: dict[tuple[int, int, int], list[Suspect]] = {}
@@ -51,7 +52,7 @@ def write_review(audit: Audit, path: Path, format: Format, limit: int | None = N
     return len(records)
 
 
-def _meta(doc: Doc, start: int, suspects: list[Suspect]) -> dict[str, Any]:
+def _meta(doc: Doc, start: int, suspects: list[Suspect]) -> Task:
     first = suspects[0]
     return {
         "score": float(f"{min(suspect.score for suspect in suspects):.3g}"),
@@ -62,7 +63,7 @@ def _meta(doc: Doc, start: int, suspects: list[Suspect]) -> dict[str, Any]:
     }
 
 
-def _prodigy(doc: Doc, start: int, end: int, meta: dict[str, Any]) -> dict[str, Any]:
+def _prodigy(doc: Doc, start: int, end: int, meta: Task) -> Task:
     at = doc[start].idx
     tokens = [
         {
@@ -87,7 +88,7 @@ def _prodigy(doc: Doc, start: int, end: int, meta: dict[str, Any]) -> dict[str, 
     return {"text": doc[start:end].text, "tokens": tokens, "spans": spans, "meta": meta}
 
 
-def _doccano(doc: Doc, start: int, end: int, meta: dict[str, Any]) -> dict[str, Any]:
+def _doccano(doc: Doc, start: int, end: int, meta: Task) -> Task:
     at = doc[start].idx
     spans = [[ent.start_char - at, ent.end_char - at, ent.label_] for ent in doc[start:end].ents]
     return {"text": doc[start:end].text, "label": spans, **meta}

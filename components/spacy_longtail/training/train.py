@@ -6,9 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-import srsly
 from spacy.cli._util import setup_gpu
 from spacy.cli.train import train
 from spacy.language import Language
@@ -30,8 +28,9 @@ from ..corpus.folder import CorpusTypes, part_path, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.tokenizers import tokenizer_config
 from ..errors import Errors
+from ..types import Overrides
 from ..writing import check_folder, coded_io, set_aside, whole_folder
-from .provenance import CURVE_FILE, RUN_FILE, read_run, run_record
+from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -40,7 +39,7 @@ CONSOLE = "spacy.ConsoleLogger."
 N_SCORED = 100  # examples, since a reader may be endless
 
 
-def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> dict[str, Any]:
+def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> Overrides:
     """What a config needs to know of a corpus.
 
     types (CorpusTypes): Its types, language and tokens.
@@ -58,22 +57,22 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> dict[str, An
     }
 
 
-def filled_in(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) -> Overrides:
     """The overrides that make a config one for this corpus, and those given, which win.
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
-    overrides (Optional[Mapping[str, Any]]): Config values by dotted name.
+    overrides (Optional[Overrides]): Config values by dotted name.
     """
     paths = (part_path(corpus, part) for part in ("train", "dev"))
     own = corpus_overrides(read_types(corpus), *paths)
     return {**known_sections(own, load_config(config, interpolate=False)), **(overrides or {})}
 
 
-def load_filled(config: Path, corpus: Path, overrides: Mapping[str, Any] | None = None) -> Config:
+def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) -> Config:
     """A config as it is trained on a corpus, not interpolated.
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
-    overrides (Optional[Mapping[str, Any]]): Config values by dotted name.
+    overrides (Optional[Overrides]): Config values by dotted name.
     RAISES (ValueError): L402, L430, L438.
     """
     if not config.is_file():
@@ -85,7 +84,7 @@ def load_filled(config: Path, corpus: Path, overrides: Mapping[str, Any] | None 
         raise ValueError(Errors.L438.format(path=config, problem=words_of(error))) from error
 
 
-def known_sections(overrides: Mapping[str, Any], config: Config) -> dict[str, Any]:
+def known_sections(overrides: Overrides, config: Config) -> Overrides:
     """The overrides of sections that a config has; of [longtail] those of the names that it has."""
 
     def is_known(name: str) -> bool:
@@ -101,7 +100,7 @@ def train_model(
     output: Path,
     *,
     gpu_id: int = -1,
-    overrides: dict[str, Any] | None = None,
+    overrides: Overrides | None = None,
 ) -> Path:
     """Train a config on a corpus. How, and the scores on the way, are kept beside the models.
 
@@ -111,7 +110,7 @@ def train_model(
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     output (Path): The folder for model-best and model-last; one of an earlier training is replaced.
     gpu_id (int): -1 is the CPU.
-    overrides (Optional[Dict[str, Any]]): Config values by dotted name.
+    overrides (Optional[Overrides]): Config values by dotted name.
     RETURNS (Path): model-best.
     RAISES (ValueError): L402, L403, L404, L409, L438, L439 for a config, corpus, vectors or weights that
         cannot be read or used; L432, L434, L436, L437 for a folder that must stay; L402 if no model was
@@ -145,7 +144,7 @@ def train_model(
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
         record = run_record(output, config, corpus, parts, overrides or {}, seconds, gpu_id)
-        srsly.write_json(new / RUN_FILE, record)
+        write_run(new, record)
     return output / BEST
 
 
@@ -157,8 +156,8 @@ def foreign_to_run(folder: Path) -> str:
     try:
         run = read_run(folder / BEST)
     except ValueError:
-        run = {}
-    if not str(run.get("command", "")).startswith(COMMAND):
+        run = RunRecord()
+    if not run.command.startswith(COMMAND):
         return f"it holds no {RUN_FILE} of an earlier `train`"
     others = sorted({path.name for path in folder.iterdir()} - {*MODELS, RUN_FILE, CURVE_FILE})
     return f"it also holds {', '.join(others)}" if others else ""
@@ -210,7 +209,7 @@ def words_of(error: Exception) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _logged(config: Config, output: Path) -> dict[str, Any]:
+def _logged(config: Config, output: Path) -> Overrides:
     """The overrides that make spaCy's console logger write to a file too; another logger stays."""
     logger_block = config["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
     if not logger_block["@loggers"].startswith(CONSOLE) or logger_block.get("output_file"):

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from ...errors import Errors
 from .context import Place
@@ -23,7 +23,7 @@ def no_record(place: Place, problem: object, fix: str) -> ValueError:
     return ValueError(Errors.L426.format(place=place, problem=problem, fix=fix))
 
 
-def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, dict[str, Any]]]:
+def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, dict[str, object]]]:
     """Each record of a file and where it begins. RAISES (ValueError): L402, L423, L426."""
     with open_text(path, encoding) as file:
         is_array = file.read(CHUNK).lstrip()[:1] == "["
@@ -33,7 +33,7 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, dict[str, A
         yield place, record
 
 
-def _lines(path: Path, encoding: str) -> Iterator[tuple[Place, Any]]:
+def _lines(path: Path, encoding: str) -> Iterator[tuple[Place, object]]:
     for i, line in enumerate(lines(path, encoding), 1):
         if line.strip():
             try:
@@ -42,7 +42,7 @@ def _lines(path: Path, encoding: str) -> Iterator[tuple[Place, Any]]:
                 raise no_record(Place(path, i), error, FIX) from error
 
 
-def _array(path: Path, encoding: str) -> Iterator[tuple[Place, Any]]:
+def _array(path: Path, encoding: str) -> Iterator[tuple[Place, object]]:
     with open_text(path, encoding) as file:
         window = _Window(path, file)
         window.take("[")
@@ -84,7 +84,7 @@ class _Window:
         self._move(self.at + 1)
         return found
 
-    def value(self) -> Any:
+    def value(self) -> object:
         self.peek()
         while True:
             try:

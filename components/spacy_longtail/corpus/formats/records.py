@@ -18,17 +18,17 @@ SPAN_FIX = "A span is [start, end, type], or an object with start, end and label
 
 
 class _Span(NamedTuple):
-    start: Any
-    end: Any
-    label: Any
+    start: object
+    end: object
+    label: object
     quote: str | None = None
 
 
 class _Task(NamedTuple):
-    text: Any
+    text: object
     spans: list[_Span]
-    about: dict[str, Any]  # what else is known of the text
-    tokens: Any = None
+    about: dict[str, object]  # what else is known of the text
+    tokens: object = None
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
@@ -67,14 +67,14 @@ def _doc(text: str, task: _Task, place: Place, context: Context) -> Doc:
     return annotate(doc, mentions, context.settings.misaligned, events)
 
 
-def _is_plain(value: Any, place: Place) -> bool:
+def _is_plain(value: object, place: Place) -> bool:
     """Whether a value can name a group of texts."""
     if isinstance(value, str):
         return bool(check_text(value, place))
     return type(value) is int and abs(value) < 2**63
 
 
-def _own(record: dict[str, Any], place: Place, events: Events) -> _Task | None:
+def _own(record: dict[str, object], place: Place, events: Events) -> _Task | None:
     """A record with its spans beside the text."""
     answer = record.get("answer", "accept")
     if answer != "accept":
@@ -89,7 +89,7 @@ def _own(record: dict[str, Any], place: Place, events: Events) -> _Task | None:
     return _Task(text, _spans(record[key] if key else [], place, events), about, record.get("tokens"))
 
 
-def _exported(record: dict[str, Any], place: Place, events: Events) -> _Task | None:
+def _exported(record: dict[str, object], place: Place, events: Events) -> _Task | None:
     """A task of Label Studio: the first annotation that was not cancelled."""
     data, annotations = record.get("data"), record["annotations"]
     if not isinstance(data, dict) or not isinstance(annotations, list):
@@ -124,7 +124,7 @@ def _exported(record: dict[str, Any], place: Place, events: Events) -> _Task | N
     return _Task(text, _spans(values, place, events), about)
 
 
-def _spans(items: Any, place: Place, events: Events) -> list[_Span]:
+def _spans(items: object, place: Place, events: Events) -> list[_Span]:
     """Spans as triples or as objects, in the words of each tool."""
     if not isinstance(items, list):
         raise no_record(place, f"found {str(items)[:60]!r} as the list of spans", SPAN_FIX)

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from spacy.tokens import Doc, Span
 
@@ -29,13 +29,19 @@ class _Candidate(NamedTuple):
 
 
 def check_span(
-    text: str, start: Any, end: Any, label: Any, place: Place, events: Events, quote: str | None = None
+    text: str,
+    start: object,
+    end: object,
+    label: object,
+    place: Place,
+    events: Events,
+    quote: str | None = None,
 ) -> CharSpan:
     """A span of a source file, checked and trimmed of white space.
 
     text (str): What the offsets count in.
-    start, end (Any): Character offsets, end exclusive.
-    label (Any): Its type.
+    start, end (object): Character offsets, end exclusive.
+    label (object): Its type.
     place (Place): For errors.
     events (Events): Counts what was trimmed.
     quote (Optional[str]): The text of the span as the file has it; tools fold the white space in it.
@@ -44,10 +50,10 @@ def check_span(
     span = f"{start!r} to {end!r} {label!r}"
     if not isinstance(label, str) or not label.strip():
         raise _bad_span(place, span, "has no type", "Name one.")
+    if not (type(start) is int and type(end) is int):
+        raise _bad_span(place, span, "has no whole numbers as offsets", COUNT)
     problem = ""
-    if type(start) is not int or type(end) is not int:
-        problem = "has no whole numbers as offsets"
-    elif start < 0 or end > len(text):
+    if start < 0 or end > len(text):
         problem = f"lies outside the text of {len(text)} characters"
     elif end <= start or text[start:end].isspace():
         problem = "covers no text"

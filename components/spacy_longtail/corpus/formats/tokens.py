@@ -1,7 +1,6 @@
 """Texts to documents: by a tokenizer, or with the tokens that a record brings."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -10,7 +9,7 @@ from ...errors import Errors
 from .context import Place
 
 
-def check_text(text: Any, place: Place) -> str:
+def check_text(text: object, place: Place) -> str:
     """A string that spaCy can hold: no half of a surrogate pair. RAISES (ValueError): L426."""
     try:
         if isinstance(text, str):
@@ -34,10 +33,10 @@ def tokenize(nlp: Language, text: str, place: Place) -> Doc:
     raise ValueError(Errors.L427.format(place=place, lang=nlp.lang, problem=problem))
 
 
-def given_tokens(nlp: Language, text: str, tokens: Any, place: Place) -> Doc:
+def given_tokens(nlp: Language, text: str, tokens: object, place: Place) -> Doc:
     """A document of the tokens that a record brings, white space between them kept.
 
-    tokens (Any): A list of records with start and end, offsets in the text.
+    tokens (object): A list of records with start and end, offsets in the text.
     RAISES (ValueError): L426.
     """
     words: list[str] = []
@@ -54,14 +53,15 @@ def given_tokens(nlp: Language, text: str, tokens: Any, place: Place) -> Doc:
     return Doc(nlp.vocab, words=words, spaces=spaces)
 
 
-def _offsets(text: str, tokens: Any, place: Place) -> Iterator[tuple[int, int]]:
+def _offsets(text: str, tokens: object, place: Place) -> Iterator[tuple[int, int]]:
     for token in tokens if isinstance(tokens, list) else [tokens]:
-        start: Any = token.get("start") if isinstance(token, dict) else None
-        end: Any = token.get("end") if isinstance(token, dict) else None
-        is_in = type(start) is int and type(end) is int and 0 <= start < end <= len(text)
-        if is_in and token.get("text", text[start:end]) == text[start:end]:
-            yield start, end
-            continue
+        known = token if isinstance(token, dict) else {}
+        start, end = known.get("start"), known.get("end")
+        if type(start) is int and type(end) is int and 0 <= start < end <= len(text):
+            own = text[start:end]
+            if known.get("text", own) == own:
+                yield start, end
+                continue
         problem = f"token {str(token)[:60]} is not in the text"
         raise ValueError(Errors.L426.format(place=place, problem=problem, fix="Remove 'tokens'."))
 

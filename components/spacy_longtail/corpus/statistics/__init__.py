@@ -1,7 +1,18 @@
 """What a corpus holds, and what that means for training on it."""
 
-from .corpus import MARK, corpus_statistics
+from .corpus import corpus_statistics
 from .plots import check_plot, plot_statistics
+from .records import MARK, Statistics, read_statistics, statistics_text, write_statistics
 from .sizes import POLICIES
 
-__all__ = ["MARK", "POLICIES", "check_plot", "corpus_statistics", "plot_statistics"]
+__all__ = [
+    "MARK",
+    "POLICIES",
+    "Statistics",
+    "check_plot",
+    "corpus_statistics",
+    "plot_statistics",
+    "read_statistics",
+    "statistics_text",
+    "write_statistics",
+]

@@ -3,26 +3,21 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ..folder import CorpusTypes, read_types
 from ..rare import TAIL
 from .columns import Words
 from .diagnosis import diagnose
 from .overlap import overlaps
+from .records import PartStatistics, SizeFactors, Statistics, TypeShare, TypeStatistics
 from .sizes import UndersampledTally, size_factors
 from .tallies import PartTally, present_parts, read_parts
 
-MARK = '"undeclared":'  # near the beginning of a file of statistics
 
-
-def corpus_statistics(corpus: Path) -> dict[str, Any]:
+def corpus_statistics(corpus: Path) -> Statistics:
     """Count everything about a corpus, in one pass over each part.
 
     corpus (Path): A folder that `convert` wrote; dev and test may be absent.
-    RETURNS (Dict[str, Any]): JSON data, shares in [0, 1]; docs/statistics.md explains each key: corpus,
-        lang, labels, undeclared, tail, buckets, parts, all, policies, unseen, duplicates, leakage,
-        conflicts, diagnosis.
     RAISES (ValueError): L402, L403, L404, L430.
     """
     types, words = read_types(corpus), Words()
@@ -34,76 +29,91 @@ def corpus_statistics(corpus: Path) -> dict[str, Any]:
         if part == "train":
             undersampled.add(batch, table)
     training = tallies["train"]
-    found = {
-        **described_corpus(corpus.name, types, tallies),
-        "policies": size_factors(training.counts, training.kinds, undersampled),
-        **overlaps(paths, {part: tally.keys for part, tally in tallies.items()}),
-    }
-    return {**found, "diagnosis": [finding._asdict() for finding in diagnose(found)]}
+    policies = size_factors(training.counts, training.kinds, undersampled)
+    found = described_corpus(corpus, types, tallies, policies)
+    return found.model_copy(update={"diagnosis": diagnose(found)})
 
 
-def described_corpus(name: str, types: CorpusTypes, tallies: Mapping[str, PartTally]) -> dict[str, Any]:
-    """The counts of a corpus as JSON data.
+def described_corpus(
+    corpus: Path,
+    types: CorpusTypes,
+    tallies: Mapping[str, PartTally],
+    policies: dict[str, SizeFactors] | None = None,
+) -> Statistics:
+    """The statistics of a corpus, without a diagnosis.
 
-    name (str): Of the corpus. types (CorpusTypes): The declared ones.
+    corpus (Path): The folder. types (CorpusTypes): The declared ones.
     tallies (Mapping[str, PartTally]): By part.
-    RETURNS (Dict[str, Any]): corpus, lang, labels, undeclared, tail, buckets, parts, all, unseen.
+    policies (Optional[Dict[str, SizeFactors]]): What resampling makes of it, if that is wanted.
+    RAISES (ValueError): L402, L403, L404.
     """
     training, whole = tallies["train"], sum(tallies.values(), PartTally())
     undeclared = sorted(set(whole.counts.labels) - set(types.labels))
     labels = types.labels + undeclared
-    parts = {part: described_part(tally, labels) for part, tally in tallies.items()}
-    for part in tallies:
-        for label in labels if part != "train" else ():
-            parts[part]["types"][label]["unseen"] = unseen_share(tallies[part], training, label)
-    test = parts["test"]["types"] if "test" in parts else {}
-    return {
-        "corpus": name,
-        "lang": types.lang,
-        "labels": types.labels,
-        "undeclared": undeclared,
-        "tail": types.tail,
-        "buckets": buckets(training.counts.mentions, labels),
-        "parts": parts,
-        "all": described_part(whole, labels),
-        "unseen": {label: test[label]["unseen"] if test else None for label in types.labels},
+    parts = {
+        part: described_part(tally, labels, None if part == "train" else training)
+        for part, tally in tallies.items()
     }
+    test = parts["test"].types if "test" in parts else {}
+    return Statistics(
+        corpus=corpus.name,
+        lang=types.lang,
+        labels=types.labels,
+        undeclared=undeclared,
+        tail=types.tail,
+        buckets=buckets(training.counts.mentions, labels),
+        parts=parts,
+        all=described_part(whole, labels),
+        unseen={label: test[label].unseen if test else None for label in types.labels},
+        policies=policies or {},
+        **overlaps(
+            present_parts(corpus), {part: tally.keys for part, tally in tallies.items()}
+        )._asdict(),
+    )
 
 
-def described_part(tally: PartTally, labels: Iterable[str]) -> dict[str, Any]:
-    """A part, or several together. RETURNS (Dict[str, Any]): JSON data, shares in [0, 1]."""
+def described_part(
+    tally: PartTally, labels: Iterable[str], training: PartTally | None = None
+) -> PartStatistics:
+    """A part, or several together.
+
+    tally (PartTally): What was counted. labels (Iterable[str]): The types.
+    training (Optional[PartTally]): The training part, for what is unseen in this one.
+    """
     counts, labels = tally.counts, list(labels)
     n_mentions = counts.mentions.total()
     entity_tokens = counts.n_entity_tokens
     shares = {t: counts.tokens[t] / counts.n_tokens for t in labels if counts.tokens[t]}
     ends = sorted(shares, key=lambda t: (shares[t], t))
-    return {
-        "documents": tally.n_docs,
-        "one_sentence_documents": tally.n_one_sentence,
-        "documents_without_boundaries": tally.n_unbounded,
-        "longest_sentence": tally.longest,
-        "sentences": counts.n_units,
-        "entity_sentences": counts.n_entity_units,
-        "entity_sentence_share": _share(counts.n_entity_units, counts.n_units),
-        "tokens": counts.n_tokens,
-        "unannotated_tokens": tally.n_unannotated,
-        "entity_tokens": entity_tokens,
-        "outside_tokens": counts.n_tokens - entity_tokens,
-        "entity_share": _share(entity_tokens, counts.n_tokens),
-        "outside_share": _share(counts.n_tokens - entity_tokens, counts.n_tokens),
-        "begin_share": _share(n_mentions, counts.n_tokens),
-        "inside_share": _share(entity_tokens - n_mentions, counts.n_tokens),
-        "mentions": n_mentions,
-        "found_types": len(counts.labels),
-        "bio_classes": 2 * len(labels) + 1,
-        "least": {"type": ends[0], "share": shares[ends[0]]} if ends else None,
-        "most": {"type": ends[-1], "share": shares[ends[-1]]} if ends else None,
-        "types": described_types(tally, labels),
-    }
+    return PartStatistics(
+        documents=tally.n_docs,
+        one_sentence_documents=tally.n_one_sentence,
+        documents_without_boundaries=tally.n_unbounded,
+        longest_sentence=tally.longest,
+        sentences=counts.n_units,
+        entity_sentences=counts.n_entity_units,
+        entity_sentence_share=_share(counts.n_entity_units, counts.n_units),
+        tokens=counts.n_tokens,
+        unannotated_tokens=tally.n_unannotated,
+        entity_tokens=entity_tokens,
+        outside_tokens=counts.n_tokens - entity_tokens,
+        entity_share=_share(entity_tokens, counts.n_tokens),
+        outside_share=_share(counts.n_tokens - entity_tokens, counts.n_tokens),
+        begin_share=_share(n_mentions, counts.n_tokens),
+        inside_share=_share(entity_tokens - n_mentions, counts.n_tokens),
+        mentions=n_mentions,
+        found_types=len(counts.labels),
+        bio_classes=2 * len(labels) + 1,
+        least=TypeShare(type=ends[0], share=shares[ends[0]]) if ends else None,
+        most=TypeShare(type=ends[-1], share=shares[ends[-1]]) if ends else None,
+        types=described_types(tally, labels, training),
+    )
 
 
-def described_types(tally: PartTally, labels: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What a part holds of each type. RETURNS (Dict[str, Dict[str, Any]]): JSON data by type."""
+def described_types(
+    tally: PartTally, labels: Iterable[str], training: PartTally | None = None
+) -> dict[str, TypeStatistics]:
+    """What a part holds of each type. RETURNS (Dict[str, TypeStatistics]): By type."""
     counts, rareness = tally.counts, tally.counts.rareness()
     n_mentions = counts.mentions.total()
     n_types: Counter[str] = Counter()
@@ -120,19 +130,20 @@ def described_types(tally: PartTally, labels: Iterable[str]) -> dict[str, dict[s
         minority[label] += n if n < most[text] else 0
     outside = Counter(label for word, label in tally.single_words if word in tally.outside)
     return {
-        t: {
-            "mentions": counts.mentions[t],
-            "one_token_mentions": counts.singles[t],
-            "tokens": counts.tokens[t],
-            "sentences": counts.units[t],
-            "rareness": rareness.get(t),
-            "token_share": _share(counts.tokens[t], counts.n_tokens),
-            "mention_share": _share(counts.mentions[t], n_mentions),
-            "surfaces": surfaces[t],
-            "ambiguous_surfaces": ambiguous[t],
-            "minority_mentions": minority[t],
-            "surfaces_also_outside": outside[t],
-        }
+        t: TypeStatistics(
+            mentions=counts.mentions[t],
+            one_token_mentions=counts.singles[t],
+            tokens=counts.tokens[t],
+            sentences=counts.units[t],
+            rareness=rareness.get(t),
+            token_share=_share(counts.tokens[t], counts.n_tokens),
+            mention_share=_share(counts.mentions[t], n_mentions),
+            surfaces=surfaces[t],
+            ambiguous_surfaces=ambiguous[t],
+            minority_mentions=minority[t],
+            surfaces_also_outside=outside[t],
+            **({} if training is None else {"unseen": unseen_share(tally, training, t)}),
+        )
         for t in labels
     }
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from . import corpus_rules, type_rules
-from .findings import Finding, Statistics
+from .records import Finding, Statistics
 
 Rule = Callable[[Statistics], Iterator[Finding]]
 RULES: tuple[Rule, ...] = (
@@ -29,7 +29,7 @@ RULES: tuple[Rule, ...] = (
 def diagnose(found: Statistics) -> list[Finding]:
     """All findings, the gravest first.
 
-    found (Dict[str, Any]): The statistics of a corpus.
+    found (Statistics): Of a corpus.
     RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.
     """
     return [finding for rule in RULES for finding in rule(found)]

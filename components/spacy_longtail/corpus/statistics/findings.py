@@ -1,8 +1,6 @@
 """A finding about a corpus: how its numbers are worded, and what to try."""
 
-from typing import Any, NamedTuple
-
-Statistics = dict[str, Any]  # what corpus_statistics returns
+from .records import Finding
 
 # By rule, or by rule and part. Each names what this package has for the case, and promises nothing.
 ADVICE = {
@@ -87,17 +85,10 @@ ADVICE = {
 }
 
 
-class Finding(NamedTuple):
-    rule: str
-    part: str | None  # None where the rule looks at training, or at all parts
-    finding: str
-    evidence: str
-    advice: str
-
-
 def make_finding(rule: str, finding: str, evidence: str, part: str | None = None) -> Finding:
     """A finding with the advice for its rule, or for its rule and part."""
-    return Finding(rule, part, finding, evidence, ADVICE.get(f"{rule}.{part}") or ADVICE[rule])
+    advice = ADVICE.get(f"{rule}.{part}") or ADVICE[rule]
+    return Finding(rule=rule, part=part, finding=finding, evidence=evidence, advice=advice)
 
 
 def number(n: int, noun: str) -> str:

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from thinc.types import Ints1d
 
 from ...counts import SentenceTable, find_mentions, tabulate
 from .columns import Batch, Words, stream_columns
+from .records import Conflicts, Duplicates, Leakage, MarkedPlace, Repeat
 
 N_EXAMPLES = 3
 STEP = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio, which scatters consecutive numbers
@@ -148,12 +149,16 @@ def marked_up(batch: Batch, words: Words, first: int, last: int) -> str:
     return "".join(chunks).strip().replace("\n", "\\n")  # an example is one line
 
 
-def overlaps(paths: Mapping[str, Path], stores: Mapping[str, KeyStore]) -> dict[str, Any]:
+class Overlaps(NamedTuple):
+    duplicates: dict[str, Duplicates]  # by part
+    leakage: dict[str, Leakage]  # by part
+    conflicts: Conflicts
+
+
+def overlaps(paths: Mapping[str, Path], stores: Mapping[str, KeyStore]) -> Overlaps:
     """Everything that occurs more than once, with examples.
 
     paths (Mapping[str, Path]): Where each part is. stores (Mapping[str, KeyStore]): Its keys.
-    RETURNS (Dict[str, Any]): JSON data: duplicates by part (sentences, examples), leakage by part
-        (sentences, entity_sentences, share, examples), conflicts (texts, examples).
     RAISES (ValueError): L402, L403, L404.
     """
     keys = {part: store.joined() for part, store in stores.items()}
@@ -168,24 +173,27 @@ def overlaps(paths: Mapping[str, Path], stores: Mapping[str, KeyStore]) -> dict[
     for place in (place for pair in pairs for place in pair):
         wanted[place.part].add(place.sentence)
     texts = {part: sentence_texts(path, wanted[part]) for part, path in paths.items()}
-    return {
-        "duplicates": {
-            part: {"sentences": n, "examples": [{"text": texts[part][i], "times": t} for i, t in rows]}
+    return Overlaps(
+        duplicates={
+            part: Duplicates(
+                sentences=n, examples=[Repeat(text=texts[part][i], times=t) for i, t in rows]
+            )
             for part, (n, rows) in repeated.items()
         },
-        "leakage": {
-            part: {
-                "sentences": len(indices),
-                "entity_sentences": int(np.count_nonzero(keys[part].entities[indices])),
-                "share": len(indices) / max(len(keys[part].words), 1),
-                "examples": [texts[part][i] for i in islice(indices.tolist(), N_EXAMPLES)],
-            }
+        leakage={
+            part: Leakage(
+                sentences=len(indices),
+                entity_sentences=int(np.count_nonzero(keys[part].entities[indices])),
+                share=len(indices) / max(len(keys[part].words), 1),
+                examples=[texts[part][i] for i in islice(indices.tolist(), N_EXAMPLES)],
+            )
             for part, indices in leaked.items()
         },
-        "conflicts": {
-            "texts": n_conflicts,
-            "examples": [
-                [{"part": p.part, "text": texts[p.part][p.sentence]} for p in pair] for pair in pairs
+        conflicts=Conflicts(
+            texts=n_conflicts,
+            examples=[
+                [MarkedPlace(part=p.part, text=texts[p.part][p.sentence]) for p in pair]
+                for pair in pairs
             ],
-        },
-    }
+        ),
+    )

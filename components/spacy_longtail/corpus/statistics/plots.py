@@ -9,6 +9,7 @@ import numpy as np
 
 from ...errors import Errors
 from ...writing import check_file, write_file
+from .records import SizeFactors, Statistics
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
@@ -16,9 +17,10 @@ if TYPE_CHECKING:  # matplotlib is an extra
 FORMATS = (".svg", ".png")
 MADE = "spacy-longtail"  # in the metadata of each figure
 # solid, hatched, pale: told apart in print and by colour-blind readers
-SOLID: dict[str, Any] = {"color": "#1b4965"}
-HATCHED: dict[str, Any] = {"facecolor": "#ffffff", "edgecolor": "#1b4965", "hatch": "////"}
-PALE: dict[str, Any] = {"color": "#9bc1d9"}
+Look = dict[str, Any]  # keyword arguments of matplotlib
+SOLID: Look = {"color": "#1b4965"}
+HATCHED: Look = {"facecolor": "#ffffff", "edgecolor": "#1b4965", "hatch": "////"}
+PALE: Look = {"color": "#9bc1d9"}
 LOOKS = {"train": SOLID, "dev": HATCHED, "test": PALE, "sentences": SOLID, "tokens": HATCHED}
 STYLE = {
     "font.size": 9,
@@ -43,10 +45,10 @@ def check_plot(target: Path) -> None:
     check_file(target, mark=MADE)
 
 
-def plot_statistics(found: dict[str, Any], target: Path) -> None:
+def plot_statistics(found: Statistics, target: Path) -> None:
     """Draw the statistics of a corpus. Rare types are marked ◆.
 
-    found (Dict[str, Any]): What `corpus_statistics` returned.
+    found (Statistics): Of a corpus.
     target (Path): The file to write, .svg or .png; nothing is left behind if that fails.
     RAISES (ValueError): L406, L432, L436, L437, L460.
     """
@@ -56,28 +58,27 @@ def plot_statistics(found: dict[str, Any], target: Path) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ValueError(Errors.L406.format(package="matplotlib", extra="report")) from error
-    n_labels = len(found["labels"])
-    heights = [n_labels, n_labels, max(len(found["policies"]), 1)]
+    n_labels = len(found.labels)
+    heights = [n_labels, n_labels, max(len(found.policies), 1)]
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         # its own font may lack a type's letters
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         size = (7.0, 3.0 + 0.36 * sum(heights))
         fig = Figure(figsize=size, dpi=144, layout="constrained")
-        fig.suptitle(found["corpus"], fontsize=11)
+        fig.suptitle(found.corpus, fontsize=11)
         axes = fig.subplots(3, 1, height_ratios=[n + 2 for n in heights])
         _draw_mentions(axes[0], found)
         _draw_unseen(axes[1], found)
-        _draw_sizes(axes[2], found["policies"])
+        _draw_sizes(axes[2], found.policies)
         made = {"Creator": MADE, "Date": None} if target.suffix == ".svg" else {"Software": MADE}
         drawn = io.BytesIO()
         fig.savefig(drawn, format=target.suffix[1:], metadata=made)
     write_file(target, drawn.getvalue())
 
 
-def _draw_mentions(axes: "Axes", found: dict[str, Any]) -> None:
+def _draw_mentions(axes: "Axes", found: Statistics) -> None:
     series: Series = [
-        (part, [counts["types"][t]["mentions"] for t in found["labels"]])
-        for part, counts in found["parts"].items()
+        (part, [counts.types[t].mentions for t in found.labels]) for part, counts in found.parts.items()
     ]
     _draw_bars(axes, _names(found), series, "{:,.0f}")
     axes.set_xscale("symlog", linthresh=1)  # a type may have no mention
@@ -86,11 +87,11 @@ def _draw_mentions(axes: "Axes", found: dict[str, Any]) -> None:
     axes.set_xlabel("mentions, logarithmic")
 
 
-def _draw_unseen(axes: "Axes", found: dict[str, Any]) -> None:
+def _draw_unseen(axes: "Axes", found: Statistics) -> None:
     series: Series = []
-    for part, counts in found["parts"].items():
+    for part, counts in found.parts.items():
         if part != "train":
-            shares = [counts["types"][t]["unseen"] for t in found["labels"]]
+            shares = [counts.types[t].unseen for t in found.labels]
             series.append((part, [None if share is None else 100 * share for share in shares]))
     _draw_bars(axes, _names(found), series, "{:.0f}")
     axes.set_xlim(0, 112)
@@ -98,16 +99,19 @@ def _draw_unseen(axes: "Axes", found: dict[str, Any]) -> None:
     axes.set_xlabel("mentions with a wording that training does not have, %")
 
 
-def _draw_sizes(axes: "Axes", policies: dict[str, Any]) -> None:
-    series: Series = [(key, [p[key] for p in policies.values()]) for key in ("sentences", "tokens")]
+def _draw_sizes(axes: "Axes", policies: dict[str, SizeFactors]) -> None:
+    series: Series = [
+        ("sentences", [factors.sentences for factors in policies.values()]),
+        ("tokens", [factors.tokens for factors in policies.values()]),
+    ]
     _draw_bars(axes, list(policies), series, "{:.2f}")
     axes.axvline(1, color="#444444", linewidth=0.8, linestyle=(0, (3, 2)))
     axes.set_xlim(0, 1.12 * max([1.0, *(n for _, numbers in series for n in numbers if n)]))
     axes.set_xlabel("size of training, after / before (dashed: unchanged)")
 
 
-def _names(found: dict[str, Any]) -> list[str]:
-    return [f"{t} ◆ rare" if t in found["tail"] else t for t in found["labels"]]
+def _names(found: Statistics) -> list[str]:
+    return [f"{t} ◆ rare" if t in found.tail else t for t in found.labels]
 
 
 def _draw_bars(axes: "Axes", names: list[str], series: Series, form: str) -> None:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,6 +9,7 @@ from ...counts import CorpusCounts, SentenceTable
 from ...repeats import RandomOversampling, RandomUndersampling, kept_tokens, nsCRD, sC, sCR, sCRD
 from ...types import Repeats, SentenceCounts
 from .columns import Batch
+from .records import SizeFactors
 from .tallies import Kind
 
 POLICIES: dict[str, Repeats] = {
@@ -42,29 +42,30 @@ class UndersampledTally:
 
 def size_factors(
     before: CorpusCounts, kinds: Counter[Kind], undersampled: UndersampledTally
-) -> dict[str, Any]:
+) -> dict[str, SizeFactors]:
     """The size of the training part after / before, of every policy at its default settings.
 
     before (CorpusCounts): Counts of the training part.
     kinds (Counter[Kind]): How often sentences with the same counts occur.
     undersampled (UndersampledTally): Of the training part.
-    RETURNS (Dict[str, Any]): By policy: sentences, tokens, types. Expected factors, since some
-        policies draw. "augmentation" is one rewritten copy of every sentence, of the same length.
+    RETURNS (Dict[str, SizeFactors]): By policy. Expected factors, since some policies draw.
+        "augmentation" is one rewritten copy of every sentence, of the same length.
     """
     if not before.n_entity_tokens:
         return {}
     types = [t for t in before.labels if before.tokens[t]]
     found = {name: _applied(policy, before, kinds) for name, policy in POLICIES.items()}
-    found["BUS"] = {
-        "sentences": undersampled.n_sentences / before.n_units,
-        "tokens": undersampled.n_tokens / before.n_tokens,
-        "types": dict.fromkeys(types, 1.0),
-    }
-    found["augmentation"] = {"sentences": 2.0, "tokens": 2.0, "types": dict.fromkeys(types, 2.0)}
+    found["BUS"] = SizeFactors(
+        sentences=undersampled.n_sentences / before.n_units,
+        tokens=undersampled.n_tokens / before.n_tokens,
+        types=dict.fromkeys(types, 1.0),
+    )
+    twice = dict.fromkeys(types, 2.0)
+    found["augmentation"] = SizeFactors(sentences=2.0, tokens=2.0, types=twice)
     return found
 
 
-def _applied(policy: Repeats, before: CorpusCounts, kinds: Counter[Kind]) -> dict[str, Any]:
+def _applied(policy: Repeats, before: CorpusCounts, kinds: Counter[Kind]) -> SizeFactors:
     copies = policy.fit(before)
     n_sentences, n_tokens, by_type = 0.0, 0.0, dict.fromkeys(before.labels, 0.0)
     for (length, tokens), times in kinds.items():
@@ -73,8 +74,8 @@ def _applied(policy: Repeats, before: CorpusCounts, kinds: Counter[Kind]) -> dic
         n_tokens += n * length
         for label, n_own in tokens:
             by_type[label] += n * n_own
-    return {
-        "sentences": n_sentences / before.n_units,
-        "tokens": n_tokens / before.n_tokens,
-        "types": {t: n / before.tokens[t] for t, n in by_type.items() if before.tokens[t]},
-    }
+    return SizeFactors(
+        sentences=n_sentences / before.n_units,
+        tokens=n_tokens / before.n_tokens,
+        types={t: n / before.tokens[t] for t, n in by_type.items() if before.tokens[t]},
+    )

@@ -3,7 +3,6 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from spacy.scorer import PRFScore
@@ -12,20 +11,20 @@ from ...corpus.statistics.corpus import buckets as bucket_types
 from ...scorers.ner import average_f, support
 from ...scorers.tokens import SentenceResults
 from .mentions import Pair
-from .training import TrainingMentions
+from .records import Bucket, LengthBin
+from .seen import TrainingMentions
 
 WIDTH, N_BINS = 5, 8  # the last has no end. SOURCE: Nemoto et al. 2024, Table 7
 
 
 def length_bins(
     pairs: Iterable[Sequence[Pair]], n_tokens: Iterable[int], sentences: SentenceResults
-) -> list[dict[str, Any]]:
+) -> list[LengthBin]:
     """Scores by words of the gold sentence.
 
     pairs (Iterable[Sequence[Pair]]): Of each document. n_tokens (Iterable[int]): Its gold tokens.
     sentences (SentenceResults): Of the same documents, in order. Those without words are left out.
-    RETURNS (List[Dict[str, Any]]): JSON data by bin: bin; sentences; accuracy, null without any; f,
-        micro F1 of the mentions that begin in them, null without any.
+    RETURNS (List[LengthBin]): The shortest sentences first.
     """
     bins = np.minimum((sentences.length - 1) // WIDTH, N_BINS - 1)  # -1 without words
     starts, places = sentences.start.tolist(), bins.tolist()
@@ -40,37 +39,31 @@ def length_bins(
     found = []
     for i in range(N_BINS):
         n, score = int(np.count_nonzero(bins == i)), scores[i]
-        found.append(
-            {
-                "bin": f"{i * WIDTH + 1}-{(i + 1) * WIDTH}" if i < N_BINS - 1 else f"{i * WIDTH + 1}+",
-                "sentences": n,
-                "accuracy": int(sentences.right[bins == i].sum()) / n if n else None,
-                "f": score.fscore if len(score) else None,
-            }
-        )
+        name = f"{i * WIDTH + 1}-{(i + 1) * WIDTH}" if i < N_BINS - 1 else f"{i * WIDTH + 1}+"
+        accuracy = int(sentences.right[bins == i].sum()) / n if n else None
+        f = score.fscore if len(score) else None
+        found.append(LengthBin(bin=name, sentences=n, accuracy=accuracy, f=f))
     return found
 
 
 def buckets(
     per_type: Mapping[str, PRFScore], training: TrainingMentions, labels: Sequence[str]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, Bucket]:
     """Scores of the types that training has many, some and few mentions of.
 
     per_type (Mapping[str, PRFScore]): Counts by type. training (TrainingMentions): Decides the bucket.
     labels (Sequence[str]): The declared types, those without training mentions included.
-    RETURNS (Dict[str, Dict[str, Any]]): JSON data by bucket, head, mid and tail: labels, most frequent
-        first; training_mentions; macro_f; p, r, f over its mentions together; support. Scores are null
-        in a bucket without types.
+    RETURNS (Dict[str, Bucket]): By name: head, mid and tail.
     """
     found = {}
     for name, own in bucket_types(training.mentions, labels).items():
         counts = {t: per_type[t] for t in own if t in per_type}
         micro = sum(counts.values(), PRFScore())
         scores = {"macro_f": average_f(counts, own).declared, **micro.to_dict()}
-        found[name] = {
-            "labels": own,
-            "training_mentions": sum(training.mentions.get(t, 0) for t in own),
+        found[name] = Bucket(
+            labels=own,
+            training_mentions=sum(training.mentions.get(t, 0) for t in own),
             **(scores if own else dict.fromkeys(scores)),
-            "support": support(micro),
-        }
+            support=support(micro),
+        )
     return found

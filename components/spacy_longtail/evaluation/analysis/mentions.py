@@ -6,7 +6,8 @@ from typing import NamedTuple
 from spacy.training import Example
 
 from ...corpus.examples import on_gold_tokens
-from .training import Surface
+
+Surface = tuple[str, str]  # case-folded text, type
 
 
 class Mention(NamedTuple):

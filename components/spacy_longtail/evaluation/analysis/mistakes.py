@@ -2,36 +2,32 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from spacy.scorer import PRFScore
 
 from .mentions import DocMentions, Mention, Pair, pair_mentions
+from .records import Boundaries, Confusion, ErrorKinds, Errors, Match, Matching, Side
 
 OUTSIDE = "O"
-KINDS = ("correct", "type", "boundary", "type_and_boundary", "missed", "spurious")
 SIDES = {-1: "early", 0: "right", 1: "late"}
-SIZES = ("too_long", "too_short", "shifted")
 
 
-def matching(docs: Iterable[DocMentions], pairs: Iterable[Pair]) -> dict[str, dict[str, float]]:
+def matching(docs: Iterable[DocMentions], pairs: Iterable[Pair]) -> Matching:
     """Precision, recall and F1 by three rules.
 
     docs (Iterable[DocMentions]): The documents' mentions. pairs (Iterable[Pair]): Of the same.
-    RETURNS (Dict[str, Dict[str, float]]): JSON data: strict; boundaries, where the type may be wrong;
-        partial, where of the same type a shared token is enough.
     """
     kinds = Counter(pair.kind for pair in pairs)
     n_gold, n_predicted = (kinds.total() - kinds[missing] for missing in ("spurious", "missed"))
     n_strict, n_bounds = kinds["correct"], kinds["correct"] + kinds["type"]
     n_partial = sum(1 for doc in docs for own in _by_type(doc) for _ in _both(pair_mentions(own)))
-    counts = {"strict": n_strict, "boundaries": n_bounds, "partial": n_partial}
-    return {rule: _described(n, n_predicted, n_gold) for rule, n in counts.items()}
+    strict, bounds, partial = (_match(n, n_predicted, n_gold) for n in (n_strict, n_bounds, n_partial))
+    return Matching(strict=strict, boundaries=bounds, partial=partial)
 
 
-def _described(n_right: int, n_predicted: int, n_gold: int) -> dict[str, float]:
+def _match(n_right: int, n_predicted: int, n_gold: int) -> Match:
     score = PRFScore(tp=n_right, fp=n_predicted - n_right, fn=n_gold - n_right)
-    return {**score.to_dict(), "right": n_right, "predicted": n_predicted, "gold": n_gold}
+    return Match(**score.to_dict(), right=n_right, predicted=n_predicted, gold=n_gold)
 
 
 def _by_type(doc: DocMentions) -> Iterable[DocMentions]:
@@ -46,11 +42,10 @@ def _both(pairs: Iterable[Pair]) -> Iterable[tuple[Mention, Mention]]:
             yield gold, predicted
 
 
-def confusion(pairs: Iterable[Pair], labels: Sequence[str]) -> dict[str, Any]:
+def confusion(pairs: Iterable[Pair], labels: Sequence[str]) -> Confusion:
     """How often each gold type is predicted as each type, whatever the boundaries.
 
     pairs (Iterable[Pair]): Of all documents. labels (Sequence[str]): All types.
-    RETURNS (Dict[str, Any]): JSON data: labels, with O as the last; counts, a row a gold type.
     """
     names = [*labels, OUTSIDE]
     place = {label: i for i, label in enumerate(labels)}
@@ -58,31 +53,28 @@ def confusion(pairs: Iterable[Pair], labels: Sequence[str]) -> dict[str, Any]:
     for gold, predicted in pairs:
         row, column = (-1 if m is None else place[m.label] for m in (gold, predicted))
         counts[row][column] += 1
-    return {"labels": names, "counts": counts}
+    return Confusion(labels=names, counts=counts)
 
 
-def error_kinds(pairs: Iterable[Pair], labels: Sequence[str]) -> dict[str, Any]:
+def error_kinds(pairs: Iterable[Pair], labels: Sequence[str]) -> Errors:
     """How many mentions are right, and in what way the others are wrong.
 
     pairs (Iterable[Pair]): Of all documents. labels (Sequence[str]): All types.
-    RETURNS (Dict[str, Any]): JSON data: a count a kind; per_type, the same by gold type, or by predicted
-        type where nothing is there.
     """
-    per_type = {label: dict.fromkeys(KINDS, 0) for label in labels}
+    kinds = list(ErrorKinds.model_fields)
+    per_type = {label: dict.fromkeys(kinds, 0) for label in labels}
     for pair in pairs:
         mention = pair.gold or pair.predicted
         if mention is not None:
             per_type[mention.label][pair.kind] += 1
-    total = {kind: sum(own[kind] for own in per_type.values()) for kind in KINDS}
-    return {**total, "per_type": per_type}
+    total = {kind: sum(own[kind] for own in per_type.values()) for kind in kinds}
+    return Errors(**total, per_type={label: ErrorKinds(**own) for label, own in per_type.items()})
 
 
-def boundaries(pairs: Iterable[Pair]) -> dict[str, Any]:
+def boundaries(pairs: Iterable[Pair]) -> Boundaries:
     """Where mentions of the right type begin and end wrongly.
 
     pairs (Iterable[Pair]): Of all documents.
-    RETURNS (Dict[str, Any]): JSON data: start and end, each early, right or late; too_long and
-        too_short, where one mention lies in the other; shifted, where both ends moved one way.
     """
     starts: Counter[str] = Counter()
     ends: Counter[str] = Counter()
@@ -92,11 +84,13 @@ def boundaries(pairs: Iterable[Pair]) -> dict[str, Any]:
         starts[SIDES[start]] += 1
         ends[SIDES[end]] += 1
         sizes["shifted" if start == end else "too_long" if end > start else "too_short"] += 1
-    return {
-        "start": {side: starts[side] for side in SIDES.values()},
-        "end": {side: ends[side] for side in SIDES.values()},
-        **{size: sizes[size] for size in SIZES},
-    }
+    return Boundaries(
+        start=Side(**{side: starts[side] for side in SIDES.values()}),
+        end=Side(**{side: ends[side] for side in SIDES.values()}),
+        too_long=sizes["too_long"],
+        too_short=sizes["too_short"],
+        shifted=sizes["shifted"],
+    )
 
 
 def _sign(difference: int) -> int:

@@ -2,10 +2,31 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
-from .mentions import Pair
-from .training import Surface
+from ...corpus.statistics.columns import Words
+from ...corpus.statistics.tallies import PartTally, read_parts
+from .mentions import Pair, Surface
+from .records import Seen, SeenShares, Share
+
+
+class TrainingMentions(NamedTuple):
+    mentions: dict[str, int]  # by type
+    surfaces: frozenset[Surface]
+
+
+def read_training(path: Path) -> TrainingMentions:
+    """Count the mentions of training data as the corpus statistics do.
+
+    path (Path): A .spacy file, or a folder of them, of which one file at a time is in memory.
+    RETURNS (TrainingMentions): Those that cross a sentence boundary are left out.
+    RAISES (ValueError): L402, L403, L404.
+    """
+    words, tally = Words(), PartTally()
+    for _, batch, table in read_parts({"train": path}, words):
+        tally.add(batch, table, words)
+    return TrainingMentions(dict(tally.counts.mentions), frozenset(tally.surfaces))
 
 
 class Case(NamedTuple):
@@ -17,15 +38,11 @@ class Case(NamedTuple):
     is_right: bool
 
 
-def seen_mentions(
-    pairs: Iterable[Pair], surfaces: Collection[Surface], labels: Sequence[str]
-) -> dict[str, Any]:
+def seen_mentions(pairs: Iterable[Pair], surfaces: Collection[Surface], labels: Sequence[str]) -> Seen:
     """Scores of the mentions that training has with the same type, case aside, and of the others.
 
     pairs (Iterable[Pair]): Of all documents. surfaces (Collection[Surface]): Of training.
     labels (Sequence[str]): All types.
-    RETURNS (Dict[str, Any]): JSON data: seen and unseen, each with recall and support, of gold mentions,
-        precision and predicted, of predicted ones; per_type, the same by type. 0/0 is null.
     """
     counts: Counter[Case] = Counter()
     for pair in pairs:
@@ -33,15 +50,14 @@ def seen_mentions(
             if mention is not None:
                 is_seen, is_right = mention.surface in surfaces, pair.kind == "correct"
                 counts[Case(mention.label, is_seen, is_gold, is_right)] += 1
-    total = {"seen": _described(counts, labels, True), "unseen": _described(counts, labels, False)}
+    seen, unseen = (_share(counts, labels, is_seen) for is_seen in (True, False))
     per_type = {
-        t: {"seen": _described(counts, [t], True), "unseen": _described(counts, [t], False)}
-        for t in labels
+        t: SeenShares(seen=_share(counts, [t], True), unseen=_share(counts, [t], False)) for t in labels
     }
-    return {**total, "per_type": per_type}
+    return Seen(seen=seen, unseen=unseen, per_type=per_type)
 
 
-def _described(counts: Counter[Case], labels: Sequence[str], is_seen: bool) -> dict[str, Any]:
+def _share(counts: Counter[Case], labels: Sequence[str], is_seen: bool) -> Share:
     def shares(is_gold: bool) -> tuple[float | None, int]:
         wrong, right = (
             sum(counts[Case(label, is_seen, is_gold, is_right)] for label in labels)
@@ -51,4 +67,4 @@ def _described(counts: Counter[Case], labels: Sequence[str], is_seen: bool) -> d
 
     recall, n_gold = shares(True)
     precision, n_predicted = shares(False)
-    return {"recall": recall, "support": n_gold, "precision": precision, "predicted": n_predicted}
+    return Share(recall=recall, support=n_gold, precision=precision, predicted=n_predicted)

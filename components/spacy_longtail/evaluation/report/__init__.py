@@ -2,9 +2,11 @@
 
 from .card import write_card
 from .inputs import metrics_files
-from .report import check_report, read_report, summarize, summary_table, write_report
+from .report import Summary, read_report, summarize, summary_table
+from .writing import check_report, write_report
 
 __all__ = [
+    "Summary",
     "check_report",
     "metrics_files",
     "read_report",

@@ -6,8 +6,12 @@ from typing import Any
 
 import srsly
 
+from ...corpus.statistics import Statistics
 from ...errors import Errors
+from ...records import Record
+from ...training.provenance import Block
 from ...writing import check_file, replacing
+from ..records import Scores
 from ..significance import Interval, named_metrics, stack
 from .comparison import HEADLINES, ranges_of
 from .inputs import Run
@@ -43,9 +47,9 @@ def write_card(
     meta = srsly.read_json(target / "meta.json")
     old = meta.get(META_KEY)
     if not meta.get("description") or (old and meta["description"] == _description(old)):
-        meta["description"] = _description(found)
-    meta[META_KEY] = found
-    shown = {"corpus": stats["corpus"], "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
+        meta["description"] = _description(found.as_json())
+    meta[META_KEY] = found.as_json()
+    shown = {"corpus": stats.corpus, "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
     text = render("card.md", card=found, meta=meta, few=FEW, **shown)
     with replacing(target) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)
@@ -58,64 +62,113 @@ def _run_of(systems: list[System], model: Path, meta: dict[str, Any]) -> tuple[S
     now = meta.get("performance", {})
     for system in systems:
         for run in system.runs:
-            if Path(run.data["model"]).resolve() != model.resolve():
+            if Path(run.evaluation.model).resolve() != model.resolve():
                 continue
-            left = run.data["performance"]  # by training
+            left = run.evaluation.performance  # by training
             if any(not math.isclose(now.get(k, math.nan), v, abs_tol=1e-9) for k, v in left.items()):
                 raise ValueError(Errors.L416.format(model=model, path=run.path))
             return system, run
-    known = ", ".join(str(run.data["model"]) for system in systems for run in system.runs)
+    known = ", ".join(run.evaluation.model for system in systems for run in system.runs)
     raise ValueError(Errors.L414.format(model=model, known=known))
 
 
-def card_data(stats: dict[str, Any], run: Run) -> dict[str, Any]:
-    """What meta.json keeps: data, supports, scores with intervals, thresholds, method, seed.
+Ends = tuple[float, float]  # of an interval
 
-    stats (Dict[str, Any]): Of the corpus. run (Run): The pipeline's.
-    RETURNS (Dict[str, Any]): JSON data.
+
+class CardMethod(Record):
+    name: str
+    pipes: dict[str, Block]
+    reader: Block
+
+
+class CardTraining(Record):
+    seed: int | None
+    max_steps: int | None
+
+
+class CardAverage(Record):
+    f: float | None
+    interval: Ends | None
+
+
+class CardType(Record):
+    rare: bool
+    train: int  # mentions
+    test: int
+    p: float
+    r: float
+    f: float
+    interval: Ends | None  # of f
+
+
+class Card(Record):
+    """What meta.json keeps of a pipeline. Scores are in [0, 1]."""
+
+    corpus: str
+    checksums: dict[str, str | None]  # by part
+    sentences: dict[str, int]
+    method: CardMethod
+    thresholds: Block  # by component: one, or one per type
+    is_calibrated: bool
+    training: CardTraining
+    versions: dict[str, str]
+    averages: dict[str, CardAverage]
+    per_type: dict[str, CardType]
+    unit: str  # that intervals resample
+    unseen: dict[str, float | None]
+
+
+def card_data(stats: Statistics, run: Run) -> Card:
+    """What is known of a pipeline.
+
+    stats (Statistics): Of the corpus. run (Run): The pipeline's.
     RAISES (ValueError): L406.
     """
-    ranges = ranges_of(stack([run.counts]), named_metrics(stats["labels"], stats["tail"]))
-    data = run.data
-    made = data.get("run", {})
-    per_type = {}
-    for label in stats["labels"]:
-        scores = data["scores"]["ents_per_type"].get(label, {})
-        per_type[label] = {
-            "rare": label in stats["tail"],
-            "train": stats["parts"]["train"]["types"][label]["mentions"],
-            "test": scores.get("support", 0),
-            **{kind: scores.get(kind, 0.0) for kind in "prf"},
-            "interval": _ends(ranges.get(f"F1 of {label}")),
-        }
-    pipes = data.get("method", {}).get("pipes", {})
-    return {
-        "corpus": stats["corpus"],
-        "checksums": {**made.get("checksums", {}), "test": data.get("checksum")},
-        "sentences": {part: counts["sentences"] for part, counts in stats["parts"].items()},
-        "method": {"name": run.name, "pipes": pipes, "reader": data.get("method", {}).get("reader", {})},
-        "thresholds": {
+    ranges = ranges_of(stack([run.counts]), named_metrics(stats.labels, stats.tail))
+    own = run.evaluation
+    pipes = own.method.pipes
+    return Card(
+        corpus=stats.corpus,
+        checksums={**own.run.checksums, "test": own.checksum},
+        sentences={part: counts.sentences for part, counts in stats.parts.items()},
+        method=CardMethod(name=run.name, pipes=pipes, reader=own.method.reader),
+        thresholds={
             name: settings[key]
             for name, settings in pipes.items()
             for key in ("threshold", "thresholds")
             if settings.get(key)
         },
-        "is_calibrated": any(settings.get("calibrated") for settings in pipes.values()),
-        "training": {key: data["training"].get(key) for key in ("seed", "max_steps")},
-        "versions": made.get("versions", {}),
-        "averages": {
-            kind: {"f": data["scores"][AVERAGES[kind]], "interval": _ends(ranges.get(f"{kind} F1"))}
+        is_calibrated=any(settings.get("calibrated") for settings in pipes.values()),
+        training=CardTraining(seed=run.seed, max_steps=own.training.max_steps),
+        versions=own.run.versions,
+        averages={
+            kind: CardAverage(
+                f=getattr(own.scores, AVERAGES[kind]), interval=_ends(ranges.get(f"{kind} F1"))
+            )
             for kind in HEADLINES
-            if kind != "tail" or stats["tail"]
+            if kind != "tail" or stats.tail
         },
-        "per_type": per_type,
-        "unit": run.counts.unit,
-        "unseen": stats["unseen"],
-    }
+        per_type={label: _card_type(label, stats, own.scores, ranges) for label in stats.labels},
+        unit=run.counts.unit,
+        unseen=stats.unseen,
+    )
 
 
-def _ends(interval: Interval | None) -> list[float] | None:
-    return None if interval is None else [round(interval.low, 4), round(interval.high, 4)]
+def _card_type(label: str, stats: Statistics, scores: Scores, ranges: dict[str, Interval]) -> CardType:
+    own = scores.of_type(label)
+    return CardType(
+        rare=label in stats.tail,
+        train=stats.parts["train"].types[label].mentions,
+        test=own.support,
+        p=own.p,
+        r=own.r,
+        f=own.f,
+        interval=_ends(ranges.get(f"F1 of {label}")),
+    )
+
+
+def _ends(interval: Interval | None) -> Ends | None:
+    return None if interval is None else (round(interval.low, 4), round(interval.high, 4))
 
 
 def _over_seeds(system: System) -> dict[str, tuple[float | None, float | None]]:

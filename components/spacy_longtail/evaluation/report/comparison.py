@@ -1,10 +1,11 @@
 """A method side by side with the baseline: per type, averaged, and what may be said of it."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from thinc.types import Ints4d
 
+from ...corpus.statistics import Statistics
 from ..convergence import no_verdict
 from ..significance import (
     Interval,
@@ -14,7 +15,6 @@ from ..significance import (
     judge,
     named_metrics,
 )
-from .inputs import NOTHING
 from .systems import AVERAGES, Choice, System, mean, on_shared_seeds
 
 HEADLINES = ("macro", "tail", "micro")  # the averages that a report speaks of first
@@ -64,12 +64,12 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    choice: Choice, statistics: dict[str, Any], verdicts: Mapping[str, Verdict] | None = None
+    choice: Choice, statistics: Statistics, verdicts: Mapping[str, Verdict] | None = None
 ) -> Comparison:
     """Hold the chosen method against the baseline on the seeds they share, or look at it alone.
 
     choice (Choice): The two.
-    statistics (Dict[str, Any]): Of the corpus: it says which types are rare.
+    statistics (Statistics): Of the corpus: it says which types are rare.
     verdicts (Optional[Mapping[str, Verdict]]): On ours, by name of the score; null without a baseline.
     RETURNS (Comparison): Scores in [0, 1], means over seeds.
     RAISES (ValueError): L406.
@@ -82,7 +82,7 @@ def compare(
         base_ranges = ranges_of(baseline.counts(), metrics)
     ranges = ranges_of(ours.counts(), metrics)
     measured = Measured(baseline, ours, ranges, base_ranges, verdicts or {})
-    rows = [_type_row(measured, label, label in statistics["tail"]) for label in statistics["labels"]]
+    rows = [_type_row(measured, label, label in statistics.tail) for label in statistics.labels]
     rows.sort(key=lambda row: -row.support)  # stable: declared order among equals
     averages = {kind: _average(measured, kind) for kind in AVERAGES}
     counts = ours.runs[0].counts
@@ -103,8 +103,9 @@ class Measured(NamedTuple):
 
 def _type_row(measured: Measured, label: str, is_rare: bool) -> TypeRow:
     sides = (measured.baseline, measured.ours)
-    f, p, r = (Pair(*(_type_mean(system, label, kind) for system in sides)) for kind in "fpr")
-    support = int(_type_scores(measured.ours, label, "support")[0])
+    means = [_type_means(system, label) for system in sides]
+    f, p, r = (Pair(*values) for values in zip(*means, strict=True))
+    support = measured.ours.runs[0].evaluation.scores.of_type(label).support
     name = f"F1 of {label}"
     interval, of_baseline = measured.ranges.get(name), measured.base_ranges.get(name)
     verdict = measured.verdicts.get(name)
@@ -117,9 +118,9 @@ def _average(measured: Measured, kind: str) -> Average:
     return Average(pair, measured.ranges.get(name), measured.verdicts.get(name))
 
 
-def f1_metrics(statistics: dict[str, Any]) -> dict[str, Metric]:
+def f1_metrics(statistics: Statistics) -> dict[str, Metric]:
     """The F1 scores that a report shows, averages and types, by name."""
-    labels, tail = statistics["labels"], statistics["tail"]
+    labels, tail = statistics.labels, statistics.tail
     names = [*(f"{kind} F1" for kind in AVERAGES), *(f"F1 of {label}" for label in labels)]
     metrics = named_metrics(labels, tail)
     return {name: metrics[name] for name in names if name in metrics}
@@ -148,9 +149,9 @@ def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Interval]
     return {name: interval for name, interval in found.items() if interval.low < interval.high}
 
 
-def _type_scores(system: System, label: str, key: str) -> list[float]:
-    return system.values(lambda data: data["scores"]["ents_per_type"].get(label, NOTHING)[key])
-
-
-def _type_mean(system: System | None, label: str, key: str) -> float | None:
-    return None if system is None else mean(_type_scores(system, label, key))
+def _type_means(system: System | None, label: str) -> tuple[float | None, float | None, float | None]:
+    """F1, precision and recall."""
+    if system is None:
+        return None, None, None
+    own = [run.evaluation.scores.of_type(label) for run in system.runs]
+    return mean([s.f for s in own]), mean([s.p for s in own]), mean([s.r for s in own])

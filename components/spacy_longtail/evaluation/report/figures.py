@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
+from ...corpus.statistics import Statistics
 from ...training.provenance import DEV_SCORE, LAMBDA, comparable
+from ..records import Document, Evaluation
 from .comparison import Comparison
 from .inputs import Run
 from .plots import (
@@ -19,21 +20,21 @@ from .plots import (
 )
 from .systems import AVERAGES, Choice, System, mean
 
-Documents = list[dict[str, Any]]
+Documents = list[Document]
 
 
 def draw_plots(
     comparison: Comparison,
     choice: Choice,
     systems: Sequence[System],
-    statistics: dict[str, Any],
+    statistics: Statistics,
     documents: dict[str, Documents],
 ) -> dict[str, str]:
     """All plots that there is data for.
 
     comparison (Comparison): What the page is about. choice (Choice): The same, as systems.
-    systems (Sequence[System]): All. statistics (Dict[str, Any]): Of the corpus.
-    documents (Dict[str, List[Dict[str, Any]]]): With predictions, by name of the system, ours first.
+    systems (Sequence[System]): All. statistics (Statistics): Of the corpus.
+    documents (Dict[str, List[Document]]): With predictions, by name of the system, ours first.
     RETURNS (Dict[str, str]): svg elements by name; what there is no data for is left out.
     RAISES (ValueError): L406.
     """
@@ -50,8 +51,8 @@ def draw_plots(
     scored = {name: pairs for name, docs in documents.items() if (pairs := scored_entities(docs))}
     if scored:
         found["reliability"] = reliability_plot(scored)
-    if statistics["policies"]:
-        found["size"] = size_factors(statistics["policies"])
+    if statistics.policies:
+        found["size"] = size_factors(statistics.policies)
     return found
 
 
@@ -75,15 +76,14 @@ def curve_lines(choice: Choice, systems: Sequence[System]) -> list[Line]:
 
 def _dev_scores(run: Run) -> dict[float, float]:
     """Macro F1 on dev by step."""
-    points = run.data.get("curve", ())
-    return {p["step"]: p[DEV_SCORE] for p in points if p.get(DEV_SCORE) is not None}
+    return {p["step"]: p[DEV_SCORE] for p in run.evaluation.curve if DEV_SCORE in p}
 
 
 def lambda_lines(runs: Sequence[Run]) -> list[Line]:
     """Scores by MoM's lambda, of the runs that differ in nothing else but the seed."""
     families: dict[str, list[tuple[float, Run]]] = {}
     for run in runs:
-        value, rest = _without_lambda(run.data)
+        value, rest = _without_lambda(run.evaluation)
         if value is not None:
             families.setdefault(rest, []).append((value, run))
     family = max(families.values(), key=lambda own: len({value for value, _ in own}), default=[])
@@ -97,12 +97,13 @@ def lambda_lines(runs: Sequence[Run]) -> list[Line]:
     return [line for line in lines if all(line.values)]
 
 
-def _without_lambda(data: dict[str, Any]) -> tuple[float | None, str]:
+def _without_lambda(evaluation: Evaluation) -> tuple[float | None, str]:
     """MoM's lambda of an evaluation, and all else that makes its method; null without one lambda."""
-    method = data.get("method", {})
-    losses = [settings.get("loss") for settings in method.get("pipes", {}).values()]
-    found = {loss[LAMBDA] for loss in losses if isinstance(loss, dict) and LAMBDA in loss}
-    rest = [comparable(method), comparable(data["training"]), data.get("run", {}).get("checksums")]
+    method, training = evaluation.method, evaluation.training
+    losses = [settings.get("loss") for settings in method.pipes.values()]
+    lambdas = [loss.get(LAMBDA) for loss in losses if isinstance(loss, dict)]
+    found = {value for value in lambdas if isinstance(value, (int, float))}
+    rest = [comparable(method.as_json()), comparable(training.as_json()), evaluation.run.checksums]
     return found.pop() if len(found) == 1 else None, json.dumps(rest, sort_keys=True)
 
 
@@ -110,8 +111,8 @@ def scored_entities(documents: Documents) -> list[tuple[float, bool]]:
     """The score of each predicted entity that has one, and whether it is right."""
     found = []
     for document in documents:
-        gold = {tuple(span[:3]) for span in document["gold"]}
-        for start, end, label, score in (row[:4] for row in document["predicted"] if len(row) > 3):
+        gold = set(document.gold)
+        for start, end, label, score in document.predicted:
             if score is not None:
-                found.append((float(score), (start, end, label) in gold))
+                found.append((score, (start, end, label) in gold))
     return found

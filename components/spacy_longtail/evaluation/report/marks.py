@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from ..records import Document
 
 KINDS = ("correct", "missed", "type", "boundary", "spurious")
 LIMIT = 400  # sentences on a page: more than anyone reads, and still a page that opens at once
@@ -54,14 +56,14 @@ class MarkedCorpus(NamedTuple):
 
 
 def mark_documents(
-    documents: list[dict[str, Any]], tail: list[str], limit: int = LIMIT, *, errors_only: bool = False
+    documents: list[Document], tail: list[str], limit: int = LIMIT, *, errors_only: bool = False
 ) -> MarkedCorpus:
     """Every sentence with an error or a rare type, the worst first.
 
     That is: errors on rare types, then rare types found, then other errors; the more errors and the
     surer the model was of them, the earlier.
 
-    documents (List[Dict[str, Any]]): As an evaluation holds them.
+    documents (List[Document]): Of an evaluation.
     tail (List[str]): The rare types.
     limit (int): Most sentences to keep.
     errors_only (bool): Leave out the sentences in which rare types are right, and all else is.
@@ -84,12 +86,12 @@ def _severity(sentence: MarkedSentence) -> tuple[int, bool, int, float]:
     return sum(mark.rare for mark in wrong), sentence.rare, len(wrong), surest
 
 
-def _mark_sentences(doc: dict[str, Any], tail: set[str]) -> Iterable[MarkedSentence]:
-    text = doc["text"]
+def _mark_sentences(doc: Document, tail: set[str]) -> Iterable[MarkedSentence]:
+    text = doc.text
     # a gold entity that matches no token of the prediction has no place in the text: (0, 0)
-    gold = [Entity(*row[:3]) for row in doc["gold"] if row[0] < row[1]]
-    predicted = [Entity(*row[:4]) for row in doc["predicted"] if row[0] < row[1]]
-    for start, end, clusters in _by_sentence(doc["sentences"], _clusters(gold, predicted), len(text)):
+    gold = [Entity(*row) for row in doc.gold if row[0] < row[1]]
+    predicted = [Entity(*row) for row in doc.predicted if row[0] < row[1]]
+    for start, end, clusters in _by_sentence(doc.sentences, _clusters(gold, predicted), len(text)):
         marks, at = [], start
         for cluster in clusters:
             marks.append(Mark([Segment(text[at : cluster[0]], False, False)]))
@@ -97,7 +99,7 @@ def _mark_sentences(doc: dict[str, Any], tail: set[str]) -> Iterable[MarkedSente
             at = cluster[1]
         marks.append(Mark([Segment(text[at:end], False, False)]))
         rare = any(mark.rare for mark in marks)
-        yield MarkedSentence(doc.get("title") or "", [m for m in marks if m.segments[0].text], rare)
+        yield MarkedSentence(str(doc.title or ""), [m for m in marks if m.segments[0].text], rare)
 
 
 Cluster = tuple[int, int, list[Entity], list[Entity]]  # start, end, gold, predicted
@@ -118,12 +120,12 @@ def _clusters(gold: list[Entity], predicted: list[Entity]) -> list[Cluster]:
 
 
 def _by_sentence(
-    sentences: list[list[int]], clusters: list[Cluster], length: int
+    sentences: list[tuple[int, int]], clusters: list[Cluster], length: int
 ) -> list[tuple[int, int, list[Cluster]]]:
     """Sentence bounds with what begins between them; those that an entity crosses are one sentence."""
     found: list[tuple[int, int, list[Cluster]]] = []
     at = reach = 0  # the next cluster, and where the last one ends
-    for start, end in sorted((s[0], s[1]) for s in sentences) or [(0, length)]:
+    for start, end in sorted(sentences) or [(0, length)]:
         own: list[Cluster] = []
         if found and start < reach:
             start, _, own = found.pop()

@@ -1,10 +1,11 @@
 """A report as one HTML file that loads nothing, and as Markdown."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 from ...corpus.folder import PARTS
 from ...corpus.rare import rare_sentence
+from ...corpus.statistics import Statistics
 from ...training.provenance import short
 from ..significance import LEAST_SEEDS, Verdict, bootstrap_standard_error
 from .comparison import HEADLINES, Comparison
@@ -13,7 +14,7 @@ from .inputs import Run
 from .marks import KINDS, LIMIT, Mark, mark_documents
 from .rendering import render
 from .report import Report
-from .systems import AVERAGES, System, mean, spread
+from .systems import System, mean, spread
 from .wording import verdict
 
 WORST = 10  # sentences of the Markdown twin
@@ -23,7 +24,7 @@ def render_html(report: Report, documents: dict[str, Documents]) -> str:
     """The page.
 
     report (Report): What there is to say.
-    documents (Dict[str, List[Dict[str, Any]]]): With predictions, by name of the system, ours first.
+    documents (Dict[str, List[Document]]): With predictions, by name of the system, ours first.
     RETURNS (str): HTML.
     RAISES (ValueError): L406.
     """
@@ -36,20 +37,20 @@ def render_markdown(report: Report, documents: Documents) -> str:
     """The twin: the tables of the page, for a terminal, an issue or a repository.
 
     report (Report): What there is to say.
-    documents (List[Dict[str, Any]]): Of ours, with predictions.
+    documents (List[Document]): Of ours, with predictions.
     RETURNS (str): Markdown.
     """
     entities = _entities(documents, report.statistics, WORST, errors_only=True)
     return _render("report.md", report, **entities)
 
 
-def _render(template: str, report: Report, **more: Any) -> str:
+def _render(template: str, report: Report, **more: object) -> str:
     stats, comparison, ours = report.statistics, report.comparison, report.choice.ours
     headline, findings = verdict(comparison)
-    training = stats["parts"]["train"]["types"]
+    training = {t: own.mentions for t, own in stats.parts["train"].types.items()}
     return render(
         template,
-        corpus=stats["corpus"],
+        corpus=stats.corpus,
         stats=stats,
         parts=PARTS,
         comparison=comparison,
@@ -62,13 +63,13 @@ def _render(template: str, report: Report, **more: Any) -> str:
         fewest=min((row.support for row in comparison.rows if row.rare and row.support), default=0),
         systems=[_system(system, report) for system in report.systems],
         runs=[_run(run) for system in report.systems for run in system.runs],
-        details=ours.runs[0].data.get("analysis"),
-        scores=ours.runs[0].data["scores"],
+        details=ours.runs[0].evaluation.analysis,
+        scores=ours.runs[0].evaluation.scores,
         versions=_versions(report.systems),
         tests=_tests(comparison),
         has_errors=any(len(system.runs) > 1 for system in report.systems),
-        types=sorted(stats["labels"], key=lambda t: -training[t]["mentions"]),
-        rare=rare_sentence(stats["tail"], {t: own["mentions"] for t, own in training.items()}),
+        types=sorted(stats.labels, key=lambda t: -training[t]),
+        rare=rare_sentence(stats.tail, training),
         limit=LIMIT,
         **more,
     )
@@ -76,15 +77,15 @@ def _render(template: str, report: Report, **more: Any) -> str:
 
 def _entities(
     documents: Documents,
-    stats: dict[str, Any],
+    stats: Statistics,
     limit: int = LIMIT,
     *,
     errors_only: bool = False,
-) -> dict[str, Any]:
-    marked = mark_documents(documents, stats["tail"], limit, errors_only=errors_only)
+) -> dict[str, object]:
+    marked = mark_documents(documents, stats.tail, limit, errors_only=errors_only)
     labels = {t for s in marked.sentences for m in s.marks for t in m.gold + m.predicted}
     # a model may know types that the corpus does not declare
-    every = stats["labels"] + sorted(labels - set(stats["labels"]))
+    every = stats.labels + sorted(labels - set(stats.labels))
     numbers = {label: i for i, label in enumerate(every)}  # a label may hold spaces
     return {"marked": marked, "kinds": KINDS, "type_numbers": numbers, "tag": _tag, "hint": _hint}
 
@@ -113,21 +114,43 @@ def _hint(mark: Mark) -> str:
     return "; ".join(texts) + score
 
 
-def _system(system: System, report: Report) -> dict[str, Any]:
+OverSeeds = tuple[float | None, float | None]  # mean, standard deviation
+
+
+class SystemRow(NamedTuple):
+    """A line of the table of models."""
+
+    name: str
+    role: str  # baseline, ours or neither, ""
+    n_seeds: int
+    macro: OverSeeds  # on test, as micro and tail
+    micro: OverSeeds
+    tail: OverSeeds
+    error: float | None  # of macro, over seeds
+    dev: OverSeeds  # macro
+    speed: float | None  # words per second
+    max_steps: list[str]
+    verdicts: dict[str, Verdict]  # by average
+
+
+def _system(system: System, report: Report) -> SystemRow:
     choice = report.choice
     roles = {"baseline": choice.baseline, "ours": choice.ours}
-    found: dict[str, Verdict] = report.verdicts.get(system.name, {})
-    return {
-        "name": system.name,
-        "role": next((role for role, other in roles.items() if other is system), ""),
-        "n_seeds": len(system.runs),
-        **{kind: _over_seeds(system.scores(kind)) for kind in AVERAGES},
-        "error": bootstrap_standard_error(system.scores("macro")) if len(system.runs) > 1 else None,
-        "dev": _over_seeds(system.dev()),
-        "speed": mean(system.values(lambda data: data["words_per_second"])),
-        "max_steps": sorted({str(run.data["training"].get("max_steps")) for run in system.runs}),
-        "verdicts": {name.split()[0]: own for name, own in found.items()},
-    }
+    macro = system.scores("macro")
+    found = report.verdicts.get(system.name, {})
+    return SystemRow(
+        name=system.name,
+        role=next((role for role, other in roles.items() if other is system), ""),
+        n_seeds=len(system.runs),
+        macro=_over_seeds(macro),
+        micro=_over_seeds(system.scores("micro")),
+        tail=_over_seeds(system.scores("tail")),
+        error=bootstrap_standard_error(macro) if len(system.runs) > 1 else None,
+        dev=_over_seeds(system.dev()),
+        speed=mean([run.evaluation.words_per_second for run in system.runs]),
+        max_steps=sorted({str(run.evaluation.training.max_steps) for run in system.runs}),
+        verdicts={name.split()[0]: own for name, own in found.items()},
+    )
 
 
 def _tests(comparison: Comparison) -> list[str]:
@@ -142,30 +165,45 @@ def _tests(comparison: Comparison) -> list[str]:
     return [test if len(found) == 1 else f"{test} ({', '.join(own)})" for test, own in found.items()]
 
 
-def _over_seeds(values: Sequence[float]) -> tuple[float | None, float | None]:
+def _over_seeds(values: Sequence[float]) -> OverSeeds:
     return mean(values), spread(values)
 
 
-def _run(run: Run) -> dict[str, Any]:
-    data = run.data
-    made = data.get("run", {})
-    return {
-        "name": run.name,
-        "seed": run.seed,
-        "max_steps": data["training"].get("max_steps"),
-        "model": short(data["model"]),
-        "data": short(data["data"]),
-        "checksum": data.get("checksum", ""),
-        "command": made.get("command", ""),
-        "train_checksum": made.get("checksums", {}).get("train", ""),
-        "seconds": made.get("seconds"),
-        "macro": data["scores"]["ents_macro_f"],
-        "micro": data["scores"]["ents_f"],
-    }
+class RunRow(NamedTuple):
+    """A line of the table of what was made from what."""
+
+    name: str
+    seed: int | None
+    max_steps: int | None
+    model: str
+    data: str
+    checksum: str | None  # of the data
+    command: str
+    train_checksum: str | None
+    seconds: float | None
+    macro: float
+    micro: float
+
+
+def _run(run: Run) -> RunRow:
+    own, made = run.evaluation, run.evaluation.run
+    return RunRow(
+        name=run.name,
+        seed=run.seed,
+        max_steps=own.training.max_steps,
+        model=short(own.model),
+        data=short(own.data),
+        checksum=own.checksum,
+        command=made.command,
+        train_checksum=made.checksums.get("train"),
+        seconds=made.seconds,
+        macro=own.scores.ents_macro_f,
+        micro=own.scores.ents_f,
+    )
 
 
 def _versions(systems: Sequence[System]) -> list[str]:
     """Each set of versions that models were trained with, in words."""
-    sets = [run.data.get("run", {}).get("versions", {}) for system in systems for run in system.runs]
+    sets = [run.evaluation.run.versions for system in systems for run in system.runs]
     texts = [", ".join(f"{name} {number}" for name, number in found.items()) for found in sets]
     return sorted({text for text in texts if text})

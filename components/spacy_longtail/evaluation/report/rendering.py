@@ -1,7 +1,6 @@
 """Templates and how numbers look in them."""
 
 import re
-from typing import Any
 
 import srsly
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -13,11 +12,11 @@ SPACES = re.compile(r"\s+")
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#&])")
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, **values: object) -> str:
     """Fill in one of the package's templates.
 
     template (str): Its file name; what goes into a page is escaped.
-    values (Any): Its variables; one that is missing is an error.
+    values (object): Its variables; one that is missing is an error.
     RETURNS (str): The text.
     """
     loader = PackageLoader("spacy_longtail.evaluation.report")
@@ -47,7 +46,7 @@ def _count(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}"
 
 
-def _md(text: Any) -> str:
+def _md(text: object) -> str:
     """Text that Markdown shows as it is, on one line."""
     return MARKDOWN.sub(r"\\\1", SPACES.sub(" ", str(text)))
 
@@ -61,5 +60,5 @@ def _code(text: str) -> str:
     return f"{fence} {shown} {fence}" if "`" in shown else f"{fence}{shown}{fence}"
 
 
-def _setting(value: Any) -> str:
+def _setting(value: object) -> str:
     return value if isinstance(value, str) else srsly.json_dumps(value)

@@ -1,35 +1,33 @@
-"""A report: read, weighed, and written."""
+"""A report: what was read, and weighed."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import wasabi
 
-from ...errors import Errors
-from ...writing import check_file, coded_io, replacing
+from ...corpus.statistics import Statistics
+from ...records import Record
 from ..significance import NO_CLAIM, PowerNote, Verdict, corrected, power_note
 from .comparison import (
     HEADLINES,
     Average,
     Comparison,
+    Pair,
     TypeRow,
     compare,
     f1_metrics,
     hold_against,
 )
-from .inputs import read_documents, read_runs, read_statistics
+from .inputs import read_runs, read_statistics
 from .systems import Choice, System, choose, group, on_shared_seeds, spread
 from .wording import p_value, percent, signed, verdict
-
-SUFFIXES = (".html", ".htm")
-SIGNATURE = "Made by spacy-longtail"  # near the end of both files
 
 
 class Report(NamedTuple):
     """All that a report says, before it is written down."""
 
-    statistics: dict[str, Any]  # of the corpus
+    statistics: Statistics  # of the corpus
     systems: list[System]
     choice: Choice
     comparison: Comparison
@@ -38,7 +36,7 @@ class Report(NamedTuple):
     power: PowerNote | None  # what so few seeds could show; null without a baseline
 
 
-def read_systems(statistics: Path, evaluations: list[Path]) -> tuple[dict[str, Any], list[System]]:
+def read_systems(statistics: Path, evaluations: list[Path]) -> tuple[Statistics, list[System]]:
     """A corpus's statistics, and the runs on it by method. RAISES (ValueError): L405, L411, L412."""
     stats = read_statistics(statistics)
     return stats, group(read_runs(evaluations, stats))
@@ -96,112 +94,101 @@ def _power(baseline: System, ours: System) -> PowerNote:
     return power_note(len(first.runs), spread([b - a for a, b in pairs]))
 
 
-def check_report(target: Path) -> Path:
-    """Refuse a page that cannot be written, or that would replace something else.
-
-    target (Path): The HTML file.
-    RETURNS (Path): Its Markdown twin.
-    RAISES (ValueError): L415, L432, L436, L437.
-    """
-    if target.suffix.lower() not in SUFFIXES:
-        problem = f"{target.name} does not end in {' or '.join(SUFFIXES)}"
-        raise ValueError(Errors.L415.format(path=target, problem=problem))
-    twin = target.with_suffix(".md")
-    for path in (target, twin):
-        check_file(path, mark=SIGNATURE)
-    return twin
+class Named(Record):
+    type: str
+    support: int  # gold mentions in the test part
+    rare: bool
 
 
-def write_report(report: Report, target: Path) -> Path:
-    """Write the page, and its Markdown twin beside it. Both or none.
+class Shown(Record):
+    """A score of the baseline and of ours, in [0, 1], and what may be said of the difference."""
 
-    report (Report): What there is to say.
-    target (Path): The HTML file. Of its name no file is overwritten that no report wrote.
-    RETURNS (Path): The Markdown file.
-    RAISES (ValueError): L405, L406, L415, L432, L436, L437.
-    """
-    from .page import render_html, render_markdown
-
-    twin = check_report(target)
-    ours, first = report.choice.ours, report.choice.baseline
-    documents = {s.name: read_documents(s.runs[0]) for s in (ours, first) if s is not None}
-    texts = {
-        target: render_html(report, documents),
-        twin: render_markdown(report, documents[ours.name]),
-    }
-    with coded_io(target), replacing(target.parent) as folder:
-        for path, text in texts.items():
-            # a lone surrogate is legal in JSON and has no UTF-8
-            (folder / path.name).write_bytes(text.encode("utf-8", "replace"))
-    return twin
+    baseline: float | None
+    ours: float | None
+    interval: tuple[float, float] | None  # of ours
+    p: float | None
+    test: str | None
+    outcome: str | None
 
 
-def summarize(report: Report) -> dict[str, Any]:
+class ShownType(Shown, Named):
+    """A line of the result table."""
+
+
+class Summary(Record):
+    """What the result table shows, for machines."""
+
+    corpus: str
+    baseline: str | None
+    ours: str
+    seeds: dict[str, list[int | None]]  # by name of the method
+    verdict: str
+    findings: list[str]
+    rows: list[ShownType]  # the types with the most mentions first
+    averages: dict[str, Shown]  # macro, micro, weighted, tail
+
+
+def summarize(report: Report) -> Summary:
     """What the result table shows, for machines.
 
     report (Report): What there is to say.
-    RETURNS (Dict[str, Any]): JSON data, scores in [0, 1]: corpus, baseline, ours, seeds, verdict,
-        findings, rows (type,
-        support, rare, baseline, ours, interval, p, outcome), averages (macro, micro, weighted, tail).
     """
     comparison = report.comparison
     headline, findings = verdict(comparison)
     rows = [
-        {"type": row.label, "support": row.support, "rare": row.rare, **_shown(row.f, row)}
+        ShownType(type=row.label, support=row.support, rare=row.rare, **_shown(row.f, row).as_json())
         for row in comparison.rows
     ]
-    return {
-        "corpus": report.statistics["corpus"],
-        "baseline": comparison.baseline,
-        "ours": comparison.ours,
-        "seeds": {system.name: system.seeds for system in report.systems},
-        "verdict": headline,
-        "findings": findings,
-        "rows": rows,
-        "averages": {kind: _shown(a.scores, a) for kind, a in comparison.averages.items()},
-    }
+    return Summary(
+        corpus=report.statistics.corpus,
+        baseline=comparison.baseline,
+        ours=comparison.ours,
+        seeds={system.name: system.seeds for system in report.systems},
+        verdict=headline,
+        findings=findings,
+        rows=rows,
+        averages={kind: _shown(own.scores, own) for kind, own in comparison.averages.items()},
+    )
 
 
-def _shown(scores: Any, found: TypeRow | Average) -> dict[str, Any]:
+def _shown(scores: Pair, found: TypeRow | Average) -> Shown:
     interval, own = found.interval, found.verdict
-    return {
-        **scores._asdict(),
-        "interval": None if interval is None else [interval.low, interval.high],
-        "p": None if own is None else own.p,
-        "test": None if own is None else own.test,
-        "outcome": None if own is None else own.outcome,
-    }
+    return Shown(
+        baseline=scores.baseline,
+        ours=scores.ours,
+        interval=None if interval is None else (interval.low, interval.high),
+        p=None if own is None else own.p,
+        test=None if own is None else own.test,
+        outcome=None if own is None else own.outcome,
+    )
 
 
-def summary_table(summary: Mapping[str, Any]) -> str:
+def summary_table(summary: Summary) -> str:
     """The result table for a terminal.
 
-    summary (Mapping[str, Any]): What `summarize` returned.
+    summary (Summary): What `summarize` returned.
     RETURNS (str): One line per type, then one per average, then the verdict.
     """
     rows = []
-    for row in summary["rows"]:
-        name = f"{row['type']} *" if row["rare"] else row["type"]
-        rows.append((name, row["support"], *_cells(summary, row)))
-    for name, scores in summary["averages"].items():
+    for row in summary.rows:
+        rows.append((f"{row.type} *" if row.rare else row.type, row.support, *_cells(summary, row)))
+    for name, scores in summary.averages.items():
         rows.append((name, "", *_cells(summary, scores)))
-    header = ["Type (* rare)", "Support", summary["ours"], "95 % interval"]
-    if summary["baseline"] is not None:
-        header[2:2] = [summary["baseline"]]
+    header = ["Type (* rare)", "Support", summary.ours, "95 % interval"]
+    if summary.baseline is not None:
+        header[2:2] = [summary.baseline]
         header += ["Difference", "p"]
     aligns = ("l", *("r" for _ in header[1:]))
     table = wasabi.table(rows, header=header, divider=True, aligns=aligns)
-    return "\n".join([table, summary["verdict"], *(f"- {text}" for text in summary["findings"]), ""])
+    return "\n".join([table, summary.verdict, *(f"- {text}" for text in summary.findings), ""])
 
 
-def _cells(summary: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
-    interval = "–"
-    if row["interval"] is not None:
-        interval = " to ".join(percent(end) for end in row["interval"])
-    cells = [percent(row["ours"]), interval]
-    if summary["baseline"] is not None:
-        pair = (row["baseline"], row["ours"])
-        points = None if None in pair else 100 * (pair[1] - pair[0])
-        p = "–" if row["p"] is None else p_value(row["p"])
-        cells = [percent(row["baseline"]), *cells, signed(points), p]
+def _cells(summary: Summary, row: Shown) -> list[str]:
+    interval = "–" if row.interval is None else " to ".join(percent(end) for end in row.interval)
+    cells = [percent(row.ours), interval]
+    if summary.baseline is not None:
+        difference = Pair(row.baseline, row.ours).difference
+        p = "–" if row.p is None else p_value(row.p)
+        points = None if difference is None else 100 * difference
+        cells = [percent(row.baseline), *cells, signed(points), p]
     return cells

@@ -2,13 +2,14 @@
 
 import statistics
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from thinc.types import Ints4d
 
 from ...errors import Errors
 from ...training.provenance import DEV_SCORE
 from ..convergence import Rising, rising_of
+from ..records import Evaluation
 from ..significance import stack
 from .inputs import Run
 
@@ -33,28 +34,29 @@ class System(NamedTuple):
 
     def scores(self, kind: str) -> list[float]:
         """One of AVERAGES on test, a value a seed; none for the tail of a corpus without rare types."""
-        return self.values(lambda data: data["scores"].get(AVERAGES[kind]) if _has(data, kind) else None)
+        return self.values(lambda own: getattr(own.scores, AVERAGES[kind]) if _has(own, kind) else None)
 
     def dev(self) -> list[float]:
         """Macro F1 on dev, as training left it; none if it measured none."""
-        return self.values(lambda data: data["performance"].get(DEV_SCORE))
+        return self.values(lambda own: own.performance.get(DEV_SCORE))
 
-    def values(self, read: Callable[[dict[str, Any]], Any]) -> list[float]:
+    def values(self, read: Callable[[Evaluation], float | None]) -> list[float]:
         """The numbers that evaluations hold in some place, those that have one."""
-        found = [read(run.data) for run in self.runs]
-        return [value for value in found if isinstance(value, (int, float))]
+        found = (read(run.evaluation) for run in self.runs)
+        return [value for value in found if value is not None]
 
     def rising(self) -> Rising | None:
         """Whether its trainings ended too early."""
-        return rising_of(run.data for run in self.runs)
+        found = (run.evaluation for run in self.runs)
+        return rising_of({"curve": own.curve, "training": own.training.as_json()} for own in found)
 
     def counts(self) -> Ints4d:
         """Mentions of all runs: (n_units, n_seeds, n_types + 1, 3)."""
         return stack([run.counts for run in self.runs])
 
 
-def _has(data: dict[str, Any], kind: str) -> bool:
-    return kind != "tail" or bool(data["tail"])
+def _has(evaluation: Evaluation, kind: str) -> bool:
+    return kind != "tail" or bool(evaluation.tail)
 
 
 def mean(values: Sequence[float]) -> float | None:

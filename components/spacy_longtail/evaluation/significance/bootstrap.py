@@ -1,12 +1,12 @@
 """The bootstrap over documents or sentences: intervals of scores, and of differences of two systems."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from types import ModuleType
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ...errors import Errors
-from .distributions import scipy_stats
 from .metrics import Metric
 
 Method = Literal["bca", "percentile"]
@@ -164,7 +164,7 @@ def _statistics(
     systems: list[System], sums: list[np.ndarray], metrics: Mapping[str, Metric]
 ) -> np.ndarray:
     """Scores of sums (..., n_seeds, n_types + 1, 3), averaged over seeds, signed and added."""
-    rows: list[Any] = [
+    rows: list[np.ndarray] = [
         sum(s.sign * metric(own).mean(axis=-1) for s, own in zip(systems, sums, strict=True))
         for metric in metrics.values()
     ]
@@ -212,5 +212,14 @@ def acceleration(without: np.ndarray) -> float:
     return float((d**3).sum() / (6 * (d**2).sum() ** 1.5))
 
 
-def _unfit(name: str, rule: str, value: Any, fix: str) -> ValueError:
+def _unfit(name: str, rule: str, value: object, fix: str) -> ValueError:
     return ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix=fix))
+
+
+def scipy_stats() -> ModuleType:
+    """The module scipy.stats. RAISES (ValueError): L406."""
+    try:
+        from scipy import stats
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package="scipy", extra="report")) from error
+    return stats

@@ -1,13 +1,14 @@
 """Right, predicted and gold mentions of the units that a test set is sampled in."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 from thinc.types import Ints3d, Ints4d
 
 from ...errors import Errors
+from ..records import Document
 
 Unit = Literal["document", "sentence"]
 LEAST_DOCUMENTS = 20  # with fewer, resampled documents say little: sentences are the units
@@ -20,12 +21,11 @@ class MentionCounts(NamedTuple):
     counts: Ints3d  # (n_units, n_types + 1, 3), right, predicted and gold; the last type is all others
 
 
-def mention_counts(documents: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> MentionCounts:
+def mention_counts(documents: Sequence[Document], labels: Sequence[str]) -> MentionCounts:
     """Count strict matches, place and type, in each unit: documents, or sentences of a few documents.
 
-    documents (Sequence[Mapping[str, Any]]): As in an evaluation: sentences as [start, end], gold as
-        [start, end, label], predicted as [start, end, label, score], in characters. A mention that
-        is annotated twice in a document counts once; predicted twice, one of them is wrong.
+    documents (Sequence[Document]): As in an evaluation. A mention that is annotated twice in a document
+        counts once; predicted twice, one of them is wrong.
     labels (Sequence[str]): The declared types. What is of another type goes to the last column.
     RETURNS (MentionCounts): A mention is of the sentence that it starts in; a document without
         sentence bounds is one sentence.
@@ -36,9 +36,9 @@ def mention_counts(documents: Sequence[Mapping[str, Any]], labels: Sequence[str]
     cells: list[int] = []
     n_units = 0
     for document in documents:
-        gold = {(start, end, label) for start, end, label in document["gold"]}
-        predicted = [(start, end, label) for start, end, label, *_ in document["predicted"]]
-        later = [start for start, _ in document["sentences"][1:]] if by_sentence else []
+        gold = set(document.gold)
+        predicted = [(start, end, label) for start, end, label, _ in document.predicted]
+        later = [start for start, _ in document.sentences[1:]] if by_sentence else []
         for kind, spans in enumerate((gold.intersection(predicted), predicted, gold)):
             for start, _, label in spans:
                 row = (n_units + bisect_right(later, start)) * n_columns

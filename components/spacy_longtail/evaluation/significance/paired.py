@@ -7,7 +7,7 @@ import numpy as np
 from thinc.types import Floats1d
 
 from ...errors import Errors
-from .distributions import scipy_stats
+from .bootstrap import scipy_stats
 
 DIGITS = 12  # of scores: what differs after them is rounding
 N_PERMUTATIONS = 9_999  # with more sign patterns than this, as many are drawn

@@ -10,7 +10,7 @@ from wasabi import msg
 
 from ...about import __version__
 from ...corpus.folder import read_types
-from ...corpus.statistics import corpus_statistics
+from ...corpus.statistics import Statistics, corpus_statistics
 from ...errors import Errors
 from ...layers.clusters import has_lookups
 from ...training.provenance import DEV_SCORE
@@ -53,18 +53,18 @@ def find_pretrained(lang: str) -> Path | None:
 
 
 def choose_candidates(
-    statistics: Mapping[str, Any], lang: str = "", pretrained: Path | None = None
+    statistics: Statistics, lang: str = "", pretrained: Path | None = None
 ) -> list[Candidate]:
     """What is worth a try on a corpus, the most promising first after stock spaCy.
 
-    statistics (Mapping[str, Any]): As `corpus_statistics` returns them.
+    statistics (Statistics): Of the corpus.
     lang (str): Language code; an empty one has no word clusters.
     pretrained (Optional[Path]): A pipeline that `pretrain` wrote.
     RETURNS (List[Candidate]): Choices by axis, and the reason.
     """
-    train = statistics["parts"]["train"]
-    n_sentences, tail = train["sentences"], statistics["tail"]
-    rare = [t for t in tail if train["types"][t]["mentions"]]
+    train = statistics.parts["train"]
+    n_sentences, tail = train.sentences, statistics.tail
+    rare = [t for t in tail if train.types[t].mentions]
     found = [
         Candidate({"head": "ner"}, "stock spaCy, the baseline"),
         *_with_knowledge(lang, pretrained),

@@ -1,6 +1,5 @@
 """Which method to use, by the development part alone."""
 
-import json
 import statistics
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -11,6 +10,7 @@ from thinc.types import Ints3d
 
 from ...errors import Errors
 from ...evaluation.convergence import no_verdict, rising_of
+from ...evaluation.records import read_evaluation
 from ...evaluation.report.wording import signed
 from ...evaluation.significance import (
     LEAST_SEEDS,
@@ -103,9 +103,9 @@ class _Read(NamedTuple):
 
 
 def _read(path: Path, labels: tuple[str, ...]) -> _Read:
-    found = json.loads(path.read_text(encoding="utf8"))
-    counts = mention_counts(found["documents"], labels)
-    return _Read(counts, found.get("curve", []), found.get("training", {}))
+    found = read_evaluation(path)
+    counts = mention_counts(found.documents, labels)
+    return _Read(counts, found.curve, found.training.as_json())
 
 
 def _sums(

@@ -1,17 +1,15 @@
 """The records of a plan put together, corpus by corpus."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from ...corpus.folder import read_types
-from ...corpus.statistics import corpus_statistics
+from ...corpus.statistics import corpus_statistics, write_statistics
 from ...evaluation.convergence import Rising, rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.report import Report
 from ...evaluation.report.systems import mean, spread
-from ...writing import write_file
 from ..trials.ledger import Ledger
 from ..trials.records import TrialRecord
 from ..trials.run import Matrix
@@ -91,7 +89,7 @@ def _corpus(
         dev.setdefault(record.method, {})[record.seed] = ledger.folder(key) / "dev.json"
     choice = recommend(dev, read_types(path).labels, baseline)
     statistics = matrix.output / "report" / path.name / STATISTICS
-    write_file(statistics, json.dumps(corpus_statistics(path)))
+    write_statistics(corpus_statistics(path), statistics)
     evaluations = [ledger.folder(key) / "test.json" for key in records]
     report = read_report(statistics, evaluations, baseline)  # on the best of the others on dev
     return CorpusSummary(path.name, rows, report, choice, [])

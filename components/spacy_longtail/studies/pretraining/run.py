@@ -17,6 +17,7 @@ from tqdm import tqdm
 from ...corpus.descriptions import read_types
 from ...corpus.examples import bare
 from ...errors import Errors
+from ...pipes.token_ner import TokenNER
 from ...training.provenance import checksum, shortened, versions
 from ...writing import check_folder
 from ..trials.keys import config_content, digest
@@ -32,7 +33,8 @@ from .encoders import (
     check_transformer,
     read_encoder,
 )
-from .scoring import DonorScore, score_donors
+from .records import DonorRecord, PretrainRecord, Progress, Scores
+from .scoring import score_donors
 from .state import load_state, save_state
 
 STATE = "checkpoint"
@@ -72,8 +74,8 @@ class Pretrained(NamedTuple):
 
     nlp: Language  # with the weights to keep
     donors: list[Donor]
-    scores: list[tuple[int, list[DonorScore]]]  # by step
-    record: dict[str, Any]  # JSON data: what was done
+    scores: Scores
+    record: PretrainRecord
 
 
 def pretrain(
@@ -113,37 +115,37 @@ def pretrain(
         left_out = f", {donor.n_excluded} left out" if exclude else ""
         say(f"{donor.name}: {len(donor.train):,} sentences{left_out}, {len(donor.descriptions)} types")
     _initialize(nlp, donors)
-    progress = load_state(output / STATE, nlp, optimizer) or {"step": 0, "seconds": 0.0, "scores": []}
-    if progress["step"]:
-        say(f"Goes on at step {progress['step']:,}")
+    progress = load_state(output / STATE, nlp, optimizer) or Progress()
+    if progress.step:
+        say(f"Goes on at step {progress.step:,}")
     training = _Training(nlp, optimizer, donors, options, words, dropout, steps)
-    scores = training.run(output / STATE, progress, key)
-    record = {
-        "key": key,
-        "encoder": shortened(options.encoder),
-        "steps": steps,
-        "words": words,
-        "power": options.power,
-        "parts": list(options.parts),
-        "clusters": shortened(options.clusters),
-        "seed": options.seed,
-        "settings": shortened(dict(options.settings)),
-        "seconds": round(progress["seconds"], 1),
-        "versions": versions(),
-        "excluded": [path.resolve().name for path in exclude],
-        "donors": [
-            {
-                "name": donor.name,
-                "sentences": len(donor.train),
-                "words": sum(map(len, donor.train)),
-                "left_out": donor.n_excluded,
-                "types": donor.descriptions,
-            }
+    training.run(output / STATE, progress, key)
+    record = PretrainRecord(
+        key=key,
+        encoder=shortened(options.encoder),
+        steps=steps,
+        words=words,
+        power=options.power,
+        parts=list(options.parts),
+        clusters=shortened(options.clusters),
+        seed=options.seed,
+        settings=shortened(options.settings),
+        seconds=round(progress.seconds, 1),
+        versions=versions(),
+        excluded=[path.resolve().name for path in exclude],
+        donors=[
+            DonorRecord(
+                name=donor.name,
+                sentences=len(donor.train),
+                words=sum(map(len, donor.train)),
+                left_out=donor.n_excluded,
+                types=donor.descriptions,
+            )
             for donor in donors
         ],
-        "scores": progress["scores"],
-    }
-    return Pretrained(nlp, donors, scores, record)
+        scores=progress.scores,
+    )
+    return Pretrained(nlp, donors, progress.scores, record)
 
 
 def _foreign(folder: Path) -> str:
@@ -177,7 +179,7 @@ def _check_same(output: Path, key: str) -> None:
 def _initialize(nlp: Language, donors: list[Donor]) -> None:
     docs = [doc for donor in donors for doc in donor.train[:N_SAMPLE]]
     texts = joint_types(donors)
-    ner: Any = nlp.get_pipe("ner")
+    ner: TokenNER = nlp.get_pipe("ner")
     settings = {"labels": list(texts), "descriptions": texts}
     nlp.config["initialize"]["components"]["ner"] = settings
     sample = [_example(doc) for doc in docs]
@@ -206,32 +208,30 @@ class _Training:
         self.words, self.dropout, self.steps = words, dropout, steps
         self.every = max(steps // max(options.evaluations, 1), 1)
 
-    def run(
-        self, folder: Path, progress: dict[str, Any], key: str
-    ) -> list[tuple[int, list[DonorScore]]]:
-        """Train to the end. progress (Dict[str, Any]): step, seconds and scores; brought up to date."""
-        start, saved = time.monotonic() - progress["seconds"], time.monotonic()
-        for _ in range(progress["step"]):
+    def run(self, folder: Path, progress: Progress, key: str) -> None:
+        """Train to the end. progress (Progress): Is brought up to date."""
+        start, saved = time.monotonic() - progress.seconds, time.monotonic()
+        progress.key = key
+        for _ in range(progress.step):
             self.optimizer.step_schedules()
-        stream = self._batches(progress["step"])
-        bar = tqdm(total=self.steps, initial=progress["step"], unit="step", file=sys.stderr)
+        stream = self._batches(progress.step)
+        bar = tqdm(total=self.steps, initial=progress.step, unit="step", file=sys.stderr)
         with bar:
-            while progress["step"] < self.steps:
-                losses = self._step(next(stream), progress["step"])
-                progress["step"] += 1
-                progress["seconds"] = time.monotonic() - start
+            while progress.step < self.steps:
+                losses = self._step(next(stream), progress.step)
+                progress.step += 1
+                progress.seconds = time.monotonic() - start
                 bar.update()
                 bar.set_postfix_str(f"loss a word {losses:.3f}", refresh=False)
-                is_last = progress["step"] == self.steps
-                if progress["step"] % self.every == 0 or is_last:
+                is_last = progress.step == self.steps
+                if progress.step % self.every == 0 or is_last:
                     with self.nlp.use_params(self.optimizer.averages or {}):
                         found = score_donors(self.nlp, self.donors)
-                    progress["scores"].append([progress["step"], [s._asdict() for s in found]])
+                    progress.scores.append((progress.step, found))
                     shown = ", ".join(f"{s.name} {100 * s.micro:.1f}" for s in found)
-                    bar.write(f"step {progress['step']:,}: micro F1 {shown}", file=sys.stderr)
+                    bar.write(f"step {progress.step:,}: micro F1 {shown}", file=sys.stderr)
                 if is_last or time.monotonic() - saved > SECONDS:
-                    state = {**progress, "key": key}
-                    save_state(folder, self.nlp, self.optimizer, state)
+                    save_state(folder, self.nlp, self.optimizer, progress)
                     saved = time.monotonic()
         averages = self.optimizer.averages
         if averages:
@@ -240,7 +240,6 @@ class _Training:
                     for name in node.param_names:
                         if (node.id, name) in averages:
                             node.set_param(name, averages[node.id, name])
-        return [(step, [DonorScore(**own) for own in found]) for step, found in progress["scores"]]
 
     def _batches(self, start: int) -> Iterator[list[Doc]]:
         lengths = [[len(doc) for doc in donor.train] for donor in self.donors]

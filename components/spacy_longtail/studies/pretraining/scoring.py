@@ -1,6 +1,6 @@
 """F1 of a pretraining on the development part of each donor, among its own types."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -13,17 +13,9 @@ from ...corpus.examples import bare
 from ...pipes.token_ner import TokenNER
 from ...scorers import make_ner_scorer
 from .donors import Donor
+from .records import DonorScore
 
 BATCH = 64  # documents
-
-
-class DonorScore(NamedTuple):
-    """On the sentences of a donor that were not trained on."""
-
-    name: str
-    micro: float
-    macro: float
-    sentences: int
 
 
 def score_donors(nlp: Language, donors: list[Donor]) -> list[DonorScore]:
@@ -40,7 +32,8 @@ def _score(nlp: Language, donor: Donor) -> DonorScore:
         predict_types(nlp, docs, labels)
         examples += [Example(doc, reference) for doc, reference in zip(docs, gold, strict=True)]
     scores = make_ner_scorer(labels)(examples) if examples else {"ents_f": 0.0, "ents_macro_f": 0.0}
-    return DonorScore(donor.name, scores["ents_f"], scores["ents_macro_f"], len(examples))
+    micro, macro = scores["ents_f"], scores["ents_macro_f"]
+    return DonorScore(name=donor.name, micro=micro, macro=macro, sentences=len(examples))
 
 
 def predict_types(nlp: Language, docs: list[Doc], labels: list[str]) -> None:

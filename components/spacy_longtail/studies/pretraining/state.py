@@ -3,20 +3,20 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from spacy.language import Language
-from thinc.api import Optimizer, Shim, get_current_ops, to_numpy
+from thinc.api import Model, Optimizer, Shim, get_current_ops, to_numpy
 
 from ...errors import Errors
 from ...writing import whole_folder
+from .records import Progress
 
 WEIGHTS, MOMENTS, PROGRESS = "model", "optimizer.npz", "progress.json"
 KINDS = ("mom1", "mom2", "averages")
 
 
-def _parts(nlp: Language) -> dict[str, Any]:
+def _parts(nlp: Language) -> dict[str, Model | Shim]:
     """Layers and shims by a name on disk: their place in the pipeline."""
     return {
         f"{name}|{i}|{k}": part
@@ -45,11 +45,11 @@ def _keys(nlp: Language) -> Callable[[int, str], str | None]:
     return name
 
 
-def save_state(folder: Path, nlp: Language, optimizer: Optimizer, progress: dict[str, Any]) -> None:
+def save_state(folder: Path, nlp: Language, optimizer: Optimizer, progress: Progress) -> None:
     """Write the state. The one before stays until the new one is whole.
 
     folder (Path): The folder. nlp (Language): The pipeline, with its weights as they are trained.
-    optimizer (Optimizer): thinc's. progress (Dict[str, Any]): JSON data.
+    optimizer (Optimizer): thinc's. progress (Progress): How far it is.
     RAISES (ValueError): L432.
     """
     name_of = _keys(nlp)
@@ -63,22 +63,22 @@ def save_state(folder: Path, nlp: Language, optimizer: Optimizer, progress: dict
     with whole_folder(folder) as new:
         nlp.to_disk(new / WEIGHTS)
         np.savez(new / MOMENTS, **arrays)  # type: ignore[arg-type]
-        text = json.dumps({**progress, "updates": updates})
-        (new / PROGRESS).write_text(text, encoding="utf8")
+        state = progress.model_copy(update={"updates": updates})
+        (new / PROGRESS).write_text(json.dumps(state.model_dump()), encoding="utf8")
 
 
-def load_state(folder: Path, nlp: Language, optimizer: Optimizer) -> dict[str, Any] | None:
+def load_state(folder: Path, nlp: Language, optimizer: Optimizer) -> Progress | None:
     """Take up what `save_state` wrote.
 
     folder (Path): The folder, there or not. nlp (Language): The same pipeline, initialized.
     optimizer (Optimizer): The same, new.
-    RETURNS (Optional[Dict[str, Any]]): The progress; null if there is no state.
+    RETURNS (Optional[Progress]): How far it was; null if there is no state.
     RAISES (ValueError): L496 where it is damaged.
     """
     if not (folder / PROGRESS).is_file():
         return None
     try:
-        progress: dict[str, Any] = json.loads((folder / PROGRESS).read_text(encoding="utf8"))
+        progress = Progress.model_validate_json((folder / PROGRESS).read_bytes())
         for name, pipe in nlp.pipeline:
             pipe.from_disk(folder / WEIGHTS / name, exclude=["vocab"])  # type: ignore[attr-defined]
         nlp.vocab.strings.from_disk(folder / WEIGHTS / "vocab" / "strings.json")
@@ -89,7 +89,7 @@ def load_state(folder: Path, nlp: Language, optimizer: Optimizer) -> dict[str, A
                 kind, _, rest = name.partition("|")
                 place, _, param = rest.rpartition("|")
                 getattr(optimizer, kind)[parts[place].id, param] = ops.asarray(arrays[name])
-        for name, n in progress.pop("updates").items():
+        for name, n in progress.updates.items():
             place, _, param = name.rpartition("|")
             optimizer.nr_update[parts[place].id, param] = n
     except Exception as error:  # of JSON, msgpack, zip and torch: each its own kind

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from spacy.language import Language
 from spacy.util import load_model_from_config
@@ -11,6 +10,7 @@ from ...evaluation.report.plots import MOST, Line, learning_curves
 from ...evaluation.report.rendering import render
 from ...layers.clusters import leave_out_tables
 from ...writing import coded_io, replacing
+from .records import DonorScore
 from .run import RECORD, STATE, Pretrained
 
 MODEL, TOK2VEC, TRANSFORMER = "model", "tok2vec.bin", "transformer"
@@ -31,18 +31,18 @@ def write_pretrained(
     nlp, scores = _bare(found.nlp), found.scores
     if slim and "tok2vec" in nlp.pipe_names:
         leave_out_tables(nlp.get_pipe("tok2vec").model)  # type: ignore[attr-defined]
-    record = {**found.record, "command": command}
+    record = found.record.model_copy(update={"command": command})
     last = {score.name: score for score in scores[-1][1]}
-    rows = [{**donor, "score": last[donor["name"]]} for donor in record["donors"]]
+    rows = [{**donor.as_json(), "score": last[donor.name]} for donor in record.donors]
     lines = [
         Line(name, [step for step, _ in scores], [[_micro(own, name)] for _, own in scores])
         for name in list(last)
     ]
-    values: dict[str, Any] = {"record": record, "rows": rows}
+    values = {"record": record, "rows": rows}
     texts = {
         PAGE: render("pretrain.html", plots=_plots(lines), **values),
         "pretrain.md": render("pretrain.md", **values),
-        RECORD: json.dumps(record, indent=1),
+        RECORD: json.dumps(record.as_json(), indent=1),
     }
     with coded_io(output), replacing(output, [output / STATE]) as new:
         nlp.to_disk(new / MODEL)
@@ -67,7 +67,7 @@ def _bare(nlp: Language) -> Language:
     return fresh
 
 
-def _micro(scores: list[Any], name: str) -> float:
+def _micro(scores: list[DonorScore], name: str) -> float:
     return next(score.micro for score in scores if score.name == name)
 
 

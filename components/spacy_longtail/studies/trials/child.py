@@ -11,7 +11,8 @@ import srsly
 from ...corpus.descriptions import TYPES
 from ...corpus.folder import PARTS, part_path, read_types
 from ...errors import Errors
-from ...evaluation.evaluate import evaluate_model, write_evaluation
+from ...evaluation.evaluate import evaluate_model
+from ...evaluation.records import write_evaluation
 from ...training.provenance import short
 from ...training.train import train_model
 from .keys import PACKAGE, code_version, corpus_version

@@ -1,13 +1,13 @@
 """The best trial of a search against its baseline on test: one look, when the search is over."""
 
-import json
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...corpus.folder import part_path, read_types
 from ...errors import Warnings
-from ...evaluation.evaluate import evaluate_model, write_evaluation
+from ...evaluation.evaluate import evaluate_model
+from ...evaluation.records import Evaluation, read_evaluation, write_evaluation
 from ...evaluation.significance import Verdict, describe, judge, mention_counts, named_metrics, stack
 from ...training.provenance import DEV_SCORE
 from ...writing import coded_io
@@ -56,12 +56,12 @@ def hold_out(search: Search, best: Tried, baseline: Tried, gpu_id: int) -> Holdo
     first, second = scores[baseline.number], scores[best.number]
     if best.is_baseline:
         return Holdout(first, second, {}, [])
-    one, two = (mention_counts(found[t.number]["documents"], types.labels) for t in (baseline, best))
+    one, two = (mention_counts(found[t.number].documents, types.labels) for t in (baseline, best))
     verdicts = judge(stack([one]), stack([two]), metrics, one.unit)
     return Holdout(first, second, verdicts, describe("the best trial", verdicts))
 
 
-def _evaluated(search: Search, number: int, path: Path, gpu_id: int) -> dict[str, Any]:
+def _evaluated(search: Search, number: int, path: Path, gpu_id: int) -> Evaluation:
     if not path.is_file():
         from spacy.cli._util import setup_gpu
 
@@ -74,9 +74,8 @@ def _evaluated(search: Search, number: int, path: Path, gpu_id: int) -> dict[str
         with coded_io(path):
             write_evaluation(result, path)
     with coded_io(path):
-        read: dict[str, Any] = json.loads(path.read_text(encoding="utf8"))
-    return read
+        return read_evaluation(path)
 
 
-def _scores(evaluation: dict[str, Any], names: list[str]) -> dict[str, float]:
-    return {name: evaluation["scores"][SCORES[name]] for name in names}
+def _scores(evaluation: Evaluation, names: list[str]) -> dict[str, float]:
+    return {name: getattr(evaluation.scores, SCORES[name]) for name in names}

@@ -1,6 +1,6 @@
 """A config that is tried on a corpus, and what its checks share."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +10,8 @@ from spacy.language import Language
 from spacy.training import Example
 from spacy.util import resolve_dot_names
 from thinc.api import Config
+
+from ...corpus.statistics.records import Statistics
 
 N_READ = 100  # examples, since a reader may be endless
 
@@ -21,7 +23,7 @@ class BuiltConfig:
     path: Path
     given: Config  # with overrides, not interpolated
     nlp: Language
-    found: Mapping[str, Any]  # statistics of the corpus
+    found: Statistics  # of the corpus
 
     @cached_property
     def config(self) -> Config:

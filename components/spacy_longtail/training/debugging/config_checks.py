@@ -1,13 +1,14 @@
 """Checks of a config against a corpus: what `spacy train` would find out late, or not at all."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from spacy.util import load_config, load_model_from_config
 
+from ...corpus.statistics.records import Statistics
 from ...errors import Errors
+from ...types import Overrides
 from ..train import filled_in, words_of
 from .built import BuiltConfig, listed
 from .checks import Check, Said, check
@@ -20,15 +21,15 @@ TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of
 def check_config(
     path: Path,
     corpus: Path,
-    found: Mapping[str, Any],
-    overrides: Mapping[str, Any] | None = None,
+    found: Statistics,
+    overrides: Overrides | None = None,
     update: bool = False,
 ) -> Iterator[Check]:
     """Everything that can be said of a config before a training.
 
     path (Path): The config. corpus (Path): A folder that `convert` wrote.
-    found (Mapping[str, Any]): Statistics of the corpus.
-    overrides (Optional[Mapping[str, Any]]): Config values by dotted name, as in a training.
+    found (Statistics): Of the corpus.
+    overrides (Optional[Overrides]): Config values by dotted name, as in a training.
     update (bool): Whether to initialize the pipeline and make one update.
     YIELDS (Check): What was found; only the first problem where the config does not build.
     RAISES (ValueError): L402 if there is no such file.
@@ -56,12 +57,12 @@ def check_declared(built: BuiltConfig) -> Said:
     """`train` fills [longtail] in from the corpus, `spacy train` does not."""
     written = load_config(built.path, interpolate=False).get("longtail", {})
     used = built.config.get("longtail", {})
-    for key in ("labels", "tail"):
-        if key in written and set(written[key]) != set(built.found[key]):
-            text = f"[longtail] {key} = {written[key]} is not the corpus's {built.found[key]}"
+    for key, own in (("labels", built.found.labels), ("tail", built.found.tail)):
+        if key in written and set(written[key]) != set(own):
+            text = f"[longtail] {key} = {written[key]} is not the corpus's {own}"
             fix = "`python -m spacy_longtail train` fills that in, `spacy train` does not"
             yield "warn", f"{text}. {fix}."
-        unknown = set(used.get(key) or ()) - set(built.found["labels"])
+        unknown = set(used.get(key) or ()) - set(built.found.labels)
         if unknown:
             yield "fail", f"[longtail] {key} names types that the corpus lacks: {listed(unknown)}."
 
@@ -72,7 +73,7 @@ def check_components(built: BuiltConfig) -> Said:
     names = [n for n in built.nlp.pipe_names if built.nlp.get_pipe_meta(n).factory in NERS]
     if not names:
         yield "fail", f"No component labels entities, found {', '.join(built.nlp.pipe_names) or 'none'}."
-    mentions = {t: own["mentions"] for t, own in built.found["parts"]["train"]["types"].items()}
+    mentions = {t: own.mentions for t, own in built.found.parts["train"].types.items()}
     for name in built.nlp.pipe_names:
         block = built.config["components"][name]
         lists = {key: block[key] for key in TYPE_SETTINGS if isinstance(block.get(key), list)}

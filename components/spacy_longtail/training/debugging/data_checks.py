@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from ...corpus.rare import FEW_MENTIONS, VERY_FEW_MENTIONS, rare_sentence
 from ...corpus.statistics.corpus_rules import LONG
 from ...corpus.statistics.findings import number, verb
+from ...corpus.statistics.records import PartStatistics, Statistics
 from .checks import Check, Level, Said, check
 from .oddities import Oddities
 
@@ -21,31 +21,31 @@ ALIKE = 0.83  # of difflib's ratio: PERSON and PERSNO are, CARDINAL and ORDINAL 
 class Counted:
     """What the checks look at."""
 
-    found: Mapping[str, Any]  # as corpus_statistics has it, without policies
+    found: Statistics  # without policies and diagnosis
     oddities: Mapping[str, Oddities]  # by part
 
     @property
-    def parts(self) -> dict[str, Any]:
-        return self.found["parts"]
+    def parts(self) -> dict[str, PartStatistics]:
+        return self.found.parts
 
     @property
     def labels(self) -> list[str]:
-        return self.found["labels"]
+        return self.found.labels
 
     @property
     def training(self) -> dict[str, int]:
         """Training mentions by type."""
-        return {t: own["mentions"] for t, own in self.parts["train"]["types"].items()}
+        return {t: own.mentions for t, own in self.parts["train"].types.items()}
 
     def absent(self, part: str) -> list[str]:
         """Declared types without a mention in a part."""
-        types = self.parts[part]["types"]
-        return [t for t in self.labels if not types[t]["mentions"]]
+        types = self.parts[part].types
+        return [t for t in self.labels if not types[t].mentions]
 
     def listed(self, labels: list[str]) -> str:
         """Types with their mentions in all parts."""
-        types = self.found["all"]["types"]
-        return ", ".join(f"{t} ({types[t]['mentions']:,})" for t in labels)
+        types = self.found.all.types
+        return ", ".join(f"{t} ({types[t].mentions:,})" for t in labels)
 
     def odd(self, kind: str, text: str) -> Iterator[str]:
         """What to say of a kind of oddity, for each part that has it."""
@@ -58,9 +58,9 @@ class Counted:
 @check("Parts")
 def check_parts(counted: Counted) -> Said:
     for part, own in counted.parts.items():
-        sizes = [number(own[key], key.rstrip("s")) for key in ("documents", "sentences", "mentions")]
-        yield "info", f"{part}: {', '.join(sizes)}."
-        if not own["mentions"]:
+        sizes = {"document": own.documents, "sentence": own.sentences, "mention": own.mentions}
+        yield "info", f"{part}: {', '.join(number(n, noun) for noun, n in sizes.items())}."
+        if not own.mentions:
             yield "fail", f"{part} has no entity."
     if "dev" not in counted.parts:
         yield "warn", "There is no dev part, without which `spacy train` does not start."
@@ -71,9 +71,9 @@ def check_parts(counted: Counted) -> Said:
 @check("Types", "Exactly the declared types are annotated, each in every part.")
 def check_types(counted: Counted) -> Said:
     found = counted.found
-    if found["undeclared"]:
-        yield "fail", f"Annotated but not declared: {counted.listed(found['undeclared'])}."
-    never = [t for t in counted.labels if not found["all"]["types"][t]["mentions"]]
+    if found.undeclared:
+        yield "fail", f"Annotated but not declared: {counted.listed(found.undeclared)}."
+    never = [t for t in counted.labels if not found.all.types[t].mentions]
     if never:
         yield "warn", f"Declared but never annotated: {', '.join(never)}."
     for part in counted.parts:
@@ -85,7 +85,7 @@ def check_types(counted: Counted) -> Said:
 @check("Types")
 def check_names(counted: Counted) -> Said:
     """Types that may be one, misspelt."""
-    for one, other in combinations(counted.labels + counted.found["undeclared"], 2):
+    for one, other in combinations(counted.labels + counted.found.undeclared, 2):
         first, second = sorted("".join(filter(str.isalnum, name.casefold())) for name in (one, other))
         if first == second:
             problem = "differ in case or punctuation alone"
@@ -99,7 +99,7 @@ def check_names(counted: Counted) -> Said:
 @check("Types")
 def check_rare(counted: Counted) -> Said:
     """Which are rare is no fault."""
-    yield "info", rare_sentence(counted.found["tail"], counted.training)
+    yield "info", rare_sentence(counted.found.tail, counted.training)
 
 
 @check("Amount", f"Each type has at least {FEW_MENTIONS} training mentions.")
@@ -117,12 +117,12 @@ def check_amount(counted: Counted) -> Said:
 @check("Sentences", "Every document has sentence boundaries, and no entity crosses one.")
 def check_sentences(counted: Counted) -> Said:
     for part, own in counted.parts.items():
-        n, n_long = own["documents_without_boundaries"], counted.oddities[part].n["sentence_long"]
+        n, n_long = own.documents_without_boundaries, counted.oddities[part].n["sentence_long"]
         if n:
             text = "without boundaries, each one sentence for resampling and the gate"
             yield "warn", f"{part}: {number(n, 'document')} {text}."
         if n_long:
-            text = f"of more than {LONG} words, the longest of {own['longest_sentence']:,}"
+            text = f"of more than {LONG} words, the longest of {own.longest_sentence:,}"
             yield "warn", f"{part}: {number(n_long, 'sentence')} {text}."
     text = "entities across a sentence boundary, which count as not annotated"
     yield from (("warn", said) for said in counted.odd("entity_crossing", text))
@@ -151,9 +151,9 @@ def check_annotation(counted: Counted) -> Said:
         if odd["doc_unannotated"]:
             text = "without any entity annotation, not even O, which no score counts"
             yield "warn", f"{part}: {number(odd['doc_unannotated'], 'document')} {text}."
-        if own["unannotated_tokens"]:
+        if own.unannotated_tokens:
             text = "without annotation, from which no pipe learns"
-            yield "warn", f"{part}: {number(own['unannotated_tokens'], 'token')} {text}."
+            yield "warn", f"{part}: {number(own.unannotated_tokens, 'token')} {text}."
         if odd["doc_empty"]:
             yield "warn", f"{part}: {number(odd['doc_empty'], 'document')} without a token."
     text = "tokens with control characters or U+FFFD, the mark of a wrong encoding"
@@ -167,15 +167,15 @@ def check_overlap(counted: Counted) -> Said:
         n = int(np.count_nonzero(np.isin(keys[other], keys[one]) & (keys[other] != 0)))
         if n:
             yield "warn", f"{number(n, 'document')} of {other} also {verb(n, 'stand')} in {one}."
-    for part, own in counted.found["leakage"].items():
-        n = own["sentences"]
+    for part, own in counted.found.leakage.items():
+        n = own.sentences
         if n:
             text = f"{number(n, 'sentence')} of {part} also {verb(n, 'stand')} in train"
-            text = f"{text}, {own['entity_sentences']:,} with an entity, such as: {own['examples'][0]}"
+            text = f"{text}, {own.entity_sentences:,} with an entity, such as: {own.examples[0]}"
             yield "warn", text
-    n = counted.found["conflicts"]["texts"]
+    n = counted.found.conflicts.texts
     if n:
-        pair = " / ".join(place["text"] for place in counted.found["conflicts"]["examples"][0])
+        pair = " / ".join(place.text for place in counted.found.conflicts.examples[0])
         yield "warn", f"{number(n, 'text')} {verb(n, 'occur')} with different annotations: {pair}"
 
 

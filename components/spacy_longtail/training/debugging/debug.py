@@ -1,14 +1,13 @@
 """What `spacy debug data` skips for this package's factories: a corpus, and a config against it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from ...corpus.folder import read_types
 from ...corpus.statistics.columns import Words
 from ...corpus.statistics.corpus import described_corpus
-from ...corpus.statistics.overlap import overlaps
 from ...corpus.statistics.tallies import PartTally, present_parts, read_parts
+from ...types import Overrides
 from .checks import Check
 from .config_checks import check_config
 from .data_checks import DATA_CHECKS, Counted
@@ -20,14 +19,14 @@ def debug_corpus(
     corpus: Path,
     config: Path | None = None,
     *,
-    overrides: Mapping[str, Any] | None = None,
+    overrides: Overrides | None = None,
     update: bool = False,
 ) -> Iterator[Check]:
     """Check a corpus and, if there is one, a config for it.
 
     corpus (Path): A folder that `convert` wrote.
     config (Optional[Path]): A config of any factories, filled in from the corpus as by `train`.
-    overrides (Optional[Mapping[str, Any]]): Config values by dotted name.
+    overrides (Optional[Overrides]): Config values by dotted name.
     update (bool): Whether to initialize the pipeline of the config and make one update.
     YIELDS (Check): Level (info, good, warn, fail), section and text, section by section.
     RAISES (ValueError): L402, L403, L404, L430 for a corpus or config that cannot be read.
@@ -54,6 +53,4 @@ def count_oddities(corpus: Path) -> Counted:
     for part, batch, table in read_parts(paths, words):
         tallies[part].add(batch, table, words)
         oddities[part].add(batch, table, forms)
-    keys = {part: tally.keys for part, tally in tallies.items()}
-    found = {**described_corpus(corpus.name, types, tallies), **overlaps(paths, keys)}
-    return Counted(found, oddities)
+    return Counted(described_corpus(corpus, types, tallies), oddities)

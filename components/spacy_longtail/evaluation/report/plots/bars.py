@@ -1,27 +1,29 @@
 """How many times larger each resampling policy makes the training part."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .drawing import BASELINE, INK, OURS, WIDTH, svg
+from ....corpus.statistics.records import SizeFactors
+from .drawing import BASELINE, INK, OURS, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-def size_factors(policies: dict[str, Any]) -> str:
+def size_factors(policies: dict[str, SizeFactors]) -> str:
     """How many times larger each policy makes the training part.
 
-    policies (Dict[str, Any]): Name to factors, as the statistics hold them.
+    policies (Dict[str, SizeFactors]): By name, as the statistics hold them.
     RETURNS (str): An svg element.
     RAISES (ValueError): L406.
     """
 
     def draw(fig: "Figure") -> None:
         axes = fig.add_subplot()
-        series = [(key, [p[key] for p in policies.values()]) for key in ("sentences", "tokens")]
+        factors = policies.values()
+        series = [("sentences", [f.sentences for f in factors]), ("tokens", [f.tokens for f in factors])]
         _paired_bars(axes, list(policies), series, "{:.2f}")
         axes.axvline(1, color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
         axes.set_xlim(0, 1.12 * max([1.0, *series[0][1], *series[1][1]]))
@@ -36,7 +38,7 @@ def _paired_bars(
 ) -> None:
     places = np.arange(len(names))
     # hatched and solid: told apart without colour too
-    looks: list[dict[str, Any]] = [
+    looks: list[Look] = [
         {"facecolor": "none", "edgecolor": BASELINE, "hatch": "////"},
         {"color": OURS},
     ]

@@ -1,11 +1,11 @@
 """Scores as lines: along training, and along MoM's lambda, with bands over seeds."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .drawing import BASELINE, INK, OTHER, OURS, RARE, WIDTH, svg
+from .drawing import BASELINE, INK, OTHER, OURS, RARE, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # matplotlib is an extra
 
 HEIGHT = 3.4  # inches
 # told apart in print and by colour-blind readers: a dash pattern and a marker each
-LOOKS: list[dict[str, Any]] = [
+LOOKS: list[Look] = [
     {"color": OURS, "ls": "-", "marker": "o"},
     {"color": BASELINE, "ls": (0, (4, 2)), "marker": "s"},
     {"color": OTHER, "ls": (0, (1, 1.5)), "marker": "^"},
@@ -84,7 +84,7 @@ def _lines(lines: list[Line], key: str, x_name: str, title: str, scale: str = "l
     return svg(draw, (WIDTH, HEIGHT), key, title)
 
 
-def _draw_line(axes: "Axes", line: Line, look: dict[str, Any]) -> None:
+def _draw_line(axes: "Axes", line: Line, look: Look) -> None:
     x = np.array(line.x)
     mean = np.array([100 * np.mean(v) for v in line.values])
     spread = np.array([100 * np.std(v, ddof=1) if len(v) > 1 else 0.0 for v in line.values])

@@ -4,12 +4,14 @@ import io
 import re
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....errors import Errors
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.figure import Figure
+
+Look = dict[str, Any]  # keyword arguments of matplotlib
 
 # Colours nobody would draw with: the SVG gets the page's own in their place, light or dark.
 INK, FAINT, BASELINE, OURS, RARE, PAPER, OTHER = (f"#0102{i:02x}" for i in range(3, 10))

@@ -1,9 +1,9 @@
 """F1 by type with intervals: a dot for each model, joined by the way from one to the other."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..comparison import TypeRow
-from .drawing import BASELINE, FAINT, INK, OURS, PAPER, WIDTH, svg
+from .drawing import BASELINE, FAINT, INK, OURS, PAPER, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
@@ -64,6 +64,6 @@ def _legend(fig: "Figure", baseline: str | None, ours: str) -> None:
 
     keys = [Line2D([], [], color=OURS, marker="o", ms=6, lw=1.1, label=ours)]
     if baseline is not None:
-        look: dict[str, Any] = {"mfc": PAPER, "mec": BASELINE, "mew": 1.6}
+        look: Look = {"mfc": PAPER, "mec": BASELINE, "mew": 1.6}
         keys.insert(0, Line2D([], [], color=BASELINE, marker="o", ms=6, lw=1.1, label=baseline, **look))
     fig.legend(handles=keys, loc="outside upper center", ncols=2)

@@ -1,16 +1,17 @@
 """Precision and recall of each type, before and after, over lines of equal F1."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..comparison import TypeRow
-from .drawing import FAINT, INK, OURS, PAPER, RARE, WIDTH, svg
+from .drawing import FAINT, INK, OURS, PAPER, RARE, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 NAMED = 20  # types: the names of more would cover each other
 Box = tuple[float, float, float, float]  # left, bottom, right, top, in points
@@ -70,7 +71,7 @@ def _iso_f1(axes: "Axes", low: float) -> None:
         axes.plot(recall, precision, color=FAINT, lw=0.7, zorder=0)
         at = f * 1.02 / (2.04 - f)
         if at > low:  # else the line leaves at the bottom, where the axis has its own numbers
-            note: dict[str, Any] = {
+            note: Look = {
                 "xytext": (3, 0),
                 "textcoords": "offset points",
                 "va": "center",
@@ -101,7 +102,7 @@ def _place_labels(fig: "Figure", axes: "Axes", moves: list[Move]) -> None:
             spots, key=lambda box: sum(_overlap(box, other) for other in taken) + _outside(box, frame)
         )
         taken.append(best)
-        look: dict[str, Any] = {"color": RARE, "fontweight": "bold"} if row.rare else {"color": INK}
+        look: Look = {"color": RARE, "fontweight": "bold"} if row.rare else {"color": INK}
         axes.annotate(
             row.label,
             end,
@@ -122,6 +123,6 @@ def _overlap(a: Box, b: Box) -> float:
     return wide * high if wide > 0 and high > 0 else 0.0
 
 
-def _outside(box: Box, frame: Any) -> float:
+def _outside(box: Box, frame: "Bbox") -> float:
     inside = frame.x0 <= box[0] and box[2] <= frame.x1 and frame.y0 <= box[1] and box[3] <= frame.y1
     return 0.0 if inside else 500.0

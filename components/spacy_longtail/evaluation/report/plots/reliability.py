@@ -1,11 +1,11 @@
 """Whether entity scores are probabilities: the share right against the score."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....pipes.thresholds import reliability
-from .drawing import BASELINE, INK, OURS, WIDTH, svg
+from .drawing import BASELINE, INK, OURS, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.figure import Figure
@@ -23,7 +23,7 @@ def reliability_plot(scored: dict[str, list[tuple[float, bool]]]) -> str:
     def draw(fig: "Figure") -> None:
         axes = fig.add_subplot()
         axes.plot([0, 1], [0, 1], color=INK, lw=0.8, ls=(0, (3, 2)), label="a probability")
-        looks: tuple[dict[str, Any], ...] = (
+        looks: tuple[Look, ...] = (
             {"color": OURS, "marker": "o"},
             {"color": BASELINE, "marker": "s", "ls": "--"},
         )

@@ -1,8 +1,8 @@
 """What a search tried, by the value of one parameter."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from .drawing import BASELINE, OURS, PAPER, RARE, WIDTH, svg
+from .drawing import BASELINE, OURS, PAPER, RARE, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.figure import Figure
@@ -17,7 +17,7 @@ class Point(NamedTuple):
 
 
 # told apart without colour too: hollow, square, diamond
-LOOKS: dict[str, dict[str, Any]] = {
+LOOKS: dict[str, Look] = {
     "pruned": {"marker": "o", "color": OURS, "markerfacecolor": PAPER, "label": "pruned (best so far)"},
     "done": {"marker": "o", "color": OURS, "label": "trained to the end"},
     "baseline": {"marker": "s", "color": BASELINE, "label": "baseline"},

@@ -1,0 +1,152 @@
+"""The statistics of a corpus, as they stand in stats.json, and their one reader and writer.
+
+Shares are in [0, 1]; docs/statistics.md explains each key.
+"""
+
+import json
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from ...errors import Errors
+from ...records import Record, problem_of
+from ...writing import write_file
+
+MARK = '"undeclared":'  # near the beginning of a file of statistics
+
+
+class TypeStatistics(Record):
+    """A type in a part."""
+
+    mentions: int
+    one_token_mentions: int
+    tokens: int
+    sentences: int
+    rareness: float | None  # bits
+    token_share: float
+    mention_share: float
+    surfaces: int
+    ambiguous_surfaces: int
+    minority_mentions: int
+    surfaces_also_outside: int
+    unseen: float | None = None  # of dev and test: null without a mention
+
+
+class TypeShare(Record):
+    type: str
+    share: float  # of the tokens
+
+
+class PartStatistics(Record):
+    """A part, or all of them together."""
+
+    documents: int
+    one_sentence_documents: int
+    documents_without_boundaries: int
+    longest_sentence: int
+    sentences: int
+    entity_sentences: int
+    entity_sentence_share: float
+    tokens: int
+    unannotated_tokens: int
+    entity_tokens: int
+    outside_tokens: int
+    entity_share: float
+    outside_share: float
+    begin_share: float
+    inside_share: float
+    mentions: int
+    found_types: int
+    bio_classes: int
+    least: TypeShare | None
+    most: TypeShare | None
+    types: dict[str, TypeStatistics]
+
+
+class SizeFactors(Record):
+    """The training part after a policy, divided by what it was before."""
+
+    sentences: float
+    tokens: float
+    types: dict[str, float]  # tokens of each type
+
+
+class Repeat(Record):
+    text: str
+    times: int
+
+
+class Duplicates(Record):
+    """Sentences of a part that repeat an earlier one."""
+
+    sentences: int
+    examples: list[Repeat]
+
+
+class Leakage(Record):
+    """Sentences of a part that training has, too."""
+
+    sentences: int
+    entity_sentences: int
+    share: float
+    examples: list[str]
+
+
+class MarkedPlace(Record):
+    part: str
+    text: str  # entities marked up as [Oslo|GEO]
+
+
+class Conflicts(Record):
+    """Texts that are annotated in more than one way."""
+
+    texts: int
+    examples: list[list[MarkedPlace]]  # two places of one text each
+
+
+class Finding(Record):
+    rule: str
+    part: str | None  # null where the rule looks at training, or at all parts
+    finding: str
+    evidence: str
+    advice: str
+
+
+class Statistics(Record):
+    """Everything that is counted of a corpus, and what it means."""
+
+    corpus: str
+    lang: str
+    labels: list[str]
+    undeclared: list[str]
+    tail: list[str]
+    buckets: dict[str, list[str]]  # of types: head, mid and tail
+    parts: dict[str, PartStatistics]
+    all: PartStatistics
+    unseen: dict[str, float | None]  # on test
+    policies: dict[str, SizeFactors]
+    duplicates: dict[str, Duplicates]  # by part
+    leakage: dict[str, Leakage]  # by part
+    conflicts: Conflicts
+    diagnosis: list[Finding] = Field(default_factory=list)
+
+
+def read_statistics(path: Path) -> Statistics:
+    """Read what the command `stats` wrote. RAISES (ValueError): L405."""
+    if not path.is_file():
+        problem = "there is no such file"
+    else:
+        try:
+            return Statistics.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            problem = problem_of(error)
+    raise ValueError(Errors.L405.format(path=path, problem=problem, command="stats"))
+
+
+def statistics_text(found: Statistics) -> str:
+    return json.dumps(found.as_json(), indent=2)
+
+
+def write_statistics(found: Statistics, path: Path) -> None:
+    """Write statistics as JSON, the folder made if need be. RAISES (ValueError): L432."""
+    write_file(path, statistics_text(found))

@@ -1,0 +1,125 @@
+"""An evaluation, as it stands in its JSON file, and its one reader and writer."""
+
+from pathlib import Path
+from typing import Annotated
+
+import srsly
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from ..errors import Errors
+from ..records import Number, Record, problem_of
+from ..training.provenance import Method, RunRecord
+from ..writing import write_file
+from .analysis.records import PRF, Analysis
+
+MARK = '"checksum":'  # near the beginning of an evaluation
+
+
+class TypeScores(PRF):
+    support: int  # gold mentions
+
+
+NOTHING = TypeScores(p=0.0, r=0.0, f=0.0, support=0)  # of a type that does not occur
+
+
+class Scores(Record):
+    """What the scorers found on the data, in [0, 1]; a gate adds its own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    ents_p: float | None = None
+    ents_r: float | None = None
+    ents_f: float
+    ents_macro_f: float
+    ents_macro_gold_f: float | None = None
+    ents_macro_union_f: float | None = None
+    ents_weighted_f: float
+    ents_per_type: dict[str, TypeScores]
+    ents_tail_f: float | None = None
+    ents_o_f: float | None = None
+    ents_word_acc: float | None = None
+    ents_sentence_acc: float | None = None
+
+    def of_type(self, label: str) -> TypeScores:
+        """Zeros for a type that neither annotation nor predictions have."""
+        return self.ents_per_type.get(label, NOTHING)
+
+
+class TrainingSettings(Record):
+    """What [training] of the pipeline's config says."""
+
+    seed: int | None = None
+    max_steps: int | None = None
+    max_epochs: int | None = None
+    patience: int | None = None
+    dropout: float | None = None
+
+
+class Document(Record):
+    """Places are in characters, in the order of the text."""
+
+    title: JsonValue = ""
+    text: str
+    sentences: list[tuple[int, int]]
+    gold: list[tuple[int, int, str]]
+    predicted: list[tuple[int, int, str, float | None]]  # with the entity score, if there is one
+
+
+def _with_step(point: dict[str, Number]) -> dict[str, Number]:
+    if "step" not in point:
+        raise PydanticCustomError("step", "lacks 'step'")
+    return point
+
+
+class Evaluation(Record):
+    """A pipeline's scores on a part of a corpus, how it was made, and what it predicted."""
+
+    name: str  # what reports call the model
+    model: str
+    data: str
+    part: str | None = None
+    checksum: str | None = None  # of the data
+    labels: list[str]
+    tail: list[str]
+    training: TrainingSettings
+    method: Method = Method()
+    run: RunRecord = RunRecord()
+    curve: list[Annotated[dict[str, Number], AfterValidator(_with_step)]] = Field(default_factory=list)
+    performance: dict[str, Number]  # what training left in the pipeline
+    scores: Scores
+    analysis: Analysis | None = None
+    words_per_second: float
+    documents: list[Document]
+
+    @field_validator("method", "run", "curve", mode="before")
+    @classmethod
+    def _nothing(cls, value: object, info: ValidationInfo) -> object:
+        """Null is what an evaluation of a pipeline has that `train` did not make."""
+        field = cls.model_fields[str(info.field_name)]
+        return field.get_default(call_default_factory=True) if value is None else value
+
+
+def read_evaluation(path: Path) -> Evaluation:
+    """Read what the command `evaluate` wrote. RAISES (ValueError): L405."""
+    if not path.is_file():
+        problem = "there is no such file"
+    else:
+        try:
+            return Evaluation.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            problem = problem_of(error)
+    raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate"))
+
+
+def write_evaluation(found: Evaluation, path: Path) -> None:
+    """Write an evaluation as JSON, the folder made if need be. RAISES (ValueError): L432."""
+    write_file(path, srsly.json_dumps(found.as_json(), indent=0))

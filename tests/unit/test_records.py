@@ -1,0 +1,92 @@
+"""Records: what is wrong with a file is said with its place, and nothing is converted on the way."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from spacy_longtail.evaluation.records import Evaluation, read_evaluation, write_evaluation
+from spacy_longtail.records import LONGEST, Number, Record, problem_of
+from tests.util import evaluation_data
+
+
+class Inner(Record):
+    n: int
+    share: float | None = None
+
+
+class Outer(Record):
+    name: str
+    rows: list[tuple[int, str]]
+    inner: dict[str, Inner]
+    numbers: dict[str, Number]
+
+
+GOOD = {"name": "x", "rows": [[1, "a"]], "inner": {"PER": {"n": 1}}, "numbers": {"a": 1, "b": 1.0}}
+
+
+def read(data):
+    return Outer.model_validate_json(json.dumps(data))
+
+
+def test_what_is_read_is_what_is_written():
+    assert json.dumps(read({**GOOD, "more": 3}).as_json()) == json.dumps(GOOD)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"name": 3}, "the file, 'name' is not a text, found 3"),
+        ({"rows": {}}, "the file, 'rows' is not a list, found {}"),
+        ({"rows": [[1, "a"], ["1", "a"]]}, "the file, 'rows', 1, 0 is not a number, found '1'"),
+        ({"rows": [[1]]}, "the file, 'rows', 0 lacks 1"),
+        ({"inner": {"PER": {}}}, "the file, 'inner', 'PER' lacks 'n'"),
+        ({"inner": {"PER": 1}}, "the file, 'inner', 'PER' is not an object, found 1"),
+        ({"inner": {"PER": {"n": 1.5}}}, "the file, 'inner', 'PER', 'n' is not a number, found 1.5"),
+        (
+            {"inner": {"PER": {"n": 1, "share": float("nan")}}},
+            "the file, 'inner', 'PER', 'share' is not a number, found nan",
+        ),
+        ({"numbers": {"a": "1"}}, "the file, 'numbers', 'a' is not a number, found '1'"),
+        ({"inner": {"PER": {}}, "name": None}, "the file, 'name' is not a text, found None"),
+    ],
+)
+def test_a_problem_has_its_place(change, problem):
+    with pytest.raises(ValidationError) as caught:
+        read({**GOOD, **change})
+    assert problem_of(caught.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"), [("{", "it is not JSON"), ("[]", "the file is not an object")]
+)
+def test_what_is_no_record_at_all(text, problem):
+    with pytest.raises(ValidationError) as caught:
+        Outer.model_validate_json(text)
+    assert problem_of(caught.value).startswith(problem)
+
+
+def test_a_long_value_is_cut():
+    with pytest.raises(ValidationError) as caught:
+        read({**GOOD, "name": ["x" * 1000]})
+    assert len(problem_of(caught.value)) < 2 * LONGEST
+
+
+def test_an_evaluation_is_written_as_it_was_read(tmp_path):
+    document = {"title": 3, "text": "Ann", "sentences": [[0, 3]], "gold": [[0, 3, "PER"]]}
+    data = evaluation_data(
+        [{**document, "predicted": [[0, 3, "PER", 0.5], [0, 1, "GEO", None]]}],
+        curve=[{"step": 2, "ents_f": 0.6}],
+        scores={"weak_sents_f": 0.25},
+        method={"reader": {"path": None}, "pipes": {"ner": {"lam": 1}}},
+    )
+    (tmp_path / "a.json").write_text(json.dumps(data))
+    write_evaluation(read_evaluation(tmp_path / "a.json"), tmp_path / "b.json")
+    assert json.loads((tmp_path / "b.json").read_text()) == data
+
+
+@pytest.mark.parametrize("key", ["method", "run", "curve", "analysis", "part", "checksum"])
+def test_what_an_evaluation_may_lack_may_be_null(key):
+    absent = Evaluation.model_validate_json(json.dumps(evaluation_data([])))
+    null = Evaluation.model_validate_json(json.dumps(evaluation_data([], **{key: None})))
+    assert getattr(null, key) == getattr(absent, key)
