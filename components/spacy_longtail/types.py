@@ -50,7 +50,10 @@ class ClassWeights(ClassPreset, Protocol):
 
 @runtime_checkable  # else `loss = null` in a config raises
 class TagLoss(Protocol):
-    """A loss on token logits, METHODS section 0: a mean over unmasked tokens with its exact gradient."""
+    """A loss on token logits: a mean over unmasked tokens with its exact gradient.
+
+    SOURCE: docs/methods.md, "Conventions".
+    """
 
     @property
     def heads(self) -> tuple[str, ...]: ...
@@ -97,9 +100,11 @@ class TwoTaskState(NamedTuple):
 
 @runtime_checkable
 class TwoTaskLoss(Protocol):
-    """A loss on an entity logit and a begin logit a token, METHODS section 6.
+    """A loss on an entity logit and a begin logit per token.
 
     `scores` and `targets` are (n_tokens, 2), or (n_tokens, 2 + n_tags) for a loss with a tag head.
+
+    SOURCE: docs/methods.md, "Two-task heads".
     """
 
     activation: str  # "sigmoid" or "none": how a logit becomes a score

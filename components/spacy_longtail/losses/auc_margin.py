@@ -32,7 +32,8 @@ class AUCMargin:
         for the threshold of raw scores.
     RETURNS (Tuple[LossResult, TwoTaskState]): The loss, no unit, the exact gradient, the next state.
     RAISES (ValueError): L001.
-    SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, as METHODS section 6 mends it; Yuan et al. 2021.
+    SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, with eq. 3c fixed (docs/methods.md, "Two-task
+        heads"); Yuan et al. 2021.
     """
 
     heads: ClassVar[tuple[str, ...]] = ("two_task",)

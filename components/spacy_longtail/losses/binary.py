@@ -40,7 +40,7 @@ def binary_loss(loss: Any, logits: Floats1d, targets: Floats1d, mask: Floats1d) 
     logits, targets (Floats1d): (n,), unnormalised; 1.0 yes, 0.0 no.
     mask (Floats1d): (n,), 0.0 for what must not count, else 1.0.
     RETURNS (BinaryResult): In the loss's unit, and the gradient, 0 where masked.
-    SOURCE: METHODS section 7.
+    SOURCE: docs/methods.md, "Reading comprehension".
     """
     xp = get_array_module(logits)
     targets, mask = (xp.asarray(a, dtype=logits.dtype) for a in (targets, mask))

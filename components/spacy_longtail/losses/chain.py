@@ -39,7 +39,8 @@ def chain_loss(
     transitions (Transitions): Their scores, -inf where illegal.
     RETURNS (ChainResult): Nats per annotated token with cross-entropy; infinite where a sequence's
         acceptable tags are no legal path.
-    SOURCE: Lafferty et al. 2001; the loss on marginals is ours (METHODS section 5).
+    SOURCE: Lafferty et al. 2001; the loss on marginals is ours (docs/methods.md, "Conditional random
+        field").
     """
     xp = get_array_module(scores)
     n_tokens = float(mask.sum())

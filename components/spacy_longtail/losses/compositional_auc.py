@@ -23,7 +23,7 @@ class CompositionalAUC:
     RETURNS (Tuple[LossResult, TwoTaskState]): The loss of the update's kind, its exact gradient, and
         the next state.
     RAISES (ValueError): L002.
-    SOURCE: Nguyen et al. 2023, COMAUC-2T (METHODS section 6).
+    SOURCE: Nguyen et al. 2023, COMAUC-2T (docs/methods.md, "Two-task heads").
     """
 
     heads: ClassVar[tuple[str, ...]] = ("two_task",)

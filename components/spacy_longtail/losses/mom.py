@@ -36,7 +36,7 @@ class MoM(TokenLoss):
     fixed_length (int): Divisor of "fixed", in tokens.
     RETURNS (LossResult): Nats per unmasked token (with "tokens"), and the exact gradient.
     RAISES (ValueError): L001, L002.
-    SOURCE: Nemoto et al. 2025, eq. 1-2, with the sign mended (METHODS section 3).
+    SOURCE: Nemoto et al. 2025, eq. 1-2, with the sign fixed (docs/methods.md, "Majority or minority").
     """
 
     base: Any = None

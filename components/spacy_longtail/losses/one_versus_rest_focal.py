@@ -20,7 +20,8 @@ class OneVersusRestFocal(TokenLoss):
         where every logit is high: it is there to reproduce, not to use.
     RETURNS (LossResult): Nats per counted token, and the exact gradient.
     RAISES (ValueError): L001.
-    SOURCE: Nemoto et al. 2025, eq. 5, with the negative term added (METHODS section 3).
+    SOURCE: Nemoto et al. 2025, eq. 5, with the negative term added (docs/methods.md, "One-versus-rest
+        focal loss").
     """
 
     heads: ClassVar[tuple[str, ...]] = ("sigmoid",)

@@ -19,7 +19,7 @@ def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     spans (Iterable[ScoredSpan]): The spans of both recognisers.
     RETURNS (List[ScoredSpan]): What stays, by position. Ties go to the secondary, then to the longer
         span, then to the earlier one.
-    SOURCE: ours (METHODS section 8), in place of the token rule of Nguyen et al. 2020, eq. 8-9.
+    SOURCE: ours (docs/methods.md, "Merging"), in place of the token rule of Nguyen et al. 2020, eq. 8-9.
     """
     taken: set[int] = set()
     kept = []

@@ -140,8 +140,9 @@ def _check_auto(auto: dict[str, Any]) -> None:
 class SentenceGate(TrainablePipe):
     """Scores every sentence and keeps the flagged ones in doc.spans.
 
-    Trained with the weighted binary cross-entropy (METHODS section 8); the loss column shows the
-    summed loss of all sentences in nats. A document without sentence boundaries is one sentence.
+    Trained with the weighted binary cross-entropy (docs/methods.md, "Sentence gate"); the loss column
+    shows the summed loss of all sentences in nats. A document without sentence boundaries is one
+    sentence.
     """
 
     def __init__(
@@ -273,7 +274,8 @@ class SentenceGate(TrainablePipe):
     def get_loss(self, examples: Iterable[Example], scores: Floats2d) -> tuple[float, Floats2d]:
         """Weighted binary cross-entropy on the logits, summed over sentences, and its gradient.
 
-        SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, with the priors swapped (METHODS section 8).
+        SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, with the priors swapped (docs/methods.md, "Sentence
+            gate").
         """
         xp = self.model.ops.xp
         targets = sentence_targets(examples, self.labels, self.cfg["kept_share"])

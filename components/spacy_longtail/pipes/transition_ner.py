@@ -118,8 +118,8 @@ class LongtailNER(EntityRecognizer):
     """spaCy's EntityRecognizer with a loss of p(gold) in place of cross-entropy.
 
     Each row of spaCy's own gradient, p - q, is multiplied by u(x), x the probability of the
-    least-cost actions (METHODS section 4). The loss column shows the summed loss of all states in nats;
-    without a loss it shows the summed squared gradient, as stock `ner` does.
+    least-cost actions (docs/methods.md, "Transition-based NER"). The loss column shows the summed loss
+    of all states in nats; without a loss it shows the summed squared gradient, as stock `ner` does.
     """
 
     def __init__(

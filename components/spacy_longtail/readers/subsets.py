@@ -113,7 +113,8 @@ class LowResourceCorpus(_Subset):
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
     RAISES (ValueError): L001, L107, L108, L122; L123 if the corpus has too few sentences.
-    SOURCE: Nguyen et al. 2023, section on low-resource settings; nesting is ours (METHODS section 10).
+    SOURCE: Nguyen et al. 2023, section on low-resource settings; nesting is ours (docs/methods.md,
+        "Subsets of a corpus").
     """
 
     def __init__(
@@ -177,7 +178,8 @@ class ImbalancedCorpus(_Subset):
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
     RAISES (ValueError): L001, L107, L108; L123, L124 if the corpus does not allow it.
-    SOURCE: Nguyen et al. 2023, Figure 4; its algorithm is unstated, this one is ours (METHODS 10).
+    SOURCE: Nguyen et al. 2023, Figure 4; its algorithm is unstated, this one is ours (docs/methods.md,
+        "Subsets of a corpus").
     """
 
     def __init__(
