@@ -13,7 +13,7 @@ NO_TYPE = -1  # in `type_of`: the output of O
 
 
 def described_linear(width: int, residual: bool) -> Model[Floats2d, Floats2d]:
-    """One row of tag logits a token: z[t, k] = <P_k h, Q_k d_t> / sqrt(width) + <W[t, k], h> + b[t, k].
+    """One row of logits per token: z[t, k] = <P_k h, Q_k d_t> / sqrt(width) + <W[t, k], h> + b[t, k].
 
     h is a token's vector, d_t the vector of a type's description, k the prefix of a tag (B, I, ...). The
     residual W and b of a type start at 0: with few mentions words decide, with many the type's own

@@ -22,7 +22,7 @@ class AUCMargin:
 
     stateless: Var+ + Var- + max(0, margin - mean+ + mean-)^2 of the batch. running: the class means a, b
     and the dual variable alpha are carried from batch to batch, for batches with few positives.
-    A head without positives or without negatives in the batch is left alone.
+    A head without positives or without negatives in the batch is not updated.
 
     form (str): "stateless" or "running".
     activation (str): "sigmoid" scores tokens by sigmoid(z), "none" by z itself.

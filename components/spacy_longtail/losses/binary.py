@@ -1,4 +1,4 @@
-"""Losses of one yes or no a token, such as "does an entity begin here": one logit, its sigmoid s."""
+"""Losses of one yes or no per token, such as "does an entity begin here": one logit, its sigmoid s."""
 
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ def sigmoids(logits: Floats1d, targets: Floats1d) -> Sigmoids:
 
 
 def binary_loss(loss: Any, logits: Floats1d, targets: Floats1d, mask: Floats1d) -> BinaryResult:
-    """A loss on one logit a token, with its exact gradient. O is the answer no.
+    """A loss on one logit per token, with its exact gradient. O is the answer no.
 
     loss: A loss with "binary" in `heads`. At level "token" the result is a mean over unmasked tokens, at
         level "set" one number of all of them.

@@ -34,7 +34,7 @@ class CompositionalAUC:
         auc = AUCMargin() if self.auc is None else self.auc
         if not isinstance(auc, AUCMargin):
             fix = "Use longtail.AUCMargin.v1 as auc."
-            who, reason = "longtail.CompositionalAUC.v1", "it is no AUC margin loss"
+            who, reason = "longtail.CompositionalAUC.v1", "it is not an AUC margin loss"
             raise ValueError(Errors.L002.format(who=who, loss=auc, reason=reason, fix=fix))
         object.__setattr__(self, "auc", auc)
 

@@ -107,7 +107,7 @@ class Dice(OfGold):
         return BinaryRows(f, slope * s * rest)
 
     def of_set(self, logits: Floats1d, targets: Floats1d, mask: Floats1d) -> BinaryResult:
-        """One coefficient of all unmasked tokens; none of them is no loss.
+        """One coefficient of all unmasked tokens; without any, the loss is 0.
 
         logits, targets, mask (Floats1d): (n,).
         """

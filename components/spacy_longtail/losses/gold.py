@@ -59,7 +59,7 @@ class OfGold(TokenLoss):
         return Rows(f, d_rows * u[:, None], is_o)
 
     def binary_rows(self, logits: Floats1d, targets: Floats1d) -> BinaryRows:
-        """Loss and gradient of one yes or no a token; x is the probability of the true answer.
+        """Loss and gradient of one yes or no per token; x is the probability of the true answer.
 
         logits, targets (Floats1d): (n,), unnormalised; 1.0 yes, 0.0 no.
         """

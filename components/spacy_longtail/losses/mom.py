@@ -51,7 +51,8 @@ class MoM(TokenLoss):
             warnings.warn(Warnings.W001, stacklevel=2)
         base = CrossEntropy() if self.base is None else self.base
         if not isinstance(base, TokenLoss) or isinstance(base, MoM):
-            reason = "it is no loss on tokens" if not isinstance(base, TokenLoss) else "it is MoM itself"
+            is_mom = isinstance(base, MoM)
+            reason = "it is MoM itself" if is_mom else "it is not a loss on tokens"
             fix = "Use longtail.CrossEntropy.v1, longtail.Focal.v1 or another loss on tokens as base."
             raise ValueError(
                 Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix)
