@@ -165,7 +165,7 @@ def tabulate(columns: TokenColumns) -> SentenceTable:
     """Sentences and what is counted in them.
 
     An entity that runs across a sentence boundary counts as not annotated: cut at the boundary it
-    is none, and no pipe learns it.
+    is not one, and no pipe learns it.
 
     columns (TokenColumns): The annotation. A document without sentence boundaries is one sentence.
     RETURNS (SentenceTable): The sentences; an empty document has none.

@@ -50,7 +50,7 @@ class SegmentShuffle(Augmenter):
 
 
 def segments(sentence: Sentence) -> Iterator[list[int]]:
-    """The words of each mention and of each maximal run of O tokens. Whitespace ends no segment."""
+    """The words of each mention and of each maximal run of O tokens. Whitespace ends none."""
     draft = sentence.draft
     places: list[int] = []
     before = OUTSIDE

@@ -43,7 +43,7 @@ class _Tag(NamedTuple):
 def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """Let the more probable tag win at each token that is in an entity of either recogniser.
 
-    Any entity tag wins over O. A tag that goes on what nothing began, or something else, begins an
+    Any entity tag wins over O. A tag that continues what nothing began, or something else, begins an
     entity: what is left of an entity that lost tokens stays as one or more shorter ones.
 
     spans (Iterable[ScoredSpan]): The spans of both recognisers; those of one do not overlap. A span
@@ -63,7 +63,7 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     entities: list[list[_Tag]] = []
     for tag in sorted(best.values()):
         last = entities[-1][-1] if entities else None
-        if last is not None and last.label == tag.label and not tag.begins:  # no gap: it went on before
+        if last is not None and last.label == tag.label and not tag.begins:  # no gap between them
             entities[-1].append(tag)
         else:
             entities.append([tag])

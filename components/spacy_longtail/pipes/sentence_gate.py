@@ -76,11 +76,11 @@ def make_sentence_gate(
 ) -> "SentenceGate":
     """A classifier that flags the sentences with an entity of a rare type.
 
-    model (Model[List[Doc], Floats2d]): One logit a sentence, such as longtail.SentenceGate.v1.
+    model (Model[List[Doc], Floats2d]): One logit per sentence, such as longtail.SentenceGate.v1.
     weak_labels (Union[List[str], str]): The rare types; "auto" finds them in the counts corpus.
     auto_share (Optional[float]): "auto" takes types with at most this share of all mentions, 0 to 1;
         null for none.
-    auto_mentions (Optional[int]): "auto" takes types with at most so many mentions; null for none.
+    auto_mentions (Optional[int]): "auto" takes types with at most this many mentions; null for none.
     data (str): Sentences to learn from: "full", or "balanced", a fixed draw of the sentences without a
         rare type, as many as there are with one, and no class weight.
     threshold (float): Least score of a flagged sentence, 0 to 1; the command `thresholds` finds one.

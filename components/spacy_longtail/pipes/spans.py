@@ -8,7 +8,7 @@ def nearest_pairs(begins: Ints1d, ends: Ints1d, group: Ints1d) -> Ints2d:
     """Each begin with the nearest end at or after it, if both are of one group.
 
     begins, ends (Ints1d): (n_rows,), whether one is predicted there.
-    group (Ints1d): (n_rows,), ascending: where it changes, no span goes on.
+    group (Ints1d): (n_rows,), ascending: where it changes, no span continues.
     RETURNS (Ints2d): (n_pairs, 2), rows of first and last token, ascending.
     """
     first, last = np.flatnonzero(begins), np.flatnonzero(ends)
@@ -21,14 +21,14 @@ def nearest_pairs(begins: Ints1d, ends: Ints1d, group: Ints1d) -> Ints2d:
 def training_pairs(
     begins: Ints1d, ends: Ints1d, question: Ints1d, gold: Ints2d, most: int
 ) -> tuple[Ints2d, Floats1d]:
-    """All begins with all ends at or after them in their question, at most `most` a question.
+    """All begins with all ends at or after them in their question, at most `most` per question.
 
     Gold pairs are kept in any case; of the others the shortest, which prediction would ask about.
 
     begins, ends (Ints1d): (n_rows,), whether one is predicted there, or is gold.
     question (Ints1d): (n_rows,), ascending.
     gold (Ints2d): (n_gold, 2), rows of first and last token.
-    most (int): Pairs a question.
+    most (int): Pairs per question.
     RETURNS (Tuple[Ints2d, Floats1d]): (n_pairs, 2), ascending; (n_pairs,) 1.0 for gold ones.
     """
     n_rows = len(question)

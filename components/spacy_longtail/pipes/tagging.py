@@ -100,7 +100,7 @@ def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any
 
 
 class TokenTagger(TrainablePipe):
-    """A pipe whose model gives outputs a token, read by a head.
+    """A pipe whose model gives outputs per token, read by a head.
 
     The loss column shows the summed loss of all annotated tokens, in the loss's unit.
     """
@@ -361,7 +361,7 @@ class TokenTagger(TrainablePipe):
         return self
 
     def _check_model(self, docs: list[Doc]) -> None:
-        """Whether the model gives one row a token. RAISES (ValueError): L216."""
+        """Whether the model gives one row per token. RAISES (ValueError): L216."""
         scores = self.head.logits(self.model.predict(docs))
         n_rows = len(scores.dataXd) if isinstance(scores, Ragged) else None
         if n_rows != sum(map(len, docs)):

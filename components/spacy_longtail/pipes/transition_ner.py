@@ -106,7 +106,7 @@ def _check_loss(loss: Any) -> None:
         raise ValueError(Errors.L003.format(who=WHO, found=repr(loss)))
     reason = fix = ""
     if "transition" not in loss.heads:
-        reason = f"{type(loss).__name__} with these settings is no function of p(gold action) alone"
+        reason = f"{type(loss).__name__} with these settings is not a function of p(gold action) alone"
         fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
     elif getattr(getattr(loss, "preset", None), "unit", "type") != "type":
         reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'

@@ -16,7 +16,7 @@ from .base import Reader, WrappingReader
 class RelabelledCorpus(WrappingReader):
     """Keep some entity types of a corpus and leave the others out, in copies of the documents.
 
-    With `others = "O"` a model learns that the other types are no entities, as the two models of the
+    With `others = "O"` a model learns that the other types are not entities, as the two models of the
     "Double" baseline do; with "missing" it learns nothing about their tokens.
 
     corpus (Callable): The reader to relabel, nlp to examples, such as spacy.Corpus.v1.

@@ -40,7 +40,7 @@ class UndersampledCorpus(WrappingReader):
         self.ratio = finite("ratio", ratio, "a number of at least 1", "3 is the usual value.", low=1)
 
     def examples(self, nlp: Language) -> Iterator[Example]:
-        """One example a document that has an entity."""
+        """One example per document that has an entity."""
         n_docs, n_kept = 0, 0
         for eg in self.corpus(nlp):
             n_docs += 1

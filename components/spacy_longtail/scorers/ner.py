@@ -63,7 +63,7 @@ class NerScorer:
 
     def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """examples (Iterable[Example]): Documents with predictions and gold annotation.
-        RETURNS (Dict[str, Any]): The scores, all floats in [0, 1] but for the per-type table."""
+        RETURNS (Dict[str, Any]): The scores, all floats in [0, 1] except for the per-type table."""
         examples = list(examples)
         declared = self.declared
         if declared is None:
