@@ -271,7 +271,7 @@ def print_speed(record: dict[str, Any]) -> None:
         for kind in ("cpu", "wall"):
             rates = [f"{side} {found['n_words'] / found[kind][side]:.0f}" for side in SIDES]
             ratio = found[kind]["ratio"]
-            typer.echo(f"{work}, words a second of {kind} time: {', '.join(rates)}; {ratio:.2f}x")
+            typer.echo(f"{work}, words per second of {kind} time: {', '.join(rates)}; {ratio:.2f}x")
 
 
 def main(

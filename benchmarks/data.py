@@ -118,7 +118,7 @@ def bench_stream(n_sentences: int) -> Iterator[dict[str, Any]]:
 
 
 def bench_convert(iob: Path, runs: int) -> Iterator[dict[str, Any]]:
-    """The same IOB2 file through `convert` and through spaCy's converter, one document a sentence."""
+    """The same IOB2 file through `convert` and through spaCy's converter, one document per sentence."""
     with tempfile.TemporaryDirectory() as folder:
         theirs, ours = Path(folder) / "theirs", Path(folder) / "ours"
         theirs.mkdir()

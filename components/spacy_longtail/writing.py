@@ -64,7 +64,7 @@ def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Pat
     """
     full = _checked(target, inputs, "file")
     if full.exists() and not full.is_file():
-        problem = "it is a folder" if full.is_dir() else "it is no ordinary file"
+        problem = "it is a folder" if full.is_dir() else "it is not an ordinary file"
         raise ValueError(Errors.L436.format(path=target, problem=problem, kind="file"))
     if full.is_file() and not has_mark(full, mark):
         problem = "the file there is of something else"
@@ -103,7 +103,7 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
         raise ValueError(Errors.L436.format(path=target, problem=problem, kind=kind))
     near = nearest(full.parent)
     if not (near.is_dir() and os.access(near, os.W_OK | os.X_OK)):
-        problem = "it cannot be written to" if near.is_dir() else "it is no folder"
+        problem = "it cannot be written to" if near.is_dir() else "it is not a folder"
         raise ValueError(Errors.L432.format(path=near, problem=problem))
     return full
 
@@ -115,7 +115,7 @@ def nearest(path: Path) -> Path:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file, its folder made if need be. All of it, or what was there stays.
+    """Write a file, its folder created if needed. All of it, or what was there stays.
 
     path (Path): The file. content (str | bytes): A text is written in UTF-8.
     RAISES (ValueError): L432.

@@ -22,8 +22,8 @@ MEANINGS = {
     "further": "annotations of a text that has one already, left out",
     "unlabelled": "records without an annotation, left out",
     "empty": "texts without a word, left out",
-    "ignored": "annotations that are no entities, left out",
-    "mended": "entities in illegal annotation, mended",
+    "ignored": "annotations that are not entities, left out",
+    "mended": "entities in illegal annotation, fixed",
     "unannotated": "documents without any entity annotation, kept as such",
     "spaced": "tokens with white space inside, kept as they are",
 }

@@ -16,7 +16,7 @@ def split(
     source: Annotated[
         Path, typer.Argument(help="A folder that `convert` wrote, a .spacy file or a folder of them.")
     ],
-    target: Annotated[Path, typer.Argument(help="Folder for the parts, or for a folder a fold.")],
+    target: Annotated[Path, typer.Argument(help="Folder for the parts, or for one folder per fold.")],
     parts: Annotated[
         str | None,
         typer.Option(help="Shares of the sentences.", show_default="train=0.8,dev=0.1,test=0.1"),

@@ -29,7 +29,7 @@ def sentence_lengths(doc: Doc) -> Ints1d:
 
 
 def has_boundaries(doc: Doc) -> bool:
-    """Whether sentence boundaries are annotated, be it that there are none."""
+    """Whether sentence boundaries are annotated, even if there are none."""
     return doc.has_annotation("SENT_START")
 
 
@@ -39,7 +39,7 @@ def is_single(doc: Doc) -> bool:
 
 
 def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -> Iterator[Example]:
-    """One example a gold sentence. A boundary inside an entity does not cut it.
+    """One example per gold sentence. A boundary inside an entity does not cut it.
 
     make_doc (Optional[Callable]): The tokenizer, for examples whose tokens are not the gold ones
         and may run across a boundary: it gets the text of each sentence. null takes gold tokens.
@@ -92,7 +92,7 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
 
 
 def sentence_bounds(doc: Doc) -> list[tuple[int, int]]:
-    """First token, and one past the last, of each sentence; a boundary inside an entity is none."""
+    """First token, and one past the last, of each sentence. Boundaries inside entities do not count."""
     return _bounds(doc, doc.to_array(SENT_START) == 1)
 
 
@@ -154,7 +154,7 @@ def holds(doc: Doc, labels: Collection[str]) -> bool:
 def keep_types(eg: Example, labels: Collection[str], others: Literal["O", "missing"] = "O") -> Example:
     """The example with every type outside `labels` annotated as O, or not at all ("missing").
 
-    The original is left alone.
+    The original is unchanged.
     """
     left_out = [ent for ent in eg.reference.ents if ent.label_ not in labels]
     if not left_out:
@@ -237,7 +237,7 @@ def annotated_sentences(eg: Example, flags: np.ndarray) -> np.ndarray:
 def on_gold_tokens(eg: Example, spans: Iterable[Any]) -> Iterator[tuple[Any, int, int]]:
     """Predicted spans with their first gold token and one past the last.
 
-    Left out are those that align with no gold token, or touch one without annotation: nobody can say
+    Left out are those that align with no gold token, or touch one without annotation: it is unknown
     whether they are right.
     """
     x2y = eg.alignment.x2y

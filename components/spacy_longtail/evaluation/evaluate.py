@@ -85,7 +85,7 @@ def evaluate_model(
 
 
 def load_pipeline(model: Path) -> Language:
-    """A trained pipeline, or why it is none. RAISES (ValueError): L408, and our pipes' own."""
+    """A trained pipeline, or why it is not one. RAISES (ValueError): L408, and our pipes' own."""
     try:
         return spacy.load(model)
     except (OSError, ValueError, ImportError, AttributeError, KeyError) as error:
@@ -106,7 +106,7 @@ def _is_number(value: Any) -> bool:
 
 def _document(eg: Example) -> dict[str, Any]:
     """Text, sentence bounds and both annotations, in characters, as the scorer compares them: on gold
-    tokens, without predictions that nobody can judge."""
+    tokens, without predictions that cannot be judged."""
     doc = eg.predicted
     scores: dict[tuple[int, int], float] = {}
     if ENTITY_SCORES in doc.spans:
@@ -133,5 +133,5 @@ def _sentences(doc: Doc) -> list[Any]:
 
 
 def write_evaluation(result: dict[str, Any], path: Path) -> None:
-    """Write an evaluation as JSON, the folder made if need be. RAISES (ValueError): L432."""
+    """Write an evaluation as JSON, the folder created if needed. RAISES (ValueError): L432."""
     write_file(path, srsly.json_dumps(result, indent=0))

@@ -73,7 +73,7 @@ def _check_dev(path: Path, model: str) -> None:
     """RAISES (ValueError): L405 for no evaluation of this model on dev."""
     found = srsly.read_json(path)
     if not isinstance(found, dict) or (found.get("part"), found.get("model")) != (DEV, model):
-        problem = f"it is no evaluation of {model} on {DEV}"
+        problem = f"it is not an evaluation of {model} on {DEV}"
         raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate --part dev"))
 
 

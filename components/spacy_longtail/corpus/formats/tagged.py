@@ -20,7 +20,7 @@ class Sentence(NamedTuple):
 
 
 def tagged_docs(path: Path, sentences: Iterable[Sentence], context: Context, fix: str) -> Iterator[Doc]:
-    """One document a sentence, or one for the sentences from mark to mark.
+    """One document per sentence, or one for the sentences from mark to mark.
 
     The tokens are as given. Spacing is unknown, so spaCy trains on these tokens.
 

@@ -27,7 +27,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def diagnose(found: Statistics) -> list[Finding]:
-    """All findings, the gravest first.
+    """All findings, the most serious first.
 
     found (Dict[str, Any]): The statistics of a corpus.
     RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.

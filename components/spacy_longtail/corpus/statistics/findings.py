@@ -15,7 +15,7 @@ ADVICE = {
         "makes a test part."
     ),
     "undeclared_type": (
-        "They enter no macro average. Declare them in corpus.json, mend the spelling, or leave them "
+        "They enter no macro average. Declare them in corpus.json, fix the spelling, or leave them "
         "out with longtail.RelabelledCorpus.v1."
     ),
     "absent_type.train": (

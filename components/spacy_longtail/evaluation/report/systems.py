@@ -22,7 +22,7 @@ BASELINE = "baseline"  # what a baseline is called unless someone says otherwise
 
 
 class System(NamedTuple):
-    """A method: its runs, one a seed."""
+    """A method: its runs, one per seed."""
 
     name: str
     runs: list[Run]
@@ -32,7 +32,7 @@ class System(NamedTuple):
         return [run.seed for run in self.runs]
 
     def scores(self, kind: str) -> list[float]:
-        """One of AVERAGES on test, a value a seed; none for the tail of a corpus without rare types."""
+        """One of AVERAGES on test, one value per seed; none for the tail without rare types."""
         return self.values(lambda data: data["scores"].get(AVERAGES[kind]) if _has(data, kind) else None)
 
     def dev(self) -> list[float]:
@@ -99,7 +99,7 @@ def on_shared_seeds(baseline: System, other: System) -> Compared:
 
 
 class Choice(NamedTuple):
-    baseline: System | None  # null: there is one method, and nothing to hold it against
+    baseline: System | None  # null: there is one method, and nothing to compare it with
     ours: System
     by_dev: bool  # of several, by their scores on dev: not named by the caller
 

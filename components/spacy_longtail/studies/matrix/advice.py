@@ -229,7 +229,7 @@ def _seconds_a_step(records: Mapping[str, Mapping[str, Any]]) -> float:
 
 
 def _check_baseline(matrix: Matrix, records: Mapping[str, Mapping[str, Any]]) -> None:
-    """Stop before other methods are trained in vain. RAISES (ValueError): L494."""
+    """Stop before other methods are trained for nothing. RAISES (ValueError): L494."""
     for key, record in records.items():
         if matrix.trials[key].method.name == matrix.plan.baseline and record["status"] != "done":
             problem = record["error"] or record["status"]

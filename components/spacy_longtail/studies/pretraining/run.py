@@ -115,7 +115,7 @@ def pretrain(
     _initialize(nlp, donors)
     progress = load_state(output / STATE, nlp, optimizer) or {"step": 0, "seconds": 0.0, "scores": []}
     if progress["step"]:
-        say(f"Goes on at step {progress['step']:,}")
+        say(f"Continues at step {progress['step']:,}")
     training = _Training(nlp, optimizer, donors, options, words, dropout, steps)
     scores = training.run(output / STATE, progress, key)
     record = {
@@ -221,7 +221,7 @@ class _Training:
                 progress["step"] += 1
                 progress["seconds"] = time.monotonic() - start
                 bar.update()
-                bar.set_postfix_str(f"loss a word {losses:.3f}", refresh=False)
+                bar.set_postfix_str(f"loss per word {losses:.3f}", refresh=False)
                 is_last = progress["step"] == self.steps
                 if progress["step"] % self.every == 0 or is_last:
                     with self.nlp.use_params(self.optimizer.averages or {}):

@@ -43,7 +43,7 @@ def check_fields(found: Mapping[str, Any], path: Path) -> None:
     """Refuse what no plan has, and what would be ignored. RAISES (ValueError): L470."""
     unknown = [name for name in found if name not in KNOWN]
     if unknown:
-        raise unusable(path, f"{', '.join(map(str, unknown))} is none of {', '.join(KNOWN)}.")
+        raise unusable(path, f"{', '.join(map(str, unknown))} is not one of {', '.join(KNOWN)}.")
     for name, value in found.items():
         if not isinstance(value, KNOWN[name]) or isinstance(value, bool):
             wanted = " or ".join(kind.__name__ for kind in KNOWN[name])
@@ -98,5 +98,5 @@ def beside(path: Path, name: str | None) -> Path | None:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number; true and false are none."""
+    """Whether a value is a whole number; true and false are not."""
     return isinstance(value, int) and not isinstance(value, bool)

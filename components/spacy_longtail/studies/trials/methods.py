@@ -126,7 +126,7 @@ def check_equal(methods: list[Method], steps: int, patience: int) -> None:
 
 
 def _encoder(config: Config) -> str:
-    """What kind of encoder a config has: sizes are no other kind."""
+    """What kind of encoder a config has: sizes do not make another kind."""
     components = config.get("components", {})
     block = components.get("tok2vec") or components.get("transformer") or components
     model = block.get("model", {})
