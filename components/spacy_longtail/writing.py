@@ -35,7 +35,7 @@ def check_folder(
 ) -> Path:
     """Refuse an output folder in whose place something else would be lost, before any work.
 
-    target (Path): The folder, there or not.
+    target (Path): The folder, existing or new.
     inputs (Iterable[Path]): What the command reads: none of them may be the folder, or lie in it.
     foreign (Callable[[Path], str]): Says what a folder that is not empty holds that the command did not
         write, in words; "" if there is nothing of the kind.
@@ -55,7 +55,7 @@ def check_folder(
 def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Path:
     """Refuse an output file in whose place something else would be lost, before any work.
 
-    target (Path): The file, there or not.
+    target (Path): The file, existing or new.
     inputs (Iterable[Path]): What the command reads: none of them may be the file.
     mark (str): A text near the beginning or the end of every file of this kind: a file without it is
         something else, and is not replaced.

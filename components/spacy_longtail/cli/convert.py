@@ -55,7 +55,7 @@ def convert(
     ] = None,
     tokens: Annotated[str | None, typer.Option(help="words or characters.")] = None,
     docs_per_file: Annotated[
-        int | None, typer.Option(help="Write folders of files of so many documents.")
+        int | None, typer.Option(help="Write folders of files of this many documents.")
     ] = None,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""

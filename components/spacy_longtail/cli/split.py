@@ -24,7 +24,7 @@ def split(
     part: Annotated[
         str | None, typer.Option(help="Part of the source to split.", show_default="all, else train")
     ] = None,
-    folds: Annotated[int | None, typer.Option(help="Write so many folds instead, at least 3.")] = None,
+    folds: Annotated[int | None, typer.Option(help="Write this many folds instead, at least 3.")] = None,
     unit: Annotated[
         Literal["doc", "sentence"], typer.Option(help="sentence cuts documents at their boundaries.")
     ] = "doc",

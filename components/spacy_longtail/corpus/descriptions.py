@@ -46,7 +46,7 @@ def read_declared(source: Path) -> tuple[Path, dict[str, Any]]:
     """What corpus.json declares, or types.json where the source is a converted corpus.
 
     source (Path): A folder, or a file beside which it stands.
-    RETURNS (Tuple[Path, Dict[str, Any]]): The path, there or not; some of labels, tail, lang, tokens.
+    RETURNS (Tuple[Path, Dict[str, Any]]): The path, existing or not; some of labels, tail, lang, tokens.
     RAISES (ValueError): L430.
     """
     folder = source if source.is_dir() else source.parent

@@ -44,7 +44,7 @@ def RichEmbed(
     """spaCy's MultiHashEmbed, with word clusters and vectors of subwords beside the attributes.
 
     Everything is embedded in `width` columns, joined, and mixed by a maxout layer. Clusters and subword
-    vectors are read at initialisation and saved with the pipeline, which then needs neither file nor
+    vectors are read at initialisation and saved with the pipeline, which then needs neither a file nor a
     download.
 
     width (int): Width of the output and of each embedding.

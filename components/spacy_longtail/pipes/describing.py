@@ -83,7 +83,7 @@ def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: s
     """One row of unit length for each description.
 
     describe (Optional[Callable]): Null takes the pipeline's word vectors, or hashed words without.
-    RAISES (ValueError): L272 for what is no such row; the describer's own.
+    RAISES (ValueError): L272 for anything else; the describer's own.
     """
     if describe is None:
         describe = VectorDescriptions() if vocab.vectors_length else HashedDescriptions()

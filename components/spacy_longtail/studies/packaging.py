@@ -30,7 +30,7 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
     """Build an sdist with a pipeline and its card inside, and write where it is to package.json.
 
     metrics (Path): Folder with the corpus's statistics, the evaluations on test, and in DEV those on
-        dev; what has none there is no candidate.
+        dev; a method without one there is not a candidate.
     output (Path): The folder to write; an earlier package there is replaced.
     baseline (str): Name of the method that is packaged unless another is shown to be better on dev.
     version (str): Version of the package.

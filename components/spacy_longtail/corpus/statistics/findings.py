@@ -72,7 +72,7 @@ ADVICE = {
         "augmenter with `labels`, longtail.label_weights.v1 or the gate."
     ),
     "repetition": (
-        "Such sentences are resampled unasked. Remove copies before policies or class weights are "
+        "Such sentences are resampled in any case. Remove copies before policies or class weights are "
         "compared."
     ),
     "no_context": (

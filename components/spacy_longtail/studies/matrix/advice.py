@@ -141,7 +141,7 @@ def advise(
 
     corpus (Path): A folder that `convert` wrote. output (Path): Folder of the trials; resumed.
     config (Path): The file to write. minutes (float): Budget. Stock spaCy and one candidate are run
-        whatever they take.
+        however long they take.
     steps (Optional[int]): Of each training; null finds out how many are needed.
     options (Options): How trials are run.
     settings (Mapping[str, Any]): Config values by dotted name, for all.

@@ -70,7 +70,7 @@ def save_state(folder: Path, nlp: Language, optimizer: Optimizer, progress: dict
 def load_state(folder: Path, nlp: Language, optimizer: Optimizer) -> dict[str, Any] | None:
     """Take up what `save_state` wrote.
 
-    folder (Path): The folder, there or not. nlp (Language): The same pipeline, initialized.
+    folder (Path): The folder, existing or new. nlp (Language): The same pipeline, initialized.
     optimizer (Optimizer): The same, new.
     RETURNS (Optional[Dict[str, Any]]): The progress; null if there is no state.
     RAISES (ValueError): L496 where it is damaged.
