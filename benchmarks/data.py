@@ -37,7 +37,7 @@ PER_FILE = 20_000
 
 
 def generate(folder: Path, n_sentences: int) -> None:
-    """Write sentences of random words with mentions of four types, one a document, in many files."""
+    """Write sentences of random words with mentions of four types, one per document, in many files."""
     rng = np.random.default_rng(0)
     nlp = spacy.blank("en")
     orth = np.array([nlp.vocab.strings.add(f"word{i}") for i in range(N_WORDS)], dtype="uint64")

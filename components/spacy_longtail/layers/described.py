@@ -24,7 +24,8 @@ def described_linear(width: int, residual: bool) -> Model[Floats2d, Floats2d]:
     RETURNS (Model[Floats2d, Floats2d]): With the params W (n_tags, nI), b (n_tags,), P (n_prefixes,
         width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. `lay_out` says
         which tag is of which type, before it is initialized.
-    SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER; the residual is ours.
+    SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER; the residual is ours (docs/methods.md,
+        "Types in words").
     """
     return Model(
         NAME,
