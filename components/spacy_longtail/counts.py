@@ -154,7 +154,7 @@ def doc_columns(doc: Doc) -> TokenColumns:
 
 
 def find_mentions(columns: TokenColumns) -> Mentions:
-    """Every entity, those that run across a sentence boundary too."""
+    """Every entity, including those that cross a sentence boundary."""
     start = np.flatnonzero((columns.iob == 3) & (columns.label != 0))
     stops = np.append(np.flatnonzero((columns.iob != 1) | columns.opens_doc), len(columns.iob))
     end = stops[np.searchsorted(stops, start, side="right")]

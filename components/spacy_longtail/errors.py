@@ -70,7 +70,7 @@ class Errors:
     L254 = "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before it enabled, or set spans_key = null to work without one."
     L255 = "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
     L256 = "[L256] Thresholds are chosen for one goal, found {found}. Give one of them."
-    L257 = "[L257] {settings} of {who} name one key of doc.spans, found {key!r}: one would overwrite the other. Give each a key of its own."
+    L257 = "[L257] {settings} of {who} name the same key of doc.spans, found {key!r}: one would overwrite the other. Give each a key of its own."
     L258 = "[L258] labels = 'auto' of {who} takes the types of the gate, found {found}. Name the types, or put a longtail_sentence_gate before it."
     L259 = "[L259] Each of the {n} sentences that {who} counted holds a type of {labels}, so it cannot learn when to stay closed. A document without sentence boundaries counts as one sentence: put a sentencizer before it, and into annotating_components. Or leave frequent types out of weak_labels."
 
@@ -84,7 +84,7 @@ class Errors:
     L240 = '[L240] {who} needs word vectors, but the pipeline has none. Make them with `spacy init vectors`, and name them: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER.'
     L241 = "[L241] longtail.ConcatenatedEncoders.v1 joins two or more encoders, found {found}. Add a block such as [components.ner.model.tok2vec.*.vectors], or use the one encoder alone."
     L242 = "[L242] longtail.EncoderStates.v1 takes the encoder of an encoder-decoder such as BART or T5, found {name!r}, which is a {found}. Use spacy-transformers.TransformerModel.v3 for it."
-    L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing at all, put the component into frozen_components."
+    L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing, put the component into frozen_components."
     L244 = "[L244] longtail.FrozenEncoder.v1 has a listener as its encoder ({layer}), which would no longer train the shared encoder. Give it an encoder of its own, or put the shared component into frozen_components and annotating_components."
 
     # Word knowledge: L26x
@@ -129,7 +129,7 @@ class Errors:
     L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
     L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with."
     L409 = "[L409] init_tok2vec = {path} would be ignored: spaCy loads it only where [pretraining] says what it is of. Train the config that `spacy init fill-config --pretraining` made, as for `spacy pretrain`."
-    L410 = "[L410] No evaluation can stand as the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
+    L410 = "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
     L412 = "[L412] Two evaluations are of {name!r} with seed {seed}, found {path} and {other}. Give each method a name of its own when it is evaluated, and each run of a method a seed of its own."
     L413 = "[L413] None of {found} has performance.ents_macro_f, the score on dev that 'ours' is chosen by. Name 'ours', or train with the scorer longtail.ner_scorer.v1."
@@ -152,7 +152,7 @@ class Errors:
     L430 = "[L430] {path} does not describe a corpus: {problem}. {fix}"
     L431 = "[L431] {path} does not begin with a -DOCSTART- line, so --documents cannot tell its documents. Leave it out: each sentence becomes a document."
     L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
-    L433 = "[L433] {path} is in the way of what is to be written: a folder that holds more than .spacy files. Choose another target."
+    L433 = "[L433] {path} cannot be replaced: it is a folder that holds more than .spacy files. Choose another target."
     L434 = "[L434] The target {path} is not a folder. Name a folder, existing or new."
     L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
     L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move away what is there."
@@ -226,7 +226,7 @@ class Warnings:
     W007 = "[LW007] {name!r} predicts the one label ENTITY and gets 0 on the declared types. Score its boundaries with `spacy evaluate` and labeled = false in its scorer."
 
     # Readers: LW01x
-    W010 = "[LW010] max_length = {n} of spacy.Corpus.v1 splits documents of {n} tokens or more into sentences, and leaves out silently those that have no sentence boundaries, and sentences that long. Use max_length = 0 to keep everything."
+    W010 = "[LW010] max_length = {n} of spacy.Corpus.v1 splits documents of {n} tokens or more into sentences, and silently leaves out those that have no sentence boundaries, and sentences that long. Use max_length = 0 to keep everything."
     W011 = "[LW011] limit = {n} of spacy.Corpus.v1 counts per file: each file below {path} gives up to {n} documents. Use longtail.LowResourceCorpus.v1 for a number of sentences in all."
     W012 = "[LW012] {who} draws {n} of {total} {unit}s, in which {n_lost} of {n_types} types have no mention: {lost}. A model cannot learn them from these."
     W013 = "[LW013] longtail.LowResourceCorpus.v1 cannot give every type {wanted} mentions: {short}. Those get all that the corpus has."

@@ -33,7 +33,7 @@ def coded_io(path: Path) -> Iterator[None]:
 def check_folder(
     target: Path, inputs: Iterable[Path] = (), foreign: Callable[[Path], str] = lambda _: ""
 ) -> Path:
-    """Refuse an output folder in whose place something else would be lost, before any work.
+    """Refuse an output folder that would replace something else, before any work.
 
     target (Path): The folder, existing or new.
     inputs (Iterable[Path]): What the command reads: none of them may be the folder, or lie in it.
@@ -53,7 +53,7 @@ def check_folder(
 
 
 def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Path:
-    """Refuse an output file in whose place something else would be lost, before any work.
+    """Refuse an output file that would replace something else, before any work.
 
     target (Path): The file, existing or new.
     inputs (Iterable[Path]): What the command reads: none of them may be the file.

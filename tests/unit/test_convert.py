@@ -299,7 +299,7 @@ def test_a_source_is_never_in_the_way(tmp_path):
         convert_corpus(source, source)
     assert snapshot(source) == before
     types = write(source / "types.json", '{"labels": ["PER", "GEO"], "tail": ["GEO"]}')
-    with pytest.raises(ValueError, match=r"L433.*in/train is in the way"):
+    with pytest.raises(ValueError, match=r"L433.*in/train cannot be replaced"):
         convert_corpus(source, source)
     types.unlink()
     assert snapshot(source) == before

@@ -1,7 +1,7 @@
 """All paths through linear chains of tags, summed: partition functions, marginals, and their gradients.
 
 The sums run in float64: each log-sum over previous tags is then one matrix product of exponentials
-scaled by the greatest. Where all that counts lies so far below it that it underflows, the sum is taken
+scaled by the greatest. Where all terms of a sum lie so far below it that they underflow, it is taken
 again in log space, so that path sums are exact however far scores lie apart.
 """
 

@@ -15,7 +15,7 @@ from thinc.types import Ints1d
 from ..types import ANNOTATED_TYPES
 
 ENTITY_ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
-# of a token, whatever stands beside it: no heads
+# of a token by itself, without heads
 KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
 
 

@@ -26,7 +26,7 @@ def output_of(model: Model) -> Model:
 
 
 def forget_outputs(model: Model) -> None:
-    """Leave the sizes to the weights that are loaded next."""
+    """Take the sizes from the weights that are loaded next."""
     _replace(model, None)
 
 

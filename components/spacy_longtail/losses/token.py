@@ -21,7 +21,7 @@ class TokenLoss(ABC):
     """A sum over tokens, each with a coefficient. Subclasses are frozen dataclasses with `rows`."""
 
     heads: ClassVar[tuple[str, ...]]  # what it can train: softmax, sigmoid, crf, transition, binary
-    level: str = "token"  # or "set": one number of all tokens together
+    level: str = "token"  # or "set": one number for all tokens together
     class_values: Floats1d | None = None  # (n_tags,), set by `bind`, never a setting
 
     @property

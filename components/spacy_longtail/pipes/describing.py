@@ -106,8 +106,8 @@ def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: s
 def default_describe(nlp: Language) -> dict[str, Any]:
     """The block of the describer that `describe = null` stands for.
 
-    nlp (Language): With a transformer, its own one as it was published describes; else the word vectors
-        do, if there are any, else the words themselves, hashed.
+    nlp (Language): With a transformer, that transformer as it was published; else the word vectors, if
+        there are any; else the hashed words.
     """
     for name in nlp.pipe_names:
         if nlp.get_pipe_meta(name).factory == "transformer":

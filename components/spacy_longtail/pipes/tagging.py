@@ -271,7 +271,7 @@ class TokenTagger(TrainablePipe):
             return None
         if not self.head.can_shut:
             raise ValueError(Errors.L276.format(who=self.name, head=self.cfg["head"]))
-        known = [  # whatever the list says, a type that a document has was annotated there
+        known = [  # a type that occurs in a document was annotated there, listed or not
             self.labels if types is None else {*types, *(ent.label_ for ent in eg.reference.ents)}
             for types, eg in zip(found, examples, strict=True)
         ]

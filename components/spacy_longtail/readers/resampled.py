@@ -164,7 +164,7 @@ def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
     times = np.floor(copies)
     part = copies - times
     if part.any():
-        order = rng.permutation(len(copies))  # else neighbours in the corpus would share their fate
+        order = rng.permutation(len(copies))  # else neighbours in the corpus would be rounded together
         steps = np.floor(np.cumsum(part[order]) + rng.random())
         times[order] += np.diff(steps, prepend=0.0)
     return times.astype("int64")

@@ -17,7 +17,7 @@ from .base import Reader, WrappingReader, warn_of_document_annotation
 
 
 class UndersampledCorpus(WrappingReader):
-    """Balanced undersampling (BUS): keep of each sentence its entity tokens and what stands beside them.
+    """Balanced undersampling (BUS): keep the entity tokens of each sentence and their neighbours.
 
     Neighbours of the kept tokens are added, one round after the other, until a sentence has `ratio`
     tokens for each entity token. Sentences without entities are dropped, and documents without any.

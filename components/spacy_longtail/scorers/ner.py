@@ -68,7 +68,7 @@ class NerScorer:
         declared = self.declared
         if declared is None:
             declared = [label for label in kwargs.get("labels") or () if label]
-        # the secondary is scored on its own types alone, whatever stands beside them
+        # the secondary is scored on its own types alone
         only = set(declared) if self.prefix != "ents" and self.labeled else None
         counts = count_mentions(examples, only, self.labeled)
         counted = {label: counts.per_type.get(label, PRFScore()) for label in declared}

@@ -50,7 +50,7 @@ def checksum(path: Path) -> str:
 
 
 def short(path: str | Path) -> str:
-    """The last two names of a path: the folders above say where it lies, which is nobody's business."""
+    """The last two names of a path: the folders above it are private."""
     return "/".join(str(path).replace("\\", "/").rstrip("/").split("/")[-2:])
 
 
