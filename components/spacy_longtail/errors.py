@@ -60,7 +60,7 @@ class Errors:
     L215 = "[L215] {who} found no entity to learn from in the training data. Check the corpus, 'labels' and 'include'."
     L216 = "[L216] The model of {who} must give outputs per token, found {found!r}. Use @architectures = longtail.TokenClassifier.v1, with the encoder as its tok2vec, not the parser model of 'ner'."
     L217 = "[L217] typed = false of {who} predicts the one label ENTITY, which its scorer would compare with the types of the data: every score would be 0. Set labeled = false in the component's scorer block."
-    L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: remove the override, or train again."
+    L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
 
     # The gate and entity scores: L25x
     L250 = "[L250] {other!r} writes doc.spans['{key}'] after {name!r} reads it. Put it before {name!r} in [nlp] pipeline."
@@ -190,11 +190,9 @@ class Errors:
     L473 = "[L473] Methods are compared at equal steps on equal batches, but training.{name} is {found} for {method!r} and should be {other}. Set it for all methods, under 'settings' of the plan."
     L474 = "[L474] training.eval_frequency = {frequency} is more than the {steps} steps of the plan: no checkpoint would be chosen. Set training.eval_frequency lower, under 'settings' of the plan."
     L475 = "[L475] The method {method!r} does not read its training data through corpora.plain, or augments it, so that no part of it can be drawn. Read ${{corpora.plain}} in corpora.train."
-    L476 = (
-        "[L476] {path} holds something other than trials. Name a new folder, or one of an earlier run."
-    )
+    L476 = "[L476] {path} holds something else than trials. Name a new folder, or one of an earlier run."
     L477 = "[L477] The study in {storage} cannot be opened: {problem} Name a database URL, such as sqlite:///study.db or postgresql://user@host/name, or a journal file. One with a password belongs in the variable SPACY_LONGTAIL_STORAGE, not on the command line."
-    L478 = "[L478] {path} has changed since the trial was planned. Run the command again: it makes a new plan."
+    L478 = "[L478] {path} has changed since the trial was planned. Run the command again: it plans anew."
     L479 = "[L479] The plan has no corpus. Name folders that `convert` wrote, after the plan or under 'corpora' in it."
     L480 = "[L480] The method {method!r} cannot be built: {problem} Correct the plan, or leave the method out."
     L481 = "[L481] There is nothing to search: the config has a place for none of {known}. Choose a method with --loss, --head or --reader, or name config values as --search SECTION.NAME=LOW:HIGH."

@@ -111,7 +111,7 @@ def test_an_evaluation_of_another_model_is_refused_and_the_package_stays(metrics
     build_package(folder, tmp_path / "p", "baseline", "1.0")
     before = {p: p.is_file() and p.read_bytes() for p in (tmp_path / "p").rglob("*")}
     (folder / "dev" / "ours.json").write_text((folder / "dev" / "baseline.json").read_text())
-    with pytest.raises(ValueError, match=r"L405.*not an evaluation of .*ours/model-best on dev"):
+    with pytest.raises(ValueError, match=r"L405.*no evaluation of .*ours/model-best on dev"):
         build_package(folder, tmp_path / "p", "baseline", "1.0")
     (folder / "dev" / "ours.json").write_text((folder / "ours.json").read_text())  # of test
     with pytest.raises(ValueError, match="L405"):

@@ -37,7 +37,7 @@ __all__ = [
 PARTS = ("train", "dev", "test")
 REPORT = "conversion.json"  # in a converted corpus: what was read, left out and changed
 TAIL_SHARE = 0.1  # of the most frequent type's mentions
-MANY = 0.2  # of the spans misaligned: the tokenizer is the wrong one
+MANY = 0.2  # of the spans misaligned: the tokenizer is a wrong one
 PATIENCE = 2.0  # seconds before a progress bar appears
 
 

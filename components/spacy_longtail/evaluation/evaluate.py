@@ -133,5 +133,5 @@ def _sentences(doc: Doc) -> list[Any]:
 
 
 def write_evaluation(result: dict[str, Any], path: Path) -> None:
-    """Write an evaluation as JSON, the folder created if needed. RAISES (ValueError): L432."""
+    """Write an evaluation as JSON, the folder made if need be. RAISES (ValueError): L432."""
     write_file(path, srsly.json_dumps(result, indent=0))

@@ -100,7 +100,7 @@ def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any
 
 
 class TokenTagger(TrainablePipe):
-    """A pipe whose model gives outputs per token, read by a head.
+    """A pipe whose model gives outputs a token, read by a head.
 
     The loss column shows the summed loss of all annotated tokens, in the loss's unit.
     """

@@ -30,7 +30,7 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
     """Build an sdist with a pipeline and its card inside, and write where it is to package.json.
 
     metrics (Path): Folder with the corpus's statistics, the evaluations on test, and in DEV those on
-        dev; a method without one there is not a candidate.
+        dev; what has none there is no candidate.
     output (Path): The folder to write; an earlier package there is replaced.
     baseline (str): Name of the method that is packaged unless another is shown to be better on dev.
     version (str): Version of the package.
@@ -73,7 +73,7 @@ def _check_dev(path: Path, model: str) -> None:
     """RAISES (ValueError): L405 for no evaluation of this model on dev."""
     found = srsly.read_json(path)
     if not isinstance(found, dict) or (found.get("part"), found.get("model")) != (DEV, model):
-        problem = f"it is not an evaluation of {model} on {DEV}"
+        problem = f"it is no evaluation of {model} on {DEV}"
         raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate --part dev"))
 
 

@@ -50,7 +50,7 @@ def confusion(pairs: Iterable[Pair], labels: Sequence[str]) -> dict[str, Any]:
     """How often each gold type is predicted as each type, whatever the boundaries.
 
     pairs (Iterable[Pair]): Of all documents. labels (Sequence[str]): All types.
-    RETURNS (Dict[str, Any]): JSON data: labels, with O as the last; counts, one row per gold type.
+    RETURNS (Dict[str, Any]): JSON data: labels, with O as the last; counts, a row a gold type.
     """
     names = [*labels, OUTSIDE]
     place = {label: i for i, label in enumerate(labels)}
@@ -65,8 +65,8 @@ def error_kinds(pairs: Iterable[Pair], labels: Sequence[str]) -> dict[str, Any]:
     """How many mentions are right, and in what way the others are wrong.
 
     pairs (Iterable[Pair]): Of all documents. labels (Sequence[str]): All types.
-    RETURNS (Dict[str, Any]): JSON data: one count per kind; per_type, the same by gold type, or by
-        predicted type where nothing is there.
+    RETURNS (Dict[str, Any]): JSON data: a count a kind; per_type, the same by gold type, or by predicted
+        type where nothing is there.
     """
     per_type = {label: dict.fromkeys(KINDS, 0) for label in labels}
     for pair in pairs:

@@ -217,7 +217,7 @@ def _settle(data: dict[str, Any]) -> str:
 
 
 def _misfit(value: Any, shape: Any, where: str) -> str:
-    """Why a value does not have a shape; empty if it does."""
+    """What keeps a value from having a shape; empty if it has."""
     if shape is float:  # NaN would travel through the whole page
         fits = isinstance(value, (int, float)) and math.isfinite(value)
         return "" if fits else f"{where} is not a number"

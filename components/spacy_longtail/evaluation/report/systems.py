@@ -32,7 +32,7 @@ class System(NamedTuple):
         return [run.seed for run in self.runs]
 
     def scores(self, kind: str) -> list[float]:
-        """One of AVERAGES on test, one value per seed; none for the tail without rare types."""
+        """One of AVERAGES on test, a value a seed; none for the tail of a corpus without rare types."""
         return self.values(lambda data: data["scores"].get(AVERAGES[kind]) if _has(data, kind) else None)
 
     def dev(self) -> list[float]:
