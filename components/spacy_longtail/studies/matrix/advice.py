@@ -141,7 +141,7 @@ def advise(
 
     corpus (Path): A folder that `convert` wrote. output (Path): Folder of the trials; resumed.
     config (Path): The file to write. minutes (float): Budget. Stock spaCy and one candidate are run
-        however long they take.
+        whatever they take.
     steps (Optional[int]): Of each training; null finds out how many are needed.
     options (Options): How trials are run.
     settings (Mapping[str, Any]): Config values by dotted name, for all.
@@ -229,7 +229,7 @@ def _seconds_a_step(records: Mapping[str, Mapping[str, Any]]) -> float:
 
 
 def _check_baseline(matrix: Matrix, records: Mapping[str, Mapping[str, Any]]) -> None:
-    """Stop before other methods are trained for nothing. RAISES (ValueError): L494."""
+    """Stop before other methods are trained in vain. RAISES (ValueError): L494."""
     for key, record in records.items():
         if matrix.trials[key].method.name == matrix.plan.baseline and record["status"] != "done":
             problem = record["error"] or record["status"]
