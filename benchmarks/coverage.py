@@ -4,7 +4,7 @@ Documents differ: in length, and in how hard their mentions are, for all types a
 The true score is that of a great many documents. Under the null two systems have the same true score;
 on a test set they differ by chance in each mention, and besides because a training went well or badly
 (seeds), or because documents suit one system whatever its seed (documents).
-Appends two JSON records a run to benchmarks/results/coverage.jsonl.
+Appends two JSON records per run to benchmarks/results/coverage.jsonl.
 """
 
 import json

@@ -271,7 +271,7 @@ def print_speed(record: dict[str, Any]) -> None:
         for kind in ("cpu", "wall"):
             rates = [f"{side} {found['n_words'] / found[kind][side]:.0f}" for side in SIDES]
             ratio = found[kind]["ratio"]
-            typer.echo(f"{work}, words a second of {kind} time: {', '.join(rates)}; {ratio:.2f}x")
+            typer.echo(f"{work}, words per second of {kind} time: {', '.join(rates)}; {ratio:.2f}x")
 
 
 def main(
@@ -281,7 +281,7 @@ def main(
     / "configs/bert_softmax.cfg",
     steps: Annotated[int, typer.Option(help="Training steps.")] = 300,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
-    words: Annotated[int | None, typer.Option(help="Words a batch; else the config's.")] = None,
+    words: Annotated[int | None, typer.Option(help="Words per batch; else the config's.")] = None,
     learn_rate: Annotated[float | None, typer.Option(help="Of the encoder; else the config's.")] = None,
     runs: Annotated[int, typer.Option(help="Alternating runs of each speed.")] = 7,
     only: Annotated[str, typer.Option(help="quality or speed; nothing for both.")] = "",

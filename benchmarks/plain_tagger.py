@@ -81,7 +81,7 @@ class PlainTagger(torch.nn.Module):
         return Batch(inputs, *rows, n_words)
 
     def forward(self, batch: Batch) -> torch.Tensor:
-        """Logits, one row a word, the sentences one after another."""
+        """Logits, one row per word, the sentences one after another."""
         hidden = self.encoder(**batch.pieces).last_hidden_state.flatten(0, 1)[batch.piece]
         sums = hidden.new_zeros(batch.n_words, hidden.shape[1]).index_add(0, batch.word, hidden)
         counts = torch.bincount(batch.word, minlength=batch.n_words).clamp(min=1)

@@ -1,7 +1,7 @@
 """What scheduling a matrix costs: 200 trials that only sleep, by eight workers.
 
 Overhead is wall-clock time over that of the sleeping alone, less one. On a loaded machine it holds the
-waiting for a processor too; processor seconds a trial do not. Appends one JSON record to
+waiting for a processor too; processor seconds per trial do not. Appends one JSON record to
 benchmarks/results/scheduling.jsonl.
 """
 

@@ -32,7 +32,7 @@ def main(
     workers: Annotated[int, typer.Option(min=1, help="Trials at a time, on all nodes together.")] = 2,
     cpus: Annotated[float, typer.Option(min=0.1, help="CPUs that Ray keeps for a trial.")] = 1,
     gpus: Annotated[float, typer.Option(min=0, help="GPUs that Ray keeps for a trial.")] = 0,
-    retries: Annotated[int, typer.Option(min=0, help="Deaths of a worker that are put up with.")] = 3,
+    retries: Annotated[int, typer.Option(min=0, help="Deaths of a worker that are tolerated.")] = 3,
     storage: Annotated[
         str | None, typer.Option(help="Database URL or SQLite file.", show_default="in the folder")
     ] = None,

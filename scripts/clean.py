@@ -22,7 +22,7 @@ def main(
     """Delete folders of the project that its commands write."""
     for name in folders:
         if name not in WRITTEN:
-            raise typer.BadParameter(f"{name} is none of {', '.join(WRITTEN)}")
+            raise typer.BadParameter(f"{name} is not one of {', '.join(WRITTEN)}")
         if Path(name).is_symlink():
             raise typer.BadParameter(f"{name} is a link. Delete it yourself.")
     if not Path("project.yml").is_file():

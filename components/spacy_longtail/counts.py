@@ -149,7 +149,7 @@ class SentenceTable(NamedTuple):
 
 
 def find_mentions(columns: TokenColumns) -> Mentions:
-    """Every entity, those that run across a sentence boundary too."""
+    """Every entity, including those that cross a sentence boundary."""
     start = np.flatnonzero((columns.iob == 3) & (columns.label != 0))
     stops = np.append(np.flatnonzero((columns.iob != 1) | columns.opens_doc), len(columns.iob))
     end = stops[np.searchsorted(stops, start, side="right")]
@@ -160,7 +160,7 @@ def tabulate(columns: TokenColumns) -> SentenceTable:
     """Sentences and what is counted in them.
 
     An entity that runs across a sentence boundary counts as not annotated: cut at the boundary it
-    is none, and no pipe learns it.
+    is not one, and no pipe learns it.
 
     columns (TokenColumns): The annotation. A document without sentence boundaries is one sentence.
     RETURNS (SentenceTable): The sentences; an empty document has none.

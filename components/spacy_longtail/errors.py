@@ -15,11 +15,11 @@ class Errors:
 
     # Readers
     L101 = "[L101] {policy} was fitted on {n_units} units without a single entity, so there is nothing to resample. Check the path of the training corpus and that its entities are annotated."
-    L102 = "[L102] mode = 'sample' draws afresh each epoch and needs [training] max_epochs = -1, found {found}. With other values spaCy reads the corpus once and would train on one draw. Use max_epochs = -1, or mode = 'repeat'."
+    L102 = "[L102] mode = 'sample' draws again in each epoch and needs [training] max_epochs = -1, found {found}. With other values spaCy reads the corpus once and would train on one draw. Use max_epochs = -1, or mode = 'repeat'."
     L103 = "[L103] 'repeats' must be a policy with a fit method, found {found}. Use @misc = longtail.sCR.v1 or another policy of this package."
     L104 = "[L104] 'epoch_size' is used in mode = 'sample' only, found {value} with mode = '{mode}'. Remove it or set mode = 'sample'."
     L105 = "[L105] 'corpus' changed while it was read: {first} units in the counting pass, {second} in the next. Wrap a reader that yields the same units in the same order each time (no shuffle, no augmenter, no random limit)."
-    L106 = "[L106] 'join' must be null or a whole number of at least 1, and 1 or null with unit = 'doc', found {value!r} with unit = '{unit}'. null takes the corpus's mean sentences a document, at most 10."
+    L106 = "[L106] 'join' must be null or a whole number of at least 1, and 1 or null with unit = 'doc', found {value!r} with unit = '{unit}'. null takes the corpus's mean sentences per document, at most 10."
     L107 = "[L107] 'corpus' of {who} must be a reader, found {found!r}. Use a block with @readers, or a reference such as ${{corpora.plain}}."
     L108 = "[L108] {outer} around {inner}{what} makes no sense: {reason}."
     L109 = "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the data: scores on it would mean nothing. Only the training corpus may be resampled or augmented; use spacy.Corpus.v1 alone for development data."
@@ -29,7 +29,7 @@ class Errors:
     L123 = "[L123] {who} was asked for {wanted} {unit}s, but the corpus has {found}. Ask for fewer."
     L124 = "[L124] longtail.ImbalancedCorpus.v1 could not draw {n} {unit}s with an entity-token share of {wanted:.3g}: after {steps} exchanges the share is {found:.3g}, in the whole corpus it is {whole:.3g}. Ask for fewer {unit}s, or a share nearer to the corpus's."
     L125 = "[L125] 'augmenter' of longtail.ResampledCorpus.v1 has budget = {found}, but the policy decides how many copies there are. Set budget = null."
-    L126 = "[L126] 'augmenter' of longtail.ResampledCorpus.v1 has no copy to rewrite: {policy} gives no sentence of this corpus a second one. Take it away, or use another policy."
+    L126 = "[L126] 'augmenter' of longtail.ResampledCorpus.v1 has no copy to rewrite: {policy} gives no sentence of this corpus a second one. Remove it, or use another policy."
     L127 = "[L127] 'augmenter' of longtail.ResampledCorpus.v1 must be a spaCy augmenter, found {found!r}. Use a block with @augmenters, or null."
 
     # Augmenters: L11x
@@ -51,15 +51,15 @@ class Errors:
     L205 = "[L205] {who} found no sentence with a type of {labels} in the training data, so it cannot learn when to open. Check the labels and the corpus."
     L206 = "[L206] {who} knows rare types by 'weak_labels' alone, found the new type {label!r}. Add it there, and train the gate again."
     L207 = "[L207] merge = '{merge}' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner or longtail_token_ner, or use merge = 'fill'."
-    L208 = "[L208] The component {name!r} is no transition-based NER, found factory {found!r}. Only 'ner' can be converted."
+    L208 = "[L208] The component {name!r} is not a transition-based NER, found factory {found!r}. Only 'ner' can be converted."
     L209 = "[L209] longtail_ner reads action probabilities from a model with 3 state features, found {found}. Set extra_state_tokens = false or scores_key = null."
-    L210 = "[L210] No sentence gate before {who} writes doc.spans['{key}']. Add a longtail_sentence_gate with spans_key = \"{key}\" before it, or mend 'spans_key'."
+    L210 = "[L210] No sentence gate before {who} writes doc.spans['{key}']. Add a longtail_sentence_gate with spans_key = \"{key}\" before it, or fix 'spans_key'."
     L211 = "[L211] head = '{found}' is not known to {who}. Use one of: {known}."
     L212 = "[L212] The labels that {who} was given at initialisation, {found}, are not its own: {own}. Write the labels file again with `spacy init labels`, or remove it."
     L213 = "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, or change the other setting."
     L214 = "[L214] The model of {who} has {found} outputs, but its types need {wanted}. Set nO = null in the model's block."
     L215 = "[L215] {who} found no entity to learn from in the training data. Check the corpus, 'labels' and 'include'."
-    L216 = "[L216] The model of {who} must give outputs a token, found {found!r}. Use @architectures = longtail.TokenClassifier.v1, with the encoder as its tok2vec, not the parser model of 'ner'."
+    L216 = "[L216] The model of {who} must give outputs per token, found {found!r}. Use @architectures = longtail.TokenClassifier.v1, with the encoder as its tok2vec, not the parser model of 'ner'."
     L217 = "[L217] typed = false of {who} predicts the one label ENTITY, which its scorer would compare with the types of the data: every score would be 0. Set labeled = false in the component's scorer block."
     L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
     L219 = "[L219] {who} cannot rehearse: {reason}. Leave it out: nlp.rehearse(..., exclude=[{who!r}])."
@@ -72,33 +72,33 @@ class Errors:
     L254 = "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before it enabled, or set spans_key = null to work without one."
     L255 = "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
     L256 = "[L256] Thresholds are chosen for one goal, found {found}. Give one of them."
-    L257 = "[L257] {settings} of {who} name one key of doc.spans, found {key!r}: one would overwrite the other. Give each a key of its own."
+    L257 = "[L257] {settings} of {who} name the same key of doc.spans, found {key!r}: one would overwrite the other. Give each a key of its own."
     L258 = "[L258] labels = 'auto' of {who} takes the types of the gate, found {found}. Name the types, or put a longtail_sentence_gate before it."
     L259 = "[L259] Each of the {n} sentences that {who} counted holds a type of {labels}, so it cannot learn when to stay closed. A document without sentence boundaries counts as one sentence: put a sentencizer before it, and into annotating_components. Or leave frequent types out of weak_labels."
 
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
-    L221 = "[L221] The saved weights of {who} are no intact safetensors file: {problem}. Copy the pipeline from its source again, or train anew."
+    L221 = "[L221] The saved weights of {who} are not an intact safetensors file: {problem}. Copy the pipeline from its source again, or train again."
     L222 = "[L222] The saved weights of {who} do not fit its settings: {name} is {found} in the file and {wanted} in the model. Load the pipeline with the config it was trained with."
-    L223 = "[L223] 'embed' of {who} must give one row a token, a list of 2d arrays, found {found}. Use spacy.MultiHashEmbed.v2, longtail.StaticVectors.v1 or another encoder."
+    L223 = "[L223] 'embed' of {who} must give one row per token, a list of 2d arrays, found {found}. Use spacy.MultiHashEmbed.v2, longtail.StaticVectors.v1 or another encoder."
 
     # Encoders: L24x
     L240 = '[L240] {who} needs word vectors, but the pipeline has none. Make them with `spacy init vectors`, and name them: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER.'
     L241 = "[L241] longtail.ConcatenatedEncoders.v1 joins two or more encoders, found {found}. Add a block such as [components.ner.model.tok2vec.*.vectors], or use the one encoder alone."
     L242 = "[L242] longtail.EncoderStates.v1 takes the encoder of an encoder-decoder such as BART or T5, found {name!r}, which is a {found}. Use spacy-transformers.TransformerModel.v3 for it."
-    L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing at all, put the component into frozen_components."
-    L244 = "[L244] longtail.FrozenEncoder.v1 has a listener as its encoder ({layer}), which would train the shared encoder no more. Give it an encoder of its own, or put the shared component into frozen_components and annotating_components."
+    L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing, put the component into frozen_components."
+    L244 = "[L244] longtail.FrozenEncoder.v1 has a listener as its encoder ({layer}), which would no longer train the shared encoder. Give it an encoder of its own, or put the shared component into frozen_components and annotating_components."
 
     # Word knowledge: L26x
     L260 = "[L260] spacy-lookups-data has no word clusters for the language {lang!r}, only for {known}. Name a file of Brown clusters in 'clusters', or use clusters = null."
-    L261 = "[L261] {path}:{line} is no line of Brown clusters, found {found!r}. Write bits, TAB, word, TAB, count, as Liang's wcluster does."
+    L261 = "[L261] {path}:{line} is not a line of Brown clusters, found {found!r}. Write bits, TAB, word, TAB, count, as Liang's wcluster does."
     L264 = "[L264] {path} cannot be read as a Model2Vec model: {problem} Name a folder that `python -m spacy_longtail distil-vectors` wrote, or a model on the hub such as minishlab/potion-base-8M."
 
     L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder that transformers wrote."
     L270 = "[L270] 'describe' of {who} must be a function from texts to one row each, found {found}. Use @misc = longtail.TransformerDescriptions.v1 or another describer, or null."
     L271 = "[L271] The descriptions of {who} have {problem}. Correct [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
     L272 = "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite numbers for each text, not all zeros."
-    L273 = "[L273] longtail.DescribedTypes.v1 gives one output a tag, but head = '{head}' of {who} has others. Use head = 'softmax', 'sigmoid' or 'crf', or longtail.TokenClassifier.v1."
+    L273 = "[L273] longtail.DescribedTypes.v1 gives one output per tag, but head = '{head}' of {who} has others. Use head = 'softmax', 'sigmoid' or 'crf', or longtail.TokenClassifier.v1."
     L274 = "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m spacy_longtail pretrain` wrote, or pretrained = null."
     L275 = "[L275] {who} cannot start from the head of {path}: {problem}. Use the encoder, the width and the 'describe' that it was pretrained with, or pretrained = null."
 
@@ -110,7 +110,7 @@ class Errors:
     L232 = "[L232] {who} has no query for the types {unknown}, which the training data has. Add them to 'queries', or leave the types out of the data with longtail.RelabelledCorpus.v1."
     L233 = "[L233] {who} has a listener as its encoder ({layer}), but reads each sentence with a query before it, which a shared encoder never saw. Give it an encoder of its own, such as spacy-transformers.Tok2VecTransformer.v3."
     L234 = "[L234] The model of {who} must score begins, ends and spans, found {found!r}. Use @architectures = longtail.MRC.v1, with the encoder as its tok2vec."
-    L235 = "[L235] The encoder of longtail.MRC.v1 must give a list with one vector a token for each document, found {encoder!r}, which gives {found}. Use spacy-transformers.Tok2VecTransformer.v3, longtail.BiLSTM.v1 or another architecture for a tok2vec."
+    L235 = "[L235] The encoder of longtail.MRC.v1 must give a list with one vector per token for each document, found {encoder!r}, which gives {found}. Use spacy-transformers.Tok2VecTransformer.v3, longtail.BiLSTM.v1 or another architecture for a tok2vec."
     L236 = (
         '[L236] {who} cannot learn the type {label!r} without a query. Use add_query({label!r}, "...").'
     )
@@ -131,7 +131,7 @@ class Errors:
     L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
     L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with."
     L409 = "[L409] init_tok2vec = {path} would be ignored: spaCy loads it only where [pretraining] says what it is of. Train the config that `spacy init fill-config --pretraining` made, as for `spacy pretrain`."
-    L410 = "[L410] No evaluation can stand as the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
+    L410 = "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
     L412 = "[L412] Two evaluations are of {name!r} with seed {seed}, found {path} and {other}. Give each method a name of its own when it is evaluated, and each run of a method a seed of its own."
     L413 = "[L413] None of {found} has performance.ents_macro_f, the score on dev that 'ours' is chosen by. Name 'ours', or train with the scorer longtail.ner_scorer.v1."
@@ -144,18 +144,18 @@ class Errors:
     L420 = "[L420] --{name} would be ignored: the source is read as {found}, and it is for {users}. Leave it out."
     L421 = "[L421] {path} is in no format that its name tells. Name one: --format, one of {known}."
     L422 = "[L422] {path} can be read in more than one way, found {found}. Name the format with --format, or keep the other files elsewhere."
-    L423 = "[L423] {path}:{line}: this is no {encoding}: {problem}. Name the file's encoding, as --encoding cp1252 for files of older Windows programs."
+    L423 = "[L423] {path}:{line}: this is not {encoding}: {problem}. Name the file's encoding, as --encoding cp1252 for files of older Windows programs."
     L424 = "[L424] {place}: span {span} {problem}. {fix}"
     L425 = "[L425] {place}: {span} does not align with tokens. Begin and end it where a word begins and ends, or choose --misaligned missing, expand or contract."
     L426 = "[L426] {place}: this record cannot be read: {problem}. {fix}"
-    L427 = "[L427] {place}: the tokenizer of {lang!r} fails on the text: {problem}. Mend the text, or use --tokens characters."
+    L427 = "[L427] {place}: the tokenizer of {lang!r} fails on the text: {problem}. Fix the text, or use --tokens characters."
     L428 = "[L428] spaCy has no language {lang!r}. Use a code of https://spacy.io/usage/models#languages, or xx for any language with spaces."
     L429 = "[L429] The tokenizer of {lang!r} cannot be loaded: {problem} Install what it needs, or use --tokens characters."
     L430 = "[L430] {path} does not describe a corpus: {problem}. {fix}"
     L431 = "[L431] {path} does not begin with a -DOCSTART- line, so --documents cannot tell its documents. Leave it out: each sentence becomes a document."
     L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
-    L433 = "[L433] {path} is in the way of what is to be written: a folder that holds more than .spacy files. Choose another target."
-    L434 = "[L434] The target {path} is no folder. Name a folder, new or not."
+    L433 = "[L433] {path} cannot be replaced: it is a folder that holds more than .spacy files. Choose another target."
+    L434 = "[L434] The target {path} is not a folder. Name a folder, existing or new."
     L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
     L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move away what is there."
     L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
@@ -163,14 +163,14 @@ class Errors:
     L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
 
     # Splitting: L44x
-    L440 = "[L440] '{found}' is no split: {problem}. Write it as train=0.8,dev=0.1,test=0.1."
+    L440 = "[L440] '{found}' is not a split: {problem}. Write it as train=0.8,dev=0.1,test=0.1."
     L441 = "[L441] {path} has no part {part!r} to split, found {found}. Name another with --part."
     L442 = "[L442] {n_groups} groups cannot fill {n_parts} parts. Units with the same text or the same --group-by key stay in one group: ask for fewer parts, or use --unit sentence or --scatter-duplicates."
     L443 = "[L443] --folds must be a whole number of at least 3, found {found!r}: each fold is test once, development once, and training otherwise."
     L444 = "[L444] --folds makes train, dev and test itself, found --parts {found} beside it. Give one of them."
     L445 = "[L445] No document of {path} has {key!r} in its user_data, found {found}. Name one of these with --group-by."
     L446 = "[L446] Not every type can have {least} mentions in each part: {short}. Annotate more of them, lower --min-mentions, or leave out --strict to be warned instead."
-    L447 = "[L447] {path} is there already and is no file of this split: it would be taken for one. Remove it, or name another folder."
+    L447 = "[L447] {path} exists already and is not a file of this split: it would be taken for one. Remove it, or name another folder."
     L448 = "[L448] The split of {source} cannot be written to {target}. Name another folder for it."
     L449 = "[L449] --part {part} names a part of a converted corpus, found {path}, which is split whole. Leave --part out."
 
@@ -180,7 +180,7 @@ class Errors:
     L452 = "[L452] No corpus of {path} is read from ${{paths.train}}, so that its models would see what they are to judge. Set path = ${{paths.train}} in the training corpus."
 
     # Statistics and debugging: L46x
-    L460 = "[L460] A plot cannot be written to {path}: its name ends in none of {known}. Name a file that does."
+    L460 = "[L460] A plot cannot be written to {path}: its name does not end in one of {known}. Name a file that does."
     L461 = "[L461] {found} is about a config, but none was given. Add --config, or leave it out."
 
     # Experiments: L47x
@@ -201,19 +201,19 @@ class Errors:
     L482 = "[L482] --search {name} has no place in this config, which lacks {where}. {fix}"
     L483 = "[L483] --search {found} says nothing to search: {problem}. Write NAME, NAME=LOW:HIGH, SECTION.NAME=LOW:HIGH, either with :log after it, or SECTION.NAME=A,B,C; NAME is one of {known}."
     L484 = "[L484] training.eval_frequency = {frequency} leaves {n} evaluations in {steps} steps, and pruning needs {least}. Use --set training.eval_frequency={fix}, or more --steps."
-    L485 = "[L485] --{axis} {name!r} is no choice. Known: {known}."
+    L485 = "[L485] --{axis} {name!r} is not a choice. Known: {known}."
     L486 = (
         "[L486] The pipeline cannot be built with {values}: {problem} Correct the range or the config."
     )
-    L487 = "[L487] No trial has come to its end, so there is no best config. The last error: {error} Correct the config, and run the command again with more --trials."
+    L487 = "[L487] No trial has finished, so there is no best config. The last error: {error} Correct the config, and run the command again with more --trials."
     L488 = "[L488] Trials are compared at equal steps, but training.max_steps is {found}. Give --steps."
     L490 = "[L490] Two trials of the plan are the same, {first!r} and {second!r}: same config, data and code. Leave one of them out, or correct its settings."
     L491 = "[L491] The study that trials are claimed in has failed: {problem} What is finished is kept. Check the disk or the database, and run the command again."
     L495 = "[L495] {path} cannot be a donor: {problem}. {fix}."
-    L496 = "[L496] {path} is a damaged state of a pretraining: {problem}. Delete the folder, and begin anew."
+    L496 = "[L496] {path} is a damaged state of a pretraining: {problem}. Delete the folder, and start again."
     L497 = "[L497] {path} holds a pretraining with other settings or other donors. Name a new folder, or take the settings and donors it was begun with."
     L498 = "[L498] {path} holds this pretraining, and it is finished. Use what is there, or delete the folder to train again."
-    L494 = "[L494] No advice without a baseline: {name} could not be trained. {problem} Mend that first."
+    L494 = "[L494] No advice without a baseline: {name} could not be trained. {problem} Fix that first."
 
 
 class Warnings:
@@ -221,12 +221,12 @@ class Warnings:
     W002 = "[LW002] {n} declared types have no gold mention in this data and count as F1 = 0 in the macro average: {labels}."
     W003 = "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left out of the scores."
     W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
-    W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond. Use alpha <= 0.05, or 0."
+    W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond that. Use alpha <= 0.05, or 0."
     W006 = "[LW006] {who} was not initialized with the types {found}: their entities count as not annotated. Add them with add_label, or initialize again."
     W007 = "[LW007] {name!r} predicts the one label ENTITY and gets 0 on the declared types. Score its boundaries with `spacy evaluate` and labeled = false in its scorer."
 
     # Readers: LW01x
-    W010 = "[LW010] max_length = {n} of spacy.Corpus.v1 splits documents of {n} tokens or more into sentences, and leaves out silently those that have no sentence boundaries, and sentences that long. Use max_length = 0 to keep everything."
+    W010 = "[LW010] max_length = {n} of spacy.Corpus.v1 splits documents of {n} tokens or more into sentences, and silently leaves out those that have no sentence boundaries, and sentences that long. Use max_length = 0 to keep everything."
     W011 = "[LW011] limit = {n} of spacy.Corpus.v1 counts per file: each file below {path} gives up to {n} documents. Use longtail.LowResourceCorpus.v1 for a number of sentences in all."
     W012 = "[LW012] {who} draws {n} of {total} {unit}s, in which {n_lost} of {n_types} types have no mention: {lost}. A model cannot learn them from these."
     W013 = "[LW013] longtail.LowResourceCorpus.v1 cannot give every type {wanted} mentions: {short}. Those get all that the corpus has."
@@ -256,13 +256,13 @@ class Warnings:
     # Statistics and debugging: LW06x
 
     # The gate and entity scores: LW08x
-    W080 = "[LW080] The types {types} of {who} are none that {gate} looks for: their entities are found only in sentences that it opens for another type. Add them to its weak_labels."
+    W080 = "[LW080] The types {types} of {who} are not among those that {gate} looks for: their entities are found only in sentences that it opens for another type. Add them to its weak_labels."
     W081 = "[LW081] {primary} before {who} predicts its types {types} as well: {effect}. The gate's paper leaves rare types out of the primary ('include'), so that it never takes their place."
     W082 = "[LW082] Too few sentences with a rare type to choose a threshold of {name!r} on: {n}, at least {least} are wanted. It stays {threshold:g}, and the calibration as it is."
     W083 = "[LW083] No threshold of {name!r} reaches a {goal} for: {types}. They keep everything, as a threshold can only take away."
     W084 = "[LW084] Fewer than {least} mentions to choose a threshold of {name!r} on, so there is none for: {types}."
     W085 = "[LW085] {name!r} has no entity scores and is left as it is. Set its scores_key to choose thresholds for it, too."
-    W086 = "[LW086] Thresholds are chosen on test: no score on this part says any more what the pipeline is worth. Choose on dev, with --part dev."
+    W086 = "[LW086] Thresholds are chosen on test: scores on this part no longer say what the pipeline is worth. Choose on dev, with --part dev."
     W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
     W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
 
@@ -271,11 +271,11 @@ class Warnings:
     W071 = "[LW071] {who} has queries for types without a mention in the training data: {unseen}. They cost as much as the others. With max_epochs = -1 spaCy shows 100 examples only."
 
     # Experiments: LW09x
-    W090 = "[LW090] {path} has lines that are no records and are left out: {lines}. What finished is kept in the folders beside it, and is added again."
+    W090 = "[LW090] {path} has lines that are not records and are left out: {lines}. What finished is kept in the folders beside it, and is added again."
     W091 = "[LW091] {n} trials of this plan were finished on other machines or in other folders, and are not run again. Copy the subfolders of their 'trials' folder into the one here, and run the command again for a report on all."
     W092 = "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by {found}, and nothing can be pruned where that lacks ents_macro_f. Use the scorer longtail.ner_scorer.v1, and ents_macro_f = 1.0 and ents_f = 0.0 in [training.score_weights]: spaCy adds the weights of the pipes themselves."
     W093 = "[LW093] Trial {number} was trained on another machine, in {place}, so its model is not here and nothing is tested. Run the command there with --test."
     W094 = "[LW094] Test was looked at before, for the best of fewer trials: {found}. A choice among several looks is a choice on test; report the first, or all."
-    W095 = "[LW095] The baseline did not come to its end, so nothing is held against it: {error} Correct the config, and name another --output."
+    W095 = "[LW095] The baseline did not finish, so nothing is compared with it: {error} Correct the config, and name another --output."
     W096 = "[LW096] {path} cannot be read and is set aside as {aside}. A new one is begun: what is finished is known from the records."
-    W097 = "[LW097] {path} is no record of this trial any more, so it counts as not finished and is run again."
+    W097 = "[LW097] {path} is no longer a record of this trial, so it counts as not finished and is run again."

@@ -52,7 +52,7 @@ def gold_rows(logits: Floats2d, gold: Floats2d) -> GoldRows:
     """The three quantities every loss of p(gold) needs, exact even where p(gold) underflows.
 
     logits (Floats2d): (n, K), unnormalised.
-    gold (Floats2d): (n, K), above 0 for every acceptable class, at least one a row.
+    gold (Floats2d): (n, K), above 0 for every acceptable class, at least one per row.
     """
     xp = get_array_module(logits)
     inside = xp.where(gold > 0, logits, -xp.inf)

@@ -158,7 +158,7 @@ class RandomOversampling(_Balancing):
     """Repeat sentences with entities at random until they are `ratio` times those without.
 
     ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
-    SOURCE: The usual random oversampling, on sentences (METHODS section 1).
+    SOURCE: The usual random oversampling, on sentences (docs/methods.md, "Resampling").
     """
 
     def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:
@@ -170,7 +170,7 @@ class RandomUndersampling(_Balancing):
     """Drop sentences without entities at random until those with entities are `ratio` times as many.
 
     ratio (float): Sentences with entities for each one without. A corpus beyond it stays as it is.
-    SOURCE: The usual random undersampling, on sentences (METHODS section 1).
+    SOURCE: The usual random undersampling, on sentences (docs/methods.md, "Resampling").
     """
 
     def copies(self, n_entity: int, n_bare: int) -> tuple[float, float]:

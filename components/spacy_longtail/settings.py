@@ -20,7 +20,7 @@ def finite(
 
 
 def one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
-    """Refuse a setting that is none of the known values. RAISES (ValueError): L001."""
+    """Refuse a setting that is not one of the known values. RAISES (ValueError): L001."""
     if value not in known:
         rule = f"one of {', '.join(map(repr, known))}"
         raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix="See the docs."))

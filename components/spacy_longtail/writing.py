@@ -33,9 +33,9 @@ def coded_io(path: Path) -> Iterator[None]:
 def check_folder(
     target: Path, inputs: Iterable[Path] = (), foreign: Callable[[Path], str] = lambda _: ""
 ) -> Path:
-    """Refuse an output folder in whose place something else would be lost, before any work.
+    """Refuse an output folder that would replace something else, before any work.
 
-    target (Path): The folder, there or not.
+    target (Path): The folder, existing or new.
     inputs (Iterable[Path]): What the command reads: none of them may be the folder, or lie in it.
     foreign (Callable[[Path], str]): Says what a folder that is not empty holds that the command did not
         write, in words; "" if there is nothing of the kind.
@@ -53,9 +53,9 @@ def check_folder(
 
 
 def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Path:
-    """Refuse an output file in whose place something else would be lost, before any work.
+    """Refuse an output file that would replace something else, before any work.
 
-    target (Path): The file, there or not.
+    target (Path): The file, existing or new.
     inputs (Iterable[Path]): What the command reads: none of them may be the file.
     mark (str): A text near the beginning or the end of every file of this kind: a file without it is
         something else, and is not replaced.
@@ -64,7 +64,7 @@ def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Pat
     """
     full = _checked(target, inputs, "file")
     if full.exists() and not full.is_file():
-        problem = "it is a folder" if full.is_dir() else "it is no ordinary file"
+        problem = "it is a folder" if full.is_dir() else "it is not an ordinary file"
         raise ValueError(Errors.L436.format(path=target, problem=problem, kind="file"))
     if full.is_file() and not has_mark(full, mark):
         problem = "the file there is of something else"
@@ -103,7 +103,7 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
         raise ValueError(Errors.L436.format(path=target, problem=problem, kind=kind))
     near = nearest(full.parent)
     if not (near.is_dir() and os.access(near, os.W_OK | os.X_OK)):
-        problem = "it cannot be written to" if near.is_dir() else "it is no folder"
+        problem = "it cannot be written to" if near.is_dir() else "it is not a folder"
         raise ValueError(Errors.L432.format(path=near, problem=problem))
     return full
 
@@ -115,7 +115,7 @@ def nearest(path: Path) -> Path:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file, its folder made if need be. All of it, or what was there stays.
+    """Write a file, its folder created if needed. All of it, or what was there stays.
 
     path (Path): The file. content (str | bytes): A text is written in UTF-8.
     RAISES (ValueError): L432.

@@ -31,6 +31,7 @@ def published():
 
 
 ENTRIES = list(published())
+CITATION = re.compile(r'docs/methods\.md,\s+(?:# )?"([^"]+)"')
 
 
 def target_of(target):
@@ -127,3 +128,12 @@ def test_the_light_core_imports_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_cited_sections_of_the_methods_exist():
+    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf8")
+    titles = set(re.findall(r"^#+ (.+)$", page, re.MULTILINE))
+    files = [*(ROOT / "components").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    cited = {" ".join(t.split()) for f in files for t in CITATION.findall(f.read_text(encoding="utf8"))}
+    assert len(cited) > 10
+    assert cited <= titles

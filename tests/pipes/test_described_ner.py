@@ -43,7 +43,7 @@ def build(factory="longtail_token_ner", model=MODEL, nlp=None, **settings):
 
 
 def logits(pipe, docs):
-    """One row a token, whatever the head."""
+    """One row per token, whatever the head."""
     return np.asarray(pipe.head.logits(pipe.model.predict(docs)).dataXd)
 
 

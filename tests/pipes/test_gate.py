@@ -78,7 +78,7 @@ def test_gate_loss_is_the_weighted_cross_entropy_with_its_gradient():
     weak = [Example(words(nlp, SENTENCES[1]), parse(nlp, SENTENCES[1]))]
     z = np.array([[np.log(0.6 / 0.4)]], dtype="float32")
     loss, d_z = gate.get_loss(weak, z)
-    assert loss == pytest.approx(0.5006, abs=1e-4)  # METHODS section 8
+    assert loss == pytest.approx(0.5006, abs=1e-4)  # docs/methods.md, "Sentence gate"
     assert d_z[0, 0] == pytest.approx(-0.392, abs=1e-4)
     data = examples(nlp)
     z = np.random.default_rng(0).normal(size=(len(data), 1)).astype("float32") * 3

@@ -29,7 +29,7 @@ class Case(NamedTuple):
 
 CASES = [
     Case(
-        "METHODS, section 8",
+        'docs/methods.md, "Merging"',
         "PER 0-2 .9; ORG 4-7 .6",
         "ART 1-2 .9; EVE 5-8 .7; ART 10-11 .3",
         span="ART 1-2; EVE 5-8; ART 10-11",

@@ -294,7 +294,7 @@ def test_sentences_are_joined_to_documents_of_the_corpus_size():
     data = [two_sentences(NLP) for _ in range(6)]
     single = list(ResampledCorpus(Fixed(data), sC(), join=1)(NLP))
     joined = list(ResampledCorpus(Fixed(data), sC())(NLP))
-    assert len(single) == 30 and len(joined) == 15  # two sentences a document, as in the corpus
+    assert len(single) == 30 and len(joined) == 15  # two sentences per document, as in the corpus
     words = [t for text in texts_of(single) for t in text.split()]
     assert sorted(words) == sorted(t for text in texts_of(joined) for t in text.split())
     for eg in joined:

@@ -181,7 +181,7 @@ def test_records_are_kept_and_not_measured_again(crosscheck, corpus, bert, tmp_p
         own, other = (r for r in records[:-1] if r["seed"] == seed)
         assert own["last_losses"] == pytest.approx(other["last_losses"], rel=1e-3)
     assert all(records[-1][work]["cpu"]["ratio"] > 0 for work in ("train", "predict"))
-    assert "micro F1 over 2 seeds" in first.stdout and "train, words a second of cpu" in first.stdout
+    assert "micro F1 over 2 seeds" in first.stdout and "train, words per second of cpu" in first.stdout
     monkeypatch.setattr(crosscheck, "run_quality", lambda *_: pytest.fail("ran again"))
     monkeypatch.setattr(crosscheck, "run_speed", lambda *_: pytest.fail("ran again"))
     again = CliRunner().invoke(app, [*command, "--seeds", "0"], catch_exceptions=False)

@@ -161,8 +161,8 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
         with pytest.raises(KeyboardInterrupt):
             run(donors, tmp_path / "killed", seed=3)
     again = run(donors, tmp_path / "killed", seed=3, say=said.append)
-    goes_on = [text for text in said if text.startswith("Goes on")]
-    assert goes_on == ([f"Goes on at step {saves[-1]}"] if saves else [])
+    goes_on = [text for text in said if text.startswith("Continues")]
+    assert goes_on == ([f"Continues at step {saves[-1]}"] if saves else [])
     assert same(straight.nlp, again.nlp)
     assert straight.record.key == again.record.key
     assert straight.scores == again.scores and [s for s, _ in again.scores] == [4, 8, 12]

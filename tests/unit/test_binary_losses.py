@@ -1,4 +1,4 @@
-"""Losses of one yes or no a token: against finite differences, torch, and two columns of the token loss."""
+"""Losses of one yes or no per token: against finite differences, torch, and two columns of the token loss."""
 
 import warnings
 

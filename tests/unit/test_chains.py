@@ -343,7 +343,7 @@ def test_a_chain_loss_is_its_definition_however_far_scores_lie_apart(loss, drawn
         assert result.d_transitions.trans == pytest.approx(d_trans, abs=1e-5)
 
 
-EXTREME = np.array([[800, 0, 0], [0, 0, 800]], dtype="float32")  # the best tags are no legal pair
+EXTREME = np.array([[800, 0, 0], [0, 0, 800]], dtype="float32")  # the best tags are not a legal pair
 
 
 def test_an_illegal_path_takes_no_part_however_its_tags_score():

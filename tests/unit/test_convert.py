@@ -299,11 +299,11 @@ def test_a_source_is_never_in_the_way(tmp_path):
         convert_corpus(source, source)
     assert snapshot(source) == before
     types = write(source / "types.json", '{"labels": ["PER", "GEO"], "tail": ["GEO"]}')
-    with pytest.raises(ValueError, match=r"L433.*in/train is in the way"):
+    with pytest.raises(ValueError, match=r"L433.*in/train cannot be replaced"):
         convert_corpus(source, source)
     types.unlink()
     assert snapshot(source) == before
-    with pytest.raises(ValueError, match=r"L434.*corpus\.json is no folder"):
+    with pytest.raises(ValueError, match=r"L434.*corpus\.json is not a folder"):
         convert_corpus(source, source / "corpus.json")
     iob_corpus(tmp_path / "beside")
     convert_corpus(tmp_path / "beside", tmp_path / "beside")

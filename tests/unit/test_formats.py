@@ -466,7 +466,7 @@ def region(**value):
     ("record", "message"),
     [
         ([1], "L426.*:1: .*found .*1.* instead of an object"),
-        (GENERIC(text=None), "L426.*:1: .*'None' is no text"),
+        (GENERIC(text=None), "L426.*:1: .*'None' is not text"),
         (GENERIC(text="a\ud800"), "L426.*:1: .*surrogate"),
         ({"text": "abc"}, "L426.*found none of spans, entities, labels, label"),
         (GENERIC(entities="X"), "L426.*found 'X' as the list of spans"),

@@ -182,7 +182,8 @@ def batch(rows, seed, partial=False):
 )
 def test_gradient_is_the_slope(name, settings, n_updates, rows, seed, partial):
     loss = build(name, settings, n_updates)
-    # class weights of several acceptable tags are held constant (METHODS section 3), so one gold there
+    # class weights of several acceptable tags are held constant, so one gold tag there
+    # (docs/methods.md, "Class weights")
     z, gold, mask, lengths = batch(rows, seed, partial and loss.preset is None)
     if (gold > 0).sum() > len(gold):  # a token is O or not by q, a step function of the logits
         q = gold_rows(z, gold).q[:, 0]

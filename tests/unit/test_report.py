@@ -435,7 +435,7 @@ def test_learning_curves_take_the_best_models(tmp_path):
     stats, paths = write(tmp_path, statistics(), *runs, evaluation("short", dev=0.9, curve=curve(0.1)))
     report = read_report(stats, paths)
     lines = curve_lines(report.choice, report.systems)
-    assert [line.name for line in lines] == ["baseline", "m7", "m6", "m5"]  # a point is no line
+    assert [line.name for line in lines] == ["baseline", "m7", "m6", "m5"]  # a point is not a line
     assert lines[0].x == [0, 10]
     assert lines[0].values == [[0.0, 0.0], [0.1, 0.2]]
 

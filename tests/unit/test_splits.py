@@ -157,7 +157,7 @@ def test_types_are_spread_far_better_than_by_chance(shares):
 
 
 def test_dense_types_do_not_starve_the_last_one():
-    """Many types a unit: parts are full before the most frequent type's turn, and moves mend it."""
+    """Many types per unit: parts are full before the turn of the most frequent type, and moves fix it."""
     rng = np.random.default_rng(1)
     mentions = (rng.random((800, 14)) < np.linspace(0.1, 0.3, 14)).astype(int) * rng.integers(
         1, 4, (800, 14)

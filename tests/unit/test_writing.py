@@ -87,7 +87,7 @@ def test_a_folder_with_foreign_things_stays(here):
 def test_paths_that_cannot_be(here):
     with pytest.raises(ValueError, match=r"L432.*null"):
         check_folder(Path("a\0b"))
-    with pytest.raises(ValueError, match=r"L432.*my\.cfg.*no folder"):
+    with pytest.raises(ValueError, match=r"L432.*my\.cfg.*not a folder"):
         check_folder(Path("my.cfg/below"))
     (here / "round").symlink_to(here / "round")
     with pytest.raises(ValueError, match="L432"):
@@ -122,7 +122,7 @@ def test_a_file_without_the_mark_stays(here):
         check_file(Path("my.cfg"), [Path("my.cfg")])
     with pytest.raises(ValueError, match=r"L436.*it is a folder"):
         check_file(Path("training"))
-    with pytest.raises(ValueError, match=r"L436.*no ordinary file"):
+    with pytest.raises(ValueError, match=r"L436.*not an ordinary file"):
         check_file(Path(os.devnull))
 
 

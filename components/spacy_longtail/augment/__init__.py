@@ -1,4 +1,4 @@
-"""spaCy augmenters for NER, one a module."""
+"""spaCy augmenters for NER, one per module."""
 
 from .base import Augmenter
 from .mention_replacement import MentionReplacement

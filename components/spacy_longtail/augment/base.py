@@ -23,13 +23,13 @@ Budget = int | Repeats | None
 
 
 class Augmenter(ABC):
-    """A spaCy augmenter that rewrites the annotated sentences of an example, one decision a place.
+    """A spaCy augmenter that rewrites the annotated sentences of an example, one decision per place.
 
-    References are left alone. A rewritten copy has words, spaces, sentence starts and entities.
+    References are unchanged. A rewritten copy has words, spaces, sentence starts and entities.
     """
 
     name: ClassVar[str]  # as published
-    draws: ClassVar[str] = ""  # what it draws from 'corpus', nothing if empty
+    draws: ClassVar[str] = ""  # what it draws from 'corpus', nothing if it is empty
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Augmenter(ABC):
         self.seed = seed_of(seed)
         self._check_corpus()
         self._targets = None if self.labels is None else {get_string_id(t) for t in self.labels}
-        # salted, so that augmenters with the same seed do not draw alike
+        # salted, so that augmenters with the same seed do not make the same draws
         self._rng = random.Random(f"{self.seed}/{self.name}")
         self._counts: CorpusCounts | None = None
         self._copies: Callable[[SentenceCounts], float] | None = None

@@ -1,4 +1,4 @@
-"""Letters of a replacement follow what it replaces. Nothing is ever lower-cased."""
+"""Letters of a replacement follow what it replaces. Nothing is lower-cased."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -24,7 +24,7 @@ class EntitySpan(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Tokens to replace. The first new one takes the tag of the first old one, others go on from it."""
+    """Tokens to replace. The first new one takes the tag of the first old one, others continue it."""
 
     start: int  # first token replaced
     end: int  # one past the last
@@ -45,7 +45,7 @@ class Draft:
         self.texts = [token.text for token in doc]
         self.iob: list[int] = iob.tolist()
         self.types: list[int] = types.tolist()  # hashes
-        self.starts: list[int] = starts.astype("int64").tolist()  # 1 begins, -1 goes on, 0 unknown
+        self.starts: list[int] = starts.astype("int64").tolist()  # 1 begins, -1 continues it, 0 unknown
         self.is_space: list[bool] = (is_space == 1).tolist()
         self.spaces: list[bool] = (spacy == 1).tolist()
         self.has_unknown_spaces = doc.has_unknown_spaces

@@ -18,12 +18,12 @@ from .words import WordReplacement
 class SynonymReplacement(WordReplacement):
     """Replace words by synonyms from a thesaurus, drawn evenly.
 
-    A synonym of several words has the old tag at its first word; the others go on from it: I-PER after
+    A synonym of several words has the old tag at its first word; the the others continue it: I-PER after
     B-PER or I-PER, else O. Stop words of the language are not replaced. A word with an initial capital
     gives one to its synonym.
 
     thesaurus (Union[str, Path, None]): A file of synonyms, .json as {"word": ["synonym", ...]}, or else
-        lines of word TAB synonym TAB synonym; upper and lower case of the words are alike. null is the
+        lines of word TAB synonym TAB synonym; case is ignored. null is the
         English WordNet, through nltk.
     corpus (Optional[Callable]): A reader of the untouched training data, for a policy as budget, or to
         check `labels`. It is read once, at the first call; an error where nothing needs it.

@@ -43,7 +43,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _unfit(path, f"it is no UTF-8 ({error})") from error
+        raise _unfit(path, f"it is not UTF-8 ({error})") from error
 
 
 def _unfit(path: Path, problem: str) -> ValueError:

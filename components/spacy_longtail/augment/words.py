@@ -12,7 +12,7 @@ from .draft import Draft, DraftSentence, Edit
 
 
 class WordReplacement(Augmenter):
-    """Decide at each word that is no stop word, and with `protect_entities` in no entity."""
+    """Decide at each word that is not a stop word, and with `protect_entities` in no entity."""
 
     def __init__(
         self,
@@ -44,4 +44,4 @@ class WordReplacement(Augmenter):
 
     @abstractmethod
     def replacement(self, nlp: Language, draft: Draft, place: int) -> Sequence[Piece]:
-        """What replaces a token, nothing to keep it."""
+        """What replaces a token; empty to keep it."""

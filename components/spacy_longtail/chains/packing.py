@@ -50,7 +50,7 @@ class Packing(NamedTuple):
 def pack(lengths: Ints1d, xp: Any = np) -> Packing:
     """The packed order of sequences that stand one after another; empty ones have no row.
 
-    lengths (Ints1d): (n_sequences,), tokens a sequence.
+    lengths (Ints1d): (n_sequences,), tokens per sequence.
     """
     lengths = to_numpy(lengths).astype("int64")
     ranks = np.empty_like(lengths)
@@ -74,7 +74,7 @@ def viterbi(scores: Floats2d, lengths: Ints1d, transitions: Transitions) -> Ints
     """The best tag path of every sequence.
 
     scores (Floats2d): (n_tokens, n_tags), the sequences one after another.
-    lengths (Ints1d): (n_sequences,), tokens a sequence, summing to n_tokens.
+    lengths (Ints1d): (n_sequences,), tokens per sequence, summing to n_tokens.
     RETURNS (Ints1d): (n_tokens,) tag ids; ties go to the lowest tag.
     """
     xp = get_array_module(scores)
@@ -130,7 +130,7 @@ def best_legal(scores: Floats2d, lengths: Ints1d, legality: Transitions) -> Ints
 def path_score(
     scores: Floats2d, tags: Ints1d, lengths: Ints1d, transitions: Transitions
 ) -> tuple[float, Floats2d, Transitions]:
-    """The summed score of one path a sequence, and its gradient: the tags and tag pairs on it.
+    """The summed score of one path per sequence, and its gradient: the tags and tag pairs on it.
 
     tags (Ints1d): (n_tokens,), the paths one after another.
     """
@@ -152,7 +152,7 @@ def path_score(
     )
     at = xp.arange(len(tags)), tags
     total = float(scores[at].astype("float64").sum())
-    used = ((n > 0, n, t) for n, t in zip(counts, transitions, strict=True))  # 0 times -inf is no number
+    used = ((n > 0, n, t) for n, t in zip(counts, transitions, strict=True))  # 0 times -inf is NaN
     total += sum(float((n[at] * t[at]).sum()) for at, n, t in used)
     d_scores = xp.zeros(scores.shape, dtype="float64")
     d_scores[at] = 1.0

@@ -1,7 +1,7 @@
 """All paths through linear chains of tags, summed: partition functions, marginals, and their gradients.
 
 The sums run in float64: each log-sum over previous tags is then one matrix product of exponentials
-scaled by the greatest. Where all that counts lies so far below it that it underflows, the sum is taken
+scaled by the greatest. Where all terms of a sum lie so far below it that they underflow, it is taken
 again in log space, so that path sums are exact however far scores lie apart.
 """
 
@@ -31,7 +31,7 @@ class PathSums:
     """The scores of all paths of every sequence, summed: partition function, marginals, gradients.
 
     scores (Floats2d): (n_tokens, n_tags), the sequences one after another; -inf shuts a tag.
-    lengths (Ints1d): (n_sequences,), tokens a sequence.
+    lengths (Ints1d): (n_sequences,), tokens per sequence.
     transitions (Transitions): Their scores. A sequence that they leave no path has log z -inf.
     """
 
@@ -77,7 +77,7 @@ class PathSums:
             log_sums = top + self.shift + xp.log(self.left[here])
             if exact:
                 own = (log_sums, self.left[here], alpha[before], self.log_trans)
-                self.lost_left[i] = self._mend(*own)
+                self.lost_left[i] = self._exact(*own)
             alpha[here] = rows[here] + log_sums
         for i in range(packing.n_positions - 1, 0, -1):
             here, before = packing.at(i), packing.before(i)
@@ -87,13 +87,13 @@ class PathSums:
             log_sums = top + self.shift + xp.log(self.right[before])
             if exact:
                 own = (log_sums, self.right[before], after, self.log_trans.T)
-                self.lost_right[i] = self._mend(*own)
+                self.lost_right[i] = self._exact(*own)
             beta[before] = log_sums
         alpha += beta
         return alpha
 
-    def _mend(self, log_sums: Floats2d, sums: Floats2d, a: Floats2d, trans: Floats2d) -> list[Lost]:
-        """Put right, in place, the log sums over a neighbour's tags where the scaled sums underflowed.
+    def _exact(self, log_sums: Floats2d, sums: Floats2d, a: Floats2d, trans: Floats2d) -> list[Lost]:
+        """Correct, in place, the log sums over a neighbour's tags where the scaled sums underflowed.
 
         log_sums, sums (Floats2d): (n_live, n_tags), and the scaled sums they are of: these become
             infinite where something was lost, so that gradients by matrix product pass it by.

@@ -33,7 +33,7 @@ class TokenTags(NamedTuple):
 
 @dataclass(frozen=True)
 class TagCodec:
-    """Spans of some types as one tag a token.
+    """Spans of some types as one tag per token.
 
     labels (Sequence[str]): Entity types, in the order of their columns.
     scheme (str): "BIO" or "BILUO".
@@ -89,7 +89,7 @@ class TagCodec:
 
         iob (Ints1d): (n_tokens,), spaCy's codes: 0 no annotation, 1 inside, 2 outside, 3 begins.
         label (Ints1d): (n_tokens,), index into `labels`, -1 for any other type; read in entities only.
-        lengths (Ints1d): (n_sentences,), tokens a sentence.
+        lengths (Ints1d): (n_sentences,), tokens per sentence.
         others (str): What entities of other types are: "O", or "missing", not annotated.
         RETURNS (Tuple[Ints1d, Floats1d]): (n_tokens,) columns; (n_tokens,) 0.0 where not annotated.
         """
@@ -117,13 +117,13 @@ class TagCodec:
         return np.where(known & mask, column, 0), mask.astype("float32")
 
     def rows(self, columns: Ints1d) -> Floats2d:
-        """One row a tag, 1.0 in its column. (n_tokens, n_tags)"""
+        """One row per tag, 1.0 in its column. (n_tokens, n_tags)"""
         gold = np.zeros((len(columns), len(self)), dtype="float32")
         gold[np.arange(len(columns)), columns] = 1.0
         return gold
 
     def values(self, by_class: Mapping[str, float], default: float) -> Floats1d:
-        """Numbers by tag, or by type, as one a column. RETURNS (Floats1d): (n_tags,)."""
+        """Numbers by tag, or by type, as one per column. RETURNS (Floats1d): (n_tags,)."""
         found = [by_class.get(t, by_class.get(t[2:], default)) for t in self.tags]
         return np.asarray(found, dtype="float32")
 

@@ -16,7 +16,7 @@ def card(
 ) -> None:
     """Write a model card into a trained pipeline, as README.md and in meta.json.
 
-    `spacy package` takes both along: data, mentions of each type, scores with intervals, thresholds,
+    `spacy package` includes both: data, mentions of each type, scores with intervals, thresholds,
     method, seeds and limits.
     """
     from ..evaluation.report import metrics_files, write_card

@@ -23,8 +23,8 @@ MEANINGS = {
     "further": "annotations of a text that has one already, left out",
     "unlabelled": "records without an annotation, left out",
     "empty": "texts without a word, left out",
-    "ignored": "annotations that are no entities, left out",
-    "mended": "entities in illegal annotation, mended",
+    "ignored": "annotations that are not entities, left out",
+    "mended": "entities in illegal annotation, fixed",
     "unannotated": "documents without any entity annotation, kept as such",
     "spaced": "tokens with white space inside, kept as they are",
 }
@@ -56,7 +56,7 @@ def convert(
     ] = None,
     tokens: Annotated[str | None, typer.Option(help="words or characters.")] = None,
     docs_per_file: Annotated[
-        int | None, typer.Option(help="Write folders of files of so many documents.")
+        int | None, typer.Option(help="Write folders of files of this many documents.")
     ] = None,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""

@@ -56,7 +56,7 @@ def matrix(
 ) -> None:
     """Train every method of a plan on every corpus with every seed; compare them, and recommend one.
 
-    Finished trials are skipped, so that the same command resumes. A trial is run anew when its config,
+    Finished trials are skipped, so that the same command resumes. A trial is run again when its config,
     its corpus or the code has changed.
     """
     with coded_errors():
@@ -77,7 +77,7 @@ def say(text: str) -> None:
 
 
 def list_trials(found: Matrix, plan: Plan) -> None:
-    """Print the trials of a plan, one a line, with their content keys.
+    """Print the trials of a plan, one per line, with their content keys.
 
     found (Matrix): The trials. plan (Plan): The plan, of which they may be the first seed alone.
     """

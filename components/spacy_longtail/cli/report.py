@@ -24,7 +24,7 @@ def report(
 ) -> None:
     """Write one self-contained HTML page on all runs of a corpus, and print its result table.
 
-    One model is described, two are compared, of many the best on dev is held against the baseline.
+    One model is described, two are compared, of many the best on dev is compared with the baseline.
     Runs of one name and several seeds are one model.
     """
     from ..evaluation.report import (

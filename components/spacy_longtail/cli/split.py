@@ -18,7 +18,7 @@ def split(
     source: Annotated[
         Path, typer.Argument(help="A folder that `convert` wrote, a .spacy file or a folder of them.")
     ],
-    target: Annotated[Path, typer.Argument(help="Folder for the parts, or for a folder a fold.")],
+    target: Annotated[Path, typer.Argument(help="Folder for the parts, or for one folder per fold.")],
     parts: Annotated[
         str | None,
         typer.Option(help="Shares of the sentences.", show_default="train=0.8,dev=0.1,test=0.1"),
@@ -26,7 +26,7 @@ def split(
     part: Annotated[
         str | None, typer.Option(help="Part of the source to split.", show_default="all, else train")
     ] = None,
-    folds: Annotated[int | None, typer.Option(help="Write so many folds instead, at least 3.")] = None,
+    folds: Annotated[int | None, typer.Option(help="Write this many folds instead, at least 3.")] = None,
     unit: Annotated[
         Literal["doc", "sentence"], typer.Option(help="sentence cuts documents at their boundaries.")
     ] = "doc",

@@ -56,7 +56,7 @@ def tune(
     minutes: Minutes = None,
     storage: Storage = None,
     test: Annotated[
-        bool, typer.Option("--test", help="At the end, hold the best against the baseline on test.")
+        bool, typer.Option("--test", help="At the end, compare the best with the baseline on test.")
     ] = False,
     gpu_id: GpuId = -1,
     as_json: Json = False,

@@ -27,7 +27,7 @@ class Bounded(Protocol):
 
 Placed = TypeVar("Placed", bound=Bounded)
 ENTITY_ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
-# of a token, whatever stands beside it: no heads
+# of a token by itself, without heads
 KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
 
 
@@ -54,7 +54,7 @@ def trim_whitespace(start: Ints1d, end: Ints1d, space: np.ndarray) -> tuple[Ints
 
 
 def has_boundaries(doc: Doc) -> bool:
-    """Whether sentence boundaries are annotated, be it that there are none."""
+    """Whether sentence boundaries are annotated, even if there are none."""
     return doc.has_annotation("SENT_START")
 
 
@@ -64,7 +64,7 @@ def is_single(doc: Doc) -> bool:
 
 
 def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -> Iterator[Example]:
-    """One example a gold sentence. A boundary inside an entity does not cut it.
+    """One example per gold sentence. A boundary inside an entity does not cut it.
 
     make_doc (Optional[Callable]): The tokenizer, for examples whose tokens are not the gold ones
         and may run across a boundary: it gets the text of each sentence. null takes gold tokens.
@@ -117,7 +117,7 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
 
 
 def sentence_bounds(doc: Doc) -> list[tuple[int, int]]:
-    """First token, and one past the last, of each sentence; a boundary inside an entity is none."""
+    """First token, and one past the last, of each sentence. Boundaries inside entities do not count."""
     return _bounds(doc, doc.to_array(SENT_START) == 1)
 
 
@@ -179,7 +179,7 @@ def holds(doc: Doc, labels: Collection[str]) -> bool:
 def keep_types(eg: Example, labels: Collection[str], others: Literal["O", "missing"] = "O") -> Example:
     """The example with every type outside `labels` annotated as O, or not at all ("missing").
 
-    The original is left alone.
+    The original is unchanged.
     """
     left_out = [ent for ent in eg.reference.ents if ent.label_ not in labels]
     if not left_out:
@@ -272,7 +272,7 @@ def annotated_sentences(eg: Example, flags: np.ndarray) -> np.ndarray:
 def on_gold_tokens(eg: Example, spans: Iterable[Placed]) -> Iterator[tuple[Placed, int, int]]:
     """Predicted spans with their first gold token and one past the last.
 
-    Left out are those that align with no gold token, or touch one without annotation: nobody can say
+    Left out are those that align with no gold token, or touch one without annotation: it is unknown
     whether they are right.
     """
     x2y = eg.alignment.x2y

@@ -124,7 +124,7 @@ def _warn(
 def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Path] = ()) -> None:
     """Refuse a folder whose files of these parts no command of this package wrote.
 
-    target (Path): The folder, there or not. parts (Iterable[str]): The parts that will be written.
+    target (Path): The folder, existing or new. parts (Iterable[str]): The parts that will be written.
     inputs (Iterable[Path]): What is read, and must not lie in the folder.
     RAISES (ValueError): L432, L434, L436, L437.
     """

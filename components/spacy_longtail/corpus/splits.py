@@ -15,7 +15,7 @@ MOVES = 300  # of single groups, after every group has its part
 def bound_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
     """Number the groups of units that must stay together: those that share a key, over any chain.
 
-    keys (Sequence[Optional[Hashable]]): One key a unit, for each kind of bond; null binds to nothing.
+    keys (Sequence[Optional[Hashable]]): One key per unit, for each kind of bond; null binds to nothing.
     RETURNS (Ints1d): (n_units,) the group of each unit, numbered by its first unit.
     """
     above = list(range(len(keys[0])))
@@ -36,7 +36,7 @@ def bound_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
 
 
 def check_shares(shares: Mapping[str, float]) -> None:
-    """Refuse shares that are no split. RAISES (ValueError): L440."""
+    """Refuse shares that are not a split. RAISES (ValueError): L440."""
     total = sum(shares.values())
     if not all(share > 0 for share in shares.values()):
         problem = "every share must be above 0"
@@ -119,7 +119,7 @@ def _reserved(amounts: Floats2d, wanted: Floats2d, least: int, types: Ints1d) ->
     found = _search(gifts, floors, amounts, wanted)
     if found is not None:
         return found
-    kept: list[int] = []  # what cannot be had at once is tried type by type
+    kept: list[int] = []  # what cannot be reserved at once is tried type by type
     for column in range(len(floors)):
         columns = [*kept, column]
         tried = _search(gifts[:, columns], floors[columns], amounts, wanted)
@@ -187,7 +187,7 @@ def _spread(amounts: Floats2d, wanted: Floats2d, part: Ints1d) -> Ints1d:
     that small parts get neither more nor less than theirs. A part that has its size takes no more.
     """
     part = part.copy()
-    wants = (wanted - totals(amounts, part, len(wanted))).tolist()  # lists: faster one by one
+    wants = (wanted - totals(amounts, part, len(wanted))).tolist()  # lists: faster element by element
     rows: list[list[tuple[int, float]]] = [[] for _ in amounts]
     for g, column in zip(*(i.tolist() for i in np.nonzero(amounts)), strict=True):
         rows[g].append((column, float(amounts[g, column])))

@@ -72,7 +72,7 @@ def split_corpus(
     """Write a corpus in parts that each have their share of every type. All files or none.
 
     source (Path): A folder that `convert` wrote, a .spacy file, or a folder of .spacy files.
-    target (Path): The folder to write: PART.spacy and types.json, or one such folder fold-I a fold.
+    target (Path): The folder to write: PART.spacy and types.json, or one such folder fold-I per fold.
     shares (Optional[Mapping[str, float]]): Share of the sentences by part; null is 80, 10 and 10 %.
     folds (Optional[int]): Write folds instead: fold-I tests on fold I, dev is the next, train the rest.
     part (Optional[str]): Which part of the source to split; null is all, or train if there is no all.
@@ -132,7 +132,7 @@ def _wanted(shares: Mapping[str, float] | None, folds: int | None) -> dict[str, 
 
 
 def _find(source: Path, target: Path, part: str | None, made: tuple[str, ...]) -> _Source:
-    """What to split, and which of the corpus's parts stay as they are: those that are not made anew."""
+    """What to split, and which of the corpus's parts stay as they are: those that are not made again."""
     places = {name: part_path(source, name) for name in (ALL, *PARTS, *([part] if part else []))}
     places = {name: path for name, path in places.items() if path.exists()}
     typed = (source / "types.json").is_file()

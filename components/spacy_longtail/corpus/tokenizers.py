@@ -38,7 +38,7 @@ class CharacterTokenizer(DummyTokenizer):
 
 
 def create_character_tokenizer() -> Callable[[Language], CharacterTokenizer]:
-    """Makes every character that is no white space a token, for languages that write without spaces.
+    """Makes every character that is not white space a token, for languages that write without spaces.
 
     A single blank belongs to the character before it, other white space is a token, as spaCy has it.
     A character is a Unicode code point: a letter and a combining mark are two tokens.

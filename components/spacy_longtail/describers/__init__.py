@@ -1,4 +1,4 @@
-"""Vectors of descriptions: functions from texts to one row each, of unit length."""
+"""Vectors of descriptions: functions from texts to one row of unit length per text."""
 
 from .hashed import HashedDescriptions
 from .static import Model2VecDescriptions, VectorDescriptions

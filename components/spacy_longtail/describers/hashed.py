@@ -19,8 +19,8 @@ PREFIXES = (4, 6, 8, 10, 14)  # bits of a cluster's path
 class HashedDescriptions:
     """Random projections of a description's words, runs of letters and word clusters.
 
-    Descriptions that share words are alike, and with clusters those of words that are used alike. The
-    same text has the same vector on every machine.
+    Descriptions that share words are similar, and with clusters those of words that are used similarly.
+    The same text has the same vector on every machine.
 
     width (int): Columns.
     seed (int): Of the projections.

@@ -14,8 +14,7 @@ from .base import unit_rows
 class TransformerDescriptions:
     """The mean of a transformer's last hidden states over a description.
 
-    The transformer is that which the name says, as it was published: not what a pipeline has made of it
-    in training.
+    The transformer is loaded as it was published, without what a pipeline has learnt in training.
 
     name (str): Of a model on the Hugging Face hub, or its folder (extra `transformers`).
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.

@@ -12,7 +12,7 @@ NOISE = 2.0  # standard errors that a slope must exceed
 
 
 class Rising(NamedTuple):
-    """A training that would have gone on."""
+    """A training that ended too early."""
 
     why: str  # as said of the method: "has found nothing yet"
     more: int  # training steps that it needs at least, a guess
@@ -25,7 +25,7 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> Ris
     It did if it has found nothing, if its best checkpoint is the last one, or if its score rose over the
     last third of the evaluations by more than they vary from one to the next.
 
-    curve (Sequence[Mapping[str, float]]): An entry an evaluation: step, and scores in [0, 1].
+    curve (Sequence[Mapping[str, float]]): One entry per evaluation: step, and scores in [0, 1].
     patience (int): Steps without a better score after which it ended by itself; 0 for none.
     RETURNS (Optional[Rising]): Null if it had come to its end, or there is no score to tell.
     """
@@ -49,7 +49,7 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> Ris
 
 
 def _slope_above_noise(steps: np.ndarray, scores: np.ndarray) -> float:
-    """Slope of the last third, in score a step; 0 where evaluations vary as much as that."""
+    """Slope of the last third, in score per step; 0 where evaluations vary as much as that."""
     n = max(len(scores) // THIRD, THIRD)
     if len(scores) < 2 * n:
         return 0.0

@@ -80,7 +80,7 @@ def evaluate_model(
 
 
 def load_pipeline(model: Path) -> Language:
-    """A trained pipeline, or why it is none. RAISES (ValueError): L408, and our pipes' own."""
+    """A trained pipeline, or why it is not one. RAISES (ValueError): L408, and our pipes' own."""
     try:
         return spacy.load(model)
     except (OSError, ValueError, ImportError, AttributeError, KeyError) as error:
@@ -101,7 +101,7 @@ def _is_number(value: object) -> bool:
 
 def _document(eg: Example) -> Document:
     """Text, sentence bounds and both annotations, in characters, as the scorer compares them: on gold
-    tokens, without predictions that nobody can judge."""
+    tokens, without predictions that cannot be judged."""
     doc = eg.predicted
     scores: dict[tuple[int, int], float] = {}
     if ENTITY_SCORES in doc.spans:

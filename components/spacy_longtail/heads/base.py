@@ -27,7 +27,7 @@ class Trained(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    tags: Ints1d  # (n_tokens,), columns of a legal tag sequence a sentence
+    tags: Ints1d  # (n_tokens,), columns of a legal tag sequence per sentence
     p: Floats1d  # (n_tokens,), probability of that tag
 
 
@@ -78,7 +78,7 @@ class Head(ABC):
     ) -> Decoded:
         """Legal tags and their probabilities.
 
-        lengths (Ints1d): (n_sentences,), tokens a sentence.
+        lengths (Ints1d): (n_sentences,), tokens per sentence.
         outside (Floats1d): (n_tokens,), 1.0 where no entity may stand.
         score (bool): Whether the probabilities are wanted.
         settings (Decoding): Those of the pipe.
@@ -91,7 +91,7 @@ class Head(ABC):
 
     @staticmethod
     def logits(scores: Any) -> Any:
-        """The rows of the model's output, one a token."""
+        """The rows of the model's output, one per token."""
         return scores
 
     def is_finite(self, d_scores: Any) -> bool:

@@ -21,19 +21,19 @@ def set_outputs(model: Model, n_outputs: int, who: str) -> None:
 
 
 def output_of(model: Model) -> Model:
-    """The layer that gives one output a tag."""
+    """The layer that gives one output per tag."""
     return model.get_ref("output_layer")
 
 
 def forget_outputs(model: Model) -> None:
-    """Leave the sizes to the weights that are loaded next."""
+    """Take the sizes from the weights that are loaded next."""
     _replace(model, None)
 
 
 def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str], unlearnt: float) -> None:
     """Give a trained model other outputs: those of the same name keep their weights.
 
-    The layers are replaced, so that an optimizer starts afresh with them.
+    The layers are replaced, so that an optimizer starts from zero with them.
 
     old, new (Sequence[str]): A name for each output.
     unlearnt (float): The value that new outputs have, whatever the input.

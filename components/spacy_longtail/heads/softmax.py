@@ -1,4 +1,4 @@
-"""Heads with an output a tag, decoded over legal tag sequences."""
+"""Heads with an output per tag, decoded over legal tag sequences."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .base import Decoded, Decoding, Gold, Head, Trained
 
 
 class SoftmaxHead(Head):
-    """One softmax a token, decoded over legal tag sequences."""
+    """One softmax per token, decoded over legal tag sequences."""
 
     name = "softmax"
     can_shut = True
@@ -39,7 +39,7 @@ class SoftmaxHead(Head):
 
 
 class SigmoidHead(SoftmaxHead):
-    """One sigmoid a tag: the most probable legal sequence is that of the highest logits."""
+    """One sigmoid per tag: the most probable legal sequence is that of the highest logits."""
 
     name = "sigmoid"
     can_shut = False

@@ -13,7 +13,7 @@ from .base import Decoded, Decoding, Gold, Head, Trained
 
 
 class TwoTaskHead(Head):
-    """An entity logit and a begin logit a token, and types where the output is typed.
+    """An entity logit and a begin logit per token, and types where the output is typed.
 
     Entity and begin above their thresholds open an entity, entity alone continues one. Columns: entity,
     begin, the tags of a loss with a tag head, the types.

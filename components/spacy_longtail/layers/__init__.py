@@ -1,4 +1,4 @@
-"""New forward and backward pairs."""
+"""Thinc layers with forward and backward passes of their own."""
 
 from .listeners import listener_in
 from .reading import Reading, paired_rows, sentence_rows

@@ -44,7 +44,7 @@ def read_clusters(source: str, lang: str) -> ClusterTable:
     """The clusters of a language's words.
 
     source (str): "lookups" for the table of spacy-lookups-data, or a file of paths as Brown clustering
-        writes it: a line a word, bits, TAB, word, TAB, count.
+        writes it: one line per word, bits, TAB, word, TAB, count.
     lang (str): Language code.
     RETURNS (ClusterTable): At least one word.
     RAISES (ValueError): L402, L406, L260, L261.

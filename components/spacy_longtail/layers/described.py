@@ -12,7 +12,7 @@ NO_TYPE = -1  # in `type_of`: the output of O
 
 
 def described_linear(width: int, residual: bool) -> Model[Floats2d, Floats2d]:
-    """One row of tag logits a token: z[t, k] = <P_k h, Q_k d_t> / sqrt(width) + <W[t, k], h> + b[t, k].
+    """One row of logits per token: z[t, k] = <P_k h, Q_k d_t> / sqrt(width) + <W[t, k], h> + b[t, k].
 
     h is a token's vector, d_t the vector of a type's description, k the prefix of a tag (B, I, ...). The
     residual W and b of a type start at 0: with few mentions words decide, with many the type's own
@@ -23,7 +23,8 @@ def described_linear(width: int, residual: bool) -> Model[Floats2d, Floats2d]:
     RETURNS (Model[Floats2d, Floats2d]): With the params W (n_tags, nI), b (n_tags,), P (n_prefixes,
         width, nI), Q (n_prefixes, width, nD) and D (n_types, nD), which is not trained. `lay_out` says
         which tag is of which type, before it is initialized.
-    SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER; the residual is ours.
+    SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER; the residual is ours (docs/methods.md,
+        "Types in words").
     """
     return Model(
         NAME,

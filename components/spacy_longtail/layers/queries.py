@@ -1,4 +1,4 @@
-"""Queries in words, one an entity type, and the documents that put one before a sentence."""
+"""Queries in words, one per entity type, and the documents that put one before a sentence."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -31,10 +31,10 @@ def read_queries(path: Path) -> dict[str, str]:
     try:
         pairs = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=list)
     except (OSError, ValueError, RecursionError) as error:
-        raise _unfit(path, f"it is no UTF-8 JSON ({error})") from error
+        raise _unfit(path, f"it is not UTF-8 JSON ({error})") from error
     is_object = isinstance(pairs, list) and pairs and all(isinstance(p, tuple) for p in pairs)
     if not is_object or not all(_is_query(*pair) for pair in pairs):
-        raise _unfit(path, "it is no JSON object of at least one type, each with a text")
+        raise _unfit(path, "it is not a JSON object of at least one type, each with a text")
     queries = dict(pairs)
     if len(queries) < len(pairs):
         raise _unfit(path, "it names a type twice")
@@ -53,7 +53,7 @@ def _is_query(label: Any, query: Any) -> bool:
 
 
 def check_queries(queries: Any, who: str) -> dict[str, str]:
-    """Refuse what is no mapping of types to queries. RAISES (ValueError): L230."""
+    """Refuse anything but a mapping of types to queries. RAISES (ValueError): L230."""
     given = list(queries.items()) if isinstance(queries, dict) else []
     if not given or not all(_is_query(*pair) for pair in given):
         raise ValueError(Errors.L230.format(who=who, found=queries))

@@ -22,7 +22,7 @@ class Reading(NamedTuple):
 def sentence_rows(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Asked], Floats2d]:
     """Run an encoder on queries with sentences, and keep the rows of the sentences.
 
-    tok2vec (Model[List[Doc], List[Floats2d]]): Any encoder that is no listener.
+    tok2vec (Model[List[Doc], List[Floats2d]]): Any encoder but a listener.
     RETURNS (Model[List[Asked], Floats2d]): (n_rows, width), one sentence after another.
     """
     dims = {"nO": tok2vec.maybe_get_dim("nO")}
@@ -37,7 +37,7 @@ def rows_init(model: Model, X: list[Asked] | None = None, Y: Floats2d | None = N
         vectors = encoder.predict(docs)
         if not isinstance(vectors, list) or list(map(len, vectors)) != list(map(len, docs)):
             raise ValueError(Errors.L235.format(encoder=encoder.name, found=type(vectors).__name__))
-        if model.maybe_get_dim("nO") is None:  # some encoders never tell
+        if model.maybe_get_dim("nO") is None:  # some encoders never set it
             model.set_dim("nO", vectors[0].shape[1])
 
 

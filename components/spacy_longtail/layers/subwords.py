@@ -62,7 +62,7 @@ class SubwordVectors:
         return self._cut
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is made anew where it is needed."""
+        """Without what is made again where it is needed."""
         kept = {"vectors": self.vectors, "tokenizer": self.tokenizer, "unknown": self.unknown}
         return {**kept, "_cut": None, "_known": {}}
 

@@ -9,7 +9,7 @@ from .torch_bilstm import BiLSTM
 
 
 class _Reader(nn.Module, ABC):
-    """LSTM states of the words of each sentence, reduced to one logit a sentence.
+    """LSTM states of the words of each sentence, reduced to one logit per sentence.
 
     n_hidden (int): Units of each direction.
     dropout (float): Share of the states that is zeroed in training.

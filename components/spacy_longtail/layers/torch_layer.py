@@ -99,7 +99,7 @@ def rows_to_torch(model: Model, X: list[Floats2d], is_train: bool) -> tuple[Args
 
 
 def rows_from_torch(model: Model, X_Y: tuple, is_train: bool) -> tuple[list[Floats2d], Callable]:
-    """convert_outputs for a module that gives one row a token: the rows of each document."""
+    """convert_outputs for a module that gives one row per token: the rows of each document."""
     X, rows = X_Y
 
     def to_gradient(d_Y: list[Floats2d]) -> ArgsKwargs:
@@ -155,7 +155,7 @@ def _read(module: "torch.nn.Module", data: bytes) -> dict[str, "torch.Tensor"]:
     try:
         tensors = safetensors.torch.load(data)
         header = json.loads(data[SIZE_BYTES : SIZE_BYTES + int.from_bytes(data[:SIZE_BYTES], "little")])
-    except Exception as error:  # whatever the parser says of bytes that are no such file
+    except Exception as error:  # whatever the parser says of bytes that are not such a file
         raise ValueError(Errors.L221.format(who=who, problem=error)) from error
     if header.get("__metadata__", {}).get("sha256") != checksum(tensors):
         raise ValueError(Errors.L221.format(who=who, problem="the weights do not have their checksum"))

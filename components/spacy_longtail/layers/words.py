@@ -21,7 +21,7 @@ def with_distinct_words(
         (n_words,), to vectors of words, (n_words, width).
     width (int): Width of the layer's output.
     max_chars (int): Characters of a word that are read; see `cut`.
-    RETURNS (Model[List[Doc], List[Floats2d]]): (n_tokens, width) a document.
+    RETURNS (Model[List[Doc], List[Floats2d]]): (n_tokens, width) per document.
     """
     return Model(
         "with_distinct_words",

@@ -1,4 +1,4 @@
-"""Losses: one a file, frozen, with exact gradients. None imports spaCy."""
+"""Losses: one per file, frozen, with exact gradients. None imports spaCy."""
 
 from .auc_margin import AUCMargin
 from .compositional_auc import CompositionalAUC

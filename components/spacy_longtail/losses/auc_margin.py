@@ -24,7 +24,7 @@ class AUCMargin(TwoTaskLoss):
 
     stateless: Var+ + Var- + max(0, margin - mean+ + mean-)^2 of the batch. running: the class means a, b
     and the dual variable alpha are carried from batch to batch, for batches with few positives.
-    A head without positives or without negatives in the batch is left alone.
+    A head without positives or without negatives in the batch is not updated.
 
     form (str): "stateless" or "running".
     activation (str): "sigmoid" scores tokens by sigmoid(z), "none" by z itself.
@@ -34,7 +34,8 @@ class AUCMargin(TwoTaskLoss):
         for the threshold of raw scores.
     RETURNS (Tuple[LossResult, TwoTaskState]): The loss, no unit, the exact gradient, the next state.
     RAISES (ValueError): L001.
-    SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, as METHODS section 6 mends it; Yuan et al. 2021.
+    SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, with eq. 3c fixed (docs/methods.md, "Two-task
+        heads"); Yuan et al. 2021.
     """
 
     form: Literal["stateless", "running"] = "stateless"

@@ -35,11 +35,12 @@ def chain_loss(
     scores (Floats2d): (n_tokens, n_tags), emissions, the sequences one after another.
     gold (Floats2d): (n_tokens, n_tags), above 0 for every acceptable tag.
     mask (Floats1d): (n_tokens,), 0.0 for tokens without annotation: every tag is acceptable there.
-    lengths (Ints1d): (n_sequences,), tokens a sequence.
+    lengths (Ints1d): (n_sequences,), tokens per sequence.
     transitions (Transitions): Their scores, -inf where illegal.
     RETURNS (ChainResult): Nats per annotated token with cross-entropy; infinite where a sequence's
-        acceptable tags are no legal path.
-    SOURCE: Lafferty et al. 2001; the loss on marginals is ours (METHODS section 5).
+        acceptable tags are not a legal path.
+    SOURCE: Lafferty et al. 2001; the loss on marginals is ours (docs/methods.md, "Conditional random
+        field").
     """
     xp = get_array_module(scores)
     n_tokens = float(mask.sum())

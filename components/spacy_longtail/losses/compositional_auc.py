@@ -24,7 +24,7 @@ class CompositionalAUC(TwoTaskLoss):
     RETURNS (Tuple[LossResult, TwoTaskState]): The loss of the update's kind, its exact gradient, and
         the next state.
     RAISES (ValueError): L002.
-    SOURCE: Nguyen et al. 2023, COMAUC-2T (METHODS section 6).
+    SOURCE: Nguyen et al. 2023, COMAUC-2T (docs/methods.md, "Two-task heads").
     """
 
     tag_head: ClassVar[bool] = True
@@ -34,7 +34,7 @@ class CompositionalAUC(TwoTaskLoss):
         auc = AUCMargin() if self.auc is None else self.auc
         if not isinstance(auc, AUCMargin):
             fix = "Use longtail.AUCMargin.v1 as auc."
-            who, reason = "longtail.CompositionalAUC.v1", "it is no AUC margin loss"
+            who, reason = "longtail.CompositionalAUC.v1", "it is not an AUC margin loss"
             raise ValueError(Errors.L002.format(who=who, loss=auc, reason=reason, fix=fix))
         object.__setattr__(self, "auc", auc)
 

@@ -17,7 +17,7 @@ class CrossEntropy(OfGold):
         null weighs every class 1.
     RETURNS (LossResult): Nats per unmasked token, and the exact gradient.
     RAISES (ValueError): L001.
-    SOURCE: METHODS section 3; with weights, Nemoto et al. 2025 (WCE).
+    SOURCE: docs/methods.md, "Cross-entropy"; with weights, Nemoto et al. 2025 (WCE).
     """
 
     weights: ClassWeights | None = None

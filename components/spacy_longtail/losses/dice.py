@@ -36,7 +36,7 @@ class Dice(OfGold):
         only).
     RETURNS (LossResult): Per counted token, no unit, and the exact gradient.
     RAISES (ValueError): L001, and L002 where a loss of a set is asked for tokens.
-    SOURCE: Wang & Wang 2022, Appendix B; Li et al. 2020, arXiv:1911.02855 (METHODS section 3).
+    SOURCE: Wang & Wang 2022, Appendix B; Li et al. 2020, arXiv:1911.02855 (docs/methods.md, "Dice").
     """
 
     alpha: float = 0.0
@@ -107,7 +107,7 @@ class Dice(OfGold):
         return BinaryRows(f, slope * s * rest)
 
     def of_set(self, logits: Floats1d, targets: Floats1d, mask: Floats1d) -> BinaryResult:
-        """One coefficient of all unmasked tokens; none of them is no loss.
+        """One coefficient of all unmasked tokens; without any, the loss is 0.
 
         logits, targets, mask (Floats1d): (n,).
         """

@@ -13,7 +13,7 @@ from .weights import check_weights
 
 @dataclass(frozen=True)
 class Focal(OfGold):
-    """Focal loss: -w (1 - x)^gamma log x, which lets go of what the model already gets right.
+    """Focal loss: -w (1 - x)^gamma log x, which down-weights what the model already gets right.
 
     gamma (float): Focus, no unit, at least 0. 0 is cross-entropy.
     weights (Optional[ClassWeights]): A class-weight preset; null weighs every class 1.

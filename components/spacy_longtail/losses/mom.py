@@ -36,7 +36,7 @@ class MoM(TagLoss):
     fixed_length (int): Divisor of "fixed", in tokens.
     RETURNS (LossResult): Nats per unmasked token (with "tokens"), and the exact gradient.
     RAISES (ValueError): L001, L002.
-    SOURCE: Nemoto et al. 2025, eq. 1-2, with the sign mended (METHODS section 3).
+    SOURCE: Nemoto et al. 2025, eq. 1-2, with the sign fixed (docs/methods.md, "Majority or minority").
     """
 
     base: Any = None
@@ -51,7 +51,7 @@ class MoM(TagLoss):
             warnings.warn(Warnings.W001, stacklevel=2)
         base = CrossEntropy() if self.base is None else self.base
         if not isinstance(base, TagLoss) or isinstance(base, MoM):
-            reason = "it is MoM itself" if isinstance(base, MoM) else "it is no loss on tokens"
+            reason = "it is MoM itself" if isinstance(base, MoM) else "it is not a loss on tokens"
             fix = "Use longtail.CrossEntropy.v1, longtail.Focal.v1 or another loss on tokens as base."
             raise ValueError(
                 Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix)

@@ -1,4 +1,4 @@
-"""One-versus-rest focal loss: one yes or no a tag."""
+"""One-versus-rest focal loss: one yes or no per tag."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -13,15 +13,16 @@ from .token import Rows, TagLoss, one_gold
 
 @dataclass(frozen=True)
 class OneVersusRestFocal(TagLoss):
-    """Focal loss of a sigmoid a tag: -(1 - s)^gamma log s for the gold tag, -s^gamma log(1 - s) for the
-    others, summed over tags. Tokens with several acceptable tags are left out.
+    """Focal loss of one sigmoid per tag: -(1 - s)^gamma log s for the gold tag, -s^gamma log(1 - s)
+    for the others, summed over tags. Tokens with several acceptable tags are left out.
 
     gamma (float): Focus, no unit, at least 0. 0 is binary cross-entropy.
     terms (str): "both", or "positive" for the gold tag's term alone, as printed. The latter is lowest
         where every logit is high: it is there to reproduce, not to use.
     RETURNS (LossResult): Nats per counted token, and the exact gradient.
     RAISES (ValueError): L001.
-    SOURCE: Nemoto et al. 2025, eq. 5, with the negative term added (METHODS section 3).
+    SOURCE: Nemoto et al. 2025, eq. 5, with the negative term added (docs/methods.md, "One-versus-rest
+        focal loss").
     """
 
     heads: ClassVar[tuple[str, ...]] = ("sigmoid",)

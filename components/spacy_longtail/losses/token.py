@@ -62,7 +62,7 @@ class TagLoss(Loss):
     def bind(self, class_values: Floats1d) -> Any:
         """The same loss with its preset resolved.
 
-        class_values (Floats1d): (n_tags,), one number a column of the logits.
+        class_values (Floats1d): (n_tags,), one number per column of the logits.
         RETURNS: A new loss.
         """
         bound = copy.copy(self)
@@ -97,9 +97,9 @@ class TagLoss(Loss):
         """Loss and exact gradient on token logits.
 
         logits (Floats2d): (n_tokens, n_tags), unnormalised, column 0 is O.
-        gold (Floats2d): (n_tokens, n_tags), above 0 for every acceptable tag, at least one a row.
+        gold (Floats2d): (n_tokens, n_tags), above 0 for every acceptable tag, at least one per row.
         mask (Floats1d): (n_tokens,), 0.0 for tokens without annotation, else 1.0.
-        lengths (Ints1d): (n_sentences,), tokens a sentence; None is one sentence.
+        lengths (Ints1d): (n_sentences,), tokens per sentence; None is one sentence.
         RETURNS (LossResult): Nats per unmasked token, and the gradient (n_tokens, n_tags).
         RAISES (ValueError): L008, L009.
         """

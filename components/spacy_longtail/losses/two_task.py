@@ -11,9 +11,11 @@ from .base import BinaryResult, Loss
 
 
 class TwoTaskLoss(Loss):
-    """A loss on an entity logit and a begin logit per token, METHODS section 6.
+    """A loss on an entity logit and a begin logit per token.
 
     `scores` and `targets` are (n_tokens, 2), or (n_tokens, 2 + n_tags) for a loss with a tag head.
+
+    SOURCE: docs/methods.md, "Two-task heads".
     """
 
     heads: ClassVar[tuple[str, ...]] = ("two_task",)

@@ -22,7 +22,7 @@ class TwoTaskCrossEntropy(TwoTaskLoss):
     RETURNS (Tuple[LossResult, TwoTaskState]): Nats per unmasked token, the exact gradient, and the
         state, unchanged.
     RAISES (ValueError): L001.
-    SOURCE: Nguyen et al. 2023, CE-2T; the weight is ours (METHODS section 6).
+    SOURCE: Nguyen et al. 2023, CE-2T; the weight is ours (docs/methods.md, "Two-task heads").
     """
 
     activation: ClassVar[str] = "sigmoid"

@@ -38,7 +38,7 @@ class WeightPreset:
 
 
 def check_weights(weights: Any) -> None:
-    """Refuse what is no class-weight preset. RAISES (ValueError): L001."""
+    """Refuse anything but a class-weight preset. RAISES (ValueError): L001."""
     if weights is not None and not isinstance(weights, ClassPreset):
         rule, fix = "a class-weight preset or null", "Use @misc = longtail.inverse_frequency.v1."
         raise ValueError(Errors.L001.format(name="weights", rule=rule, value=weights, fix=fix))
@@ -105,7 +105,7 @@ class LogInverseFrequency(WeightPreset):
 class EffectiveNumber(WeightPreset):
     """Weights (1 - beta) / (1 - beta^s_k), the inverse of the effective number of tokens of a class.
 
-    beta (float): Overlap between tokens, no unit, 0 <= beta < 1. 0 weighs all classes alike, towards 1
+    beta (float): Overlap between tokens, no unit, 0 <= beta < 1. 0 weighs all classes equally, towards 1
         it is the inverse frequency. Published values 0.9 to 0.9999.
     unit (str): "tag" or "type", as for longtail.inverse_frequency.v1.
     scale (str): "mean_one", "class_mean_one" (as published) or "raw".

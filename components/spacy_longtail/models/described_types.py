@@ -1,4 +1,4 @@
-"""One row of tag logits a token, from what the types are in words."""
+"""One row of tag logits per token, from what the types are in words."""
 
 from spacy.tokens import Doc
 from thinc.api import Model, chain, list2ragged, with_array
@@ -14,7 +14,7 @@ def DescribedTypes(
     residual: bool = True,
     nO: int | None = None,
 ) -> Model[list[Doc], Ragged]:
-    """Documents to one row of tag logits a token, with weights computed from descriptions of the types.
+    """Documents to one row of tag logits per token, its weights computed from descriptions of the types.
 
     Rare types share what frequent ones learn of words, and a new type starts from its own. On top each
     type has weights of its own that start at zero, for what its mentions teach. The component computes

@@ -14,7 +14,7 @@ def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc],
     """A pretrained encoder without training: no gradient, no dropout, no weight decay reaches it.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The component's own encoder, such as
-        spacy-transformers.Tok2VecTransformer.v3. It is initialized and saved as ever.
+        spacy-transformers.Tok2VecTransformer.v3. It is initialized and saved as usual.
     RETURNS (Model[List[Doc], List[Floats2d]]): The encoder's rows.
     RAISES (ValueError): L244.
     SOURCE: The frozen BERT with a feed-forward layer of Nguyen, Nguyen & Rao 2020.

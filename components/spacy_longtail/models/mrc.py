@@ -13,13 +13,13 @@ from ..layers.queries import Asked
 def MRC(
     tok2vec: Model[list[Doc], list[Floats2d]], hidden_width: int = 256
 ) -> Model[list[Asked], Reading]:
-    """A query before a sentence to a begin and an end logit a token, and a scorer of spans.
+    """A query before a sentence to a begin and an end logit per token, and a scorer of spans.
 
     Begin and end are linear in the token's vector. A span's logit comes from the vectors of its first
     and its last token through two layers, for those spans alone that the pipe asks about.
 
-    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, one of its own: no listener. It has to carry
-        the query to every token of the sentence: a transformer or a BiLSTM does.
+    tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, one of its own, not a listener. It has to
+        carry the query to every token of the sentence: a transformer or a BiLSTM does.
     hidden_width (int): Width of the hidden layer of the span scorer.
     RETURNS (Model[List[Asked], Reading]): Vectors and logits of the sentences' tokens; its ref
         "span_scorer" is a Model[Tuple[Floats2d, Ints2d], Floats2d], vectors and pairs to (n_pairs, 1).

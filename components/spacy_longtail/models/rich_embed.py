@@ -44,7 +44,7 @@ def RichEmbed(
     """spaCy's MultiHashEmbed, with word clusters and vectors of subwords beside the attributes.
 
     Everything is embedded in `width` columns, joined, and mixed by a maxout layer. Clusters and subword
-    vectors are read at initialisation and saved with the pipeline, which then needs neither file nor
+    vectors are read at initialisation and saved with the pipeline, which then needs neither a file nor a
     download.
 
     width (int): Width of the output and of each embedding.
@@ -59,7 +59,7 @@ def RichEmbed(
     subwords (Optional[str]): A Model2Vec model, a folder or a name on the hub such as
         "minishlab/potion-base-8M" (extra `model2vec`): a word's vector is the mean over its pieces, so
         that no word is unknown. They are not trained, their projection is. Null for none.
-    RETURNS (Model[List[Doc], List[Floats2d]]): One row a token, (n_tokens, width).
+    RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
     RAISES (ValueError): L001; at initialisation L240, L402, L406, L260, L261, L264.
     SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features.
     """

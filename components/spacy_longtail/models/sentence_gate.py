@@ -1,4 +1,4 @@
-"""One logit a sentence."""
+"""One logit per sentence."""
 
 from typing import Literal
 
@@ -25,7 +25,7 @@ def SentenceGate(
     reduction: Literal["max", "mean", "attention"] = "max",
     hidden_width: int = 64,
 ) -> Model[list[Doc], Floats2d]:
-    """Documents to one logit a sentence: token features, reduced over the sentence, and a linear layer.
+    """Documents to one logit per sentence: token features, reduced over it, and a linear layer.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, own or a listener.
     reduction (str): "max" or "mean" over the tokens, or "attention", a learned weighted sum.

@@ -25,7 +25,7 @@ def StaticVectors(width: int = 300, hash_rows: int = 0) -> Model[list[Doc], list
     hash_rows (int): Rows of trained hash embeddings of norm, prefix, suffix and shape (half of it for
         the last three), mixed with the vectors by a maxout layer as spaCy does: something to know words
         without a vector by. 0 is none; spaCy's usual size is 2000.
-    RETURNS (Model[List[Doc], List[Floats2d]]): One row a token, (n_tokens, width).
+    RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
     RAISES (ValueError): L001; L240 at initialisation, where the pipeline has no vectors.
     SOURCE: Wang & Wang 2022, section 4.4.
     """

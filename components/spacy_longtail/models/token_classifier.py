@@ -1,4 +1,4 @@
-"""One row of tag logits a token."""
+"""One row of tag logits per token."""
 
 from spacy.tokens import Doc
 from thinc.api import Linear, Model, chain, list2ragged, with_array, zero_init
@@ -8,7 +8,7 @@ from thinc.types import Floats2d, Ragged
 def TokenClassifier(
     tok2vec: Model[list[Doc], list[Floats2d]], nO: int | None = None
 ) -> Model[list[Doc], Ragged]:
-    """Documents to one row of tag logits a token: an encoder and a linear layer.
+    """Documents to one row of tag logits per token: an encoder and a linear layer.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, such as spacy.HashEmbedCNN.v2.
     nO (Optional[int]): Tags; null is set by the pipe from its labels.

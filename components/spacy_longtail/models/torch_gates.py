@@ -1,4 +1,4 @@
-"""The sentence classifiers of the gate's paper, in torch: one logit a sentence."""
+"""The sentence classifiers of the gate's paper, in torch: one logit per sentence."""
 
 import math
 from typing import TYPE_CHECKING, Any

@@ -15,7 +15,7 @@ from .scores import ScoredSpan
 class Actions:
     """Derived when first asked for, and again when there are more: labels can be added in training.
 
-    A pipe whose actions others take the place of, as many as before, needs a new one.
+    Where a pipe's actions are replaced by as many others, make a new one.
     """
 
     def __init__(self) -> None:

@@ -68,7 +68,7 @@ def learn(
     questions. Both numbers are known before the encoder has read all parts, and a batch of few answers
     is not drowned by wrong guesses.
 
-    SOURCE: Li et al. 2020, arXiv:1910.11476, eq. 4-6 (METHODS section 7).
+    SOURCE: Li et al. 2020, arXiv:1910.11476, eq. 4-6 (docs/methods.md, "Reading comprehension").
     """
     ops = model.ops
     weights = [cfg[key] / sum(cfg[k] for k in WEIGHTS) for key in WEIGHTS]

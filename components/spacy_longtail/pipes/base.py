@@ -54,7 +54,7 @@ def with_head_rate(optimizer: Any, encoder: Model, head_rate: float) -> Any:
 
     optimizer (Any): thinc's, or whatever else steps a parameter by its key; False and None pass.
     encoder (Model): The part of the pipe's model that gives token vectors. Where a listener is in it,
-        the encoder is another component's, and what stands beside the listener is stepped as far.
+        the encoder is another component's, and what is beside the listener is scaled, too.
     head_rate (float): A multiple of the learning rate; 1 gives the optimizer itself back.
     RETURNS (Any): What `Model.finish_update` takes.
     """

@@ -83,7 +83,7 @@ def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: s
     """One row of unit length for each description.
 
     describe (Optional[Callable]): Null takes the pipeline's word vectors, or hashed words without.
-    RAISES (ValueError): L272 for what is no such row; the describer's own.
+    RAISES (ValueError): L272 for anything else; the describer's own.
     """
     if describe is None:
         describe = VectorDescriptions() if vocab.vectors_length else HashedDescriptions()
@@ -106,8 +106,8 @@ def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: s
 def default_describe(nlp: Language) -> dict[str, Any]:
     """The block of the describer that `describe = null` stands for.
 
-    nlp (Language): With a transformer, its own one as it was published describes; else the word vectors
-        do, if there are any, else the words themselves, hashed.
+    nlp (Language): With a transformer, that transformer as it was published; else the word vectors, if
+        there are any; else the hashed words.
     """
     for name in nlp.pipe_names:
         if nlp.get_pipe_meta(name).factory == "transformer":

@@ -13,7 +13,7 @@ from ..corpus.rare import RareRule
 from ..errors import Errors, Warnings
 from .label_checks import check_known
 
-FOUND: dict[str, Any] = {  # of cfg, beside the settings: nothing of it outlives another initialisation
+FOUND: dict[str, Any] = {  # of cfg, beside the settings: reset when the gate is initialised
     "auto_labels": None,  # the types of "auto"
     "auto_weight": None,  # w1 of swapped priors
     "kept_share": 1.0,  # of the sentences without a rare type, how many a balanced gate learns from

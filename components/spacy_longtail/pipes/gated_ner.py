@@ -294,7 +294,7 @@ class GatedNER(TokenTagger):
         return gold._replace(mask=gold.mask * np.repeat(flags, lengths).astype(gold.mask.dtype))
 
     def finish_update(self, sgd: Any) -> None:
-        """Step the optimizer, unless no rare type came by: its momentum would move the weights."""
+        """Step the optimizer, unless there was no rare type: momentum would move the weights."""
         if self._has_gradient:
             super().finish_update(sgd)
             self._has_gradient = False

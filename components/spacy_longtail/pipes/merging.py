@@ -26,7 +26,7 @@ def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     spans (Iterable[ScoredSpan]): The spans of both recognisers.
     RETURNS (List[ScoredSpan]): What stays, by position. Ties go to the secondary, then to the longer
         span, then to the earlier one.
-    SOURCE: ours (METHODS section 8), in place of the token rule of Nguyen et al. 2020, eq. 8-9.
+    SOURCE: ours (docs/methods.md, "Merging"), in place of the token rule of Nguyen et al. 2020, eq. 8-9.
     """
     taken: set[int] = set()
     kept = []
@@ -50,7 +50,7 @@ class _Tag(NamedTuple):
 def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """Let the more probable tag win at each token that is in an entity of either recogniser.
 
-    Any entity tag wins over O. A tag that goes on what nothing began, or something else, begins an
+    Any entity tag wins over O. A tag that continues what nothing began, or something else, begins an
     entity: what is left of an entity that lost tokens stays as one or more shorter ones.
 
     spans (Iterable[ScoredSpan]): The spans of both recognisers; those of one do not overlap. A span
@@ -70,7 +70,7 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     entities: list[list[_Tag]] = []
     for tag in sorted(best.values()):
         last = entities[-1][-1] if entities else None
-        if last is not None and last.label == tag.label and not tag.begins:  # no gap: it went on before
+        if last is not None and last.label == tag.label and not tag.begins:  # no gap between them
             entities[-1].append(tag)
         else:
             entities.append([tag])

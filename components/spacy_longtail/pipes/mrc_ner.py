@@ -1,4 +1,4 @@
-"""`longtail_mrc_ner`: NER by reading comprehension, one query an entity type."""
+"""`longtail_mrc_ner`: NER by reading comprehension, one query per entity type."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice

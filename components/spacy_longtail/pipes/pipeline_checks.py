@@ -100,7 +100,7 @@ def find_primary(nlp: Language, name: str, key: str | None) -> str | None:
 def boundary_setters(nlp: Language, name: str) -> list[Callable[[Doc], Doc]]:
     """The components before `name` that set sentence boundaries, and what one of them may listen to.
 
-    One that is yet to be trained is left out: its boundaries would mean nothing.
+    A component that is not trained yet is left out: its boundaries would mean nothing.
     """
     before = takewhile(lambda n: n != name, nlp.component_names)
     trainable = {n for n, pipe in nlp.components if getattr(pipe, "is_trainable", False)}

@@ -22,7 +22,7 @@ class ScoredSpan(NamedTuple):
 
 
 def write_scores(doc: Doc, key: str, spans: Iterable[ScoredSpan]) -> None:
-    """Keep the spans in doc.spans[key], with attrs["scores"] and attrs["token_scores"], lists alike."""
+    """Keep the spans in doc.spans[key], with the lists attrs["scores"] and attrs["token_scores"]."""
     spans = list(spans)
     group = SpanGroup(doc, name=key, spans=[Span(doc, s.start, s.end, label=s.label) for s in spans])
     group.attrs["scores"] = [float(s.score) for s in spans]

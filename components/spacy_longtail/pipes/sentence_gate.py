@@ -77,11 +77,11 @@ def make_sentence_gate(
 ) -> "SentenceGate":
     """A classifier that flags the sentences with an entity of a rare type.
 
-    model (Model[List[Doc], Floats2d]): One logit a sentence, such as longtail.SentenceGate.v1.
+    model (Model[List[Doc], Floats2d]): One logit per sentence, such as longtail.SentenceGate.v1.
     weak_labels (Union[List[str], str]): The rare types; "auto" finds them in the counts corpus.
     auto_share (Optional[float]): "auto" takes types with at most this share of all mentions, 0 to 1;
         null for none.
-    auto_mentions (Optional[int]): "auto" takes types with at most so many mentions; null for none.
+    auto_mentions (Optional[int]): "auto" takes types with at most this many mentions; null for none.
     data (str): Sentences to learn from: "full", or "balanced", a fixed draw of the sentences without a
         rare type, as many as there are with one, and no class weight.
     threshold (float): Least score of a flagged sentence, 0 to 1; the command `thresholds` finds one.
@@ -142,8 +142,9 @@ def _check_auto(auto: dict[str, Any]) -> None:
 class SentenceGate(LongtailPipe):
     """Scores every sentence and keeps the flagged ones in doc.spans.
 
-    Trained with the weighted binary cross-entropy (METHODS section 8); the loss column shows the
-    summed loss of all sentences in nats. A document without sentence boundaries is one sentence.
+    Trained with the weighted binary cross-entropy (docs/methods.md, "Sentence gate"); the loss column
+    shows the summed loss of all sentences in nats. A document without sentence boundaries is one
+    sentence.
     """
 
     def __init__(
@@ -273,7 +274,8 @@ class SentenceGate(LongtailPipe):
     def get_loss(self, examples: Iterable[Example], scores: Floats2d) -> tuple[float, Floats2d]:
         """Weighted binary cross-entropy on the logits, summed over sentences, and its gradient.
 
-        SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, with the priors swapped (METHODS section 8).
+        SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, with the priors swapped (docs/methods.md, "Sentence
+            gate").
         """
         targets = sentence_targets(examples, self.labels, self.cfg["kept_share"])
         truth, known = (self.model.ops.asarray2f(a) for a in targets)

@@ -265,7 +265,7 @@ class TokenTagger(LongtailPipe):
         return self
 
     def _check_model(self, docs: list[Doc]) -> None:
-        """Whether the model gives one row a token. RAISES (ValueError): L216."""
+        """Whether the model gives one row per token. RAISES (ValueError): L216."""
         scores = self.head.logits(self.model.predict(docs))
         n_rows = len(scores.dataXd) if isinstance(scores, Ragged) else None
         if n_rows != sum(map(len, docs)):

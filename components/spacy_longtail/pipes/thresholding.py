@@ -1,4 +1,4 @@
-"""What becomes of a scored entity: its score calibrated, and held against the threshold of its type."""
+"""What becomes of a scored entity: its score calibrated, and compared with the threshold of its type."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple

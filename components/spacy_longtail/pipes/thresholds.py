@@ -33,7 +33,7 @@ class OperatingPoint(NamedTuple):
 def points(scores: Floats1d, right: Ints1d, n_gold: int) -> list[OperatingPoint]:
     """All different ways to cut, from keeping the best alone to keeping everything (threshold 0).
 
-    scores (Floats1d): (n_candidates,), what a threshold is held against.
+    scores (Floats1d): (n_candidates,), what a threshold is compared with.
     right (Ints1d): (n_candidates,), whether each is right.
     n_gold (int): What there was to find; more than `right` holds where candidates miss some.
     """

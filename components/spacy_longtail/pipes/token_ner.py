@@ -76,9 +76,9 @@ def make_token_ner(
 ) -> "TokenNER":
     """NER that gives every token a tag, over any encoder, with exact probabilities.
 
-    model (Model[List[Doc], Ragged]): Outputs a token: longtail.TokenClassifier.v1 or
+    model (Model[List[Doc], Ragged]): Outputs per token: longtail.TokenClassifier.v1 or
         longtail.DescribedTypes.v1, with an encoder of its own or a listener.
-    head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no a tag; "crf", a
+    head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no per tag; "crf", a
         chain with learnt transitions; "two_task", an entity and a begin output, for AUC losses.
     loss (Optional[TagLoss]): A loss for the head. null is cross-entropy for softmax and crf,
         longtail.OneVersusRestFocal.v1 for sigmoid, longtail.AUCMargin.v1 for two_task.
@@ -146,7 +146,7 @@ def _check_used(settings: dict[str, Any], head: str, loss: Any) -> None:
     if settings["include"] is None:
         unused = {**unused, "others": "'include'"}
     if head not in ("softmax", "crf") or loss.log_likelihood:
-        where = "head = 'softmax' or 'crf' with a loss that is no likelihood, such as Focal or MoM"
+        where = "head = 'softmax' or 'crf' with a loss that is not a likelihood, such as Focal or MoM"
         unused = {**unused, "warmup": where}
     for name, where in unused.items():
         if settings[name] != DEFAULTS[name]:

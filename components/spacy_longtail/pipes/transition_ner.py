@@ -104,7 +104,7 @@ def _check_loss(loss: Any) -> None:
     """Refuse losses that cannot train a transition system. RAISES (ValueError): L002, L003."""
     reason = fix = ""
     if "transition" not in check_loss(loss, WHO).heads:
-        reason = f"{type(loss).__name__} with these settings is no function of p(gold action) alone"
+        reason = f"{type(loss).__name__} with these settings is not a function of p(gold action) alone"
         fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
     elif loss.preset is not None and loss.preset.unit != "type":
         reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
@@ -116,8 +116,8 @@ class LongtailNER(EntityRecognizer):
     """spaCy's EntityRecognizer with a loss of p(gold) in place of cross-entropy.
 
     Each row of spaCy's own gradient, p - q, is multiplied by u(x), x the probability of the
-    least-cost actions (METHODS section 4). The loss column shows the summed loss of all states in nats;
-    without a loss it shows the summed squared gradient, as stock `ner` does.
+    least-cost actions (docs/methods.md, "Transition-based NER"). The loss column shows the summed loss
+    of all states in nats; without a loss it shows the summed squared gradient, as stock `ner` does.
     """
 
     def __init__(

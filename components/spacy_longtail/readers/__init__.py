@@ -1,4 +1,4 @@
-"""Corpus readers that wrap corpus readers, one a module."""
+"""Corpus readers that wrap corpus readers, one per module."""
 
 from .base import Reader, Unit, units
 from .relabelled import RelabelledCorpus

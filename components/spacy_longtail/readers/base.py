@@ -48,10 +48,10 @@ def warn_of_document_annotation(eg: Example) -> None:
 
 
 class WrappingReader(ABC):
-    """A reader over another reader, which it calls anew at each pass.
+    """A reader over another reader, which it calls again for each pass.
 
     corpus (Callable): The reader to wrap, nlp to examples, such as spacy.Corpus.v1.
-    RAISES (ValueError): L107 if it is no reader, L108 if the order of readers makes no sense.
+    RAISES (ValueError): L107 if it is not a reader, L108 if the order of readers makes no sense.
     """
 
     # Classes of readers that must not be inside this one, each with the reason
@@ -148,7 +148,7 @@ def _chain(reader: Any) -> Iterator[Any]:
 
 
 def _warn_of_losses(reader: Any) -> None:
-    """spaCy's own reader leaves documents out without a word."""
+    """spaCy's own reader silently leaves documents out."""
     if not isinstance(reader, Corpus):
         return
     if reader.max_length:

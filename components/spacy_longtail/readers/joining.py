@@ -29,7 +29,7 @@ def check_join(join: int | None, unit: str) -> int | None:
 
 
 def join_size(join: int | None, counts: UnitCounts) -> int:
-    """Units a training document: the setting, or the corpus's mean."""
+    """Units per training document: the setting, or the corpus's mean."""
     mean = round(len(counts) / max(counts.n_docs, 1))
     return join or max(min(mean, JOIN_LIMIT), 1)
 

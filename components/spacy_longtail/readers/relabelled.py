@@ -16,7 +16,7 @@ from .base import Reader, WrappingReader
 class RelabelledCorpus(WrappingReader):
     """Keep some entity types of a corpus and leave the others out, in copies of the documents.
 
-    With `others = "O"` a model learns that the other types are no entities, as the two models of the
+    With `others = "O"` a model learns that the other types are not entities, as the two models of the
     "Double" baseline do; with "missing" it learns nothing about their tokens.
 
     corpus (Callable): The reader to relabel, nlp to examples, such as spacy.Corpus.v1.
@@ -25,7 +25,8 @@ class RelabelledCorpus(WrappingReader):
     others (str): What becomes of tokens of types left out: "O", or "missing" for no annotation.
     RAISES (ValueError): L001, L107, L108, L121. A type that a whole pass did not find is a warning
         (LW014).
-    SOURCE: Nguyen, Nguyen & Rao 2020, the training sets of the two models (METHODS section 8).
+    SOURCE: Nguyen, Nguyen & Rao 2020, the training sets of the two models (docs/methods.md, "Subsets
+        of a corpus").
     """
 
     refuses: ClassVar[Mapping[str, str]] = {

@@ -22,7 +22,7 @@ from .unit_counts import UnitCounts
 class ResampledCorpus(WrappingReader):
     """Yield each sentence of a corpus as often as a resampling policy says.
 
-    The corpus is read twice: a counting pass that fits the policy and keeps some 30 bytes a sentence,
+    The corpus is read twice: a counting pass that fits the policy and keeps some 30 bytes per sentence,
     and a pass that yields. A sentence and its copies are the same object, until they are joined.
 
     Models that read over sentence borders must see borders in training: trained on single sentences
@@ -34,17 +34,17 @@ class ResampledCorpus(WrappingReader):
         number of sentences is the expected one to within one.
     unit (str): "sentence" splits documents where sentence boundaries are annotated; "doc" keeps them.
     join (Optional[int]): Resampled sentences that make one training document, in the shuffled order;
-        null takes the corpus's mean sentences a document, at most 10. 1 yields single sentences.
-    mode (str): "repeat" yields every copy. "sample" draws `epoch_size` sentences an epoch, with
+        null takes the corpus's mean sentences per document, at most 10. 1 yields single sentences.
+    mode (str): "repeat" yields every copy. "sample" draws `epoch_size` sentences per epoch, with
         replacement and in proportion to their copies; it needs [training] max_epochs = -1.
-    epoch_size (Optional[int]): Sentences an epoch in mode "sample"; null is the corpus size.
-    augmenter (Optional[Callable]): A spaCy augmenter for copies 2..n; null leaves copies alike.
+    epoch_size (Optional[int]): Sentences per epoch in mode "sample"; null is the corpus size.
+    augmenter (Optional[Callable]): A spaCy augmenter for copies 2..n; null leaves copies identical.
     shuffle_buffer (int): Examples held back to shuffle them; 1 keeps the corpus's order. A larger one
         mixes better and reads slower, since what it holds leaves the processor's cache.
     seed (int): Fixes the draws and the order. Call i of one instance uses (seed, i).
     RAISES (ValueError): L001, L102, L103, L104, L106, L107, L108, L109, L125, L126, L127 when built
         or first called; L101, L105 while reading.
-    SOURCE: Wang & Wang 2022; mode "sample" is ours (METHODS section 1).
+    SOURCE: Wang & Wang 2022; mode "sample" is ours (docs/methods.md, "Resampling").
     """
 
     refuses: ClassVar[Mapping[str, str]] = {
@@ -154,7 +154,7 @@ class ResampledCorpus(WrappingReader):
 
 class _Fitted(NamedTuple):
     copies: Floats1d  # (n_units,), in corpus order
-    join: int  # units a training document
+    join: int  # units per training document
     unit: Unit  # to read
     sizes: Sequence[int]  # (n_units,) tokens of each
 
@@ -164,7 +164,7 @@ def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
     times = np.floor(copies)
     part = copies - times
     if part.any():
-        order = rng.permutation(len(copies))  # else neighbours in the corpus would share their fate
+        order = rng.permutation(len(copies))  # else neighbours in the corpus would be rounded together
         steps = np.floor(np.cumsum(part[order]) + rng.random())
         times[order] += np.diff(steps, prepend=0.0)
     return times.astype("int64")

@@ -92,7 +92,7 @@ class _Subset(WrappingReader):
 
 class _Fitted(NamedTuple):
     drawn: np.ndarray  # (n_units,) whether it was
-    join: int  # units a training document
+    join: int  # units per training document
     sizes: Sequence[int]  # (n_units,) tokens of each
 
 
@@ -109,11 +109,12 @@ class LowResourceCorpus(_Subset):
     mentions_per_label (Optional[int]): Mentions that each type gets at least, if it has as many.
     unit (str): "sentence" splits documents where sentence boundaries are annotated; "doc" keeps them.
     join (Optional[int]): Drawn sentences that make one document; null takes the corpus's mean
-        sentences a document, at most 10. 1 yields single sentences.
+        sentences per document, at most 10. 1 yields single sentences.
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
     RAISES (ValueError): L001, L107, L108, L122; L123 if the corpus has too few sentences.
-    SOURCE: Nguyen et al. 2023, section on low-resource settings; nesting is ours (METHODS section 10).
+    SOURCE: Nguyen et al. 2023, section on low-resource settings; nesting is ours (docs/methods.md,
+        "Subsets of a corpus").
     """
 
     def __init__(
@@ -173,11 +174,12 @@ class ImbalancedCorpus(_Subset):
     n_sentences (int): Sentences (or documents, by `unit`) to draw.
     unit (str): "sentence" splits documents where sentence boundaries are annotated; "doc" keeps them.
     join (Optional[int]): Drawn sentences that make one document; null takes the corpus's mean
-        sentences a document, at most 10. 1 yields single sentences.
+        sentences per document, at most 10. 1 yields single sentences.
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
     RAISES (ValueError): L001, L107, L108; L123, L124 if the corpus does not allow it.
-    SOURCE: Nguyen et al. 2023, Figure 4; its algorithm is unstated, this one is ours (METHODS 10).
+    SOURCE: Nguyen et al. 2023, Figure 4; its algorithm is unstated, this one is ours (docs/methods.md,
+        "Subsets of a corpus").
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from .base import Reader, WrappingReader, warn_of_document_annotation
 
 
 class UndersampledCorpus(WrappingReader):
-    """Balanced undersampling (BUS): keep of each sentence its entity tokens and what stands beside them.
+    """Balanced undersampling (BUS): keep the entity tokens of each sentence and their neighbours.
 
     Neighbours of the kept tokens are added, one round after the other, until a sentence has `ratio`
     tokens for each entity token. Sentences without entities are dropped, and documents without any.
@@ -26,7 +26,8 @@ class UndersampledCorpus(WrappingReader):
     corpus (Callable): The reader to undersample, nlp to examples, such as spacy.Corpus.v1.
     ratio (float): Tokens to keep for each entity token, at least 1. A last round may exceed it.
     RAISES (ValueError): L001, L107, L108, L109; L120 if nothing is left.
-    SOURCE: Akkasi et al. 2018, with the semantics of Wang & Wang 2022 (METHODS section 1).
+    SOURCE: Akkasi et al. 2018, with the semantics of Wang & Wang 2022 (docs/methods.md, "Subsets of a
+        corpus").
     """
 
     refuses: ClassVar[Mapping[str, str]] = {
@@ -39,7 +40,7 @@ class UndersampledCorpus(WrappingReader):
         self.ratio = finite("ratio", ratio, "a number of at least 1", "3 is the usual value.", low=1)
 
     def examples(self, nlp: Language) -> Iterator[Example]:
-        """One example a document that has an entity."""
+        """One example per document that has an entity."""
         n_docs, n_kept = 0, 0
         for eg in self.corpus(nlp):
             n_docs += 1

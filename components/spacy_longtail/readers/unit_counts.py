@@ -11,7 +11,7 @@ from ..types import SentenceCounts
 
 
 class UnitCounts:
-    """Length, and tokens and mentions per type, of each sentence or document: some 30 bytes a sentence.
+    """Length, and tokens and mentions per type, of each sentence or document: some 30 bytes for each.
 
     What a reader that decides over whole sentences needs to remember between its two passes.
     """

@@ -43,7 +43,7 @@ class GateScorer:
 def make_gate_scorer() -> GateScorer:
     """Scores of the sentence gate: precision, recall and F1 of flagged sentences, and the open rate.
 
-    Sentences without annotation are left out: nobody knows whether a rare type is in them.
+    Sentences without annotation are left out: it is unknown whether a rare type is in them.
 
     RETURNS (Callable): The scorer.
     """

@@ -63,12 +63,12 @@ class NerScorer:
 
     def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """examples (Iterable[Example]): Documents with predictions and gold annotation.
-        RETURNS (Dict[str, Any]): The scores, all floats in [0, 1] but for the per-type table."""
+        RETURNS (Dict[str, Any]): The scores, all floats in [0, 1] except for the per-type table."""
         examples = list(examples)
         declared = self.declared
         if declared is None:
             declared = [label for label in kwargs.get("labels") or () if label]
-        # the secondary is scored on its own types alone, whatever stands beside them
+        # the secondary is scored on its own types alone
         only = set(declared) if self.prefix != "ents" and self.labeled else None
         counts = count_mentions(examples, only, self.labeled)
         counted = {label: counts.per_type.get(label, PRFScore()) for label in declared}

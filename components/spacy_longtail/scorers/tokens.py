@@ -48,7 +48,7 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
 
     Where tokens differ, a predicted entity covers the gold tokens that it aligns with, as for the
     span scores; the first of two keeps a token that both cover, and one that aligns with no gold
-    token is not seen. A sentence boundary inside a gold entity is none.
+    token is not seen. A sentence boundary inside a gold entity does not count.
 
     examples (Iterable[Example]): Documents with predictions and gold annotation.
     RETURNS (TokenResults): The sums, and each sentence.

@@ -31,7 +31,7 @@ class Suspect(NamedTuple):
     read: str  # what the model makes of it: type, or O
     p: float  # probability of that
     score: float  # label quality, 0 to 1: low is suspect
-    type: str  # the rare one of the two; else that which is annotated, or read where none is
+    type: str  # the rare one of the two, else the annotated one, else the one that is read
     rare: bool
 
 

@@ -71,7 +71,7 @@ def out_of_fold(
     docs (List[Doc]): Annotated documents. fold (Ints1d): (n_docs,), the fold of each.
     types (CorpusTypes): The types, and the language of the pipelines.
     config (Optional[Path]): A config with a longtail_token_ner; null is a small one of our own.
-    steps (int): Training steps a fold. seed (int): Of the trainings. gpu_id (int): -1 is the CPU.
+    steps (int): Training steps per fold. seed (int): Of the trainings. gpu_id (int): -1 is the CPU.
     RETURNS (OutOfFold): Probabilities of classes: the tags of a type in one.
     RAISES (ValueError): L402, L451, L452.
     """

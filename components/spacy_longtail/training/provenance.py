@@ -22,7 +22,7 @@ from ..types import Overrides
 
 RUN_FILE = "run.json"  # beside model-best: how it was trained
 DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
-CURVE_FILE = "curve.jsonl"  # beside model-best: spaCy's log, a line an evaluation
+CURVE_FILE = "curve.jsonl"  # beside model-best: spaCy's log, one line per evaluation
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 CHUNK = 1 << 20
 # of a pipe: what methods differ in
@@ -73,7 +73,7 @@ def checksum(path: Path) -> str:
 
 
 def short(path: str | Path) -> str:
-    """The last two names of a path: the folders above say where it lies, which is nobody's business."""
+    """The last two names of a path: the folders above it are private."""
     return "/".join(str(path).replace("\\", "/").rstrip("/").split("/")[-2:])
 
 
@@ -153,7 +153,7 @@ def read_run(model: Path) -> RunRecord:
 
 
 def read_curve(model: Path) -> list[dict[str, float]]:
-    """The scores of a model's training, an entry an evaluation: step, and scores in [0, 1].
+    """The scores of a model's training, one entry per evaluation: step, and scores in [0, 1].
 
     model (Path): A pipeline folder; the log is looked for beside it.
     RETURNS (List[Dict[str, float]]): Without scores that are null, and evaluations without any other.
@@ -165,7 +165,7 @@ def read_curve(model: Path) -> list[dict[str, float]]:
     try:
         lines = list(srsly.read_jsonl(path, skip=True))  # the last one is cut where training was killed
     except ValueError as error:
-        raise ValueError(Errors.L417.format(path=path, problem=f"it is no text ({error})")) from error
+        raise ValueError(Errors.L417.format(path=path, problem=f"it is not text ({error})")) from error
     points = []
     for i, line in enumerate(lines, start=1):
         step, scores = (line.get("step"), line.get("scores")) if isinstance(line, dict) else (None, None)

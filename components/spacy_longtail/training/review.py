@@ -1,4 +1,4 @@
-"""Suspect annotations as files that annotation tools open: a sentence a record."""
+"""Suspect annotations as files that annotation tools open: one sentence per record."""
 
 from pathlib import Path
 from typing import Literal

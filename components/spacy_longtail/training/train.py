@@ -223,7 +223,7 @@ def _logged(config: Config, output: Path) -> Overrides:
 
 
 def _restore_logger(path: Path, trained: Config) -> None:
-    """Undo `_logged` in a saved pipeline: whoever trains it again would write into the same file."""
+    """Undo `_logged` in a saved pipeline: training it again would write into the same file."""
     if path.is_file() and "logger" in trained["training"]:
         config = load_config(path, interpolate=False)
         config["training"]["logger"] = trained["training"]["logger"]

@@ -24,7 +24,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """The text as one document, without sentence boundaries.
 
     path (Path): The .txt file; the .ann file stands beside it.
-    context (Context): Tokenizer, settings, and events, which count what is no continuous span.
+    context (Context): Tokenizer, settings, and events, which count spans that are not continuous.
     RAISES (ValueError): L401 with the line, L402, L423 to L427.
     """
     settings, events = context.settings, context.events
@@ -70,7 +70,7 @@ def _read_annotations(
 
 
 def _fragments(text: str, offsets: str) -> list[tuple[int, int]]:
-    """The fragments of a span; brat also splits one at each line end within it, which is no gap."""
+    """The fragments of a span; brat also splits one at each line end within it, which is not a gap."""
     found: list[tuple[int, int]] = []
     for pair in offsets.split(";"):
         start, end = map(int, pair.split(" "))

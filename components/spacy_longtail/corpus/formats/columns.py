@@ -14,7 +14,7 @@ FIX = "Write token TAB tag."
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """One document a sentence, or one for the sentences between -DOCSTART- lines.
+    """One document per sentence, or one for the sentences between -DOCSTART- lines.
 
     path (Path): A column file.
     context (Context): Settings, vocabulary and events.

@@ -32,7 +32,7 @@ class Settings:
         stops. null is "error" for articles, else "missing".
     tokens (Optional[str]): "words", of the language's tokenizer, or "characters"; null takes
         corpus.json's, else words.
-    docs_per_file (Optional[int]): Documents a file; null writes one file a part.
+    docs_per_file (Optional[int]): Documents per file; null writes one file per part.
     RAISES (ValueError): L001.
     """
 
@@ -51,7 +51,7 @@ class Settings:
         one_of("misaligned", self.misaligned, (None, *MISALIGNED))
         one_of("tokens", self.tokens, (None, *TOKENS))
         if self.docs_per_file is not None:
-            whole("docs_per_file", self.docs_per_file, "Leave it out for one file a part.", low=1)
+            whole("docs_per_file", self.docs_per_file, "Leave it out for one file per part.", low=1)
         try:
             " ".encode(self.encoding)
         except (LookupError, ValueError) as error:

@@ -105,7 +105,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """The documents of a .spacy file with legal entities; what else they hold is kept.
 
     path (Path): A .spacy file.
-    context (Context): Vocabulary, and events, which count what was mended. The place of an event is the
+    context (Context): Vocabulary, and events, which count what was fixed. The place of an event is the
         document's number in the file.
     RAISES (ValueError): L402, L403, L404.
     """
@@ -118,13 +118,13 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
         if not len(doc):
             context.events.add("empty", "documents", place)
             continue
-        _mend(doc, place, context.events)
+        _fix(doc, place, context.events)
         if not doc.has_annotation("ENT_IOB"):
             context.events.add("unannotated", "documents", place)
         yield doc
 
 
-def _mend(doc: Doc, place: Place, events: Events) -> None:
+def _fix(doc: Doc, place: Place, events: Events) -> None:
     """Begin every entity with B, give those without a type no annotation, trim white space."""
     iob, types, space = doc.to_array(["ENT_IOB", "ENT_TYPE", "IS_SPACE"]).T
     inside = (iob == 3) | (iob == 1)

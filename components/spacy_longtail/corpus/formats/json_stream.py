@@ -16,7 +16,7 @@ from .text import lines, open_text
 
 CHUNK = 1 << 20  # characters read at a time
 GAP = re.compile(r"[ \t\r\n]*")
-FIX = "Write one JSON object a line, or one array of objects."
+FIX = "Write one JSON object per line, or one array of objects."
 
 
 def no_record(place: Place, problem: object, fix: str) -> ValueError:
@@ -66,7 +66,7 @@ class _Window:
         self.decode = json.JSONDecoder().raw_decode
 
     def peek(self) -> str:
-        """The next character that is no white space, empty at the end of the file."""
+        """The next character that is not white space, empty at the end of the file."""
         while True:
             gap = GAP.match(self.buffer, self.at)
             self._move(gap.end() if gap else self.at)
@@ -90,7 +90,7 @@ class _Window:
             try:
                 value, end = self.decode(self.buffer, self.at)
             except (ValueError, RecursionError) as error:
-                more = self.file.read(max(CHUNK, len(self.buffer)))  # perhaps it goes on there
+                more = self.file.read(max(CHUNK, len(self.buffer)))  # perhaps it continues there
                 if not more:
                     raise no_record(self.place, error, FIX) from error
                 self.buffer, self.at = self.buffer[self.at :] + more, 0

@@ -1,4 +1,4 @@
-"""CSV in the layout of Kaggle's GMB file: a token a row, the sentence's number on its first row."""
+"""CSV in the layout of Kaggle's GMB file: one token per row, the sentence's number on its first row."""
 
 import csv
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ FIX = "The first row names the columns 'Sentence #', 'Word' and 'Tag', others ar
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """One document a sentence, its tokens as given.
+    """One document per sentence, its tokens as given.
 
     path (Path): A CSV file with the columns Sentence #, Word and Tag; a number opens a sentence.
     context (Context): Settings, vocabulary and events.

@@ -1,4 +1,4 @@
-"""Inline markup, `[surface|TYPE]`: articles of one sentence a line to spaCy documents."""
+"""Inline markup, `[surface|TYPE]`: articles of one sentence per line to spaCy documents."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -60,7 +60,7 @@ def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> A
 
 
 def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") -> Article:
-    """Read one article: header lines, a blank line, a sentence a line, blank lines between paragraphs.
+    """Read one article: header lines, a blank line, one sentence per line, blank between paragraphs.
 
     path (Path): A text file.
     labels (Collection[str]): The types that may occur.

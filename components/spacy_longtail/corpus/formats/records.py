@@ -32,7 +32,7 @@ class _Task(NamedTuple):
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """One document a record that was accepted. Plain values beside the text go to its user_data.
+    """One document per record that was accepted. Plain values beside the text go to its user_data.
 
     path (Path): JSON lines, or one JSON array.
     context (Context): Tokenizer, settings, and events, which count what is skipped or does not align.

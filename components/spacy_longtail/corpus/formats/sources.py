@@ -143,7 +143,7 @@ def _detect(path: Path, in_brat: bool) -> str | None:
 
 
 def _refuse_ignored(parts: Iterable[Part], settings: Settings) -> None:
-    """A setting that the format of no part heeds must be left alone."""
+    """A setting that no part's format uses must be left alone."""
     used = {part.format for part in parts}
     for field in fields(settings):
         users = [name for name, known in FORMATS.items() if field.name in known.heeds]

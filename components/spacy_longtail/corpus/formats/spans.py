@@ -1,4 +1,4 @@
-"""Character spans to entities on tokens. What can be none is counted, and its tokens teach nothing."""
+"""Character spans to entities on tokens. Other spans are counted, and not learnt from."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence

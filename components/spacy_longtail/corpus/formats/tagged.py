@@ -22,7 +22,7 @@ class TaggedSentence(NamedTuple):
 def tagged_docs(
     path: Path, sentences: Iterable[TaggedSentence], context: Context, fix: str
 ) -> Iterator[Doc]:
-    """One document a sentence, or one for the sentences from mark to mark.
+    """One document per sentence, or one for the sentences from mark to mark.
 
     The tokens are as given. Spacing is unknown, so spaCy trains on these tokens.
 

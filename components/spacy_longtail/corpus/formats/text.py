@@ -1,4 +1,4 @@
-"""Text files line by line, in any encoding; bytes that are none of it are named by file and line."""
+"""Text files line by line, in any encoding; invalid bytes are named by file and line."""
 
 import codecs
 import io

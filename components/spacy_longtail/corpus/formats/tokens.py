@@ -15,7 +15,7 @@ def check_text(text: object, place: Place) -> str:
         if isinstance(text, str):
             text.encode("utf8")
             return text
-        problem = f"{str(text)[:60]!r} is no text"
+        problem = f"{str(text)[:60]!r} is not text"
     except UnicodeEncodeError as error:
         problem = f"character {error.start} of the text is half a surrogate pair"
     raise ValueError(Errors.L426.format(place=place, problem=problem, fix="Write UTF-8 text."))
@@ -67,7 +67,7 @@ def _offsets(text: str, tokens: object, place: Place) -> Iterator[tuple[int, int
 
 
 def _fill_gap(words: list[str], spaces: list[bool], gap: str) -> bool:
-    """Append the white space between two given tokens, as spaCy keeps it. False if it is none."""
+    """Append the white space between two given tokens, as spaCy keeps it. False if it is not."""
     if gap.startswith(" ") and words:
         spaces[-1], gap = True, gap[1:]
     if gap:

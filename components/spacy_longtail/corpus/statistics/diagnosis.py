@@ -27,7 +27,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def diagnose(found: Statistics) -> list[Finding]:
-    """All findings, the gravest first.
+    """All findings, the most serious first.
 
     found (Statistics): Of a corpus.
     RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.

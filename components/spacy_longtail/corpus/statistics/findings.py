@@ -13,7 +13,7 @@ ADVICE = {
         "makes a test part."
     ),
     "undeclared_type": (
-        "They enter no macro average. Declare them in corpus.json, mend the spelling, or leave them "
+        "They enter no macro average. Declare them in corpus.json, fix the spelling, or leave them "
         "out with longtail.RelabelledCorpus.v1."
     ),
     "absent_type.train": (
@@ -70,7 +70,7 @@ ADVICE = {
         "augmenter with `labels`, longtail.label_weights.v1 or the gate."
     ),
     "repetition": (
-        "Such sentences are resampled unasked. Remove copies before policies or class weights are "
+        "Such sentences are resampled in any case. Remove copies before policies or class weights are "
         "compared."
     ),
     "no_context": (

@@ -1,6 +1,6 @@
 """Sentences that occur more than once: inside a part, in two parts, and with two annotations.
 
-A sentence is known by a 64-bit hash of its case-folded words, so that a corpus costs some bytes a
+A sentence is known by a 64-bit hash of its case-folded words, so that a corpus costs some bytes per
 sentence; the texts of the few examples are read again.
 """
 

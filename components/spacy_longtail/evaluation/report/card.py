@@ -28,7 +28,7 @@ MARK = "made with spacy-longtail"  # in each card
 def write_card(
     statistics: Path, evaluations: list[Path], model: Path, output: Path | None = None
 ) -> Path:
-    """Write a pipeline's card into it, as README.md and into meta.json: `spacy package` takes both.
+    """Write a pipeline's card into it, as README.md and into meta.json: `spacy package` includes both.
 
     statistics (Path): Of the corpus, as the command `stats` writes them.
     evaluations (List[Path]): Of runs on it; one of them is of this pipeline.

@@ -66,7 +66,7 @@ class Comparison(NamedTuple):
 def compare(
     choice: Choice, statistics: Statistics, verdicts: Mapping[str, Verdict] | None = None
 ) -> Comparison:
-    """Hold the chosen method against the baseline on the seeds they share, or look at it alone.
+    """Compare the chosen method with the baseline on the seeds they share, or look at it alone.
 
     choice (Choice): The two.
     statistics (Statistics): Of the corpus: it says which types are rare.
@@ -140,7 +140,7 @@ def hold_against(baseline: System, system: System, metrics: Mapping[str, Metric]
 
 
 def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Interval]:
-    """Intervals of scores, but of those that no draw changes: none found, or all, is no certainty.
+    """Intervals of scores, but of those that no draw changes: none found, or all, is not certainty.
 
     counts (Ints4d): Of a system. metrics (Dict[str, Metric]): Scores by name.
     RETURNS (Dict[str, Interval]): By name. RAISES (ValueError): L406.

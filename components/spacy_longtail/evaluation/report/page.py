@@ -91,7 +91,7 @@ def _entities(
 
 
 def _tag(mark: Mark) -> str:
-    """What stands beside an entity; it says in words what the line under the text shows."""
+    """The text beside an entity, which says in words what the line under it shows."""
     gold, predicted = " + ".join(mark.gold), " + ".join(mark.predicted)
     score = "" if mark.score is None else f" {mark.score:.2f}"
     if mark.kinds == ("correct",):

@@ -23,7 +23,7 @@ BASELINE = "baseline"  # what a baseline is called unless someone says otherwise
 
 
 class System(NamedTuple):
-    """A method: its runs, one a seed."""
+    """A method: its runs, one per seed."""
 
     name: str
     runs: list[Run]
@@ -101,7 +101,7 @@ def on_shared_seeds(baseline: System, other: System) -> Compared:
 
 
 class Choice(NamedTuple):
-    baseline: System | None  # null: there is one method, and nothing to hold it against
+    baseline: System | None  # null: there is one method, and nothing to compare it with
     ours: System
     by_dev: bool  # of several, by their scores on dev: not named by the caller
 

@@ -16,7 +16,7 @@ def verdict(comparison: Comparison) -> tuple[str, list[str]]:
     """
     ours, baseline = comparison.ours, comparison.baseline
     if baseline is None:
-        alone = f"{ours} alone: there is no other model to hold it against."
+        alone = f"{ours} alone: there is no other model to compare it with."
         return alone, [f"In points of 100: {', '.join(_scores(comparison))}."]
     averages = {
         f"{kind} F1": found

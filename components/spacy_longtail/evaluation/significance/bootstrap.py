@@ -78,7 +78,7 @@ def paired_bootstrap(
     seed: int = 0,
     method: Method = "bca",
 ) -> dict[str, Difference]:
-    """How far the second system is ahead, and whether another test set could turn that round.
+    """How far the second system is ahead, and whether another test set could reverse that.
 
     Both systems and all their seeds are counted on the same drawn units. The systems may have
     different numbers of seeds.

@@ -55,7 +55,7 @@ def paired_permutation(first: Scores, second: Scores, *, seed: int = 0) -> float
     if len(d) < 2:  # scipy wants two; the two signs of one difference are as far from 0
         return 1.0
     found = scipy_stats().permutation_test(
-        (d, np.zeros(len(d))),  # to swap a pair is to turn its difference round
+        (d, np.zeros(len(d))),  # to swap a pair is to reverse its difference
         # rounded: sums of the same differences in another order are ties
         lambda x, y, axis: (x - y).mean(axis=axis).round(DIGITS),
         permutation_type="samples",

@@ -1,4 +1,4 @@
-"""What may be said of a method that is held against a baseline, and no more than that."""
+"""What may be said of a method that is compared with a baseline, and no more than that."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
@@ -40,7 +40,7 @@ def decide(
     n_draws: int = 10_000,
     seed: int = 0,
 ) -> dict[str, dict[str, Verdict]]:
-    """Hold methods against a baseline in each score.
+    """Compare methods with a baseline in each score.
 
     The interval is of the bootstrap over documents. p is of the bootstrap too, or from six seeds on
     of the permutation test over seeds, if the seeds made any difference. "better" and "worse" need both:
@@ -76,7 +76,7 @@ def judge(
     n_draws: int = 10_000,
     seed: int = 0,
 ) -> dict[str, Verdict]:
-    """Hold one method against a baseline in each score, as `decide` does, without Holm's correction.
+    """Compare one method with a baseline in each score, as `decide` does, without Holm's correction.
 
     is_paired (bool): Whether the seeds of both are the same, in the same order. If not, they are not
         tested over seeds.

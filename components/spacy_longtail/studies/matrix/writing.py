@@ -1,4 +1,4 @@
-"""The pages on a plan's trials: an index, and a page a corpus; a table for a terminal."""
+"""The pages on a plan's trials: an index, and one page per corpus; a table for a terminal."""
 
 from pathlib import Path
 from typing import Any

@@ -16,8 +16,8 @@ def batches(
     each sentence comes once before any comes again.
 
     lengths (Sequence[Sequence[int]]): Tokens of each sentence, by donor.
-    n_words (int): Tokens of a batch, at most, but for one sentence that is longer.
-    power (float): 1 draws by size, 0 all donors alike.
+    n_words (int): Tokens of a batch, at most, except for one sentence that is longer.
+    power (float): 1 draws by size, 0 draws all donors equally.
     seed (int): Fixes all draws. start (int): Batches to leave out at the beginning.
     YIELDS (Tuple[int, List[int]]): The donor's index, and its sentences'.
     """

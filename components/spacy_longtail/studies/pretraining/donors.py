@@ -30,13 +30,13 @@ class Donor(NamedTuple):
     lang: str
     train: list[Doc]  # sentences
     dev: list[Doc]
-    n_excluded: int  # sentences left out, since they stand in a corpus to exclude
+    n_excluded: int  # sentences left out, since they occur in a corpus to exclude
 
 
 def read_donors(
     folders: Iterable[Path], exclude: Iterable[Path], parts: Iterable[str], vocab: Vocab
 ) -> list[Donor]:
-    """Read donors, a sentence a document, each with the types that it was annotated with.
+    """Read donors, one sentence per document, each with the types that it was annotated with.
 
     folders (Iterable[Path]): Folders that `convert` wrote.
     exclude (Iterable[Path]): Corpora whose dev and test sentences no donor may have.

@@ -117,7 +117,7 @@ def pretrain(
     _initialize(nlp, donors)
     progress = load_state(output / STATE, nlp, optimizer) or Progress()
     if progress.step:
-        say(f"Goes on at step {progress.step:,}")
+        say(f"Continues at step {progress.step:,}")
     training = _Training(nlp, optimizer, donors, options, words, dropout, steps)
     training.run(output / STATE, progress, key)
     record = PretrainRecord(
@@ -222,7 +222,7 @@ class _Training:
                 progress.step += 1
                 progress.seconds = time.monotonic() - start
                 bar.update()
-                bar.set_postfix_str(f"loss a word {losses:.3f}", refresh=False)
+                bar.set_postfix_str(f"loss per word {losses:.3f}", refresh=False)
                 is_last = progress.step == self.steps
                 if progress.step % self.every == 0 or is_last:
                     with self.nlp.use_params(self.optimizer.averages or {}):

@@ -70,7 +70,7 @@ def save_state(folder: Path, nlp: Language, optimizer: Optimizer, progress: Prog
 def load_state(folder: Path, nlp: Language, optimizer: Optimizer) -> Progress | None:
     """Take up what `save_state` wrote.
 
-    folder (Path): The folder, there or not. nlp (Language): The same pipeline, initialized.
+    folder (Path): The folder, existing or new. nlp (Language): The same pipeline, initialized.
     optimizer (Optimizer): The same, new.
     RETURNS (Optional[Progress]): How far it was; null if there is no state.
     RAISES (ValueError): L496 where it is damaged.

@@ -1,4 +1,4 @@
-"""A config made of a base and of named choices, one an axis: head, gate, encoder, reader, loss."""
+"""A config made of a base and of named choices, one per axis: head, gate, encoder, reader, loss."""
 
 import copy
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def read_base(path: Path | None) -> Config:
     try:
         return load_config(path, interpolate=False)
     except ValueError as error:
-        raise ValueError(Errors.L470.format(path=path, problem=error, fix="Mend the config.")) from error
+        raise ValueError(Errors.L470.format(path=path, problem=error, fix="Fix the config.")) from error
 
 
 def apply(config: Config, settings: Settings) -> None:

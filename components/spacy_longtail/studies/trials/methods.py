@@ -1,4 +1,4 @@
-"""The methods of a plan: combinations of choices, and configs of their own, that train alike."""
+"""The methods of a plan: combinations of choices, and configs of their own, with equal training."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -98,7 +98,7 @@ def _picked(
 
 
 def check_equal(methods: list[Method], steps: int, patience: int) -> None:
-    """Refuse methods that would not train alike. Encoders may have batches of their own.
+    """Refuse methods whose training differs. Encoders may have batches of their own.
 
     methods (List[Method]): The methods. steps (int): Of all of them. patience (int): Of all; 0 is none.
     RAISES (ValueError): L473, L474.
@@ -126,7 +126,7 @@ def check_equal(methods: list[Method], steps: int, patience: int) -> None:
 
 
 def _encoder(config: Config) -> str:
-    """What kind of encoder a config has: sizes are no other kind."""
+    """What kind of encoder a config has: sizes do not make another kind."""
     components = config.get("components", {})
     block = components.get("tok2vec") or components.get("transformer") or components
     model = block.get("model", {})

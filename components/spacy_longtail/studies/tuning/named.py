@@ -115,7 +115,7 @@ NAMED = {
         log=True,
     ),
 }
-USUAL = tuple(name for name in NAMED if name != RATE)  # searched where nobody names any
+USUAL = tuple(name for name in NAMED if name != RATE)  # searched if none is named
 POLICY_WHERE = "corpora.plain, and as corpora.train the same or longtail.ResampledCorpus.v1 on it"
 
 

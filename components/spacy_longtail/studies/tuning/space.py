@@ -23,7 +23,7 @@ from .named import (
     with_policy,
 )
 
-DIGITS = 4  # of a number that is tried: nobody can tell more apart, and a config stays readable
+DIGITS = 4  # of a number that is tried: more could not be told apart, and a config stays readable
 Values = dict[str, Any]  # of a trial, by name of the parameter
 
 
@@ -145,7 +145,7 @@ def _read(text: str, config: Config, values: Config, has_policy: bool) -> Parame
             raise ValueError(Errors.L482.format(name=name, where=POLICY_WHERE, fix=fix))
         choices = _choices(spec, text) if spec else POLICIES
         if unknown := [str(choice) for choice in choices if choice not in POLICIES]:
-            raise _wrong(text, f"{', '.join(unknown)} is none of {', '.join(POLICIES)}")
+            raise _wrong(text, f"{', '.join(unknown)} is not one of {', '.join(POLICIES)}")
         return Parameter(name, choices=choices, baseline=POLICIES[0])
     if name in NAMED:
         return _read_named(text, NAMED[name], config, values, has_policy)
@@ -183,7 +183,7 @@ def _range(spec: str, text: str) -> tuple[float, float, bool]:
     try:
         low, high = (float(end) for end in ends.split(":"))
     except ValueError as error:
-        raise _wrong(text, f"{spec!r} is no range of numbers") from error
+        raise _wrong(text, f"{spec!r} is not a range of numbers") from error
     if not (-1e300 < low < high < 1e300):  # Optuna needs a finite width
         raise _wrong(text, "the range must go up, from one finite number to another")
     if is_log and low <= 0:

@@ -21,7 +21,7 @@ def check(
     """Make a function that yields levels and texts a check.
 
     section (str): Where its texts stand.
-    good (str): What to say if it finds no fault; nothing if empty.
+    good (str): What to say if it finds no fault; nothing if it is empty.
     """
 
     def decorated(function: Callable[[Subject], Said]) -> Callable[[Subject], Iterator[Check]]:

@@ -1,4 +1,4 @@
-"""The page's plots."""
+"""Plots of the report, one module each."""
 
 from .bars import size_factors as size_factors
 from .curves import MOST as MOST

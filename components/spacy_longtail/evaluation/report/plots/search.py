@@ -26,7 +26,7 @@ LOOKS: dict[str, Look] = {
 
 
 def search_plot(name: str, points: list[Point], key: str, scale: str = "linear") -> str:
-    """Macro F1 on dev by the value of a parameter, a point a trial.
+    """Macro F1 on dev by the value of a parameter, one point per trial.
 
     name (str): Of the parameter. points (List[Point]): At least one.
     key (str): Comes before ids. scale (str): Of x: "linear", "log" or "words".
