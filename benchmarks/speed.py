@@ -34,13 +34,13 @@ from spacy_longtail.chains.packing import viterbi
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.corpus.examples import keep_types
 from spacy_longtail.corpus.folder import load_docs
+from spacy_longtail.corpus.repeats import sCR
 from spacy_longtail.losses import MoM
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.models.rich_embed import RichEmbed
 from spacy_longtail.pipes.sentence_gate import DEFAULTS as DEFAULT_GATE
 from spacy_longtail.pipes.token_settings import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, units
-from spacy_longtail.repeats import sCR
 
 ROOT = Path(__file__).parents[1]
 LOSS = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1"}}

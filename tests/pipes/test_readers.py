@@ -9,9 +9,9 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus, Example
 
 from spacy_longtail.augment import MentionReplacement, OneOf
-from spacy_longtail.counts import count_doc, count_docs
+from spacy_longtail.corpus.counts import count_doc, count_docs
+from spacy_longtail.corpus.repeats import RandomUndersampling, nsCRD, sC, sCR, sCRD
 from spacy_longtail.readers import LowResourceCorpus, ResampledCorpus, UndersampledCorpus
-from spacy_longtail.repeats import RandomUndersampling, nsCRD, sC, sCR, sCRD
 from tests.util import blank, examples, small_ner, two_sentences
 
 NLP = blank()

@@ -9,8 +9,9 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import registry
 
+from spacy_longtail.corpus.counts import count_doc, count_docs
 from spacy_longtail.corpus.examples import take_tokens
-from spacy_longtail.counts import count_doc, count_docs
+from spacy_longtail.corpus.repeats import kept_tokens
 from spacy_longtail.readers import (
     ImbalancedCorpus,
     LowResourceCorpus,
@@ -21,7 +22,6 @@ from spacy_longtail.readers import (
 from spacy_longtail.readers.resampled import rounded
 from spacy_longtail.readers.undersampled import document_tokens
 from spacy_longtail.readers.unit_counts import UnitCounts
-from spacy_longtail.repeats import kept_tokens
 from tests.contracts.check_reader import Fixed, corpus_of
 from tests.util import blank, examples, parse, two_sentences
 

@@ -31,11 +31,11 @@ from spacy_longtail.augment import (
 from spacy_longtail.augment import thesaurus as thesaurus_module
 from spacy_longtail.augment.casing import Piece
 from spacy_longtail.augment.draft import Draft, Edit
+from spacy_longtail.corpus.counts import count_doc, count_docs
 from spacy_longtail.corpus.formats.columns import read_docs
 from spacy_longtail.corpus.formats.context import Context, Events, Settings
-from spacy_longtail.counts import count_doc, count_docs
+from spacy_longtail.corpus.repeats import nsCRD, sC, sCR
 from spacy_longtail.readers import ResampledCorpus
-from spacy_longtail.repeats import nsCRD, sC, sCR
 from tests.util import blank, examples, parse, small_ner, two_sentences
 
 NLP = blank()

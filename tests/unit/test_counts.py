@@ -4,8 +4,8 @@ import pytest
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_longtail.corpus.counts import CorpusCounts, count_doc, count_docs
 from spacy_longtail.corpus.examples import keep_types, sentence_lengths, sentences_with
-from spacy_longtail.counts import CorpusCounts, count_doc, count_docs
 from tests.util import blank, examples, parse, two_sentences
 
 NLP = blank()

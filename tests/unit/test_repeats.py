@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_longtail.counts import CorpusCounts
-from spacy_longtail.repeats import (
+from spacy_longtail.corpus.counts import CorpusCounts
+from spacy_longtail.corpus.repeats import (
     RandomOversampling,
     RandomUndersampling,
     guarded_ceil,

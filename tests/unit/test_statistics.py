@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus import statistics
+from spacy_longtail.corpus.counts import CorpusCounts, TokenColumns, count_doc, count_docs, tabulate
 from spacy_longtail.corpus.folder import PARTS, CorpusTypes, convert_corpus, write_corpus
 from spacy_longtail.corpus.formats.context import Settings
 from spacy_longtail.corpus.statistics import (
@@ -34,7 +35,6 @@ from spacy_longtail.corpus.statistics.diagnosis import RULES
 from spacy_longtail.corpus.statistics.findings import ADVICE
 from spacy_longtail.corpus.statistics.overlap import sentence_keys
 from spacy_longtail.corpus.statistics.tallies import PartTally, read_parts
-from spacy_longtail.counts import CorpusCounts, TokenColumns, count_doc, count_docs, tabulate
 from spacy_longtail.readers import UndersampledCorpus, units
 from tests.util import blank, corpus_statistics_of, parse, part_statistics, type_statistics
 

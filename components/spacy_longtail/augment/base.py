@@ -11,8 +11,8 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..corpus.counts import CorpusCounts, count_doc
 from ..corpus.examples import bare, same_tokens
-from ..counts import CorpusCounts, count_doc
 from ..errors import Errors
 from ..settings import finite, seed_of, whole
 from ..types import Repeats, SentenceCounts

@@ -10,10 +10,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from tqdm import tqdm
 
-from ..counts import CorpusCounts
 from ..errors import Errors, Warnings
 from ..writing import check_folder, coded_io
 from .conversion import REPORT, Conversion, ConvertedPart, write_conversion
+from .counts import CorpusCounts
 from .descriptions import TYPES, CorpusTypes, Declared, read_declared, read_types, write_types
 from .formats.context import Context, Events, Settings
 from .formats.docbin import Tally, stream_docs

@@ -13,10 +13,10 @@ import spacy
 from spacy.tokens import Doc
 from thinc.types import Ints1d
 
-from ..counts import count_docs
 from ..errors import Errors, Warnings
 from ..settings import one_of
 from ..writing import NEW, check_folder
+from .counts import count_docs
 from .folder import (
     PARTS,
     CorpusTypes,

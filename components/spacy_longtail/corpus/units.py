@@ -7,7 +7,7 @@ import numpy as np
 from spacy.tokens import Doc
 from thinc.types import Ints1d, Ints2d
 
-from ..counts import count_docs
+from .counts import count_docs
 from .examples import sentence_bounds, sentence_lengths
 from .splits import bound_groups, stratify
 

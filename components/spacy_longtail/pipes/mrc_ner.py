@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy.util import logger
 from thinc.api import Model, set_dropout_rate
 
-from ..counts import count_docs
+from ..corpus.counts import count_docs
 from ..errors import Errors
 from ..layers import listener_in
 from ..layers.queries import Questions, ask, check_queries

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
-from ..counts import count_docs
+from ..corpus.counts import count_docs
 from ..errors import Errors
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite

@@ -7,7 +7,7 @@ from typing import Any
 from spacy.language import Language
 from spacy.training import Example
 
-from ..counts import CorpusCounts, count_doc
+from ..corpus.counts import CorpusCounts, count_doc
 from ..errors import Errors, Warnings
 from ..types import ClassPreset
 

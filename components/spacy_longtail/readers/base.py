@@ -16,8 +16,8 @@ from spacy.training import Corpus, Example, dont_augment
 from spacy.util import dot_to_object
 from tqdm import tqdm
 
+from ..corpus.counts import count_doc
 from ..corpus.examples import is_single, split_sentences
-from ..counts import count_doc
 from ..errors import Errors, Warnings
 from .unit_counts import UnitCounts
 

@@ -10,8 +10,8 @@ from spacy.training import Example
 from thinc.types import Ints1d
 
 from ..corpus.examples import bare, same_tokens, sentence_lengths, take_tokens
+from ..corpus.repeats import TOKEN_RATIO, kept_tokens
 from ..errors import Errors
-from ..repeats import TOKEN_RATIO, kept_tokens
 from ..settings import finite
 from .base import Reader, WrappingReader, warn_of_document_annotation
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from thinc.types import Floats1d, Ints1d
 
-from ..counts import CorpusCounts
+from ..corpus.counts import CorpusCounts
 from ..types import SentenceCounts
 
 

@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from thinc.types import Ints1d, Ints2d
 
-from ...counts import TokenColumns
+from ..counts import TokenColumns
 from ..formats.docbin import stream_bins
 
 BATCH = 50_000  # tokens that are looked at in one go

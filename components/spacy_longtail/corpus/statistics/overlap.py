@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from thinc.types import Ints1d
 
-from ...counts import SentenceTable, find_mentions, tabulate
+from ..counts import SentenceTable, find_mentions, tabulate
 from .columns import Batch, Words, stream_columns
 from .records import Conflicts, Duplicates, Leakage, MarkedPlace, Repeat
 

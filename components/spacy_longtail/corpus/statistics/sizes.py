@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...counts import CorpusCounts, SentenceTable
-from ...repeats import RandomOversampling, RandomUndersampling, kept_tokens, nsCRD, sC, sCR, sCRD
 from ...types import Repeats, SentenceCounts
+from ..counts import CorpusCounts, SentenceTable
+from ..repeats import RandomOversampling, RandomUndersampling, kept_tokens, nsCRD, sC, sCR, sCRD
 from .columns import Batch
 from .records import SizeFactors
 from .tallies import Kind

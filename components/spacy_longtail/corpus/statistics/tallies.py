@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...counts import CorpusCounts, SentenceTable, tabulate
+from ..counts import CorpusCounts, SentenceTable, tabulate
 from ..folder import PARTS, part_path
 from .columns import Batch, Words, stream_columns
 from .overlap import KeyStore, sentence_keys

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from thinc.types import Ints1d
 
+from ...corpus.counts import SentenceTable, find_mentions, tabulate
 from ...corpus.statistics.columns import Batch, Words
 from ...corpus.statistics.corpus_rules import LONG
 from ...corpus.statistics.overlap import KeyStore, marked_up, sentence_keys
-from ...counts import SentenceTable, find_mentions, tabulate
 
 N_EXAMPLES = 3
 CONTEXT = 3  # tokens on either side of an example

@@ -12,7 +12,7 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc
 from thinc.types import Ints1d
 
-from .types import SentenceCounts
+from ..types import SentenceCounts
 
 
 def count_doc(doc: Doc) -> SentenceCounts:

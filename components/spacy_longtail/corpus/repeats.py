@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 from thinc.types import Ints1d
 
+from ..errors import Errors
+from ..settings import finite, one_of, whole
+from ..types import SentenceCounts
 from .counts import CorpusCounts
-from .errors import Errors
-from .settings import finite, one_of, whole
-from .types import SentenceCounts
 
 Formula = Literal["paper", "code"]
 TOKEN_RATIO = 3.0  # kept tokens for each entity token, of balanced undersampling
