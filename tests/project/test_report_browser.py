@@ -50,9 +50,13 @@ def report(tmp_path_factory):
 
 
 ROW = {"p": 0.5, "r": 0.5, "f": 0.5}
+SHARE = {"recall": 0.5, "support": 3, "precision": None, "predicted": 0}
 KINDS = ("correct", "type", "boundary", "type_and_boundary", "missed", "spurious")
 ANALYSIS = {
-    "matching": dict.fromkeys(("strict", "boundaries", "partial"), ROW),
+    "matching": dict.fromkeys(
+        ("strict", "boundaries", "partial"),
+        {"right": 1, "predicted": 2, "gold": 2, **ROW},
+    ),
     "confusion": {"labels": ["PER", "LOC", "ART", "O"], "counts": [[9, 0, 1, 2]] * 4},
     "errors": {**dict.fromkeys(KINDS, 3), "per_type": {"PER": dict.fromkeys(KINDS, 1)}},
     "boundaries": {
@@ -60,12 +64,15 @@ ANALYSIS = {
         **dict.fromkeys(("too_long", "too_short", "shifted"), 1),
     },
     "lengths": [{"bin": "1-5", "sentences": 3, "accuracy": 0.5, "f": None}],
-    "buckets": {"head": {"labels": ["PER"], "support": 3, "macro_f": 0.5, **ROW}},
-    "seen": {
-        name: {"recall": 0.5, "support": 3, "precision": None, "predicted": 0}
-        for name in ("seen", "unseen")
+    "buckets": {
+        "head": {"labels": ["PER"], "training_mentions": 9, "support": 3, "macro_f": 0.5, **ROW}
     },
-    "averages": {"union": 0.25, "seqeval_phantoms": ["X"]},
+    "seen": {"seen": SHARE, "unseen": SHARE, "per_type": {}},
+    "averages": {
+        **dict.fromkeys(("micro", "declared", "gold", "weighted", "tail"), 0.5),
+        "union": 0.25,
+        "seqeval_phantoms": ["X"],
+    },
 }
 
 

@@ -88,7 +88,7 @@ def calibrated(scores: Floats1d, slope: float, shift: float) -> Floats1d:
 
     SOURCE: Platt 1999; with a shift of 0 the temperature 1 / slope of Guo et al. 2017.
     """
-    return sigmoid(slope * log_odds(scores) + shift)
+    return sigmoid(np.asarray(slope * log_odds(scores) + shift))
 
 
 def judge(found: Iterable[ScoredSpan], settings: Thresholding) -> Judged:

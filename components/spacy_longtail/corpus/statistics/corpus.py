@@ -168,7 +168,8 @@ def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, lis
     """
     ranked = sorted(labels, key=lambda t: (-mentions.get(t, 0), t))
     numbers = [mentions.get(t, 0) for t in ranked]
-    half, held, n_head, limit = sum(numbers) / 2, 0, 0, TAIL.limit(mentions)
+    half, held, n_head = sum(numbers) / 2, 0, 0
+    limit = TAIL.limit(dict(zip(ranked, numbers, strict=True)))
     while held < half:
         held += numbers[n_head]
         n_head += 1
