@@ -50,13 +50,11 @@ def report(tmp_path_factory):
 
 
 ROW = {"p": 0.5, "r": 0.5, "f": 0.5}
+MATCH = {"right": 1, "predicted": 2, "gold": 2, **ROW}
 SHARE = {"recall": 0.5, "support": 3, "precision": None, "predicted": 0}
 KINDS = ("correct", "type", "boundary", "type_and_boundary", "missed", "spurious")
 ANALYSIS = {
-    "matching": dict.fromkeys(
-        ("strict", "boundaries", "partial"),
-        {"right": 1, "predicted": 2, "gold": 2, **ROW},
-    ),
+    "matching": {"strict": MATCH, "boundaries": MATCH, "partial": MATCH},
     "confusion": {"labels": ["PER", "LOC", "ART", "O"], "counts": [[9, 0, 1, 2]] * 4},
     "errors": {**dict.fromkeys(KINDS, 3), "per_type": {"PER": dict.fromkeys(KINDS, 1)}},
     "boundaries": {

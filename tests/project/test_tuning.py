@@ -175,7 +175,7 @@ def test_any_config_value_can_be_searched():
         (["lam=0:inf"], "L483"),
         (["lam=low:high"], "L483.*not a range"),
         (["lam=0:1:log"], "L483.*above 0"),
-        (["training.dropout"], "L483.*not a range"),
+        (["training.dropout"], "L483.*no range"),
         (["training.dropout=0.1"], "L483.*two at least"),
         (["training.dropout=0.1,0.1"], "L483.*each once"),
         (["training.dropout=[1],2"], "L483.*choices"),
