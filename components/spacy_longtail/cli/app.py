@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from wasabi import Printer, msg
@@ -40,7 +40,7 @@ def coded_errors() -> Iterator[None]:
 
 
 def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:
-    def show(message: Warning | str, *place: Any) -> None:
+    def show(message: Warning | str, *place: object) -> None:
         if str(message).startswith("[LW"):
             sys.stderr.write(f"{TEXT.warn(str(message))}\n")
         else:

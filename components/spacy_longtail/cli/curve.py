@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -92,7 +92,7 @@ def imbalance(
 
 def _study(
     plan: str,
-    given: dict[str, Any],
+    given: dict[str, object],
     settings: Sequence[str] | None,
     output: Path,
     options: Options,

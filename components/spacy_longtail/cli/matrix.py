@@ -3,7 +3,7 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from wasabi import msg
@@ -60,7 +60,7 @@ def matrix(
     its corpus or the code has changed.
     """
     with coded_errors():
-        given: dict[str, Any] = {"corpora": [str(c) for c in corpora or []] or None}
+        given: dict[str, object] = {"corpora": [str(c) for c in corpora or []] or None}
         given |= {"steps": read_steps(steps), "patience": patience}
         given["seeds"] = None if seeds is None else read_numbers("--seeds", seeds, int)
         given["settings"] = read_settings(settings or [])

@@ -5,7 +5,7 @@ import shlex
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from wasabi import msg, table
@@ -103,7 +103,7 @@ def _last(trial: Tried) -> str:
 
 def _data(
     tried: list[Tried], best: Tried, holdout: Holdout | None, written: Path, page: Path
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "trials": [trial.record() for trial in tried],
         "best": best.number,

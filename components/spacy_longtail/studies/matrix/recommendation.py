@@ -4,8 +4,9 @@ import statistics
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from pydantic import JsonValue
 from thinc.types import Ints3d
 
 from ...errors import Errors
@@ -99,7 +100,7 @@ class _Read(NamedTuple):
 
     counts: MentionCounts
     curve: list[dict[str, float]]
-    training: dict[str, Any]
+    training: dict[str, JsonValue]
 
 
 def _read(path: Path, labels: tuple[str, ...]) -> _Read:

@@ -1,7 +1,6 @@
 """The pages on a plan's trials: an index, and one page per corpus; a table for a terminal."""
 
 from pathlib import Path
-from typing import Any
 
 import wasabi
 
@@ -26,7 +25,7 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     for found in summary.corpora:
         if found.report is not None:
             write_report(found.report, folder / f"{found.corpus}.html")
-    values: dict[str, Any] = {"summary": summary, "columns": COLUMNS, "tables": curve_table}
+    values: dict[str, object] = {"summary": summary, "columns": COLUMNS, "tables": curve_table}
     values["rising"] = not_trained
     plots = {
         (c.corpus, curves.average): _plot(c, curves) for c in summary.corpora for curves in c.curves

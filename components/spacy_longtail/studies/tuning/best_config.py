@@ -1,7 +1,6 @@
 """The config that a search found best, complete, and with what was searched in its comments."""
 
 from pathlib import Path
-from typing import Any
 
 from ...evaluation.report.wording import percent
 from ...writing import write_file
@@ -44,7 +43,7 @@ def _places(search: Search, parameter: Parameter, best: Tried) -> list[str]:
 
 
 def _baseline(parameter: Parameter, baseline: Tried | None) -> str:
-    value: Any = parameter.baseline if baseline is None else baseline.values.get(parameter.name, "none")
+    value = parameter.baseline if baseline is None else baseline.values.get(parameter.name, "none")
     return f"the baseline has {'null' if value is None else value}"
 
 

@@ -1,7 +1,6 @@
 """A search as one HTML page that loads nothing, and as Markdown."""
 
 from pathlib import Path
-from typing import Any
 
 from ...evaluation.report.plots import Point, search_plot
 from ...evaluation.report.rendering import render
@@ -61,7 +60,7 @@ def _plot(parameter: Parameter, tried: list[Tried], best: Tried, i: int) -> str:
     return search_plot(name, points, f"search{i}", scale)
 
 
-def _place(parameter: Parameter, value: Any) -> Any:
+def _place(parameter: Parameter, value: float | str) -> float | str:
     return f"{value}" if parameter.choices else value
 
 
@@ -71,6 +70,6 @@ def _kind(trial: Tried, best: Tried) -> str:
     return "baseline" if trial.is_baseline else trial.status
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value in a cell."""
     return "–" if value is None else f"{value}"

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from spacy.language import Language
 from spacy.training import Example
@@ -31,7 +30,7 @@ class BuiltConfig:
         return self.nlp.config.interpolate()
 
     @property
-    def training(self) -> dict[str, Any]:
+    def training(self) -> Config:
         return self.config["training"]
 
     def reader(self, kind: str) -> Callable[[Language], Iterator[Example]]:
