@@ -2,13 +2,13 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import Printer, msg
+from wasabi import Printer, msg, table
 
 app = typer.Typer(
     name="spacy_longtail",
@@ -47,3 +47,9 @@ def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:
             as_usual(message, *place)
 
     return show
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: str = "") -> None:
+    """Print a table. aligns (str): l or r for each column; else all but the first are numbers."""
+    sides = tuple(aligns or "l" + "r" * (len(head) - 1))
+    sys.stdout.write(table(rows, header=head, divider=True, aligns=sides) + "\n")

@@ -45,6 +45,16 @@ class System(NamedTuple):
         found = (read(run.evaluation) for run in self.runs)
         return [value for value in found if value is not None]
 
+    @property
+    def speed(self) -> float | None:
+        """Words per second."""
+        return mean([run.evaluation.words_per_second for run in self.runs])
+
+    @property
+    def max_steps(self) -> list[str]:
+        """Those of its trainings, in words."""
+        return sorted({str(run.evaluation.training.max_steps) for run in self.runs})
+
     def rising(self) -> Rising | None:
         """Whether its trainings ended too early."""
         found = (run.evaluation for run in self.runs)

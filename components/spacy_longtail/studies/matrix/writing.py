@@ -7,8 +7,7 @@ import wasabi
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
 from ...evaluation.report.plots import size_curves
-from ...evaluation.report.rendering import render
-from ...evaluation.report.wording import percent
+from ...evaluation.report.rendering import cell, render
 from ...writing import coded_io, replacing
 from .curves import Curves, Point
 from .summary import COLUMNS, CorpusSummary, Summary
@@ -82,7 +81,7 @@ def summary_tables(summary: Summary) -> str:
             (
                 row.method,
                 str(row.n_seeds),
-                *(_cell(row.scores[c]) for c in COLUMNS),
+                *(cell(row.scores[c]) for c in COLUMNS),
                 f"{row.steps:,.0f}",
                 f"{row.seconds:.0f}",
             )
@@ -101,13 +100,8 @@ def summary_tables(summary: Summary) -> str:
 def _curve_text(curves: Curves) -> str:
     sizes, rows = curve_table(curves)
     cells = [
-        (name, *("–" if point is None else _cell((point.mean, point.spread)) for point in points))
+        (name, *("–" if point is None else cell((point.mean, point.spread)) for point in points))
         for name, points in rows
     ]
     head = (f"{curves.average} F1, {curves.x_name}", *(f"{size:g}" for size in sizes))
     return str(wasabi.table(cells, header=head, divider=True, aligns=("l", *"r" * len(sizes))))
-
-
-def _cell(found: tuple[float | None, float | None]) -> str:
-    value, deviation = found
-    return percent(value) + ("" if deviation is None else f" ± {100 * deviation:.1f}")

@@ -49,20 +49,16 @@ def apply(config: Config, settings: Overrides) -> None:
     for name, value in settings.items():
         if name == OPTIONAL:
             continue
-        *sections, last = _split(name)
+        *sections, last = name.split(".")
         block = _block(config, sections)
         if block is None:
             raise ValueError(Errors.L471.format(name=name, block=".".join(sections)))
         block[last] = copy.deepcopy(value)
     for name, value in settings.get(OPTIONAL, {}).items():
-        *sections, last = _split(name)
+        *sections, last = name.split(".")
         block = _block(config, sections)
         if block is not None and last in block:
             block[last] = copy.deepcopy(value)
-
-
-def _split(name: str) -> list[str]:
-    return name.split(".")
 
 
 def _block(config: object, sections: list[str]) -> dict[str, object] | None:

@@ -118,7 +118,7 @@ def _problem(error: ValidationError, found: Overrides) -> str:
     """What is wrong with the first field, in words."""
     errors = error.errors()
     if unknown := [f"{name}" for name in found if name not in PlanFile.model_fields]:
-        return f"{', '.join(unknown)} is none of {', '.join(PlanFile.model_fields)}."
+        return f"{', '.join(unknown)} is not one of {', '.join(PlanFile.model_fields)}."
     if not errors[0]["loc"]:
         return str(errors[0]["ctx"]["error"])
     name = str(errors[0]["loc"][0])
