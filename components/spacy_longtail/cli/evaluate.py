@@ -13,6 +13,7 @@ from wasabi import msg
 from ..corpus.folder import part_path, read_types
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, write_evaluation
+from ..evaluation.report.systems import AVERAGES
 from ..writing import check_file
 from .app import Corpus, GpuId, Json, app, coded_errors, print_table
 
@@ -65,13 +66,7 @@ def _show(result: Evaluation, part: str) -> None:
     ]
     msg.divider(f"{result.name} on {part}")
     print_table(("type (* rare)", "support", "P", "R", "F"), rows)
-    averages = {
-        "macro": scores.ents_macro_f,
-        "micro": scores.ents_f,
-        "weighted": scores.ents_weighted_f,
-        "tail": scores.ents_tail_f,
-    }
-    msg.text(_listed("F1", averages))
+    msg.text(_listed("F1", {kind: getattr(scores, name) for kind, name in AVERAGES.items()}))
     right = {"words": scores.ents_word_acc, "sentences": scores.ents_sentence_acc}
     msg.text(_listed("All right", right))
     if found is not None:

@@ -27,8 +27,7 @@ StepsOrNeeded = Annotated[
     ),
 ]
 Patience = Annotated[
-    int | None,
-    typer.Option(min=1, help="Steps without a better score on dev that end a training."),
+    int | None, typer.Option(min=1, help="Steps without a better score on dev that end a training.")
 ]
 Workers = Annotated[int, typer.Option(min=1, help="Trials at a time.")]
 Storage = Annotated[

@@ -22,8 +22,7 @@ def render_html(report: Report, documents: dict[str, Documents]) -> str:
 
     report (Report): What there is to say.
     documents (Dict[str, List[Document]]): With predictions, by name of the system, ours first.
-    RETURNS (str): HTML.
-    RAISES (ValueError): L406.
+    RETURNS (str): HTML. RAISES (ValueError): L406.
     """
     plots = draw_plots(report.comparison, report.choice, report.systems, report.statistics, documents)
     entities = _entities(documents[report.choice.ours.name], report.statistics)
@@ -76,11 +75,7 @@ def _render(template: str, report: Report, **more: object) -> str:
 
 
 def _entities(
-    documents: Documents,
-    stats: Statistics,
-    limit: int = LIMIT,
-    *,
-    errors_only: bool = False,
+    documents: Documents, stats: Statistics, limit: int = LIMIT, *, errors_only: bool = False
 ) -> dict[str, object]:
     marked = mark_documents(documents, stats.tail, limit, errors_only=errors_only)
     labels = {t for s in marked.sentences for m in s.marks for t in m.gold + m.predicted}

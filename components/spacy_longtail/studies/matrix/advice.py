@@ -257,10 +257,7 @@ def _more_seeds(
 
 
 def _evidence(
-    summary: Summary,
-    choice: Recommendation,
-    candidates: list[Candidate],
-    looks: list[tuple[str, float]],
+    summary: Summary, choice: Recommendation, candidates: list[Candidate], looks: list[tuple[str, float]]
 ) -> list[str]:
     """What a config says of where it comes from."""
     found = summary.corpora[0]

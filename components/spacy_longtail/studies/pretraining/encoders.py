@@ -29,8 +29,7 @@ def read_encoder(
     clusters (Optional[str]): Of the CNN, as for longtail.RichEmbed.v1.
     steps (int): Of the training, for the learning rate.
     settings (Overrides): Config values by dotted name; they win.
-    RETURNS (Config): Not interpolated.
-    RAISES (ValueError): L213, L471.
+    RETURNS (Config): Not interpolated. RAISES (ValueError): L213, L471.
     """
     own: dict[str, object] = {"nlp.lang": lang, "training.optimizer.learn_rate.total_steps": steps}
     if encoder == CNN:

@@ -80,11 +80,7 @@ class Pretrained(NamedTuple):
 
 
 def pretrain(
-    folders: list[Path],
-    output: Path,
-    options: Options,
-    exclude: list[Path],
-    say: Callable[[str], None],
+    folders: list[Path], output: Path, options: Options, exclude: list[Path], say: Callable[[str], None]
 ) -> Pretrained:
     """Pretrain an encoder and a described head on donors. The same call resumes.
 

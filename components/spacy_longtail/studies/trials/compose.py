@@ -73,8 +73,7 @@ def compose(base: Config, choices: Mapping[str, Overrides], settings: Overrides)
     base (Config): Not interpolated; left alone.
     choices (Mapping[str, Overrides]): The settings of the choice of each axis.
     settings (Overrides): What holds besides; it wins.
-    RETURNS (Config): Not interpolated.
-    RAISES (ValueError): L471.
+    RETURNS (Config): Not interpolated. RAISES (ValueError): L471.
     """
     config = Config(copy.deepcopy(dict(base)))
     for axis in known_choices():

@@ -21,8 +21,7 @@ def fill(config: Config, corpus: Path, values: Overrides) -> Config:
 
     config (Config): Not interpolated. corpus (Path): A folder that `convert` wrote.
     values (Overrides): What was drawn, for the message.
-    RETURNS (Config): Not interpolated.
-    RAISES (ValueError): L486.
+    RETURNS (Config): Not interpolated. RAISES (ValueError): L486.
     """
     own = load_config_from_str(config.to_str(interpolate=False), interpolate=False)
     parts = (part_path(corpus, part) for part in ("train", "dev"))

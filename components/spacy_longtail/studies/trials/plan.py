@@ -99,8 +99,7 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
 
     source (str): A YAML file, or the name of a preset.
     given (Optional[Overrides]): Values that replace the file's; settings are added to its own.
-    RETURNS (Plan): The plan.
-    RAISES (ValueError): L402, L470, L471, L472, L473, L474.
+    RETURNS (Plan): The plan. RAISES (ValueError): L402, L470, L471, L472, L473, L474.
     """
     path = PRESETS / f"{source}.yml" if source in presets() else Path(source)
     found = _overridden(_read(path), {k: v for k, v in (given or {}).items() if v is not None})

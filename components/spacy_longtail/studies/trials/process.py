@@ -40,11 +40,7 @@ class Outcome(NamedTuple):
 
 
 def launch(
-    work: Path,
-    config: Config,
-    task: Task,
-    minutes: float | None,
-    stop: Callable[[], str | None],
+    work: Path, config: Config, task: Task, minutes: float | None, stop: Callable[[], str | None]
 ) -> Outcome:
     """Train and score in a process of its own.
 

@@ -187,11 +187,7 @@ class Workers(Engine):
 
 
 def run_trial(
-    versions: Mapping[Path, CorpusVersion],
-    options: Options,
-    trial: Trial,
-    work: Path,
-    stop: Stop,
+    versions: Mapping[Path, CorpusVersion], options: Options, trial: Trial, work: Path, stop: Stop
 ) -> Outcome:
     """Run one trial in a process of its own.
 

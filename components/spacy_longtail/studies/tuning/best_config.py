@@ -21,8 +21,7 @@ def write_best(
     search (Search): What was searched. tried (List[Tried]): All finished trials.
     best (Tried): The best. baseline (Optional[Tried]): The baseline, if it came to its end.
     made (str): The command.
-    RETURNS (Path): The file.
-    RAISES (ValueError): L432, L486.
+    RETURNS (Path): The file. RAISES (ValueError): L432, L486.
     """
     config = fill(search.space.configure(best.values), search.corpus, best.values)
     comments: dict[str, str] = {}

@@ -20,8 +20,7 @@ def write_search(
 
     search (Search): What was searched. tried (List[Tried]): All finished trials.
     best (Tried): The best. holdout (Optional[Holdout]): What test says. made (str): The command.
-    RETURNS (Path): The page.
-    RAISES (ValueError): L406, L432.
+    RETURNS (Path): The page. RAISES (ValueError): L406, L432.
     """
     target = search.output / PAGE
     parameters = search.space.parameters

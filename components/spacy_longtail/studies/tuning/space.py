@@ -118,8 +118,7 @@ def read_space(config: Config, given: list[str]) -> Space:
     config (Config): Not interpolated.
     given (List[str]): NAME, NAME=LOW:HIGH or SECTION.NAME=..., as on the command line; none takes every
         usual named parameter that the config has.
-    RETURNS (Space): What to search.
-    RAISES (ValueError): L471, L481, L482, L483, L486.
+    RETURNS (Space): What to search. RAISES (ValueError): L471, L481, L482, L483, L486.
     """
     config = explicit(config)
     texts = given or [name for name in USUAL if named_places(name, config)]
