@@ -87,9 +87,7 @@ def _check_file(path: Path) -> None:
 def _set_aside(path: Path) -> None:
     aside = path.with_name(f"{path.name}.{time.time_ns()}")
     path.rename(aside)
-    unfinished = path.with_name(
-        f"{path.name}-journal"
-    )  # a transaction, which the next file has no part in
+    unfinished = path.with_name(f"{path.name}-journal")  # the next file has no part in its transaction
     if unfinished.exists():
         unfinished.rename(path.with_name(f"{aside.name}-journal"))
     warnings.warn(Warnings.W096.format(path=path, aside=aside.name), stacklevel=3)
@@ -135,6 +133,8 @@ def _again(opened: "Callable[[], RDBStorage]", times: int = 5) -> "RDBStorage":
 
 def put_back(study: "Study", trial: "FrozenTrial") -> None:
     """Put a trial that was not finished back into the queue, with the values that it had.
+
+    Optuna's own callback copies all attributes, who ran the trial too, and does not count attempts.
 
     study (Study): The study. trial (FrozenTrial): The trial.
     """
