@@ -33,7 +33,7 @@ def run_child(work: Path, task: Task) -> None:
     best = train_model(work / "config.cfg", corpus, work / MODEL, gpu_id=task["gpu_id"])
     types = read_types(corpus)
     training = None if task["drawn"] else part_path(corpus, "train")
-    for part in task["parts"]:
+    for part in task.get("parts", SCORED):
         data = part_path(corpus, part)
         result = evaluate_model(best, data, types.labels, types.tail, task["name"], training, part)
         write_evaluation(result, work / f"{part}.json")

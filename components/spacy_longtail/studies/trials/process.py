@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from thinc.api import Config
+from typing_extensions import NotRequired
 
 from ...writing import coded_io
 from .keys import CorpusVersion
@@ -27,10 +28,10 @@ class Task(TypedDict):
     corpus: str
     name: str  # what reports call the model
     gpu_id: int
+    drawn: bool  # whether the training data is a draw, of which scores by frequency would be wrong
+    parts: NotRequired[list[str]]  # those to score, else dev and test
     version: CorpusVersion
     code: str  # its version
-    drawn: bool  # whether the training data is a draw, of which scores by frequency would be wrong
-    parts: list[str]  # those to score
 
 
 class Outcome(NamedTuple):

@@ -200,10 +200,9 @@ def run_trial(
         corpus=str(trial.corpus),
         name=trial.method.name,
         gpu_id=options.gpu_id,
+        drawn=trial.draw is not None,
         version=versions[trial.corpus],
         code=code_version(),
-        drawn=trial.draw is not None,
-        parts=list(SCORED),
     )
     outcome = launch(work, trial.config(), task, options.minutes, stop)
     for name in ("run.json", "curve.jsonl"):

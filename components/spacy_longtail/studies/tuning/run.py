@@ -165,10 +165,10 @@ def run_draw(search: Search, options: Options, draw: Draw, work: Path, stop: Sto
         corpus=str(search.corpus),
         name=f"trial {draw.number}",
         gpu_id=options.gpu_id,
-        version=search.version,
-        code=code_version(),
         drawn=False,
         parts=["dev"],
+        version=search.version,
+        code=code_version(),
     )
     config = search.space.configure(draw.values)
     return launch(work, config, task, options.minutes, stop)
