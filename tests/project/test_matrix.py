@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import spacy
@@ -24,6 +25,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.studies.trials import child, engine, ledger, run
+from spacy_longtail.studies.trials import process as processes
 from spacy_longtail.studies.trials import records as kept_records
 from spacy_longtail.studies.trials import storage as storages
 from spacy_longtail.studies.trials.engine import PLACE, Ended, Engine, is_running
@@ -259,20 +261,27 @@ def test_a_process_ends_well_or_not(tmp_path):
     assert "exit code -9" in python("import os; os.kill(os.getpid(), 9)", tmp_path / "log").error
 
 
-CHILD = "import subprocess, sys; p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True); "
+CHILD = (
+    "import subprocess, sys; p = subprocess.Popen(['sh', '-c', 'sleep 60; touch \"$0\"', {waited!r}]);"
+    " print(p.pid, flush=True); "
+)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
 @pytest.mark.parametrize(
     ("ending", "status"), [("p.wait()", "timeout"), ("", "done"), ("sys.exit(1)", "failed")]
 )
-def test_no_process_outlives_its_trial(ending, status, tmp_path):
-    start = time.monotonic()
-    found = python(CHILD + ending, tmp_path / "log", 0.5)
+def test_no_process_outlives_its_trial(ending, status, tmp_path, monkeypatch):
+    log, waited = tmp_path / "log", tmp_path / "waited"
+    if status == "timeout":  # half a second has passed as soon as its own process runs
+        passed = SimpleNamespace(perf_counter=lambda: float(log.exists() and log.stat().st_size > 0))
+        monkeypatch.setattr(processes, "time", passed)
+    found = python(CHILD.format(waited=str(waited)) + ending, log, 0.5 if status == "timeout" else 60)
     assert found.status == status
-    assert time.monotonic() - start < 10
-    pid = int((tmp_path / "log").read_text().split()[0])
+    assert not waited.exists()  # nobody waited for its own process
+    pid = int(log.read_text().split()[0])
     until(lambda: not is_alive(pid))
+    assert not waited.exists()
     if status == "timeout":
         assert "0.00833333 minutes" in found.error
 

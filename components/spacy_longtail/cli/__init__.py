@@ -1,6 +1,6 @@
 """The commands: `python -m spacy_longtail ...`. Thin: parse, call the package, print."""
 
-from . import (
+from . import (  # noqa: F401  # each adds its command
     audit,
     card,
     convert,
@@ -18,28 +18,7 @@ from . import (
     train,
     tune,
 )
-from .app import app
-
-__all__ = [
-    "app",
-    "audit",
-    "card",
-    "convert",
-    "curve",
-    "debug",
-    "distil_vectors",
-    "evaluate",
-    "main",
-    "matrix",
-    "pretrain",
-    "recommend",
-    "report",
-    "split",
-    "stats",
-    "thresholds",
-    "train",
-    "tune",
-]
+from .app import app as app
 
 
 def main() -> None:

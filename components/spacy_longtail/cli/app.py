@@ -2,13 +2,13 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from wasabi import Printer, msg
+from wasabi import Printer, msg, table
 
 app = typer.Typer(
     name="spacy_longtail",
@@ -40,10 +40,16 @@ def coded_errors() -> Iterator[None]:
 
 
 def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:
-    def show(message: Warning | str, *place: Any) -> None:
+    def show(message: Warning | str, *place: object) -> None:
         if str(message).startswith("[LW"):
             sys.stderr.write(f"{TEXT.warn(str(message))}\n")
         else:
             as_usual(message, *place)
 
     return show
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: str = "") -> None:
+    """Print a table. aligns (str): l or r for each column; else all but the first are numbers."""
+    sides = tuple(aligns or "l" + "r" * (len(head) - 1))
+    sys.stdout.write(table(rows, header=head, divider=True, aligns=sides) + "\n")

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg, table
+from spacy.cli._util import setup_gpu
+from wasabi import msg
 
 from ..training.audit import Audit, audit_corpus
 from ..training.review import MARK, Format, problem, write_review
 from ..writing import check_file
-from .app import Corpus, GpuId, app, coded_errors
+from .app import Corpus, GpuId, app, coded_errors, print_table
 
 SHOWN = 10
 AROUND = 30  # characters of context on each side
@@ -37,8 +38,6 @@ def audit(
     gpu_id: GpuId = -1,
 ) -> None:
     """Find annotations that models trained on the rest of the corpus contradict, rare types first."""
-    from spacy.cli._util import setup_gpu
-
     setup_gpu(gpu_id, silent=True)
     with coded_errors():
         check_file(output, mark=MARK)
@@ -58,9 +57,7 @@ def _print_agreement(found: Audit) -> None:
         for name, (alike, n) in found.agreement.items()
     ]
     msg.divider("What the models read as annotated")
-    sys.stdout.write(
-        table(rows, header=("type", "tokens", "alike"), divider=True, aligns=tuple("lrr")) + "\n"
-    )
+    print_table(("type", "tokens", "alike"), rows)
 
 
 def _print_pairs(found: Audit) -> None:
@@ -71,8 +68,7 @@ def _print_pairs(found: Audit) -> None:
         for pair, n in pairs.most_common()
     ]
     msg.divider(f"{len(found.suspects)} suspects")
-    head = ("annotated (* rare)", "read", "suspects")
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("llr")) + "\n")
+    print_table(("annotated (* rare)", "read", "suspects"), rows, "llr")
 
 
 def _print_first(found: Audit) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..evaluation.report import metrics_files, write_card
 from .app import app, coded_errors
 
 
@@ -19,8 +20,6 @@ def card(
     `spacy package` includes both: data, mentions of each type, scores with intervals, thresholds,
     method, seeds and limits.
     """
-    from ..evaluation.report import metrics_files, write_card
-
     with coded_errors():
         path = write_card(*metrics_files(metrics), model)
     sys.stdout.write(f"Model card: {path.resolve()}\n")

@@ -1,15 +1,14 @@
 """`curve` and `imbalance`: methods by the size of the training data, by its share of entity tokens."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ..studies.trials.plan import presets, read_plan
-from ..studies.trials.run import Matrix, Options
-from .app import Corpus, GpuId, Json, app, coded_errors
-from .matrix import list_trials, run_and_report
+from ..studies.trials.plan import presets
+from ..studies.trials.run import Options
+from .app import Corpus, GpuId, Json, app
+from .matrix import run_plan
 from .trial_options import (
     DryRun,
     KeepModels,
@@ -21,7 +20,6 @@ from .trial_options import (
     Storage,
     Workers,
     read_numbers,
-    read_settings,
 )
 
 METHODS = "paper-auc"
@@ -56,7 +54,7 @@ def curve(
     found = read_numbers("--sizes", sizes, int)
     given = {"sizes": found, "partitions": partitions, "steps": steps, "corpora": [str(corpus)]}
     options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
-    _study(plan, given, settings, output, options, dry_run, as_json)
+    run_plan(plan, given, settings, output, options, dry_run, as_json)
 
 
 @app.command()
@@ -87,21 +85,4 @@ def imbalance(
     found = [percent / 100 for percent in read_numbers("--shares", shares, float)]
     given = {"shares": found, "n_sentences": sentences, "partitions": partitions, "steps": steps}
     options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
-    _study(plan, {**given, "corpora": [str(corpus)]}, settings, output, options, dry_run, as_json)
-
-
-def _study(
-    plan: str,
-    given: dict[str, Any],
-    settings: Sequence[str] | None,
-    output: Path,
-    options: Options,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    with coded_errors():
-        given["settings"] = read_settings(settings or [])
-        found = Matrix(read_plan(plan, given), output)
-        if dry_run:
-            return list_trials(found, found.plan)
-        run_and_report(found, options, as_json)
+    run_plan(plan, {**given, "corpora": [str(corpus)]}, settings, output, options, dry_run, as_json)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from spacy.cli._util import parse_config_overrides
 from wasabi import msg
 
 from ..errors import Errors
@@ -27,8 +28,6 @@ def debug(
     as_json: Json = False,
 ) -> None:
     """Check a corpus, and a config for it. Exit code 1 if something fails. Config values can follow."""
-    from spacy.cli._util import parse_config_overrides
-
     overrides = parse_config_overrides(context.args)
     with coded_errors():
         if config is None and (update or overrides):

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg, table
+from spacy.cli._util import setup_gpu
+from wasabi import msg
 
 from ..corpus.folder import part_path, read_types
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, write_evaluation
+from ..evaluation.report.systems import AVERAGES
 from ..writing import check_file
-from .app import Corpus, GpuId, Json, app, coded_errors
+from .app import Corpus, GpuId, Json, app, coded_errors, print_table
 
 
 @app.command()
@@ -27,8 +29,6 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Score a pipeline on the corpus's declared types, and keep every prediction for the report."""
-    from spacy.cli._util import setup_gpu
-
     setup_gpu(gpu_id, silent=True)
     with coded_errors():
         if output is not None:
@@ -65,15 +65,8 @@ def _show(result: Evaluation, part: str) -> None:
         for t, s in scores.ents_per_type.items()
     ]
     msg.divider(f"{result.name} on {part}")
-    head = ("type (* rare)", "support", "P", "R", "F")
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrrr")) + "\n")
-    averages = {
-        "macro": scores.ents_macro_f,
-        "micro": scores.ents_f,
-        "weighted": scores.ents_weighted_f,
-        "tail": scores.ents_tail_f,
-    }
-    msg.text(_listed("F1", averages))
+    print_table(("type (* rare)", "support", "P", "R", "F"), rows)
+    msg.text(_listed("F1", {kind: getattr(scores, name) for kind, name in AVERAGES.items()}))
     right = {"words": scores.ents_word_acc, "sentences": scores.ents_sentence_acc}
     msg.text(_listed("All right", right))
     if found is not None:

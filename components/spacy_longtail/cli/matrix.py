@@ -2,8 +2,9 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from wasabi import msg
@@ -12,6 +13,7 @@ from ..studies.matrix import Summary, summarize_trials, summary_tables, write_ma
 from ..studies.trials.needed import settle_steps
 from ..studies.trials.plan import Plan, presets, read_plan
 from ..studies.trials.run import Matrix, Options
+from ..types import Overrides
 from .app import TEXT, GpuId, Json, app, coded_errors
 from .trial_options import (
     DryRun,
@@ -59,13 +61,30 @@ def matrix(
     Finished trials are skipped, so that the same command resumes. A trial is run again when its config,
     its corpus or the code has changed.
     """
+    given: dict[str, object] = {"corpora": [str(c) for c in corpora or []] or None}
+    given |= {"steps": read_steps(steps), "patience": patience}
+    given["seeds"] = None if seeds is None else read_numbers("--seeds", seeds, int)
+    options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
+    run_plan(plan, given, settings, output, options, dry_run, as_json)
+
+
+def run_plan(
+    plan: str,
+    given: Overrides,
+    settings: Sequence[str] | None,
+    output: Path,
+    options: Options,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Run a plan as the command line says, or list its trials.
+
+    plan (str): A YAML file, or a preset. given (Overrides): Values that replace the plan's.
+    settings (Optional[Sequence[str]]): Of --set. output (Path): The folder of results.
+    options (Options): How to run it. dry_run (bool): List the trials. as_json (bool): Print records.
+    """
     with coded_errors():
-        given: dict[str, Any] = {"corpora": [str(c) for c in corpora or []] or None}
-        given |= {"steps": read_steps(steps), "patience": patience}
-        given["seeds"] = None if seeds is None else read_numbers("--seeds", seeds, int)
-        given["settings"] = read_settings(settings or [])
-        options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
-        read = read_plan(plan, given)
+        read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
         if dry_run:
             return list_trials(Matrix(read.first_seed() if read.is_needed else read, output), read)
         run_and_report(Matrix(settle_steps(read, output, options, say), output), options, as_json)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg, table
+from wasabi import msg
 
 from ..evaluation.report.wording import percent
 from ..studies.pretraining import Options, pretrain
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
-from .app import GpuId, Json, app, coded_errors
+from .app import GpuId, Json, app, coded_errors, print_table
 from .trial_options import Set, read_settings
 
 
@@ -97,8 +97,7 @@ def pretrain_command(
         (s.name, f"{s.sentences:,}", f"{left_out[s.name]:,}", percent(s.micro), percent(s.macro))
         for s in last
     ]
-    head = ("donor", "measured on", "left out", "micro F1", "macro F1")
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrrr")) + "\n")
+    print_table(("donor", "measured on", "left out", "micro F1", "macro F1"), rows)
     for name, path in places.items():
         msg.text(f"{name}: {path}")
 

@@ -7,6 +7,14 @@ from typing import Annotated
 
 import typer
 
+from ..evaluation.report import (
+    check_report,
+    metrics_files,
+    read_report,
+    summarize,
+    summary_table,
+    write_report,
+)
 from .app import Json, app, coded_errors
 
 
@@ -27,15 +35,6 @@ def report(
     One model is described, two are compared, of many the best on dev is compared with the baseline.
     Runs of one name and several seeds are one model.
     """
-    from ..evaluation.report import (
-        check_report,
-        metrics_files,
-        read_report,
-        summarize,
-        summary_table,
-        write_report,
-    )
-
     with coded_errors():
         check_report(output)
         statistics, evaluations = metrics_files(metrics)

@@ -1,16 +1,15 @@
 """`split`: a corpus into stratified parts or folds."""
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from wasabi import msg, table
+from wasabi import msg
 
 from ..corpus.rare import rare_sentence
 from ..corpus.splitting import Split, read_shares, split_corpus
-from .app import app, coded_errors
+from .app import app, coded_errors, print_table
 
 
 @app.command()
@@ -72,8 +71,7 @@ def _print_split(found: Split) -> None:
         amounts.append((name, [part.mentions[label] for part in parts]))
     rows = [(name, *(_cell(n, sum(row)) for n in row)) for name, row in amounts]
     head = ("type (* rare)", *(f"{name} {100 * part.share:.4g} %" for name, part in found.parts.items()))
-    aligns = ("l", *("r" for _ in parts))
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=aligns) + "\n")
+    print_table(head, rows)
     learnt = [found.parts["train"]] if "train" in found.parts else parts  # folds have one tail together
     mentions = sum((Counter(part.mentions) for part in learnt), Counter())
     msg.text(rare_sentence(found.types.tail, mentions))

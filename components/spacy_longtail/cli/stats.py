@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg, table, wrap
+from wasabi import msg, wrap
 
 from ..corpus.rare import rare_sentence
 from ..corpus.statistics import (
@@ -20,7 +20,7 @@ from ..corpus.statistics import (
 )
 from ..corpus.statistics.records import PartStatistics, SizeFactors
 from ..writing import check_file
-from .app import Corpus, Json, app, coded_errors
+from .app import Corpus, Json, app, coded_errors, print_table
 
 Rows = list[tuple[str, ...]]
 COUNTS = ("documents", "sentences", "entity_sentences", "tokens", "entity_tokens", "mentions")
@@ -60,22 +60,22 @@ def stats(
 def _print_statistics(found: Statistics) -> None:
     columns = {**found.parts, "all": found.all}
     msg.divider(f"Corpus {found.corpus}")
-    _print_table(("", *columns), _size_rows(columns.values()))
+    print_table(("", *columns), _size_rows(columns.values()))
     msg.divider("Types by part")
     heads = [f"{part} mentions" for part in found.parts]
     scored = [part for part in found.parts if part != "train"]
     heads += ["bits", "bucket", *(f"{part} unseen, %" for part in scored)]
-    _print_table(("type (* rare)", *heads), _type_rows(found, scored))
+    print_table(("type (* rare)", *heads), _type_rows(found, scored))
     training = {t: own.mentions for t, own in found.parts["train"].types.items()}
     msg.text(rare_sentence(found.tail, training))
     msg.divider("Types in training")
     counts = ("sentences", "one-token", "wordings", "ambiguous", "also O")
-    _print_table(("type", "tokens", "% of tokens", "% of mentions", *counts), _training_rows(found))
+    print_table(("type", "tokens", "% of tokens", "% of mentions", *counts), _training_rows(found))
     if found.policies:
         msg.divider("Size of training, after / before")
-        _print_table(("policy", "sentences", "tokens"), _policy_rows(found.policies))
+        print_table(("policy", "sentences", "tokens"), _policy_rows(found.policies))
     msg.divider("Sentences that occur more than once")
-    _print_table(
+    print_table(
         ("part", "repeats in the part", "also in training", "with an entity"), _overlap_rows(found)
     )
     msg.text(f"Texts with different annotations: {found.conflicts.texts:,}")
@@ -84,11 +84,6 @@ def _print_statistics(found: Statistics) -> None:
         msg.warn(finding.finding)
         for line in (finding.evidence, f"Try: {finding.advice}"):
             typer.echo(wrap(line, indent=2, wrap_max=100))
-
-
-def _print_table(head: tuple[str, ...], rows: Rows) -> None:
-    aligns = ("l", *"r" * (len(head) - 1))
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=aligns) + "\n")
 
 
 def _size_rows(columns: Iterable[PartStatistics]) -> Rows:

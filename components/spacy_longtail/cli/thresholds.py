@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg, table
+from spacy.cli._util import setup_gpu
+from wasabi import msg
 
 from ..corpus.folder import part_path
 from ..errors import Errors, Warnings
 from ..evaluation.chosen import ChosenGate, ChosenTypes, chosen_json
 from ..evaluation.thresholds import Goal, fit_thresholds
 from ..writing import check_folder
-from .app import Corpus, GpuId, Json, app, coded_errors
+from .app import Corpus, GpuId, Json, app, coded_errors, print_table
 
 
 @app.command()
@@ -49,8 +50,6 @@ def thresholds(
     as_json: Json = False,
 ) -> None:
     """Choose thresholds for types and for the gate on development data; write them into the model."""
-    from spacy.cli._util import setup_gpu
-
     setup_gpu(gpu_id, silent=True)
     with coded_errors():
         _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
@@ -105,7 +104,7 @@ def _print_types(chosen: ChosenTypes) -> None:
         for label, own in chosen.types.items()
     ]
     head = ("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F", "calibrated on")
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrrrrrrrl")) + "\n")
+    print_table(head, rows, "lrrrrrrrrl")
 
 
 def _print_gate(chosen: ChosenGate) -> None:
@@ -113,6 +112,5 @@ def _print_gate(chosen: ChosenGate) -> None:
         (when, *(f"{100 * v:.1f}" for v in (at.p, at.r, at.open)))
         for when, at in (("before", chosen.before), ("after", chosen.after))
     ]
-    head = ("sentences", "P", "R", "opened %")
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=tuple("lrrr")) + "\n")
+    print_table(("sentences", "P", "R", "opened %"), rows)
     msg.text(f"threshold {chosen.threshold:.4f}, {chosen.weak} of {chosen.sentences} hold one")

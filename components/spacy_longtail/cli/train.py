@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from spacy.cli._util import parse_config_overrides
 from wasabi import msg
 
 from ..training.train import train_model
@@ -19,8 +20,6 @@ def train(
     gpu_id: GpuId = -1,
 ) -> None:
     """Train a config on a converted corpus. Any config value can follow, as --training.max_steps 500."""
-    from spacy.cli._util import parse_config_overrides
-
     overrides = parse_config_overrides(context.args)
     with coded_errors():
         best = train_model(config, corpus, output, gpu_id=gpu_id, overrides=overrides)

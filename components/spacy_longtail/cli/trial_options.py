@@ -3,11 +3,13 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import typer
 
 from ..studies.trials.plan_file import NEEDED
+
+Numeric = TypeVar("Numeric", int, float)
 
 Output = Annotated[
     Path, typer.Option("--output", "-o", help="Folder for records and report; a run there is resumed.")
@@ -25,8 +27,7 @@ StepsOrNeeded = Annotated[
     ),
 ]
 Patience = Annotated[
-    int | None,
-    typer.Option(min=1, help="Steps without a better score on dev that end a training."),
+    int | None, typer.Option(min=1, help="Steps without a better score on dev that end a training.")
 ]
 Workers = Annotated[int, typer.Option(min=1, help="Trials at a time.")]
 Storage = Annotated[
@@ -44,7 +45,7 @@ Retry = Annotated[bool, typer.Option(help="Run trials again that failed or ran o
 DryRun = Annotated[bool, typer.Option(help="List the trials, and run none.")]
 
 
-def read_settings(given: Sequence[str]) -> dict[str, Any]:
+def read_settings(given: Sequence[str]) -> dict[str, object]:
     """SECTION.NAME=VALUE of the command line: JSON where a value can be read as it, else text."""
     found = {}
     for text in given:
@@ -67,7 +68,7 @@ def read_steps(text: str | None) -> int | str | None:
     return int(text)
 
 
-def read_numbers(option: str, text: str, kind: type[int] | type[float]) -> list[Any]:
+def read_numbers(option: str, text: str, kind: type[Numeric]) -> list[Numeric]:
     """Numbers of the command line, separated by commas."""
     try:
         return [kind(part) for part in text.split(",")]

@@ -5,10 +5,10 @@ import shlex
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from wasabi import msg, table
+from wasabi import msg
 
 from ..errors import Errors, Warnings
 from ..evaluation.report.wording import percent
@@ -20,7 +20,7 @@ from ..studies.tuning.run import Options, run_search
 from ..studies.tuning.search import Search, read_config
 from ..studies.tuning.space import read_space
 from ..training.provenance import command
-from .app import Corpus, GpuId, Json, app, coded_errors
+from .app import Corpus, GpuId, Json, app, coded_errors, print_table
 from .trial_options import Minutes, Set, Steps, Storage, Workers, read_settings
 
 Choice = Annotated[str | None, typer.Option(help="A choice of docs/matrix.md, set in the config.")]
@@ -103,7 +103,7 @@ def _last(trial: Tried) -> str:
 
 def _data(
     tried: list[Tried], best: Tried, holdout: Holdout | None, written: Path, page: Path
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "trials": [trial.record() for trial in tried],
         "best": best.number,
@@ -123,9 +123,7 @@ def _print(found: Search, tried: list[Tried], best: Tried, holdout: Holdout | No
         mark = ", ".join(name for name, holds in marks.items() if holds)
         values = (str(trial.values.get(name, "-")) for name in names)
         rows.append((trial.number, *values, percent(trial.score), trial.status, mark))
-    head = ("trial", *names, "macro, dev", "ended", "")
-    aligns = ("r", *("r" for _ in names), "r", "l", "l")
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=aligns) + "\n")
+    print_table(("trial", *names, "macro, dev", "ended", ""), rows, "r" * (len(names) + 2) + "ll")
     if best.is_baseline:
         msg.text("No trial was better on dev than the baseline.")
     if holdout is not None:

@@ -1,6 +1,6 @@
 """Scores and outcomes on development data, and the curves that make the scores probabilities."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from spacy.tokens import Doc
@@ -35,7 +35,7 @@ class ScoredNER(Protocol):
     """A component that gives entities with scores."""
 
     name: str
-    cfg: dict[str, Any]
+    cfg: dict[str, object]
 
     @property
     def labels(self) -> tuple[str, ...]: ...

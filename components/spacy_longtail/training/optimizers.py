@@ -6,7 +6,6 @@ torch's function, for parameters on a GPU and for the averages that spaCy evalua
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from thinc.api import Optimizer
@@ -77,7 +76,7 @@ class TorchAdam(Optimizer):
         )
 
 
-def _shares_memory(array: Any) -> bool:
+def _shares_memory(array: object) -> bool:
     """Whether torch can write to the array's own memory."""
     return isinstance(array, np.ndarray) and array.dtype == np.float32 and array.flags.carray
 

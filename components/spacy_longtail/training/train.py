@@ -95,12 +95,7 @@ def known_sections(overrides: Overrides, config: Config) -> Overrides:
 
 
 def train_model(
-    config: Path,
-    corpus: Path,
-    output: Path,
-    *,
-    gpu_id: int = -1,
-    overrides: Overrides | None = None,
+    config: Path, corpus: Path, output: Path, *, gpu_id: int = -1, overrides: Overrides | None = None
 ) -> Path:
     """Train a config on a corpus. How, and the scores on the way, are kept beside the models.
 

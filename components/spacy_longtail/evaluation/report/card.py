@@ -1,6 +1,7 @@
 """The model card: what a pipeline was trained on, what it scores, and where not to trust it."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def write_card(
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a trained pipeline."))
     stats, systems = read_systems(statistics, evaluations)
-    system, run = _run_of(systems, model, srsly.read_json(path))
+    system, run = _run_of(systems, model, srsly.read_json(path).get("performance", {}))
     target = output or model
     check_file(target / CARD, mark=MARK)
     found = card_data(stats, run)
@@ -57,9 +58,8 @@ def write_card(
     return target / CARD
 
 
-def _run_of(systems: list[System], model: Path, meta: dict[str, Any]) -> tuple[System, Run]:
+def _run_of(systems: list[System], model: Path, now: Mapping[str, float]) -> tuple[System, Run]:
     """The run that a pipeline, as it is now, was evaluated in, and its method."""
-    now = meta.get("performance", {})
     for system in systems:
         for run in system.runs:
             if Path(run.evaluation.model).resolve() != model.resolve():

@@ -7,14 +7,7 @@ from thinc.types import Ints4d
 
 from ...corpus.statistics import Statistics
 from ..convergence import no_verdict
-from ..significance import (
-    Interval,
-    Metric,
-    Verdict,
-    intervals,
-    judge,
-    named_metrics,
-)
+from ..significance import Interval, Metric, Verdict, intervals, judge, named_metrics
 from .systems import AVERAGES, Choice, System, mean, on_shared_seeds
 
 HEADLINES = ("macro", "tail", "micro")  # the averages that a report speaks of first
@@ -71,8 +64,7 @@ def compare(
     choice (Choice): The two.
     statistics (Statistics): Of the corpus: it says which types are rare.
     verdicts (Optional[Mapping[str, Verdict]]): On ours, by name of the score; null without a baseline.
-    RETURNS (Comparison): Scores in [0, 1], means over seeds.
-    RAISES (ValueError): L406.
+    RETURNS (Comparison): Scores in [0, 1], means over seeds. RAISES (ValueError): L406.
     """
     baseline, ours, by_dev = choice
     metrics = f1_metrics(statistics)
@@ -131,8 +123,7 @@ def hold_against(baseline: System, system: System, metrics: Mapping[str, Metric]
 
     baseline (System): The baseline. system (System): The other.
     metrics (Mapping[str, Metric]): Scores by name.
-    RETURNS (Dict[str, Verdict]): By name of the score.
-    RAISES (ValueError): L406.
+    RETURNS (Dict[str, Verdict]): By name of the score. RAISES (ValueError): L406.
     """
     first, second, is_paired = on_shared_seeds(baseline, system)
     unit = second.runs[0].counts.unit

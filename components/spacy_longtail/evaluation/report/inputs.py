@@ -40,8 +40,7 @@ def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
     """The statistics and the evaluations in a folder of metrics, by name.
 
     folder (Path): What `stats -o FOLDER/stats.json` and `evaluate -o FOLDER/NAME.json` wrote.
-    RETURNS (Tuple[Path, List[Path]]): The statistics, the evaluations.
-    RAISES (ValueError): L402.
+    RETURNS (Tuple[Path, List[Path]]): The statistics, the evaluations. RAISES (ValueError): L402.
     """
     if not folder.is_dir():
         fix = "Run the commands `stats` and `evaluate` with -o into that folder."
@@ -73,13 +72,12 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
 
     paths (List[Path]): Files that the command `evaluate` wrote, a method under one name for all seeds.
     statistics (Statistics): Of the corpus that all of them were evaluated on.
-    RETURNS (List[Run]): In the order given.
-    RAISES (ValueError): L405, L411, L412.
+    RETURNS (List[Run]): In the order given. RAISES (ValueError): L405, L411, L412.
     """
     found: list[Run] = []
     origin: dict[tuple[str, int | None], Path] = {}
     for path in paths:
-        run = _read_run(path, statistics.labels)
+        run = read_run(path, statistics.labels)
         key = (run.name, run.seed)
         if key in origin:
             raise ValueError(Errors.L412.format(name=key[0], seed=key[1], path=path, other=origin[key]))
@@ -95,8 +93,8 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
     return found
 
 
-def _read_run(path: Path, labels: list[str]) -> Run:
-    """RAISES (ValueError): L405."""
+def read_run(path: Path, labels: list[str]) -> Run:
+    """Read an evaluation, and count its mentions of some types. RAISES (ValueError): L405."""
     evaluation = read_evaluation(path)
     documents = evaluation.documents
     if not documents:

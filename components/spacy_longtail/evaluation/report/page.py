@@ -1,20 +1,17 @@
 """A report as one HTML file that loads nothing, and as Markdown."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ...corpus.folder import PARTS
 from ...corpus.rare import rare_sentence
 from ...corpus.statistics import Statistics
-from ...training.provenance import short
-from ..significance import LEAST_SEEDS, Verdict, bootstrap_standard_error
+from ..significance import LEAST_SEEDS, bootstrap_standard_error
 from .comparison import HEADLINES, Comparison
 from .figures import Documents, draw_plots
-from .inputs import Run
 from .marks import KINDS, LIMIT, Mark, mark_documents
 from .rendering import render
 from .report import Report
-from .systems import System, mean, spread
+from .systems import System
 from .wording import verdict
 
 WORST = 10  # sentences of the Markdown twin
@@ -25,8 +22,7 @@ def render_html(report: Report, documents: dict[str, Documents]) -> str:
 
     report (Report): What there is to say.
     documents (Dict[str, List[Document]]): With predictions, by name of the system, ours first.
-    RETURNS (str): HTML.
-    RAISES (ValueError): L406.
+    RETURNS (str): HTML. RAISES (ValueError): L406.
     """
     plots = draw_plots(report.comparison, report.choice, report.systems, report.statistics, documents)
     entities = _entities(documents[report.choice.ours.name], report.statistics)
@@ -61,8 +57,11 @@ def _render(template: str, report: Report, **more: object) -> str:
         power=report.power,
         n_seeds=comparison.n_seeds,
         fewest=min((row.support for row in comparison.rows if row.rare and row.support), default=0),
-        systems=[_system(system, report) for system in report.systems],
-        runs=[_run(run) for system in report.systems for run in system.runs],
+        systems=report.systems,
+        roles={system.name: _role(system, report) for system in report.systems},
+        verdicts=report.verdicts,
+        standard_error=bootstrap_standard_error,
+        runs=[run for system in report.systems for run in system.runs],
         details=ours.runs[0].evaluation.analysis,
         scores=ours.runs[0].evaluation.scores,
         versions=_versions(report.systems),
@@ -76,11 +75,7 @@ def _render(template: str, report: Report, **more: object) -> str:
 
 
 def _entities(
-    documents: Documents,
-    stats: Statistics,
-    limit: int = LIMIT,
-    *,
-    errors_only: bool = False,
+    documents: Documents, stats: Statistics, limit: int = LIMIT, *, errors_only: bool = False
 ) -> dict[str, object]:
     marked = mark_documents(documents, stats.tail, limit, errors_only=errors_only)
     labels = {t for s in marked.sentences for m in s.marks for t in m.gold + m.predicted}
@@ -114,43 +109,10 @@ def _hint(mark: Mark) -> str:
     return "; ".join(texts) + score
 
 
-OverSeeds = tuple[float | None, float | None]  # mean, standard deviation
-
-
-class SystemRow(NamedTuple):
-    """A line of the table of models."""
-
-    name: str
-    role: str  # baseline, ours or neither, ""
-    n_seeds: int
-    macro: OverSeeds  # on test, as micro and tail
-    micro: OverSeeds
-    tail: OverSeeds
-    error: float | None  # of macro, over seeds
-    dev: OverSeeds  # macro
-    speed: float | None  # words per second
-    max_steps: list[str]
-    verdicts: dict[str, Verdict]  # by average
-
-
-def _system(system: System, report: Report) -> SystemRow:
-    choice = report.choice
-    roles = {"baseline": choice.baseline, "ours": choice.ours}
-    macro = system.scores("macro")
-    found = report.verdicts.get(system.name, {})
-    return SystemRow(
-        name=system.name,
-        role=next((role for role, other in roles.items() if other is system), ""),
-        n_seeds=len(system.runs),
-        macro=_over_seeds(macro),
-        micro=_over_seeds(system.scores("micro")),
-        tail=_over_seeds(system.scores("tail")),
-        error=bootstrap_standard_error(macro) if len(system.runs) > 1 else None,
-        dev=_over_seeds(system.dev()),
-        speed=mean([run.evaluation.words_per_second for run in system.runs]),
-        max_steps=sorted({str(run.evaluation.training.max_steps) for run in system.runs}),
-        verdicts={name.split()[0]: own for name, own in found.items()},
-    )
+def _role(system: System, report: Report) -> str:
+    """baseline, ours or neither, ""."""
+    roles = {"baseline": report.choice.baseline, "ours": report.choice.ours}
+    return next((role for role, other in roles.items() if other is system), "")
 
 
 def _tests(comparison: Comparison) -> list[str]:
@@ -163,43 +125,6 @@ def _tests(comparison: Comparison) -> list[str]:
         if average.verdict is not None:
             found.setdefault(average.verdict.test, []).append(kind)
     return [test if len(found) == 1 else f"{test} ({', '.join(own)})" for test, own in found.items()]
-
-
-def _over_seeds(values: Sequence[float]) -> OverSeeds:
-    return mean(values), spread(values)
-
-
-class RunRow(NamedTuple):
-    """A line of the table of what was made from what."""
-
-    name: str
-    seed: int | None
-    max_steps: int | None
-    model: str
-    data: str
-    checksum: str | None  # of the data
-    command: str
-    train_checksum: str | None
-    seconds: float | None
-    macro: float
-    micro: float
-
-
-def _run(run: Run) -> RunRow:
-    own, made = run.evaluation, run.evaluation.run
-    return RunRow(
-        name=run.name,
-        seed=run.seed,
-        max_steps=own.training.max_steps,
-        model=short(own.model),
-        data=short(own.data),
-        checksum=own.checksum,
-        command=made.command,
-        train_checksum=made.checksums.get("train"),
-        seconds=made.seconds,
-        macro=own.scores.ents_macro_f,
-        micro=own.scores.ents_f,
-    )
 
 
 def _versions(systems: Sequence[System]) -> list[str]:

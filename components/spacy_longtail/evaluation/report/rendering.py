@@ -1,11 +1,14 @@
 """Templates and how numbers look in them."""
 
 import re
+from collections.abc import Sequence
 
 import srsly
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...about import __version__
+from ...training.provenance import short
+from .systems import mean, spread
 from .wording import p_value, percent, signed
 
 SPACES = re.compile(r"\s+")
@@ -24,11 +27,16 @@ def render(template: str, **values: object) -> str:
     made = Environment(loader=loader, autoescape=escaped, undefined=StrictUndefined)
     made.trim_blocks = made.lstrip_blocks = True
     made.filters.update(percent=percent, signed=signed, points=_points, decimal=_decimal, count=_count)
-    made.filters.update(p=p_value, cell=_cell, md=_md, code=_code, setting=_setting)
+    made.filters.update(p=p_value, cell=cell, md=_md, code=_code, setting=_setting)
+    made.filters.update(over_seeds=_over_seeds, short=short)
     return made.get_template(template).render(version=__version__, **values)
 
 
-def _cell(found: tuple[float | None, float | None]) -> str:
+def _over_seeds(values: Sequence[float]) -> str:
+    return cell((mean(values), spread(values)))
+
+
+def cell(found: tuple[float | None, float | None]) -> str:
     """Mean and spread over seeds, points of 100."""
     value, deviation = found
     return percent(value) + ("" if deviation is None else f" ± {100 * deviation:.1f}")

@@ -9,16 +9,7 @@ import wasabi
 from ...corpus.statistics import Statistics
 from ...records import Record
 from ..significance import NO_CLAIM, PowerNote, Verdict, corrected, power_note
-from .comparison import (
-    HEADLINES,
-    Average,
-    Comparison,
-    Pair,
-    TypeRow,
-    compare,
-    f1_metrics,
-    hold_against,
-)
+from .comparison import HEADLINES, Average, Comparison, Pair, TypeRow, compare, f1_metrics, hold_against
 from .inputs import read_runs, read_statistics
 from .systems import Choice, System, choose, group, on_shared_seeds, spread
 from .wording import p_value, percent, signed, verdict
@@ -51,8 +42,7 @@ def read_report(
     evaluations (List[Path]): One or more, of any methods and seeds, all on the same test part.
     baseline (Optional[str]): Name of the method to compare with; null takes the one called "baseline".
     ours (Optional[str]): Name of the one to compare; null takes the best macro F1 on dev.
-    RETURNS (Report): What there is to say.
-    RAISES (ValueError): L405, L406, L410, L411, L412, L413.
+    RETURNS (Report): What there is to say. RAISES (ValueError): L405, L406, L410, L411, L412, L413.
     """
     stats, systems = read_systems(statistics, evaluations)
     choice = choose(systems, baseline, ours)

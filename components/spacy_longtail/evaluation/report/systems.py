@@ -45,6 +45,16 @@ class System(NamedTuple):
         found = (read(run.evaluation) for run in self.runs)
         return [value for value in found if value is not None]
 
+    @property
+    def speed(self) -> float | None:
+        """Words per second."""
+        return mean([run.evaluation.words_per_second for run in self.runs])
+
+    @property
+    def max_steps(self) -> list[str]:
+        """Those of its trainings, in words."""
+        return sorted({str(run.evaluation.training.max_steps) for run in self.runs})
+
     def rising(self) -> Rising | None:
         """Whether its trainings ended too early."""
         found = (run.evaluation for run in self.runs)
@@ -112,8 +122,7 @@ def choose(systems: Sequence[System], baseline: str | None = None, ours: str | N
     systems (Sequence[System]): At least one.
     baseline (Optional[str]): Name of the baseline; null takes the one called "baseline".
     ours (Optional[str]): Name of ours; null takes the best macro F1 on dev, the first of equals.
-    RETURNS (Choice): Both.
-    RAISES (ValueError): L410, L413.
+    RETURNS (Choice): Both. RAISES (ValueError): L410, L413.
     """
     by_name = {system.name: system for system in systems}
     names = ", ".join(by_name) or "none"

@@ -16,8 +16,7 @@ def check_report(target: Path) -> Path:
     """Refuse a page that cannot be written, or that would replace something else.
 
     target (Path): The HTML file.
-    RETURNS (Path): Its Markdown twin.
-    RAISES (ValueError): L415, L432, L436, L437.
+    RETURNS (Path): Its Markdown twin. RAISES (ValueError): L415, L432, L436, L437.
     """
     if target.suffix.lower() not in SUFFIXES:
         problem = f"{target.name} does not end in {' or '.join(SUFFIXES)}"
@@ -33,16 +32,12 @@ def write_report(report: Report, target: Path) -> Path:
 
     report (Report): What there is to say.
     target (Path): The HTML file. Of its name no file is overwritten that no report wrote.
-    RETURNS (Path): The Markdown file.
-    RAISES (ValueError): L405, L406, L415, L432, L436, L437.
+    RETURNS (Path): The Markdown file. RAISES (ValueError): L405, L406, L415, L432, L436, L437.
     """
     twin = check_report(target)
     ours, first = report.choice.ours, report.choice.baseline
     documents = {s.name: read_documents(s.runs[0]) for s in (ours, first) if s is not None}
-    texts = {
-        target: render_html(report, documents),
-        twin: render_markdown(report, documents[ours.name]),
-    }
+    texts = {target: render_html(report, documents), twin: render_markdown(report, documents[ours.name])}
     with coded_io(target), replacing(target.parent) as folder:
         for path, text in texts.items():
             # a lone surrogate is legal in JSON and has no UTF-8

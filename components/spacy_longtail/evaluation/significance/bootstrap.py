@@ -57,8 +57,7 @@ def intervals(
     n_draws (int): Bootstrap draws.
     seed (int): Fixes the draws.
     method (str): "bca" or "percentile".
-    RETURNS (Dict[str, Interval]): In [0, 1].
-    RAISES (ValueError): L001; L406 for BCa.
+    RETURNS (Dict[str, Interval]): In [0, 1]. RAISES (ValueError): L001; L406 for BCa.
     SOURCE: Efron 1987, Better Bootstrap Confidence Intervals.
     """
     found = _resample([System(1, _checked(counts))], metrics, level, n_draws, seed, method)

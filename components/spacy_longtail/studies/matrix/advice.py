@@ -4,7 +4,7 @@ import textwrap
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wasabi import msg
 
@@ -13,7 +13,7 @@ from ...corpus.folder import read_types
 from ...corpus.statistics import Statistics, corpus_statistics
 from ...errors import Errors
 from ...layers.clusters import has_lookups
-from ...training.provenance import DEV_SCORE
+from ...types import Overrides
 from ...writing import check_file, write_file
 from ..trials.filling import commented, fill
 from ..trials.needed import steps_trained
@@ -130,7 +130,7 @@ def advise(
     minutes: float,
     steps: int | None,
     options: Options,
-    settings: Mapping[str, Any],
+    settings: Overrides,
     pretrained: Path | None = None,
     say: Callable[[str], None] = msg.info,
 ) -> Advice:
@@ -145,7 +145,7 @@ def advise(
         whatever they take.
     steps (Optional[int]): Of each training; null finds out how many are needed.
     options (Options): How trials are run.
-    settings (Mapping[str, Any]): Config values by dotted name, for all.
+    settings (Overrides): Config values by dotted name, for all.
     pretrained (Optional[Path]): A pipeline that `pretrain` wrote, to be tried as an encoder.
     say (Callable): Gets progress.
     RETURNS (Advice): What was found.
@@ -181,15 +181,13 @@ def advise(
         problem = "It has no record in this folder."
         raise ValueError(Errors.L494.format(name=matrix.plan.baseline, problem=problem))
     trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
-    looks = [(r.method, r.dev[DEV_SCORE]) for r in records.values() if r.is_done]
+    looks = [(r.method, r.dev_score) for r in records.values() if r.dev_score is not None]
     looks.sort(key=lambda look: -look[1])
     write_config(trial, config, _evidence(summary, choice, candidates, looks))
     return Advice(summary, choice, candidates, looks, config)
 
 
-def _plan(
-    corpus: Path, candidates: list[Candidate], steps: int | None, settings: Mapping[str, Any]
-) -> Plan:
+def _plan(corpus: Path, candidates: list[Candidate], steps: int | None, settings: Overrides) -> Plan:
     given = {
         "corpora": [str(corpus)],
         "steps": steps or NEEDED,
@@ -218,7 +216,7 @@ def _first_seeds(
 
 def _finalists(matrix: Matrix, records: Mapping[str, TrialRecord]) -> set[str]:
     """Stock spaCy, and the methods with the best first seeds on dev."""
-    done = {r.method: r.dev[DEV_SCORE] for r in records.values() if r.is_done}
+    done = {r.method: r.dev_score for r in records.values() if r.dev_score is not None}
     best = sorted(done, key=lambda name: -done[name])
     return {matrix.plan.baseline, *best[:FINALISTS]} & set(done)
 
@@ -259,10 +257,7 @@ def _more_seeds(
 
 
 def _evidence(
-    summary: Summary,
-    choice: Recommendation,
-    candidates: list[Candidate],
-    looks: list[tuple[str, float]],
+    summary: Summary, choice: Recommendation, candidates: list[Candidate], looks: list[tuple[str, float]]
 ) -> list[str]:
     """What a config says of where it comes from."""
     found = summary.corpora[0]

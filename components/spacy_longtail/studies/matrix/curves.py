@@ -54,8 +54,9 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
         if (draw := record.draw) is not None:
             x = draw.n_sentences if draw.entity_share is None else 100 * draw.entity_share
             found.setdefault(record.method, {}).setdefault(x, []).append(record)
+    score = SCORES[average]
     lines = {
-        name: [Point(x, {r.seed: r.test[SCORES[average]] for r in own[x]}) for x in sorted(own)]
+        name: [Point(x, {r.seed: r.score("test", score) or 0.0 for r in own[x]}) for x in sorted(own)]
         for name, own in found.items()
     }
     rising = {

@@ -4,13 +4,14 @@ import statistics
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from thinc.types import Ints3d
 
 from ...errors import Errors
-from ...evaluation.convergence import no_verdict, rising_of
-from ...evaluation.records import read_evaluation
+from ...evaluation.convergence import no_verdict
+from ...evaluation.report.inputs import read_run
+from ...evaluation.report.systems import System
 from ...evaluation.report.wording import signed
 from ...evaluation.significance import (
     LEAST_SEEDS,
@@ -20,7 +21,6 @@ from ...evaluation.significance import (
     corrected,
     describe,
     judge,
-    mention_counts,
     named_metrics,
     paired_t,
     stack,
@@ -58,7 +58,7 @@ def recommend(
     if baseline not in scored:
         found = ", ".join(scored) or "none"
         raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=found))
-    read = cache(partial(_read, labels=tuple(labels)))  # each file once
+    read = cache(partial(read_run, labels=labels))  # each file once
 
     def counted(path: Path) -> MentionCounts:
         return read(path).counts
@@ -79,7 +79,7 @@ def recommend(
     verdicts = corrected(verdicts)
     best = max(means, key=lambda name: (means[name], name == baseline))
     rising = {
-        name: rising_of(read(path)._asdict() for path in scored[name].values())
+        name: System(name, [read(path) for path in scored[name].values()]).rising()
         for name in dict.fromkeys((baseline, best))
     }
     if early := no_verdict(rising):
@@ -92,20 +92,6 @@ def recommend(
     seeds = sorted(set(scored[best]) & set(scored[baseline]))
     over = {n: metric[MACRO](_sums(scored[n], seeds, counted)) for n in (baseline, best)}
     return _in_words(best, baseline, verdict, paired_t(over[baseline], over[best]), len(seeds))
-
-
-class _Read(NamedTuple):
-    """What is kept of an evaluation."""
-
-    counts: MentionCounts
-    curve: list[dict[str, float]]
-    training: dict[str, Any]
-
-
-def _read(path: Path, labels: tuple[str, ...]) -> _Read:
-    found = read_evaluation(path)
-    counts = mention_counts(found.documents, labels)
-    return _Read(counts, found.curve, found.training.as_json())
 
 
 def _sums(

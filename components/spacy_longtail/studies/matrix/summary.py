@@ -103,8 +103,7 @@ def _rows(records: Mapping[str, TrialRecord]) -> list[Row]:
     for name, own in by_method.items():
         scores = {}
         for column, (part, key) in COLUMNS.items():
-            found = [getattr(record, part).get(key) for record in own]
-            values = [value for value in found if value is not None]
+            values = [value for r in own if (value := r.score(part, key)) is not None]
             scores[column] = (mean(values), spread(values))
         n_seeds = len({record.seed for record in own})
         seconds = mean([record.seconds for record in own]) or 0.0

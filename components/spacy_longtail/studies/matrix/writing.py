@@ -1,15 +1,13 @@
 """The pages on a plan's trials: an index, and one page per corpus; a table for a terminal."""
 
 from pathlib import Path
-from typing import Any
 
 import wasabi
 
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
 from ...evaluation.report.plots import size_curves
-from ...evaluation.report.rendering import render
-from ...evaluation.report.wording import percent
+from ...evaluation.report.rendering import cell, render
 from ...writing import coded_io, replacing
 from .curves import Curves, Point
 from .summary import COLUMNS, CorpusSummary, Summary
@@ -26,7 +24,7 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     for found in summary.corpora:
         if found.report is not None:
             write_report(found.report, folder / f"{found.corpus}.html")
-    values: dict[str, Any] = {"summary": summary, "columns": COLUMNS, "tables": curve_table}
+    values: dict[str, object] = {"summary": summary, "columns": COLUMNS, "tables": curve_table}
     values["rising"] = not_trained
     plots = {
         (c.corpus, curves.average): _plot(c, curves) for c in summary.corpora for curves in c.curves
@@ -83,7 +81,7 @@ def summary_tables(summary: Summary) -> str:
             (
                 row.method,
                 str(row.n_seeds),
-                *(_cell(row.scores[c]) for c in COLUMNS),
+                *(cell(row.scores[c]) for c in COLUMNS),
                 f"{row.steps:,.0f}",
                 f"{row.seconds:.0f}",
             )
@@ -102,13 +100,8 @@ def summary_tables(summary: Summary) -> str:
 def _curve_text(curves: Curves) -> str:
     sizes, rows = curve_table(curves)
     cells = [
-        (name, *("–" if point is None else _cell((point.mean, point.spread)) for point in points))
+        (name, *("–" if point is None else cell((point.mean, point.spread)) for point in points))
         for name, points in rows
     ]
     head = (f"{curves.average} F1, {curves.x_name}", *(f"{size:g}" for size in sizes))
     return str(wasabi.table(cells, header=head, divider=True, aligns=("l", *"r" * len(sizes))))
-
-
-def _cell(found: tuple[float | None, float | None]) -> str:
-    value, deviation = found
-    return percent(value) + ("" if deviation is None else f" ± {100 * deviation:.1f}")

@@ -1,8 +1,6 @@
 """What is pretrained: the package's CNN or a transformer, each with a described head."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from spacy.language import Language
 from spacy.util import load_config, load_model_from_config, registry
@@ -10,6 +8,7 @@ from thinc.api import Config, Optimizer
 
 from ...errors import Errors
 from ...training.train import words_of
+from ...types import Overrides
 from ..trials.compose import apply
 
 HERE = Path(__file__).parent
@@ -22,18 +21,17 @@ TRANSFORMER_WORDS = 500
 
 
 def read_encoder(
-    encoder: str, lang: str, clusters: str | None, steps: int, settings: Mapping[str, Any]
+    encoder: str, lang: str, clusters: str | None, steps: int, settings: Overrides
 ) -> Config:
     """The config of a pretraining.
 
     encoder (str): "cnn", or a transformer's name or folder. lang (str): Of the donors.
     clusters (Optional[str]): Of the CNN, as for longtail.RichEmbed.v1.
     steps (int): Of the training, for the learning rate.
-    settings (Mapping[str, Any]): Config values by dotted name; they win.
-    RETURNS (Config): Not interpolated.
-    RAISES (ValueError): L213, L471.
+    settings (Overrides): Config values by dotted name; they win.
+    RETURNS (Config): Not interpolated. RAISES (ValueError): L213, L471.
     """
-    own: dict[str, Any] = {"nlp.lang": lang, "training.optimizer.learn_rate.total_steps": steps}
+    own: dict[str, object] = {"nlp.lang": lang, "training.optimizer.learn_rate.total_steps": steps}
     if encoder == CNN:
         own["components.tok2vec.model.embed.clusters"] = clusters
     else:

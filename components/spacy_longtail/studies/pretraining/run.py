@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import srsly
+from spacy.cli._util import setup_gpu
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -79,11 +80,7 @@ class Pretrained(NamedTuple):
 
 
 def pretrain(
-    folders: list[Path],
-    output: Path,
-    options: Options,
-    exclude: list[Path],
-    say: Callable[[str], None],
+    folders: list[Path], output: Path, options: Options, exclude: list[Path], say: Callable[[str], None]
 ) -> Pretrained:
     """Pretrain an encoder and a described head on donors. The same call resumes.
 
@@ -93,8 +90,6 @@ def pretrain(
     RETURNS (Pretrained): The result; nothing is written but checkpoints.
     RAISES (ValueError): L265, L402 to L404, L406, L430, L432, L434, L436 to L438, L471, L495 to L498.
     """
-    from spacy.cli._util import setup_gpu
-
     check_folder(output, [*folders, *exclude], _foreign)
     setup_gpu(options.gpu_id, silent=True)
     is_cnn = options.encoder == CNN

@@ -4,7 +4,6 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import srsly
 
@@ -16,18 +15,17 @@ from ...evaluation.records import write_evaluation
 from ...training.provenance import short
 from ...training.train import train_model
 from .keys import PACKAGE, code_version, corpus_version
+from .process import Task
 
 MODEL = "model"
 SCORED = ("dev", "test")
 
 
-def run_child(work: Path, task: dict[str, Any]) -> None:
+def run_child(work: Path, task: Task) -> None:
     """Train and score. The training's log goes to stdout.
 
     work (Path): The folder of the trial, with config.cfg in it.
-    task (Dict[str, Any]): corpus, name, gpu_id, version (of the corpus), code, drawn (whether the
-        training data is a draw, of which scores by frequency would be wrong), parts (those to score,
-        else dev and test).
+    task (Task): What to train on and to score.
     RAISES (ValueError): L478 if the corpus or the code has changed; those of training and evaluation.
     """
     corpus = Path(task["corpus"])
@@ -42,7 +40,7 @@ def run_child(work: Path, task: dict[str, Any]) -> None:
     _check_unchanged(corpus, task)
 
 
-def _check_unchanged(corpus: Path, task: dict[str, Any]) -> None:
+def _check_unchanged(corpus: Path, task: Task) -> None:
     """Whether the content key still says what is run. RAISES (ValueError): L478."""
     found = corpus_version(corpus)
     for name, planned in task["version"].items():

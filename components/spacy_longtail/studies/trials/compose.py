@@ -4,25 +4,23 @@ import copy
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import srsly
 from spacy.util import load_config
 from thinc.api import Config
 
 from ...errors import Errors
+from ...types import Overrides
 
 HERE = Path(__file__).parent
 BASE = HERE / "base.cfg"
 OPTIONAL = "optional"  # settings of a choice that hold only where the config has their block
 
-Settings = Mapping[str, Any]  # config values by dotted name; a mapping replaces a whole block
-
 
 @cache
-def known_choices() -> dict[str, dict[str, dict[str, Any]]]:
+def known_choices() -> dict[str, dict[str, Overrides]]:
     """The settings of each choice, by axis, in the order in which axes are applied."""
-    found: dict[str, dict[str, dict[str, Any]]] = srsly.read_yaml(HERE / "choices.yml")
+    found: dict[str, dict[str, Overrides]] = srsly.read_yaml(HERE / "choices.yml")
     return found
 
 
@@ -40,47 +38,42 @@ def read_base(path: Path | None) -> Config:
         raise ValueError(Errors.L470.format(path=path, problem=error, fix="Fix the config.")) from error
 
 
-def apply(config: Config, settings: Settings) -> None:
+def apply(config: Config, settings: Overrides) -> None:
     """Set config values in place.
 
     config (Config): Not interpolated.
-    settings (Mapping[str, Any]): By dotted name; those under "optional" where their block is there.
+    settings (Overrides): By dotted name, a mapping in place of a whole block; those under "optional"
+        where their block is there.
     RAISES (ValueError): L471 for a value of a block that the config does not have.
     """
     for name, value in settings.items():
         if name == OPTIONAL:
             continue
-        *sections, last = _split(name)
+        *sections, last = name.split(".")
         block = _block(config, sections)
         if block is None:
             raise ValueError(Errors.L471.format(name=name, block=".".join(sections)))
         block[last] = copy.deepcopy(value)
     for name, value in settings.get(OPTIONAL, {}).items():
-        *sections, last = _split(name)
+        *sections, last = name.split(".")
         block = _block(config, sections)
         if block is not None and last in block:
             block[last] = copy.deepcopy(value)
 
 
-def _split(name: str) -> list[str]:
-    return name.split(".")
-
-
-def _block(config: Mapping[str, Any], sections: list[str]) -> dict[str, Any] | None:
-    found: Any = config
+def _block(config: object, sections: list[str]) -> dict[str, object] | None:
     for section in sections:
-        found = found.get(section) if isinstance(found, Mapping) else None
-    return found if isinstance(found, dict) else None
+        config = config.get(section) if isinstance(config, Mapping) else None
+    return config if isinstance(config, dict) else None
 
 
-def compose(base: Config, choices: Mapping[str, Settings], settings: Settings) -> Config:
+def compose(base: Config, choices: Mapping[str, Overrides], settings: Overrides) -> Config:
     """A config of its own: the base, then the choices in the order of the axes, then the settings.
 
     base (Config): Not interpolated; left alone.
-    choices (Mapping[str, Settings]): The settings of the choice of each axis.
-    settings (Settings): What holds besides; it wins.
-    RETURNS (Config): Not interpolated.
-    RAISES (ValueError): L471.
+    choices (Mapping[str, Overrides]): The settings of the choice of each axis.
+    settings (Overrides): What holds besides; it wins.
+    RETURNS (Config): Not interpolated. RAISES (ValueError): L471.
     """
     config = Config(copy.deepcopy(dict(base)))
     for axis in known_choices():

@@ -15,12 +15,18 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tqdm import tqdm
 
+from ...types import Overrides
 from ...writing import coded_io
 from .storage import ATTEMPT, KEY, coded_storage, import_optuna, put_back
+
+if TYPE_CHECKING:  # Optuna is an extra
+    from optuna import Trial
+    from optuna.storages import RDBStorage
+    from optuna.trial import FrozenTrial, TrialState
 
 PLACE, ENDED = "place", "ended"  # attributes of a trial: where it is run, how it ended
 WORK = "work"  # folder of trials that are running
@@ -42,13 +48,13 @@ class Ended(NamedTuple):
 class Engine(ABC):
     """Runs the trials of a study until there are none left.
 
-    storage (RDBStorage): Of Optuna, as `open_storage` returned. name (str): Of the study, made if it is
+    storage (RDBStorage): As `open_storage` returned. name (str): Of the study, made if it is
     not there. output (Path): The folder of results. place (str): Tells it from those elsewhere.
     workers (int): Trials at a time.
     RAISES (ValueError): L406, L432; L491 here and of each method, if the storage fails.
     """
 
-    def __init__(self, storage: Any, name: str, output: Path, place: str, workers: int) -> None:
+    def __init__(self, storage: "RDBStorage", name: str, output: Path, place: str, workers: int) -> None:
         self.storage, self.folder, self.workers = storage, output / WORK, workers
         self.place = f"{HOST}:{place}"
         self.optuna = import_optuna()
@@ -69,15 +75,15 @@ class Engine(ABC):
             )
 
     @abstractmethod
-    def objective(self, trial: Any, work: Path) -> Ended | None:
+    def objective(self, trial: "Trial", work: Path) -> Ended | None:
         """Run a trial.
 
-        trial (optuna.Trial): The trial. work (Path): An empty folder for its files.
+        trial (Trial): The trial. work (Path): An empty folder for its files.
         RETURNS (Optional[Ended]): How it ended, null if it was stopped.
         """
 
     @abstractmethod
-    def show(self, trial: Any) -> None:
+    def show(self, trial: "Trial") -> None:
         """Tell of a trial that has ended."""
 
     def refill(self) -> bool:
@@ -85,12 +91,13 @@ class Engine(ABC):
         return False
 
     @coded_storage()
-    def trials(self, *states: Any) -> list[Any]:
-        """The study's trials in order, frozen. states (optuna.TrialState): Only those; else all."""
-        found: list[Any] = self.study.get_trials(deepcopy=False, states=states or None)
-        return found
+    def trials(self, *states: "TrialState") -> list["FrozenTrial"]:
+        """The study's trials in order. states (TrialState): Only those; else all."""
+        return list(self.study.get_trials(deepcopy=False, states=states or None))
 
-    def missing(self, keys: Iterable[str], is_done: Callable[[Any], bool]) -> Iterator[tuple[str, int]]:
+    def missing(
+        self, keys: Iterable[str], is_done: Callable[["FrozenTrial"], bool]
+    ) -> Iterator[tuple[str, int]]:
         """What nobody has put up or finished.
 
         keys (Iterable[str]): Of the trials that are wanted.
@@ -106,13 +113,13 @@ class Engine(ABC):
                 yield key, 1 + max((trial.user_attrs[ATTEMPT] for trial in known[key]), default=-1)
 
     @coded_storage()
-    def put_up(self, key: str, attempt: int = 0, values: dict[str, Any] | None = None) -> None:
+    def put_up(self, key: str, attempt: int = 0, values: Overrides | None = None) -> None:
         """Put a trial into the queue.
 
         key (str): Its key. attempt (int): Of two equal ones the first counts.
-        values (Optional[Dict[str, Any]]): That the sampler must draw.
+        values (Optional[Overrides]): That the sampler must draw.
         """
-        self.study.enqueue_trial(values or {}, user_attrs={KEY: key, ATTEMPT: attempt})
+        self.study.enqueue_trial(dict(values or {}), user_attrs={KEY: key, ATTEMPT: attempt})
 
     def work(self, total: int, done: int = 0) -> None:
         """Work until there is nothing left, here or elsewhere, behind a progress bar.
@@ -148,8 +155,8 @@ class Engine(ABC):
             self.stopped, self.error = str(error), self.error or error
 
     @coded_storage()
-    def take(self) -> Any | None:
-        """The next optuna.Trial that nobody runs, null if there is none."""
+    def take(self) -> "Trial | None":
+        """The next trial that nobody runs, null if there is none."""
         with self.lock:
             while self.trials(self.states.WAITING) or self.refill():
                 trial = self.study.ask()
@@ -159,13 +166,13 @@ class Engine(ABC):
                 self.study.tell(trial, state=self.states.FAIL)
         return None
 
-    def _has_earlier(self, trial: Any) -> bool:
+    def _has_earlier(self, trial: "Trial") -> bool:
         """Whether two processes put up the same attempt: the first one counts, however it ended."""
         own = [trial.user_attrs[name] for name in (KEY, ATTEMPT)]
         before = self.trials()[: trial.number]
         return any([t.user_attrs.get(name) for name in (KEY, ATTEMPT)] == own for t in before)
 
-    def do(self, trial: Any) -> None:
+    def do(self, trial: "Trial") -> None:
         """Run a trial and close it, or put it back."""
         work = self.folder / f"{self.study.study_name}-{trial.number}@{HOST}@{os.getpid()}"
         try:
@@ -186,7 +193,7 @@ class Engine(ABC):
         self.show(trial)
 
     @contextmanager
-    def _alive(self, trial: Any) -> Iterator[None]:
+    def _alive(self, trial: "Trial") -> Iterator[None]:
         """Give signs of life while the block runs."""
         done = threading.Event()
         with coded_storage():
@@ -207,10 +214,10 @@ class Engine(ABC):
             thread.join()
 
     @coded_storage()
-    def close(self, trial: Any, ended: Ended) -> None:
+    def close(self, trial: "Trial", ended: Ended) -> None:
         """Close a trial that has come to an end, unless someone else has.
 
-        trial (optuna.Trial): The trial. ended (Ended): How.
+        trial (Trial): The trial. ended (Ended): How.
         """
         states = {"done": self.states.COMPLETE, "pruned": self.states.PRUNED}
         state = states.get(ended.status, self.states.FAIL)
@@ -220,10 +227,10 @@ class Engine(ABC):
             self.study.tell(trial, ended.score, state, skip_if_finished=True)
 
     @coded_storage()
-    def give_back(self, trial: Any) -> None:
+    def give_back(self, trial: "Trial | FrozenTrial") -> None:
         """Put a trial that was not finished back into the queue.
 
-        trial (Union[optuna.Trial, optuna.trial.FrozenTrial]): The trial.
+        trial (Union[Trial, FrozenTrial]): The trial.
         """
         put_back(self.study, self.trials()[trial.number])  # first: a crash between the two loses nothing
         with suppress(self.optuna.exceptions.UpdateFinishedTrialError):

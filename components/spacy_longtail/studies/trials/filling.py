@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from spacy.util import get_sourced_components, load_config_from_str, load_model_from_config
 from thinc.api import Config
@@ -11,18 +10,18 @@ from thinc.api import Config
 from ...corpus.folder import part_path, read_types
 from ...errors import Errors
 from ...training.train import corpus_overrides, known_sections
+from ...types import Overrides
 from .compose import apply
 
 SECTION = re.compile(r"^\[(.+)\]$")
 
 
-def fill(config: Config, corpus: Path, values: Mapping[str, Any]) -> Config:
+def fill(config: Config, corpus: Path, values: Overrides) -> Config:
     """A config as `spacy init fill-config` leaves it, with the corpus's paths and types.
 
     config (Config): Not interpolated. corpus (Path): A folder that `convert` wrote.
-    values (Mapping[str, Any]): What was drawn, for the message.
-    RETURNS (Config): Not interpolated.
-    RAISES (ValueError): L486.
+    values (Overrides): What was drawn, for the message.
+    RETURNS (Config): Not interpolated. RAISES (ValueError): L486.
     """
     own = load_config_from_str(config.to_str(interpolate=False), interpolate=False)
     parts = (part_path(corpus, part) for part in ("train", "dev"))

@@ -5,7 +5,8 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+
+from thinc.api import Config
 
 from ...corpus.folder import PARTS, part_path, read_types
 from ...errors import Errors
@@ -18,8 +19,10 @@ IDLE = ("cli", "errors.py", "corpus/statistics", "evaluation/report", "evaluatio
         "experiments", "studies", "training/debugging")  # fmt: skip
 DIGITS = 16
 
+CorpusVersion = Mapping[str, object]  # JSON data, equal where trials can be shared
 
-def digest(value: Any) -> str:
+
+def digest(value: object) -> str:
     """A short checksum of JSON data."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf8", "replace")).hexdigest()[:DIGITS]
@@ -36,7 +39,7 @@ def code_version() -> str:
     return digest({"versions": versions(), "sources": sources.hexdigest()})
 
 
-def corpus_version(corpus: Path) -> dict[str, Any]:
+def corpus_version(corpus: Path) -> CorpusVersion:
     """What of a corpus a trial depends on: types, language, and a checksum of each part.
 
     corpus (Path): A folder that `convert` wrote.
@@ -50,17 +53,17 @@ def corpus_version(corpus: Path) -> dict[str, Any]:
     return {**types._asdict(), **{part: checksum(path) for part, path in paths.items()}}
 
 
-def config_content(config: Mapping[str, Any]) -> dict[str, Any]:
+def config_content(config: Config) -> dict[str, object]:
     """What of a config a trial depends on: all but where its corpus lies.
 
-    config (Mapping[str, Any]): Not interpolated.
-    RETURNS (Dict[str, Any]): JSON data. What other paths of [paths] lead to counts by its content.
+    config (Config): Not interpolated.
+    RETURNS (Dict[str, object]): JSON data. What other paths of [paths] lead to counts by its content.
     """
     sections = {name: dict(block) for name, block in config.items()}
     paths = {k: v for k, v in sections.get("paths", {}).items() if k not in ("train", "dev")}
     found = {name: file_content(str(value)) for name, value in paths.items() if value}
-    shown: dict[str, Any] = shortened({**sections, "paths": paths})
-    return {**shown, "files": {name: content for name, content in found.items() if content}}
+    files = {name: content for name, content in found.items() if content}
+    return {**shortened({**sections, "paths": paths}), "files": files}
 
 
 @cache
@@ -73,10 +76,10 @@ def file_content(path: str) -> str:
     return digest([(file.relative_to(root).as_posix(), checksum(file)) for file in files])
 
 
-def trial_key(trial: Trial, corpus: Mapping[str, Any]) -> str:
+def trial_key(trial: Trial, corpus: CorpusVersion) -> str:
     """The content key of a trial. Where the corpus lies has no part in it.
 
-    trial (Trial): The trial. corpus (Mapping[str, Any]): What `corpus_version` returned.
+    trial (Trial): The trial. corpus (CorpusVersion): What `corpus_version` returned.
     """
     content = config_content(trial.config())
     return digest({"config": content, "corpus": corpus, "code": code_version()})

@@ -3,10 +3,11 @@
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+
+from pydantic import JsonValue
 
 from ...errors import Errors, Warnings
 from ...writing import check_folder, coded_io
@@ -22,10 +23,10 @@ LEDGER = "trials.jsonl"
 FOLDER = "trials"
 
 
-def append_line(path: Path, record: dict[str, Any]) -> None:
+def append_line(path: Path, record: Mapping[str, JsonValue]) -> None:
     """Append a record: all of the line, or nothing. Other processes may append to the same file.
 
-    path (Path): The JSONL file. record (Dict[str, Any]): JSON data.
+    path (Path): The JSONL file. record (Mapping[str, JsonValue]): The record.
     RAISES (ValueError): L432 if it cannot be written; the file is then as it was.
     """
     line = json.dumps(record).encode("utf8") + b"\n"
@@ -54,7 +55,7 @@ def _last_byte(path: Path) -> bytes:
         return file.read(1)
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
+def read_lines(path: Path) -> list[dict[str, JsonValue]]:
     """The records of a JSONL file. Lines that are none are left out, and warned of."""
     if not path.is_file():
         return []

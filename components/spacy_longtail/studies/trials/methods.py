@@ -3,12 +3,13 @@
 import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from thinc.api import Config
 
 from ...errors import Errors
-from .compose import Settings, compose, known_choices, read_base
+from ...types import Overrides
+from .compose import compose, known_choices, read_base
 from .plan_file import PlanFile, beside, check_settings, is_whole, unusable
 
 BATCHES = ("accumulate_gradient", "batcher")  # of [training], equal for equal encoders
@@ -20,11 +21,11 @@ class Method(NamedTuple):
     config: Config  # not interpolated
 
 
-def read_methods(fields: PlanFile, base: Config, settings: Settings, path: Path) -> list[Method]:
+def read_methods(fields: PlanFile, base: Config, settings: Overrides, path: Path) -> list[Method]:
     """The methods that a plan names.
 
     fields (PlanFile): Of the plan. base (Config): Not interpolated.
-    settings (Settings): Of all methods. path (Path): Of the plan.
+    settings (Overrides): Of all methods. path (Path): Of the plan.
     RAISES (ValueError): L402, L470, L471, L472.
     """
     catalog = _catalog(fields.choices, path)
@@ -48,16 +49,17 @@ def read_methods(fields: PlanFile, base: Config, settings: Settings, path: Path)
     return methods
 
 
-def _name(choices: Mapping[str, str], catalog: Mapping[str, Mapping[str, Settings]]) -> str:
+def _name(choices: Mapping[str, str], catalog: Mapping[str, Mapping[str, Overrides]]) -> str:
     """The head, and whatever else is not the first of its axis."""
     usual = {axis: next(iter(names)) for axis, names in catalog.items() if axis != "head"}
     return "-".join(choice for axis, choice in choices.items() if choice != usual.get(axis))
 
 
-def _catalog(own: Mapping[str, Any], path: Path) -> dict[str, dict[str, Settings]]:
+def _catalog(own: Mapping[object, object], path: Path) -> dict[str, dict[str, Overrides]]:
     known = known_choices()
+    found = {axis: {**choices} for axis, choices in known.items()}
     for axis, choices in own.items():
-        if axis not in known:
+        if not isinstance(axis, str) or axis not in known:
             raise ValueError(
                 Errors.L472.format(path=path, what="axis", name=axis, known=", ".join(known))
             )
@@ -67,11 +69,12 @@ def _catalog(own: Mapping[str, Any], path: Path) -> dict[str, dict[str, Settings
             if not isinstance(name, str):
                 raise unusable(path, f"choices of {axis} must have names, found {name!r}.")
             check_settings(settings, f"the {axis} {name}", path)
-    return {axis: {**choices, **own.get(axis, {})} for axis, choices in known.items()}
+            found[axis][name] = settings
+    return found
 
 
 def _picked(
-    grids: list[Any], catalog: Mapping[str, Mapping[str, Settings]], path: Path
+    grids: list[object], catalog: Mapping[str, Mapping[str, Overrides]], path: Path
 ) -> Iterator[dict[str, str]]:
     """The choice of every axis, of each method of the grids, once each."""
     first = {axis: next(iter(choices)) for axis, choices in catalog.items()}

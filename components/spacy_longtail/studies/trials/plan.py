@@ -2,15 +2,16 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import srsly
 from thinc.api import Config
 
 from ...errors import Errors
+from ...types import Overrides
 from .compose import HERE, apply, compose, read_base
 from .methods import Method, check_equal, read_methods
 from .plan_file import NEEDED, PATIENCE, beside, read_fields, unusable
@@ -93,13 +94,12 @@ def presets() -> list[str]:
     return sorted(path.stem for path in PRESETS.glob("*.yml"))
 
 
-def read_plan(source: str, given: Mapping[str, Any] | None = None) -> Plan:
+def read_plan(source: str, given: Overrides | None = None) -> Plan:
     """Read a plan and check it.
 
     source (str): A YAML file, or the name of a preset.
-    given (Optional[Mapping[str, Any]]): Values that replace the file's; settings are added to its own.
-    RETURNS (Plan): The plan.
-    RAISES (ValueError): L402, L470, L471, L472, L473, L474.
+    given (Optional[Overrides]): Values that replace the file's; settings are added to its own.
+    RETURNS (Plan): The plan. RAISES (ValueError): L402, L470, L471, L472, L473, L474.
     """
     path = PRESETS / f"{source}.yml" if source in presets() else Path(source)
     found = _overridden(_read(path), {k: v for k, v in (given or {}).items() if v is not None})
@@ -129,7 +129,7 @@ def read_plan(source: str, given: Mapping[str, Any] | None = None) -> Plan:
     return Plan(corpora, methods, seeds, draws, steps, baseline, patience, fields.is_needed)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Overrides:
     if not path.is_file():
         known = ", ".join(presets())
         raise ValueError(Errors.L402.format(path=path, fix=f"Name a YAML file or a preset: {known}."))
@@ -142,7 +142,7 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def _overridden(found: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _overridden(found: Overrides, given: Overrides) -> Overrides:
     """A plan with values of the command line: each replaces those that it has no place beside."""
     replaced: set[str] = set()
     if {"sizes", "shares"} & set(given):

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from typing_extensions import Self
 
 from ...errors import Errors
+from ...types import Overrides
 from .compose import OPTIONAL
 
 OWNERS = {  # settings that the plan makes from these
@@ -42,9 +43,9 @@ class PlanFile(BaseModel):
     patience: Positive = 0
     most_steps: Positive = 4000
     seeds: Positive | Annotated[list[Seed], Field(min_length=1)] = 3
-    grids: list[Any] = []
-    methods: dict[Any, Any] = {}
-    choices: dict[Any, Any] = {}
+    grids: list[object] = []
+    methods: dict[object, object] = {}
+    choices: dict[object, object] = {}
     settings: dict[Any, Any] = {}
     config: str = ""
     baseline: str = ""
@@ -99,10 +100,10 @@ class PlanFile(BaseModel):
         return self
 
 
-def read_fields(found: Mapping[str, Any], path: Path) -> PlanFile:
+def read_fields(found: Overrides, path: Path) -> PlanFile:
     """Check the fields of a plan.
 
-    found (Mapping[str, Any]): As the file has them. path (Path): The file.
+    found (Overrides): As the file has them. path (Path): The file.
     RAISES (ValueError): L470 for what no plan has, and what would be ignored.
     """
     try:
@@ -113,11 +114,11 @@ def read_fields(found: Mapping[str, Any], path: Path) -> PlanFile:
     return fields
 
 
-def _problem(error: ValidationError, found: Mapping[str, Any]) -> str:
+def _problem(error: ValidationError, found: Overrides) -> str:
     """What is wrong with the first field, in words."""
     errors = error.errors()
     if unknown := [f"{name}" for name in found if name not in PlanFile.model_fields]:
-        return f"{', '.join(unknown)} is none of {', '.join(PlanFile.model_fields)}."
+        return f"{', '.join(unknown)} is not one of {', '.join(PlanFile.model_fields)}."
     if not errors[0]["loc"]:
         return str(errors[0]["ctx"]["error"])
     name = str(errors[0]["loc"][0])
@@ -137,7 +138,7 @@ def unusable(path: Path, problem: str) -> ValueError:
     return ValueError(Errors.L470.format(path=path, problem=problem, fix="docs/matrix.md has the form."))
 
 
-def check_settings(settings: Mapping[Any, Any], where: str, path: Path) -> None:
+def check_settings(settings: Mapping[object, object], where: str, path: Path) -> None:
     """Refuse settings that are not by dotted name. RAISES (ValueError): L470."""
     for name, value in settings.items():
         if name == OPTIONAL and isinstance(value, dict):
@@ -153,6 +154,6 @@ def beside(path: Path, name: str) -> Path | None:
     return path.parent / name
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> bool:
     """Whether a value is a whole number; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool)

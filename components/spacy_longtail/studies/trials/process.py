@@ -9,16 +9,29 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 from thinc.api import Config
+from typing_extensions import NotRequired
 
 from ...writing import coded_io
-from .keys import code_version
+from .keys import CorpusVersion
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
 POLL = 0.05  # seconds between looks at a process
 SHOWN = 5  # last lines of a log that an error shows
+
+
+class Task(TypedDict):
+    """What a trial's process is told: task.json."""
+
+    corpus: str
+    name: str  # what reports call the model
+    gpu_id: int
+    drawn: bool  # whether the training data is a draw, of which scores by frequency would be wrong
+    parts: NotRequired[list[str]]  # those to score, else dev and test
+    version: CorpusVersion
+    code: str  # its version
 
 
 class Outcome(NamedTuple):
@@ -28,22 +41,18 @@ class Outcome(NamedTuple):
 
 
 def launch(
-    work: Path,
-    config: Config,
-    task: dict[str, Any],
-    minutes: float | None,
-    stop: Callable[[], str | None],
+    work: Path, config: Config, task: Task, minutes: float | None, stop: Callable[[], str | None]
 ) -> Outcome:
     """Train and score in a process of its own.
 
     work (Path): A folder for its files. config (Config): Complete, not interpolated.
-    task (Dict[str, Any]): As `run_child` takes it; the code's version is added.
+    task (Task): What to train on and to score.
     minutes (Optional[float]): Its time limit. stop (Callable): Tells why it must end, else null.
     RETURNS (Outcome): How it ended. RAISES (ValueError): L432.
     """
     with coded_io(work):
         config.to_disk(work / "config.cfg", interpolate=False)
-        (work / "task.json").write_text(json.dumps({**task, "code": code_version()}), encoding="utf8")
+        (work / "task.json").write_text(json.dumps(task), encoding="utf8")
     seconds = None if minutes is None else 60 * minutes
     return run_process([*CHILD, str(work)], work / "log.txt", seconds, stop)
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import NamedTuple
 
 import srsly
 from spacy.util import get_sourced_components, load_model_from_config
 from thinc.api import Config
 
-from .compose import HERE, Settings, compose, known_choices, read_base
+from ...types import Overrides
+from .compose import HERE, compose, known_choices, read_base
 
 VARIABLES = ("paths", "longtail")  # sections of values that the others refer to
 
@@ -18,22 +19,30 @@ VARIABLES = ("paths", "longtail")  # sections of values that the others refer to
 class Recipe:
     comment: str  # what the config begins with
     choices: dict[str, str] = field(default_factory=dict)  # by axis: of choices.yml, or of recipes.yml
-    settings: Settings = field(default_factory=dict)  # what holds besides
+    settings: Overrides = field(default_factory=dict)  # what holds besides
     without: tuple[str, ...] = ()  # blocks and values of base and choices to leave out, by dotted name
     rename: dict[str, str] = field(default_factory=dict)  # components whose name is not that of base.cfg
     options: str = ""  # what a training needs on its command line beside the corpus
     comments: dict[str, str] = field(default_factory=dict)  # in place of the usual ones, by dotted name
 
 
+class _Table(NamedTuple):
+    """What recipes.yml holds."""
+
+    commands: list[str]  # recipes that the project has a command of their own for
+    comments: dict[str, str]  # of values and blocks, by dotted name
+    choices: dict[str, dict[str, Overrides]]  # by axis, beside those of choices.yml
+    recipes: dict[str, Overrides]  # by the name of their config
+
+
 @cache
-def _table() -> dict[str, Any]:
-    found: dict[str, Any] = srsly.read_yaml(HERE / "recipes.yml")
-    return found
+def _table() -> _Table:
+    return _Table(**srsly.read_yaml(HERE / "recipes.yml"))
 
 
 def read_recipes() -> dict[str, Recipe]:
     """The recipes, by the name of their config."""
-    return {name: Recipe(**found) for name, found in _table()["recipes"].items()}
+    return {name: Recipe(**found) for name, found in _table().recipes.items()}
 
 
 def render(name: str, recipe: Recipe) -> str:
@@ -44,19 +53,19 @@ def render(name: str, recipe: Recipe) -> str:
     table = _table()
     train = f"spacy train configs/{name}.cfg --paths.train ... --paths.dev ... {recipe.options}".rstrip()
     command = f"recipe . --vars.recipe {name} {recipe.options.replace('--paths.', '--vars.')}".rstrip()
-    if name in table["commands"]:
+    if name in table.commands:
         command = name
     head = [
         *recipe.comment.splitlines(),
         f"Complete: `{train}`; `weasel run {command}` fills in the paths.",
     ]
-    lines = _lines(make_config(recipe), {**table["comments"], **recipe.comments})
+    lines = _lines(make_config(recipe), {**table.comments, **recipe.comments})
     return "\n".join([*(f"# {line}" for line in head), *lines]) + "\n"
 
 
 def make_config(recipe: Recipe) -> Config:
     """A recipe's config with every value that spaCy would fill in, not interpolated."""
-    own = _table()["choices"]
+    own = _table().choices
     picked = {
         axis: {**known_choices()[axis], **own.get(axis, {})}[choice]
         for axis, choice in recipe.choices.items()
@@ -76,7 +85,7 @@ def make_config(recipe: Recipe) -> Config:
 
 def _leave_out(config: Config, name: str) -> None:
     *sections, last = name.split(".")
-    block: dict[str, Any] = config
+    block = config
     for section in sections:
         block = block[section]
     del block[last]
@@ -93,7 +102,7 @@ def _rename(config: Config, old: str, new: str) -> None:
             block["upstream"] = new
 
 
-def _blocks(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _blocks(block: Config) -> Iterator[Config]:
     """A block and all blocks in it."""
     yield block
     for value in block.values():
@@ -110,7 +119,7 @@ def _filled(config: Config) -> Config:
     return Config(_in_order(filled, config))
 
 
-def _in_order(filled: Mapping[str, Any], order: Mapping[str, Any]) -> dict[str, Any]:
+def _in_order(filled: Config, order: Config) -> Config:
     """A block in the order of another, then what the other does not have."""
     names = sorted(filled, key=list({**order, **filled}).index)
     below = {name: order[name] if isinstance(order.get(name), dict) else {} for name in names}
@@ -120,7 +129,7 @@ def _in_order(filled: Mapping[str, Any], order: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def _lines(block: Mapping[str, Any], comments: Mapping[str, str], section: str = "") -> Iterator[str]:
+def _lines(block: Config, comments: Mapping[str, str], section: str = "") -> Iterator[str]:
     """A block's values, then the blocks in it. `Config.to_str` has no comments, and deep blocks last."""
     blocks = {}
     for key, value in block.items():
@@ -139,14 +148,14 @@ def _lines(block: Mapping[str, Any], comments: Mapping[str, str], section: str =
         yield from _lines(value, comments, name)
 
 
-def _is_short(name: str, block: Mapping[str, Any]) -> bool:
+def _is_short(name: str, block: Config) -> bool:
     """Whether a block is written on one line: one value at most, no section and no component."""
     parents, _, _ = name.rpartition(".")
     is_place = parents in ("", "components") or name.startswith("initialize.")
     return not is_place and len(block) <= 1 and not any(isinstance(v, dict) for v in block.values())
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, str) and value.startswith("${"):
         return value
     text: str = srsly.json_dumps(value)

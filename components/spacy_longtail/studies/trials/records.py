@@ -4,9 +4,9 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ...training.provenance import DEV_SCORE
 from .plan import Draw
@@ -43,13 +43,18 @@ class TrialRecord(BaseModel):
     status: Literal["done", "failed", "timeout"]
     seconds: float
     error: str
-    dev: dict[str, Any] = {}  # scores in [0, 1], of one that is done
-    test: dict[str, Any] = {}
+    dev: dict[str, JsonValue] = {}  # scores in [0, 1], of one that is done
+    test: dict[str, JsonValue] = {}
 
     @property
     def is_done(self) -> bool:
         """Whether it ended well."""
         return self.status == "done"
+
+    def score(self, part: str, name: str) -> float | None:
+        """A score on dev or test, in [0, 1]; null where there is none."""
+        found = (self.dev if part == "dev" else self.test).get(name)
+        return found if isinstance(found, (int, float)) else None
 
     @property
     def steps_trained(self) -> int:
@@ -61,10 +66,10 @@ class TrialRecord(BaseModel):
         """Macro F1 on dev as a study can hold it: 0 stands for no number, null for no training."""
         if not self.is_done:
             return None
-        score = self.dev.get(DEV_SCORE)
-        return score if isinstance(score, (int, float)) and math.isfinite(score) else 0.0
+        score = self.score("dev", DEV_SCORE)
+        return score if score is not None and math.isfinite(score) else 0.0
 
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, JsonValue]:
         """As JSON data."""
         return self.model_dump(exclude=set() if self.is_done else {"dev", "test"})
 
@@ -76,7 +81,7 @@ class TrialRecord(BaseModel):
             os.fsync(file.fileno())
 
 
-def parse_record(data: str | dict[str, Any]) -> TrialRecord | None:
+def parse_record(data: str | dict[str, JsonValue]) -> TrialRecord | None:
     """A record from JSON, as text or data; null if it is none."""
     try:
         return TrialRecord.model_validate(json.loads(data) if isinstance(data, str) else data)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ...errors import Errors, Warnings
 from ...training.provenance import DEV_SCORE, read_curve, short
@@ -17,12 +17,16 @@ from ...training.train import check_trainable, load_filled
 from ...writing import coded_io
 from .child import MODEL, SCORED
 from .engine import PLACE, Ended, Engine, Stop
-from .keys import code_version, corpus_version, digest, trial_key
+from .keys import CorpusVersion, code_version, corpus_version, digest, trial_key
 from .ledger import FOLDER, Ledger, check_output
 from .plan import Plan, Trial
-from .process import Outcome, launch
+from .process import Outcome, Task, launch
 from .records import TrialRecord
 from .storage import KEY, STUDY, open_storage
+
+if TYPE_CHECKING:  # Optuna is an extra
+    from optuna import Trial as Running
+    from optuna.trial import FrozenTrial
 
 NEWLINE = "\n"
 
@@ -66,7 +70,7 @@ class Matrix:
             if same is not trial:
                 raise ValueError(Errors.L490.format(first=same.title, second=trial.title))
 
-    def check(self, keys: Mapping[str, Any] | list[str]) -> None:
+    def check(self, keys: Iterable[str]) -> None:
         """Build the pipeline of every method once, so that mistakes show before hours of training.
 
         RAISES (ValueError): L480.
@@ -148,10 +152,10 @@ class Workers(Engine):
             self.put_up(key, attempt)
         self.work(len(keys) - n_elsewhere)
 
-    def _is_elsewhere(self, trial: Any) -> bool:
+    def _is_elsewhere(self, trial: "FrozenTrial") -> bool:
         return trial.state == self.states.COMPLETE and trial.user_attrs[PLACE] != self.place
 
-    def objective(self, trial: Any, work: Path) -> Ended | None:
+    def objective(self, trial: "Running", work: Path) -> Ended | None:
         """Run a trial and keep its record."""
         key = trial.user_attrs[KEY]
         record = self.ledger.record(key)
@@ -166,13 +170,13 @@ class Workers(Engine):
         # else another process has finished it meanwhile, or died before it could say so
         return Ended(record.status, record.dev_score, record.seconds)
 
-    def show(self, trial: Any) -> None:
+    def show(self, trial: "Running") -> None:
         """A line on a trial."""
         key = trial.user_attrs[KEY]
         if (record := self.ledger.record(key)) is None:
             return
         if record.is_done:
-            dev, test = (f"{100 * (s.get(DEV_SCORE) or 0):.1f}" for s in (record.dev, record.test))
+            dev, test = (f"{100 * (record.score(p, DEV_SCORE) or 0):.1f}" for p in SCORED)
             text = f"macro F1 {dev} on dev, {test} on test, {record.seconds:.0f} s"
         else:
             text = f"{record.status}: {record.error.strip().rpartition(NEWLINE)[2]}"
@@ -183,26 +187,23 @@ class Workers(Engine):
 
 
 def run_trial(
-    versions: Mapping[Path, Mapping[str, Any]],
-    options: Options,
-    trial: Trial,
-    work: Path,
-    stop: Stop,
+    versions: Mapping[Path, CorpusVersion], options: Options, trial: Trial, work: Path, stop: Stop
 ) -> Outcome:
     """Run one trial in a process of its own.
 
-    versions (Mapping[Path, Mapping[str, Any]]): Of each corpus, as `corpus_version` returned.
+    versions (Mapping[Path, CorpusVersion]): Of each corpus, as `corpus_version` returned.
     options (Options): How. trial (Trial): The trial. work (Path): An empty folder for its files.
     stop (Callable): Tells why it must end, else null.
     RETURNS (Outcome): How it ended. RAISES (ValueError): L432.
     """
-    task = {
-        "corpus": str(trial.corpus),
-        "name": trial.method.name,
-        "gpu_id": options.gpu_id,
-        "drawn": trial.draw is not None,
-        "version": versions[trial.corpus],
-    }
+    task = Task(
+        corpus=str(trial.corpus),
+        name=trial.method.name,
+        gpu_id=options.gpu_id,
+        drawn=trial.draw is not None,
+        version=versions[trial.corpus],
+        code=code_version(),
+    )
     outcome = launch(work, trial.config(), task, options.minutes, stop)
     for name in ("run.json", "curve.jsonl"):
         if (work / MODEL / name).is_file():

@@ -7,10 +7,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ...errors import Errors, Warnings
 from .secrets import masked
+
+if TYPE_CHECKING:  # Optuna is an extra
+    from optuna import Study
+    from optuna.storages import RDBStorage
+    from optuna.trial import FrozenTrial
 
 STUDY = "study.db"
 KEY, ATTEMPT = "key", "attempt"  # attributes of a trial
@@ -24,7 +30,7 @@ DRIVERS = {
 }  # packages
 
 
-def import_optuna() -> Any:
+def import_optuna() -> ModuleType:
     """Optuna without its chatter. RAISES (ValueError): L406."""
     try:
         import optuna
@@ -37,7 +43,7 @@ def import_optuna() -> Any:
     return optuna
 
 
-def open_storage(storage: str | None, default: Path) -> Any:
+def open_storage(storage: str | None, default: Path) -> "RDBStorage":
     """An Optuna storage.
 
     storage (Optional[str]): A database URL, such as postgresql://user@host/name, or the path of an
@@ -81,9 +87,7 @@ def _check_file(path: Path) -> None:
 def _set_aside(path: Path) -> None:
     aside = path.with_name(f"{path.name}.{time.time_ns()}")
     path.rename(aside)
-    unfinished = path.with_name(
-        f"{path.name}-journal"
-    )  # a transaction, which the next file has no part in
+    unfinished = path.with_name(f"{path.name}-journal")  # the next file has no part in its transaction
     if unfinished.exists():
         unfinished.rename(path.with_name(f"{aside.name}-journal"))
     warnings.warn(Warnings.W096.format(path=path, aside=aside.name), stacklevel=3)
@@ -96,7 +100,7 @@ def _url(path: Path) -> str:
     return url.replace("{", "{{").replace("}", "}}")  # Optuna formats it
 
 
-def _open(url: str) -> Any:
+def _open(url: str) -> "RDBStorage":
     is_file = url.startswith("sqlite")
     waiting = {"connect_args": {"timeout": LOCKED, "isolation_level": None}}
     storage = _again(
@@ -117,7 +121,7 @@ def _open(url: str) -> Any:
     return storage
 
 
-def _again(opened: Callable[[], Any], times: int = 5) -> Any:
+def _again(opened: "Callable[[], RDBStorage]", times: int = 5) -> "RDBStorage":
     """Open a new database, although another process may be making its tables at the same moment."""
     for _ in range(times - 1):
         try:
@@ -127,10 +131,12 @@ def _again(opened: Callable[[], Any], times: int = 5) -> Any:
     return opened()
 
 
-def put_back(study: Any, trial: Any) -> None:
+def put_back(study: "Study", trial: "FrozenTrial") -> None:
     """Put a trial that was not finished back into the queue, with the values that it had.
 
-    study (optuna.Study): The study. trial (optuna.trial.FrozenTrial): The trial.
+    Optuna's own callback copies all attributes, who ran the trial too, and does not count attempts.
+
+    study (Study): The study. trial (FrozenTrial): The trial.
     """
     own = trial.user_attrs
     if KEY in own:

@@ -1,7 +1,6 @@
 """The config that a search found best, complete, and with what was searched in its comments."""
 
 from pathlib import Path
-from typing import Any
 
 from ...evaluation.report.wording import percent
 from ...writing import write_file
@@ -22,8 +21,7 @@ def write_best(
     search (Search): What was searched. tried (List[Tried]): All finished trials.
     best (Tried): The best. baseline (Optional[Tried]): The baseline, if it came to its end.
     made (str): The command.
-    RETURNS (Path): The file.
-    RAISES (ValueError): L432, L486.
+    RETURNS (Path): The file. RAISES (ValueError): L432, L486.
     """
     config = fill(search.space.configure(best.values), search.corpus, best.values)
     comments: dict[str, str] = {}
@@ -44,7 +42,7 @@ def _places(search: Search, parameter: Parameter, best: Tried) -> list[str]:
 
 
 def _baseline(parameter: Parameter, baseline: Tried | None) -> str:
-    value: Any = parameter.baseline if baseline is None else baseline.values.get(parameter.name, "none")
+    value = parameter.baseline if baseline is None else baseline.values.get(parameter.name, "none")
     return f"the baseline has {'null' if value is None else value}"
 
 

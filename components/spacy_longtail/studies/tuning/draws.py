@@ -1,10 +1,16 @@
 """The trials of a search: what was drawn for each, how it ended, and which is the best."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from pydantic import JsonValue
+
+from ...types import Overrides
 from ..trials.engine import ENDED, PLACE
 from ..trials.storage import KEY
-from .space import Values
+
+if TYPE_CHECKING:  # Optuna is an extra
+    from optuna import Trial
+    from optuna.trial import FrozenTrial
 
 VALUES = "values"  # attribute of a trial
 BASELINE = "0"  # its key: trials are numbered
@@ -14,9 +20,9 @@ BROKEN = ("failed", "timeout")  # by its own fault: it counts, and is not tried 
 class Draw(NamedTuple):
     """A trial that is run."""
 
-    trial: Any  # of Optuna
+    trial: "Trial"
     number: int
-    values: Values
+    values: Overrides  # by name of the parameter
     is_baseline: bool
 
 
@@ -24,7 +30,7 @@ class Tried(NamedTuple):
     """A finished trial."""
 
     number: int
-    values: Values
+    values: Overrides  # by name of the parameter
     is_baseline: bool
     status: str  # done, pruned, failed or timeout
     score: float | None  # macro F1 on dev: of the best checkpoint, or the best until it was pruned
@@ -33,21 +39,21 @@ class Tried(NamedTuple):
     error: str
     place: str  # where it was trained
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, JsonValue]:
         """As JSON data."""
         return {**self._asdict(), "curve": list(self.curve.items())}
 
 
-def is_ended(trial: Any) -> bool:
+def is_ended(trial: "FrozenTrial") -> bool:
     """Whether a frozen trial counts: it came to its end, well or not, and was not abandoned."""
     if trial.state.name == "FAIL":
         return trial.user_attrs.get(ENDED, {}).get("status") in BROKEN
     return bool(trial.state.is_finished())
 
 
-def read_tried(trial: Any) -> Tried:
+def read_tried(trial: "FrozenTrial") -> Tried:
     """What a frozen trial that has ended shows."""
-    kept: dict[str, Any] = trial.user_attrs
+    kept = trial.user_attrs
     ended = kept[ENDED]
     curve = dict(sorted(trial.intermediate_values.items()))
     score = trial.value if ended["status"] == "done" else max(curve.values(), default=None)

@@ -4,6 +4,8 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+from spacy.cli._util import setup_gpu
+
 from ...corpus.folder import part_path, read_types
 from ...errors import Warnings
 from ...evaluation.evaluate import evaluate_model
@@ -63,8 +65,6 @@ def hold_out(search: Search, best: Tried, baseline: Tried, gpu_id: int) -> Holdo
 
 def _evaluated(search: Search, number: int, path: Path, gpu_id: int) -> Evaluation:
     if not path.is_file():
-        from spacy.cli._util import setup_gpu
-
         setup_gpu(gpu_id, silent=True)
         types, data = read_types(search.corpus), part_path(search.corpus, PART)
         training = part_path(search.corpus, "train")

@@ -9,6 +9,7 @@ from spacy.language import Language
 from spacy.util import registry
 from thinc.api import Config
 
+from ...types import Overrides
 from ..trials.compose import apply, known_choices
 
 POLICY, RATE = "policy", "learning_rate"
@@ -27,7 +28,7 @@ class Named(NamedTuple):
     whole: bool = False
 
 
-def blocks(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def blocks(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Overrides]]:
     """The blocks of a config with their dotted names, outer ones first."""
     if isinstance(value, Mapping):
         yield ".".join(path), value
@@ -168,8 +169,7 @@ def current(config: Config, place: str) -> Any:
     return None
 
 
-def _get(config: Mapping[str, Any], place: str) -> Any:
-    found: Any = config
+def _get(config: Any, place: str) -> Any:
     for name in place.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+        config = config.get(name) if isinstance(config, Mapping) else None
+    return config

@@ -1,7 +1,6 @@
 """A search as one HTML page that loads nothing, and as Markdown."""
 
 from pathlib import Path
-from typing import Any
 
 from ...evaluation.report.plots import Point, search_plot
 from ...evaluation.report.rendering import render
@@ -21,8 +20,7 @@ def write_search(
 
     search (Search): What was searched. tried (List[Tried]): All finished trials.
     best (Tried): The best. holdout (Optional[Holdout]): What test says. made (str): The command.
-    RETURNS (Path): The page.
-    RAISES (ValueError): L406, L432.
+    RETURNS (Path): The page. RAISES (ValueError): L406, L432.
     """
     target = search.output / PAGE
     parameters = search.space.parameters
@@ -61,7 +59,7 @@ def _plot(parameter: Parameter, tried: list[Tried], best: Tried, i: int) -> str:
     return search_plot(name, points, f"search{i}", scale)
 
 
-def _place(parameter: Parameter, value: Any) -> Any:
+def _place(parameter: Parameter, value: float | str) -> float | str:
     return f"{value}" if parameter.choices else value
 
 
@@ -71,6 +69,6 @@ def _kind(trial: Tried, best: Tried) -> str:
     return "baseline" if trial.is_baseline else trial.status
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value in a cell."""
     return "–" if value is None else f"{value}"

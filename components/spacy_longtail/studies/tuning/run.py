@@ -6,19 +6,22 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...training.provenance import DEV_SCORE
 from ...writing import coded_io
 from ..trials.child import MODEL
 from ..trials.engine import Ended, Engine, Stop
-from ..trials.keys import digest
+from ..trials.keys import code_version, digest
 from ..trials.ledger import read_lines
-from ..trials.process import Outcome, launch
+from ..trials.process import Outcome, Task, launch
 from ..trials.storage import KEY, STUDY, coded_storage, open_storage
 from .draws import BASELINE, VALUES, Draw, Tried, baseline_of, best_of, is_ended, read_tried
 from .search import MODELS, Search
 from .watch import Watch
+
+if TYPE_CHECKING:  # Optuna is an extra
+    from optuna import Trial
 
 STARTUP = 5  # trials that come to their end before any is pruned
 WARMUP = 1 / 3  # of the steps before a trial can be pruned
@@ -92,8 +95,8 @@ class Workers(Engine):
         return [read_tried(trial) for trial in self.trials() if is_ended(trial)]
 
     @coded_storage()
-    def draw(self, trial: Any) -> Draw:
-        """Values for a trial. trial (optuna.Trial): That `take` returned."""
+    def draw(self, trial: "Trial") -> Draw:
+        """Values for a trial. trial (Trial): That `take` returned."""
         key = trial.user_attrs[KEY]
         # a sampler of its own: the draw does not depend on who makes it, nor on a restart
         seed = int(digest([self.search.seed, int(key)]), 16) % 2**32
@@ -103,7 +106,7 @@ class Workers(Engine):
         trial.set_user_attr(VALUES, values)
         return Draw(trial, trial.number, values, key == BASELINE)
 
-    def objective(self, trial: Any, work: Path) -> Ended | None:
+    def objective(self, trial: "Trial", work: Path) -> Ended | None:
         """Train with the values of a trial, unless it is pruned; keep its models."""
         draw = self.draw(trial)
         watch = Watch(draw, work, self.search.steps, lambda: self.stopped)
@@ -122,7 +125,7 @@ class Workers(Engine):
             (work / MODEL).rename(target)
         return Ended("done", score, outcome.seconds)
 
-    def show(self, trial: Any) -> None:
+    def show(self, trial: "Trial") -> None:
         """Write the record of a trial, and a line on it; delete the models that nobody needs."""
         with self.lock:
             tried = self.tried()
@@ -158,13 +161,14 @@ def run_draw(search: Search, options: Options, draw: Draw, work: Path, stop: Sto
     work (Path): An empty folder for its files. stop (Callable): Tells why it must end, else null.
     RETURNS (Outcome): How it ended. RAISES (ValueError): L432.
     """
-    task = {
-        "corpus": str(search.corpus),
-        "name": f"trial {draw.number}",
-        "gpu_id": options.gpu_id,
-        "drawn": False,
-        "parts": ["dev"],
-        "version": search.version,
-    }
+    task = Task(
+        corpus=str(search.corpus),
+        name=f"trial {draw.number}",
+        gpu_id=options.gpu_id,
+        drawn=False,
+        parts=["dev"],
+        version=search.version,
+        code=code_version(),
+    )
     config = search.space.configure(draw.values)
     return launch(work, config, task, options.minutes, stop)

@@ -2,13 +2,13 @@
 
 import warnings
 from pathlib import Path
-from typing import Any
 
 from thinc.api import Config
 
 from ...errors import Errors, Warnings
 from ...training.provenance import DEV_SCORE
-from ..trials.compose import Settings, compose, known_choices, read_base
+from ...types import Overrides
+from ..trials.compose import compose, known_choices, read_base
 from ..trials.filling import fill, interpolated
 from ..trials.keys import code_version, config_content, corpus_version, digest
 from ..trials.ledger import append_line, check_output
@@ -22,12 +22,12 @@ LEAST_EVALUATIONS = 3
 MAX_STEPS, EVAL_FREQUENCY = 20_000, 200  # of spaCy, where a config does not say
 
 
-def read_config(path: Path | None, choices: dict[str, str], settings: Settings) -> Config:
+def read_config(path: Path | None, choices: dict[str, str], settings: Overrides) -> Config:
     """The config of a search: every trial trains equal steps.
 
     path (Optional[Path]): A config file; null is the one that comes with the package.
     choices (Dict[str, str]): A choice by axis, of choices.yml, for axes that are to change.
-    settings (Mapping[str, Any]): Config values by dotted name; they win.
+    settings (Overrides): Config values by dotted name; they win.
     RETURNS (Config): Not interpolated; training neither ends early nor by epochs.
     RAISES (ValueError): L402, L470, L471, L484, L485, L486, L488.
     """
@@ -65,7 +65,7 @@ class Search:
         self.name = f"tune-{digest(self._content())}"
         self.records = output / RECORDS
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, object]:
         """What makes it another search. Where the corpus lies has no part in it."""
         parameters = [parameter._asdict() for parameter in self.space.parameters]
         content = {"config": config_content(self.space.config), "space": parameters, "seed": self.seed}

@@ -2,12 +2,12 @@
 
 import copy
 import json
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from thinc.api import Config
 
 from ...errors import Errors
+from ...types import Overrides
 from ..trials.compose import apply
 from ..trials.filling import interpolated
 from .named import (
@@ -23,8 +23,10 @@ from .named import (
     with_policy,
 )
 
+if TYPE_CHECKING:  # Optuna is an extra
+    from optuna import Trial
+
 DIGITS = 4  # of a number that is tried: more could not be told apart, and a config stays readable
-Values = dict[str, Any]  # of a trial, by name of the parameter
 
 
 class Parameter(NamedTuple):
@@ -33,8 +35,8 @@ class Parameter(NamedTuple):
     high: float = 0.0
     log: bool = False
     whole: bool = False
-    choices: tuple[Any, ...] = ()  # instead of a range
-    baseline: Any = None  # its value in trial 0
+    choices: tuple[object, ...] = ()  # instead of a range
+    baseline: object = None  # its value in trial 0
 
     @property
     def text(self) -> str:
@@ -43,19 +45,20 @@ class Parameter(NamedTuple):
             return ", ".join(f"{choice}" for choice in self.choices)
         return f"{self.low:g} to {self.high:g}{' (log)' if self.log else ''}"
 
-    def has(self, value: Any) -> bool:
+    def has(self, value: object) -> bool:
         """Whether a value is one that could be drawn."""
         if self.choices:
             return value in self.choices
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        return is_number and self.low <= value <= self.high and (not self.whole or value == int(value))
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        return self.low <= value <= self.high and (not self.whole or value == int(value))
 
     def places(self, config: Config) -> list[str]:
         """Where a config has it, as dotted names."""
         return [self.name] if "." in self.name else named_places(self.name, config)
 
-    def suggest(self, trial: Any) -> Any:
-        """A value for an Optuna trial."""
+    def suggest(self, trial: "Trial") -> object:
+        """A value for a trial."""
         if self.choices:
             return trial.suggest_categorical(self.name, list(self.choices))
         if self.whole:
@@ -68,14 +71,14 @@ class Space(NamedTuple):
     config: Config  # not interpolated
     parameters: list[Parameter]  # the policy first: others depend on it
 
-    def draw(self, trial: Any, is_baseline: bool = False) -> Values:
+    def draw(self, trial: "Trial", is_baseline: bool = False) -> Overrides:
         """The values of a trial, drawn by Optuna.
 
-        trial (optuna.Trial): The trial. is_baseline (bool): Give the baseline's. Optuna is told those
+        trial (Trial): The trial. is_baseline (bool): Give the baseline's. Optuna is told those
             that it could have drawn.
-        RETURNS (Dict[str, Any]): By name, of those that have a place under the policy.
+        RETURNS (Overrides): By name of the parameter, of those that have a place under the policy.
         """
-        values: Values = {}
+        values: dict[str, object] = {}
         config = self.config
         for parameter in self.parameters:
             if not parameter.places(config):
@@ -85,19 +88,19 @@ class Space(NamedTuple):
             if is_baseline:
                 values[parameter.name] = parameter.baseline
             if parameter.name == POLICY:
-                config = with_policy(config, values[POLICY])
+                config = with_policy(config, str(values[POLICY]))
         return values
 
-    def baseline(self) -> Values:
+    def baseline(self) -> Overrides:
         """The baseline's values that Optuna could have drawn."""
         return {p.name: p.baseline for p in self.parameters if p.has(p.baseline)}
 
-    def corner(self, last: bool) -> Values:
+    def corner(self, last: bool) -> Overrides:
         """The lowest or first of every parameter, or the highest or last."""
         i = -1 if last else 0
         return {p.name: p.choices[i] if p.choices else (p.low, p.high)[i] for p in self.parameters}
 
-    def configure(self, values: Mapping[str, Any]) -> Config:
+    def configure(self, values: Overrides) -> Config:
         """The config of a trial, not interpolated. RAISES (ValueError): L471."""
         config = Config(copy.deepcopy(dict(self.config)))
         if POLICY in values:
@@ -115,8 +118,7 @@ def read_space(config: Config, given: list[str]) -> Space:
     config (Config): Not interpolated.
     given (List[str]): NAME, NAME=LOW:HIGH or SECTION.NAME=..., as on the command line; none takes every
         usual named parameter that the config has.
-    RETURNS (Space): What to search.
-    RAISES (ValueError): L471, L481, L482, L483, L486.
+    RETURNS (Space): What to search. RAISES (ValueError): L471, L481, L482, L483, L486.
     """
     config = explicit(config)
     texts = given or [name for name in USUAL if named_places(name, config)]
@@ -191,7 +193,7 @@ def _range(spec: str, text: str) -> tuple[float, float, bool]:
     return low, high, is_log
 
 
-def _choices(spec: str, text: str) -> tuple[Any, ...]:
+def _choices(spec: str, text: str) -> tuple[object, ...]:
     found = tuple(_value(part) for part in spec.split(","))
     if any(isinstance(choice, (list, dict)) for choice in found):
         raise _wrong(text, "choices are numbers, words, true, false or null")
@@ -200,7 +202,7 @@ def _choices(spec: str, text: str) -> tuple[Any, ...]:
     return found
 
 
-def _value(text: str) -> Any:
+def _value(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:

@@ -10,8 +10,7 @@ from ...corpus.statistics.records import Statistics
 from ...errors import Errors
 from ...types import Overrides
 from ..train import filled_in, words_of
-from .built import BuiltConfig, listed
-from .checks import Check, Said, check
+from .checks import BuiltConfig, Check, Said, check, listed
 from .run_checks import check_dev, check_readers, check_scores, check_update
 
 NERS = ("ner", "beam_ner", "longtail_ner", "longtail_token_ner", "longtail_gated_ner")
@@ -19,11 +18,7 @@ TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of
 
 
 def check_config(
-    path: Path,
-    corpus: Path,
-    found: Statistics,
-    overrides: Overrides | None = None,
-    update: bool = False,
+    path: Path, corpus: Path, found: Statistics, overrides: Overrides | None = None, update: bool = False
 ) -> Iterator[Check]:
     """Everything that can be said of a config before a training.
 

@@ -16,11 +16,7 @@ from .token_checks import TokenizedParts, check_tokens
 
 
 def debug_corpus(
-    corpus: Path,
-    config: Path | None = None,
-    *,
-    overrides: Overrides | None = None,
-    update: bool = False,
+    corpus: Path, config: Path | None = None, *, overrides: Overrides | None = None, update: bool = False
 ) -> Iterator[Check]:
     """Check a corpus and, if there is one, a config for it.
 
@@ -43,8 +39,7 @@ def count_oddities(corpus: Path) -> Counted:
     """Read every part of a corpus once, for all checks.
 
     corpus (Path): A folder that `convert` wrote.
-    RETURNS (Counted): The statistics, and what is odd.
-    RAISES (ValueError): L402, L403, L404, L430.
+    RETURNS (Counted): The statistics, and what is odd. RAISES (ValueError): L402, L403, L404, L430.
     """
     types, words, paths = read_types(corpus), Words(), present_parts(corpus)
     forms = Forms(words)

@@ -11,8 +11,7 @@ from spacy.training.initialize import init_nlp
 
 from ...readers.base import check_dev_corpus
 from ..train import uncomputed_scores, words_of
-from .built import N_READ, BuiltConfig, listed
-from .checks import Said, check
+from .checks import N_READ, BuiltConfig, Said, check, listed
 
 N_UPDATE = 8  # examples
 

@@ -16,8 +16,7 @@ def size_factors(policies: dict[str, SizeFactors]) -> str:
     """How many times larger each policy makes the training part.
 
     policies (Dict[str, SizeFactors]): By name, as the statistics hold them.
-    RETURNS (str): An svg element.
-    RAISES (ValueError): L406.
+    RETURNS (str): An svg element. RAISES (ValueError): L406.
     """
 
     def draw(fig: "Figure") -> None:
@@ -38,10 +37,7 @@ def _paired_bars(
 ) -> None:
     places = np.arange(len(names))
     # hatched and solid: told apart without colour too
-    looks: list[Look] = [
-        {"facecolor": "none", "edgecolor": BASELINE, "hatch": "////"},
-        {"color": OURS},
-    ]
+    looks: list[Look] = [{"facecolor": "none", "edgecolor": BASELINE, "hatch": "////"}, {"color": OURS}]
     for i, ((label, values), look) in enumerate(zip(series, looks, strict=True)):
         bars = axes.barh(places + 0.38 * i - 0.19, values, 0.32, label=label, **look)
         axes.bar_label(bars, [form.format(v) for v in values], padding=3, fontsize=7.5)
