@@ -1,7 +1,7 @@
 """Small pipelines and corpora that tests train on."""
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.statistics.records import PartStatistics
 from spacy_longtail.evaluation.records import Document
 
@@ -122,6 +124,33 @@ def found(doc: Doc) -> list[tuple[int, int, str]]:
 
 def entities(doc: Doc) -> list[tuple[str, str]]:
     return [(e.text, e.label_) for e in doc.ents]
+
+
+def toy_docs(times: int = 1) -> list[Doc]:
+    nlp = blank()
+    return [parse(nlp, text) for text in SENTENCES * times]
+
+
+def toy_corpus(folder: Path, **parts: list[Doc]) -> Path:
+    """The toy corpus as a corpus folder; of parts that are not given dev is its first half, test its second."""
+    docs = toy_docs()
+    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
+    write_corpus(folder, {"train": docs, "dev": docs[:4], "test": docs[4:], **parts}, types)
+    return folder
+
+
+class Fixed:
+    """A reader that yields the same objects at each call, and counts its calls and what it gave."""
+
+    def __init__(self, data: list[Example]) -> None:
+        self.data = data
+        self.calls = self.given = 0
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        self.calls += 1
+        for eg in self.data:
+            self.given += 1
+            yield eg
 
 
 def two_sentences(nlp: Language) -> Example:

@@ -21,7 +21,7 @@ safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra '
 from spacy_longtail.layers.torch_bilstm import orders_of  # noqa: E402
 from spacy_longtail.layers.words import N_OWN, N_ROWS, char_rows, cut  # noqa: E402
 from spacy_longtail.models import BiLSTM, CharCNN  # noqa: E402
-from tests.util import SENTENCES, blank, examples, params, parse, small_ner, train  # noqa: E402
+from tests.util import SENTENCES, blank, examples, found, params, parse, small_ner, train  # noqa: E402
 
 HASHED = {
     "@architectures": "spacy.MultiHashEmbed.v2",
@@ -291,7 +291,7 @@ def torch_params(pipe):
 
 
 def entities(nlp, **kwargs):
-    return [[(e.start, e.end, e.label_) for e in doc.ents] for doc in nlp.pipe(TEXTS * 2, **kwargs)]
+    return [found(doc) for doc in nlp.pipe(TEXTS * 2, **kwargs)]
 
 
 def reloaded(nlp):
