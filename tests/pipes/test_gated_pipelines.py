@@ -82,8 +82,9 @@ def test_a_shared_encoder_gets_the_gradient_of_weak_sentences_alone():
     assert not d_logits.dataXd[:6].any() and d_logits.dataXd[6:].any(axis=1).all()
 
 
-def test_a_batch_without_rare_types_leaves_a_shared_pipe_as_it_is():
-    nlp = shared()
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_batch_without_rare_types_leaves_the_secondary_as_it_is(is_shared):
+    nlp = shared() if is_shared else pipeline()
     train(nlp, 3)
     plain = [eg for eg in examples(nlp) if not {e.label_ for e in eg.reference.ents} & set(WEAK)]
     pipe = nlp.get_pipe("weak_ner")
@@ -119,7 +120,12 @@ def test_class_weights_are_counted_where_the_secondary_learns(spans_key, n_outsi
     pipe = nlp.get_pipe("weak_ner")
     pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
     saved = pipe.cfg["class_values"]
+    # two U-ART, and the tokens outside: behind a gate those of the four sentences with a rare type
     assert saved["U-ART"] / saved["O"] == pytest.approx(n_outside / 2)
+    assert set(saved) == {"O", *(f"{p}-{t}" for t in WEAK for p in "BILU")}
+    column = pipe.codec.tags.index("B-NAT")
+    assert pipe.head.loss.class_values[column] == pytest.approx(saved["B-NAT"])
+    assert np.isfinite(pipe.update(examples(nlp))["weak_ner"])
 
 
 def test_the_secondary_takes_the_types_that_the_gate_found():
