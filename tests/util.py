@@ -3,14 +3,18 @@
 import random
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import spacy
+from click.testing import Result
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
+from typer.testing import CliRunner
 
+from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.statistics.records import PartStatistics
@@ -151,6 +155,15 @@ class Fixed:
         for eg in self.data:
             self.given += 1
             yield eg
+
+
+def refused(arguments: Iterable[Any], code: str, unwritten: Path | None = None) -> Result:
+    """What a command says that ends with a coded error, and writes nothing."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 1, result.output
+    assert code in result.output and "Traceback" not in result.output
+    assert unwritten is None or not unwritten.exists()
+    return result
 
 
 def two_sentences(nlp: Language) -> Example:

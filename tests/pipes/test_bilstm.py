@@ -328,16 +328,6 @@ def test_a_trained_pipeline_round_trips(trained, tmp_path, no_pickle):
     assert all(np.array_equal(a, b) for a, b in zip(*vectors, strict=True))
 
 
-@pytest.fixture
-def no_pickle(monkeypatch):
-    def forbidden(*args, **kwargs):
-        raise AssertionError("pickle was used")
-
-    for module, names in ((pickle, ("loads", "dumps")), (torch, ("load", "save"))):
-        for name in names:
-            monkeypatch.setattr(module, name, forbidden)
-
-
 def test_files_hold_safetensors(trained, tmp_path):
     trained.to_disk(tmp_path)
     n_states = 0
