@@ -1,16 +1,22 @@
 """Small pipelines and corpora that tests train on."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import spacy
+from click.testing import Result
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
+from typer.testing import CliRunner
 
+from spacy_longtail.cli import app
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.statistics.records import PartStatistics
 from spacy_longtail.evaluation.records import Document
 
@@ -111,6 +117,55 @@ def examples(nlp: Language, times: int = 1) -> list[Example]:
     return found
 
 
+def words(nlp: Language, text: str) -> Doc:
+    """The words of a sentence of the toy corpus, without its entities."""
+    return Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)])
+
+
+def found(doc: Doc) -> list[tuple[int, int, str]]:
+    return [(e.start, e.end, e.label_) for e in doc.ents]
+
+
+def entities(doc: Doc) -> list[tuple[str, str]]:
+    return [(e.text, e.label_) for e in doc.ents]
+
+
+def toy_docs(times: int = 1) -> list[Doc]:
+    nlp = blank()
+    return [parse(nlp, text) for text in SENTENCES * times]
+
+
+def toy_corpus(folder: Path, **parts: list[Doc]) -> Path:
+    """The toy corpus as a corpus folder; of parts that are not given dev is its first half, test its second."""
+    docs = toy_docs()
+    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
+    write_corpus(folder, {"train": docs, "dev": docs[:4], "test": docs[4:], **parts}, types)
+    return folder
+
+
+class Fixed:
+    """A reader that yields the same objects at each call, and counts its calls and what it gave."""
+
+    def __init__(self, data: list[Example]) -> None:
+        self.data = data
+        self.calls = self.given = 0
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        self.calls += 1
+        for eg in self.data:
+            self.given += 1
+            yield eg
+
+
+def refused(arguments: Iterable[Any], code: str, unwritten: Path | None = None) -> Result:
+    """What a command says that ends with a coded error, and writes nothing."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 1, result.output
+    assert code in result.output and "Traceback" not in result.output
+    assert unwritten is None or not unwritten.exists()
+    return result
+
+
 def two_sentences(nlp: Language) -> Example:
     """A document of two sentences; the second holds a NAT."""
     reference = Doc.from_docs([parse(nlp, SENTENCES[3]), parse(nlp, SENTENCES[6])])
@@ -126,6 +181,36 @@ SMALL = {
     "window_size": 1,
     "maxout_pieces": 2,
     "subword_features": True,
+}
+
+
+TOKEN_MODEL = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
+GATE_MODEL = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}
+MRC_MODEL = {
+    "@architectures": "longtail.MRC.v1",
+    "tok2vec": {**SMALL, "width": 32, "depth": 2, "window_size": 10},  # each token sees the query
+    "hidden_width": 32,
+}
+QUERIES = {"PER": "persons", "GEO": "towns and cities", "ART": "ships", "NAT": "storms"}
+WEAK = ["NAT", "ART"]
+MOM = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1", "gamma": 2.0}}
+HEADS: dict[str, dict] = {
+    "softmax": {},
+    "softmax-biluo": {"scheme": "BILUO"},
+    "sigmoid": {"head": "sigmoid"},
+    "crf": {"head": "crf"},
+    "crf-biluo": {"head": "crf", "scheme": "BILUO"},
+    "crf-mom": {"head": "crf", "loss": {"@losses": "longtail.MoM.v1", "lam": 0.5}},
+    "two_task": {"head": "two_task"},
+    "two_task-alternating": {
+        "head": "two_task",
+        "loss": {"@losses": "longtail.CompositionalAUC.v1"},
+    },
+    "two_task-typeless": {
+        "head": "two_task",
+        "typed": False,
+        "scorer": {"@scorers": "longtail.ner_scorer.v1", "labeled": False},
+    },
 }
 
 
@@ -163,6 +248,23 @@ def train(nlp: Language, steps: int = 12, seed: int = 0, drop: float = 0.1, **in
         )
         history.append(losses)
     return history
+
+
+_TRAINED: dict[str, tuple] = {}
+
+
+def trained_once(build: Callable[..., Language], steps: int, drop: float = 0.1, **settings):
+    """A pipeline that is trained once for all tests with the same settings, and loaded for each.
+
+    RETURNS (tuple[Language, list]): A pipeline of the test's own, and the loss of each step.
+    """
+    key = repr((build.__module__, build.__name__, steps, drop, settings))
+    if key not in _TRAINED:
+        nlp = build(**settings)
+        history = train(nlp, steps, drop=drop)
+        _TRAINED[key] = nlp.config, nlp.to_bytes(), history
+    config, data, history = _TRAINED[key]
+    return blank().from_config(config).from_bytes(data), history
 
 
 def params(pipe) -> list[np.ndarray]:

@@ -15,22 +15,7 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus, Example
 
-from tests.util import blank, examples, parse, small_ner, two_sentences
-
-
-class Fixed:
-    """A reader that yields the same objects at each call, and counts what it gave."""
-
-    def __init__(self, data):
-        self.data = data
-        self.calls = 0
-        self.given = 0
-
-    def __call__(self, nlp):
-        self.calls += 1
-        for eg in self.data:
-            self.given += 1
-            yield eg
+from tests.util import Fixed, blank, examples, parse, small_ner, two_sentences
 
 
 def pipeline(max_epochs=0):

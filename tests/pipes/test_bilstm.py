@@ -21,7 +21,7 @@ safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra '
 from spacy_longtail.layers.torch_bilstm import orders_of  # noqa: E402
 from spacy_longtail.layers.words import N_OWN, N_ROWS, char_rows, cut  # noqa: E402
 from spacy_longtail.models import BiLSTM, CharCNN  # noqa: E402
-from tests.util import SENTENCES, blank, examples, params, parse, small_ner, train  # noqa: E402
+from tests.util import SENTENCES, blank, examples, found, params, parse, small_ner, train  # noqa: E402
 
 HASHED = {
     "@architectures": "spacy.MultiHashEmbed.v2",
@@ -291,7 +291,7 @@ def torch_params(pipe):
 
 
 def entities(nlp, **kwargs):
-    return [[(e.start, e.end, e.label_) for e in doc.ents] for doc in nlp.pipe(TEXTS * 2, **kwargs)]
+    return [found(doc) for doc in nlp.pipe(TEXTS * 2, **kwargs)]
 
 
 def reloaded(nlp):
@@ -326,16 +326,6 @@ def test_a_trained_pipeline_round_trips(trained, tmp_path, no_pickle):
     assert entities(again) == wanted
     vectors = [[doc.tensor for doc in nlp.pipe(TEXTS)] for nlp in (trained, again)]
     assert all(np.array_equal(a, b) for a, b in zip(*vectors, strict=True))
-
-
-@pytest.fixture
-def no_pickle(monkeypatch):
-    def forbidden(*args, **kwargs):
-        raise AssertionError("pickle was used")
-
-    for module, names in ((pickle, ("loads", "dumps")), (torch, ("load", "save"))):
-        for name in names:
-            monkeypatch.setattr(module, name, forbidden)
 
 
 def test_files_hold_safetensors(trained, tmp_path):

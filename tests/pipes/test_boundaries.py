@@ -10,15 +10,14 @@ from spacy.util import fix_random_seed
 from spacy_longtail.pipes.gate_counts import count_types
 from spacy_longtail.pipes.pipeline_checks import boundary_setters
 from spacy_longtail.pipes.weak_sentences import with_boundaries
-from tests.util import SENTENCES, SMALL, blank, parse
+from tests.util import GATE_MODEL, SENTENCES, TOKEN_MODEL, blank, parse
 
 GATE = {
-    "model": {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16},
+    "model": GATE_MODEL,
     "weak_labels": ["NAT", "ART"],
 }
-TOKENS = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
 WEIGHTS = {"@losses": "longtail.CrossEntropy.v1", "weights": {"@misc": "longtail.inverse_frequency.v1"}}
-WEAK = {"model": TOKENS, "labels": ["NAT", "ART"], "merge": "fill", "loss": WEIGHTS}
+WEAK = {"model": TOKEN_MODEL, "labels": ["NAT", "ART"], "merge": "fill", "loss": WEIGHTS}
 
 
 def documents(nlp, bounded, n_docs=6):

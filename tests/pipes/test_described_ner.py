@@ -19,10 +19,9 @@ from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers import Lattice
 from spacy_longtail.losses import CrossEntropy
 from spacy_longtail.types import ANNOTATED_TYPES, TwoTaskState
-from tests.util import SMALL, blank, examples, toy_vectors, train
+from tests.util import SMALL, TOKEN_MODEL, blank, examples, toy_vectors, train
 
 MODEL = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
-PLAIN = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
 HEADS_AND_SCHEMES = [
     ("softmax", "BIO"),
     ("softmax", "BILUO"),
@@ -113,7 +112,7 @@ def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
 
 @pytest.mark.parametrize("is_trained", [False, True])
 @pytest.mark.parametrize("factory", ["longtail_token_ner", "longtail_gated_ner"])
-@pytest.mark.parametrize("model", [MODEL, PLAIN], ids=["described", "plain"])
+@pytest.mark.parametrize("model", [MODEL, TOKEN_MODEL], ids=["described", "plain"])
 def test_a_type_is_added_before_training_and_after_and_learnt(factory, model, is_trained):
     settings = GATED if factory == "longtail_gated_ner" else {"include": ["ART", "NAT"]}
     nlp = build(factory, model, **settings)
@@ -147,7 +146,7 @@ def test_a_type_that_cannot_be_described_is_refused_and_nothing_changes():
         pipe.add_label("SHIP", "+++")  # without a word
     assert pipe.cfg["descriptions"] == before and "SHIP" not in pipe.labels
     assert np.array_equal(logits(pipe, docs), z)
-    plain = build(model=PLAIN).get_pipe("ner")
+    plain = build(model=TOKEN_MODEL).get_pipe("ner")
     with pytest.raises(ValueError, match="L213"):
         plain.add_label("SHIP", "ship")
 
@@ -192,7 +191,7 @@ def test_types_of_the_data_that_are_not_learnt_may_be_described():
 @pytest.mark.parametrize("setting", [{"descriptions": {"ART": "a ship"}}, {"pretrained": "nowhere"}])
 @pytest.mark.parametrize("factory", ["longtail_token_ner", "longtail_gated_ner"])
 def test_a_model_without_descriptions_takes_none(factory, setting):
-    nlp = build(factory, PLAIN, **(GATED if factory == "longtail_gated_ner" else {}))
+    nlp = build(factory, TOKEN_MODEL, **(GATED if factory == "longtail_gated_ner" else {}))
     nlp.config["initialize"]["components"]["ner"] = setting
     with pytest.raises(ValueError, match="L213"):
         nlp.initialize(lambda: examples(nlp))
@@ -201,7 +200,9 @@ def test_a_model_without_descriptions_takes_none(factory, setting):
 @pytest.mark.parametrize("factory", ["longtail_token_ner", "longtail_gated_ner"])
 def test_a_describer_is_refused_where_nothing_is_described(factory):
     with pytest.raises(ValueError, match="L213"):
-        build(factory, PLAIN, describe=HASHED, **(GATED if factory == "longtail_gated_ner" else {}))
+        build(
+            factory, TOKEN_MODEL, describe=HASHED, **(GATED if factory == "longtail_gated_ner" else {})
+        )
 
 
 def test_a_describer_is_a_function():

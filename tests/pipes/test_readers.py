@@ -12,22 +12,10 @@ from spacy_longtail.augment import MentionReplacement, OneOf
 from spacy_longtail.corpus.counts import count_doc, count_docs
 from spacy_longtail.corpus.repeats import RandomUndersampling, nsCRD, sC, sCR, sCRD
 from spacy_longtail.readers import LowResourceCorpus, ResampledCorpus, UndersampledCorpus
-from tests.util import blank, examples, small_ner, two_sentences
+from tests.util import Fixed, blank, examples, small_ner, two_sentences
 
 NLP = blank()
 CONFIGS = Path(__file__).parents[2] / "configs"
-
-
-class Fixed:
-    """A reader that yields the same objects at each call, and counts its calls."""
-
-    def __init__(self, data):
-        self.data = data
-        self.calls = 0
-
-    def __call__(self, nlp):
-        self.calls += 1
-        yield from self.data
 
 
 def streaming():

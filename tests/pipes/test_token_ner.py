@@ -1,7 +1,5 @@
 """`longtail_token_ner` for every head: training, odd data, saving, sharing an encoder, labels, scores."""
 
-import multiprocessing
-import pickle
 import warnings
 
 import numpy as np
@@ -17,31 +15,24 @@ from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.heads import Decoded, Trained
 from spacy_longtail.layers import Lattice
 from spacy_longtail.pipes.token_ner import TokenNER
-from tests.util import SENTENCES, SMALL, blank, examples, params, parse, small_ner, train
+from tests.util import (
+    HEADS,
+    SENTENCES,
+    SMALL,
+    blank,
+    examples,
+    found,
+    params,
+    parse,
+    small_ner,
+    train,
+    trained_once,
+    words,
+)
+from tests.util import TOKEN_MODEL as MODEL
 
-MODEL = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
 CE = {"@losses": "longtail.CrossEntropy.v1"}
-HEADS = {
-    "softmax": {},
-    "softmax-biluo": {"scheme": "BILUO"},
-    "sigmoid": {"head": "sigmoid"},
-    "crf": {"head": "crf"},
-    "crf-biluo": {"head": "crf", "scheme": "BILUO"},
-    "crf-mom": {"head": "crf", "loss": {"@losses": "longtail.MoM.v1", "lam": 0.5}},
-    "two_task": {"head": "two_task"},
-    "two_task-alternating": {
-        "head": "two_task",
-        "loss": {"@losses": "longtail.CompositionalAUC.v1"},
-    },
-    "two_task-typeless": {
-        "head": "two_task",
-        "typed": False,
-        "scorer": {"@scorers": "longtail.ner_scorer.v1", "labeled": False},
-    },
-}
 every_head = pytest.mark.parametrize("settings", HEADS.values(), ids=HEADS)
-KINDS = ("softmax", "sigmoid", "crf", "two_task")  # for what takes long
-each_kind_of_head = pytest.mark.parametrize("settings", [HEADS[k] for k in KINDS], ids=KINDS)
 REDUCED = {
     "exclusive_classes": False,
     "use_reduce_first": False,
@@ -49,7 +40,6 @@ REDUCED = {
     "use_reduce_max": False,
     "use_reduce_mean": True,
 }
-_trained = {}
 
 
 def build(shared=False, model=MODEL, **settings):
@@ -63,22 +53,7 @@ def build(shared=False, model=MODEL, **settings):
 
 
 def trained(settings, steps=60):
-    """A trained pipeline, made once for each head and loaded for each test."""
-    key = repr((settings, steps))
-    if key not in _trained:
-        nlp = build(scores_key="entity_scores", **settings)
-        history = train(nlp, steps)
-        _trained[key] = (nlp.config, nlp.to_bytes(), history)
-    config, data, history = _trained[key]
-    return blank().from_config(config).from_bytes(data), history
-
-
-def words(nlp, text):
-    return Doc(nlp.vocab, words=[t.text for t in parse(nlp, text)])
-
-
-def found(doc):
-    return [(e.start, e.end, e.label_) for e in doc.ents]
+    return trained_once(build, steps, scores_key="entity_scores", **settings)
 
 
 def read(nlp):
@@ -100,79 +75,6 @@ def test_a_head_learns_what_it_is_shown(settings):
         for ent, score, own in zip(group, group.attrs["scores"], group.attrs["token_scores"]):
             assert len(own) == len(ent) and score == pytest.approx(np.mean(own))
             assert 0.5 < score <= 1
-
-
-@every_head
-def test_documents_do_not_depend_on_their_batch(settings):
-    nlp, _ = trained(settings, 25)
-    ents, scores = read(nlp)
-    for text, own, own_scores in zip(SENTENCES, ents, scores):
-        doc = nlp(words(nlp, text))
-        assert found(doc) == own
-        assert doc.spans["entity_scores"].attrs["scores"] == pytest.approx(own_scores, abs=1e-5)
-
-
-@every_head
-def test_odd_documents(settings):
-    nlp, _ = trained(settings, 25)
-    for text in ("", " ", "\n\n", "Maria", "Maria \n Berg", "word " * 3000):
-        assert nlp(text).text == text
-    assert [d.text for d in nlp.pipe(["", "Maria", " ", ""])] == ["", "Maria", " ", ""]
-    losses = nlp.update([Example(nlp.make_doc(""), nlp.make_doc(""))])
-    assert losses == {"ner": 0.0}
-
-
-@every_head
-def test_disk_bytes_and_pickle_keep_predictions_and_state(settings, tmp_path):
-    nlp, _ = trained(settings, 25)
-    nlp.to_disk(tmp_path)
-    expected = read(nlp)
-    for again in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
-        ents, scores = read(again)
-        assert ents == expected[0]
-        for a, b in zip(scores, expected[1]):
-            assert a == pytest.approx(b, abs=1e-6)
-        pipe, own = again.get_pipe("ner"), nlp.get_pipe("ner")
-        assert pipe.labels == own.labels and pipe.loss == own.loss
-        assert pipe.cfg["state"]["n_updates"] == 25
-        assert pipe.cfg["state"]["a"] == pytest.approx(own.cfg["state"]["a"])
-
-
-@each_kind_of_head
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_n_process(settings, method):
-    nlp, _ = trained(settings, 25)
-    expected, _ = read(nlp)
-    before = multiprocessing.get_start_method()
-    multiprocessing.set_start_method(method, force=True)
-    try:
-        docs = list(nlp.pipe([words(nlp, s) for s in SENTENCES], n_process=2, batch_size=3))
-    finally:
-        multiprocessing.set_start_method(before, force=True)
-    assert [found(d) for d in docs] == expected
-
-
-@every_head
-def test_a_type_is_added_after_training(settings):
-    nlp, _ = trained(settings)
-    pipe = nlp.get_pipe("ner")
-    optimizer = nlp.resume_training()
-    optimizer.learn_rate = 0.01
-    nlp.update(examples(nlp), sgd=optimizer)  # the optimizer knows the old size
-    before = read(nlp)
-    assert pipe.add_label("SHIP") == 1 and pipe.add_label("SHIP") == 0
-    if settings.get("typed", True):
-        assert pipe.labels[-1] == "SHIP" and len(pipe.labels) == 5
-        assert read(nlp)[0] == before[0]
-    reference = parse(nlp, "The [Vega|SHIP] left .")
-    new = [Example(words(nlp, "The [Vega|SHIP] left ."), reference), *examples(nlp)]
-    for _ in range(60):
-        nlp.update([Example(eg.predicted.copy(), eg.reference) for eg in new], sgd=optimizer)
-    label = "SHIP" if settings.get("typed", True) else "ENTITY"
-    assert found(nlp(words(nlp, "The [Vega|SHIP] left ."))) == [(1, 2, label)]
-    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert again.get_pipe("ner").labels == pipe.labels
-    assert read(again)[0] == read(nlp)[0]
 
 
 @every_head
@@ -259,22 +161,6 @@ def test_a_shared_encoder_gets_its_gradient_without_anything_to_learn(settings):
     assert any(layer.get_grad(name).any() for layer in encoder.walk() for name in layer.grad_names)
 
 
-@every_head
-def test_a_frozen_pipe_stays_and_a_sourced_one_predicts_alike(settings):
-    nlp, _ = trained(settings, 25)
-    before, expected = params(nlp.get_pipe("ner")), read(nlp)[0]
-    nlp.add_pipe("textcat")
-    docs = examples(nlp)
-    for eg in docs:
-        eg.reference.cats = {"A": 1.0, "B": 0.0}
-    nlp.get_pipe("textcat").initialize(lambda: docs)
-    nlp.update(docs, sgd=nlp.resume_training(), exclude=["ner"])
-    assert all(np.array_equal(a, b) for a, b in zip(before, params(nlp.get_pipe("ner"))))
-    target = blank()
-    target.add_pipe("ner", source=nlp)
-    assert read(target)[0] == expected
-
-
 def gradient_of(nlp, data):
     """The loss of a batch, and the gradient on the model's output."""
     pipe = nlp.get_pipe("ner")
@@ -354,18 +240,6 @@ def test_no_entity_crosses_a_sentence_start_in_training_or_prediction(settings):
     assert gold.mask.tolist() == [1, 1, 0, 0] + [1] * 6
     loss, _ = gradient_of(nlp, [Example(predicted, reference)])
     assert loss < 1000  # no illegal gold path
-
-
-@every_head
-def test_entities_that_are_there_are_kept(settings):
-    nlp, _ = trained(settings)
-    doc = words(nlp, SENTENCES[0])  # Maria sailed to Oslo on the Fram .
-    doc.set_ents([Span(doc, 2, 4, label="RULE")], blocked=[doc[6:7]], default="missing")
-    doc = nlp(doc)
-    label = "PER" if settings.get("typed", True) else "ENTITY"
-    assert found(doc) == [(0, 1, label), (2, 4, "RULE")]
-    assert [(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]] == [(0, 1, label)]
-    assert doc[6].ent_iob_ == "B" and not doc[6].ent_type_  # still blocked
 
 
 def test_whitespace_opens_and_closes_no_entity():
@@ -711,15 +585,14 @@ def test_every_loss_trains_the_heads_it_says_and_no_other(name, kwargs):
         warnings.simplefilter("ignore")
         for head in ("softmax", "sigmoid", "crf", "two_task"):
             if head in heads:
-                pipe = counted(build(head=head, loss=loss))
+                nlp = build(head=head, loss=loss)
+                pipe = counted(nlp)
                 assert isinstance(pipe, TokenNER)
                 before = params(pipe)
-                nlp = build(head=head, loss=loss)
-                counted(nlp)
                 for _ in range(3):
                     losses = nlp.update(examples(nlp), sgd=nlp.create_optimizer())
                 assert np.isfinite(losses["ner"]) and losses["ner"] > 0
-                assert not np.array_equal(before[0], params(nlp.get_pipe("ner"))[0])
+                assert not np.array_equal(before[0], params(pipe)[0])
             else:
                 with pytest.raises(ValueError, match=r"L002"):
                     build(head=head, loss=loss)

@@ -12,7 +12,7 @@ import pytest
 import spacy
 from thinc.api import Adam
 
-from tests.util import blank, examples, tiny_bert, toy_vectors, train
+from tests.util import blank, examples, tiny_bert, toy_vectors, train, trained_once
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
 
@@ -48,10 +48,21 @@ def pipeline(folder, head, architecture="spacy-transformers.TransformerModel.v3"
     return nlp
 
 
+def trained(folder, head):
+    return trained_once(pipeline, 40, folder=folder, head=head)
+
+
+def texts_of(nlp):
+    return [eg.reference.text for eg in examples(nlp)]
+
+
+def found(docs):
+    return [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]
+
+
 @pytest.mark.parametrize("head", ["softmax", "crf", "two_task"])
 def test_a_shared_transformer(head, bert, tmp_path):
-    nlp = pipeline(bert, head)
-    history = train(nlp, 40)
+    nlp, history = trained(bert, head)
     assert history[-1]["ner"] < 0.5 * history[0]["ner"]
     assert history[-1]["transformer"] > 0  # the squared gradient that reached the encoder
     nlp.to_disk(tmp_path)
@@ -62,14 +73,6 @@ def test_a_shared_transformer(head, bert, tmp_path):
         scores = [d.spans["entity_scores"].attrs["scores"] for d in (a, b)]
         assert np.allclose(*scores, atol=1e-4)
     assert any(doc.ents for doc in nlp.pipe(texts))
-
-
-def texts_of(nlp):
-    return [eg.reference.text for eg in examples(nlp)]
-
-
-def found(docs):
-    return [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]
 
 
 NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -84,8 +87,7 @@ def step(nlp, batches, optimizer):
 
 
 def test_predictions_do_not_depend_on_the_batch(bert):
-    nlp = pipeline(bert, "crf")
-    train(nlp, 30)
+    nlp, _ = trained(bert, "crf")
     texts = [*texts_of(nlp), "", " ", "Oslo", " ".join(texts_of(nlp))]
     alone = found(nlp(text) for text in texts)
     assert alone == found(nlp.pipe(texts, batch_size=2)) == found(nlp.pipe(texts, batch_size=64))
@@ -96,8 +98,7 @@ def test_two_processes_predict_the_same(bert):
     import torch
 
     torch.set_num_threads(1)  # forked children hang on the threads of their parent
-    nlp = pipeline(bert, "softmax")
-    train(nlp, 30)
+    nlp, _ = trained(bert, "softmax")
     texts = texts_of(nlp) * 3
     assert found(nlp.pipe(texts, n_process=2, batch_size=4)) == found(nlp.pipe(texts))
 
@@ -281,8 +282,7 @@ def test_a_transformer_and_static_vectors_side_by_side(bert, tmp_path):
 
 def test_the_shared_encoder_can_become_the_pipes_own(bert):
     """replace_listeners, which sourcing a pipe into another pipeline needs."""
-    nlp = pipeline(bert, "softmax")
-    train(nlp, 30)
+    nlp, _ = trained(bert, "softmax")
     texts = texts_of(nlp)
     expected = found(nlp.pipe(texts))
     nlp.replace_listeners("transformer", "ner", ["model.tok2vec"])

@@ -20,7 +20,7 @@ from spacy_longtail.training import out_of_fold as module
 from spacy_longtail.training.audit import audit_corpus, find_suspects
 from spacy_longtail.training.out_of_fold import OutOfFold, class_probabilities, out_of_fold
 from spacy_longtail.training.review import review_records
-from tests.util import SMALL, blank, parse, train
+from tests.util import SMALL, blank, parse, refused, train
 
 RUN = CliRunner()
 CONFIG = """
@@ -399,13 +399,6 @@ def test_folds_keep_the_same_text_together():
     assert np.bincount(fold).tolist() == [12] * 5
 
 
-def fails(arguments, code, output):
-    result = RUN.invoke(app, ["audit", *(str(a) for a in arguments), "-o", str(output)])
-    assert result.exit_code == 1, result.output
-    assert code in result.output and "Traceback" not in result.output
-    assert not output.exists()
-
-
 def test_the_command(planted, tmp_path):
     folder, _, _ = planted
     output = tmp_path / "deep" / "review.jsonl"
@@ -447,7 +440,7 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         ([corpus, "--config", tmp_path / "stock.cfg", *few], "L451"),
         ([corpus, "--config", tmp_path / "fixed.cfg", *few], "L452"),
     ):
-        fails(arguments, code, output)
+        refused(["audit", *arguments, "-o", output], code, output)
     real = builtins.__import__
 
     def without_cleanlab(name, *args, **kwargs):
@@ -456,4 +449,4 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_cleanlab)
-    fails([corpus], "spacy-longtail[audit]", output)
+    refused(["audit", corpus, "-o", output], "spacy-longtail[audit]", output)

@@ -9,7 +9,7 @@ import spacy
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from tests.util import blank, small_ner, train
+from tests.util import blank, refused, small_ner, train
 
 RUN = CliRunner()
 CONFIG = Path(__file__).parents[2] / "configs" / "baseline.cfg"
@@ -45,14 +45,6 @@ def model(tmp_path):
     return tmp_path / "model"
 
 
-def fails(arguments, code):
-    result = RUN.invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 1
-    assert code in result.output
-    assert "Traceback" not in result.output
-    return result
-
-
 def test_help_names_every_command():
     text = RUN.invoke(app, ["--help"]).output
     assert all(
@@ -81,14 +73,14 @@ def test_help_names_every_command():
 
 def test_convert_refuses_bad_corpora_and_writes_nothing(source, tmp_path):
     target = tmp_path / "out"
-    fails(["convert", tmp_path / "none", target], "L402")
+    refused(["convert", tmp_path / "none", target], "L402")
     (source / "dev.iob").write_text("Ann\tI-PER\n", encoding="utf8")
-    fails(["convert", source, target], "dev.iob:1")
+    refused(["convert", source, target], "dev.iob:1")
     (source / "dev.iob").write_text("", encoding="utf8")
-    fails(["convert", source, target], "L403")
+    refused(["convert", source, target], "L403")
     (source / "dev.iob").unlink()
     (source / "train.iob").unlink()
-    fails(["convert", source, target], "L402")
+    refused(["convert", source, target], "L402")
     assert not target.exists()
 
 
@@ -104,7 +96,7 @@ def test_stats(corpus, tmp_path):
 
 
 def test_stats_of_a_corpus_that_is_not_there(tmp_path):
-    fails(["stats", tmp_path / "none"], "L402")
+    refused(["stats", tmp_path / "none"], "L402")
 
 
 def test_evaluate(corpus, model, tmp_path):
@@ -143,12 +135,12 @@ def test_evaluate_reads_a_folder_of_files(corpus, many_files, model, tmp_path):
 def test_train_refuses_a_folder_with_a_broken_file(many_files, tmp_path):
     output = tmp_path / "out"
     (many_files / "train" / "00001.spacy").write_bytes(b"no docbin")
-    fails(["train", CONFIG, many_files, output], "L404")
+    refused(["train", CONFIG, many_files, output], "L404")
     assert not output.exists()
 
 
 def test_evaluate_refuses_what_is_no_model(corpus, tmp_path):
-    fails(["evaluate", tmp_path / "none", corpus, "-o", tmp_path / "x.json"], "L402")
+    refused(["evaluate", tmp_path / "none", corpus, "-o", tmp_path / "x.json"], "L402")
     assert not (tmp_path / "x.json").exists()
 
 
@@ -157,31 +149,31 @@ def test_evaluate_says_why_a_pipeline_does_not_load(corpus, model, tmp_path):
     shutil.copytree(model, broken)
     weights = next(broken.glob("*/model"))
     weights.write_bytes(weights.read_bytes()[:100])
-    fails(["evaluate", broken, corpus, "-o", tmp_path / "x.json"], "L408")
+    refused(["evaluate", broken, corpus, "-o", tmp_path / "x.json"], "L408")
     assert not (tmp_path / "x.json").exists()
 
 
 def test_train_refuses_before_it_writes(corpus, tmp_path):
     output = tmp_path / "out"
-    fails(["train", tmp_path / "none.cfg", corpus, output], "L402")
-    fails(
+    refused(["train", tmp_path / "none.cfg", corpus, output], "L402")
+    refused(
         ["train", CONFIG, tmp_path / "no", output],
         "L402",
     )
     result = RUN.invoke(app, ["train", str(CONFIG), str(corpus), str(output), "--typo.x", "1"])
     assert result.exit_code != 0
     for path in ("vectors", "init_tok2vec"):
-        fails(["train", CONFIG, corpus, output, f"--paths.{path}", "no/such"], "L402")
+        refused(["train", CONFIG, corpus, output, f"--paths.{path}", "no/such"], "L402")
     weights = tmp_path / "weights.bin"
     weights.write_bytes(b"")
-    fails(["train", CONFIG, corpus, output, "--paths.init_tok2vec", weights], "L409")
+    refused(["train", CONFIG, corpus, output, "--paths.init_tok2vec", weights], "L409")
     (corpus / "train.spacy").unlink()
-    fails(["train", CONFIG, corpus, output], "L402")
+    refused(["train", CONFIG, corpus, output], "L402")
     assert not output.exists()
 
 
 def test_report_needs_metrics(tmp_path):
-    fails(["report", tmp_path / "none"], "L402")
+    refused(["report", tmp_path / "none"], "L402")
     (tmp_path / "m").mkdir()
-    fails(["report", tmp_path / "m", "-o", tmp_path / "r.html"], "L405")
+    refused(["report", tmp_path / "m", "-o", tmp_path / "r.html"], "L405")
     assert not (tmp_path / "r.html").exists()

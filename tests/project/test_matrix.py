@@ -22,8 +22,6 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.studies.trials import child, engine, ledger, run
 from spacy_longtail.studies.trials import process as processes
 from spacy_longtail.studies.trials import records as kept_records
@@ -35,7 +33,7 @@ from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import Outcome, run_process
 from spacy_longtail.studies.trials.run import Matrix, Options
 from spacy_longtail.studies.trials.storage import ATTEMPT, KEY, open_storage
-from tests.util import SENTENCES, parse
+from tests.util import parse, toy_corpus
 
 optuna = pytest.importorskip("optuna", reason="needs the extra 'tune'")
 
@@ -47,11 +45,7 @@ MANY = PLAN.replace("seeds: 2", "seeds: 12")
 
 @pytest.fixture
 def corpus(tmp_path):
-    nlp = spacy.blank("en")
-    docs = [parse(nlp, text) for text in SENTENCES]
-    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
-    write_corpus(tmp_path / "tiny", {"train": docs, "dev": docs[:4], "test": docs[4:]}, types)
-    return tmp_path / "tiny"
+    return toy_corpus(tmp_path / "tiny")
 
 
 @pytest.fixture

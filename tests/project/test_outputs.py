@@ -11,27 +11,21 @@ import spacy
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
-from tests.util import SENTENCES, SMALL, blank, parse, train
+from tests.util import TOKEN_MODEL, blank, toy_corpus, toy_docs, train
 
 RUN = CliRunner()
 ROOT = Path(__file__).parents[2]
-TOKENS = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A working folder with a source, a corpus, a model, its evaluations, and files of the user's own."""
     folder = tmp_path_factory.mktemp("work")
-    own = spacy.blank("en")
-    docs = [parse(own, text) for text in SENTENCES * 3]
-    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
-    write_corpus(folder / "corpus" / "tiny", {"train": docs, "dev": docs, "test": docs}, types)
+    docs = toy_docs(3)
+    toy_corpus(folder / "corpus" / "tiny", train=docs, dev=docs, test=docs)
     nlp = blank()
-    nlp.add_pipe(
-        "longtail_token_ner", name="ner", config={"model": TOKENS, "scores_key": "entity_scores"}
-    )
+    config = {"model": TOKEN_MODEL, "scores_key": "entity_scores"}
+    nlp.add_pipe("longtail_token_ner", name="ner", config=config)
     train(nlp, 30)
     (folder / "run").mkdir()
     nlp.to_disk(folder / "run" / "model-best")

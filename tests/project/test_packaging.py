@@ -12,11 +12,10 @@ from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.studies import packaging
 from spacy_longtail.studies.packaging import build_package, read_packaged
-from tests.util import SENTENCES, SMALL, blank, parse, train
+from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, train
 
 pytest.importorskip("scipy", reason="needs the extra 'report'")
 RUN = CliRunner()
-TOKENS = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +28,7 @@ def run(tmp_path_factory):
     write_corpus(folder / "tiny", {"train": docs, "dev": docs, "test": docs}, types)
     for name, steps in (("baseline", 12), ("ours", 60), ("alike", 12)):
         nlp = blank()
-        nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKENS})
+        nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL})
         train(nlp, steps)
         (folder / name).mkdir()
         nlp.to_disk(folder / name / "model-best")

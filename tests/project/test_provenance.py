@@ -13,8 +13,6 @@ from spacy.util import load_config, load_model_from_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.significance import mention_counts
 from spacy_longtail.training import train as training
@@ -28,19 +26,14 @@ from spacy_longtail.training.provenance import (
 )
 from spacy_longtail.training.train import train_model
 from tests.project.test_cli import CONFIG
-from tests.util import SENTENCES, parse
+from tests.util import toy_corpus
 
 STEPS = {"training.max_steps": 4, "training.eval_frequency": 2}
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    nlp = spacy.blank("en")
-    docs = [parse(nlp, text) for text in SENTENCES]
-    folder = tmp_path_factory.mktemp("corpus") / "tiny"
-    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
-    write_corpus(folder, {"train": docs, "dev": docs[:4], "test": docs[4:]}, types)
-    return folder
+    return toy_corpus(tmp_path_factory.mktemp("corpus") / "tiny")
 
 
 @pytest.fixture(scope="module")

@@ -19,14 +19,11 @@ from spacy_longtail.evaluation.calibration import Scored, entity_outcomes, measu
 from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
 from spacy_longtail.pipes.scores import ScoredSpan
 from spacy_longtail.pipes.thresholding import calibrated
-from tests.util import SENTENCES, SMALL, blank, parse, small_ner, train
+from tests.util import GATE_MODEL, SENTENCES, SMALL, TOKEN_MODEL, WEAK, blank, parse, small_ner, train
 
 RUN = CliRunner()
-WEAK = ["NAT", "ART"]
-TOKENS = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}
-GATE = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": SMALL, "hidden_width": 16}
 NER = {
-    "longtail_token_ner": {"model": TOKENS, "scores_key": "entity_scores"},
+    "longtail_token_ner": {"model": TOKEN_MODEL, "scores_key": "entity_scores"},
     "longtail_ner": small_ner(scores_key="entity_scores"),
 }
 
@@ -53,9 +50,9 @@ def trained(folder, factory, gated=False):
     nlp = blank()
     nlp.add_pipe(factory, name="ner", config=NER[factory])
     if gated:
-        config = {"model": GATE, "weak_labels": WEAK, "weak_weight": 0.7}
+        config = {"model": GATE_MODEL, "weak_labels": WEAK, "weak_weight": 0.7}
         nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
-        config = {"model": TOKENS, "labels": WEAK, "merge": "span"}
+        config = {"model": TOKEN_MODEL, "labels": WEAK, "merge": "span"}
         nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=config)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -253,7 +250,7 @@ def test_bad_options_change_nothing(model, corpus, options, code):
 
 @pytest.mark.parametrize(
     ("factory", "config", "code"),
-    [("ner", {}, "L255"), ("longtail_token_ner", {"model": TOKENS}, "L251")],
+    [("ner", {}, "L255"), ("longtail_token_ner", {"model": TOKEN_MODEL}, "L251")],
 )
 def test_pipelines_without_scores_are_refused(factory, config, code, corpus, tmp_path):
     nlp = blank()
@@ -428,7 +425,10 @@ ASKED = {
     [
         *NER.items(),
         ("longtail_mrc_ner", ASKED),
-        ("longtail_gated_ner", {"model": TOKENS, "labels": WEAK, "merge": "fill", "spans_key": None}),
+        (
+            "longtail_gated_ner",
+            {"model": TOKEN_MODEL, "labels": WEAK, "merge": "fill", "spans_key": None},
+        ),
     ],
 )
 def test_a_pipe_that_is_initialised_again_forgets_its_calibration(factory, config):

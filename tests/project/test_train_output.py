@@ -15,12 +15,10 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.training import train as training
 from spacy_longtail.writing import NEW
 from tests.project.test_cli import CONFIG
-from tests.util import SENTENCES, parse
+from tests.util import toy_corpus
 
 RUN = CliRunner()
 FEW = ("--training.max_steps", "4", "--training.eval_frequency", "2")
@@ -30,10 +28,7 @@ FEW = ("--training.max_steps", "4", "--training.eval_frequency", "2")
 def trained(tmp_path_factory):
     """A working folder with a config, a corpus, assets and a trained model."""
     folder = tmp_path_factory.mktemp("work")
-    nlp = spacy.blank("en")
-    docs = [parse(nlp, text) for text in SENTENCES]
-    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
-    write_corpus(folder / "corpus" / "tiny", {"train": docs, "dev": docs[:4], "test": docs[4:]}, types)
+    toy_corpus(folder / "corpus" / "tiny")
     (folder / "assets").mkdir()
     shutil.copy(CONFIG, folder / "my.cfg")
     ran = train(

@@ -13,8 +13,6 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.studies.trials import storage as storages
 from spacy_longtail.studies.trials.engine import HOST
 from spacy_longtail.studies.trials.filling import fill
@@ -32,7 +30,7 @@ from spacy_longtail.studies.tuning.search import Search, read_config
 from spacy_longtail.studies.tuning.space import read_space
 from spacy_longtail.studies.tuning.watch import Watch
 from tests.project.test_cli import CONFIG
-from tests.util import SENTENCES, evaluation_data, parse
+from tests.util import evaluation_data, toy_corpus
 
 pytest.importorskip("optuna")
 RUN = CliRunner()
@@ -49,11 +47,7 @@ TINY = {
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     """Its test part cannot be read: whoever tries fails."""
-    nlp = spacy.blank("en")
-    docs = [parse(nlp, text) for text in SENTENCES]
-    folder = tmp_path_factory.mktemp("corpus") / "tiny"
-    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
-    write_corpus(folder, {"train": docs, "dev": docs[:4], "test": docs[4:]}, types)
+    folder = toy_corpus(tmp_path_factory.mktemp("corpus") / "tiny")
     (folder / "test.spacy").rename(folder / "test.kept")
     (folder / "test.spacy").write_bytes(b"nobody reads this")
     return folder

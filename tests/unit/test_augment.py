@@ -36,7 +36,7 @@ from spacy_longtail.corpus.formats.columns import read_docs
 from spacy_longtail.corpus.formats.context import Context, Events, Settings
 from spacy_longtail.corpus.repeats import nsCRD, sC, sCR
 from spacy_longtail.readers import ResampledCorpus
-from tests.util import blank, examples, parse, small_ner, two_sentences
+from tests.util import Fixed, blank, examples, parse, small_ner, two_sentences
 
 NLP = blank()
 ROOT = Path(__file__).parents[2]
@@ -49,18 +49,6 @@ SYNONYMS = {
     "sailed": ["went by ship"],
     ".": ["!"],
 }
-
-
-class Fixed:
-    """A reader that yields the same objects at each call, and counts its calls."""
-
-    def __init__(self, data):
-        self.data = data
-        self.calls = 0
-
-    def __call__(self, nlp):
-        self.calls += 1
-        yield from self.data
 
 
 PLAIN = Fixed(examples(NLP))

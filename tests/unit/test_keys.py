@@ -8,23 +8,17 @@ import spacy
 import srsly
 from spacy.tokens import DocBin
 
-from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.studies.trials import keys
 from spacy_longtail.studies.trials.keys import code_version, corpus_version, trial_key
 from spacy_longtail.studies.trials.plan import read_plan
-from tests.util import SENTENCES, parse
+from tests.util import SENTENCES, parse, toy_corpus
 
 PLAN = "steps: 100\nseeds: 1\ngrids: [{head: softmax}]\n"
 
 
 @pytest.fixture
 def corpus(tmp_path):
-    nlp = spacy.blank("en")
-    docs = [parse(nlp, text) for text in SENTENCES]
-    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
-    write_corpus(tmp_path / "tiny", {"train": docs, "dev": docs[:4], "test": docs[4:]}, types)
-    return tmp_path / "tiny"
+    return toy_corpus(tmp_path / "tiny")
 
 
 def keys_of(tmp_path, corpus, text=PLAN, **given):

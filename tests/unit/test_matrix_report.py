@@ -10,7 +10,6 @@ import pytest
 import spacy
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.studies.matrix import summarize_trials, summary_tables, write_matrix_report
@@ -39,12 +38,12 @@ from spacy_longtail.studies.trials.process import Outcome
 from spacy_longtail.studies.trials.run import Matrix, Options
 from tests.unit.test_ledger import record_of
 from tests.util import (
-    SENTENCES,
     corpus_statistics_of,
     evaluation_data,
     examples,
-    parse,
     part_statistics,
+    toy_corpus,
+    toy_docs,
     type_statistics,
 )
 
@@ -269,10 +268,7 @@ def test_sizes_that_were_not_trained_long_enough_are_left_out():
 
 @pytest.fixture
 def corpus(tmp_path):
-    nlp = spacy.blank("en")
-    docs = [parse(nlp, text) for text in SENTENCES]
-    write_corpus(tmp_path / "tiny", {"train": docs, "dev": docs * 3, "test": docs * 4}, TYPES)
-    return tmp_path / "tiny"
+    return toy_corpus(tmp_path / "tiny", dev=toy_docs(3), test=toy_docs(4))
 
 
 class Scored:

@@ -19,7 +19,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
 from spacy_longtail.corpus.splits import bound_groups, check_shares, stratify, totals
 from spacy_longtail.corpus.splitting import read_shares, split_corpus
-from tests.util import parse
+from tests.util import parse, refused
 
 RUN = CliRunner()
 
@@ -401,14 +401,6 @@ def test_bare_files_get_types_of_their_own(source, tmp_path):
     assert read_types(tmp_path / "v" / "fold-2").tail == ["ART"]
 
 
-def fails(arguments, code, target=None):
-    result = RUN.invoke(app, ["split", *(str(a) for a in arguments)])
-    assert result.exit_code == 1, result.output
-    assert code in result.output
-    assert "Traceback" not in result.output
-    assert target is None or not target.exists()
-
-
 def test_what_cannot_be_is_refused_and_nothing_is_written(source, tmp_path):
     target = tmp_path / "t"
     one = tmp_path / "one.spacy"
@@ -432,10 +424,10 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(source, tmp_path):
         ([source, target, "--min-mentions", "-1"], "L001"),
         ([source, target, "--seed", "-1"], "L001"),
     ):
-        fails(arguments, code, target)
-    fails([tmp_path, tmp_path / "inside"], "L448")
+        refused(["split", *arguments], code, target)
+    refused(["split", tmp_path, tmp_path / "inside"], "L448")
     (source / "all.spacy").write_bytes(b"nothing")
-    fails([source, target], "L404", target)
+    refused(["split", source, target], "L404", target)
 
 
 def test_files_of_another_split_are_not_left_beside(source, tmp_path):
@@ -443,7 +435,7 @@ def test_files_of_another_split_are_not_left_beside(source, tmp_path):
     split_corpus(source, target, folds=5)
     before = {name: (target / name).read_bytes() for name in files(target)}
     for arguments in (["--folds", "4"], []):
-        fails([source, target, *arguments], "L447")
+        refused(["split", source, target, *arguments], "L447")
     assert {name: (target / name).read_bytes() for name in files(target)} == before
     split_corpus(source, target, folds=5, seed=1)  # the same files again
     assert files(target) == sorted(before)

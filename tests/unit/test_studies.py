@@ -1,27 +1,20 @@
 """The options of `matrix`, `curve` and `imbalance`: what they plan, without a training."""
 
 import pytest
-import spacy
 import typer
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.cli.trial_options import read_numbers, read_settings
-from spacy_longtail.corpus.descriptions import CorpusTypes
-from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.studies.trials.plan import read_plan
-from tests.util import SENTENCES, parse
+from tests.util import toy_corpus, toy_docs
 
 RUN = CliRunner()
 
 
 @pytest.fixture
 def corpus(tmp_path):
-    nlp = spacy.blank("en")
-    docs = [parse(nlp, text) for text in SENTENCES]
-    types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
-    write_corpus(tmp_path / "tiny", {"train": docs, "dev": docs, "test": docs}, types)
-    return tmp_path / "tiny"
+    return toy_corpus(tmp_path / "tiny", dev=toy_docs(), test=toy_docs())
 
 
 def listed(*arguments):

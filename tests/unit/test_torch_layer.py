@@ -62,17 +62,6 @@ def same(a, b):
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-@pytest.fixture
-def no_pickle(monkeypatch):
-    def forbidden(*args, **kwargs):
-        raise AssertionError("pickle was used")
-
-    for name in ("load", "loads", "Unpickler", "dump", "dumps", "Pickler"):
-        monkeypatch.setattr(pickle, name, forbidden)
-    monkeypatch.setattr(torch, "load", forbidden)
-    monkeypatch.setattr(torch, "save", forbidden)
-
-
 @pytest.mark.parametrize("make", [Net, Tied, lambda: Net(dtype=torch.bfloat16), torch.nn.Identity])
 def test_weights_come_back_exactly_and_without_pickle(make, no_pickle):
     module, other = make(), make()
