@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from thinc.types import Ints1d
@@ -20,6 +20,13 @@ from .counts import CorpusCounts
 
 Formula = Literal["paper", "code"]
 TOKEN_RATIO = 3.0  # kept tokens for each entity token, of balanced undersampling
+
+
+@runtime_checkable
+class Repeats(Protocol):
+    """A resampling policy: fitted on corpus counts, it maps a unit's counts to copies."""
+
+    def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]: ...
 
 
 def guarded_ceil(value: float) -> int:

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from thinc.types import Floats2d
 
 from ..errors import Errors
 from .base import unit_rows
+
+if TYPE_CHECKING:  # an extra
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class TransformerDescriptions:
     name: str
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
+    def _loaded(self) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
         try:
             from transformers import AutoModel, AutoTokenizer
         except ImportError as error:

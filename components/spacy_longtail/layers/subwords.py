@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import srsly
@@ -12,6 +12,9 @@ from thinc.model import deserialize_attr, serialize_attr
 from thinc.types import Floats2d, Ragged
 
 from ..errors import Errors
+
+if TYPE_CHECKING:  # tokenizers comes with an extra
+    from tokenizers import Tokenizer
 
 MOST_CACHED = 100_000  # words whose pieces are kept
 
@@ -27,7 +30,7 @@ class SubwordVectors:
     vectors: np.ndarray
     tokenizer: str
     unknown: int
-    _cut: Any = field(default=None, repr=False, compare=False)
+    _cut: "Tokenizer | None" = field(default=None, repr=False, compare=False)
     _known: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     def of_words(self, words: list[str]) -> np.ndarray:
@@ -52,7 +55,7 @@ class SubwordVectors:
         means = (sums[ends] - sums[ends - lengths]) / np.maximum(lengths, 1)[:, None]
         return means.astype("float32")
 
-    def _tokenizer(self) -> Any:
+    def _tokenizer(self) -> "Tokenizer":
         if self._cut is None:
             try:
                 from tokenizers import Tokenizer
@@ -61,7 +64,7 @@ class SubwordVectors:
             self._cut = Tokenizer.from_str(self.tokenizer)
         return self._cut
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Without what is made again where it is needed."""
         kept = {"vectors": self.vectors, "tokenizer": self.tokenizer, "unknown": self.unknown}
         return {**kept, "_cut": None, "_known": {}}
@@ -111,7 +114,7 @@ def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
     )
 
 
-def init(model: Model, X: list[Doc] | None = None, Y: Any = None) -> None:
+def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
     if not len(model.attrs["subwords"].vectors):
         if not X:
             return

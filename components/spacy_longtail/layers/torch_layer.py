@@ -8,7 +8,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from thinc.api import (
     ArgsKwargs,
@@ -123,7 +123,9 @@ def to_safetensors(module: "torch.nn.Module") -> bytes:
     return safetensors.torch.save(tensors, metadata={"sha256": checksum(tensors)})
 
 
-def from_safetensors(module: "torch.nn.Module", data: bytes, device: "torch.device") -> Any:
+def from_safetensors(
+    module: "torch.nn.Module", data: bytes, device: "torch.device"
+) -> "torch.nn.Module":
     """A copy of a module with the weights of a safetensors file; the module itself keeps its own.
 
     RAISES (ValueError): L221, L222.

@@ -101,7 +101,7 @@ class MoM(TagLoss):
     def prediction_offset(self) -> Floats1d | None:
         return self.base.prediction_offset()
 
-    def bind(self, class_values: Floats1d) -> Any:
+    def bind(self, class_values: Floats1d) -> "MoM":
         bound = copy.copy(self)
         object.__setattr__(bound, "base", self.base.bind(class_values))
         return bound

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ..errors import Errors
 from ..settings import finite, one_of
@@ -37,7 +37,7 @@ class WeightPreset:
         return 1.0
 
 
-def check_weights(weights: Any) -> None:
+def check_weights(weights: object) -> None:
     """Refuse anything but a class-weight preset. RAISES (ValueError): L001."""
     if weights is not None and not isinstance(weights, ClassPreset):
         rule, fix = "a class-weight preset or null", "Use @misc = longtail.inverse_frequency.v1."

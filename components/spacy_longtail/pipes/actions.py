@@ -1,9 +1,9 @@
 """The actions of a greedy transition-based NER: their columns, class weights and probabilities."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+from spacy.pipeline._parser_internals.transition_system import TransitionSystem
 from spacy.tokens import Doc, Span
 from spacy.training import remove_bilu_prefix
 from thinc.api import Model, to_numpy
@@ -22,7 +22,7 @@ class Actions:
         self._columns: dict[str, int] = {}
         self._weights: np.ndarray | None = None
 
-    def columns(self, moves: Any) -> dict[str, int]:
+    def columns(self, moves: TransitionSystem) -> dict[str, int]:
         """The column of each action, such as "O" or "B-PER".
 
         moves (TransitionSystem): The parser's actions.
@@ -32,7 +32,7 @@ class Actions:
             self._columns = {name: i for i, name in enumerate(names)}
         return self._columns
 
-    def weights(self, moves: Any, by_class: Mapping[str, float]) -> Floats1d:
+    def weights(self, moves: TransitionSystem, by_class: Mapping[str, float]) -> Floats1d:
         """The class weight of each action. (n_moves,)
 
         moves (TransitionSystem): The parser's actions.

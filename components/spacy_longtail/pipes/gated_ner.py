@@ -9,14 +9,15 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Model
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
 
 from ..corpus.examples import cut, flagged_sentences, sentence_lengths, sentences_with
 from ..errors import Errors
 from ..heads import Gold
 from ..layers import listener_in
 from ..settings import finite, one_of
-from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
+from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block, TwoTaskState
 from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import AUTO, check_known, check_labels, check_types
@@ -31,7 +32,7 @@ from .weighting import Reader, resolve_classes
 
 WHO = "longtail_gated_ner"
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Block = {
     "head": "softmax",
     "loss": None,
     "merge": "span",
@@ -140,7 +141,7 @@ class GatedNER(TokenTagger):
     """
 
     def __init__(
-        self, vocab: Any, model: Model, name: str = WHO, *, labels: list[str] | str, **settings: Any
+        self, vocab: Vocab, model: Model, name: str = WHO, *, labels: list[str] | str, **settings: Any
     ) -> None:
         super().__init__(vocab, model, name, types=[], include=[], labels=labels, **settings)
         self.is_shared = listener_in(model) is not None
@@ -265,7 +266,7 @@ class GatedNER(TokenTagger):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Any = None,
+        sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Learn from the batch's sentences with a rare type; a batch without any changes nothing."""
@@ -293,7 +294,7 @@ class GatedNER(TokenTagger):
         flags = np.concatenate([flagged_sentences(eg, self.labels) for eg in examples])
         return gold._replace(mask=gold.mask * np.repeat(flags, lengths).astype(gold.mask.dtype))
 
-    def finish_update(self, sgd: Any) -> None:
+    def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, unless there was no rare type: momentum would move the weights."""
         if self._has_gradient:
             super().finish_update(sgd)

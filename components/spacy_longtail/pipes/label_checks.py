@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Collection
-from typing import Any
 
 from ..errors import Errors, Warnings
 
 AUTO = "auto"  # in place of a list of types: found when the pipeline is initialised
 
 
-def check_types(setting: str, found: Any, who: str) -> list[str]:
+def check_types(setting: str, found: Collection[str] | str, who: str) -> list[str]:
     """The types that a setting names.
 
     RAISES (ValueError): L204 for none, for a blank one, and for one that is named twice.

@@ -6,12 +6,12 @@ Frozen components are disabled while others are initialised, so the disabled one
 import warnings
 from collections.abc import Callable, Collection
 from itertools import takewhile
-from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors, Warnings
+from ..types import Block
 from .merging import Merging
 
 OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
@@ -121,7 +121,7 @@ def _before(nlp: Language, name: str, found: list[str], key: str | None) -> str 
     return before[-1] if before else None
 
 
-def _settings(pipe: Any) -> dict[str, Any]:
+def _settings(pipe: object) -> Block:
     found = getattr(pipe, "cfg", None)
     return found if isinstance(found, dict) else {}
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -13,9 +13,11 @@ from thinc.api import Model
 
 from ..corpus.counts import count_docs
 from ..errors import Errors
+from ..losses.base import Loss
+from ..losses.two_task import TwoTaskLoss
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
-from ..types import TwoTaskState
+from ..types import Block, TwoTaskState
 from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import check_known
@@ -27,7 +29,7 @@ from .weighting import resolve_classes
 
 WHO = "longtail_token_ner"
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Block = {
     "head": "softmax",
     "loss": None,
     "scheme": "BIO",
@@ -136,7 +138,7 @@ def make_token_ner(
     )
 
 
-def _check_used(settings: dict[str, Any], head: str, loss: Any) -> None:
+def _check_used(settings: Block, head: str, loss: Loss) -> None:
     """Refuse settings that would be ignored, and numbers out of range.
 
     RAISES (ValueError): L001, L213.
@@ -156,7 +158,7 @@ def _check_used(settings: dict[str, Any], head: str, loss: Any) -> None:
     for name in ("entity_threshold", "begin_threshold"):
         if settings[name] is not None:
             rule, low, high = "a probability, 0 to 1", 0.0, 1.0
-            if loss.activation == "none":
+            if isinstance(loss, TwoTaskLoss) and loss.activation == "none":
                 rule, low, high = "a logit, a finite number", -math.inf, math.inf
             settings[name] = finite(name, settings[name], rule, "null is neutral.", low, high)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from spacy.tokens import Doc
 
@@ -98,7 +98,7 @@ def _exported(record: dict[str, object], place: Place, events: Events) -> _Task 
     if "text" not in texts and len(texts) != 1:
         fix = "Call the annotated text 'text'."
         raise no_record(place, f"found the texts {', '.join(texts) or 'none'} in data", fix)
-    kept: list[list[Any]] = []
+    kept: list[list[object]] = []
     for annotation in annotations:
         result = annotation.get("result") if isinstance(annotation, dict) else None
         if not isinstance(result, list):
@@ -114,9 +114,10 @@ def _exported(record: dict[str, object], place: Place, events: Events) -> _Task 
         return None
     values = []
     for region in kept[0]:
-        kind = region.get("type") if isinstance(region, dict) else None
-        if kind == "labels" and isinstance(region.get("value"), dict):
-            values.append(region["value"])
+        known = region if isinstance(region, dict) else {}
+        kind, value = known.get("type"), known.get("value")
+        if kind == "labels" and isinstance(value, dict):
+            values.append(value)
         else:
             events.add("ignored", str(kind), place)
     text = texts["text"] if "text" in texts else next(iter(texts.values()))

@@ -3,7 +3,7 @@
 import io
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -16,8 +16,18 @@ if TYPE_CHECKING:  # matplotlib is an extra
 
 FORMATS = (".svg", ".png")
 MADE = "spacy-longtail"  # in the metadata of each figure
+
+
+class Look(TypedDict, total=False):
+    """Keyword arguments of matplotlib."""
+
+    color: str
+    facecolor: str
+    edgecolor: str
+    hatch: str
+
+
 # solid, hatched, pale: told apart in print and by colour-blind readers
-Look = dict[str, Any]  # keyword arguments of matplotlib
 SOLID: Look = {"color": "#1b4965"}
 HATCHED: Look = {"facecolor": "#ffffff", "edgecolor": "#1b4965", "hatch": "////"}
 PALE: Look = {"color": "#9bc1d9"}

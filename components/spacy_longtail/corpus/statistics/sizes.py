@@ -5,9 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...types import Repeats, SentenceCounts
+from ...types import SentenceCounts
 from ..counts import CorpusCounts, SentenceTable
-from ..repeats import RandomOversampling, RandomUndersampling, kept_tokens, nsCRD, sC, sCR, sCRD
+from ..repeats import (
+    RandomOversampling,
+    RandomUndersampling,
+    Repeats,
+    kept_tokens,
+    nsCRD,
+    sC,
+    sCR,
+    sCRD,
+)
 from .columns import Batch
 from .records import SizeFactors
 from .tallies import Kind
