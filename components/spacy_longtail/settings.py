@@ -1,6 +1,8 @@
 """Checks of settings, which arrive from a config as they are written there."""
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import SupportsFloat
 
 from .errors import Errors
@@ -17,6 +19,29 @@ def finite(
     if isinstance(value, bool) or not (math.isfinite(number) and low <= number <= high):
         raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix=fix))
     return number
+
+
+def keep_finite(
+    owner: object, name: str, rule: str, fix: str, low: float = -math.inf, high: float = math.inf
+) -> None:
+    """Check a field of a frozen dataclass as `finite` does, and keep it as a float."""
+    object.__setattr__(owner, name, finite(name, getattr(owner, name), rule, fix, low, high))
+
+
+def unused(name: str, value: object, who: str, where: str) -> ValueError:
+    """L213, to be raised of a setting that would be ignored."""
+    return ValueError(Errors.L213.format(name=name, value=value, who=who, where=where))
+
+
+@contextmanager
+def extra(package: str, name: str) -> Iterator[None]:
+    """Where a package of an extra is imported. RAISES (ValueError): L406."""
+    try:
+        yield
+    except ImportError as error:
+        raise ValueError(
+            Errors.L406.format(package=package or error.name or name, extra=name)
+        ) from error
 
 
 def one_of(name: str, value: object, known: tuple[object, ...]) -> None:

@@ -15,7 +15,7 @@ from ..corpus.counts import CorpusCounts, count_doc
 from ..corpus.examples import bare, same_tokens
 from ..corpus.repeats import Repeats
 from ..errors import Errors
-from ..settings import finite, seed_of, whole
+from ..settings import finite, seed_of, unused, whole
 from ..types import SentenceCounts
 from .draft import Draft, DraftSentence, Edit
 
@@ -34,11 +34,11 @@ class Augmenter(ABC):
 
     def __init__(
         self,
-        corpus: Reader | None,
-        level: float,
-        labels: Sequence[str] | None,
-        budget: Budget,
-        seed: int,
+        corpus: Reader | None = None,
+        level: float = 0.3,
+        labels: Sequence[str] | None = None,
+        budget: Budget = None,
+        seed: int = 0,
     ) -> None:
         self.corpus = corpus
         self.level = finite(
@@ -99,8 +99,7 @@ class Augmenter(ABC):
             raise ValueError(Errors.L110.format(who=self.name, purpose=purpose))
         if self.corpus is not None and not (self.draws or has_policy or self.labels):
             where = "'labels' or a 'budget' that is a policy"
-            found = type(self.corpus).__name__
-            raise ValueError(Errors.L213.format(name="corpus", value=found, who=self.name, where=where))
+            raise unused("corpus", type(self.corpus).__name__, self.name, where)
 
     def _read(self, nlp: Language) -> CorpusCounts:
         """One pass over the corpus, for pools and counts."""

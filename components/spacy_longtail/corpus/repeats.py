@@ -14,7 +14,7 @@ import numpy as np
 from thinc.types import Ints1d
 
 from ..errors import Errors
-from ..settings import finite, one_of, whole
+from ..settings import keep_finite, one_of, whole
 from ..types import SentenceCounts
 from .counts import CorpusCounts
 
@@ -144,7 +144,7 @@ class _Balancing(ABC):
     def __post_init__(self) -> None:
         fix = "1 makes sentences with and without entities equally many."
         rule = "a number from 0.001 to 1000"
-        object.__setattr__(self, "ratio", finite("ratio", self.ratio, rule, fix, 1e-3, 1e3))
+        keep_finite(self, "ratio", rule, fix, 1e-3, 1e3)
 
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
         """corpus (CorpusCounts): Counts of the untouched corpus.

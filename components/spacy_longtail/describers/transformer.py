@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from thinc.types import Floats2d
 
 from ..errors import Errors
+from ..settings import extra
 from .base import unit_rows
 
 if TYPE_CHECKING:  # an extra
@@ -28,10 +29,8 @@ class TransformerDescriptions:
 
     @cached_property
     def _loaded(self) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
-        try:
+        with extra("transformers", "transformers"):
             from transformers import AutoModel, AutoTokenizer
-        except ImportError as error:
-            raise ValueError(Errors.L406.format(package="transformers", extra="transformers")) from error
         try:
             tokenizer = AutoTokenizer.from_pretrained(self.name)
             return tokenizer, AutoModel.from_pretrained(self.name).eval()

@@ -93,7 +93,6 @@ class Head(ABC, Generic[Own]):
         lengths (Ints1d): (n_sentences,), tokens per sentence.
         outside (Floats1d): (n_tokens,), 1.0 where no entity may stand.
         score (bool): Whether the probabilities are wanted.
-        settings (Decoding): Those of the pipe.
         """
 
     @staticmethod

@@ -12,6 +12,7 @@ from thinc.model import deserialize_attr, serialize_attr
 from thinc.types import Floats2d, Ragged
 
 from ..errors import Errors
+from ..settings import extra
 
 if TYPE_CHECKING:  # tokenizers comes with an extra
     from tokenizers import Tokenizer
@@ -57,10 +58,8 @@ class SubwordVectors:
 
     def _tokenizer(self) -> "Tokenizer":
         if self._cut is None:
-            try:
+            with extra("tokenizers", "model2vec"):
                 from tokenizers import Tokenizer
-            except ImportError as error:
-                raise ValueError(Errors.L406.format(package="tokenizers", extra="model2vec")) from error
             self._cut = Tokenizer.from_str(self.tokenizer)
         return self._cut
 
@@ -76,10 +75,8 @@ def read_subwords(source: str) -> SubwordVectors:
     source (str): Its folder, or its name on the Hugging Face hub.
     RAISES (ValueError): L406, L264.
     """
-    try:
+    with extra("model2vec", "model2vec"):
         from model2vec import StaticModel
-    except ImportError as error:
-        raise ValueError(Errors.L406.format(package="model2vec", extra="model2vec")) from error
     try:
         found = StaticModel.from_pretrained(source, force_download=False)
     except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import Errors
-from ..settings import finite, one_of
+from ..settings import finite, keep_finite, one_of
 from ..types import ClassPreset
 
 Unit = Literal["tag", "type"]
@@ -82,8 +82,7 @@ class LogInverseFrequency(WeightPreset):
     def __post_init__(self) -> None:
         super().__post_init__()
         fix = "The paper searches 1 to 10."
-        beta = finite("beta", self.beta, "a finite number of at least 0", fix, 0.0)
-        object.__setattr__(self, "beta", beta)
+        keep_finite(self, "beta", "a finite number of at least 0", fix, 0.0)
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
         """counts (Mapping[str, int]): Training tokens per class. RETURNS (dict): Weight per class."""
@@ -120,8 +119,7 @@ class EffectiveNumber(WeightPreset):
     def __post_init__(self) -> None:
         super().__post_init__()
         below_one = math.nextafter(1.0, 0.0)
-        beta = finite("beta", self.beta, "at least 0 and below 1", "Try 0.999.", 0.0, below_one)
-        object.__setattr__(self, "beta", beta)
+        keep_finite(self, "beta", "at least 0 and below 1", "Try 0.999.", 0.0, below_one)
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
         """counts (Mapping[str, int]): Training tokens per class. RETURNS (dict): Weight per class;

@@ -7,6 +7,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from ..errors import Errors
+from ..settings import extra
 from ..types import Block
 
 if TYPE_CHECKING:  # an extra
@@ -51,12 +52,8 @@ def EncoderStates(
     RETURNS (Model[List[Doc], FullTransformerBatch]): As spacy-transformers.TransformerModel.v3.
     RAISES (ValueError): L406; L242 at initialisation, where the model has no decoder.
     """
-    try:
+    with extra("spacy-transformers", "transformers"):
         from spacy_transformers.layers import TransformerModel
-    except ImportError as error:
-        raise ValueError(
-            Errors.L406.format(package="spacy-transformers", extra="transformers")
-        ) from error
     model = TransformerModel(
         name,
         get_spans,

@@ -23,10 +23,7 @@ class Actions:
         self._weights: np.ndarray | None = None
 
     def columns(self, moves: TransitionSystem) -> dict[str, int]:
-        """The column of each action, such as "O" or "B-PER".
-
-        moves (TransitionSystem): The parser's actions.
-        """
+        """The column of each action, such as "O" or "B-PER"."""
         if len(self._columns) != moves.n_moves:
             names = (moves.get_class_name(i) for i in range(moves.n_moves))
             self._columns = {name: i for i, name in enumerate(names)}
@@ -35,7 +32,6 @@ class Actions:
     def weights(self, moves: TransitionSystem, by_class: Mapping[str, float]) -> Floats1d:
         """The class weight of each action. (n_moves,)
 
-        moves (TransitionSystem): The parser's actions.
         by_class (Mapping[str, float]): Weights of entity types and of O.
         """
         if self._weights is None or len(self._weights) != moves.n_moves:
@@ -103,7 +99,6 @@ def replay_scores(
 
     model (Model): A spacy.TransitionBasedParser.v2 with three state features.
     columns (Mapping[str, int]): The column of each action, such as "B-PER".
-    docs (List[Doc]): Documents.
     ents (List[List[Span]]): Entities that the model has found, by document.
     RETURNS (List[List[float]]): A score in [0, 1] for each token of each entity, in order.
     """

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from spacy.pipeline.trainable_pipe import TrainablePipe
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
@@ -12,6 +13,8 @@ from ..errors import Errors
 from ..layers import listener_in
 from ..settings import finite
 from ..types import Block
+from .scores import ScoredSpan, write_entities
+from .thresholding import Thresholding, judge, write_abstained
 
 
 class LongtailPipe(TrainablePipe):
@@ -34,6 +37,10 @@ class LongtailPipe(TrainablePipe):
         self.head_rate = head_rate
         self.cfg = cfg
 
+    @property
+    def label_data(self) -> list[str]:
+        return list(self.labels)
+
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, `head_rate` times as far outside the encoder."""
         super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
@@ -41,6 +48,22 @@ class LongtailPipe(TrainablePipe):
     def rehearse(self, examples: Iterable[Example], **settings: object) -> dict[str, float]:
         """Refused: spaCy would pass over the pipe silently. RAISES (ValueError): L219."""
         raise ValueError(Errors.L219.format(who=self.name, reason="it has no rehearsal update"))
+
+
+class NERPipe(LongtailPipe):
+    """A pipe that finds entities with their scores, and calibrates and judges them before it writes."""
+
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """What `predict` finds: entities before calibration and thresholds."""
+        return self.predict(docs)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+        """Write the entities, beside those that are there, and their scores where scores_key is set."""
+        settings = Thresholding.of(self.cfg)
+        for doc, found in zip(docs, scores, strict=True):
+            judged = judge(found, settings)
+            write_entities(doc, judged.kept, self.cfg["scores_key"])
+            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
 
 
 def check_head_rate(head_rate: float) -> float:

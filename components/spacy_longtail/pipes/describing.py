@@ -18,8 +18,10 @@ from ..describers.base import unit_rows
 from ..errors import Errors
 from ..heads.outputs import output_of
 from ..layers.described import is_described
+from ..settings import unused
 from ..types import Block
 
+DESCRIBED = "a model of longtail.DescribedTypes.v1"
 ALIKE = 0.99  # cosine of vectors of one text by one describer
 SHOWN = "; "  # between types
 # which of a pretrained head's prefixes a prefix starts from
@@ -35,20 +37,17 @@ def check_describe(describe: object, model: Model, who: str) -> None:
     if not callable(describe):
         raise ValueError(Errors.L270.format(who=who, found=repr(describe)))
     if not is_described(output_of(model)):
-        where = "a model of longtail.DescribedTypes.v1"
-        raise ValueError(Errors.L213.format(name="describe", value=describe, who=who, where=where))
+        raise unused("describe", describe, who, DESCRIBED)
 
 
 def check_not_described(settings: Mapping[str, object], who: str) -> None:
     """Refuse settings of [initialize] that a model without descriptions would ignore.
 
-    settings (Mapping[str, object]): By name; null if not given.
     RAISES (ValueError): L213.
     """
     for name, value in settings.items():
         if value:
-            where = "a model of longtail.DescribedTypes.v1"
-            raise ValueError(Errors.L213.format(name=name, value=value, who=who, where=where))
+            raise unused(name, value, who, DESCRIBED)
 
 
 def describe_types(
@@ -56,9 +55,7 @@ def describe_types(
 ) -> dict[str, str]:
     """The description of each type: what is given, else the words of its name.
 
-    types (Iterable[str]): The types. given (Optional[Mapping[str, str]]): Texts by type.
     known (Collection[str]): All types of the data: the texts may be of others than this component's.
-    RETURNS (Dict[str, str]): By type.
     RAISES (ValueError): L271 for a type that is not known, a blank text, or one text of two types.
     """
     given = given or {}
@@ -161,8 +158,6 @@ def take_pretrained(
 ) -> None:
     """Begin with the weights of a pretrained head.
 
-    layer (Model): The described layer, initialized. head (PretrainedHead): What to begin with.
-    prefixes (str): Of this component's tags, such as "BI".
     vectors (Floats2d): (n_texts, nD), of the pretrained head's texts by this component's describer.
     RAISES (ValueError): L275.
     """

@@ -54,9 +54,7 @@ def learn_counts(
 ) -> Block:
     """Find or check the rare types, and what the two classes weigh.
 
-    counts (TypeCounts): Of the untouched training data.
     labels (Collection[str]): The rare types; none yet where they are to be found.
-    cfg (Overrides): The gate's settings. who (str): Its factory. name (str): Its name.
     RETURNS (Block): Those keys of FOUND that the counts decide.
     RAISES (ValueError): L203, L205, L253, L259.
     """

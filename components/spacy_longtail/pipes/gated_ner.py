@@ -16,7 +16,7 @@ from ..corpus.examples import cut, flagged_sentences, sentence_lengths, sentence
 from ..errors import Errors
 from ..heads import Gold
 from ..layers import listener_in
-from ..settings import finite, one_of
+from ..settings import finite, one_of, unused
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block, TwoTaskState
 from .base import check_head_rate
 from .describing import check_describe
@@ -105,8 +105,7 @@ def make_gated_ner(
     one_of("merge", merge, ("span", "token", "fill"))
     one_of("unscored", unscored, ("keep", "replace"))
     if merge == "fill" and unscored == "replace":
-        where = "merge = 'span' or 'token'"
-        raise ValueError(Errors.L213.format(name="unscored", value=unscored, who=WHO, where=where))
+        raise unused("unscored", unscored, WHO, "merge = 'span' or 'token'")
     if merge != "fill" and scores_key is None:
         raise ValueError(Errors.L207.format(who=WHO, merge=merge, key=ENTITY_SCORES))
     scheme = "BIO" if head == "two_task" else "BILUO"
@@ -244,10 +243,6 @@ class GatedNER(TokenTagger):
         for (i, a), ents in zip(places, by_sentence, strict=True):
             found[i].extend(e._replace(start=e.start + a, end=e.end + a, weak=True) for e in ents)
         return found
-
-    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """What `predict` finds: entities before calibration and thresholds."""
-        return self.predict(docs)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other documents stay as they are."""

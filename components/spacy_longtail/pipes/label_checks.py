@@ -39,8 +39,6 @@ def check_known(setting: str, declared: Collection[str], known: Collection[str],
 def check_asked(labels: Collection[str], seen: Collection[str], who: str, name: str) -> None:
     """Whether every type of the data has a query; a query without a mention is warned of.
 
-    labels (Collection[str]): Types with a query. seen (Collection[str]): Types of the training data.
-    who (str): The factory. name (str): The component.
     RAISES (ValueError): L215, L232.
     """
     if not seen:

@@ -22,11 +22,11 @@ from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, whole
 from ..types import Block
 from .answers import gold_answers, in_documents, learn, read_off
-from .base import LongtailPipe, check_head_rate
+from .base import NERPipe, check_head_rate
 from .label_checks import check_asked, check_known, check_labels
 from .merging import merge_spans
-from .scores import ScoredSpan, write_entities
-from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
+from .scores import ScoredSpan
+from .thresholding import CALIBRATION, JUDGING, check_judging
 
 WHO = "longtail_mrc_ner"
 
@@ -144,7 +144,7 @@ def _check_loss(loss: object) -> TagLoss:
     return found
 
 
-class MRCNER(LongtailPipe):
+class MRCNER(NERPipe):
     """Asks every query of every sentence; keeps the entities that a document comes with.
 
     Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher score
@@ -171,10 +171,6 @@ class MRCNER(LongtailPipe):
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.cfg["queries"])
-
-    @property
-    def label_data(self) -> list[str]:
-        return list(self.labels)
 
     def add_label(self, label: str) -> int:
         """A type is added with its query. RETURNS (int): 0 for one that is there. RAISES: L236."""
@@ -239,18 +235,6 @@ class MRCNER(LongtailPipe):
             for i, span in in_documents(part, pairs, scores, self.labels, doc_ends):
                 found[i].append(span)
         return [merge_spans(spans) for spans in found]
-
-    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """What `predict` finds: entities before calibration and thresholds."""
-        return self.predict(docs)
-
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
-        """Write the entities, beside those that are there, and their scores where scores_key is set."""
-        settings = Thresholding.of(self.cfg)
-        for doc, found in zip(docs, scores, strict=True):
-            judged = judge(found, settings)
-            write_entities(doc, judged.kept, self.cfg["scores_key"])
-            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
 
     def update(
         self,

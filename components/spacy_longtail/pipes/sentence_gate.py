@@ -17,7 +17,7 @@ from ..corpus.examples import sentence_lengths
 from ..corpus.rare import AUTO_SHARE
 from ..errors import Errors
 from ..numerics import binary_cross_entropy, sigmoid
-from ..settings import finite, one_of, whole
+from ..settings import finite, one_of, unused, whole
 from ..types import Block
 from .base import LongtailPipe, check_head_rate
 from .gate_counts import FOUND, count_types, learn_counts
@@ -102,16 +102,12 @@ def make_sentence_gate(
         weak_labels = check_types("weak_labels", weak_labels, WHO)
         for name_, value in auto.items():
             if value not in (None, DEFAULTS[name_]):
-                where = 'weak_labels = "auto"'
-                raise ValueError(Errors.L213.format(name=name_, value=value, who=WHO, where=where))
+                raise unused(name_, value, WHO, 'weak_labels = "auto"')
     one_of("data", data, ("full", "balanced"))
     threshold = finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0)
     if weak_weight is not None:
         if data == "balanced":
-            where = 'data = "full"'
-            raise ValueError(
-                Errors.L213.format(name="weak_weight", value=weak_weight, who=WHO, where=where)
-            )
+            raise unused("weak_weight", weak_weight, WHO, 'data = "full"')
         fix = "null takes it from the corpus."
         weak_weight = finite("weak_weight", weak_weight, "between 0 and 1", fix, 0.0, 1.0)
     return SentenceGate(
@@ -168,10 +164,6 @@ class SentenceGate(LongtailPipe):
         """The rare types that open the gate; none yet before "auto" has found them."""
         own = self.cfg["weak_labels"]
         return tuple(self.cfg["auto_labels"] or ()) if own == AUTO else tuple(own)
-
-    @property
-    def label_data(self) -> list[str]:
-        return list(self.labels)
 
     def add_label(self, label: str) -> int:
         """The rare types are a setting. RETURNS (int): 0 for one of them. RAISES (ValueError): L206."""

@@ -26,7 +26,7 @@ from ..losses import CrossEntropy
 from ..losses.base import Loss
 from ..losses.token import TagLoss
 from ..types import ENTITY, Block, TwoTaskState
-from .base import LongtailPipe
+from .base import NERPipe
 from .describing import (
     Describe,
     PretrainedHead,
@@ -43,7 +43,7 @@ from .scores import ScoredSpan
 from .token_settings import SETTINGS
 
 
-class TokenTagger(LongtailPipe):
+class TokenTagger(NERPipe):
     """A pipe whose model gives outputs a token, read by a head.
 
     The loss column shows the summed loss of all annotated tokens, in the loss's unit.
@@ -152,10 +152,7 @@ class TokenTagger(LongtailPipe):
     ) -> None:
         """Initialize the model, and begin with what is known of the types.
 
-        docs (List[Doc]): A sample. nlp (Optional[Language]): The pipeline.
-        descriptions (Optional[Dict[str, str]]): Texts by type.
         pretrained (Optional[str]): A pipeline whose described head to begin with.
-        known (Iterable[str]): All types of the data.
         RAISES (ValueError): L213, L216, L271, L272, L274, L275.
         """
         output = output_of(self.model)

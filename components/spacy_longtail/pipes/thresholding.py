@@ -9,7 +9,7 @@ from thinc.types import Floats1d
 
 from ..errors import Errors
 from ..numerics import sigmoid
-from ..settings import finite
+from ..settings import finite, unused
 from ..types import Block, Overrides
 from .scores import ScoredSpan, scored_spans, write_scores
 from .thresholds import log_odds
@@ -57,10 +57,7 @@ def check_judging(
     check_keys(who, spans_key=spans_key, scores_key=scores_key, abstain_key=abstain_key)
     if thresholds is None:
         if abstain_key is not None:
-            where = "'thresholds'"
-            raise ValueError(
-                Errors.L213.format(name="abstain_key", value=abstain_key, who=who, where=where)
-            )
+            raise unused("abstain_key", abstain_key, who, "'thresholds'")
         return dict(JUDGING)
     if scores_key is None and not is_scored:
         raise ValueError(Errors.L251.format(who=who))

@@ -16,14 +16,14 @@ from ..errors import Errors
 from ..losses.base import Loss
 from ..losses.two_task import TwoTaskLoss
 from ..scorers import NER_SCORE_WEIGHTS
-from ..settings import finite
+from ..settings import finite, unused
 from ..types import Block, TwoTaskState
 from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import check_known
-from .scores import ScoredSpan, write_entities
+from .scores import ScoredSpan
 from .tagging import TokenTagger
-from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
+from .thresholding import CALIBRATION, JUDGING, check_judging
 from .token_settings import DEFAULT_TOKEN_MODEL, check_head
 from .weighting import resolve_classes
 
@@ -144,15 +144,15 @@ def _check_used(settings: Block, head: str, loss: Loss) -> None:
     RAISES (ValueError): L001, L213.
     """
     only = dict.fromkeys(("typed", "repair", "entity_threshold", "begin_threshold"), "head = 'two_task'")
-    unused = {} if head == "two_task" else only
+    ignored = {} if head == "two_task" else only
     if settings["include"] is None:
-        unused = {**unused, "others": "'include'"}
+        ignored = {**ignored, "others": "'include'"}
     if head not in ("softmax", "crf") or loss.log_likelihood:
         where = "head = 'softmax' or 'crf' with a loss that is not a likelihood, such as Focal or MoM"
-        unused = {**unused, "warmup": where}
-    for name, where in unused.items():
+        ignored = {**ignored, "warmup": where}
+    for name, where in ignored.items():
         if settings[name] != DEFAULTS[name]:
-            raise ValueError(Errors.L213.format(name=name, value=settings[name], who=WHO, where=where))
+            raise unused(name, settings[name], WHO, where)
     rule = "a number of updates of at least 0"
     settings["warmup"] = int(finite("warmup", settings["warmup"], rule, "Use 0 for none.", 0.0))
     for name in ("entity_threshold", "begin_threshold"):
@@ -226,15 +226,3 @@ class TokenNER(TokenTagger):
         if not any(len(doc) for doc in docs):
             return [[] for _ in docs]
         return self.entities(docs, self.model.predict(docs), self.cfg["scores_key"] is not None)
-
-    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """What `predict` finds: entities before calibration and thresholds."""
-        return self.predict(docs)
-
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
-        """Write the entities, beside those that are there, and their scores where scores_key is set."""
-        settings = Thresholding.of(self.cfg)
-        for doc, found in zip(docs, scores, strict=True):
-            judged = judge(found, settings)
-            write_entities(doc, judged.kept, self.cfg["scores_key"])
-            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)

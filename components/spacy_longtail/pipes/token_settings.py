@@ -7,6 +7,7 @@ from ..heads import HEADS
 from ..heads.outputs import output_of
 from ..layers.described import is_described
 from ..losses.base import Loss, check_loss
+from ..settings import unused
 from ..types import Block, TwoTaskState
 
 DEFAULT_TOKEN_MODEL: Block = Config().from_str("""
@@ -51,8 +52,7 @@ def check_head(head: str, loss: object, scheme: str, model: Model, who: str) -> 
     kind = HEADS[head]
     if scheme not in kind.schemes:
         others = ", ".join(name for name, h in HEADS.items() if scheme in h.schemes)
-        where = f"the heads {others}"
-        raise ValueError(Errors.L213.format(name="scheme", value=scheme, who=who, where=where))
+        raise unused("scheme", scheme, who, f"the heads {others}")
     if "output_layer" not in model.ref_names:
         raise ValueError(Errors.L216.format(who=who, found=model.name))
     if is_described(output_of(model)) and head == "two_task":

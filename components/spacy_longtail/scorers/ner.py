@@ -138,10 +138,8 @@ def count_mentions(
 ) -> TypeCounts:
     """True and false positives and false negatives by type.
 
-    examples (Iterable[Example]): Documents with predictions and gold annotation.
     only (Optional[Collection[str]]): The types that are looked at; null or none takes all.
     labeled (bool): false takes all types for one, ENTITY.
-    RETURNS (TypeCounts): Of the documents with annotation.
     """
     per_type: dict[str, PRFScore] = {}
     n_docs = n_all = 0
@@ -173,7 +171,6 @@ def average_f(
 
     per_type (Mapping[str, PRFScore]): Counts by type, of the types with a gold or predicted mention.
     declared (Iterable[str]): The types that every system is judged on.
-    tail (Iterable[str]): The rare ones.
     RETURNS (AverageF): In [0, 1]. A type without gold mentions has F1 = 0.
     """
     f = {label: score.fscore for label, score in per_type.items()}

@@ -34,7 +34,6 @@ class _Task(NamedTuple):
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """One document per record that was accepted. Plain values beside the text go to its user_data.
 
-    path (Path): JSON lines, or one JSON array.
     context (Context): Tokenizer, settings, and events, which count what is skipped or does not align.
     RAISES (ValueError): L402, L403, and with the line L423 to L427.
     """
