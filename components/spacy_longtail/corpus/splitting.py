@@ -80,6 +80,7 @@ def split_corpus(
     group_by (Optional[str]): Key in doc.user_data; documents with the same value stay together.
     scatter_duplicates (bool): Whether units of the same text may be in different parts.
     min_mentions (int): Least mentions of each type in each part.
+    seed (int): Fixes the split.
     strict (bool): Whether a type that cannot be in all parts is an error, instead of a warning.
     RAISES (ValueError): L001, L402 to L404, L432 to L437, L440 to L449.
     """

@@ -17,7 +17,7 @@ from ..errors import Errors
 from ..heads import Gold
 from ..layers import listener_in
 from ..settings import finite, one_of, unused
-from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block, TwoTaskState
+from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import AUTO, check_known, check_labels, check_types
@@ -25,10 +25,10 @@ from .merging import Merging, merge_into
 from .pipeline_checks import check_secondary, gate_types
 from .scores import ScoredSpan, write_scores
 from .tagging import TokenTagger
-from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
+from .thresholding import JUDGING, Thresholding, check_judging, judge, write_abstained
 from .token_settings import DEFAULT_TOKEN_MODEL, check_head
 from .weak_sentences import Parts, flagged_parts, with_boundaries, within
-from .weighting import Reader, resolve_classes
+from .weighting import Reader
 
 WHO = "longtail_gated_ner"
 
@@ -190,17 +190,8 @@ class GatedNER(TokenTagger):
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
         check_known("labels", self.labels, known, WHO)
-        self.cfg["class_values"] = resolve_classes(
-            self.loss,
-            self.labels,
-            self.codec.prefixes,
-            reader=None if counts_corpus is None else partial(self._learnt_from, counts_corpus),
-            nlp=nlp,
-            name=self.name,
-            who=WHO,
-        )
-        self._build_head()
-        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
+        reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
+        self._resolve_classes(reader, nlp, WHO)
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self._initialize_model(sample, nlp, descriptions, pretrained, known)
 

@@ -40,7 +40,9 @@ from .describing import (
 )
 from .entity_tags import allowed_tags, gold_tags, tagged_entities
 from .scores import ScoredSpan
+from .thresholding import CALIBRATION
 from .token_settings import SETTINGS
+from .weighting import Reader, resolve_classes
 
 
 class TokenTagger(NERPipe):
@@ -141,6 +143,21 @@ class TokenTagger(NERPipe):
                 known = output.ops.to_numpy(output.get_param("D"))
                 set_descriptions(output, np.concatenate([known, vector]))
         return 1
+
+    def _resolve_classes(self, reader: Reader | None, nlp: Language | None, who: str) -> None:
+        """Tell the head what its loss has to know of each class; what training found is forgotten."""
+        self.cfg["class_values"] = resolve_classes(
+            self.loss,
+            self.labels,
+            self.codec.prefixes,
+            reader=reader,
+            nlp=nlp,
+            name=self.name,
+            who=who,
+            others=self.cfg["others"],
+        )
+        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
+        self._build_head()
 
     def _initialize_model(
         self,

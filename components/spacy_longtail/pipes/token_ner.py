@@ -17,15 +17,14 @@ from ..losses.base import Loss
 from ..losses.two_task import TwoTaskLoss
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, unused
-from ..types import Block, TwoTaskState
+from ..types import Block
 from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import check_known
 from .scores import ScoredSpan
 from .tagging import TokenTagger
-from .thresholding import CALIBRATION, JUDGING, check_judging
+from .thresholding import JUDGING, check_judging
 from .token_settings import DEFAULT_TOKEN_MODEL, check_head
-from .weighting import resolve_classes
 
 WHO = "longtail_token_ner"
 
@@ -205,18 +204,7 @@ class TokenNER(TokenTagger):
             raise ValueError(Errors.L215.format(who=WHO))
         self.set_types(types)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
-        self.cfg["class_values"] = resolve_classes(
-            self.loss,
-            self.labels,
-            self.codec.prefixes,
-            reader=counts_corpus,
-            nlp=nlp,
-            name=self.name,
-            who=WHO,
-            others=self.cfg["others"],
-        )
-        self._build_head()
-        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
+        self._resolve_classes(counts_corpus, nlp, WHO)
         sample = [eg.predicted for eg in islice(get_examples(), 10)]
         self._initialize_model(sample, nlp, descriptions, pretrained, known)
 
