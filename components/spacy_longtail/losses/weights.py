@@ -26,10 +26,11 @@ def _scaled(weights: dict[str, float], counts: Mapping[str, int], scale: Scale) 
 class WeightPreset:
     """What the presets share."""
 
+    unit: Unit
     needs_counts = True
 
     def __post_init__(self) -> None:
-        one_of("unit", self.unit, ("tag", "type"))  # type: ignore[attr-defined]
+        one_of("unit", self.unit, ("tag", "type"))
         one_of("scale", getattr(self, "scale", "raw"), ("mean_one", "class_mean_one", "raw"))
 
     def default(self, resolved: Mapping[str, float]) -> float:

@@ -65,7 +65,7 @@ class NerScorer:
         self, examples: Iterable[Example], *, labels: Iterable[str] | None = None, **_: object
     ) -> Block:
         """examples (Iterable[Example]): Documents with predictions and gold annotation.
-        RETURNS (Dict[str, Any]): The scores, all floats in [0, 1] except for the per-type table."""
+        RETURNS (Block): The scores, all floats in [0, 1] except for the per-type table."""
         examples = list(examples)
         declared = self.declared
         if declared is None:
