@@ -41,8 +41,6 @@ Number = Annotated[int | float, PlainValidator(_as_number)]  # 1 stays 1, and 1.
 def problem_of(error: ValidationError, subject: str = "the file") -> str:
     """What keeps data from being a record, in words.
 
-    error (ValidationError): What pydantic found.
-    subject (str): What the data are.
     RETURNS (str): The problem that is nearest to the top, with its place and what was found there.
     """
     first = min(error.errors(), key=lambda own: len(own["loc"]))

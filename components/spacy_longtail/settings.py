@@ -1,17 +1,19 @@
 """Checks of settings, which arrive from a config as they are written there."""
 
 import math
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import SupportsFloat
 
 from .errors import Errors
 
 
 def finite(
-    name: str, value: float, rule: str, fix: str, low: float = -math.inf, high: float = math.inf
+    name: str, value: object, rule: str, fix: str, low: float = -math.inf, high: float = math.inf
 ) -> float:
     """A config number as a float, refused unless it is finite and within [low, high]."""
     try:
-        number = float(value)
+        number = float(value) if isinstance(value, (str, SupportsFloat)) else math.nan
     except (TypeError, ValueError):
         number = math.nan
     if isinstance(value, bool) or not (math.isfinite(number) and low <= number <= high):
@@ -19,14 +21,37 @@ def finite(
     return number
 
 
-def one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
+def keep_finite(
+    owner: object, name: str, rule: str, fix: str, low: float = -math.inf, high: float = math.inf
+) -> None:
+    """Check a field of a frozen dataclass as `finite` does, and keep it as a float."""
+    object.__setattr__(owner, name, finite(name, getattr(owner, name), rule, fix, low, high))
+
+
+def unused(name: str, value: object, who: str, where: str) -> ValueError:
+    """L213, to be raised of a setting that would be ignored."""
+    return ValueError(Errors.L213.format(name=name, value=value, who=who, where=where))
+
+
+@contextmanager
+def extra(package: str, name: str) -> Iterator[None]:
+    """Where a package of an extra is imported. RAISES (ValueError): L406."""
+    try:
+        yield
+    except ImportError as error:
+        raise ValueError(
+            Errors.L406.format(package=package or error.name or name, extra=name)
+        ) from error
+
+
+def one_of(name: str, value: object, known: tuple[object, ...]) -> None:
     """Refuse a setting that is not one of the known values. RAISES (ValueError): L001."""
     if value not in known:
         rule = f"one of {', '.join(map(repr, known))}"
         raise ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix="See the docs."))
 
 
-def whole(name: str, value: Any, fix: str, low: float = 0) -> int:
+def whole(name: str, value: object, fix: str, low: float = 0) -> int:
     """A config number as an int of at least `low`. RAISES (ValueError): L001."""
     rule = "a whole number" + (f" of at least {low}" if math.isfinite(low) else "")
     number = finite(name, value, rule, fix, low=low)
@@ -35,6 +60,6 @@ def whole(name: str, value: Any, fix: str, low: float = 0) -> int:
     return int(number)
 
 
-def seed_of(value: Any) -> int:
+def seed_of(value: object) -> int:
     """A seed. RAISES (ValueError): L001."""
     return whole("seed", value, "Any whole number fixes the draws.", low=-math.inf)

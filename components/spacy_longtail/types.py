@@ -1,6 +1,6 @@
 """Shapes and protocols that modules share, and the names of the Doc attributes that pipes share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from thinc.types import Floats2d
@@ -15,6 +15,7 @@ ENTITY_SCORES = "entity_scores"
 ANNOTATED_TYPES = "annotated_types"
 
 Overrides = Mapping[str, Any]  # config values by dotted name
+Block = dict[str, Any]  # of a config, or the cfg of a pipe: whatever stands there, by name
 
 
 class LossResult(NamedTuple):
@@ -57,10 +58,3 @@ class TwoTaskState(NamedTuple):
     b: tuple[float, float] = (0.0, 0.0)  # running mean score of the negatives
     alpha: tuple[float, float] = (0.0, 0.0)  # dual variable of the margin
     n_updates: int = 0  # training updates so far, counted by the pipe
-
-
-@runtime_checkable
-class Repeats(Protocol):
-    """A resampling policy: fitted on corpus counts, it maps a unit's counts to copies."""
-
-    def fit(self, corpus: Any) -> Callable[[SentenceCounts], float]: ...

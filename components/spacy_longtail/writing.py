@@ -212,7 +212,6 @@ def replacing(target: Path, stale: Iterable[Path] = ()) -> Iterator[Path]:
 
     target (Path): The folder to change, or to make. Its other entries are kept.
     stale (Iterable[Path]): What is not left over even if nothing takes its place.
-    YIELDS (Path): The new folder.
     RAISES (ValueError): L432, L434.
     """
     if target.exists() and not target.is_dir():

@@ -4,7 +4,7 @@ import random
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from spacy.language import Language
 from spacy.strings import get_string_id
@@ -13,9 +13,10 @@ from spacy.training import Example
 
 from ..corpus.counts import CorpusCounts, count_doc
 from ..corpus.examples import bare, same_tokens
+from ..corpus.repeats import Repeats
 from ..errors import Errors
-from ..settings import finite, seed_of, whole
-from ..types import Repeats, SentenceCounts
+from ..settings import finite, seed_of, unused, whole
+from ..types import SentenceCounts
 from .draft import Draft, DraftSentence, Edit
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -33,11 +34,11 @@ class Augmenter(ABC):
 
     def __init__(
         self,
-        corpus: Reader | None,
-        level: float,
-        labels: Sequence[str] | None,
-        budget: Budget,
-        seed: int,
+        corpus: Reader | None = None,
+        level: float = 0.3,
+        labels: Sequence[str] | None = None,
+        budget: Budget = None,
+        seed: int = 0,
     ) -> None:
         self.corpus = corpus
         self.level = finite(
@@ -64,7 +65,7 @@ class Augmenter(ABC):
         targets = [sentence for sentence in draft.sentences() if self._is_target(sentence)]
         if self.budget is not None or not targets:
             yield example
-        for _ in range(self._n_copies(example.reference) if targets else 0):
+        for _ in range(self._n_copies(example.reference, self._counts) if targets else 0):
             edits = [edit for sentence in targets for edit in self.edits(nlp, sentence)]
             yield _rewritten(nlp, example, draft, edits)
 
@@ -98,8 +99,7 @@ class Augmenter(ABC):
             raise ValueError(Errors.L110.format(who=self.name, purpose=purpose))
         if self.corpus is not None and not (self.draws or has_policy or self.labels):
             where = "'labels' or a 'budget' that is a policy"
-            found = type(self.corpus).__name__
-            raise ValueError(Errors.L213.format(name="corpus", value=found, who=self.name, where=where))
+            raise unused("corpus", type(self.corpus).__name__, self.name, where)
 
     def _read(self, nlp: Language) -> CorpusCounts:
         """One pass over the corpus, for pools and counts."""
@@ -121,33 +121,33 @@ class Augmenter(ABC):
             )
         return counts
 
-    def _fitted(self, policy: Repeats) -> Callable[[SentenceCounts], float]:
+    def _fitted(self, policy: Repeats, counts: CorpusCounts) -> Callable[[SentenceCounts], float]:
         """The policy on the counts of the corpus, refused if it never adds a copy."""
-        copies, labels = policy.fit(self._counts), self._counts.labels if self._counts else []
+        copies, labels = policy.fit(counts), counts.labels
         one_of_each = dict.fromkeys(labels, 1)
         if copies(SentenceCounts(one_of_each, len(labels), one_of_each, one_of_each)) <= 1:
             raise ValueError(Errors.L119.format(who=self.name, policy=policy))
         return copies
 
-    def _n_copies(self, reference: Doc) -> int:
+    def _n_copies(self, reference: Doc, counts: CorpusCounts) -> int:
         """Rewritten copies of an example."""
         if self.budget is None:
             return 1
         if isinstance(self.budget, int):
             return self.budget
         if self._copies is None:
-            self._copies = self._fitted(self.budget)
+            self._copies = self._fitted(self.budget, counts)
         n, part = divmod(max(self._copies(count_doc(reference)) - 1, 0), 1)
         return int(n) + (self._rng.random() < part)
 
 
-def _types(who: str, labels: Any) -> list[str]:
+def _types(who: str, labels: Sequence[str]) -> list[str]:
     if isinstance(labels, str) or not labels or not all(isinstance(t, str) and t for t in labels):
         raise ValueError(Errors.L112.format(who=who, found=labels))
     return list(labels)
 
 
-def _budget(who: str, budget: Any) -> Budget:
+def _budget(who: str, budget: Budget) -> Budget:
     if budget is None or callable(getattr(budget, "fit", None)):
         return budget
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from .base import Augmenter, Budget, Reader
+from .base import Augmenter
 from .casing import Piece
 from .draft import Draft, DraftSentence, Edit
 
@@ -61,16 +61,7 @@ class MentionReplacement(Augmenter):
     name = "longtail.mention_replacement.v1"
     draws = "mentions"
 
-    def __init__(
-        self,
-        corpus: Reader | None = None,
-        level: float = 0.3,
-        labels: Sequence[str] | None = None,
-        budget: Budget = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(corpus, level, labels, budget, seed)
-        self._pools: dict[int, Surfaces] = {}
+    _pools: dict[int, Surfaces]  # by type, as `fit` finds them
 
     def fit(self, nlp: Language, docs: Iterable[Doc]) -> bool:
         found: dict[int, dict[str, dict[tuple[str, ...], Surface]]] = defaultdict(dict)

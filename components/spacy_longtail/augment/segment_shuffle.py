@@ -1,10 +1,10 @@
 """Shuffle within segments: the words of a mention, or between mentions, in another order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from spacy.language import Language
 
-from .base import Augmenter, Budget, Reader
+from .base import Augmenter
 from .casing import Piece, capitalised
 from .draft import BEGINS, OUTSIDE, DraftSentence, Edit
 
@@ -28,16 +28,6 @@ class SegmentShuffle(Augmenter):
     """
 
     name = "longtail.segment_shuffle.v1"
-
-    def __init__(
-        self,
-        corpus: Reader | None = None,
-        level: float = 0.3,
-        labels: Sequence[str] | None = None,
-        budget: Budget = None,
-        seed: int = 0,
-    ) -> None:
-        super().__init__(corpus, level, labels, budget, seed)
 
     def edits(self, nlp: Language, sentence: DraftSentence) -> Iterator[Edit]:
         texts = sentence.draft.texts

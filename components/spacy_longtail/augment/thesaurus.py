@@ -6,9 +6,12 @@ import warnings
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import Errors, Warnings
+
+if TYPE_CHECKING:  # nltk is an extra
+    from nltk.corpus.reader import WordNetCorpusReader
 
 FORM = 'Write word TAB synonym TAB synonym lines, or JSON as {"word": ["synonym", ...]}.'
 
@@ -67,7 +70,7 @@ def _line_entries(path: Path, text: str) -> Iterator[tuple[str, list[str]]]:
 
 def _json_entries(path: Path, text: str) -> Iterator[tuple[str, list[str]]]:
     try:
-        entries: Any = json.loads(text)
+        entries: object = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(
             Errors.L401.format(path=path, line=error.lineno, problem=error.msg, fix=FORM)
@@ -99,5 +102,5 @@ def wordnet_synonyms(word: str) -> list[str]:
     return [lemma for lemma in lemmas if lemma.lower() != word]
 
 
-def _wordnet() -> Any:
+def _wordnet() -> "WordNetCorpusReader":
     return importlib.import_module("nltk.corpus").wordnet

@@ -5,7 +5,8 @@ the longest sequence first, so that the live rows of a position are the first of
 grows with the tokens alone. What is impossible scores -inf.
 """
 
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 from thinc.api import get_array_module, to_numpy
@@ -47,7 +48,7 @@ class Packing(NamedTuple):
         return len(self.starts) - 1
 
 
-def pack(lengths: Ints1d, xp: Any = np) -> Packing:
+def pack(lengths: Ints1d, xp: ModuleType = np) -> Packing:
     """The packed order of sequences that stand one after another; empty ones have no row.
 
     lengths (Ints1d): (n_sequences,), tokens per sequence.

@@ -131,10 +131,7 @@ class SentenceTable(NamedTuple):
     n_tokens: Ints1d  # (n_mentions,) counted tokens
 
     def counts(self, strings: StringStore) -> list[SentenceCounts]:
-        """The counts of each sentence, as `count_doc` counts it when cut out.
-
-        strings (StringStore): Knows the types' hashes.
-        """
+        """The counts of each sentence, as `count_doc` counts it when cut out."""
         found = [SentenceCounts({}, n, {}, {}) for n in self.length.tolist()]
         names = {t: strings[t] for t in set(self.mentions.label.tolist())}
         owners = self.sentence[self.mentions.start].tolist()

@@ -45,10 +45,7 @@ def convert_corpus(
 
     source (Path): A file or folder in one of the formats; a folder may have train, dev and test in it.
         corpus.json in it, or beside the file, may declare lang, tokens, labels and tail.
-    target (Path): The folder to write.
     lang (Optional[str]): spaCy language code; null takes corpus.json's, else "en".
-    settings (Optional[Settings]): How to read and write.
-    RETURNS (CorpusTypes): The types.
     RAISES (ValueError): L401 to L404, L407, L420 to L437.
     """
     settings = settings or Settings()
@@ -145,8 +142,6 @@ def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: Corpus
     """Write PART.spacy for each part, and types.json. All files or none.
 
     target (Path): The folder to write; files of these names in it are replaced, others kept.
-    parts (Mapping[str, Iterable[Doc]]): Documents of each part, by its name.
-    types (CorpusTypes): The types of the corpus.
     RAISES (ValueError): L432, L433, L434, L435.
     """
     with replacing_parts(target, parts) as folder:

@@ -21,11 +21,8 @@ def part_path(corpus: Path, part: str) -> Path:
 def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int | None = None) -> Tally:
     """Write one part.
 
-    folder (Path): The folder of the corpus.
-    part (str): The part's name.
     docs (Iterable[Doc]): Streamed, one file's worth in memory.
     docs_per_file (Optional[int]): Write PART/00000.spacy and so on; null writes PART.spacy.
-    RETURNS (Tally): What was written.
     RAISES (ValueError): L435.
     """
     if docs_per_file is None:
@@ -46,7 +43,6 @@ def replacing_parts(target: Path, parts: Iterable[str]) -> Iterator[Path]:
     """As `replacing`, where parts of a corpus are written: neither file nor folder of one is left over.
 
     target (Path): The folder of the corpus. parts (Iterable[str]): The parts that will be written.
-    YIELDS (Path): The new folder.
     RAISES (ValueError): L432, L433, L434.
     """
     stale = [path for part in parts for path in (target / part, target / f"{part}.spacy")]

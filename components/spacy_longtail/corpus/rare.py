@@ -34,7 +34,6 @@ class RareRule(NamedTuple):
     def types(self, mentions: Mapping[str, int]) -> list[str]:
         """The rare types, of those with a mention.
 
-        mentions (Mapping[str, int]): By type.
         RETURNS (List[str]): Most frequent first, of equals in the order of `mentions`.
         """
         limit = self.limit(mentions)

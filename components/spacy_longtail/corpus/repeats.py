@@ -8,18 +8,25 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from thinc.types import Ints1d
 
 from ..errors import Errors
-from ..settings import finite, one_of, whole
+from ..settings import keep_finite, one_of, whole
 from ..types import SentenceCounts
 from .counts import CorpusCounts
 
 Formula = Literal["paper", "code"]
 TOKEN_RATIO = 3.0  # kept tokens for each entity token, of balanced undersampling
+
+
+@runtime_checkable
+class Repeats(Protocol):
+    """A resampling policy: fitted on corpus counts, it maps a unit's counts to copies."""
+
+    def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]: ...
 
 
 def guarded_ceil(value: float) -> int:
@@ -137,7 +144,7 @@ class _Balancing(ABC):
     def __post_init__(self) -> None:
         fix = "1 makes sentences with and without entities equally many."
         rule = "a number from 0.001 to 1000"
-        object.__setattr__(self, "ratio", finite("ratio", self.ratio, rule, fix, 1e-3, 1e3))
+        keep_finite(self, "ratio", rule, fix, 1e-3, 1e3)
 
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
         """corpus (CorpusCounts): Counts of the untouched corpus.

@@ -82,7 +82,6 @@ def split_corpus(
     min_mentions (int): Least mentions of each type in each part.
     seed (int): Fixes the split.
     strict (bool): Whether a type that cannot be in all parts is an error, instead of a warning.
-    RETURNS (Split): What each part has.
     RAISES (ValueError): L001, L402 to L404, L432 to L437, L440 to L449.
     """
     one_of("unit", unit, ("doc", "sentence"))

@@ -55,8 +55,6 @@ def _of_nlp(nlp: Language) -> CharacterTokenizer:
 def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
     """What a config's [nlp] block needs beside `lang`, to make the tokens of a converted corpus.
 
-    lang (str): spaCy's language code.
-    tokens (str): "words" or "characters".
     RETURNS (Dict[str, Dict[str, str]]): tokenizer, or nothing where spaCy's own rules make the tokens.
     RAISES (ValueError): L428.
     """
@@ -72,8 +70,6 @@ def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
 def blank(lang: str, tokens: str) -> Language:
     """A pipeline of a tokenizer alone.
 
-    lang (str): spaCy's language code.
-    tokens (str): "words" or "characters".
     RAISES (ValueError): L428 for an unknown language, L429 where its tokenizer is not installed.
     """
     config = {"nlp": tokenizer_config(lang, tokens)}

@@ -22,7 +22,6 @@ class Units(NamedTuple):
 def divide(docs: list[Doc], unit: str, declared: list[str]) -> Units:
     """The units of a corpus.
 
-    docs (List[Doc]): The documents. unit (str): "doc" or "sentence".
     declared (List[str]): Types that come first among the labels, whether they occur or not.
     """
     found = docs if unit == "doc" else [part for doc in docs for part in _cut(doc)]

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -22,7 +21,7 @@ class VectorDescriptions:
     RAISES (ValueError): When called L240 where the pipeline has no vectors.
     """
 
-    vocab: Any = None  # of the pipeline: see `with_vocab`
+    vocab: Vocab | None = None  # of the pipeline: see `with_vocab`
 
     def with_vocab(self, vocab: Vocab) -> "VectorDescriptions":
         """The same, of a pipeline's vocabulary."""
@@ -32,11 +31,12 @@ class VectorDescriptions:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
         if self.vocab is None or not self.vocab.vectors_length:
             raise ValueError(Errors.L240.format(who="longtail.VectorDescriptions.v1"))
-        return unit_rows(np.stack([self._mean(text) for text in texts]))
+        return unit_rows(np.stack([_mean(self.vocab, text) for text in texts]))
 
-    def _mean(self, text: str) -> np.ndarray:
-        found = [self.vocab.get_vector(w) for w in words(text) if self.vocab.has_vector(w)]
-        return np.mean(found, axis=0) if found else np.zeros(self.vocab.vectors_length)
+
+def _mean(vocab: Vocab, text: str) -> np.ndarray:
+    found = [vocab.get_vector(w) for w in words(text) if vocab.has_vector(w)]
+    return np.mean(found, axis=0) if found else np.zeros(vocab.vectors_length)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 from thinc.types import Floats2d
 
 from ..errors import Errors
+from ..settings import extra
 from .base import unit_rows
+
+if TYPE_CHECKING:  # an extra
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,9 @@ class TransformerDescriptions:
     name: str
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        try:
+    def _loaded(self) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
+        with extra("transformers", "transformers"):
             from transformers import AutoModel, AutoTokenizer
-        except ImportError as error:
-            raise ValueError(Errors.L406.format(package="transformers", extra="transformers")) from error
         try:
             tokenizer = AutoTokenizer.from_pretrained(self.name)
             return tokenizer, AutoModel.from_pretrained(self.name).eval()

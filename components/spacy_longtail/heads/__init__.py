@@ -1,10 +1,10 @@
 """Heads: how the outputs of a token classifier become a loss in training, and tags in prediction."""
 
-from .base import Decoded, Decoding, Gold, Head, Trained
+from .base import Decoded, Decoding, Gold, Head, Scores, Trained
 from .crf import CRFHead
 from .softmax import SigmoidHead, SoftmaxHead
 from .two_task import TwoTaskHead
 
 HEADS: dict[str, type[Head]] = {h.name: h for h in (SoftmaxHead, SigmoidHead, CRFHead, TwoTaskHead)}
 
-__all__ = ["HEADS", "Decoded", "Decoding", "Gold", "Head", "Trained"]
+__all__ = ["HEADS", "Decoded", "Decoding", "Gold", "Head", "Scores", "Trained"]

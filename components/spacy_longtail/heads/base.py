@@ -1,15 +1,22 @@
 """What a head is: how outputs become a loss in training, and tags in prediction."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple
+from types import ModuleType
+from typing import ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from thinc.api import Model, get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..chains.packing import Transitions
 from ..chains.tags import ILLEGAL, TagCodec
+from ..layers import Lattice
 from ..losses import CrossEntropy
+from ..losses.base import Loss
+from ..losses.token import TagLoss
 from ..types import TwoTaskState
+
+Own = TypeVar("Own", bound=Loss)  # the losses that a head trains
+Scores: TypeAlias = Ragged | Lattice  # what a model gives: the CRF has transitions beside the rows
 
 
 class Gold(NamedTuple):
@@ -22,7 +29,7 @@ class Gold(NamedTuple):
 
 class Trained(NamedTuple):
     loss: float  # mean over annotated tokens
-    d_scores: Any  # as the model's output
+    d_scores: Scores  # as the model's output
     state: TwoTaskState
 
 
@@ -40,7 +47,7 @@ class Decoding(NamedTuple):
     state: TwoTaskState = TwoTaskState()  # with the classes' means
 
 
-class Head(ABC):
+class Head(ABC, Generic[Own]):
     """One of the heads of `longtail_token_ner`; it has no weights but those it adds to the model.
 
     codec (TagCodec): Labels and scheme.
@@ -53,7 +60,7 @@ class Head(ABC):
     can_shut: ClassVar[bool] = False  # whether it trains on tags that a document can have alone
     unlearnt: ClassVar[float] = 0.0  # the value of an output that was added after training
 
-    def __init__(self, codec: TagCodec, loss: Any) -> None:
+    def __init__(self, codec: TagCodec, loss: Own) -> None:
         self.codec = codec
         self.loss = loss
         self.legality = codec.legality()
@@ -69,35 +76,43 @@ class Head(ABC):
         return model
 
     @abstractmethod
-    def train(self, scores: Any, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
+    def train(self, scores: Scores, gold: Gold, loss: Own, state: TwoTaskState) -> Trained:
         """Loss and gradient of one batch."""
 
     @abstractmethod
     def decode(
-        self, scores: Any, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
+        self,
+        scores: Scores,
+        lengths: Ints1d,
+        outside: Floats1d,
+        score: bool,
+        settings: Decoding,
     ) -> Decoded:
         """Legal tags and their probabilities.
 
         lengths (Ints1d): (n_sentences,), tokens per sentence.
         outside (Floats1d): (n_tokens,), 1.0 where no entity may stand.
         score (bool): Whether the probabilities are wanted.
-        settings (Decoding): Those of the pipe.
         """
 
     @staticmethod
-    def scaled(d_scores: Any, factor: float) -> Any:
+    def scaled(d_scores: Ragged, factor: float) -> Ragged:
         """A gradient on the model's output, times a number."""
         return Ragged(d_scores.dataXd * factor, d_scores.lengths)
 
     @staticmethod
-    def logits(scores: Any) -> Any:
+    def logits(scores: Ragged) -> Ragged:
         """The rows of the model's output, one per token."""
         return scores
 
-    def is_finite(self, d_scores: Any) -> bool:
+    def is_finite(self, d_scores: Ragged) -> bool:
         """Whether a gradient on the model's output has no overflow in it."""
         data = self.logits(d_scores).dataXd
         return bool(get_array_module(data).isfinite(data).all())
+
+
+class TagHead(Head[TagLoss]):
+    """A head with an output per tag."""
 
     def _allowed(self, logits: Floats2d, gold: Gold) -> Floats2d:
         """The logits to train on: tags that a document cannot have are shut, and get no gradient."""
@@ -116,5 +131,5 @@ class Head(ABC):
             logits[xp.asarray(outside > 0), 1:] = ILLEGAL
         return logits
 
-    def _legality(self, xp: Any) -> Transitions:
+    def _legality(self, xp: ModuleType) -> Transitions:
         return Transitions(*(xp.asarray(t) for t in self.legality))

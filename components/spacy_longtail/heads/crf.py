@@ -1,7 +1,5 @@
 """The CRF head."""
 
-from typing import Any
-
 from thinc.api import Model, get_array_module, to_numpy
 from thinc.types import Floats1d, Ints1d, Ragged
 
@@ -9,11 +7,12 @@ from ..chains.packing import Transitions, viterbi
 from ..chains.sums import PathSums
 from ..layers import Lattice, with_transitions
 from ..losses.chain import chain_loss
+from ..losses.token import TagLoss
 from ..types import TwoTaskState
-from .base import Decoded, Decoding, Gold, Head, Trained
+from .base import Decoded, Decoding, Gold, TagHead, Trained
 
 
-class CRFHead(Head):
+class CRFHead(TagHead):
     """A linear chain with learnt transitions; illegal ones are shut in training and prediction."""
 
     name = "crf"
@@ -26,10 +25,10 @@ class CRFHead(Head):
     @staticmethod
     def scaled(d_scores: Lattice, factor: float) -> Lattice:
         transitions = Transitions(*(t * factor for t in d_scores.transitions))
-        return Lattice(Head.scaled(d_scores.logits, factor), transitions)
+        return Lattice(TagHead.scaled(d_scores.logits, factor), transitions)
 
     @staticmethod
-    def logits(scores: Any) -> Any:
+    def logits(scores: Lattice) -> Ragged:
         return scores.logits
 
     def is_finite(self, d_scores: Lattice) -> bool:
@@ -41,7 +40,7 @@ class CRFHead(Head):
     def _legal(self, scores: Lattice) -> Transitions:
         return scores.transitions.plus(self._legality(get_array_module(scores.logits.dataXd)))
 
-    def train(self, scores: Lattice, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
+    def train(self, scores: Lattice, gold: Gold, loss: TagLoss, state: TwoTaskState) -> Trained:
         logits = self._allowed(scores.logits.dataXd, gold)
         xp = get_array_module(logits)
         rows, mask = xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)

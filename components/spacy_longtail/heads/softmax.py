@@ -1,24 +1,23 @@
 """Heads with an output per tag, decoded over legal tag sequences."""
 
-from typing import Any
-
 from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..chains.packing import best_legal
 from ..losses import OneVersusRestFocal
+from ..losses.token import TagLoss
 from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
-from .base import Decoded, Decoding, Gold, Head, Trained
+from .base import Decoded, Decoding, Gold, TagHead, Trained
 
 
-class SoftmaxHead(Head):
+class SoftmaxHead(TagHead):
     """One softmax per token, decoded over legal tag sequences."""
 
     name = "softmax"
     can_shut = True
 
-    def train(self, scores: Ragged, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
+    def train(self, scores: Ragged, gold: Gold, loss: TagLoss, state: TwoTaskState) -> Trained:
         xp = get_array_module(scores.dataXd)
         rows, mask = xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
         result = loss(self._allowed(scores.dataXd, gold), rows, mask, gold.lengths)

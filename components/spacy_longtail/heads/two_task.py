@@ -1,18 +1,17 @@
 """The two-task head."""
 
-from typing import Any
-
 import numpy as np
 from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Ints1d, Ragged
 
 from ..losses import AUCMargin, CrossEntropy
+from ..losses.two_task import TwoTaskLoss
 from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
 from .base import Decoded, Decoding, Gold, Head, Trained
 
 
-class TwoTaskHead(Head):
+class TwoTaskHead(Head[TwoTaskLoss]):
     """An entity logit and a begin logit per token, and types where the output is typed.
 
     Entity and begin above their thresholds open an entity, entity alone continues one. Columns: entity,
@@ -33,7 +32,7 @@ class TwoTaskHead(Head):
         """A single type needs no outputs."""
         return self.codec.labels if len(self.codec.labels) > 1 else ()
 
-    def train(self, scores: Ragged, gold: Gold, loss: Any, state: TwoTaskState) -> Trained:
+    def train(self, scores: Ragged, gold: Gold, loss: TwoTaskLoss, state: TwoTaskState) -> Trained:
         data = scores.dataXd
         xp = get_array_module(data)
         n_types = len(self._types)

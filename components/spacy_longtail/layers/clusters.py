@@ -16,6 +16,7 @@ from thinc.model import deserialize_attr, serialize_attr
 from thinc.types import Ints1d, Ragged
 
 from ..errors import Errors
+from ..settings import extra
 
 NAME = "cluster_prefixes"
 LOOKUPS = "lookups"  # stands for the table of spacy-lookups-data
@@ -45,7 +46,6 @@ def read_clusters(source: str, lang: str) -> ClusterTable:
 
     source (str): "lookups" for the table of spacy-lookups-data, or a file of paths as Brown clustering
         writes it: one line per word, bits, TAB, word, TAB, count.
-    lang (str): Language code.
     RETURNS (ClusterTable): At least one word.
     RAISES (ValueError): L402, L406, L260, L261.
     """
@@ -66,10 +66,8 @@ def _table(paths: dict[int, int]) -> ClusterTable:
 
 @cache  # it takes seconds
 def _from_lookups(lang: str) -> ClusterTable:
-    try:
+    with extra("spacy-lookups-data", "lookups"):
         import spacy_lookups_data  # noqa: F401
-    except ImportError as error:
-        raise ValueError(Errors.L406.format(package="spacy-lookups-data", extra="lookups")) from error
     if lang not in LANGUAGES:
         raise ValueError(Errors.L260.format(lang=lang, known=", ".join(LANGUAGES)))
     return _table(load_lookups(lang, [TABLE]).get_table(TABLE))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -45,14 +45,14 @@ def _unfit(path: Path, problem: str) -> ValueError:
     return ValueError(Errors.L231.format(path=path, problem=problem, fix=FORM))
 
 
-def _is_query(label: Any, query: Any) -> bool:
+def _is_query(label: object, query: object) -> bool:
     """Whether both are texts that a config can hold: a trained pipeline keeps its queries there."""
-    if not all(isinstance(text, str) and text.strip() for text in (label, query)):
+    if not (isinstance(label, str) and label.strip() and isinstance(query, str) and query.strip()):
         return False
     return not (label[0] in "@#;[" or set(label) & set(":=\n") or "${" in query or "\n" in query)
 
 
-def check_queries(queries: Any, who: str) -> dict[str, str]:
+def check_queries(queries: object, who: str) -> dict[str, str]:
     """Refuse anything but a mapping of types to queries. RAISES (ValueError): L230."""
     given = list(queries.items()) if isinstance(queries, dict) else []
     if not given or not all(_is_query(*pair) for pair in given):

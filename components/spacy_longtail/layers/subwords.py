@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import srsly
@@ -12,6 +12,10 @@ from thinc.model import deserialize_attr, serialize_attr
 from thinc.types import Floats2d, Ragged
 
 from ..errors import Errors
+from ..settings import extra
+
+if TYPE_CHECKING:  # tokenizers comes with an extra
+    from tokenizers import Tokenizer
 
 MOST_CACHED = 100_000  # words whose pieces are kept
 
@@ -27,7 +31,7 @@ class SubwordVectors:
     vectors: np.ndarray
     tokenizer: str
     unknown: int
-    _cut: Any = field(default=None, repr=False, compare=False)
+    _cut: "Tokenizer | None" = field(default=None, repr=False, compare=False)
     _known: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     def of_words(self, words: list[str]) -> np.ndarray:
@@ -52,16 +56,14 @@ class SubwordVectors:
         means = (sums[ends] - sums[ends - lengths]) / np.maximum(lengths, 1)[:, None]
         return means.astype("float32")
 
-    def _tokenizer(self) -> Any:
+    def _tokenizer(self) -> "Tokenizer":
         if self._cut is None:
-            try:
+            with extra("tokenizers", "model2vec"):
                 from tokenizers import Tokenizer
-            except ImportError as error:
-                raise ValueError(Errors.L406.format(package="tokenizers", extra="model2vec")) from error
             self._cut = Tokenizer.from_str(self.tokenizer)
         return self._cut
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Without what is made again where it is needed."""
         kept = {"vectors": self.vectors, "tokenizer": self.tokenizer, "unknown": self.unknown}
         return {**kept, "_cut": None, "_known": {}}
@@ -73,10 +75,8 @@ def read_subwords(source: str) -> SubwordVectors:
     source (str): Its folder, or its name on the Hugging Face hub.
     RAISES (ValueError): L406, L264.
     """
-    try:
+    with extra("model2vec", "model2vec"):
         from model2vec import StaticModel
-    except ImportError as error:
-        raise ValueError(Errors.L406.format(package="model2vec", extra="model2vec")) from error
     try:
         found = StaticModel.from_pretrained(source, force_download=False)
     except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
@@ -111,7 +111,7 @@ def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
     )
 
 
-def init(model: Model, X: list[Doc] | None = None, Y: Any = None) -> None:
+def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
     if not len(model.attrs["subwords"].vectors):
         if not X:
             return

@@ -78,8 +78,6 @@ class BiLSTM(nn.Module):
     def forward(self, rows: Tensor, lengths: list[int]) -> Tensor:
         """The states of all words.
 
-        rows (Tensor): (n_tokens, n_in), of all documents.
-        lengths (List[int]): Rows of each document.
         RETURNS (Tensor): (n_tokens, 2 * n_hidden), forward and backward states.
         """
         if not len(rows):

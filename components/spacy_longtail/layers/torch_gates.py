@@ -57,10 +57,7 @@ class _Reader(nn.Module, ABC):
 
 
 class Sentences:
-    """Which rows are of which sentence.
-
-    sizes (Tensor): (n_sentences,), the rows of each.
-    """
+    """Which rows are of which sentence. sizes (Tensor): (n_sentences,), the rows of each."""
 
     def __init__(self, sizes: Tensor) -> None:
         self.last = sizes.cumsum(0) - 1

@@ -8,7 +8,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from thinc.api import (
     ArgsKwargs,
@@ -22,6 +22,7 @@ from thinc.api import (
 from thinc.types import Floats2d
 
 from ..errors import Errors
+from ..settings import extra
 
 if TYPE_CHECKING:
     import torch
@@ -31,11 +32,9 @@ SIZE_BYTES = 8  # a safetensors file begins with the size of its header, little-
 
 def require_torch() -> None:
     """Check that what a torch layer needs is installed. RAISES (ValueError): L406."""
-    try:
+    with extra("", "torch"):
         import safetensors.torch  # noqa: F401
         import torch  # noqa: F401
-    except ImportError as error:
-        raise ValueError(Errors.L406.format(package=error.name or "torch", extra="torch")) from error
 
 
 def torch_layer(
@@ -123,7 +122,9 @@ def to_safetensors(module: "torch.nn.Module") -> bytes:
     return safetensors.torch.save(tensors, metadata={"sha256": checksum(tensors)})
 
 
-def from_safetensors(module: "torch.nn.Module", data: bytes, device: "torch.device") -> Any:
+def from_safetensors(
+    module: "torch.nn.Module", data: bytes, device: "torch.device"
+) -> "torch.nn.Module":
     """A copy of a module with the weights of a safetensors file; the module itself keeps its own.
 
     RAISES (ValueError): L221, L222.

@@ -9,7 +9,7 @@ from thinc.types import Floats1d, Floats2d
 
 from ..errors import Errors
 from ..numerics import sigmoid
-from ..settings import finite, one_of
+from ..settings import keep_finite, one_of
 from ..types import LossResult, TwoTaskState
 from .base import BinaryResult
 from .two_task import TwoTaskLoss, pair
@@ -49,14 +49,12 @@ class AUCMargin(TwoTaskLoss):
         one_of("activation", self.activation, ("sigmoid", "none"))
         for name, fix in (("margin", "Use 1."), ("begin_weight", "Use 100.")):
             rule = "a finite number above 0"
-            value = finite(name, getattr(self, name), rule, fix, sys.float_info.min)
-            object.__setattr__(self, name, value)
+            keep_finite(self, name, rule, fix, sys.float_info.min)
         rule, fix = "above 0 and at most 0.5, beyond which a and b would swing", "Use 0.1."
-        dual_lr = finite("dual_lr", self.dual_lr, rule, fix, sys.float_info.min, 0.5)
-        if dual_lr != DUAL_LR and self.form == "stateless" and self.activation == "sigmoid":
+        keep_finite(self, "dual_lr", rule, fix, sys.float_info.min, 0.5)
+        if self.dual_lr != DUAL_LR and self.form == "stateless" and self.activation == "sigmoid":
             rule, fix = "left alone: form 'stateless' with 'sigmoid' has no use for it", "Remove it."
-            raise ValueError(Errors.L001.format(name="dual_lr", rule=rule, value=dual_lr, fix=fix))
-        object.__setattr__(self, "dual_lr", dual_lr)
+            raise ValueError(Errors.L001.format(name="dual_lr", rule=rule, value=self.dual_lr, fix=fix))
 
     def __call__(
         self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState

@@ -1,7 +1,7 @@
 """What every loss is to the pipes and heads that train with it."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from thinc.types import Floats1d
 
@@ -37,7 +37,7 @@ class Loss(ABC):
         return False
 
 
-def check_loss(loss: Any, who: str) -> Any:
+def check_loss(loss: object, who: str) -> Loss:
     """A loss of this package's interface. RAISES (ValueError): L003."""
     if not isinstance(loss, Loss):
         raise ValueError(Errors.L003.format(who=who, found=repr(loss)))

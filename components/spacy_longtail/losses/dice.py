@@ -10,7 +10,7 @@ from thinc.types import Floats1d, Floats2d
 
 from ..errors import Errors, Warnings
 from ..numerics import BinaryRows, logsumexp, sigmoid
-from ..settings import finite, one_of
+from ..settings import keep_finite, one_of
 from .base import BinaryResult
 from .gold import GOLD_HEADS, OfGold
 from .token import Rows, one_gold
@@ -47,19 +47,18 @@ class Dice(OfGold):
 
     def __post_init__(self) -> None:
         fix = "Use 0 for no self-adjustment."
-        alpha = finite("alpha", self.alpha, "a finite number of at least 0", fix, 0.0)
+        keep_finite(self, "alpha", "a finite number of at least 0", fix, 0.0)
         rule, least = "a finite number above 0", sys.float_info.min
-        smooth = finite("smooth", self.smooth, rule, "1 is the published value.", least)
+        keep_finite(self, "smooth", rule, "1 is the published value.", least)
         one_of("power", self.power, (1, 2))
         one_of("terms", self.terms, ("all", "gold"))
         one_of("level", self.level, ("token", "set"))
         if self.level == "set" and self.terms == "gold":
             rule, fix = "'token' with terms = 'gold'", "A set has no gold tag: use terms = 'all'."
             raise ValueError(Errors.L001.format(name="level", rule=rule, value=self.level, fix=fix))
-        if alpha > 0.05:
-            warnings.warn(Warnings.W005.format(alpha=alpha, best=1 / (1 + alpha)), stacklevel=2)
-        object.__setattr__(self, "alpha", alpha)
-        object.__setattr__(self, "smooth", smooth)
+        if self.alpha > 0.05:
+            message = Warnings.W005.format(alpha=self.alpha, best=1 / (1 + self.alpha))
+            warnings.warn(message, stacklevel=2)
 
     @property
     def heads(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from thinc.api import get_array_module
 from thinc.types import Floats1d
 
-from ..settings import finite
+from ..settings import keep_finite
 from ..types import ClassWeights
 from .gold import OfGold
 from .weights import check_weights
@@ -28,8 +28,7 @@ class Focal(OfGold):
     def __post_init__(self) -> None:
         check_weights(self.weights)
         fix = "Use 0 for cross-entropy, 2 as a start."
-        gamma = finite("gamma", self.gamma, "a finite number of at least 0", fix, 0.0)
-        object.__setattr__(self, "gamma", gamma)
+        keep_finite(self, "gamma", "a finite number of at least 0", fix, 0.0)
 
     def of_gold(
         self, log_x: Floats1d, is_o: Floats1d, weight: Floats1d | float

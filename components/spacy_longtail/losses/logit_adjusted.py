@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
-from ..settings import finite, one_of
+from ..settings import keep_finite, one_of
 from ..types import ClassPreset
 from .gold import OfGold
 from .token import Rows
@@ -51,8 +51,7 @@ class LogitAdjusted(OfGold):
 
     def __post_init__(self) -> None:
         one_of("apply", self.apply, ("training", "prediction"))
-        tau = finite("tau", self.tau, "a finite number of at least 0", "0 is cross-entropy.", 0.0)
-        object.__setattr__(self, "tau", tau)
+        keep_finite(self, "tau", "a finite number of at least 0", "0 is cross-entropy.", 0.0)
 
     @property
     def preset(self) -> ClassPreset | None:

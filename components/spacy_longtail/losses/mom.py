@@ -10,7 +10,7 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors, Warnings
 from ..numerics import BinaryRows, sentence_index
-from ..settings import finite, one_of
+from ..settings import finite, keep_finite, one_of
 from ..types import ClassPreset
 from .base import BinaryResult
 from .cross_entropy import CrossEntropy
@@ -46,8 +46,8 @@ class MoM(TagLoss):
     fixed_length: int | None = None
 
     def __post_init__(self) -> None:
-        lam = finite("lam", self.lam, "between 0 and 1", "1 is the base loss alone.", 0.0, 1.0)
-        if lam == 0:
+        keep_finite(self, "lam", "between 0 and 1", "1 is the base loss alone.", 0.0, 1.0)
+        if self.lam == 0:
             warnings.warn(Warnings.W001, stacklevel=2)
         base = CrossEntropy() if self.base is None else self.base
         if not isinstance(base, TagLoss) or isinstance(base, MoM):
@@ -67,7 +67,6 @@ class MoM(TagLoss):
         elif self.fixed_length is not None:
             value = self.fixed_length
             raise ValueError(Errors.L001.format(name="fixed_length", rule=rule, value=value, fix=fix))
-        object.__setattr__(self, "lam", lam)
         object.__setattr__(self, "base", base)
         if not self.heads:
             reason = f"it trains {' or '.join(base.heads)}, where nothing divides by a sentence's tokens"
@@ -101,7 +100,7 @@ class MoM(TagLoss):
     def prediction_offset(self) -> Floats1d | None:
         return self.base.prediction_offset()
 
-    def bind(self, class_values: Floats1d) -> Any:
+    def bind(self, class_values: Floats1d) -> "MoM":
         bound = copy.copy(self)
         object.__setattr__(bound, "base", self.base.bind(class_values))
         return bound

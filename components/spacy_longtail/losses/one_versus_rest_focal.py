@@ -7,7 +7,7 @@ from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
 from ..numerics import log_sigmoid
-from ..settings import finite, one_of
+from ..settings import keep_finite, one_of
 from .token import Rows, TagLoss, one_gold
 
 
@@ -32,8 +32,7 @@ class OneVersusRestFocal(TagLoss):
     def __post_init__(self) -> None:
         one_of("terms", self.terms, ("both", "positive"))
         fix = "Use 0 for binary cross-entropy, 2 as a start."
-        gamma = finite("gamma", self.gamma, "a finite number of at least 0", fix, 0.0)
-        object.__setattr__(self, "gamma", gamma)
+        keep_finite(self, "gamma", "a finite number of at least 0", fix, 0.0)
 
     def counted(self, gold: Floats2d) -> Floats1d:
         return one_gold(gold)

@@ -2,7 +2,7 @@
 
 import copy
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d
@@ -59,7 +59,7 @@ class TagLoss(Loss):
         """One number of all unmasked answers. logits, targets, mask (Floats1d): (n,)."""
         raise NotImplementedError
 
-    def bind(self, class_values: Floats1d) -> Any:
+    def bind(self, class_values: Floats1d) -> "TagLoss":
         """The same loss with its preset resolved.
 
         class_values (Floats1d): (n_tags,), one number per column of the logits.

@@ -8,7 +8,7 @@ from thinc.api import get_array_module
 from thinc.types import Floats1d, Floats2d
 
 from ..numerics import binary_cross_entropy
-from ..settings import finite
+from ..settings import keep_finite
 from ..types import LossResult, TwoTaskState
 from .binary import masked_mean
 from .two_task import TwoTaskLoss, pair
@@ -30,8 +30,7 @@ class TwoTaskCrossEntropy(TwoTaskLoss):
 
     def __post_init__(self) -> None:
         rule = "a finite number above 0"
-        weight = finite("begin_weight", self.begin_weight, rule, "Use 1.", sys.float_info.min)
-        object.__setattr__(self, "begin_weight", weight)
+        keep_finite(self, "begin_weight", rule, "Use 1.", sys.float_info.min)
 
     def __call__(
         self, scores: Floats2d, targets: Floats2d, mask: Floats1d, state: TwoTaskState

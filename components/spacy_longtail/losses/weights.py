@@ -3,10 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ..errors import Errors
-from ..settings import finite, one_of
+from ..settings import finite, keep_finite, one_of
 from ..types import ClassPreset
 
 Unit = Literal["tag", "type"]
@@ -26,10 +26,11 @@ def _scaled(weights: dict[str, float], counts: Mapping[str, int], scale: Scale) 
 class WeightPreset:
     """What the presets share."""
 
+    unit: Unit
     needs_counts = True
 
     def __post_init__(self) -> None:
-        one_of("unit", self.unit, ("tag", "type"))  # type: ignore[attr-defined]
+        one_of("unit", self.unit, ("tag", "type"))
         one_of("scale", getattr(self, "scale", "raw"), ("mean_one", "class_mean_one", "raw"))
 
     def default(self, resolved: Mapping[str, float]) -> float:
@@ -37,7 +38,7 @@ class WeightPreset:
         return 1.0
 
 
-def check_weights(weights: Any) -> None:
+def check_weights(weights: object) -> None:
     """Refuse anything but a class-weight preset. RAISES (ValueError): L001."""
     if weights is not None and not isinstance(weights, ClassPreset):
         rule, fix = "a class-weight preset or null", "Use @misc = longtail.inverse_frequency.v1."
@@ -82,8 +83,7 @@ class LogInverseFrequency(WeightPreset):
     def __post_init__(self) -> None:
         super().__post_init__()
         fix = "The paper searches 1 to 10."
-        beta = finite("beta", self.beta, "a finite number of at least 0", fix, 0.0)
-        object.__setattr__(self, "beta", beta)
+        keep_finite(self, "beta", "a finite number of at least 0", fix, 0.0)
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
         """counts (Mapping[str, int]): Training tokens per class. RETURNS (dict): Weight per class."""
@@ -120,8 +120,7 @@ class EffectiveNumber(WeightPreset):
     def __post_init__(self) -> None:
         super().__post_init__()
         below_one = math.nextafter(1.0, 0.0)
-        beta = finite("beta", self.beta, "at least 0 and below 1", "Try 0.999.", 0.0, below_one)
-        object.__setattr__(self, "beta", beta)
+        keep_finite(self, "beta", "at least 0 and below 1", "Try 0.999.", 0.0, below_one)
 
     def resolve(self, counts: Mapping[str, int]) -> dict[str, float]:
         """counts (Mapping[str, int]): Training tokens per class. RETURNS (dict): Weight per class;

@@ -1,7 +1,5 @@
 """Several encoders side by side."""
 
-from typing import Any
-
 from spacy.tokens import Doc
 from thinc.api import Model, concatenate
 from thinc.types import Floats2d
@@ -22,5 +20,4 @@ def ConcatenatedEncoders(
     """
     if len(encoders) < 2:
         raise ValueError(Errors.L241.format(found=len(encoders)))
-    layers: tuple[Any, ...] = encoders
-    return concatenate(*layers)
+    return concatenate(*encoders)

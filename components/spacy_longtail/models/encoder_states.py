@@ -1,19 +1,25 @@
 """Transformers with an encoder and a decoder, used through the encoder."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from spacy.tokens import Doc
 from thinc.api import Model
 
 from ..errors import Errors
+from ..settings import extra
+from ..types import Block
+
+if TYPE_CHECKING:  # an extra
+    from spacy_transformers.data_classes import FullTransformerBatch
+    from transformers import PretrainedConfig, PreTrainedModel
 
 
 class Encoder:
     """What spacy-transformers takes for a model class; it gives the encoder of what is loaded."""
 
     @staticmethod
-    def from_pretrained(name: str, config: Any) -> Any:
+    def from_pretrained(name: str, config: "PretrainedConfig") -> "PreTrainedModel":
         if not config.is_encoder_decoder:
             raise ValueError(Errors.L242.format(name=name, found=config.model_type))
         from transformers import AutoModel
@@ -21,7 +27,7 @@ class Encoder:
         return AutoModel.from_pretrained(name, config=config).get_encoder()
 
     @staticmethod
-    def from_config(config: Any) -> Any:
+    def from_config(config: "PretrainedConfig") -> "PreTrainedModel":
         from transformers import AutoModel
 
         return AutoModel.from_config(config).get_encoder()
@@ -30,11 +36,11 @@ class Encoder:
 def EncoderStates(
     name: str,
     get_spans: Callable,
-    tokenizer_config: dict[str, Any] = {},  # noqa: B006 - as TransformerModel.v3 has them
-    transformer_config: dict[str, Any] = {},  # noqa: B006
+    tokenizer_config: Block = {},  # noqa: B006 - as TransformerModel.v3 has them
+    transformer_config: Block = {},  # noqa: B006
     mixed_precision: bool = False,
-    grad_scaler_config: dict[str, Any] = {},  # noqa: B006
-) -> Model[list[Doc], Any]:
+    grad_scaler_config: Block = {},  # noqa: B006
+) -> Model[list[Doc], "FullTransformerBatch"]:
     """The encoder of an encoder-decoder transformer, such as BART or T5, for a `transformer` component.
 
     spacy-transformers alone takes the decoder's states, which see no word that follows. The decoder is
@@ -46,12 +52,8 @@ def EncoderStates(
     RETURNS (Model[List[Doc], FullTransformerBatch]): As spacy-transformers.TransformerModel.v3.
     RAISES (ValueError): L406; L242 at initialisation, where the model has no decoder.
     """
-    try:
+    with extra("spacy-transformers", "transformers"):
         from spacy_transformers.layers import TransformerModel
-    except ImportError as error:
-        raise ValueError(
-            Errors.L406.format(package="spacy-transformers", extra="transformers")
-        ) from error
     model = TransformerModel(
         name,
         get_spans,
@@ -65,7 +67,7 @@ def EncoderStates(
     return model
 
 
-def init(model: Any, X: object = None, Y: object = None) -> None:
+def init(model: Model, X: object = None, Y: object = None) -> None:
     if model.attrs["has_transformer"]:
         return
     from spacy_transformers.layers.transformer_model import huggingface_from_pretrained

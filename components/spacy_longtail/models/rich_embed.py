@@ -1,7 +1,6 @@
 """Words embedded by their attributes and by what is known of them: clusters, vectors of their pieces."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from spacy.ml import FeatureExtractor
@@ -20,7 +19,7 @@ from thinc.api import (
 )
 from thinc.layers.chain import forward as chained
 from thinc.layers.chain import init as init_chained
-from thinc.types import Floats2d, Ragged
+from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
 from ..layers.clusters import MOST_BITS, cluster_prefixes
@@ -74,7 +73,7 @@ def RichEmbed(
     parts: list[Model[list[Doc], Ragged]] = []
     n_tables = 0
     if attrs:
-        features: Any = chain(FeatureExtractor(attrs), list2ragged())
+        features: Model[list[Doc], Ragged] = chain(FeatureExtractor(attrs), list2ragged())
         parts.append(chain(features, _hashed(width, sizes, FIRST_SEED)))
         n_tables += len(attrs)
     if clusters is not None:
@@ -90,14 +89,14 @@ def RichEmbed(
     if not parts:
         fix = "Name attributes, clusters, static vectors or subwords."
         raise ValueError(Errors.L001.format(name="attrs", rule="not empty", value=attrs, fix=fix))
-    joined: Any = concatenate(*parts) if len(parts) > 1 else parts[0]
-    mix: Any = with_array(Maxout(width, width * n_tables, nP=3, dropout=0.0, normalize=True))
+    joined: Model[list[Doc], Ragged] = concatenate(*parts) if len(parts) > 1 else parts[0]
+    mix: Model = Maxout(width, width * n_tables, nP=3, dropout=0.0, normalize=True)
     about = {
         "needs_vectors": include_static_vectors,
         "n_parts": len(parts),
         "n_hashed": len(parts) - include_static_vectors - (subwords is not None),
     }
-    layers = [joined, mix, ragged2list()]
+    layers = [joined, with_array(mix), ragged2list()]
     return Model("rich_embed", forward, init=init, layers=layers, dims={"nO": width}, attrs=about)
 
 
@@ -133,7 +132,7 @@ def _predict(model: Model[list[Doc], list[Floats2d]], docs: list[Doc]) -> list[F
     return found
 
 
-def _distinct(keys: Any) -> tuple[Any, Any]:
+def _distinct(keys: Ints2d) -> tuple[Ints1d, Ints1d]:
     """Where each distinct row of keys stands first, and which of them each row is."""
     xp = get_array_module(keys)
     factors = np.random.default_rng(0).integers(1, 2**63, keys.shape[1], dtype="uint64") * 2 + 1
@@ -161,5 +160,5 @@ def _sizes(name: str, rows: Sequence[int], of: str, listed: Sequence[object]) ->
 def _hashed(width: int, sizes: list[int], seed: int) -> Model[Ragged, Ragged]:
     """A hash table for each column of keys, side by side."""
     tables = [HashEmbed(width, n, column=i, seed=seed + i, dropout=0.0) for i, n in enumerate(sizes)]
-    joined: Any = with_array(concatenate(*tables) if len(tables) > 1 else tables[0])
+    joined: Model[Ragged, Ragged] = with_array(concatenate(*tables) if len(tables) > 1 else tables[0])
     return joined

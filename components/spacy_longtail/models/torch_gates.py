@@ -1,7 +1,8 @@
 """The sentence classifiers of the gate's paper, in torch: one logit per sentence."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from spacy.tokens import Doc
 from thinc.api import ArgsKwargs, Model, chain, torch2xp, xp2torch
@@ -112,7 +113,7 @@ def _gate(
     return model
 
 
-def sentences_to_torch(model: Model, X: Ragged, is_train: bool) -> tuple[ArgsKwargs, Any]:
+def sentences_to_torch(model: Model, X: Ragged, is_train: bool) -> tuple[ArgsKwargs, Callable]:
     """convert_inputs for a module of rows (n_tokens, width) and a list of n_sentences lengths."""
     rows = xp2torch(X.dataXd, requires_grad=is_train, device=model.shims[0].device)
 

@@ -1,9 +1,9 @@
 """The actions of a greedy transition-based NER: their columns, class weights and probabilities."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+from spacy.pipeline._parser_internals.transition_system import TransitionSystem
 from spacy.tokens import Doc, Span
 from spacy.training import remove_bilu_prefix
 from thinc.api import Model, to_numpy
@@ -22,20 +22,16 @@ class Actions:
         self._columns: dict[str, int] = {}
         self._weights: np.ndarray | None = None
 
-    def columns(self, moves: Any) -> dict[str, int]:
-        """The column of each action, such as "O" or "B-PER".
-
-        moves (TransitionSystem): The parser's actions.
-        """
+    def columns(self, moves: TransitionSystem) -> dict[str, int]:
+        """The column of each action, such as "O" or "B-PER"."""
         if len(self._columns) != moves.n_moves:
             names = (moves.get_class_name(i) for i in range(moves.n_moves))
             self._columns = {name: i for i, name in enumerate(names)}
         return self._columns
 
-    def weights(self, moves: Any, by_class: Mapping[str, float]) -> Floats1d:
+    def weights(self, moves: TransitionSystem, by_class: Mapping[str, float]) -> Floats1d:
         """The class weight of each action. (n_moves,)
 
-        moves (TransitionSystem): The parser's actions.
         by_class (Mapping[str, float]): Weights of entity types and of O.
         """
         if self._weights is None or len(self._weights) != moves.n_moves:
@@ -103,7 +99,6 @@ def replay_scores(
 
     model (Model): A spacy.TransitionBasedParser.v2 with three state features.
     columns (Mapping[str, int]): The column of each action, such as "B-PER".
-    docs (List[Doc]): Documents.
     ents (List[List[Span]]): Entities that the model has found, by document.
     RETURNS (List[List[float]]): A score in [0, 1] for each token of each entity, in order.
     """

@@ -1,8 +1,8 @@
 """Answers of `longtail_mrc_ner`: gold ones and what is learnt of them, and those that are read off."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from spacy.strings import get_string_id
@@ -16,7 +16,9 @@ from ..errors import Warnings
 from ..layers import Reading
 from ..layers.queries import Questions
 from ..losses.binary import binary_loss
+from ..losses.token import TagLoss
 from ..numerics import binary_cross_entropy, sigmoid
+from ..types import Overrides
 from .scores import ScoredSpan
 
 WEIGHTS = ("start_weight", "end_weight", "span_weight")
@@ -58,7 +60,7 @@ def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Go
 
 
 def learn(
-    model: Model, loss: Any, part: Questions, reading: Reading, gold: Gold, cfg: Mapping[str, Any]
+    model: Model, loss: TagLoss, part: Questions, reading: Reading, gold: Gold, cfg: Overrides
 ) -> tuple[float, Reading]:
     """One part's share of the batch's loss, and its gradient on what the model read.
 

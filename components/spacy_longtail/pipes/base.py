@@ -1,14 +1,20 @@
 """What trainable pipes share: two learning rates in one pipe, and what none of them does."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from spacy.pipeline.trainable_pipe import TrainablePipe
-from thinc.api import Model
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
+from thinc.types import FloatsXd
 
 from ..errors import Errors
 from ..layers import listener_in
 from ..settings import finite
+from ..types import Block
+from .scores import ScoredSpan, write_entities
+from .thresholding import Thresholding, judge, write_abstained
 
 
 class LongtailPipe(TrainablePipe):
@@ -16,13 +22,13 @@ class LongtailPipe(TrainablePipe):
 
     def __init__(
         self,
-        vocab: Any,
+        vocab: Vocab,
         model: Model,
         name: str,
         *,
         scorer: Callable | None,
         head_rate: float,
-        cfg: dict[str, Any],
+        cfg: Block,
     ) -> None:
         self.vocab = vocab
         self.model = model
@@ -31,16 +37,36 @@ class LongtailPipe(TrainablePipe):
         self.head_rate = head_rate
         self.cfg = cfg
 
-    def finish_update(self, sgd: Any) -> None:
+    @property
+    def label_data(self) -> list[str]:
+        return list(self.labels)
+
+    def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, `head_rate` times as far outside the encoder."""
         super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
 
-    def rehearse(self, examples: Any, **settings: Any) -> dict[str, float]:
+    def rehearse(self, examples: Iterable[Example], **settings: object) -> dict[str, float]:
         """Refused: spaCy would pass over the pipe silently. RAISES (ValueError): L219."""
         raise ValueError(Errors.L219.format(who=self.name, reason="it has no rehearsal update"))
 
 
-def check_head_rate(head_rate: Any) -> float:
+class NERPipe(LongtailPipe):
+    """A pipe that finds entities with their scores, and calibrates and judges them before it writes."""
+
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """What `predict` finds: entities before calibration and thresholds."""
+        return self.predict(docs)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+        """Write the entities, beside those that are there, and their scores where scores_key is set."""
+        settings = Thresholding.of(self.cfg)
+        for doc, found in zip(docs, scores, strict=True):
+            judged = judge(found, settings)
+            write_entities(doc, judged.kept, self.cfg["scores_key"])
+            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
+
+
+def check_head_rate(head_rate: float) -> float:
     """RAISES (ValueError): L001, L243."""
     rule, fix = "a finite number of at least 0", "1 is the optimizer's own rate."
     rate = finite("head_rate", head_rate, rule, fix, 0.0)
@@ -49,14 +75,15 @@ def check_head_rate(head_rate: Any) -> float:
     return rate
 
 
-def with_head_rate(optimizer: Any, encoder: Model, head_rate: float) -> Any:
+def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float) -> Optimizer | None:
     """An optimizer that steps all parameters outside a pipe's encoder `head_rate` times as far.
 
-    optimizer (Any): thinc's, or whatever else steps a parameter by its key; False and None pass.
+    optimizer (Optional[Optimizer]): thinc's, or whatever else steps a parameter by its key; False and
+        None pass.
     encoder (Model): The part of the pipe's model that gives token vectors. Where a listener is in it,
         the encoder is another component's, and what is beside the listener is scaled, too.
     head_rate (float): A multiple of the learning rate; 1 gives the optimizer itself back.
-    RETURNS (Any): What `Model.finish_update` takes.
+    RETURNS (Optional[Optimizer]): What `Model.finish_update` takes.
     """
     if head_rate == 1 or not callable(optimizer):
         return optimizer
@@ -65,7 +92,7 @@ def with_head_rate(optimizer: Any, encoder: Model, head_rate: float) -> Any:
         own.clear()
     step: Callable = optimizer
 
-    def scaled(key: tuple[int, str], weights: Any, gradient: Any) -> Any:
+    def scaled(key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd) -> tuple[FloatsXd, FloatsXd]:
         if key[0] in own:
             return step(key, weights, gradient)
         return step(key, weights, gradient, lr_scale=head_rate)

@@ -1,17 +1,13 @@
 """A trained stock `ner` as a `longtail_ner`."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from spacy.language import Language
 
 from ..errors import Errors
+from ..types import Overrides
 from .transition_ner import WHO, LongtailNER
 
 
-def convert_ner(
-    nlp: Language, name: str = "ner", config: Mapping[str, Any] | None = None
-) -> LongtailNER:
+def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = None) -> LongtailNER:
     """Turn a trained stock `ner` of a pipeline into a `longtail_ner` with the same weights.
 
     nlp (Language): The pipeline; changed in place.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import spacy
@@ -18,7 +18,10 @@ from ..describers.base import unit_rows
 from ..errors import Errors
 from ..heads.outputs import output_of
 from ..layers.described import is_described
+from ..settings import unused
+from ..types import Block
 
+DESCRIBED = "a model of longtail.DescribedTypes.v1"
 ALIKE = 0.99  # cosine of vectors of one text by one describer
 SHOWN = "; "  # between types
 # which of a pretrained head's prefixes a prefix starts from
@@ -27,27 +30,24 @@ FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
 Describe = Callable[[list[str]], Floats2d]
 
 
-def check_describe(describe: Any, model: Model, who: str) -> None:
+def check_describe(describe: object, model: Model, who: str) -> None:
     """Refuse a describer where there is nothing to describe. RAISES (ValueError): L213, L270."""
     if describe is None:
         return
     if not callable(describe):
         raise ValueError(Errors.L270.format(who=who, found=repr(describe)))
     if not is_described(output_of(model)):
-        where = "a model of longtail.DescribedTypes.v1"
-        raise ValueError(Errors.L213.format(name="describe", value=describe, who=who, where=where))
+        raise unused("describe", describe, who, DESCRIBED)
 
 
-def check_not_described(settings: Mapping[str, Any], who: str) -> None:
+def check_not_described(settings: Mapping[str, object], who: str) -> None:
     """Refuse settings of [initialize] that a model without descriptions would ignore.
 
-    settings (Mapping[str, Any]): By name; null if not given.
     RAISES (ValueError): L213.
     """
     for name, value in settings.items():
         if value:
-            where = "a model of longtail.DescribedTypes.v1"
-            raise ValueError(Errors.L213.format(name=name, value=value, who=who, where=where))
+            raise unused(name, value, who, DESCRIBED)
 
 
 def describe_types(
@@ -55,9 +55,7 @@ def describe_types(
 ) -> dict[str, str]:
     """The description of each type: what is given, else the words of its name.
 
-    types (Iterable[str]): The types. given (Optional[Mapping[str, str]]): Texts by type.
     known (Collection[str]): All types of the data: the texts may be of others than this component's.
-    RETURNS (Dict[str, str]): By type.
     RAISES (ValueError): L271 for a type that is not known, a blank text, or one text of two types.
     """
     given = given or {}
@@ -103,7 +101,7 @@ def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: s
     return unit_rows(found)
 
 
-def default_describe(nlp: Language) -> dict[str, Any]:
+def default_describe(nlp: Language) -> Block:
     """The block of the describer that `describe = null` stands for.
 
     nlp (Language): With a transformer, that transformer as it was published; else the word vectors, if
@@ -121,7 +119,8 @@ def default_describe(nlp: Language) -> dict[str, Any]:
 class PretrainedHead(NamedTuple):
     """What a described head has learnt that is not of its own types."""
 
-    describe: dict[str, Any] | None  # the block of its describer
+    path: str | Path  # of its pipeline
+    describe: Block | None  # the block of its describer
     weights: dict[str, np.ndarray]  # P, Q, and W and b of O
     prefixes: str
     texts: list[str]
@@ -148,21 +147,19 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
                 texts = [pipe.cfg["descriptions"][label] for label in pipe.labels]
                 vectors = to_numpy(layer.get_param("D"))
                 block = nlp.config.interpolate()["components"][name].get("describe")
-                return PretrainedHead(block, found, pipe.codec.prefixes, texts, vectors)
+                return PretrainedHead(path, block, found, pipe.codec.prefixes, texts, vectors)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))
 
 
 def take_pretrained(
-    layer: Model, head: PretrainedHead, prefixes: str, vectors: Floats2d, path: Any, who: str
+    layer: Model, head: PretrainedHead, prefixes: str, vectors: Floats2d, who: str
 ) -> None:
     """Begin with the weights of a pretrained head.
 
-    layer (Model): The described layer, initialized. head (PretrainedHead): What to begin with.
-    prefixes (str): Of this component's tags, such as "BI".
     vectors (Floats2d): (n_texts, nD), of the pretrained head's texts by this component's describer.
-    path (Any): For the message. RAISES (ValueError): L275.
+    RAISES (ValueError): L275.
     """
     wanted = {"encoder": layer.get_dim("nI"), "width": layer.get_dim("nM")}
     found = {"encoder": head.weights["P"].shape[2], "width": head.weights["P"].shape[1]}
@@ -173,7 +170,7 @@ def take_pretrained(
     if vectors.shape != head.vectors.shape or (vectors * head.vectors).sum(axis=1).min() < ALIKE:
         problem = "its descriptions have other vectors: it was trained with another 'describe'"
     if problem:
-        raise ValueError(Errors.L275.format(who=who, path=path, problem=problem))
+        raise ValueError(Errors.L275.format(who=who, path=head.path, problem=problem))
     rows = [head.prefixes.index(FROM_PREFIX[prefix]) for prefix in prefixes]
     for name in ("P", "Q"):
         layer.set_param(name, layer.ops.asarray(head.weights[name][rows]))
@@ -183,7 +180,7 @@ def take_pretrained(
         layer.set_param(name, values)
 
 
-def resolve_describe(block: dict[str, Any]) -> Describe:
+def resolve_describe(block: Block) -> Describe:
     """The describer that a block of a config stands for."""
     found: Describe = registry.resolve({"describe": block})["describe"]
     return found

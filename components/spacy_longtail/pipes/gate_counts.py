@@ -2,8 +2,8 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from spacy.training import Example
 from spacy.util import logger
@@ -11,9 +11,10 @@ from spacy.util import logger
 from ..corpus.examples import entity_sentences, has_boundaries, sentence_lengths
 from ..corpus.rare import RareRule
 from ..errors import Errors, Warnings
+from ..types import Block, Overrides
 from .label_checks import check_known
 
-FOUND: dict[str, Any] = {  # of cfg, beside the settings: reset when the gate is initialised
+FOUND: Block = {  # of cfg, beside the settings: reset when the gate is initialised
     "auto_labels": None,  # the types of "auto"
     "auto_weight": None,  # w1 of swapped priors
     "kept_share": 1.0,  # of the sentences without a rare type, how many a balanced gate learns from
@@ -49,17 +50,15 @@ def count_types(examples: Iterable[Example]) -> TypeCounts:
 
 
 def learn_counts(
-    counts: TypeCounts, labels: Collection[str], cfg: Mapping[str, Any], who: str, name: str
-) -> dict[str, Any]:
+    counts: TypeCounts, labels: Collection[str], cfg: Overrides, who: str, name: str
+) -> Block:
     """Find or check the rare types, and what the two classes weigh.
 
-    counts (TypeCounts): Of the untouched training data.
     labels (Collection[str]): The rare types; none yet where they are to be found.
-    cfg (Mapping[str, Any]): The gate's settings. who (str): Its factory. name (str): Its name.
-    RETURNS (Dict[str, Any]): Those keys of FOUND that the counts decide.
+    RETURNS (Block): Those keys of FOUND that the counts decide.
     RAISES (ValueError): L203, L205, L253, L259.
     """
-    found: dict[str, Any] = {}
+    found: Block = {}
     mentions = counts.mentions
     if not labels:
         rule = RareRule(of_all=cfg["auto_share"], at_most=cfg["auto_mentions"])

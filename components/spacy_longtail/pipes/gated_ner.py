@@ -9,14 +9,15 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Model
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
 
 from ..corpus.examples import cut, flagged_sentences, sentence_lengths, sentences_with
 from ..errors import Errors
 from ..heads import Gold
 from ..layers import listener_in
-from ..settings import finite, one_of
-from ..types import ENTITY_SCORES, WEAK_SENTENCES, TwoTaskState
+from ..settings import finite, one_of, unused
+from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import AUTO, check_known, check_labels, check_types
@@ -24,14 +25,14 @@ from .merging import Merging, merge_into
 from .pipeline_checks import check_secondary, gate_types
 from .scores import ScoredSpan, write_scores
 from .tagging import TokenTagger
-from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
+from .thresholding import JUDGING, Thresholding, check_judging, judge, write_abstained
 from .token_settings import DEFAULT_TOKEN_MODEL, check_head
 from .weak_sentences import Parts, flagged_parts, with_boundaries, within
-from .weighting import Reader, resolve_classes
+from .weighting import Reader
 
 WHO = "longtail_gated_ner"
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Block = {
     "head": "softmax",
     "loss": None,
     "merge": "span",
@@ -104,8 +105,7 @@ def make_gated_ner(
     one_of("merge", merge, ("span", "token", "fill"))
     one_of("unscored", unscored, ("keep", "replace"))
     if merge == "fill" and unscored == "replace":
-        where = "merge = 'span' or 'token'"
-        raise ValueError(Errors.L213.format(name="unscored", value=unscored, who=WHO, where=where))
+        raise unused("unscored", unscored, WHO, "merge = 'span' or 'token'")
     if merge != "fill" and scores_key is None:
         raise ValueError(Errors.L207.format(who=WHO, merge=merge, key=ENTITY_SCORES))
     scheme = "BIO" if head == "two_task" else "BILUO"
@@ -140,7 +140,7 @@ class GatedNER(TokenTagger):
     """
 
     def __init__(
-        self, vocab: Any, model: Model, name: str = WHO, *, labels: list[str] | str, **settings: Any
+        self, vocab: Vocab, model: Model, name: str = WHO, *, labels: list[str] | str, **settings: Any
     ) -> None:
         super().__init__(vocab, model, name, types=[], include=[], labels=labels, **settings)
         self.is_shared = listener_in(model) is not None
@@ -190,17 +190,8 @@ class GatedNER(TokenTagger):
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
         check_known("labels", self.labels, known, WHO)
-        self.cfg["class_values"] = resolve_classes(
-            self.loss,
-            self.labels,
-            self.codec.prefixes,
-            reader=None if counts_corpus is None else partial(self._learnt_from, counts_corpus),
-            nlp=nlp,
-            name=self.name,
-            who=WHO,
-        )
-        self._build_head()
-        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
+        reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
+        self._resolve_classes(reader, nlp, WHO)
         sample = [eg.predicted for eg in islice(seen(), 10)]
         self._initialize_model(sample, nlp, descriptions, pretrained, known)
 
@@ -244,10 +235,6 @@ class GatedNER(TokenTagger):
             found[i].extend(e._replace(start=e.start + a, end=e.end + a, weak=True) for e in ents)
         return found
 
-    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """What `predict` finds: entities before calibration and thresholds."""
-        return self.predict(docs)
-
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
         settings, key = Thresholding.of(self.cfg), self.cfg["scores_key"]
@@ -265,7 +252,7 @@ class GatedNER(TokenTagger):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Any = None,
+        sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Learn from the batch's sentences with a rare type; a batch without any changes nothing."""
@@ -293,7 +280,7 @@ class GatedNER(TokenTagger):
         flags = np.concatenate([flagged_sentences(eg, self.labels) for eg in examples])
         return gold._replace(mask=gold.mask * np.repeat(flags, lengths).astype(gold.mask.dtype))
 
-    def finish_update(self, sgd: Any) -> None:
+    def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, unless there was no rare type: momentum would move the weights."""
         if self._has_gradient:
             super().finish_update(sgd)

@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Collection
-from typing import Any
 
 from ..errors import Errors, Warnings
 
 AUTO = "auto"  # in place of a list of types: found when the pipeline is initialised
 
 
-def check_types(setting: str, found: Any, who: str) -> list[str]:
+def check_types(setting: str, found: Collection[str] | str, who: str) -> list[str]:
     """The types that a setting names.
 
     RAISES (ValueError): L204 for none, for a blank one, and for one that is named twice.
@@ -40,8 +39,6 @@ def check_known(setting: str, declared: Collection[str], known: Collection[str],
 def check_asked(labels: Collection[str], seen: Collection[str], who: str, name: str) -> None:
     """Whether every type of the data has a query; a query without a mention is warned of.
 
-    labels (Collection[str]): Types with a query. seen (Collection[str]): Types of the training data.
-    who (str): The factory. name (str): The component.
     RAISES (ValueError): L215, L232.
     """
     if not seen:

@@ -23,7 +23,6 @@ class Merging(NamedTuple):
 def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """Accept spans by score, best first, where they overlap nothing accepted before.
 
-    spans (Iterable[ScoredSpan]): The spans of both recognisers.
     RETURNS (List[ScoredSpan]): What stays, by position. Ties go to the secondary, then to the longer
         span, then to the earlier one.
     SOURCE: ours (docs/methods.md, "Merging"), in place of the token rule of Nguyen et al. 2020, eq. 8-9.
@@ -92,7 +91,6 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
     """Merge the secondary's entities into doc.ents. A document that gains none stays as it is.
 
     doc (Doc): With the primary's entities. Blocked tokens stay free of entities.
-    weak (List[ScoredSpan]): The secondary's.
     settings (Merging): The secondary's. An entity without a score is not in the merged group: no number
         is made up.
     """

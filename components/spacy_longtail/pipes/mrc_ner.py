@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
-from thinc.api import Model, set_dropout_rate
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer, set_dropout_rate
 
 from ..corpus.counts import count_docs
 from ..errors import Errors
@@ -20,16 +20,17 @@ from ..losses.base import check_loss
 from ..losses.token import TagLoss
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, whole
+from ..types import Block
 from .answers import gold_answers, in_documents, learn, read_off
-from .base import LongtailPipe, check_head_rate
+from .base import NERPipe, check_head_rate
 from .label_checks import check_asked, check_known, check_labels
 from .merging import merge_spans
-from .scores import ScoredSpan, write_entities
-from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
+from .scores import ScoredSpan
+from .thresholding import CALIBRATION, JUDGING, check_judging
 
 WHO = "longtail_mrc_ner"
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Block = {
     "loss": None,
     "start_weight": 1.0,
     "end_weight": 1.0,
@@ -129,20 +130,21 @@ def _check_model(model: Model) -> None:
         raise ValueError(Errors.L233.format(who=WHO, layer=found))
 
 
-def _check_loss(loss: Any) -> TagLoss:
+def _check_loss(loss: object) -> TagLoss:
     """The loss, or its default for null. RAISES (ValueError): L002, L003."""
     if loss is None:
         return CrossEntropy()
-    if "binary" not in check_loss(loss, WHO).heads:
-        reason = f"a begin or an end is a yes or no, and it trains {' or '.join(loss.heads)}"
-        if loss.preset is not None:
+    found = check_loss(loss, WHO)
+    if not isinstance(found, TagLoss) or "binary" not in found.heads:
+        reason = f"a begin or an end is a yes or no, and it trains {' or '.join(found.heads)}"
+        if found.preset is not None:
             reason = "a begin or an end is a yes or no, which has no tag to weigh or to shift"
         fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
         raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
-    return loss
+    return found
 
 
-class MRCNER(LongtailPipe):
+class MRCNER(NERPipe):
     """Asks every query of every sentence; keeps the entities that a document comes with.
 
     Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher score
@@ -152,15 +154,15 @@ class MRCNER(LongtailPipe):
 
     def __init__(
         self,
-        vocab: Any,
+        vocab: Vocab,
         model: Model,
         name: str = WHO,
         *,
         tokenizer: Callable[[str], Doc],
-        loss: Any,
+        loss: TagLoss,
         scorer: Callable | None,
         head_rate: float = 1.0,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=settings)
         self.tokenizer = tokenizer
@@ -169,10 +171,6 @@ class MRCNER(LongtailPipe):
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.cfg["queries"])
-
-    @property
-    def label_data(self) -> list[str]:
-        return list(self.labels)
 
     def add_label(self, label: str) -> int:
         """A type is added with its query. RETURNS (int): 0 for one that is there. RAISES: L236."""
@@ -238,24 +236,12 @@ class MRCNER(LongtailPipe):
                 found[i].append(span)
         return [merge_spans(spans) for spans in found]
 
-    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """What `predict` finds: entities before calibration and thresholds."""
-        return self.predict(docs)
-
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
-        """Write the entities, beside those that are there, and their scores where scores_key is set."""
-        settings = Thresholding.of(self.cfg)
-        for doc, found in zip(docs, scores, strict=True):
-            judged = judge(found, settings)
-            write_entities(doc, judged.kept, self.cfg["scores_key"])
-            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
-
     def update(
         self,
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Any = None,
+        sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Learn from a batch, batch_size queries with sentences at a time: it changes nothing but the

@@ -6,12 +6,12 @@ Frozen components are disabled while others are initialised, so the disabled one
 import warnings
 from collections.abc import Callable, Collection
 from itertools import takewhile
-from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors, Warnings
+from ..types import Block
 from .merging import Merging
 
 OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
@@ -49,8 +49,6 @@ def _gate(nlp: Language, name: str, key: str, who: str) -> tuple[str, list[str]]
 def gate_types(nlp: Language | None, name: str, key: str, who: str) -> list[str]:
     """The types of the gate that a secondary stands behind.
 
-    nlp (Optional[Language]): The current pipeline. name (str): The secondary.
-    key (str): Key in doc.spans that the gate writes. who (str): The secondary's factory.
     RAISES (ValueError): L210, L250, L258 where there are none.
     """
     found = "no pipeline to look for one in"
@@ -72,9 +70,7 @@ def check_secondary(
 ) -> None:
     """Whether gate and primary of a secondary are there, before it; warns of types that do not fit.
 
-    nlp (Language): The current pipeline. name (str): The secondary. labels (Collection[str]): Its types.
     spans_key (Optional[str]): Key in doc.spans that the gate writes; null is no gate.
-    settings (Merging): How it merges. who (str): Its factory.
     RAISES (ValueError): L207, L210, L250.
     """
     if spans_key is not None:
@@ -121,7 +117,7 @@ def _before(nlp: Language, name: str, found: list[str], key: str | None) -> str 
     return before[-1] if before else None
 
 
-def _settings(pipe: Any) -> dict[str, Any]:
+def _settings(pipe: object) -> Block:
     found = getattr(pipe, "cfg", None)
     return found if isinstance(found, dict) else {}
 

@@ -3,20 +3,22 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, SpanGroup
 from spacy.training import Example
-from thinc.api import Config, Model, set_dropout_rate
+from spacy.vocab import Vocab
+from thinc.api import Config, Model, Optimizer, set_dropout_rate
 from thinc.types import Floats2d
 
 from ..corpus.examples import sentence_lengths
 from ..corpus.rare import AUTO_SHARE
 from ..errors import Errors
 from ..numerics import binary_cross_entropy, sigmoid
-from ..settings import finite, one_of, whole
+from ..settings import finite, one_of, unused, whole
+from ..types import Block
 from .base import LongtailPipe, check_head_rate
 from .gate_counts import FOUND, count_types, learn_counts
 from .label_checks import AUTO, check_labels, check_types
@@ -24,7 +26,7 @@ from .weak_sentences import sentence_targets, with_boundaries
 
 WHO = "longtail_sentence_gate"
 
-DEFAULTS: dict[str, Any] = Config().from_str(f"""
+DEFAULTS: Block = Config().from_str(f"""
 [pipe]
 threshold = 0.5
 auto_share = {AUTO_SHARE}
@@ -100,16 +102,12 @@ def make_sentence_gate(
         weak_labels = check_types("weak_labels", weak_labels, WHO)
         for name_, value in auto.items():
             if value not in (None, DEFAULTS[name_]):
-                where = 'weak_labels = "auto"'
-                raise ValueError(Errors.L213.format(name=name_, value=value, who=WHO, where=where))
+                raise unused(name_, value, WHO, 'weak_labels = "auto"')
     one_of("data", data, ("full", "balanced"))
     threshold = finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0)
     if weak_weight is not None:
         if data == "balanced":
-            where = 'data = "full"'
-            raise ValueError(
-                Errors.L213.format(name="weak_weight", value=weak_weight, who=WHO, where=where)
-            )
+            raise unused("weak_weight", weak_weight, WHO, 'data = "full"')
         fix = "null takes it from the corpus."
         weak_weight = finite("weak_weight", weak_weight, "between 0 and 1", fix, 0.0, 1.0)
     return SentenceGate(
@@ -127,7 +125,7 @@ def make_sentence_gate(
     )
 
 
-def _check_auto(auto: dict[str, Any]) -> None:
+def _check_auto(auto: Block) -> None:
     """The limits of "auto". RAISES (ValueError): L001, L252."""
     share, mentions = auto.values()
     if share is None and mentions is None:
@@ -149,13 +147,13 @@ class SentenceGate(LongtailPipe):
 
     def __init__(
         self,
-        vocab: Any,
+        vocab: Vocab,
         model: Model,
         name: str = WHO,
         *,
         scorer: Callable | None = None,
         head_rate: float = 1.0,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         defaults = {k: v for k, v in DEFAULTS.items() if k not in ("model", "scorer", "head_rate")}
         cfg = {**defaults, **FOUND, **settings}
@@ -166,10 +164,6 @@ class SentenceGate(LongtailPipe):
         """The rare types that open the gate; none yet before "auto" has found them."""
         own = self.cfg["weak_labels"]
         return tuple(self.cfg["auto_labels"] or ()) if own == AUTO else tuple(own)
-
-    @property
-    def label_data(self) -> list[str]:
-        return list(self.labels)
 
     def add_label(self, label: str) -> int:
         """The rare types are a setting. RETURNS (int): 0 for one of them. RAISES (ValueError): L206."""
@@ -253,7 +247,7 @@ class SentenceGate(LongtailPipe):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Any = None,
+        sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Learn from a batch. A shared encoder always gets its gradient, zeros included."""

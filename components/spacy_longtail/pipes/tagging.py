@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterable
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import srsly
@@ -11,19 +11,22 @@ from spacy.language import Language
 from spacy.pipeline.pipe import deserialize_config
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Model
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
 from thinc.types import Ragged
 
 from ..chains.tags import TagCodec
 from ..corpus.examples import sentence_lengths
 from ..corpus.type_words import words_of
 from ..errors import Errors
-from ..heads import HEADS, Decoding, Gold, Head
+from ..heads import HEADS, Decoding, Gold, Head, Scores
 from ..heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
 from ..layers.described import is_described, lay_out, set_descriptions
 from ..losses import CrossEntropy
-from ..types import ENTITY, TwoTaskState
-from .base import LongtailPipe
+from ..losses.base import Loss
+from ..losses.token import TagLoss
+from ..types import ENTITY, Block, TwoTaskState
+from .base import NERPipe
 from .describing import (
     Describe,
     PretrainedHead,
@@ -37,10 +40,12 @@ from .describing import (
 )
 from .entity_tags import allowed_tags, gold_tags, tagged_entities
 from .scores import ScoredSpan
+from .thresholding import CALIBRATION
 from .token_settings import SETTINGS
+from .weighting import Reader, resolve_classes
 
 
-class TokenTagger(LongtailPipe):
+class TokenTagger(NERPipe):
     """A pipe whose model gives outputs a token, read by a head.
 
     The loss column shows the summed loss of all annotated tokens, in the loss's unit.
@@ -48,15 +53,15 @@ class TokenTagger(LongtailPipe):
 
     def __init__(
         self,
-        vocab: Any,
+        vocab: Vocab,
         model: Model,
         name: str,
         *,
-        loss: Any,
+        loss: Loss,
         scorer: Callable | None,
         head_rate: float = 1.0,
         describe: Describe | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> None:
         cfg = {**copy.deepcopy(SETTINGS), **settings}
         model = HEADS[cfg["head"]].attach(model)
@@ -70,7 +75,7 @@ class TokenTagger(LongtailPipe):
         types = tuple(self.cfg["types"])
         self.codec = TagCodec(types if self.cfg["typed"] else (ENTITY,), self.cfg["scheme"])
         loss, values = self.loss, self.cfg["class_values"]
-        if values is not None and loss.preset is not None:
+        if values is not None and isinstance(loss, TagLoss) and loss.preset is not None:
             resolved = self.codec.values(values, loss.preset.default(values))
             loss = loss.bind(self.model.ops.asarray1f(resolved))
         self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
@@ -139,6 +144,21 @@ class TokenTagger(LongtailPipe):
                 set_descriptions(output, np.concatenate([known, vector]))
         return 1
 
+    def _resolve_classes(self, reader: Reader | None, nlp: Language | None, who: str) -> None:
+        """Tell the head what its loss has to know of each class; what training found is forgotten."""
+        self.cfg["class_values"] = resolve_classes(
+            self.loss,
+            self.labels,
+            self.codec.prefixes,
+            reader=reader,
+            nlp=nlp,
+            name=self.name,
+            who=who,
+            others=self.cfg["others"],
+        )
+        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
+        self._build_head()
+
     def _initialize_model(
         self,
         docs: list[Doc],
@@ -149,10 +169,7 @@ class TokenTagger(LongtailPipe):
     ) -> None:
         """Initialize the model, and begin with what is known of the types.
 
-        docs (List[Doc]): A sample. nlp (Optional[Language]): The pipeline.
-        descriptions (Optional[Dict[str, str]]): Texts by type.
         pretrained (Optional[str]): A pipeline whose described head to begin with.
-        known (Iterable[str]): All types of the data.
         RAISES (ValueError): L213, L216, L271, L272, L274, L275.
         """
         output = output_of(self.model)
@@ -172,7 +189,7 @@ class TokenTagger(LongtailPipe):
         self.model.initialize(X=docs)
         if head is not None:
             same = vectors_of(head.texts, self.describe, self.vocab, self.name)
-            take_pretrained(output, head, self.codec.prefixes, same, pretrained, self.name)
+            take_pretrained(output, head, self.codec.prefixes, same, self.name)
         self._check_model(docs)
 
     def _settle_describe(self, nlp: Language | None, head: PretrainedHead | None) -> None:
@@ -195,7 +212,7 @@ class TokenTagger(LongtailPipe):
             raise ValueError(Errors.L276.format(who=self.name, head=self.cfg["head"]))
         return gold._replace(allowed=allowed)
 
-    def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, Any]:
+    def get_loss(self, examples: Iterable[Example], scores: Scores) -> tuple[float, Scores]:
         """The summed loss of all annotated tokens, and its gradient on the model's output.
 
         examples (Iterable[Example]): The batch. scores: The model's output for it.
@@ -212,13 +229,13 @@ class TokenTagger(LongtailPipe):
             raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))
         return value * n_tokens, d_scores
 
-    def finish_update(self, sgd: Any) -> None:
+    def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, and count the training updates."""
         super().finish_update(sgd)
         self.cfg["state"]["n_updates"] += 1
 
     def entities(
-        self, docs: list[Doc], scores: Any, score: bool, beside: bool = True
+        self, docs: list[Doc], scores: Scores, score: bool, beside: bool = True
     ) -> list[list[ScoredSpan]]:
         """The entities of each document, in its own tokens.
 
@@ -231,7 +248,7 @@ class TokenTagger(LongtailPipe):
         decoded = self.head.decode(scores, lengths, outside, score, self.decoding)
         return tagged_entities(docs, decoded, self.codec, tokens[:, 1] == 1, score)
 
-    def _read_cfg(self, saved: dict[str, Any], exclude: Iterable[str]) -> None:
+    def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over the cfg that was saved, and make room for its types."""
         built = self.cfg["head"]
         self.cfg.update(saved)
@@ -256,7 +273,7 @@ class TokenTagger(LongtailPipe):
         self._check_outputs()
         return self
 
-    def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "TokenTagger":
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TokenTagger":
         """Load a pipe with its types, which may differ in number from those before."""
         first = {"cfg": lambda p: self._read_cfg(deserialize_config(p), exclude)}
         util.from_disk(path, first, exclude)

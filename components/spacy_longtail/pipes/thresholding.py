@@ -1,7 +1,7 @@
 """What becomes of a scored entity: its score calibrated, and compared with the threshold of its type."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -9,11 +9,12 @@ from thinc.types import Floats1d
 
 from ..errors import Errors
 from ..numerics import sigmoid
-from ..settings import finite
+from ..settings import finite, unused
+from ..types import Block, Overrides
 from .scores import ScoredSpan, scored_spans, write_scores
 from .thresholds import log_odds
 
-JUDGING: dict[str, Any] = {"thresholds": None, "abstain_key": None}  # settings of the NER factories
+JUDGING: Block = {"thresholds": None, "abstain_key": None}  # settings of the NER factories
 # found on development data, and kept in a pipe's cfg: a slope and a shift of the log odds, by type
 CALIBRATION = "calibration"
 ANY_TYPE = "*"  # the calibration of types too rare for one of their own
@@ -29,7 +30,7 @@ class Thresholding(NamedTuple):
     abstain_key: str | None = None  # in doc.spans
 
     @classmethod
-    def of(cls, cfg: Mapping[str, Any]) -> "Thresholding":
+    def of(cls, cfg: Overrides) -> "Thresholding":
         return cls(*(cfg.get(name) for name in cls._fields))
 
 
@@ -46,7 +47,7 @@ def check_judging(
     *,
     spans_key: str | None = None,
     is_scored: bool = False,
-) -> dict[str, Any]:
+) -> Block:
     """The settings of a NER factory about its scores.
 
     spans_key (Optional[str]): Another key of doc.spans that the pipe uses.
@@ -56,10 +57,7 @@ def check_judging(
     check_keys(who, spans_key=spans_key, scores_key=scores_key, abstain_key=abstain_key)
     if thresholds is None:
         if abstain_key is not None:
-            where = "'thresholds'"
-            raise ValueError(
-                Errors.L213.format(name="abstain_key", value=abstain_key, who=who, where=where)
-            )
+            raise unused("abstain_key", abstain_key, who, "'thresholds'")
         return dict(JUDGING)
     if scores_key is None and not is_scored:
         raise ValueError(Errors.L251.format(who=who))

@@ -132,7 +132,6 @@ def reliability(p: Floats1d, right: Ints1d, n_bins: int = 10) -> Reliability:
     """Compare scores with outcomes in bins of equal width.
 
     p (Floats1d): (n,), scores in [0, 1]. right (Ints1d): (n,), whether each is right.
-    n_bins (int): Bins.
     SOURCE: Naeini, Cooper & Hauskrecht 2015; Guo et al. 2017, eq. 3.
     """
     if not len(p):

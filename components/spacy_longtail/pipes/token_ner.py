@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -13,21 +13,22 @@ from thinc.api import Model
 
 from ..corpus.counts import count_docs
 from ..errors import Errors
+from ..losses.base import Loss
+from ..losses.two_task import TwoTaskLoss
 from ..scorers import NER_SCORE_WEIGHTS
-from ..settings import finite
-from ..types import TwoTaskState
+from ..settings import finite, unused
+from ..types import Block
 from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import check_known
-from .scores import ScoredSpan, write_entities
+from .scores import ScoredSpan
 from .tagging import TokenTagger
-from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
+from .thresholding import JUDGING, check_judging
 from .token_settings import DEFAULT_TOKEN_MODEL, check_head
-from .weighting import resolve_classes
 
 WHO = "longtail_token_ner"
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Block = {
     "head": "softmax",
     "loss": None,
     "scheme": "BIO",
@@ -136,27 +137,27 @@ def make_token_ner(
     )
 
 
-def _check_used(settings: dict[str, Any], head: str, loss: Any) -> None:
+def _check_used(settings: Block, head: str, loss: Loss) -> None:
     """Refuse settings that would be ignored, and numbers out of range.
 
     RAISES (ValueError): L001, L213.
     """
     only = dict.fromkeys(("typed", "repair", "entity_threshold", "begin_threshold"), "head = 'two_task'")
-    unused = {} if head == "two_task" else only
+    ignored = {} if head == "two_task" else only
     if settings["include"] is None:
-        unused = {**unused, "others": "'include'"}
+        ignored = {**ignored, "others": "'include'"}
     if head not in ("softmax", "crf") or loss.log_likelihood:
         where = "head = 'softmax' or 'crf' with a loss that is not a likelihood, such as Focal or MoM"
-        unused = {**unused, "warmup": where}
-    for name, where in unused.items():
+        ignored = {**ignored, "warmup": where}
+    for name, where in ignored.items():
         if settings[name] != DEFAULTS[name]:
-            raise ValueError(Errors.L213.format(name=name, value=settings[name], who=WHO, where=where))
+            raise unused(name, settings[name], WHO, where)
     rule = "a number of updates of at least 0"
     settings["warmup"] = int(finite("warmup", settings["warmup"], rule, "Use 0 for none.", 0.0))
     for name in ("entity_threshold", "begin_threshold"):
         if settings[name] is not None:
             rule, low, high = "a probability, 0 to 1", 0.0, 1.0
-            if loss.activation == "none":
+            if isinstance(loss, TwoTaskLoss) and loss.activation == "none":
                 rule, low, high = "a logit, a finite number", -math.inf, math.inf
             settings[name] = finite(name, settings[name], rule, "null is neutral.", low, high)
 
@@ -203,18 +204,7 @@ class TokenNER(TokenTagger):
             raise ValueError(Errors.L215.format(who=WHO))
         self.set_types(types)
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
-        self.cfg["class_values"] = resolve_classes(
-            self.loss,
-            self.labels,
-            self.codec.prefixes,
-            reader=counts_corpus,
-            nlp=nlp,
-            name=self.name,
-            who=WHO,
-            others=self.cfg["others"],
-        )
-        self._build_head()
-        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
+        self._resolve_classes(counts_corpus, nlp, WHO)
         sample = [eg.predicted for eg in islice(get_examples(), 10)]
         self._initialize_model(sample, nlp, descriptions, pretrained, known)
 
@@ -224,15 +214,3 @@ class TokenNER(TokenTagger):
         if not any(len(doc) for doc in docs):
             return [[] for _ in docs]
         return self.entities(docs, self.model.predict(docs), self.cfg["scores_key"] is not None)
-
-    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
-        """What `predict` finds: entities before calibration and thresholds."""
-        return self.predict(docs)
-
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
-        """Write the entities, beside those that are there, and their scores where scores_key is set."""
-        settings = Thresholding.of(self.cfg)
-        for doc, found in zip(docs, scores, strict=True):
-            judged = judge(found, settings)
-            write_entities(doc, judged.kept, self.cfg["scores_key"])
-            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)

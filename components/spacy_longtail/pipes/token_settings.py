@@ -1,17 +1,16 @@
 """Settings of the pipes that label tokens: the default model, what cfg keeps, head and loss checked."""
 
-from typing import Any
-
 from thinc.api import Config, Model
 
 from ..errors import Errors
 from ..heads import HEADS
 from ..heads.outputs import output_of
 from ..layers.described import is_described
-from ..losses.base import check_loss
-from ..types import TwoTaskState
+from ..losses.base import Loss, check_loss
+from ..settings import unused
+from ..types import Block, TwoTaskState
 
-DEFAULT_TOKEN_MODEL: dict[str, Any] = Config().from_str("""
+DEFAULT_TOKEN_MODEL: Block = Config().from_str("""
 [model]
 @architectures = "longtail.TokenClassifier.v1"
 nO = null
@@ -27,7 +26,7 @@ maxout_pieces = 3
 subword_features = true
 """)["model"]
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: Block = {
     "head": "softmax",
     "scheme": "BIO",
     "types": [],  # the gold types that are learnt, in the order of their columns
@@ -43,7 +42,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any:
+def check_head(head: str, loss: object, scheme: str, model: Model, who: str) -> Loss:
     """The loss to train the head with; its default for null.
 
     RAISES (ValueError): L002, L003, L211, L213, L216, L273.
@@ -53,16 +52,16 @@ def check_head(head: str, loss: Any, scheme: str, model: Model, who: str) -> Any
     kind = HEADS[head]
     if scheme not in kind.schemes:
         others = ", ".join(name for name, h in HEADS.items() if scheme in h.schemes)
-        where = f"the heads {others}"
-        raise ValueError(Errors.L213.format(name="scheme", value=scheme, who=who, where=where))
+        raise unused("scheme", scheme, who, f"the heads {others}")
     if "output_layer" not in model.ref_names:
         raise ValueError(Errors.L216.format(who=who, found=model.name))
     if is_described(output_of(model)) and head == "two_task":
         raise ValueError(Errors.L273.format(head=head, who=who))
     if loss is None:
         return kind.default_loss()
-    if head not in check_loss(loss, who).heads:
-        reason = f"it trains {' or '.join(loss.heads)}, not head = '{head}'"
+    found = check_loss(loss, who)
+    if head not in found.heads:
+        reason = f"it trains {' or '.join(found.heads)}, not head = '{head}'"
         fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
         raise ValueError(Errors.L002.format(who=who, loss=loss, reason=reason, fix=fix))
-    return loss
+    return found

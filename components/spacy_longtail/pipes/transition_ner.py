@@ -2,20 +2,26 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from spacy.language import Language
+from spacy.pipeline._parser_internals.stateclass import StateClass
+from spacy.pipeline._parser_internals.transition_system import TransitionSystem
 from spacy.pipeline.ner import DEFAULT_NER_MODEL, EntityRecognizer
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Model
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
+from thinc.types import Floats2d
 
 from ..corpus.examples import keep_types
 from ..errors import Errors
 from ..losses.base import check_loss
 from ..losses.token import TagLoss
 from ..scorers import NER_SCORE_WEIGHTS
+from ..types import Block
 from .actions import Actions, least_cost, scored_entities, shut_unlearnt
 from .base import check_head_rate, with_head_rate
 from .label_checks import check_known
@@ -25,7 +31,7 @@ from .weighting import resolve_classes
 
 WHO = "longtail_ner"
 
-DEFAULTS: dict[str, Any] = {
+DEFAULTS: Block = {
     "moves": None,
     "update_with_oracle_cut_size": 100,
     "model": DEFAULT_NER_MODEL,
@@ -52,7 +58,7 @@ def make_longtail_ner(
     nlp: Language,
     name: str,
     model: Model,
-    moves: Any,
+    moves: TransitionSystem | None,
     update_with_oracle_cut_size: int,
     incorrect_spans_key: str | None,
     beam_width: int,
@@ -82,14 +88,12 @@ def make_longtail_ner(
     """
     if beam_width != 1:
         raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
-    if loss is not None:
-        _check_loss(loss)
     return LongtailNER(
         nlp.vocab,
         model,
         name,
         moves,
-        loss=loss,  # type: ignore[arg-type]
+        loss=None if loss is None else _check_loss(loss),
         include=include,
         scores_key=scores_key,
         head_rate=check_head_rate(head_rate),
@@ -100,16 +104,17 @@ def make_longtail_ner(
     )
 
 
-def _check_loss(loss: Any) -> None:
-    """Refuse losses that cannot train a transition system. RAISES (ValueError): L002, L003."""
-    reason = fix = ""
-    if "transition" not in check_loss(loss, WHO).heads:
+def _check_loss(loss: object) -> TagLoss:
+    """A loss that can train a transition system. RAISES (ValueError): L002, L003."""
+    found = check_loss(loss, WHO)
+    if not isinstance(found, TagLoss) or "transition" not in found.heads:
         reason = f"{type(loss).__name__} with these settings is not a function of p(gold action) alone"
         fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
-    elif loss.preset is not None and loss.preset.unit != "type":
+    elif found.preset is not None and found.preset.unit != "type":
         reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
-    if reason:
-        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
+    else:
+        return found
+    raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
 
 
 class LongtailNER(EntityRecognizer):
@@ -122,10 +127,10 @@ class LongtailNER(EntityRecognizer):
 
     def __init__(
         self,
-        vocab: Any,
+        vocab: Vocab,
         model: Model,
         name: str = WHO,
-        moves: Any = None,
+        moves: TransitionSystem | None = None,
         *,
         loss: TagLoss | None = None,
         include: list[str] | None = None,
@@ -197,18 +202,18 @@ class LongtailNER(EntityRecognizer):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Any = None,
+        sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """As for `ner`, on the included types alone."""
         return super().update(self._kept(examples), drop=drop, sgd=sgd, losses=losses)
 
-    def finish_update(self, sgd: Any) -> None:
+    def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, `head_rate` times as far outside the encoder."""
         encoder = self.model.get_ref("tok2vec").layers[0]  # the parser's own projection comes after it
         super().finish_update(with_head_rate(sgd, encoder, self.head_rate))
 
-    def rehearse(self, examples: Iterable[Example], **settings: Any) -> dict[str, float] | None:
+    def rehearse(self, examples: Iterable[Example], **settings: object) -> dict[str, float] | None:
         """As for `ner`, at one learning rate: spaCy knows no other. RAISES (ValueError): L219."""
         if self.head_rate != 1:
             reason = f"spaCy does so at one learning rate, found head_rate = {self.head_rate:g}"
@@ -216,7 +221,11 @@ class LongtailNER(EntityRecognizer):
         return super().rehearse(examples, **settings)
 
     def get_batch_loss(
-        self, states: Any, golds: Any, scores: Any, losses: dict[str, float] | None
+        self,
+        states: list[StateClass],
+        golds: list[object],
+        scores: Floats2d,
+        losses: dict[str, float] | None,
     ) -> np.ndarray:
         """spaCy's gradient, each row times u(x) of the loss. (n_states, n_moves)"""
         if self.loss is None:
@@ -239,7 +248,7 @@ class LongtailNER(EntityRecognizer):
         super().from_bytes(bytes_data, exclude=exclude)
         return self._loaded()
 
-    def from_disk(self, path: Any, exclude: Iterable[str] = ()) -> "LongtailNER":
+    def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> "LongtailNER":
         super().from_disk(path, exclude=exclude)
         return self._loaded()
 
@@ -257,7 +266,7 @@ class LongtailNER(EntityRecognizer):
             raise ValueError(Errors.L008.format(loss=self.loss))
         return self._actions.weights(self.moves, by_class)
 
-    def set_annotations(self, docs: Iterable[Doc], states: Any) -> None:
+    def set_annotations(self, docs: Iterable[Doc], states: list[StateClass]) -> None:
         """Write the entities, and their scores where scores_key is set."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         if self.scores_key is None:

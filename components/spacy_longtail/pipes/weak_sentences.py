@@ -21,7 +21,6 @@ def with_boundaries(examples: Iterable[Example], nlp: Language | None, name: str
 
     Those with gold boundaries, and those that have boundaries already, are left as they are.
 
-    nlp (Optional[Language]): The current pipeline. name (str): One of its components.
     """
     setters = [] if nlp is None else boundary_setters(nlp, name)
     for eg in examples:
@@ -67,7 +66,6 @@ def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:
 
     key (Optional[str]): Key in doc.spans of the flagged sentences, of which those that overlap are one
         part; null is a whole document.
-    who (str): The component that looks.
     RAISES (ValueError): L254 for a document that no gate has seen.
     """
     if key is None:

@@ -2,13 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from spacy.language import Language
 from spacy.training import Example
 
 from ..corpus.counts import CorpusCounts, count_doc
 from ..errors import Errors, Warnings
+from ..losses.base import Loss
 from ..types import ClassPreset
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -37,7 +37,7 @@ def trains_resampled(nlp: Language) -> bool:
 
 
 def resolve_classes(
-    loss: Any,
+    loss: Loss | None,
     labels: Iterable[str],
     prefixes: str,
     *,

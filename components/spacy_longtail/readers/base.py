@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from spacy.language import Language
@@ -141,13 +141,13 @@ def array_generator(rng: random.Random) -> np.random.Generator:
     return np.random.default_rng(rng.getrandbits(64))
 
 
-def _chain(reader: Any) -> Iterator[Any]:
+def _chain(reader: object) -> Iterator[object]:
     while reader is not None:
         yield reader
         reader = getattr(reader, "corpus", None)
 
 
-def _warn_of_losses(reader: Any) -> None:
+def _warn_of_losses(reader: object) -> None:
     """spaCy's own reader silently leaves documents out."""
     if not isinstance(reader, Corpus):
         return
@@ -172,7 +172,7 @@ def check_dev_corpus(nlp: Language) -> None:
         raise ValueError(Errors.L109.format(name=name, found=found[0]))
 
 
-def _training_readers(block: Any) -> list[str]:
+def _training_readers(block: object) -> list[str]:
     if not isinstance(block, dict):
         return []
     own = block.get("@readers")

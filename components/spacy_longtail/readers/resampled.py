@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -11,9 +11,9 @@ from spacy.training import Example
 from thinc.types import Floats1d, Ints1d
 from wasabi import table
 
+from ..corpus.repeats import Repeats
 from ..errors import Errors
 from ..settings import one_of, seed_of, whole
-from ..types import Repeats
 from .base import AUGMENTED, Reader, Unit, WrappingReader, array_generator, generator, show_once
 from .joining import check_join, join_size, joined
 from .unit_counts import UnitCounts
@@ -71,8 +71,8 @@ class ResampledCorpus(WrappingReader):
         if augmenter is not None and not callable(augmenter):
             raise ValueError(Errors.L127.format(found=augmenter))
         for own in _members(augmenter):
-            if getattr(own, "budget", None) is not None:
-                raise ValueError(Errors.L125.format(found=own.budget))
+            if (budget := getattr(own, "budget", None)) is not None:
+                raise ValueError(Errors.L125.format(found=budget))
         one_of("mode", mode, ("repeat", "sample"))
         one_of("unit", unit, ("sentence", "doc"))
         if epoch_size is not None and mode == "repeat":
@@ -170,7 +170,7 @@ def rounded(copies: Floats1d, rng: np.random.Generator) -> Ints1d:
     return times.astype("int64")
 
 
-def _members(augmenter: Any) -> Iterator[Any]:
+def _members(augmenter: object) -> Iterator[object]:
     """An augmenter and those that it chooses from."""
     yield augmenter
     for own in getattr(augmenter, "augmenters", ()):

@@ -1,7 +1,6 @@
 """The gate's own scores: which sentences it flags."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from spacy.scorer import PRFScore
@@ -13,17 +12,24 @@ from ..corpus.examples import annotated_sentences, flagged_sentences, sentence_l
 class GateScorer:
     """Precision, recall and F of flagged sentences; see `make_gate_scorer`."""
 
-    def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
+    def __call__(
+        self,
+        examples: Iterable[Example],
+        *,
+        labels: Iterable[str] = (),
+        spans_key: str = "",
+        **_: object,
+    ) -> dict[str, float]:
         """examples (Iterable[Example]): Documents after the gate, with gold annotation.
         RETURNS (Dict[str, float]): weak_sents_p, _r, _f and the share of sentences flagged, all of the
             sentences with annotation."""
-        labels, key = set(kwargs.get("labels", ())), kwargs.get("spans_key", "")
+        labels = set(labels)
         score, n_open, n_all = PRFScore(), 0, 0
         for eg in examples:
             ends = np.cumsum(sentence_lengths(eg.predicted))
             truth = flagged_sentences(eg, labels)
             opened = np.zeros(len(ends), dtype=bool)
-            for span in eg.predicted.spans.get(key, ()):
+            for span in eg.predicted.spans.get(spans_key, ()):
                 opened[np.searchsorted(ends, span.start, side="right")] = True
             known = annotated_sentences(eg, truth)
             truth, opened = truth[known], opened[known]

@@ -2,14 +2,14 @@
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from ..corpus.examples import on_gold_tokens
 from ..errors import Errors, Warnings
-from ..types import ENTITY
+from ..types import ENTITY, Block
 from .tokens import token_results
 
 # what a NER pipe adds to [training.score_weights]: as `ner`, and the macro average shown
@@ -61,13 +61,15 @@ class NerScorer:
                 known = ", ".join(self.declared)
                 raise ValueError(Errors.L301.format(unknown=", ".join(unknown), known=known))
 
-    def __call__(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+    def __call__(
+        self, examples: Iterable[Example], *, labels: Iterable[str] | None = None, **_: object
+    ) -> Block:
         """examples (Iterable[Example]): Documents with predictions and gold annotation.
-        RETURNS (Dict[str, Any]): The scores, all floats in [0, 1] except for the per-type table."""
+        RETURNS (Block): The scores, all floats in [0, 1] except for the per-type table."""
         examples = list(examples)
         declared = self.declared
         if declared is None:
-            declared = [label for label in kwargs.get("labels") or () if label]
+            declared = [label for label in labels or () if label]
         # the secondary is scored on its own types alone
         only = set(declared) if self.prefix != "ents" and self.labeled else None
         counts = count_mentions(examples, only, self.labeled)
@@ -76,7 +78,7 @@ class NerScorer:
         self._warn(counts, [t for t in declared if not support(counted[t])])
         average = average_f(counts.per_type, declared, self.tail or ())
         micro = sum(counts.per_type.values(), PRFScore())
-        scores: dict[str, Any] = {
+        scores: Block = {
             "p": micro.precision,
             "r": micro.recall,
             "f": average.micro,
@@ -136,10 +138,8 @@ def count_mentions(
 ) -> TypeCounts:
     """True and false positives and false negatives by type.
 
-    examples (Iterable[Example]): Documents with predictions and gold annotation.
     only (Optional[Collection[str]]): The types that are looked at; null or none takes all.
     labeled (bool): false takes all types for one, ENTITY.
-    RETURNS (TypeCounts): Of the documents with annotation.
     """
     per_type: dict[str, PRFScore] = {}
     n_docs = n_all = 0
@@ -171,7 +171,6 @@ def average_f(
 
     per_type (Mapping[str, PRFScore]): Counts by type, of the types with a gold or predicted mention.
     declared (Iterable[str]): The types that every system is judged on.
-    tail (Iterable[str]): The rare ones.
     RETURNS (AverageF): In [0, 1]. A type without gold mentions has F1 = 0.
     """
     f = {label: score.fscore for label, score in per_type.items()}

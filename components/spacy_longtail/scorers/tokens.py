@@ -50,7 +50,6 @@ def token_results(examples: Iterable[Example]) -> TokenResults:
     span scores; the first of two keeps a token that both cover, and one that aligns with no gold
     token is not seen. A sentence boundary inside a gold entity does not count.
 
-    examples (Iterable[Example]): Documents with predictions and gold annotation.
     RETURNS (TokenResults): The sums, and each sentence.
     """
     gold_rows, predicted_rows = [np.zeros((0, 5), "uint64")], [np.zeros((0, 2), "uint64")]

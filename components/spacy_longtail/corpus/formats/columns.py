@@ -16,8 +16,6 @@ FIX = "Write token TAB tag."
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """One document per sentence, or one for the sentences between -DOCSTART- lines.
 
-    path (Path): A column file.
-    context (Context): Settings, vocabulary and events.
     RAISES (ValueError): L401 with the line, L402, L403, L423, L431.
     """
     yield from tagged_docs(path, _sentences(path, context.settings), context, FIX)

@@ -39,9 +39,7 @@ class Tally:
 def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
     """Write documents to a .spacy file.
 
-    path (Path): The file to write.
     docs (Iterable[Doc]): Streamed; what is held is their arrays.
-    RETURNS (Tally): What was written.
     RAISES (ValueError): L435 where they are too many for one file.
     """
     store = DocBin()
@@ -104,7 +102,6 @@ def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """The documents of a .spacy file with legal entities; what else they hold is kept.
 
-    path (Path): A .spacy file.
     context (Context): Vocabulary, and events, which count what was fixed. The place of an event is the
         document's number in the file.
     RAISES (ValueError): L402, L403, L404.

@@ -18,7 +18,6 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """One document per sentence, its tokens as given.
 
     path (Path): A CSV file with the columns Sentence #, Word and Tag; a number opens a sentence.
-    context (Context): Settings, vocabulary and events.
     RAISES (ValueError): L401 with the line, L402, L403, L423.
     """
     yield from tagged_docs(path, _sentences(path, context.settings.encoding), context, FIX)

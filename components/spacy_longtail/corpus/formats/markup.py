@@ -62,9 +62,6 @@ def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> A
 def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") -> Article:
     """Read one article: header lines, a blank line, one sentence per line, blank between paragraphs.
 
-    path (Path): A text file.
-    labels (Collection[str]): The types that may occur.
-    encoding (str): Of the file.
     RAISES (ValueError): L401, L402, L403, L423.
     """
     lines = read_text(path, encoding).split("\n")
@@ -88,20 +85,13 @@ def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") ->
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """An article as one document.
-
-    path (Path): A text file.
-    context (Context): Tokenizer, settings, events, and the types that may occur.
-    RAISES (ValueError): L401, L402, L403, L423, L425.
-    """
+    """An article as one document. RAISES (ValueError): L401, L402, L403, L423, L425."""
     yield article_doc(read_article(path, context.labels, context.settings.encoding), context)
 
 
 def article_doc(article: Article, context: Context) -> Doc:
     """An article as one document with sentence boundaries and entities.
 
-    article (Article): What read_article gives.
-    context (Context): Tokenizer, settings and events.
     RAISES (ValueError): L425 with file and line.
     """
     parts = []

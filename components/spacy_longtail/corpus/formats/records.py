@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from spacy.tokens import Doc
 
@@ -34,7 +34,6 @@ class _Task(NamedTuple):
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """One document per record that was accepted. Plain values beside the text go to its user_data.
 
-    path (Path): JSON lines, or one JSON array.
     context (Context): Tokenizer, settings, and events, which count what is skipped or does not align.
     RAISES (ValueError): L402, L403, and with the line L423 to L427.
     """
@@ -98,7 +97,7 @@ def _exported(record: dict[str, object], place: Place, events: Events) -> _Task 
     if "text" not in texts and len(texts) != 1:
         fix = "Call the annotated text 'text'."
         raise no_record(place, f"found the texts {', '.join(texts) or 'none'} in data", fix)
-    kept: list[list[Any]] = []
+    kept: list[list[object]] = []
     for annotation in annotations:
         result = annotation.get("result") if isinstance(annotation, dict) else None
         if not isinstance(result, list):
@@ -114,9 +113,10 @@ def _exported(record: dict[str, object], place: Place, events: Events) -> _Task 
         return None
     values = []
     for region in kept[0]:
-        kind = region.get("type") if isinstance(region, dict) else None
-        if kind == "labels" and isinstance(region.get("value"), dict):
-            values.append(region["value"])
+        known = region if isinstance(region, dict) else {}
+        kind, value = known.get("type"), known.get("value")
+        if kind == "labels" and isinstance(value, dict):
+            values.append(value)
         else:
             events.add("ignored", str(kind), place)
     text = texts["text"] if "text" in texts else next(iter(texts.values()))

@@ -59,7 +59,6 @@ def to_iob2(tags: Sequence[str], scheme: str, path: Path, at: Sequence[int]) -> 
     """The tags of a sentence as IOB2.
 
     tags (Sequence[str]): As they stand in the file. (n_tokens,)
-    scheme (str): One of SCHEMES.
     path (Path): The file. at (Sequence[int]): The line of each tag. (n_tokens,)
     RAISES (ValueError): L401 with the line.
     """

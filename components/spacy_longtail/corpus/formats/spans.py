@@ -41,8 +41,6 @@ def check_span(
 
     text (str): What the offsets count in.
     start, end (object): Character offsets, end exclusive.
-    label (object): Its type.
-    place (Place): For errors.
     events (Events): Counts what was trimmed.
     quote (Optional[str]): The text of the span as the file has it; tools fold the white space in it.
     RAISES (ValueError): L424, L426.

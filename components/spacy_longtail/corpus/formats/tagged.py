@@ -26,9 +26,6 @@ def tagged_docs(
 
     The tokens are as given. Spacing is unknown, so spaCy trains on these tokens.
 
-    path (Path): Where the sentences come from.
-    sentences (Iterable[TaggedSentence]): As read.
-    context (Context): Settings, vocabulary and events.
     fix (str): What to do where there is no sentence.
     RAISES (ValueError): L401 with the line, L403, L431.
     """

@@ -19,8 +19,6 @@ def bad_line(path: Path, line: int, problem: str, fix: str) -> ValueError:
 def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[IO[str]]:
     """Open a text file to read. A byte order mark is skipped in UTF-8.
 
-    path (Path): The file.
-    encoding (str): Its encoding.
     newline (Optional[str]): As in Python's open: null makes every line end a newline, "" leaves them.
     RAISES (ValueError): L402, L423 with the line.
     """

@@ -42,8 +42,6 @@ def described_corpus(
 ) -> Statistics:
     """The statistics of a corpus, without a diagnosis.
 
-    corpus (Path): The folder. types (CorpusTypes): The declared ones.
-    tallies (Mapping[str, PartTally]): By part.
     policies (Optional[Dict[str, SizeFactors]]): What resampling makes of it, if that is wanted.
     RAISES (ValueError): L402, L403, L404.
     """
@@ -77,7 +75,6 @@ def described_part(
 ) -> PartStatistics:
     """A part, or several together.
 
-    tally (PartTally): What was counted. labels (Iterable[str]): The types.
     training (Optional[PartTally]): The training part, for what is unseen in this one.
     """
     counts, labels = tally.counts, list(labels)
@@ -151,7 +148,6 @@ def described_types(
 def unseen_share(tally: PartTally, training: PartTally, label: str) -> float | None:
     """Share of a type's mentions whose case-folded surface training does not have with that type.
 
-    tally (PartTally): Of dev or test. training (PartTally): Of train. label (str): The type.
     RETURNS (Optional[float]): In [0, 1]; None without a mention.
     """
     own = {surface: n for surface, n in tally.surfaces.items() if surface[1] == label}
@@ -162,7 +158,6 @@ def unseen_share(tally: PartTally, training: PartTally, label: str) -> float | N
 def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, list[str]]:
     """Types by training mentions, most frequent first.
 
-    mentions (Mapping[str, int]): Training mentions by type. labels (Iterable[str]): All types.
     RETURNS (Dict[str, List[str]]): head, the fewest types that hold half of the mentions; tail, others
         with at most a tenth of the mentions of the most frequent; mid, the rest.
     """

@@ -29,7 +29,6 @@ RULES: tuple[Rule, ...] = (
 def diagnose(found: Statistics) -> list[Finding]:
     """All findings, the most serious first.
 
-    found (Statistics): Of a corpus.
     RETURNS (List[Finding]): One for each rule that applies, or for each part where parts differ.
     """
     return [finding for rule in RULES for finding in rule(found)]

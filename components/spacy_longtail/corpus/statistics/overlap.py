@@ -73,7 +73,6 @@ class KeyStore:
 def duplicates(keys: SentenceKeys) -> tuple[int, list[tuple[int, int]]]:
     """Sentences that repeat an earlier one.
 
-    keys (SentenceKeys): Of one part.
     RETURNS (Tuple[int, List[Tuple[int, int]]]): How many; index of the first and occurrences of the
         sentences that occur most often.
     """
@@ -93,7 +92,6 @@ def leakage(keys: SentenceKeys, training: SentenceKeys) -> Ints1d:
 def conflicts(parts: Mapping[str, SentenceKeys]) -> tuple[int, list[tuple[Place, Place]]]:
     """Same words, different entities. Sentences with unannotated tokens are not compared.
 
-    parts (Mapping[str, SentenceKeys]): Keys by part.
     RETURNS (Tuple[int, List[Tuple[Place, Place]]]): Number of texts that are annotated in more than
         one way; two places of some of them.
     """
@@ -118,9 +116,6 @@ def conflicts(parts: Mapping[str, SentenceKeys]) -> tuple[int, list[tuple[Place,
 def sentence_texts(path: Path, wanted: Iterable[int]) -> dict[int, str]:
     """The text of some sentences of a part, entities marked up as [Oslo|GEO].
 
-    path (Path): A .spacy file or folder.
-    wanted (Iterable[int]): Indices of sentences.
-    RETURNS (Dict[int, str]): Text by index.
     RAISES (ValueError): L402, L403, L404.
     """
     left, found, n_before, words = set(wanted), {}, 0, Words()
@@ -156,11 +151,7 @@ class Overlaps(NamedTuple):
 
 
 def overlaps(paths: Mapping[str, Path], stores: Mapping[str, KeyStore]) -> Overlaps:
-    """Everything that occurs more than once, with examples.
-
-    paths (Mapping[str, Path]): Where each part is. stores (Mapping[str, KeyStore]): Its keys.
-    RAISES (ValueError): L402, L403, L404.
-    """
+    """Everything that occurs more than once, with examples. RAISES (ValueError): L402, L403, L404."""
     keys = {part: store.joined() for part, store in stores.items()}
     repeated = {part: duplicates(own) for part, own in keys.items()}
     leaked = {part: leakage(own, keys["train"]) for part, own in keys.items() if part != "train"}

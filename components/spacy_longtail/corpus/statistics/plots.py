@@ -3,11 +3,12 @@
 import io
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from ...errors import Errors
+from ...settings import extra
 from ...writing import check_file, write_file
 from .records import SizeFactors, Statistics
 
@@ -16,8 +17,18 @@ if TYPE_CHECKING:  # matplotlib is an extra
 
 FORMATS = (".svg", ".png")
 MADE = "spacy-longtail"  # in the metadata of each figure
+
+
+class Look(TypedDict, total=False):
+    """Keyword arguments of matplotlib."""
+
+    color: str
+    facecolor: str
+    edgecolor: str
+    hatch: str
+
+
 # solid, hatched, pale: told apart in print and by colour-blind readers
-Look = dict[str, Any]  # keyword arguments of matplotlib
 SOLID: Look = {"color": "#1b4965"}
 HATCHED: Look = {"facecolor": "#ffffff", "edgecolor": "#1b4965", "hatch": "////"}
 PALE: Look = {"color": "#9bc1d9"}
@@ -48,16 +59,13 @@ def check_plot(target: Path) -> None:
 def plot_statistics(found: Statistics, target: Path) -> None:
     """Draw the statistics of a corpus. Rare types are marked ◆.
 
-    found (Statistics): Of a corpus.
     target (Path): The file to write, .svg or .png; nothing is left behind if that fails.
     RAISES (ValueError): L406, L432, L436, L437, L460.
     """
     check_plot(target)
-    try:
+    with extra("matplotlib", "report"):
         import matplotlib
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ValueError(Errors.L406.format(package="matplotlib", extra="report")) from error
     n_labels = len(found.labels)
     heights = [n_labels, n_labels, max(len(found.policies), 1)]
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():

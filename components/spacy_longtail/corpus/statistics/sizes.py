@@ -5,9 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...types import Repeats, SentenceCounts
+from ...types import SentenceCounts
 from ..counts import CorpusCounts, SentenceTable
-from ..repeats import RandomOversampling, RandomUndersampling, kept_tokens, nsCRD, sC, sCR, sCRD
+from ..repeats import (
+    RandomOversampling,
+    RandomUndersampling,
+    Repeats,
+    kept_tokens,
+    nsCRD,
+    sC,
+    sCR,
+    sCRD,
+)
 from .columns import Batch
 from .records import SizeFactors
 from .tallies import Kind
@@ -45,9 +54,7 @@ def size_factors(
 ) -> dict[str, SizeFactors]:
     """The size of the training part after / before, of every policy at its default settings.
 
-    before (CorpusCounts): Counts of the training part.
     kinds (Counter[Kind]): How often sentences with the same counts occur.
-    undersampled (UndersampledTally): Of the training part.
     RETURNS (Dict[str, SizeFactors]): By policy. Expected factors, since some policies draw.
         "augmentation" is one rewritten copy of every sentence, of the same length.
     """

@@ -18,7 +18,6 @@ Kind = tuple[int, tuple[tuple[str, int], ...]]  # length, entity tokens per type
 def present_parts(corpus: Path) -> dict[str, Path]:
     """Where the parts of a converted corpus are, those that it has.
 
-    corpus (Path): A folder that `convert` wrote.
     RETURNS (Dict[str, Path]): By part. A corpus that was not split has all of it as train; else train is
         named whether it is there or not.
     """
@@ -32,7 +31,6 @@ def present_parts(corpus: Path) -> dict[str, Path]:
 def read_parts(paths: Mapping[str, Path], words: Words) -> Iterator[tuple[str, Batch, SentenceTable]]:
     """The parts of a corpus, one after another.
 
-    paths (Mapping[str, Path]): Where each part is. words (Words): Numbers the word forms.
     YIELDS (Tuple[str, Batch, SentenceTable]): Name of the part, some of its documents, their sentences.
     RAISES (ValueError): L402, L403, L404.
     """
