@@ -215,6 +215,17 @@ class Errors:
     L498 = "[L498] {path} holds this pretraining, and it is finished. Use what is there, or delete the folder to train again."
     L494 = "[L494] No advice without a baseline: {name} could not be trained. {problem} Fix that first."
 
+    # Unlabelled text
+    L500 = "[L500] There is no rare type to look for: {problem}. Name types with --types EVE,NAT, or a converted corpus with --corpus."
+    L501 = "[L501] Nothing tells a mention of {unknown}: {path} was not trained on such a type and has no vectors to compare its description with. Name terms with --terms, or types among {known}."
+    L502 = "[L502] {path} has no component whose probabilities count mentions, found {found}. Use a pipeline with longtail_token_ner, longtail_gated_ner or longtail_sentence_gate; or ner or longtail_ner with beam_width = 1 and extra_state_tokens = false."
+    L503 = "[L503] Nothing of {path} can be proposed: of {n} sentences {known} stand in {corpus} already. Name a pool of other text."
+    L504 = "[L504] {path} has terms of {unknown}, which are not among the types to look for: {known}. Correct the file, or name the types with --types."
+    L505 = "[L505] --quota {found} cannot be filled from {n} labels of these types: {known}. Name rare types and whole numbers, as EVE=50,NAT=30, with a sum of at most the labels that no random share takes."
+    L506 = "[L506] {path} cannot be merged: {problem}. {fix}"
+    L507 = "[L507] {path} is the state of an interrupted run, and cannot be taken up: {problem}. Run the command that wrote it again, or delete the file to start anew."
+    L508 = "[L508] {path} cannot be played through: {problem}. {fix}"
+
 
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."

@@ -64,6 +64,12 @@ class TagCodec:
         own = np.array([True, *(label in labels for label in self.labels)])
         return own[self.layout()[0] + 1].astype("float32")
 
+    def beginnings(self) -> Floats2d:
+        """1.0 where a tag begins an entity of a type. (n_tags, n_types)"""
+        label, prefix = self.layout()
+        begins = np.array([p in "BU" for p in self.prefixes])[prefix]
+        return ((label[:, None] == np.arange(len(self.labels))) & begins[:, None]).astype("float32")
+
     def token_tags(self, columns: Ints1d) -> TokenTags:
         """Entity tokens, first tokens of entities, and types. (n_tokens,) in."""
         label, prefix = (of_column[columns] for of_column in self.layout())

@@ -9,6 +9,8 @@ from . import (  # noqa: F401  # each adds its command
     distil_vectors,
     evaluate,
     matrix,
+    merge,
+    mine,
     pretrain,
     recommend,
     report,

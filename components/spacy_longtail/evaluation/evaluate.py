@@ -79,8 +79,11 @@ def evaluate_model(
     )
 
 
-def load_pipeline(model: Path) -> Language:
-    """A trained pipeline, or why it is not one. RAISES (ValueError): L408, and our pipes' own."""
+def load_pipeline(model: Path | str) -> Language:
+    """A trained pipeline, a folder or an installed package, or why it is not one.
+
+    RAISES (ValueError): L408, and our pipes' own.
+    """
     try:
         return spacy.load(model)
     except (OSError, ValueError, ImportError, AttributeError, KeyError) as error:

@@ -95,6 +95,10 @@ class Head(ABC, Generic[Own]):
         score (bool): Whether the probabilities are wanted.
         """
 
+    @abstractmethod
+    def marginals(self, scores: Any, lengths: Ints1d, outside: Floats1d, settings: Decoding) -> Floats2d:
+        """The probability of each tag at each token; arguments as above. (n_tokens, n_tags)"""
+
     @staticmethod
     def scaled(d_scores: Ragged, factor: float) -> Ragged:
         """A gradient on the model's output, times a number."""

@@ -1,7 +1,7 @@
 """The CRF head."""
 
 from thinc.api import Model, get_array_module, to_numpy
-from thinc.types import Floats1d, Ints1d, Ragged
+from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..chains.packing import Transitions, viterbi
 from ..chains.sums import PathSums
@@ -59,3 +59,10 @@ class CRFHead(TagHead):
             log_mu = PathSums(logits, lengths, transitions).log_marginals
             p = xp.exp(log_mu[xp.arange(len(columns)), columns])
         return Decoded(to_numpy(columns), to_numpy(p))
+
+    def marginals(
+        self, scores: Lattice, lengths: Ints1d, outside: Floats1d, settings: Decoding
+    ) -> Floats2d:
+        logits = self._adjusted(scores.logits.dataXd, outside)
+        log_mu = PathSums(logits, lengths, self._legal(scores)).log_marginals
+        return to_numpy(get_array_module(logits).exp(log_mu))

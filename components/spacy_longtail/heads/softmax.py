@@ -32,6 +32,14 @@ class SoftmaxHead(TagHead):
         p = self._probability(logits, columns) if score else xp.ones(len(columns))
         return Decoded(to_numpy(columns), to_numpy(p))
 
+    def marginals(
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, settings: Decoding
+    ) -> Floats2d:
+        return to_numpy(self._probabilities(self._adjusted(scores.dataXd, outside)))
+
+    def _probabilities(self, logits: Floats2d) -> Floats2d:
+        return get_array_module(logits).exp(logits - logsumexp(logits))
+
     def _probability(self, logits: Floats2d, columns: Ints1d) -> Floats1d:
         xp = get_array_module(logits)
         return xp.exp(logits[xp.arange(len(columns)), columns] - logsumexp(logits)[:, 0])
@@ -44,6 +52,9 @@ class SigmoidHead(SoftmaxHead):
     can_shut = False
     default_loss = OneVersusRestFocal
     unlearnt = -5.0  # 0 would be a probability of 0.5
+
+    def _probabilities(self, logits: Floats2d) -> Floats2d:
+        return sigmoid(logits)
 
     def _probability(self, logits: Floats2d, columns: Ints1d) -> Floats1d:
         xp = get_array_module(logits)

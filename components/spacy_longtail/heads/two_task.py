@@ -2,7 +2,7 @@
 
 import numpy as np
 from thinc.api import get_array_module, to_numpy
-from thinc.types import Floats1d, Ints1d, Ragged
+from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..losses import AUCMargin, CrossEntropy
 from ..losses.two_task import TwoTaskLoss
@@ -84,6 +84,24 @@ class TwoTaskHead(Head[TwoTaskLoss]):
         iob = np.where(begins, 3, np.where(entity, 1, 2))
         columns, _ = self.codec.gold(iob, label, to_numpy(lengths))
         return Decoded(columns, p)
+
+    def marginals(
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, settings: Decoding
+    ) -> Floats2d:
+        data = to_numpy(scores.dataXd)
+        entity_at, begin_at = self._thresholds(settings)
+        entity = sigmoid(data[:, :1] - entity_at) * (outside == 0)[:, None]
+        begins = sigmoid(data[:, 1:2] - begin_at)
+        n_types = len(self._types)
+        typed = np.ones((len(data), 1))
+        if n_types:
+            typed = np.exp(data[:, -n_types:] - logsumexp(data[:, -n_types:]))
+        p = np.zeros((len(data), len(self.codec)))
+        p[:, :1] = 1 - entity
+        by_type = p[:, 1:].reshape(len(data), len(self.codec.labels), 2)  # a view: B and I of each type
+        by_type[:, :, 0] = entity * begins * typed
+        by_type[:, :, 1] = entity * (1 - begins) * typed
+        return p
 
     def _thresholds(self, settings: Decoding) -> tuple[float, float]:
         """In logits: those that are set, else 0.5 of a sigmoid, or midway between the classes' means."""

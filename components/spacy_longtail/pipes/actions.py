@@ -123,6 +123,30 @@ def replay_scores(
     return [part.tolist() for part in np.split(p, np.cumsum(lengths)[:-1])]
 
 
+def beginnings(
+    model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]], labels: list[str]
+) -> Floats2d:
+    """The probability that an entity of each type begins at each token, after the actions before it.
+
+    Where one of `ents` goes on, nothing begins. Other arguments as for `replay_scores`.
+
+    labels (List[str]): The types.
+    RETURNS (Floats2d): (n_tokens, n_types).
+    """
+    offsets = np.cumsum([0, *map(len, docs)])
+    inside = np.zeros(offsets[-1], dtype=bool)
+    for offset, own in zip(offsets[:-1].tolist(), ents, strict=True):
+        for ent in own:
+            inside[offset + ent.start + 1 : offset + ent.end] = True
+    token = np.flatnonzero(~inside)
+    found = np.zeros((len(inside), len(labels)))
+    if len(token):
+        p = _softmax(_action_scores(model, docs, state_features(token, token)))
+        for i, label in enumerate(labels):
+            found[token, i] = p[:, [columns[f"{prefix}-{label}"] for prefix in "BU"]].sum(axis=1)
+    return found
+
+
 def state_features(token: Ints1d, first: Ints1d) -> Ints2d:
     """What spaCy's parser state looks at: the token and, inside an entity, its first and last token."""
     inside = token > first

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
-from thinc.types import Ragged
+from thinc.types import Floats2d, Ragged
 
 from ..chains.tags import TagCodec
 from ..corpus.examples import sentence_lengths
@@ -247,6 +247,16 @@ class TokenTagger(NERPipe):
         outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32") * beside
         decoded = self.head.decode(scores, lengths, outside, score, self.decoding)
         return tagged_entities(docs, decoded, self.codec, tokens[:, 1] == 1, score)
+
+    def marginals(self, docs: list[Doc]) -> Floats2d:
+        """The probability of each tag of `codec.tags` at each token of all documents, whatever entities
+        they have. (n_tokens, n_tags)
+        """
+        if not any(map(len, docs)):
+            return np.zeros((0, len(self.codec)))
+        lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
+        outside = np.zeros(sum(map(len, docs)), dtype="float32")
+        return self.head.marginals(self.model.predict(docs), lengths, outside, self.decoding)
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over the cfg that was saved, and make room for its types."""

@@ -7,12 +7,12 @@ import srsly
 from spacy.tokens import Doc
 
 from ..corpus.examples import sentence_bounds
+from ..corpus.formats.tasks import TASKS, Task
 from ..writing import write_file
 from .audit import Audit, Suspect
 
 Format = Literal["prodigy", "doccano"]
 MARK = '"problem":'  # in each record
-Task = dict[str, object]  # JSON data: a sentence to look at, or what is known of it
 
 
 def problem(doc: Doc, suspect: Suspect) -> str:
@@ -35,7 +35,7 @@ def review_records(audit: Audit, format: Format, limit: int | None = None) -> li
         places = sentence_bounds(audit.docs[suspect.doc_i])
         start, end = next(place for place in places if suspect.start < place[1])
         by_sentence.setdefault((suspect.doc_i, start, end), []).append(suspect)
-    make = _prodigy if format == "prodigy" else _doccano
+    make = TASKS[format]
     return [
         make(audit.docs[i], start, end, _meta(audit.docs[i], start, own))
         for (i, start, end), own in by_sentence.items()
@@ -61,34 +61,3 @@ def _meta(doc: Doc, start: int, suspects: list[Suspect]) -> Task:
         "document": first.doc_i,
         "start": doc[start].idx,
     }
-
-
-def _prodigy(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    at = doc[start].idx
-    tokens = [
-        {
-            "text": token.text,
-            "start": token.idx - at,
-            "end": token.idx - at + len(token),
-            "id": i,
-            "ws": bool(token.whitespace_),
-        }
-        for i, token in enumerate(doc[start:end])
-    ]
-    spans = [
-        {
-            "start": ent.start_char - at,
-            "end": ent.end_char - at,
-            "token_start": ent.start - start,
-            "token_end": ent.end - start - 1,  # the last one, as Prodigy counts
-            "label": ent.label_,
-        }
-        for ent in doc[start:end].ents
-    ]
-    return {"text": doc[start:end].text, "tokens": tokens, "spans": spans, "meta": meta}
-
-
-def _doccano(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    at = doc[start].idx
-    spans = [[ent.start_char - at, ent.end_char - at, ent.label_] for ent in doc[start:end].ents]
-    return {"text": doc[start:end].text, "label": spans, **meta}

@@ -1,0 +1,44 @@
+"""`merge`: labelled proposals into the corpus."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from wasabi import msg
+
+from ..corpus.formats.context import Settings
+from ..unlabelled.returning import CONFLICTS, merge_labels
+from .app import Corpus, app, coded_errors
+
+
+@app.command()
+def merge(
+    corpus: Corpus,
+    labelled: Annotated[Path, typer.Argument(help="What the annotation tool exported.")],
+    random_to: Annotated[
+        Literal["train", "dev", "test"], typer.Option(help="Part that the random share becomes part of.")
+    ] = "dev",
+    format: Annotated[str | None, typer.Option(help="json or spacy, if not found.")] = None,
+    misaligned: Annotated[
+        str | None, typer.Option(help="Spans that cut a token: missing, expand, contract or error.")
+    ] = None,
+) -> None:
+    """Add the labels of sentences that `mine` proposed to a corpus; conflicts are kept apart."""
+    with coded_errors():
+        merged = merge_labels(
+            corpus, labelled, random_to, Settings(format=format, misaligned=misaligned)
+        )
+    for part, n in merged.parts.items():
+        msg.good(f"{part}: {n} sentences added")
+    if not merged.parts:
+        msg.info("No new sentence.")
+    if merged.mentions:
+        msg.text(", ".join(f"{label} {n}" for label, n in merged.mentions.most_common()))
+    if merged.new_types:
+        msg.info(f"New types, taken for rare: {', '.join(merged.new_types)}")
+    if merged.n_known or merged.n_repeated:
+        msg.text(f"{merged.n_known} were there already, {merged.n_repeated} came twice.")
+    if summary := merged.events.summary():
+        msg.warn(f"Left out or changed: {summary}")
+    if merged.conflicts:
+        msg.warn(f"{len(merged.conflicts)} conflicts, not added: {corpus / CONFLICTS}")

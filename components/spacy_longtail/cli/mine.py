@@ -1,0 +1,117 @@
+"""`mine`: which sentences of a pool to label next."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg, table
+
+from ..corpus.formats.context import Settings
+from ..unlabelled.mining import Mined, Request, mine
+from ..unlabelled.page import write_page
+from ..unlabelled.proposals import Format
+from ..unlabelled.scan import RANDOM
+from ..unlabelled.selection import Diversity
+from .app import GpuId, app, coded_errors
+
+Pipeline = Annotated[str, typer.Argument(help="A trained pipeline: a folder or a package.")]
+
+
+@app.command("mine")
+def mine_command(
+    pipeline: Pipeline,
+    pool: Annotated[
+        Path, typer.Argument(help="Text without labels: .txt, .jsonl, .spacy, a folder ...")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the annotation tool.")] = Path(
+        "next.jsonl"
+    ),
+    labels: Annotated[int, typer.Option(min=1, help="Sentences to propose.")] = 200,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Converted corpus: its rare types, and sentences to leave out.")
+    ] = None,
+    types: Annotated[str | None, typer.Option(help="Types to look for, as EVE,NAT.")] = None,
+    quota: Annotated[str | None, typer.Option(help="Labels by type, as EVE=50,NAT=30.")] = None,
+    terms: Annotated[
+        Path | None, typer.Option(help="Terms of types: TYPE, tab, term on each line; or JSON lines.")
+    ] = None,
+    random: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share that is drawn by lot, to evaluate on.")
+    ] = 0.1,
+    diversity: Annotated[float, typer.Option(min=0, max=1, help="Penalty of likeness.")] = 0.5,
+    spread: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of each quota from further down.")
+    ] = 0.1,
+    format: Annotated[Format, typer.Option(help="The tool that is to open the file.")] = "prodigy",
+    pool_format: Annotated[
+        str | None, typer.Option(help="As --format of `convert`, if not found.")
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Of text files, as cp1252.")] = "utf8",
+    split: Annotated[
+        bool, typer.Option("--split", help="Cut texts into sentences, where the pipeline does not.")
+    ] = False,
+    page: Annotated[Path | None, typer.Option(help="HTML page of the proposals.")] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts at a time.")] = 64,
+    n_process: Annotated[int, typer.Option(help="Processes that run the pipeline.")] = 1,
+    seed: Annotated[int, typer.Option(help="Fixes the random share.")] = 0,
+    gpu_id: GpuId = -1,
+) -> None:
+    """Find the sentences of a pool that are most likely to hold rare types, for you to label."""
+    from spacy.cli._util import setup_gpu
+
+    setup_gpu(gpu_id, silent=True)
+    with coded_errors():
+        request = Request(
+            labels=labels,
+            types=tuple(t.strip() for t in types.split(",") if t.strip()) if types else (),
+            corpus=corpus,
+            terms=terms,
+            quotas=_quotas(quota),
+            random=random,
+            diversity=Diversity(penalty=diversity, spread=spread),
+            seed=seed,
+            batch_size=batch_size,
+            n_process=n_process,
+            split=split,
+        )
+        settings = Settings(format=pool_format, encoding=encoding)
+        found = mine(pipeline, pool, output, request, settings, format)
+        if page is not None:
+            write_page(found, page, str(pool))
+    _print(found)
+    if left_out := found.events.summary():
+        msg.warn(f"Left out: {left_out}")
+    if len(found.proposals) < labels:
+        msg.warn(f"The pool has no more: {len(found.proposals)} of {labels} sentences are proposed.")
+    msg.good(f"Wrote {output}: {len(found.proposals)} sentences to label")
+    if page is not None:
+        msg.good(f"Wrote {page}")
+
+
+def _quotas(text: str | None) -> dict[str, int]:
+    """EVE=50,NAT=30 of the command line."""
+    found = {}
+    for item in (text or "").split(","):
+        name, separator, number = item.partition("=")
+        if item.strip():
+            if not separator or not number.strip().isdigit():
+                raise typer.BadParameter(f"--quota takes TYPE=NUMBER, found {item.strip()!r}.")
+            found[name.strip()] = int(number)
+    return found
+
+
+def _print(found: Mined) -> None:
+    scan = found.scan
+    counts = Counter(p.chosen_for for p in found.proposals)
+    rows = []
+    for i, label in enumerate(found.types):
+        own = [p.score for p in found.proposals if p.chosen_for == label]
+        mean = f"{sum(own) / len(own):.2f}" if own else "-"
+        base = scan.expected[i] / max(1, scan.n_sentences - scan.n_known)
+        rows.append((label, f"{counts[label]:,}", mean, f"{base:.4f}"))
+    if counts[RANDOM]:
+        rows.append((RANDOM, f"{counts[RANDOM]:,}", "-", "-"))
+    msg.divider(f"{scan.n_texts:,} texts, {scan.n_sentences:,} sentences, {scan.n_known:,} known")
+    header = ("type", "proposed", "expected mentions each", "in the pool")
+    typer.echo(table(rows, header=header, divider=True, aligns=tuple("lrrr")))

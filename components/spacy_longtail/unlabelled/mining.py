@@ -1,0 +1,215 @@
+"""Mining a pool: which sentences to label next."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+from spacy.language import Language
+from tqdm import tqdm
+
+from ..corpus.descriptions import read_types
+from ..corpus.formats.context import Events, Settings
+from ..corpus.formats.docbin import stream_docs
+from ..corpus.parts import part_path
+from ..corpus.type_words import words_of
+from ..errors import Errors
+from ..evaluation.evaluate import load_pipeline
+from ..pipes.expected import has_expectations
+from ..pipes.sentence_gate import SentenceGate
+from ..writing import check_file
+from .pool import read_pool
+from .proposals import MARK, Format, write_proposals
+from .scan import RANDOM, Scan, scan_pool, skipping
+from .selection import Diversity, Proposal, choose, share_out
+from .terms import Likeness, read_terms
+from .units import sentences_of, text_key
+
+PARTS = ("train", "dev", "test")
+KEPT = 10  # candidates per label of a quota
+FEWEST = 200  # candidates of each type at least
+SAVED_EVERY = 60.0  # seconds
+
+
+class Mined(NamedTuple):
+    proposals: list[Proposal]
+    types: list[str]
+    scan: Scan
+    events: Events  # what was left out
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to look for, and how many.
+
+    labels (int): Sentences to propose. types (Sequence[str]): The rare types; empty takes the corpus's
+        tail, or what a gate of the pipeline opens for.
+    corpus (Optional[Path]): A converted corpus, whose sentences need no label.
+    terms (Optional[Path]): Phrases that stand for a type. quotas (Mapping[str, int]): Labels by type.
+    random (float): Share of the labels that is drawn by lot, for an evaluation without bias.
+    """
+
+    labels: int
+    types: tuple[str, ...] = ()
+    corpus: Path | None = None
+    terms: Path | None = None
+    quotas: Mapping[str, int] = field(default_factory=dict)
+    random: float = 0.1
+    diversity: Diversity = Diversity()
+    seed: int = 0
+    batch_size: int = 64
+    n_process: int = 1
+    split: bool = False  # texts into sentences by punctuation, where the pipeline does not
+
+
+def mine(
+    pipeline: Path | str, pool: Path, output: Path, request: Request, settings: Settings, format: Format
+) -> Mined:
+    """Propose sentences of a pool for labelling, and write them with what the pipeline reads in them.
+
+    An interrupted run leaves its state beside the output, and the same command takes it up.
+
+    pipeline (Path | str): A trained pipeline. pool (Path): As `read_pool` takes it.
+    output (Path): The file. request (Request): What to look for. settings (Settings): Of the pool.
+    format (str): "prodigy", "doccano", "label-studio" or "spacy".
+    RAISES (ValueError): L402, L403, L408, L420 to L432, L500 to L507.
+    """
+    if format != "spacy":
+        check_file(output, mark=MARK)
+    nlp = load_counting(pipeline)
+    types = rare_types(nlp, request)
+    likeness = Likeness(nlp, _descriptions(request, types))
+    _check_evidence(nlp, pipeline, types, request, likeness)
+    terms = None if request.terms is None else read_terms(request.terms, nlp, types)
+    n_random = round(request.random * request.labels)
+    quotas = share_out(request.labels - n_random, types, request.quotas)
+    known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
+    sizes = {t: max(FEWEST, KEPT * k) for t, k in quotas.items()}
+    scan = Scan.of(types, {**sizes, RANDOM: n_random})
+    if request.split and not _splits(nlp):
+        nlp.add_pipe("sentencizer", first=True)
+    about = _settled(pipeline, pool, request, types)
+    state = output.with_name(f"{output.name}.state")
+    if state.is_file():
+        scan.load(state, about)
+    events = Events()
+    with _saving(scan, state, about) as save:
+        texts = skipping(read_pool(pool, nlp, settings, events), scan.n_texts)
+        docs = nlp.pipe(texts, batch_size=request.batch_size, n_process=request.n_process)
+        shown = tqdm(
+            docs, "texts", unit="text", initial=scan.n_texts, delay=2, disable=None, leave=False
+        )
+        scan_pool(
+            scan, shown, nlp, known=known, terms=terms, likeness=likeness, seed=request.seed, every=save
+        )
+    proposals = choose(scan, quotas, n_random, request.diversity)
+    if not proposals:
+        corpus = request.corpus or "the pool"
+        message = Errors.L503.format(path=pool, n=scan.n_sentences, known=scan.n_known, corpus=corpus)
+        raise ValueError(message)
+    write_proposals(proposals, types, output, format, nlp.vocab)
+    state.unlink(missing_ok=True)
+    return Mined(proposals, types, scan, events)
+
+
+def load_counting(pipeline: Path | str) -> Language:
+    """A pipeline whose probabilities count mentions. RAISES (ValueError): L408, L502."""
+    nlp = load_pipeline(pipeline)
+    if not any(has_expectations(pipe) for _, pipe in nlp.pipeline):
+        raise ValueError(Errors.L502.format(path=pipeline, found=", ".join(nlp.pipe_names) or "none"))
+    return nlp
+
+
+def rare_types(nlp: Language, request: Request) -> list[str]:
+    """The types to look for: as given, else the corpus's tail, else what a gate opens for.
+
+    RAISES (ValueError): L402, L430, L500.
+    """
+    if request.types:
+        return list(dict.fromkeys(request.types))
+    if request.corpus is not None:
+        if tail := read_types(request.corpus).tail:
+            return tail
+        raise ValueError(Errors.L500.format(problem=f"{request.corpus} declares none"))
+    gates = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, SentenceGate)]
+    found = list(dict.fromkeys(label for gate in gates for label in gate.labels))
+    if not found:
+        raise ValueError(Errors.L500.format(problem="no gate of the pipeline names one"))
+    return found
+
+
+def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
+    """The sentences and documents of a converted corpus, as `text_key` knows them.
+
+    RAISES (ValueError): L402, L404.
+    """
+    paths = [path for part in (*PARTS, "all") if (path := part_path(corpus, part)).exists()]
+    if not paths:
+        fix = "Name a corpus that `convert` wrote."
+        raise ValueError(Errors.L402.format(path=corpus / "train.spacy", fix=fix))
+    found = set()
+    for path in paths:
+        for doc in stream_docs(path, nlp):
+            found.add(text_key(doc.text))
+            found.update(text_key(doc[a:b].text) for a, b in sentences_of(doc) if a < b)
+    return found
+
+
+def _descriptions(request: Request, types: list[str]) -> dict[str, str]:
+    own = {} if request.corpus is None else read_types(request.corpus).descriptions
+    return {label: own.get(label, words_of(label)) for label in types}
+
+
+def _check_evidence(
+    nlp: Language, pipeline: Path | str, types: list[str], request: Request, likeness: Likeness
+) -> None:
+    """Refuse types that nothing can find. RAISES (ValueError): L501."""
+    labels = [
+        label
+        for _, pipe in nlp.pipeline
+        if has_expectations(pipe)
+        for label in getattr(pipe, "labels", ())
+    ]
+    unknown = [t for t in types if t not in labels]
+    if unknown and request.terms is None and not likeness.has_vectors:
+        known = ", ".join(dict.fromkeys(labels)) or "none"
+        raise ValueError(Errors.L501.format(unknown=", ".join(unknown), path=pipeline, known=known))
+
+
+def _splits(nlp: Language) -> bool:
+    return any("token.is_sent_start" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names)
+
+
+def _settled(pipeline: Path | str, pool: Path, request: Request, types: list[str]) -> dict[str, object]:
+    """What a state must be of to be taken up."""
+    return {
+        "pipeline": str(pipeline),
+        "pool": str(pool),
+        "types": types,
+        "labels": request.labels,
+        "random": request.random,
+        "quotas": dict(request.quotas),
+        "corpus": str(request.corpus),
+        "terms": str(request.terms),
+        "seed": request.seed,
+        "split": request.split,
+    }
+
+
+@contextmanager
+def _saving(scan: Scan, state: Path, about: dict[str, object]) -> Iterator[Callable[[], None]]:
+    """A function that saves the scan now and then; saved too when the block is interrupted."""
+    last = [monotonic()]
+
+    def save() -> None:
+        if monotonic() - last[0] > SAVED_EVERY:
+            scan.save(state, about)
+            last[0] = monotonic()
+
+    try:
+        yield save
+    except KeyboardInterrupt:
+        scan.save(state, about)
+        raise

@@ -1,0 +1,81 @@
+"""Proposed sentences as files for annotation tools, and how a label finds its way back.
+
+Every proposal has an id that is made of its share and its text: `merge` knows by it what was proposed,
+in which share, and whether the text was changed.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from spacy.tokens import DocBin
+from spacy.vocab import Vocab
+
+from ..corpus.formats.tasks import TASKS, Task
+from ..writing import write_file
+from .scan import RANDOM
+from .selection import Proposal
+
+Format = Literal["prodigy", "doccano", "label-studio", "spacy"]
+FORMATS: tuple[Format, ...] = ("prodigy", "doccano", "label-studio", "spacy")
+ID, SHARE = "mine_id", "mine_share"
+MINED = "mined"  # the share of what was chosen for a type
+MARK = f'"{ID}":'  # in each record
+
+
+def proposal_id(share: str, text: str) -> str:
+    """What a proposed text is known by. share (str): "mined" or "random". RETURNS (str): 16 digits."""
+    return hashlib.blake2b(f"{share}\n{text}".encode("utf8", "replace"), digest_size=8).hexdigest()
+
+
+def about(proposal: Proposal, types: Sequence[str]) -> Task:
+    """What a record says of its sentence: id, share, type, score, reason, and where it stands.
+
+    types (Sequence[str]): The rare types, in the order of the unit's expected mentions.
+    """
+    unit = proposal.unit
+    share = RANDOM if proposal.chosen_for == RANDOM else MINED
+    found = {
+        ID: proposal_id(share, unit.text),
+        SHARE: share,
+        "score": round(proposal.score, 4),
+        "reason": reason(proposal, types),
+    }
+    return {**{k: v for k, v in unit.about.items() if k not in found}, **found}
+
+
+def reason(proposal: Proposal, types: Sequence[str]) -> str:
+    """Why a sentence was chosen, in words: "EVE 0.41, term festival"."""
+    if proposal.chosen_for == RANDOM:
+        return "drawn by lot"
+    pairs = sorted(
+        zip(proposal.unit.expected, types, strict=True), key=lambda p: p[1] != proposal.chosen_for
+    )
+    shown = [
+        f"{label} {value:.2f}" for value, label in pairs if label == proposal.chosen_for or value >= 0.1
+    ]
+    return ", ".join([*shown, *(f"term {term}" for term in proposal.unit.terms)])
+
+
+def write_proposals(
+    proposals: Sequence[Proposal], types: Sequence[str], path: Path, format: Format, vocab: Vocab
+) -> None:
+    """Write the sentences with what the pipeline reads in them, all or nothing.
+
+    path (Path): JSON lines; one array for Label Studio; a .spacy file. RAISES (ValueError): L432.
+    """
+    docs = [proposal.unit.doc(vocab) for proposal in proposals]
+    metas = [about(proposal, types) for proposal in proposals]
+    if format == "spacy":
+        for doc, meta in zip(docs, metas, strict=True):
+            doc.user_data.update(meta)
+        write_file(path, DocBin(docs=docs, store_user_data=True).to_bytes())
+        return
+    make = TASKS[format]
+    tasks = [make(doc, 0, len(doc), meta) for doc, meta in zip(docs, metas, strict=True)]
+    if format == "label-studio":
+        write_file(path, json.dumps(tasks, ensure_ascii=False, indent=1))
+    else:
+        write_file(path, "".join(f"{json.dumps(task, ensure_ascii=False)}\n" for task in tasks))

@@ -1,0 +1,160 @@
+"""Labels come back: annotated proposals become part of the corpus, nothing lost and nothing twice."""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import srsly
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..corpus.descriptions import CorpusTypes, read_types, write_types
+from ..corpus.folder import PARTS
+from ..corpus.formats.context import Context, Events, Settings
+from ..corpus.formats.docbin import stream_docs
+from ..corpus.formats.sources import find_parts
+from ..corpus.formats.tasks import prodigy_task
+from ..corpus.parts import part_path, replacing_parts, write_part
+from ..corpus.tokenizers import blank
+from ..errors import Errors
+from ..writing import write_file
+from .proposals import ID, MINED, SHARE, proposal_id
+from .scan import RANDOM
+from .units import text_key
+
+CONFLICTS = "conflicts.jsonl"  # in the corpus
+N_SHOWN = 3
+UNPROPOSED = (
+    "Export the labels of what `mine` proposed, with its fields; `convert` reads other annotations."
+)
+
+Entities = tuple[tuple[int, int, str], ...]
+
+
+@dataclass
+class Merged:
+    """What became of the labelled sentences."""
+
+    parts: Counter[str] = field(default_factory=Counter)  # sentences added, by part
+    mentions: Counter[str] = field(default_factory=Counter)  # added, by type
+    n_known: int = 0  # in the corpus already, annotated alike
+    n_repeated: int = 0  # in the file twice, annotated alike
+    conflicts: list[tuple[Doc, str]] = field(default_factory=list)  # annotated otherwise: not added
+    new_types: list[str] = field(default_factory=list)
+    events: Events = field(default_factory=Events)
+
+
+def merge_labels(corpus: Path, labelled: Path, random_to: str, settings: Settings) -> Merged:
+    """Add labelled proposals to a corpus: what was mined to train, the random share to a part of choice.
+
+    A sentence that is annotated in two ways, or otherwise than in the corpus, is not added: it is written
+    to conflicts.jsonl in the corpus, in Prodigy's format.
+
+    corpus (Path): A converted corpus with train, dev and test, or some of them.
+    labelled (Path): What the annotation tool exported, or a .spacy file.
+    random_to (str): "train", "dev" or "test". settings (Settings): How to read the file.
+    RAISES (ValueError): L402, L403, L404, L420 to L437, L506. Nothing is changed then.
+    """
+    types = read_types(corpus)
+    nlp = blank(types.lang, types.tokens)
+    merged = Merged()
+    found = list(_labelled(labelled, nlp, settings, merged.events))
+    _check_proposed(found, labelled)
+    known = _known(corpus, nlp)
+    new: dict[str, list[Doc]] = {}
+    own: dict[int, Doc] = {}
+    for doc in found:
+        key, ents = text_key(doc.text), _entities(doc)
+        if key in own:
+            if ents == _entities(own[key]):
+                merged.n_repeated += 1
+            else:
+                merged.conflicts.append((doc, "the file has it twice, annotated in two ways"))
+        elif key in known:
+            if ents == known[key]:
+                merged.n_known += 1
+            else:
+                merged.conflicts.append((doc, "the corpus has it, annotated otherwise"))
+        else:
+            own[key] = doc
+            part = random_to if doc.user_data[SHARE] == RANDOM else "train"
+            new.setdefault(part, []).append(doc)
+            merged.mentions.update(ent.label_ for ent in doc.ents)
+    merged.parts.update({part: len(docs) for part, docs in new.items()})
+    merged.new_types = sorted(set(merged.mentions) - set(types.labels))
+    _write(corpus, nlp, new, types, merged)
+    return merged
+
+
+def _labelled(path: Path, nlp: Language, settings: Settings, events: Events) -> Iterator[Doc]:
+    for part in find_parts(path, PARTS, settings).values():
+        yield from part.read(Context(nlp, settings, events))
+
+
+def _check_proposed(docs: list[Doc], path: Path) -> None:
+    """Refuse a file with labels of other sentences. RAISES (ValueError): L506."""
+    foreign, changed = [], []
+    for doc in docs:
+        share = doc.user_data.get(SHARE)
+        if ID not in doc.user_data or share not in (MINED, RANDOM):
+            foreign.append(doc.text)
+        elif doc.user_data[ID] != proposal_id(share, doc.text):
+            changed.append(doc.text)
+    for texts, what in (
+        (foreign, "were not proposed"),
+        (changed, "have another text than was proposed"),
+    ):
+        if texts:
+            shown = "; ".join(repr(text[:60]) for text in texts[:N_SHOWN])
+            problem = f"{len(texts)} of {len(docs)} sentences {what}, such as {shown}"
+            raise ValueError(Errors.L506.format(path=path, problem=problem, fix=UNPROPOSED))
+
+
+def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:
+    """The annotation of each document of the corpus, by its text."""
+    paths = [path for part in PARTS if (path := part_path(corpus, part)).exists()]
+    if not paths:
+        fix = "Name a corpus with train, dev and test; `split` makes them."
+        raise ValueError(Errors.L402.format(path=corpus / "train.spacy", fix=fix))
+    return {text_key(doc.text): _entities(doc) for path in paths for doc in stream_docs(path, nlp)}
+
+
+def _entities(doc: Doc) -> Entities:
+    """In characters other than white space: tools fold it."""
+    found = []
+    for ent in doc.ents:
+        before = sum(not c.isspace() for c in doc.text[: ent.start_char])
+        length = sum(not c.isspace() for c in ent.text)
+        found.append((before, before + length, ent.label_))
+    return tuple(found)
+
+
+def _write(
+    corpus: Path, nlp: Language, new: dict[str, list[Doc]], types: CorpusTypes, merged: Merged
+) -> None:
+    """The parts that grow, the types, and the conflicts; all or nothing. RAISES (ValueError): L432."""
+    if merged.conflicts:
+        path = corpus / CONFLICTS
+        tasks = [prodigy_task(doc, 0, len(doc), {"problem": why}) for doc, why in merged.conflicts]
+        before = path.read_text(encoding="utf8") if path.is_file() else ""
+        write_file(path, before + "".join(f"{srsly.json_dumps(task)}\n" for task in tasks))
+    if not new:
+        return
+    with replacing_parts(corpus, new) as folder:
+        for part, docs in new.items():
+            path = part_path(corpus, part)
+            old = stream_docs(path, nlp) if path.exists() else iter(())
+            write_part(folder, part, itertools.chain(old, docs), _docs_per_file(path, nlp))
+        if merged.new_types:
+            labels, tail = [*types.labels, *merged.new_types], [*types.tail, *merged.new_types]
+            write_types(folder, types._replace(labels=labels, tail=tail))
+
+
+def _docs_per_file(path: Path, nlp: Language) -> int | None:
+    """Of a part that is a folder of files: as many as the first one has."""
+    if not path.is_dir():
+        return None
+    first = sorted(path.rglob("*.spacy"))[0]
+    return sum(1 for _ in stream_docs(first, nlp))

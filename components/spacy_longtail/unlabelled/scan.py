@@ -1,0 +1,236 @@
+"""A pass over a pool that keeps, in bounded memory, the sentences that may be proposed."""
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import srsly
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+from thinc.types import Floats1d, Floats2d
+
+from ..errors import Errors
+from ..pipes.expected import expected_mentions
+from ..writing import write_file
+from .terms import MATCHED, Likeness, Terms
+from .units import Unit, lot, sentence_vectors, sentences_of, text_key
+
+RANDOM = "random"  # the share that is drawn by lot
+BATCH = 64  # documents whose probabilities are counted together
+LEAST = 1e-4  # expected mentions of a sentence that is worth keeping
+
+
+@dataclass
+class Best:
+    """The sentences that score highest, each text once: a heap of bounded size."""
+
+    size: int
+    heap: list[tuple[float, int, Unit]] = field(default_factory=list)
+    keys: set[int] = field(default_factory=set)
+
+    @property
+    def floor(self) -> float:
+        """What a sentence must exceed to be kept."""
+        return self.heap[0][0] if len(self.heap) >= self.size else -np.inf
+
+    def add(self, score: float, key: int, unit: Unit) -> None:
+        if key in self.keys or not self.size:
+            return
+        if len(self.heap) < self.size:
+            heapq.heappush(self.heap, (score, key, unit))
+        else:
+            _, dropped, _ = heapq.heappushpop(self.heap, (score, key, unit))
+            self.keys.discard(dropped)
+            if dropped == key:
+                return
+        self.keys.add(key)
+
+    def ranked(self) -> list[tuple[float, Unit]]:
+        """Best first."""
+        return [(score, unit) for score, _, unit in sorted(self.heap, key=lambda row: (-row[0], row[1]))]
+
+
+@dataclass
+class Scan:
+    """What a pass has found so far.
+
+    types (List[str]): The rare types. sizes: How many sentences to keep of each ranking; `RANDOM` is one.
+    """
+
+    types: list[str]
+    best: dict[str, Best]
+    n_texts: int = 0  # of the pool, read
+    n_sentences: int = 0
+    n_known: int = 0  # sentences that the corpus has already
+    expected: list[float] = field(default_factory=list)  # mentions of each type in what was read
+
+    @classmethod
+    def of(cls, types: list[str], sizes: dict[str, int]) -> "Scan":
+        return cls(types, {name: Best(n) for name, n in sizes.items()}, expected=[0.0] * len(types))
+
+    def save(self, path: Path, about: dict[str, object]) -> None:
+        """Keep the state, with the settings it belongs to. RAISES (ValueError): L432."""
+        data = {
+            "about": about,
+            "counts": [self.n_texts, self.n_sentences, self.n_known],
+            "expected": self.expected,
+            "best": {
+                name: [[score, str(key), asdict(unit)] for score, key, unit in own.heap]
+                for name, own in self.best.items()
+            },
+        }
+        write_file(path, srsly.msgpack_dumps(data))
+
+    def load(self, path: Path, about: dict[str, object]) -> None:
+        """Take up where a run with the same settings stopped. RAISES (ValueError): L507."""
+        try:
+            data = srsly.msgpack_loads(path.read_bytes())
+            is_same = data["about"] == about
+            self.n_texts, self.n_sentences, self.n_known = data["counts"]
+            self.expected = data["expected"]
+            for name, rows in data["best"].items():
+                own = self.best[name]
+                own.heap = [(score, int(key), Unit(**unit)) for score, key, unit in rows]
+                for _, _, unit in own.heap:
+                    unit.ents = [(start, end, label) for start, end, label in unit.ents]
+                heapq.heapify(own.heap)
+                own.keys = {key for _, key, _ in own.heap}
+        except Exception as error:  # msgpack raises its own kinds
+            raise ValueError(Errors.L507.format(path=path, problem=error)) from error
+        if not is_same:
+            raise ValueError(Errors.L507.format(path=path, problem="it is of other settings"))
+
+
+def scan_pool(
+    scan: Scan,
+    docs: Iterable[Doc],
+    nlp: Language,
+    *,
+    known: Collection[int],
+    terms: Terms | None,
+    likeness: Likeness,
+    seed: int,
+    rank: Callable[[Floats2d], dict[str, Floats1d]] | None = None,
+    every: Callable[[], None] = lambda: None,
+) -> Scan:
+    """Count the expected mentions of documents that a pipeline has processed, and keep the best.
+
+    scan (Scan): Where to begin; it is changed. docs (Iterable[Doc]): In the order of the pool.
+    nlp (Language): The pipeline that has processed them.
+    known (Collection[int]): Keys of sentences that need no label.
+    terms (Optional[Terms]): Phrases of types. likeness (Likeness): To descriptions of types.
+    seed (int): Fixes the lots of the random share.
+    rank (Optional[Callable]): Rankings by name from the expected mentions, (n_sentences, n_types), for
+        sentences in order; null ranks by each type.
+    every (Callable): Called after each batch.
+    """
+    for batch in minibatch(docs, BATCH):
+        own = [sentences_of(doc) for doc in batch]
+        expected = _expected(batch, own, nlp, scan.types, likeness)
+        at = 0
+        for doc, bounds in zip(batch, own, strict=True):
+            rows = expected[at : at + len(bounds)]
+            at += len(bounds)
+            _keep(scan, doc, bounds, rows, known, terms, seed, rank)
+        scan.n_texts += len(batch)
+        every()
+    return scan
+
+
+def _expected(
+    docs: list[Doc],
+    bounds: list[list[tuple[int, int]]],
+    nlp: Language,
+    types: list[str],
+    likeness: Likeness,
+) -> Floats2d:
+    """The mentions of each rare type that some component expects, the most of any. (n_sentences, n_types)"""
+    n = sum(map(len, bounds))
+    found = np.zeros((n, len(types)))
+    if not n:
+        return found
+    for component in expected_mentions(nlp, docs):
+        for i, label in enumerate(component.labels):
+            if label in types:
+                column = types.index(label)
+                found[:, column] = np.maximum(found[:, column], component.mentions[:, i])
+    alike = [likeness.expected(doc, own) for doc, own in zip(docs, bounds, strict=True)]
+    return np.maximum(found, np.concatenate(alike))
+
+
+def _keep(
+    scan: Scan,
+    doc: Doc,
+    bounds: list[tuple[int, int]],
+    expected: Floats2d,
+    known: Collection[int],
+    terms: Terms | None,
+    seed: int,
+    rank: Callable[[Floats2d], dict[str, Floats1d]] | None,
+) -> None:
+    """Offer the sentences of a document to every ranking."""
+    matches = [] if terms is None else terms.find(doc)
+    named: list[list[str]] = [[] for _ in bounds]
+    for label, start, end in matches:
+        for i, (a, b) in enumerate(bounds):
+            if a <= start and end <= b:
+                named[i].append(f"{label} {doc[start:end].text}")
+                column = scan.types.index(label)
+                expected[i, column] = max(expected[i, column], MATCHED)
+    scores = dict(zip(scan.types, expected.T, strict=True)) if rank is None else rank(expected)
+    vectors: list[Floats1d] | None = None
+    for i, (start, end) in enumerate(bounds):
+        if start == end:
+            continue
+        text = doc[start:end].text
+        key = text_key(text)
+        scan.n_sentences += 1
+        if key in known:
+            scan.n_known += 1
+            continue
+        for column, value in enumerate(expected[i].tolist()):
+            scan.expected[column] += value
+        wanted = {name: float(own[i]) for name, own in scores.items() if own[i] > LEAST}
+        wanted[RANDOM] = 1.0 - lot(text, seed)
+        into = [name for name, value in wanted.items() if value > scan.best[name].floor]
+        if not into:
+            continue
+        if vectors is None:
+            vectors = sentence_vectors(doc, bounds)
+        unit = _unit(doc, start, end, expected[i], vectors[i], named[i])
+        for name in into:
+            scan.best[name].add(wanted[name], key, unit)
+
+
+def _unit(
+    doc: Doc, start: int, end: int, expected: Floats1d, vector: Floats1d, terms: list[str]
+) -> Unit:
+    tokens = doc[start:end]
+    about = {
+        k: v for k, v in doc.user_data.items() if isinstance(k, str) and isinstance(v, (str, int, float))
+    }
+    place = str(about.get("pool", ""))
+    return Unit(
+        words=[token.text for token in tokens],
+        spaces=[bool(token.whitespace_) for token in tokens],
+        ents=[
+            (ent.start - start, ent.end - start, ent.label_)
+            for ent in doc.ents
+            if start <= ent.start and ent.end <= end
+        ],
+        expected=[round(float(value), 4) for value in expected],
+        vector=[round(float(value), 4) for value in vector],
+        document=place,
+        about=about,
+        terms=terms,
+    )
+
+
+def skipping(docs: Iterable[Doc], n: int) -> Iterator[Doc]:
+    """The documents after the first n."""
+    for i, doc in enumerate(docs):
+        if i >= n:
+            yield doc

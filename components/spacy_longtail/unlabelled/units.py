@@ -1,0 +1,88 @@
+"""A sentence of the pool, as it may be proposed for labelling."""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+from thinc.api import to_numpy
+from thinc.types import Floats1d
+
+from ..corpus.examples import sentence_lengths, trim_whitespace
+from ..corpus.units import plain_text
+
+N_HASHED = 128  # columns of the vectors of words, where the pipeline has none
+NUMBERS = re.compile(r"\d+")
+
+
+@dataclass
+class Unit:
+    """One sentence. Offsets of entities are tokens."""
+
+    words: list[str]
+    spaces: list[bool]
+    ents: list[tuple[int, int, str]]  # what the pipeline reads in it
+    expected: list[float]  # mentions of each rare type
+    vector: list[float]
+    document: str  # its text in the pool
+    about: dict[str, str | int | float] = field(default_factory=dict)  # what the pool says of it
+    terms: list[str] = field(default_factory=list)  # found in it
+
+    @property
+    def text(self) -> str:
+        return "".join(w + " " * s for w, s in zip(self.words, self.spaces, strict=True)).rstrip(" ")
+
+    def doc(self, vocab: Vocab) -> Doc:
+        """The sentence as a document, with the entities that were read."""
+        made = Doc(vocab, words=self.words, spaces=[*self.spaces[:-1], False])
+        made.set_ents([Span(made, a, b, label=label) for a, b, label in self.ents], default="outside")
+        made.user_data.update(self.about)
+        return made
+
+
+def text_key(text: str) -> int:
+    """By which duplicates are known, up to white space and case. RETURNS (int): 64 bits."""
+    return _digest(plain_text(text))
+
+
+def skeleton(text: str) -> str:
+    """A text in which all numbers are alike."""
+    return NUMBERS.sub("0", plain_text(text))
+
+
+def lot(text: str, seed: int) -> float:
+    """A number in [0, 1) that is the same for texts that are the same: a lot to draw by."""
+    return _digest(f"{seed}\n{plain_text(text)}") / 2**64
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf8", "replace"), digest_size=8).digest(), "big")
+
+
+def sentences_of(doc: Doc) -> list[tuple[int, int]]:
+    """First token and one past the last of each sentence as the pipeline reads them, white space at the
+    ends left out: nothing is left of some.
+    """
+    ends = np.cumsum(sentence_lengths(doc))
+    starts = ends - np.diff(ends, prepend=0)
+    first, last = trim_whitespace(starts, ends, doc.to_array("IS_SPACE"))
+    return list(zip(first.tolist(), last.tolist(), strict=True))
+
+
+def sentence_vectors(doc: Doc, bounds: Iterable[tuple[int, int]]) -> list[Floats1d]:
+    """A vector of each sentence: the mean of its tokens' in doc.tensor, else of its hashed words."""
+    rows = to_numpy(doc.tensor)
+    if rows.ndim == 2 and len(rows) == len(doc):
+        return [rows[start:end].mean(axis=0) for start, end in bounds]
+    return [_hashed(doc, start, end) for start, end in bounds]
+
+
+def _hashed(doc: Doc, start: int, end: int) -> Floats1d:
+    lower = doc[start:end].to_array("LOWER").astype("uint64")
+    mixed = lower * np.uint64(0x9E3779B97F4A7C15)
+    column = (mixed >> np.uint64(40)) % np.uint64(N_HASHED)
+    sign = np.where((mixed >> np.uint64(20)) & np.uint64(1), 1.0, -1.0)
+    return np.bincount(column.astype("int64"), weights=sign, minlength=N_HASHED)
