@@ -9,24 +9,29 @@ from wasabi import msg, table
 
 from ..corpus.formats.context import Settings
 from ..unlabelled.mining import Mined, Request, mine
+from ..unlabelled.outcome import PAGE, headline, write_outcome
 from ..unlabelled.page import write_page
 from ..unlabelled.proposals import Format
 from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
+from ..unlabelled.simulation import STRATEGIES, Game
+from ..unlabelled.simulation import simulate as simulate_mining
 from .app import GpuId, app, coded_errors
-
-Pipeline = Annotated[str, typer.Argument(help="A trained pipeline: a folder or a package.")]
+from .trial_options import Set, read_numbers, read_settings
 
 
 @app.command("mine")
 def mine_command(
-    pipeline: Pipeline,
+    pipeline: Annotated[
+        str | None, typer.Argument(help="A trained pipeline: a folder or a package.")
+    ] = None,
     pool: Annotated[
-        Path, typer.Argument(help="Text without labels: .txt, .jsonl, .spacy, a folder ...")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File for the annotation tool.")] = Path(
-        "next.jsonl"
-    ),
+        Path | None, typer.Argument(help="Text: .txt, .jsonl, .spacy, a folder of files.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File for the annotation tool; of a simulation, a folder."),
+    ] = None,
     labels: Annotated[int, typer.Option(min=1, help="Sentences to propose.")] = 200,
     corpus: Annotated[
         Path | None, typer.Option(help="Converted corpus: its rare types, and sentences to leave out.")
@@ -55,12 +60,51 @@ def mine_command(
     batch_size: Annotated[int, typer.Option(min=1, help="Texts at a time.")] = 64,
     n_process: Annotated[int, typer.Option(help="Processes that run the pipeline.")] = 1,
     seed: Annotated[int, typer.Option(help="Fixes the random share.")] = 0,
+    simulate: Annotated[
+        Path | None, typer.Option(help="Converted corpus to play mining through on, no pipeline needed.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="Config to train in a simulation.")] = None,
+    start: Annotated[int, typer.Option(min=1, help="Sentences that a simulation begins with.")] = 500,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of a simulation.")] = 5,
+    pool_size: Annotated[int | None, typer.Option(min=1, help="Sentences to choose from.")] = None,
+    strategies: Annotated[
+        str, typer.Option(help=f"Of {', '.join(STRATEGIES)}.")
+    ] = "mine,entropy,least_confidence,random",
+    seeds: Annotated[str, typer.Option(help="Seeds of a simulation.")] = "0,1,2",
+    settings: Set = None,
     gpu_id: GpuId = -1,
 ) -> None:
-    """Find the sentences of a pool that are most likely to hold rare types, for you to label."""
+    """Find the sentences of a pool that are most likely to hold rare types, for you to label.
+
+    `mine PIPELINE POOL` proposes; `mine --simulate CORPUS --config CONFIG` measures on a labelled corpus
+    what that is worth.
+    """
     from spacy.cli._util import setup_gpu
 
     setup_gpu(gpu_id, silent=True)
+    if simulate is not None:
+        if config is None or pipeline is not None:
+            raise typer.BadParameter("--simulate takes a --config, and neither PIPELINE nor POOL.")
+        game = Game(
+            corpus=simulate,
+            config=config,
+            start=start,
+            rounds=rounds,
+            labels=labels,
+            pool=pool_size,
+            strategies=tuple(name.strip() for name in strategies.split(",") if name.strip()),
+            seeds=tuple(read_numbers("--seeds", seeds, int)),
+            overrides=read_settings(settings or []),
+        )
+        with coded_errors():
+            folder = output or Path("training/mine")
+            points = write_outcome(simulate_mining(game, folder), folder)
+        typer.echo(headline(points))
+        msg.good(f"Wrote {folder / PAGE}")
+        return
+    if pipeline is None or pool is None:
+        raise typer.BadParameter("Name a PIPELINE and a POOL, or --simulate CORPUS.")
+    output = output or Path("next.jsonl")
     with coded_errors():
         request = Request(
             labels=labels,
@@ -75,8 +119,7 @@ def mine_command(
             n_process=n_process,
             split=split,
         )
-        settings = Settings(format=pool_format, encoding=encoding)
-        found = mine(pipeline, pool, output, request, settings, format)
+        found = mine(pipeline, pool, output, request, Settings(pool_format, encoding), format)
         if page is not None:
             write_page(found, page, str(pool))
     _print(found)

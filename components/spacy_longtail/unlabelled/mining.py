@@ -31,6 +31,7 @@ PARTS = ("train", "dev", "test")
 KEPT = 10  # candidates per label of a quota
 FEWEST = 200  # candidates of each type at least
 SAVED_EVERY = 60.0  # seconds
+DIVERSE = Diversity()
 
 
 class Mined(NamedTuple):
@@ -57,7 +58,7 @@ class Request:
     terms: Path | None = None
     quotas: Mapping[str, int] = field(default_factory=dict)
     random: float = 0.1
-    diversity: Diversity = Diversity()
+    diversity: Diversity = DIVERSE
     seed: int = 0
     batch_size: int = 64
     n_process: int = 1

@@ -1,4 +1,4 @@
-"""Pools of text that nobody labelled, as a stream of documents: any format that `convert` reads, and text."""
+"""Pools of text that nobody labelled, as a stream of documents."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,12 +9,13 @@ from spacy.tokens import Doc
 from ..corpus.examples import bare
 from ..corpus.formats.context import Context, Events, Place, Settings
 from ..corpus.formats.json_stream import no_record, read_records
-from ..corpus.formats.sources import FORMATS, find_parts
+from ..corpus.formats.sources import FORMATS, OURS, find_parts
 from ..corpus.formats.text import lines
 from ..corpus.formats.tokens import check_text, given_tokens
 from ..errors import Errors
 
 Read = Callable[[Path, Context], Iterator[Doc]]
+NAMED = ("text", "data", "tokens", "spans", "label", "entities", "meta")
 PLACE = "pool"  # in user_data: where a text stands
 TEXT = "Write one JSON object with a 'text' per line."
 
@@ -51,10 +52,7 @@ def pool_files(source: Path, settings: Settings) -> list[tuple[Path, Read]]:
             suffix = path.suffix.lower()
             if suffix == ".txt" and not path.with_suffix(".ann").is_file():
                 texts.append((path, _lines))
-            elif suffix in FORMATS["json"].suffixes and path.name not in (
-                "types.json",
-                "conversion.json",
-            ):
+            elif suffix in FORMATS["json"].suffixes and path.name not in OURS:
                 texts.append((path, _records))
         if texts:
             return texts
@@ -83,9 +81,8 @@ def _records(path: Path, context: Context) -> Iterator[Doc]:
         about = {**own, **(meta if isinstance(meta, dict) else {})}
         for doc in _made(check_text(text, place), context, place, record.get("tokens")):
             for name, value in about.items():
-                if name not in ("text", "data", "tokens", "spans", "label", "entities", "meta"):
-                    if isinstance(value, (str, int, float)):
-                        doc.user_data[name] = value
+                if name not in NAMED and isinstance(value, (str, int, float)):
+                    doc.user_data[name] = value
             yield doc
 
 

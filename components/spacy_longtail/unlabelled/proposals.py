@@ -21,6 +21,7 @@ from .selection import Proposal
 Format = Literal["prodigy", "doccano", "label-studio", "spacy"]
 FORMATS: tuple[Format, ...] = ("prodigy", "doccano", "label-studio", "spacy")
 ID, SHARE = "mine_id", "mine_share"
+WORTH = 0.1  # expected mentions of another type that are worth a word
 MINED = "mined"  # the share of what was chosen for a type
 MARK = f'"{ID}":'  # in each record
 
@@ -50,12 +51,10 @@ def reason(proposal: Proposal, types: Sequence[str]) -> str:
     """Why a sentence was chosen, in words: "EVE 0.41, term festival"."""
     if proposal.chosen_for == RANDOM:
         return "drawn by lot"
-    pairs = sorted(
-        zip(proposal.unit.expected, types, strict=True), key=lambda p: p[1] != proposal.chosen_for
-    )
-    shown = [
-        f"{label} {value:.2f}" for value, label in pairs if label == proposal.chosen_for or value >= 0.1
-    ]
+    own = proposal.chosen_for
+    expected = dict(zip(types, proposal.unit.expected, strict=True))
+    others = [label for label in types if label != own and expected[label] >= WORTH]
+    shown = [f"{label} {expected[label]:.2f}" for label in (own, *others)]
     return ", ".join([*shown, *(f"term {term}" for term in proposal.unit.terms)])
 
 

@@ -49,8 +49,8 @@ class Merged:
 def merge_labels(corpus: Path, labelled: Path, random_to: str, settings: Settings) -> Merged:
     """Add labelled proposals to a corpus: what was mined to train, the random share to a part of choice.
 
-    A sentence that is annotated in two ways, or otherwise than in the corpus, is not added: it is written
-    to conflicts.jsonl in the corpus, in Prodigy's format.
+    A sentence that is annotated in two ways, or otherwise than in the corpus, is not added: it is
+    written to conflicts.jsonl in the corpus, in Prodigy's format.
 
     corpus (Path): A converted corpus with train, dev and test, or some of them.
     labelled (Path): What the annotation tool exported, or a .spacy file.

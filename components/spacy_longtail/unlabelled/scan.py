@@ -57,7 +57,7 @@ class Best:
 class Scan:
     """What a pass has found so far.
 
-    types (List[str]): The rare types. sizes: How many sentences to keep of each ranking; `RANDOM` is one.
+    types (List[str]): The rare types. best (Dict[str, Best]): By ranking: a type, or `RANDOM`.
     """
 
     types: list[str]
@@ -113,7 +113,6 @@ def scan_pool(
     terms: Terms | None,
     likeness: Likeness,
     seed: int,
-    rank: Callable[[Floats2d], dict[str, Floats1d]] | None = None,
     every: Callable[[], None] = lambda: None,
 ) -> Scan:
     """Count the expected mentions of documents that a pipeline has processed, and keep the best.
@@ -123,8 +122,6 @@ def scan_pool(
     known (Collection[int]): Keys of sentences that need no label.
     terms (Optional[Terms]): Phrases of types. likeness (Likeness): To descriptions of types.
     seed (int): Fixes the lots of the random share.
-    rank (Optional[Callable]): Rankings by name from the expected mentions, (n_sentences, n_types), for
-        sentences in order; null ranks by each type.
     every (Callable): Called after each batch.
     """
     for batch in minibatch(docs, BATCH):
@@ -134,7 +131,7 @@ def scan_pool(
         for doc, bounds in zip(batch, own, strict=True):
             rows = expected[at : at + len(bounds)]
             at += len(bounds)
-            _keep(scan, doc, bounds, rows, known, terms, seed, rank)
+            _keep(scan, doc, bounds, rows, known, terms, seed)
         scan.n_texts += len(batch)
         every()
     return scan
@@ -147,7 +144,7 @@ def _expected(
     types: list[str],
     likeness: Likeness,
 ) -> Floats2d:
-    """The mentions of each rare type that some component expects, the most of any. (n_sentences, n_types)"""
+    """The most mentions of each rare type that any component expects. (n_sentences, n_types)"""
     n = sum(map(len, bounds))
     found = np.zeros((n, len(types)))
     if not n:
@@ -169,7 +166,6 @@ def _keep(
     known: Collection[int],
     terms: Terms | None,
     seed: int,
-    rank: Callable[[Floats2d], dict[str, Floats1d]] | None,
 ) -> None:
     """Offer the sentences of a document to every ranking."""
     matches = [] if terms is None else terms.find(doc)
@@ -180,7 +176,7 @@ def _keep(
                 named[i].append(f"{label} {doc[start:end].text}")
                 column = scan.types.index(label)
                 expected[i, column] = max(expected[i, column], MATCHED)
-    scores = dict(zip(scan.types, expected.T, strict=True)) if rank is None else rank(expected)
+    scores = dict(zip(scan.types, expected.T, strict=True))
     vectors: list[Floats1d] | None = None
     for i, (start, end) in enumerate(bounds):
         if start == end:

@@ -1,0 +1,90 @@
+"""What a simulation of mining shows: scores and rare sentences by labels spent, for each strategy."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, stdev
+from typing import NamedTuple
+
+from ..evaluation.report.plots import size_curves
+from ..evaluation.report.rendering import render
+from ..writing import write_file
+from .simulation import Round
+
+PAGE, TWIN = "simulation.html", "simulation.md"
+
+
+class Point(NamedTuple):
+    """A strategy after some labels, over seeds: means, and standard deviations of two seeds at least."""
+
+    strategy: str
+    spent: int
+    seeds: int
+    rare: float  # share of the labels spent that hold a rare type; of the pool for none
+    found: float  # rare mentions
+    macro: tuple[float, float | None]
+    tail: tuple[float, float | None]
+    micro: tuple[float, float | None]
+
+
+def points_of(rounds: Sequence[Round]) -> list[Point]:
+    """rounds (Sequence[Round]): Of one corpus. RETURNS (List[Point]): By strategy, then by labels."""
+    groups: dict[tuple[str, int], list[Round]] = {}
+    for record in rounds:
+        groups.setdefault((record.strategy, record.round), []).append(record)
+    found = []
+    for (strategy, i), own in groups.items():
+        spent = own[0].labels * i
+        shares = [r.rare_sentences / spent if spent else r.rare_in_pool / r.pool for r in own]
+        scores = ([getattr(r, name) for r in own] for name in ("macro", "tail", "micro"))
+        macro, tail, micro = ((mean(v), stdev(v) if len(v) > 1 else None) for v in scores)
+        mentions = mean(r.rare_mentions for r in own)
+        found.append(Point(strategy, spent, len(own), mean(shares), mentions, macro, tail, micro))
+    return found
+
+
+def labels_for(points: Sequence[Point], strategy: str, tail: float) -> float | None:
+    """Labels that a strategy takes to a tail F1, interpolated; null if it does not get there."""
+    own = sorted((p.spent, p.tail[0]) for p in points if p.strategy == strategy)
+    for (x0, y0), (x1, y1) in pairwise(own):
+        if y0 < tail <= y1:
+            return x0 + (x1 - x0) * (tail - y0) / (y1 - y0)
+    return None
+
+
+def headline(points: Sequence[Point]) -> str:
+    """What the labels of `mine` are worth in random ones."""
+    own = [p for p in points if p.strategy == "mine"]
+    if not own or not any(p.strategy == "random" for p in points):
+        return ""
+    last = max(own, key=lambda p: p.spent)
+    rivals = [p for p in points if p.strategy == "random"]
+    most = max(rivals, key=lambda p: p.tail[0])
+    same = labels_for(points, "random", last.tail[0])
+    reached = f"{last.spent:,} labels by mine reach a tail F1 of {100 * last.tail[0]:.1f}"
+    if same is not None:
+        return f"{reached}, as {same:,.0f} random ones do."
+    spent = max(p.spent for p in rivals)
+    return f"{reached}; the best of up to {spent:,} random ones is {100 * most.tail[0]:.1f}."
+
+
+def write_outcome(rounds: Sequence[Round], output: Path) -> list[Point]:
+    """Write the table and the curves. RETURNS (List[Point]): What they show.
+
+    RAISES (ValueError): L432.
+    """
+    points = points_of(rounds)
+    tails: dict[str, list[tuple[float, list[float]]]] = {}
+    for record in rounds:
+        own = tails.setdefault(record.strategy, [])
+        x = record.start + record.labels * record.round
+        row = next((values for at, values in own if at == x), None)
+        if row is None:
+            own.append((x, [record.tail]))
+        else:
+            row.append(record.tail)
+    plot = size_curves(tails, "mined", "labelled sentences", "tail")
+    values = {"points": points, "first": rounds[0], "headline": headline(points)}
+    write_file(output / PAGE, render("simulation.html", plot=plot, **values))
+    write_file(output / TWIN, render("simulation.md", **values))
+    return points

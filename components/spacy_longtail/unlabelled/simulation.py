@@ -1,0 +1,291 @@
+"""Mining played through on a labelled corpus: what labels buy, by how sentences are chosen."""
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import load_config
+from thinc.types import Floats1d, Ints1d
+from tqdm import tqdm
+
+from ..corpus.descriptions import CorpusTypes, read_types
+from ..corpus.examples import bare, holds, sentence_lengths
+from ..corpus.folder import load_docs, write_corpus
+from ..corpus.parts import part_path
+from ..corpus.tokenizers import blank
+from ..corpus.units import divide
+from ..errors import Errors
+from ..evaluation.evaluate import evaluate_model, load_pipeline
+from ..pipes.expected import has_expectations
+from ..pipes.sentence_gate import SentenceGate
+from ..pipes.tagging import TokenTagger
+from ..records import Record
+from ..training.train import known_sections, train_model
+from ..types import Overrides
+from ..writing import write_file
+from .pool import PLACE
+from .scan import RANDOM, Scan, scan_pool
+from .selection import Diversity, choose, share_out
+from .terms import Likeness
+
+RECORDS = "rounds.jsonl"
+STRATEGIES = ("mine", "entropy", "least_confidence", "gate", "random")
+BATCH = 64
+KEPT = 10  # candidates per label of a quota
+
+
+class Round(Record):
+    """One training, on what a strategy has labelled so far."""
+
+    corpus: str
+    strategy: str
+    seed: int
+    round: int  # 0 is before the first choice
+    start: int
+    labels: int  # per round
+    pool: int  # sentences
+    steps: int | None
+    labelled: int  # sentences in all
+    rare_sentences: int  # with a rare type, among those chosen in all rounds
+    rare_mentions: int
+    rare_in_pool: int  # sentences with a rare type that the pool began with
+    macro: float  # F1 on test, in [0, 1]
+    tail: float
+    micro: float
+
+
+class Game(NamedTuple):
+    """What is played: see `simulate`."""
+
+    corpus: Path
+    config: Path
+    start: int
+    rounds: int
+    labels: int
+    pool: int | None
+    strategies: tuple[str, ...]
+    seeds: tuple[int, ...]
+    overrides: Overrides
+
+
+def simulate(game: Game, output: Path) -> list[Round]:
+    """Hide the labels of a corpus's training part, and let each strategy buy some of them back.
+
+    The first `start` sentences of a shuffled order are labelled; in each round a model is trained on
+    what is labelled, chosen on dev, scored on test, and chooses `labels` sentences of the rest.
+    Strategies of a seed begin with the same sentences and the same model. What is finished is read from
+    rounds.jsonl.
+
+    game (Game): Corpus and config; start, rounds, labels; pool, the most sentences to choose from, null
+        for all; strategies, of `STRATEGIES`; seeds; overrides of the config.
+    output (Path): The folder of rounds.jsonl.
+    RETURNS (List[Round]): All that is in the file.
+    RAISES (ValueError): L402, L403, L404, L432, L508, and what training raises.
+    """
+    types, sentences = _read(game)
+    done = read_rounds(output / RECORDS)
+    path = output / RECORDS
+    total = len(game.seeds) * len(game.strategies) * (1 + game.rounds)
+    progress = tqdm(total=total, unit="training", desc="mine", disable=None)
+    for seed in game.seeds:
+        order = np.random.default_rng(seed).permutation(len(sentences))
+        if game.pool is not None:
+            order = order[: game.start + game.pool]
+        with tempfile.TemporaryDirectory(prefix="longtail-mine-") as folder:
+            play = _Play(game, types, sentences, order, Path(folder))
+            for strategy in game.strategies:
+                known = {r.round for r in done if _is_same(r, game, strategy, seed)}
+                if len(known) > game.rounds:
+                    progress.update(1 + game.rounds)
+                    continue
+                for record in play.rounds(strategy, seed):
+                    done = [r for r in done if not _is_repeated(r, record)] + [record]
+                    write_file(path, "".join(f"{json.dumps(r.model_dump())}\n" for r in done))
+                    progress.update(1)
+    progress.close()
+    return done
+
+
+def read_rounds(path: Path) -> list[Round]:
+    """The records of a folder; none where there is no file. RAISES (ValueError): L508."""
+    if not path.is_file():
+        return []
+    try:
+        return [Round.model_validate_json(line) for line in path.read_text("utf8").splitlines()]
+    except ValueError as error:
+        fix = "Name another --output, or delete the file."
+        problem = f"{path.name} there is not of a simulation ({str(error).splitlines()[0]})"
+        raise ValueError(Errors.L508.format(path=path.parent, problem=problem, fix=fix)) from error
+
+
+def _is_same(record: Round, game: Game, strategy: str, seed: int) -> bool:
+    asked = (game.corpus.name, strategy, seed, game.start, game.labels)
+    own = (record.corpus, record.strategy, record.seed, record.start, record.labels)
+    return own == asked and record.steps == game.overrides.get("training.max_steps")
+
+
+def _is_repeated(record: Round, new: Round) -> bool:
+    names = ("corpus", "strategy", "seed", "start", "labels", "steps", "round")
+    return all(getattr(record, name) == getattr(new, name) for name in names)
+
+
+def _read(game: Game) -> tuple[CorpusTypes, list[Doc]]:
+    """The types, and the sentences of the training part. RAISES (ValueError): L402, L404, L508."""
+    types = read_types(game.corpus)
+    problem = fix = ""
+    unknown = [name for name in game.strategies if name not in STRATEGIES]
+    if unknown or not game.strategies:
+        problem = f"{', '.join(unknown) or 'nothing'} is no strategy"
+        fix = f"Use some of {', '.join(STRATEGIES)}."
+    elif not types.tail:
+        problem, fix = "types.json names no rare type", "Declare a tail in corpus.json."
+    if not problem:
+        for part in ("train", "dev", "test"):
+            path = part_path(game.corpus, part)
+            if not path.exists():
+                raise ValueError(Errors.L402.format(path=path, fix="`split` makes the parts."))
+        nlp = blank(types.lang, types.tokens)
+        sentences = divide(load_docs(part_path(game.corpus, "train"), nlp), "sentence", []).docs
+        wanted = game.start + game.rounds * game.labels
+        if wanted > len(sentences):
+            problem = f"{wanted} sentences are asked for, and train has {len(sentences)}"
+            fix = "Lower --start, --rounds or --labels."
+    if problem:
+        raise ValueError(Errors.L508.format(path=game.corpus, problem=problem, fix=fix))
+    return types, sentences
+
+
+class _Play:
+    """The strategies of one seed, from one first model."""
+
+    def __init__(
+        self, game: Game, types: CorpusTypes, sentences: list[Doc], order: Ints1d, folder: Path
+    ) -> None:
+        self.game, self.types, self.sentences, self.folder = game, types, sentences, folder
+        self.order = order
+        self.tail = set(types.tail)
+        self.rare = np.array([holds(doc, self.tail) for doc in sentences])
+
+    def rounds(self, strategy: str, seed: int) -> Iterator[Round]:
+        """Train, score, choose, and again."""
+        labelled = self.order[: self.game.start].tolist()
+        hidden = self.order[self.game.start :].tolist()
+        bought: list[int] = []
+        for i in range(self.game.rounds + 1):
+            model = self.folder / "first" / "model-best"
+            if i or not model.is_dir():
+                model = self._train(labelled + bought, seed, "later" if i else "first")
+            yield self._score(model, strategy, seed, i, bought, hidden)
+            if i < self.game.rounds:
+                own = set(bought)
+                left = [j for j in hidden if j not in own]
+                bought += self._choose(strategy, model, left, seed + 1000 * i)
+
+    def _train(self, ids: Sequence[int], seed: int, name: str) -> Path:
+        corpus = self.folder / "corpus"
+        nlp = blank(self.types.lang, self.types.tokens)
+        dev = load_docs(part_path(self.game.corpus, "dev"), nlp)
+        write_corpus(corpus, {"train": [self.sentences[i] for i in ids], "dev": dev}, self.types)
+        seeds: Overrides = {"training.seed": seed, "system.seed": seed}
+        known = known_sections(seeds, load_config(self.game.config, interpolate=False))
+        overrides = {**known, **self.game.overrides}
+        return train_model(self.game.config, corpus, self.folder / name, overrides=overrides)
+
+    def _score(
+        self, model: Path, strategy: str, seed: int, i: int, bought: list[int], hidden: list[int]
+    ) -> Round:
+        test = part_path(self.game.corpus, "test")
+        scores = evaluate_model(model, test, self.types.labels, self.types.tail).scores
+        mentions = [ent.label_ for j in bought for ent in self.sentences[j].ents]
+        return Round(
+            corpus=self.game.corpus.name,
+            strategy=strategy,
+            seed=seed,
+            round=i,
+            start=self.game.start,
+            labels=self.game.labels,
+            pool=len(hidden),
+            steps=self.game.overrides.get("training.max_steps"),
+            labelled=self.game.start + len(bought),
+            rare_sentences=int(self.rare[bought].sum()) if bought else 0,
+            rare_mentions=sum(label in self.tail for label in mentions),
+            rare_in_pool=int(self.rare[hidden].sum()),
+            macro=float(scores.ents_macro_f),
+            tail=float(scores.ents_tail_f or 0.0),
+            micro=float(scores.ents_f),
+        )
+
+    def _choose(self, strategy: str, model: Path, left: list[int], seed: int) -> list[int]:
+        """The sentences to label next."""
+        n = self.game.labels
+        if strategy == RANDOM:
+            return np.random.default_rng(seed).permutation(left)[:n].tolist()
+        nlp = load_pipeline(model)
+        docs = []
+        for i in left:
+            doc = bare(self.sentences[i], nlp.vocab)
+            doc.user_data[PLACE] = str(i)
+            docs.append(doc)
+        if strategy == "mine":
+            return self._mine(nlp, docs, n, seed)
+        score = {"entropy": _entropy, "least_confidence": _doubt, "gate": _gate}[strategy]
+        values = np.concatenate([score(nlp, batch) for batch in _processed(nlp, docs)])
+        return [left[int(at)] for at in np.argsort(-values, kind="stable")[:n]]
+
+    def _mine(self, nlp: Language, docs: list[Doc], n: int, seed: int) -> list[int]:
+        types = self.types.tail
+        quotas = share_out(n, types, {})
+        scan = Scan.of(types, {**{t: max(200, KEPT * k) for t, k in quotas.items()}, RANDOM: n})
+        likeness = Likeness(nlp, {t: t for t in types})
+        scan_pool(scan, nlp.pipe(docs), nlp, known=(), terms=None, likeness=likeness, seed=seed)
+        found = choose(scan, quotas, 0, Diversity())
+        chosen = [int(p.unit.document) for p in found]
+        others = [int(unit.document) for _, unit in scan.best[RANDOM].ranked()]
+        return [*chosen, *(i for i in others if i not in chosen)][:n]
+
+
+def _processed(nlp: Language, docs: list[Doc]) -> Iterator[list[Doc]]:
+    for at in range(0, len(docs), BATCH):
+        yield list(nlp.pipe(docs[at : at + BATCH]))
+
+
+def _tagger(nlp: Language) -> TokenTagger:
+    """RAISES (ValueError): L502."""
+    for _, pipe in nlp.pipeline:
+        if isinstance(pipe, TokenTagger) and has_expectations(pipe):
+            return pipe
+    raise ValueError(Errors.L502.format(path="the config", found=", ".join(nlp.pipe_names)))
+
+
+def _by_sentence(docs: list[Doc], values: Floats1d) -> Floats1d:
+    """The mean over the tokens of each document."""
+    n = np.array([len(doc) for doc in docs])
+    return np.add.reduceat(values, np.cumsum(n) - n) / n
+
+
+def _entropy(nlp: Language, docs: list[Doc]) -> Floats1d:
+    """Mean entropy of the tags' probabilities, in nats."""
+    p = np.maximum(_tagger(nlp).marginals(docs), 1e-12)
+    return _by_sentence(docs, -(p * np.log(p)).sum(axis=1))
+
+
+def _doubt(nlp: Language, docs: list[Doc]) -> Floats1d:
+    """Minus the mean log probability of the most probable tags."""
+    p = np.maximum(_tagger(nlp).marginals(docs).max(axis=1), 1e-12)
+    return _by_sentence(docs, -np.log(p))
+
+
+def _gate(nlp: Language, docs: list[Doc]) -> Floats1d:
+    """The highest probability of a sentence to hold a rare type. RAISES (ValueError): L508."""
+    gates = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, SentenceGate)]
+    if not gates:
+        fix = "Take a --config with longtail_sentence_gate, or leave the strategy out."
+        raise ValueError(Errors.L508.format(path="It", problem="the pipeline has no gate", fix=fix))
+    p = gates[0].model.ops.to_numpy(gates[0].predict(docs)).ravel()
+    n = np.array([len(sentence_lengths(doc)) for doc in docs])
+    return np.maximum.reduceat(p, np.cumsum(n) - n)
