@@ -34,19 +34,19 @@ class Best:
     @property
     def floor(self) -> float:
         """What a sentence must exceed to be kept."""
-        return self.heap[0][0] if len(self.heap) >= self.size else -np.inf
+        if len(self.heap) < self.size:
+            return -np.inf
+        return self.heap[0][0] if self.heap else np.inf
 
     def add(self, score: float, key: int, unit: Unit) -> None:
-        if key in self.keys or not self.size:
+        if key in self.keys or score <= self.floor:
             return
+        self.keys.add(key)
         if len(self.heap) < self.size:
             heapq.heappush(self.heap, (score, key, unit))
         else:
-            _, dropped, _ = heapq.heappushpop(self.heap, (score, key, unit))
+            _, dropped, _ = heapq.heapreplace(self.heap, (score, key, unit))
             self.keys.discard(dropped)
-            if dropped == key:
-                return
-        self.keys.add(key)
 
     def ranked(self) -> list[tuple[float, Unit]]:
         """Best first."""

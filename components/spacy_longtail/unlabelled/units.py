@@ -81,7 +81,7 @@ def sentence_vectors(doc: Doc, bounds: Iterable[tuple[int, int]]) -> list[Floats
 
 
 def _hashed(doc: Doc, start: int, end: int) -> Floats1d:
-    lower = doc[start:end].to_array("LOWER").astype("uint64")
+    lower = doc.to_array("LOWER")[start:end].astype("uint64")
     mixed = lower * np.uint64(0x9E3779B97F4A7C15)
     column = (mixed >> np.uint64(40)) % np.uint64(N_HASHED)
     sign = np.where((mixed >> np.uint64(20)) & np.uint64(1), 1.0, -1.0)

@@ -1,0 +1,631 @@
+"""Mining a pool: expected mentions, what is kept, what is chosen, and how labels come back."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import srsly
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin, Span
+from typer.testing import CliRunner
+
+from spacy_longtail.chains.tags import TagCodec
+from spacy_longtail.cli import app
+from spacy_longtail.corpus.descriptions import read_types
+from spacy_longtail.corpus.folder import load_docs
+from spacy_longtail.corpus.formats.context import Events, Settings
+from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
+from spacy_longtail.pipes.expected import expected_mentions, has_expectations
+from spacy_longtail.unlabelled.pool import read_pool
+from spacy_longtail.unlabelled.proposals import ID, SHARE, proposal_id, reason, write_proposals
+from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
+from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, scan_pool
+from spacy_longtail.unlabelled.selection import Diversity, Proposal, choose, share_out
+from spacy_longtail.unlabelled.terms import Likeness, read_terms
+from spacy_longtail.unlabelled.units import Unit, lot, skeleton, text_key
+
+from ..util import (
+    GATE_MODEL,
+    HEADS,
+    TOKEN_MODEL,
+    blank,
+    refused,
+    small_ner,
+    toy_corpus,
+    toy_docs,
+    train,
+    trained_once,
+)
+
+TYPES = ["PER", "GEO", "ART", "NAT"]
+TEXTS = ["Oslo was quiet .", "Storm Ida passed .", "Maria met Jon Berg .", "The Fram was sold in Rome ."]
+
+
+def token_pipeline(**settings):
+    nlp = blank()
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL, **settings})
+    return nlp
+
+
+def parser_pipeline(factory="longtail_ner"):
+    nlp = blank()
+    nlp.add_pipe(factory, name="ner", config=small_ner())
+    return nlp
+
+
+def unit(text, expected=(0.0,), vector=(1.0, 0.0), document="", ents=()):
+    words = text.split()
+    spaces = [True] * (len(words) - 1) + [False]
+    return Unit(words, spaces, list(ents), list(expected), list(vector), document or text)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_marginals_are_of_the_tags_that_are_decoded(name):
+    nlp, _ = trained_once(token_pipeline, 25, **HEADS[name])
+    pipe = nlp.get_pipe("ner")
+    docs = [nlp.make_doc(text) for text in TEXTS]
+    p = pipe.marginals(docs)
+    assert p.shape == (sum(map(len, docs)), len(pipe.codec)) and (p >= 0).all() and (p <= 1 + 1e-6).all()
+    if pipe.cfg["head"] != "sigmoid":
+        np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-5)
+    scores = pipe.model.predict(docs)
+    lengths = np.array([len(doc) for doc in docs])
+    decoded = pipe.head.decode(scores, lengths, np.zeros(len(p), "f"), True, pipe.decoding)
+    own = p[np.arange(len(p)), decoded.tags]
+    if pipe.cfg["head"] == "two_task":  # whose score of a tag has no factor for its beginning
+        assert (p[:, 1:].sum(axis=1) > 0.5).sum() == (decoded.tags > 0).sum()
+    else:
+        np.testing.assert_allclose(own, decoded.p, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scheme", ["BIO", "BILUO"])
+def test_beginnings_of_a_codec(scheme):
+    codec = TagCodec(("A", "B"), scheme)
+    found = {
+        (tag, codec.labels[j])
+        for i, tag in enumerate(codec.tags)
+        for j in range(2)
+        if codec.beginnings()[i, j]
+    }
+    assert found == {(tag, tag[2:]) for tag in codec.tags if tag[0] in "BU"}
+
+
+def test_expected_mentions_count_what_a_sure_model_reads():
+    nlp, _ = trained_once(token_pipeline, 60, head="crf")
+    docs = list(nlp.pipe(doc.text for doc in toy_docs()))
+    (found,) = expected_mentions(nlp, docs)
+    gold = [Counter(ent.label_ for ent in doc.ents) for doc in toy_docs()]
+    wanted = [[own[label] for label in found.labels] for own in gold]
+    np.testing.assert_allclose(found.mentions, wanted, atol=0.3)
+
+
+@pytest.mark.parametrize("factory", ["ner", "longtail_ner"])
+def test_a_parser_begins_with_the_probability_of_its_actions(factory):
+    nlp, _ = trained_once(parser_pipeline, 40, factory=factory)
+    pipe = nlp.get_pipe("ner")
+    docs = list(nlp.pipe(doc.text for doc in toy_docs()))
+    ents = [list(doc.ents) for doc in docs]
+    assert any(ents)
+    labels, columns = list(pipe.labels), Actions().columns(pipe.moves)
+    p = beginnings(pipe.model, columns, docs, ents, labels)
+    replayed = replay_scores(pipe.model, columns, docs, ents)
+    offset = 0
+    for doc, own in zip(docs, ents, strict=True):
+        for ent in own:
+            first = replayed.pop(0)[0]
+            assert p[offset + ent.start, labels.index(ent.label_)] >= first - 1e-6  # of B and U together
+            assert not p[offset + ent.start + 1 : offset + ent.end].any()
+        offset += len(doc)
+    assert (p.sum(axis=1) <= 1 + 1e-6).all()
+    (found,) = expected_mentions(nlp, docs)
+    np.testing.assert_allclose(found.mentions[0], p[: len(docs[0])].sum(axis=0), rtol=1e-6)
+
+
+def test_a_gate_expects_what_it_opens_for():
+    nlp = blank()
+    settings = {"model": GATE_MODEL, "weak_labels": ["ART", "NAT"], "weak_weight": 0.8}
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=settings)
+    train(nlp, 2)
+    docs = list(nlp.pipe(TEXTS))
+    (found,) = expected_mentions(nlp, docs)
+    p = nlp.get_pipe("gate").predict(docs)
+    assert found.labels == ("ART", "NAT")
+    np.testing.assert_allclose(found.mentions.sum(axis=1), p[:, 0], rtol=1e-5)
+
+
+def test_who_has_no_probabilities():
+    nlp = blank()
+    nlp.add_pipe("entity_ruler")
+    assert not any(has_expectations(pipe) for _, pipe in nlp.pipeline)
+
+
+# what is kept
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 20))), st.integers(0, 6))
+def test_the_best_are_the_highest_each_text_once(rows, size):
+    best = Best(size)
+    scores = {key: score for score, key in rows}  # the same text has the same score
+    for key in [key for _, key in rows]:
+        best.add(scores[key], key, unit(f"text {key}"))
+    kept = [score for score, _ in best.ranked()]
+    assert kept == sorted(scores.values(), reverse=True)[:size]
+    assert len({u.text for _, u in best.ranked()}) == len(kept)
+
+
+def test_lots_depend_on_text_and_seed_alone():
+    texts = [f"text {i}" for i in range(4000)]
+    own = np.array([lot(text, 3) for text in texts])
+    assert lot("  Text 1", 3) == own[1] != lot("text 1", 4)
+    assert abs(own.mean() - 0.5) < 0.02 and abs((own < 0.1).mean() - 0.1) < 0.02
+    assert text_key("A  B") == text_key("a b") != text_key("a c")
+    assert skeleton("On 3 May") == skeleton("on 17 May")
+
+
+def scanned(docs, nlp, types=("NAT",), scan=None, terms=None, known=(), size=3, n_random=2):
+    own = scan or Scan.of(list(types), {**dict.fromkeys(types, size), RANDOM: n_random})
+    likeness = Likeness(nlp, dict.fromkeys(types, "storm"))
+    return scan_pool(own, docs, nlp, known=known, terms=terms, likeness=likeness, seed=0)
+
+
+def test_a_scan_goes_on_where_it_stopped(tmp_path):
+    nlp, _ = trained_once(token_pipeline, 25, head="crf")
+    docs = list(nlp.pipe(doc.text for doc in toy_docs()))
+    whole = scanned(docs, nlp)
+    part = scanned(docs[:3], nlp)
+    part.save(tmp_path / "state", {"seed": 0})
+    again = Scan.of(["NAT"], {"NAT": 3, RANDOM: 2})
+    again.load(tmp_path / "state", {"seed": 0})
+    assert again.n_texts == 3
+    scanned(docs[3:], nlp, scan=again)
+    for name in ("NAT", RANDOM):
+        ours, theirs = again.best[name].ranked(), whole.best[name].ranked()
+        assert [u.text for _, u in ours] == [u.text for _, u in theirs]
+        np.testing.assert_allclose([s for s, _ in ours], [s for s, _ in theirs], rtol=1e-4)
+    assert (again.n_texts, again.n_sentences) == (whole.n_texts, whole.n_sentences)
+    with pytest.raises(ValueError, match=r"L507.*other settings"):
+        Scan.of(["NAT"], {"NAT": 3, RANDOM: 2}).load(tmp_path / "state", {"seed": 1})
+    (tmp_path / "state").write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="L507"):
+        Scan.of(["NAT"], {"NAT": 3, RANDOM: 2}).load(tmp_path / "state", {})
+
+
+def test_what_the_corpus_has_is_not_kept():
+    nlp, _ = trained_once(token_pipeline, 25, head="crf")
+    docs = list(nlp.pipe(doc.text for doc in toy_docs()))
+    known = {text_key(doc.text) for doc in docs[:5]}
+    found = scanned(docs, nlp, known=known, size=50, n_random=50)
+    texts = {u.text for name in ("NAT", RANDOM) for _, u in found.best[name].ranked()}
+    assert found.n_known == 5 and not {text_key(t) for t in texts} & known
+    assert len(found.best[RANDOM].ranked()) == 3
+
+
+def test_terms_stand_for_a_type_nobody_has_labelled(tmp_path):
+    nlp, _ = trained_once(token_pipeline, 25, head="crf")
+    (tmp_path / "terms.tsv").write_text("FOOD\tcup of tea\nFOOD\tHERRING\n", encoding="utf8")
+    terms = read_terms(tmp_path / "terms.tsv", nlp, ["FOOD"])
+    docs = list(nlp.pipe(["A Cup of Tea helped .", "Nothing here .", "They sold herring ."]))
+    found = scanned(docs, nlp, types=("FOOD",), terms=terms)
+    ranked = found.best["FOOD"].ranked()
+    assert {u.text for _, u in ranked} == {"A Cup of Tea helped .", "They sold herring ."}
+    assert all(score == 0.5 for score, _ in ranked)
+    assert reason(Proposal(ranked[0][1], "FOOD", 0.5), ["FOOD"]).startswith("FOOD 0.50, term FOOD")
+    with pytest.raises(ValueError, match=r"L504.*FOOD"):
+        read_terms(tmp_path / "terms.tsv", nlp, ["NAT"])
+    (tmp_path / "bad.tsv").write_text("FOOD cup\n", encoding="utf8")
+    with pytest.raises(ValueError, match=r"L401.*bad\.tsv"):
+        read_terms(tmp_path / "bad.tsv", nlp, ["FOOD"])
+    srsly.write_jsonl(
+        tmp_path / "p.jsonl", [{"label": "FOOD", "pattern": [{"lower": "cup"}, {"lower": "of"}]}]
+    )
+    assert read_terms(tmp_path / "p.jsonl", nlp, ["FOOD"]).find(docs[0]) == [("FOOD", 1, 3)]
+
+
+# what is chosen
+
+
+@given(st.integers(1, 60), st.dictionaries(st.sampled_from("ABC"), st.integers(0, 20)))
+def test_quotas_add_up(n, own):
+    if sum(own.values()) > n:
+        with pytest.raises(ValueError, match="L505"):
+            share_out(n, ["A", "B", "C"], own)
+        return
+    found = share_out(n, ["A", "B", "C"], own)
+    assert all(found[t] == k for t, k in own.items())
+    assert sum(found.values()) == (n if len(own) < 3 else sum(own.values()))
+    rest = [found[t] for t in "ABC" if t not in own]
+    assert not rest or max(rest) - min(rest) <= 1
+
+
+def test_a_quota_of_an_unknown_type():
+    with pytest.raises(ValueError, match=r"L505.*X=1.*A"):
+        share_out(5, ["A"], {"X": 1})
+
+
+rows = st.lists(
+    st.tuples(st.integers(0, 30), st.floats(0.01, 1), st.floats(0.01, 1), st.integers(0, 3)), max_size=30
+)
+
+
+@given(rows, st.integers(0, 8), st.integers(0, 8), st.integers(0, 4), st.floats(0, 1), st.floats(0, 0.9))
+@settings(max_examples=60)
+def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, spread):
+    scan = Scan.of(["A", "B"], {"A": 12, "B": 12, RANDOM: n_random})
+    rng = np.random.default_rng(len(data))
+    for i, x, y, doc in data:
+        own = unit(f"text {chr(65 + i)}", (x, y), rng.standard_normal(4).tolist(), f"doc {doc}")
+        key = text_key(own.text)
+        scan.best["A"].add(x, key, own)
+        scan.best["B"].add(y, key, own)
+        scan.best[RANDOM].add(lot(own.text, 0), key, own)
+    diversity = Diversity(penalty, spread, per_document=1.0)
+    found = choose(scan, {"A": a, "B": b}, n_random, diversity)
+    counts = Counter(p.chosen_for for p in found)
+    assert len({p.unit.text for p in found}) == len(found) <= a + b + n_random
+    assert counts[RANDOM] == min(n_random, len(scan.best[RANDOM].heap))
+    if not a:
+        assert not counts["A"]
+    if not b:
+        assert not counts["B"]
+    if counts["A"] + counts["B"] < a + b:  # then whatever is left is like what was chosen
+        chosen = {p.unit.text for p in found}
+        queues = [scan.best[t] for t, k in (("A", a), ("B", b)) if k]
+        left = [u for own in queues for _, u in own.ranked() if u.text not in chosen]
+        assert all(not is_apart(u, [p.unit for p in found], scan) for u in left)
+
+
+def is_apart(own, chosen, scan):
+    vectors = [u.vector for t in ("A", "B") for _, u in scan.best[t].ranked()]
+    mean = np.mean(vectors, axis=0)
+
+    def row(u):
+        centred = np.asarray(u.vector) - mean
+        return centred / max(np.linalg.norm(centred), 1e-12)
+
+    return all(row(own) @ row(u) < 0.96 for u in chosen)
+
+
+def test_near_duplicates_and_one_document_do_not_fill_a_quota():
+    scan = Scan.of(["A"], {"A": 50, RANDOM: 0})
+    rng = np.random.default_rng(0)
+    same = rng.standard_normal(8)
+    for i in range(10):
+        near = (same + 0.001 * rng.standard_normal(8)).tolist()
+        scan.best["A"].add(0.9, i, unit(f"the storm of {i} May", (0.9,), near))
+        far = rng.standard_normal(8).tolist()
+        scan.best["A"].add(0.5, 100 + i, unit(f"other {chr(65 + i)}", (0.5,), far, "one"))
+        scan.best["A"].add(0.4, 200 + i, unit(f"third {chr(65 + i)}", (0.4,), rng.standard_normal(8)))
+    found = choose(scan, {"A": 10}, 0, Diversity(penalty=0.5, spread=0.0, per_document=0.2))
+    kinds = Counter(p.unit.text.split()[0] for p in found)
+    assert kinds == {"the": 1, "other": 2, "third": 7}
+
+
+def test_a_share_comes_from_further_down():
+    scan = Scan.of(["A"], {"A": 100, RANDOM: 0})
+    rng = np.random.default_rng(0)
+    for i in range(100):
+        name = "".join(chr(97 + int(d)) for d in str(i))
+        own = unit(f"w {name}", (1 - i / 100,), rng.standard_normal(16).tolist())
+        scan.best["A"].add(1 - i / 100, i, own)
+    plain = choose(scan, {"A": 10}, 0, Diversity(penalty=0.0, spread=0.0))
+    spread = choose(scan, {"A": 10}, 0, Diversity(penalty=0.0, spread=0.5))
+    assert [p.score for p in plain] == sorted((p.score for p in plain), reverse=True)
+    assert min(p.score for p in plain) > 0.85
+    assert sum(p.score <= 0.9 for p in spread) == 5 and min(p.score for p in spread) < 0.1
+
+
+# pools
+
+
+def test_pools_of_every_kind(tmp_path):
+    nlp = blank()
+    (tmp_path / "a.txt").write_text("One line .\n\nAnother .\n", encoding="utf8")
+    srsly.write_jsonl(tmp_path / "b.jsonl", [{"text": "Third .", "id": 7, "meta": {"source": "x"}}])
+    docs = list(read_pool(tmp_path, nlp, Settings(), Events()))
+    assert [doc.text for doc in docs] == ["One line .", "Another .", "Third ."]
+    assert docs[2].user_data["id"] == 7 and docs[2].user_data["source"] == "x"
+    assert docs[0].user_data["pool"] == "a.txt:1"
+    corpus = toy_corpus(tmp_path / "corpus")
+    docs = list(read_pool(corpus / "train.spacy", nlp, Settings(), Events()))
+    assert len(docs) == 8 and not any(doc.ents or doc.has_annotation("ENT_IOB") for doc in docs)
+    (tmp_path / "c.iob").write_text("Oslo B-GEO\nwaits O\n\n", encoding="utf8")
+    (doc,) = read_pool(tmp_path / "c.iob", nlp, Settings(), Events())
+    assert doc.text.split() == ["Oslo", "waits"] and not doc.ents
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code"),
+    [
+        ("a.txt", "\n \n", "L403"),
+        ("a.jsonl", '{"words": 1}\n', "L426"),
+        ("a.jsonl", "{\n", "L426"),
+        ("a.pdf", "x", "L42"),
+    ],
+)
+def test_pools_that_are_none(tmp_path, name, text, code):
+    (tmp_path / name).write_text(text, encoding="utf8")
+    with pytest.raises(ValueError, match=code):
+        list(read_pool(tmp_path / name, blank(), Settings(), Events()))
+    with pytest.raises(ValueError, match="L402"):
+        list(read_pool(tmp_path / "nowhere", blank(), Settings(), Events()))
+
+
+def test_texts_that_are_too_long_are_counted(tmp_path):
+    nlp = blank()
+    nlp.max_length = 20
+    (tmp_path / "a.txt").write_text(f"Short .\n{'long ' * 9}\n", encoding="utf8")
+    events = Events()
+    assert len(list(read_pool(tmp_path / "a.txt", nlp, Settings(), events))) == 1
+    assert events.counts["too long"]["texts"] == 1
+
+
+# the way out and the way back
+
+
+def proposed(n=4, n_random=1):
+    texts = [f"Storm {name} sank the Fram ." for name in ("Ida", "Bo", "Ulf", "Eva", "Leo", "Mia")][:n]
+    return [
+        Proposal(
+            unit(text, (0.5,), ents=[(0, 2, "NAT")], document=f"d{i}"),
+            RANDOM if i < n_random else "NAT",
+            0.5,
+        )
+        for i, text in enumerate(texts)
+    ]
+
+
+def exported(path: Path, form: str) -> Path:
+    """What a tool gives back that accepts every suggestion."""
+    if form == "label-studio":
+        tasks = json.loads(path.read_text("utf8"))
+        for task in tasks:
+            task["annotations"] = [{"result": task["predictions"][0]["result"]}]
+        path = path.with_name("exported.json")
+        path.write_text(json.dumps(tasks), encoding="utf8")
+    elif form == "prodigy":
+        path = path.rename(path.with_name("exported.jsonl"))
+        srsly.write_jsonl(path, [{**task, "answer": "accept"} for task in srsly.read_jsonl(path)])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("prodigy", "n.jsonl"),
+        ("doccano", "n.jsonl"),
+        ("label-studio", "n.json"),
+        ("spacy", "n.spacy"),
+    ],
+)
+def test_labels_come_back_from_every_tool(tmp_path, form, name):
+    corpus = toy_corpus(tmp_path / "corpus")
+    proposals = proposed()
+    write_proposals(proposals, ["NAT"], tmp_path / name, form, blank().vocab)
+    found = merge_labels(corpus, exported(tmp_path / name, form), "test", Settings())
+    assert dict(found.parts) == {"test": 1, "train": 3}
+    train = load_docs(corpus / "train.spacy", blank())
+    assert len(train) == 11
+    assert [(e.text, e.label_) for e in train[-1].ents] == [("Storm Eva", "NAT")]
+    assert len(load_docs(corpus / "test.spacy", blank())) == 5
+    again = merge_labels(
+        corpus, tmp_path / name if form == "spacy" else _exports(tmp_path), "test", Settings()
+    )
+    assert not again.parts and again.n_known == 4 and not again.conflicts
+
+
+def _exports(folder: Path) -> Path:
+    return next((p for p in folder.iterdir() if p.stem == "exported"), folder / "n.jsonl")
+
+
+def written(path, rows):
+    srsly.write_jsonl(path, rows)
+    return path
+
+
+def task(text, spans, share="mined", **about):
+    meta = {ID: proposal_id(share, text), SHARE: share, **about}
+    return {"text": text, "spans": [dict(zip(("start", "end", "label"), s, strict=True)) for s in spans],
+            "answer": "accept", "meta": meta}  # fmt: skip
+
+
+def test_conflicts_are_kept_apart(tmp_path):
+    corpus = toy_corpus(tmp_path / "corpus")
+    inside = toy_docs()[0].text.strip()
+    path = written(
+        tmp_path / "l.jsonl",
+        [
+            task("Ida came .", [(0, 3, "NAT")]),
+            task("Ida came .", [(0, 3, "PER")]),  # the file has it twice
+            task("ida  came .", [(0, 3, "NAT")]),  # as the first
+            task(inside, []),  # the corpus has it, with entities
+            {**task("Bo came .", []), "answer": "reject"},
+        ],
+    )
+    found = merge_labels(corpus, path, "dev", Settings())
+    assert dict(found.parts) == {"train": 1} and found.n_repeated == 1 and len(found.conflicts) == 2
+    assert found.events.counts["rejected"]["reject"] == 1
+    kept = list(srsly.read_jsonl(corpus / CONFLICTS))
+    assert [row["text"].strip() for row in kept] == ["Ida came .", inside]
+    assert all(row["meta"]["problem"] for row in kept)
+
+
+def test_a_new_type_is_rare(tmp_path):
+    corpus = toy_corpus(tmp_path / "corpus")
+    path = written(tmp_path / "l.jsonl", [task("Herring came .", [(0, 7, "FOOD")])])
+    assert merge_labels(corpus, path, "dev", Settings()).new_types == ["FOOD"]
+    types = read_types(corpus)
+    assert types.labels[-1] == types.tail[-1] == "FOOD"
+
+
+def contents(corpus):
+    return {path.name: path.read_bytes() for path in sorted(corpus.iterdir())}
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"text": "Not proposed .", "spans": [], "answer": "accept"}, "not proposed"),
+        ({**task("Ida came .", []), "text": "Ida went ."}, "another text"),
+        (task("Ida came .", [], share="stolen"), "not proposed"),
+    ],
+)
+def test_what_was_not_proposed_is_refused_and_nothing_changes(tmp_path, row, problem):
+    corpus = toy_corpus(tmp_path / "corpus")
+    before = contents(corpus)
+    path = written(tmp_path / "l.jsonl", [task("Bo came .", []), row])
+    with pytest.raises(ValueError, match=f"L506.*{problem}"):
+        merge_labels(corpus, path, "dev", Settings())
+    assert contents(corpus) == before
+
+
+SPANS = st.sampled_from([[], [(0, 3, "NAT")], [(0, 3, "PER")]])
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), SPANS, st.booleans()), min_size=1, max_size=12))
+@settings(max_examples=25)
+def test_no_sentence_is_lost_or_doubled(tmp_path_factory, labelled):
+    folder = tmp_path_factory.mktemp("merge")
+    corpus = toy_corpus(folder / "corpus")
+    tasks = [task(f"Ida {t} .", spans, RANDOM if r else "mined") for t, spans, r in labelled]
+    path = written(folder / "l.jsonl", tasks)
+    found = merge_labels(corpus, path, "test", Settings())
+    n_added = sum(found.parts.values())
+    assert n_added + found.n_repeated + found.n_known + len(found.conflicts) == len(tasks)
+    docs = [d for part in ("train", "test") for d in load_docs(corpus / f"{part}.spacy", blank())]
+    assert len(docs) == 12 + n_added
+    new = [d.text for d in docs if d.text.startswith("Ida ")]
+    assert len(new) == len(set(new)) == len({t for t, _, _ in labelled})
+    n_kept = len(list(srsly.read_jsonl(corpus / CONFLICTS))) if found.conflicts else 0
+    assert n_kept == len(found.conflicts)
+
+
+# commands
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory):
+    nlp, _ = trained_once(token_pipeline, 40, head="crf")
+    path = tmp_path_factory.mktemp("pipeline") / "model"
+    nlp.to_disk(path)
+    return path
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def pool(tmp_path):
+    path = tmp_path / "pool.txt"
+    lines = [doc.text for doc in toy_docs()] + [
+        "Storm Bo sank a ship .",
+        "Storm Ulf passed Oslo .",
+        "No .",
+    ]
+    path.write_text("".join(f"{line}\n" for line in [*lines, *lines[-2:]]), encoding="utf8")
+    return path
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
+    corpus = toy_corpus(tmp_path / "corpus")
+    out, page = tmp_path / "next.jsonl", tmp_path / "next.html"
+    said = run("mine", pipeline, pool, "-o", out, "--labels", 3, "--corpus", corpus, "--page", page,
+               "--random", 0.34, "--n-process", n_process)  # fmt: skip
+    rows = list(srsly.read_jsonl(out))
+    assert len(rows) == 3 == len({row["text"] for row in rows}) and "3 sentences to label" in " ".join(said.split())
+    known = {doc.text for doc in toy_docs()}
+    assert not known & {row["text"] for row in rows}
+    shares = Counter(row["meta"][SHARE] for row in rows)
+    assert shares == {"mined": 2, RANDOM: 1}
+    assert all(row["meta"]["reason"] for row in rows)
+    text = page.read_text("utf8")
+    assert "Storm" in text and "http" not in text.replace("http://www.w3.org", "")
+    srsly.write_jsonl(out, [{**row, "answer": "accept"} for row in rows])
+    assert "added" in run("merge", corpus, out, "--random-to", "test")
+    assert not (tmp_path / "next.jsonl.state").exists()
+
+
+def test_the_same_pool_gives_the_same_proposals(tmp_path, pipeline, pool):
+    for name in ("a", "b"):
+        run("mine", pipeline, pool, "-o", tmp_path / name, "--types", "NAT", "--labels", 4, "--seed", 5)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_what_mining_refuses(tmp_path, pipeline, pool):
+    corpus, out = toy_corpus(tmp_path / "corpus"), tmp_path / "next.jsonl"
+    own = tmp_path / "own.txt"
+    own.write_text("".join(f"{doc.text}\n" for doc in toy_docs()), encoding="utf8")
+    refused(["mine", pipeline, own, "-o", out, "--corpus", corpus], "L503", out)
+    refused(["mine", pipeline, pool, "-o", out], "L500", out)
+    refused(["mine", pipeline, pool, "-o", out, "--types", "XYZ"], "L501", out)
+    refused(["mine", pipeline, pool, "-o", out, "--corpus", corpus, "--quota", "PER=3"], "L505", out)
+    refused(["mine", tmp_path / "none", pool, "-o", out, "--types", "NAT"], "L408", out)
+    nlp = blank()
+    nlp.add_pipe("entity_ruler")
+    nlp.to_disk(tmp_path / "ruler")
+    refused(["mine", tmp_path / "ruler", pool, "-o", out, "--types", "NAT"], "L502", out)
+    out.write_text("mine\n", encoding="utf8")
+    refused(["mine", pipeline, pool, "-o", out, "--types", "NAT"], "L437")
+    assert out.read_text("utf8") == "mine\n"
+
+
+def test_an_interrupted_run_is_taken_up(tmp_path, pipeline, pool, monkeypatch):
+    whole, out = tmp_path / "whole.jsonl", tmp_path / "next.jsonl"
+    options = ["--types", "NAT", "--labels", 4]
+    run("mine", pipeline, pool, "-o", whole, *options)
+    import spacy_longtail.unlabelled.mining as mining
+
+    real = mining.read_pool
+    seen = []
+
+    def interrupted(*args):
+        for i, doc in enumerate(real(*args)):
+            if i == 5:
+                raise KeyboardInterrupt
+            yield doc
+
+    def counted(*args):
+        for doc in real(*args):
+            seen.append(doc.text)
+            yield doc
+
+    monkeypatch.setattr(mining, "read_pool", interrupted)
+    monkeypatch.setattr("spacy_longtail.unlabelled.scan.BATCH", 2)
+    result = CliRunner().invoke(
+        app, [str(a) for a in ["mine", pipeline, pool, "-o", out, "--batch-size", 1, *options]]
+    )
+    assert result.exit_code and not out.exists() and (tmp_path / "next.jsonl.state").is_file()
+    monkeypatch.setattr(mining, "read_pool", counted)
+    run("mine", pipeline, pool, "-o", out, *options)
+    assert [r["text"] for r in srsly.read_jsonl(out)] == [r["text"] for r in srsly.read_jsonl(whole)]
+    assert not (tmp_path / "next.jsonl.state").exists()
+
+
+def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
+    nlp = blank()
+    doc = Doc(
+        nlp.vocab,
+        words=["\u200b", "Überfall", " ", "in", "Zürich", "!"],
+        spaces=[False, True, False, True, False, True],
+    )
+    doc.ents = [Span(doc, 4, 5, label="GEO")]
+    doc.user_data["pool"] = "p:1"
+    from spacy_longtail.unlabelled.scan import _unit
+    from spacy_longtail.unlabelled.units import sentences_of
+
+    ((start, end),) = sentences_of(doc)
+    own = _unit(doc, start, end, np.array([0.4]), np.zeros(3), [])
+    assert own.text == doc[start:end].text
+    write_proposals([Proposal(own, "GEO", 0.4)], ["GEO"], tmp_path / "n.jsonl", "prodigy", nlp.vocab)
+    (row,) = srsly.read_jsonl(tmp_path / "n.jsonl")
+    (span,) = row["spans"]
+    assert row["text"][span["start"] : span["end"]] == "Zürich"
+    write_proposals([Proposal(own, "GEO", 0.4)], ["GEO"], tmp_path / "n.spacy", "spacy", nlp.vocab)
+    (back,) = DocBin().from_disk(tmp_path / "n.spacy").get_docs(nlp.vocab)
+    assert back.text == row["text"] and back.user_data[ID] == row["meta"][ID]
