@@ -545,7 +545,7 @@ def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
     assert shares == {"mined": 2, RANDOM: 1}
     assert all(row["meta"]["reason"] for row in rows)
     text = page.read_text("utf8")
-    assert "Storm" in text and "http" not in text.replace("http://www.w3.org", "")
+    assert "Storm" in text and "://" not in text.replace("http://www.w3.org", "")
     srsly.write_jsonl(out, [{**row, "answer": "accept"} for row in rows])
     assert "added" in run("merge", corpus, out, "--random-to", "test")
     assert not (tmp_path / "next.jsonl.state").exists()
