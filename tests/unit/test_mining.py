@@ -538,7 +538,9 @@ def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
     said = run("mine", pipeline, pool, "-o", out, "--labels", 3, "--corpus", corpus, "--page", page,
                "--random", 0.34, "--n-process", n_process)  # fmt: skip
     rows = list(srsly.read_jsonl(out))
-    assert len(rows) == 3 == len({row["text"] for row in rows}) and "3 sentences to label" in " ".join(said.split())
+    assert len(rows) == 3 == len({row["text"] for row in rows}) and "3 sentences to label" in " ".join(
+        said.split()
+    )
     known = {doc.text for doc in toy_docs()}
     assert not known & {row["text"] for row in rows}
     shares = Counter(row["meta"][SHARE] for row in rows)

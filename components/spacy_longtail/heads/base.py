@@ -96,7 +96,9 @@ class Head(ABC, Generic[Own]):
         """
 
     @abstractmethod
-    def marginals(self, scores: Any, lengths: Ints1d, outside: Floats1d, settings: Decoding) -> Floats2d:
+    def marginals(
+        self, scores: Scores, lengths: Ints1d, outside: Floats1d, settings: Decoding
+    ) -> Floats2d:
         """The probability of each tag at each token; arguments as above. (n_tokens, n_tags)"""
 
     @staticmethod
