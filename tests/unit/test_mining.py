@@ -22,7 +22,7 @@ from spacy_longtail.pipes.expected import expected_mentions, has_expectations
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import ID, SHARE, proposal_id, reason, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
-from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, scan_pool
+from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, Signs, scan_pool
 from spacy_longtail.unlabelled.selection import Diversity, Proposal, choose, share_out
 from spacy_longtail.unlabelled.terms import Likeness, read_terms
 from spacy_longtail.unlabelled.units import Unit, lot, skeleton, text_key
@@ -168,7 +168,7 @@ def test_lots_depend_on_text_and_seed_alone():
 def scanned(docs, nlp, types=("NAT",), scan=None, terms=None, known=(), size=3, n_random=2):
     own = scan or Scan.of(list(types), {**dict.fromkeys(types, size), RANDOM: n_random})
     likeness = Likeness(nlp, dict.fromkeys(types, "storm"))
-    return scan_pool(own, docs, nlp, known=known, terms=terms, likeness=likeness, seed=0)
+    return scan_pool(own, [docs], nlp, Signs(known, terms, likeness, 0))
 
 
 def test_a_scan_goes_on_where_it_stopped(tmp_path):
@@ -598,7 +598,7 @@ def test_an_interrupted_run_is_taken_up(tmp_path, pipeline, pool, monkeypatch):
             yield doc
 
     monkeypatch.setattr(mining, "read_pool", interrupted)
-    monkeypatch.setattr("spacy_longtail.unlabelled.scan.BATCH", 2)
+    monkeypatch.setattr("spacy_longtail.unlabelled.mining.BATCH", 2)
     result = CliRunner().invoke(
         app, [str(a) for a in ["mine", pipeline, pool, "-o", out, "--batch-size", 1, *options]]
     )

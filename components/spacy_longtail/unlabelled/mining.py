@@ -3,11 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
 from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
 from tqdm import tqdm
 
 from ..corpus.descriptions import read_types
@@ -22,7 +25,7 @@ from ..pipes.sentence_gate import SentenceGate
 from ..writing import check_file
 from .pool import read_pool
 from .proposals import MARK, Format, write_proposals
-from .scan import RANDOM, Scan, scan_pool, skipping
+from .scan import BATCH, RANDOM, Scan, Signs, scan_pool, skipping
 from .selection import Diversity, Proposal, choose, share_out
 from .terms import Likeness, read_terms
 from .units import sentences_of, text_key
@@ -31,7 +34,9 @@ PARTS = ("train", "dev", "test")
 KEPT = 10  # candidates per label of a quota
 FEWEST = 200  # candidates of each type at least
 SAVED_EVERY = 60.0  # seconds
+ZONE = 40  # batches after which words are forgotten
 DIVERSE = Diversity()
+NEVER = "\0 in no file"  # a .spacy file is compressed: an existing one is not replaced
 
 
 class Mined(NamedTuple):
@@ -77,8 +82,7 @@ def mine(
     format (str): "prodigy", "doccano", "label-studio" or "spacy".
     RAISES (ValueError): L402, L403, L408, L420 to L432, L500 to L507.
     """
-    if format != "spacy":
-        check_file(output, mark=MARK)
+    check_file(output, [pool], mark=MARK if format != "spacy" else NEVER)
     nlp = load_counting(pipeline)
     types = rare_types(nlp, request)
     likeness = Likeness(nlp, _descriptions(request, types))
@@ -98,13 +102,9 @@ def mine(
     events = Events()
     with _saving(scan, state, about) as save:
         texts = skipping(read_pool(pool, nlp, settings, events), scan.n_texts)
-        docs = nlp.pipe(texts, batch_size=request.batch_size, n_process=request.n_process)
-        shown = tqdm(
-            docs, "texts", unit="text", initial=scan.n_texts, delay=2, disable=None, leave=False
-        )
-        scan_pool(
-            scan, shown, nlp, known=known, terms=terms, likeness=likeness, seed=request.seed, every=save
-        )
+        shown = tqdm(texts, "texts", unit="text", initial=scan.n_texts, delay=2, disable=None)
+        batches = processed(nlp, iter(shown), request.batch_size, request.n_process)
+        scan_pool(scan, batches, nlp, Signs(known, terms, likeness, request.seed), save)
     proposals = choose(scan, quotas, n_random, request.diversity)
     if not proposals:
         corpus = request.corpus or "the pool"
@@ -113,6 +113,25 @@ def mine(
     write_proposals(proposals, types, output, format, nlp.vocab)
     state.unlink(missing_ok=True)
     return Mined(proposals, types, scan, events)
+
+
+def processed(
+    nlp: Language, texts: Iterator[Doc], batch_size: int, n_process: int
+) -> Iterator[list[Doc]]:
+    """What the pipeline makes of texts, `BATCH` at a time.
+
+    A batch is of use until the next one: its words are forgotten, or the vocabulary would grow with
+    the pool.
+    """
+    size = BATCH * (ZONE if n_process == 1 else ZONE * 100)  # processes are started anew in each zone
+    while True:
+        with nlp.memory_zone():
+            first = next(texts, None)
+            if first is None:
+                return
+            some = chain([first], islice(texts, size - 1))
+            docs = nlp.pipe(some, batch_size=batch_size, n_process=n_process)
+            yield from minibatch(docs, BATCH)
 
 
 def load_counting(pipeline: Path | str) -> Language:

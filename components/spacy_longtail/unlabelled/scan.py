@@ -4,12 +4,12 @@ import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import minibatch
 from thinc.types import Floats1d, Floats2d
 
 from ..errors import Errors
@@ -104,34 +104,36 @@ class Scan:
             raise ValueError(Errors.L507.format(path=path, problem="it is of other settings"))
 
 
+class Signs(NamedTuple):
+    """What counts beside a pipeline's probabilities."""
+
+    known: Collection[int]  # keys of sentences that need no label
+    terms: Terms | None  # phrases of types
+    likeness: Likeness  # to descriptions of types
+    seed: int  # fixes the lots of the random share
+
+
 def scan_pool(
     scan: Scan,
-    docs: Iterable[Doc],
+    batches: Iterable[list[Doc]],
     nlp: Language,
-    *,
-    known: Collection[int],
-    terms: Terms | None,
-    likeness: Likeness,
-    seed: int,
+    signs: Signs,
     every: Callable[[], None] = lambda: None,
 ) -> Scan:
     """Count the expected mentions of documents that a pipeline has processed, and keep the best.
 
-    scan (Scan): Where to begin; it is changed. docs (Iterable[Doc]): In the order of the pool.
+    scan (Scan): Where to begin; it is changed. batches (Iterable[List[Doc]]): In the order of the pool.
     nlp (Language): The pipeline that has processed them.
-    known (Collection[int]): Keys of sentences that need no label.
-    terms (Optional[Terms]): Phrases of types. likeness (Likeness): To descriptions of types.
-    seed (int): Fixes the lots of the random share.
-    every (Callable): Called after each batch.
+    signs (Signs): What else counts. every (Callable): Called after each batch.
     """
-    for batch in minibatch(docs, BATCH):
+    for batch in batches:
         own = [sentences_of(doc) for doc in batch]
-        expected = _expected(batch, own, nlp, scan.types, likeness)
+        expected = _expected(batch, own, nlp, scan.types, signs.likeness)
         at = 0
         for doc, bounds in zip(batch, own, strict=True):
             rows = expected[at : at + len(bounds)]
             at += len(bounds)
-            _keep(scan, doc, bounds, rows, known, terms, seed)
+            _keep(scan, doc, bounds, rows, signs)
         scan.n_texts += len(batch)
         every()
     return scan
@@ -163,12 +165,10 @@ def _keep(
     doc: Doc,
     bounds: list[tuple[int, int]],
     expected: Floats2d,
-    known: Collection[int],
-    terms: Terms | None,
-    seed: int,
+    signs: Signs,
 ) -> None:
     """Offer the sentences of a document to every ranking."""
-    matches = [] if terms is None else terms.find(doc)
+    matches = [] if signs.terms is None else signs.terms.find(doc)
     named: list[list[str]] = [[] for _ in bounds]
     for label, start, end in matches:
         for i, (a, b) in enumerate(bounds):
@@ -184,13 +184,13 @@ def _keep(
         text = doc[start:end].text
         key = text_key(text)
         scan.n_sentences += 1
-        if key in known:
+        if key in signs.known:
             scan.n_known += 1
             continue
         for column, value in enumerate(expected[i].tolist()):
             scan.expected[column] += value
         wanted = {name: float(own[i]) for name, own in scores.items() if own[i] > LEAST}
-        wanted[RANDOM] = 1.0 - lot(text, seed)
+        wanted[RANDOM] = 1.0 - lot(text, signs.seed)
         into = [name for name, value in wanted.items() if value > scan.best[name].floor]
         if not into:
             continue

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import load_config
+from spacy.util import load_config, minibatch
 from thinc.types import Floats1d, Ints1d
 from tqdm import tqdm
 
@@ -29,13 +29,12 @@ from ..training.train import known_sections, train_model
 from ..types import Overrides
 from ..writing import write_file
 from .pool import PLACE
-from .scan import RANDOM, Scan, scan_pool
+from .scan import BATCH, RANDOM, Scan, Signs, scan_pool
 from .selection import Diversity, choose, share_out
 from .terms import Likeness
 
 RECORDS = "rounds.jsonl"
 STRATEGIES = ("mine", "entropy", "least_confidence", "gate", "random")
-BATCH = 64
 KEPT = 10  # candidates per label of a quota
 
 
@@ -242,7 +241,8 @@ class _Play:
         quotas = share_out(n, types, {})
         scan = Scan.of(types, {**{t: max(200, KEPT * k) for t, k in quotas.items()}, RANDOM: n})
         likeness = Likeness(nlp, {t: t for t in types})
-        scan_pool(scan, nlp.pipe(docs), nlp, known=(), terms=None, likeness=likeness, seed=seed)
+        signs = Signs((), None, likeness, seed)
+        scan_pool(scan, minibatch(nlp.pipe(docs), BATCH), nlp, signs)
         found = choose(scan, quotas, 0, Diversity())
         chosen = [int(p.unit.document) for p in found]
         others = [int(unit.document) for _, unit in scan.best[RANDOM].ranked()]
@@ -250,8 +250,7 @@ class _Play:
 
 
 def _processed(nlp: Language, docs: list[Doc]) -> Iterator[list[Doc]]:
-    for at in range(0, len(docs), BATCH):
-        yield list(nlp.pipe(docs[at : at + BATCH]))
+    yield from minibatch(nlp.pipe(docs), BATCH)
 
 
 def _tagger(nlp: Language) -> TokenTagger:
