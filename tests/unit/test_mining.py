@@ -19,11 +19,13 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
 from spacy_longtail.pipes.expected import expected_mentions, has_expectations
+from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import ID, SHARE, proposal_id, reason, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
 from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, Signs, scan_pool
 from spacy_longtail.unlabelled.selection import Diversity, Proposal, choose, share_out
+from spacy_longtail.unlabelled.simulation import RECORDS, Round, read_rounds
 from spacy_longtail.unlabelled.terms import Likeness, read_terms
 from spacy_longtail.unlabelled.units import Unit, lot, skeleton, text_key
 
@@ -40,7 +42,7 @@ from ..util import (
     trained_once,
 )
 
-TYPES = ["PER", "GEO", "ART", "NAT"]
+ROOT = Path(__file__).parents[2]
 TEXTS = ["Oslo was quiet .", "Storm Ida passed .", "Maria met Jon Berg .", "The Fram was sold in Rome ."]
 
 
@@ -631,3 +633,50 @@ def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
     write_proposals([Proposal(own, "GEO", 0.4)], ["GEO"], tmp_path / "n.spacy", "spacy", nlp.vocab)
     (back,) = DocBin().from_disk(tmp_path / "n.spacy").get_docs(nlp.vocab)
     assert back.text == row["text"] and back.user_data[ID] == row["meta"][ID]
+
+
+def round_of(strategy, i, tail, seed=0):
+    return Round(
+        corpus="toy", strategy=strategy, seed=seed, round=i, start=100, labels=50, pool=1000, steps=10,
+        labelled=100 + 50 * i, rare_sentences=10 * i, rare_mentions=12 * i, rare_in_pool=20,
+        macro=tail, tail=tail, micro=tail,
+    )  # fmt: skip
+
+
+def test_what_labels_are_worth():
+    ours = [round_of("mine", i, tail) for i, tail in enumerate((0.1, 0.3))]
+    others = [round_of("random", i, tail) for i, tail in enumerate((0.1, 0.2, 0.4))]
+    points = points_of([*ours, *others])
+    assert [p.spent for p in points] == [0, 50, 0, 50, 100]
+    assert points[0].rare == 0.02 and points[1].rare == 0.2  # of the pool, then of the labels spent
+    assert labels_for(points, "random", 0.3) == pytest.approx(75)
+    assert "50 labels by mine reach a tail F1 of 30.0, as 75 random ones do" in headline(points)
+    worse = points_of([*ours, *others[:2]])
+    assert labels_for(worse, "random", 0.3) is None and "20.0" in headline(worse)
+    twice = points_of([*ours, round_of("mine", 1, 0.5, seed=1)])
+    assert twice[1].seeds == 2 and twice[1].tail == (pytest.approx(0.4), pytest.approx(0.1414, abs=1e-3))
+
+
+@pytest.mark.slow
+def test_mining_played_through(tmp_path):
+    corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(4))
+    options = ["--config", ROOT / "configs" / "token_crf.cfg", "--start", 8, "--rounds", 2, "--labels", 3,
+               "--seeds", 0, "--strategies", "mine,random,entropy,least_confidence",
+               "--set", "training.max_steps=4", "--set", "training.eval_frequency=2"]  # fmt: skip
+    said = run("mine", "--simulate", corpus, "-o", tmp_path / "out", *options)
+    rounds = read_rounds(tmp_path / "out" / RECORDS)
+    assert len(rounds) == 12 and "labels by mine" in said
+    for own in (r for r in rounds if r.round):
+        assert own.labelled == 8 + 3 * own.round and 0 <= own.rare_sentences <= 3 * own.round
+    first = {(r.macro, r.tail, r.micro) for r in rounds if not r.round}
+    assert len(first) == 1  # one model, shared
+    before = (tmp_path / "out" / RECORDS).read_bytes()
+    run("mine", "--simulate", corpus, "-o", tmp_path / "out", *options)
+    assert (tmp_path / "out" / RECORDS).read_bytes() == before
+    assert "<svg" in (tmp_path / "out" / PAGE).read_text("utf8")
+    for other, code in (
+        (["--strategies", "guess"], "L508"),
+        (["--start", 1000], "L508"),
+        (["--strategies", "gate"], "L508"),
+    ):
+        refused(["mine", "--simulate", corpus, "-o", tmp_path / "no", *options, *other], code)
