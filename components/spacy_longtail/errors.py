@@ -225,6 +225,11 @@ class Errors:
     L506 = "[L506] {path} cannot be merged: {problem}. {fix}"
     L507 = "[L507] {path} is the state of an interrupted run, and cannot be taken up: {problem}. Run the command that wrote it again, or delete the file to start anew."
     L508 = "[L508] {path} cannot be played through: {problem}. {fix}"
+    L509 = "[L509] {path} gives no scores to choose silver entities by, found {found}. Set scores_key = 'entity_scores' in a component of this package that reads entities, or use longtail_token_ner."
+    L510 = "[L510] Nothing of {path} can be silver: of {n} sentences {known} stand in {corpus} already, and in the others no entity of its types scores {threshold}. Name a pool of other text, or lower --threshold."
+    L511 = "[L511] {path} reads no type of {corpus}: {found}, where {known} are declared. Name a teacher that was trained on these types."
+    L512 = "[L512] {path} holds a distillation of its own: {problem}. Name a new folder, or take the settings it was begun with."
+    L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
 
 
 class Warnings:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from thinc.types import Floats2d
+from thinc.types import Floats1d, Floats2d
 
 ENTITY = "ENTITY"  # the one label of a type-less NER
 WEAK_SENTENCES = "weak_sentences"  # doc.spans key of the gate: flagged sentences, attrs["scores"]
@@ -21,6 +21,13 @@ Block = dict[str, Any]  # of a config, or the cfg of a pipe: whatever stands the
 class LossResult(NamedTuple):
     loss: float  # scalar, in the loss's own unit
     d_logits: Floats2d  # (n_tokens, n_tags), d loss / d logits
+
+
+class SoftTargets(NamedTuple):
+    """What a teacher made of tokens, for a student with tags of its own."""
+
+    log_p: Floats2d  # (n_tokens, n_tags), log probabilities; -inf for tags that the teacher has not
+    known: Floats1d  # (n_tokens,), 1.0 where there is a teacher, else 0.0
 
 
 class SentenceCounts(NamedTuple):

@@ -96,7 +96,7 @@ def run(script: str, job: Job, *options: str) -> subprocess.CompletedProcess:
         env={**environment, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
 
 

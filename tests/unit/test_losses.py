@@ -61,6 +61,14 @@ SETTINGS = {
         {"normalizer": "sentence", "o_normalizer": "o_tokens"},
         {"normalizer": "fixed", "o_normalizer": "sentence", "fixed_length": 7},
     ],
+    "longtail.Distillation.v1": [
+        {},
+        {"share": 0.0, "temperature": 1.0},
+        {"base": Focal(1.5, FIXED)},
+        {"base": Dice()},
+        {"base": LogitAdjusted()},
+        {"base": MoM(normalizer="sentence", o_normalizer="o_tokens")},
+    ],
     "longtail.LogitAdjusted.v1": [{}, {"tau": 0.0}, {"tau": 1.7}, {"apply": "prediction"}],
     "longtail.AUCMargin.v1": [
         {},

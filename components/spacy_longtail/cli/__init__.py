@@ -6,6 +6,7 @@ from . import (  # noqa: F401  # each adds its command
     convert,
     curve,
     debug,
+    distil,
     distil_vectors,
     evaluate,
     matrix,

@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
 from ..types import ANNOTATED_TYPES
+from .soft import read_soft, write_soft
 
 
 class Bounded(Protocol):
@@ -91,13 +92,13 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
 
     bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending, without
         overlap. Heads are kept where none is in another part. An entity that is cut is not annotated.
-        Each part keeps which types the document was annotated with.
+        Each part keeps which types the document was annotated with, and its tokens' soft targets.
     """
     if not bounds:
         return
     attributes = [*KEPT_ATTRIBUTES, "NORM", "DEP", "HEAD"]
     rows = doc.to_array(attributes)
-    annotated = doc.user_data.get(ANNOTATED_TYPES)
+    annotated, soft = doc.user_data.get(ANNOTATED_TYPES), read_soft(doc)
     place = np.arange(len(doc))
     part = np.searchsorted(np.unique(np.asarray(bounds)), place, side="right")
     for ent in doc.ents:
@@ -113,6 +114,8 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
         own.tensor = doc.tensor[start:end]
         if annotated is not None:
             own.user_data[ANNOTATED_TYPES] = annotated
+        if soft is not None:
+            write_soft(own, soft.tags, soft.log_p[start:end])
         yield own
 
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from types import ModuleType
 from typing import ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
 from thinc.api import Model, get_array_module
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
@@ -13,7 +14,7 @@ from ..layers import Lattice
 from ..losses import CrossEntropy
 from ..losses.base import Loss
 from ..losses.token import TagLoss
-from ..types import TwoTaskState
+from ..types import SoftTargets, TwoTaskState
 
 Own = TypeVar("Own", bound=Loss)  # the losses that a head trains
 Scores: TypeAlias = Ragged | Lattice  # what a model gives: the CRF has transitions beside the rows
@@ -25,10 +26,18 @@ class Gold(NamedTuple):
     lengths: Ints1d  # (n_sentences,)
     # (n_tokens, n_tags), 0.0 for tags of types that a document was not annotated with; null for none
     allowed: Floats2d | None = None
+    soft: SoftTargets | None = None  # of a loss that reads them, where documents have some
+
+    @property
+    def n_trained(self) -> float:
+        """Tokens that are annotated, or that a teacher has read."""
+        if self.soft is None:
+            return float(self.mask.sum())
+        return float(np.maximum(self.mask, self.soft.known).sum())
 
 
 class Trained(NamedTuple):
-    loss: float  # mean over annotated tokens
+    loss: float  # mean over trained tokens
     d_scores: Scores  # as the model's output
     state: TwoTaskState
 

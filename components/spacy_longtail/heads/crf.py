@@ -6,7 +6,8 @@ from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 from ..chains.packing import Transitions, viterbi
 from ..chains.sums import PathSums
 from ..layers import Lattice, with_transitions
-from ..losses.chain import chain_loss
+from ..losses import Distillation
+from ..losses.chain import chain_loss, taught_chain_loss
 from ..losses.token import TagLoss
 from ..types import TwoTaskState
 from .base import Decoded, Decoding, Gold, TagHead, Trained
@@ -44,7 +45,11 @@ class CRFHead(TagHead):
         logits = self._allowed(scores.logits.dataXd, gold)
         xp = get_array_module(logits)
         rows, mask = xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
-        result = chain_loss(loss, logits, rows, mask, gold.lengths, self._legal(scores))
+        own = logits, rows, mask, gold.lengths, self._legal(scores)
+        if isinstance(loss, Distillation) and gold.soft is not None:
+            result = taught_chain_loss(loss, *own, gold.soft)
+        else:
+            result = chain_loss(loss, *own)
         d_logits = Ragged(result.d_scores, scores.logits.lengths)
         return Trained(result.loss, Lattice(d_logits, result.d_transitions), state)
 

@@ -4,7 +4,7 @@ from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
 
 from ..chains.packing import best_legal
-from ..losses import OneVersusRestFocal
+from ..losses import Distillation, OneVersusRestFocal
 from ..losses.token import TagLoss
 from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
@@ -20,7 +20,11 @@ class SoftmaxHead(TagHead):
     def train(self, scores: Ragged, gold: Gold, loss: TagLoss, state: TwoTaskState) -> Trained:
         xp = get_array_module(scores.dataXd)
         rows, mask = xp.asarray(self.codec.rows(gold.tags)), xp.asarray(gold.mask)
-        result = loss(self._allowed(scores.dataXd, gold), rows, mask, gold.lengths)
+        own = self._allowed(scores.dataXd, gold), rows, mask, gold.lengths
+        if isinstance(loss, Distillation) and gold.soft is not None:
+            result = loss.with_teacher(*own, gold.soft)
+        else:
+            result = loss(*own)
         return Trained(result.loss, Ragged(result.d_logits, scores.lengths), state)
 
     def decode(

@@ -4,6 +4,7 @@ from .auc_margin import AUCMargin
 from .compositional_auc import CompositionalAUC
 from .cross_entropy import CrossEntropy
 from .dice import Dice
+from .distillation import Distillation
 from .focal import Focal
 from .logit_adjusted import LogitAdjusted
 from .mom import MoM
@@ -16,6 +17,7 @@ __all__ = [
     "CompositionalAUC",
     "CrossEntropy",
     "Dice",
+    "Distillation",
     "EffectiveNumber",
     "Focal",
     "InverseFrequency",

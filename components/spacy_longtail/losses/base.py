@@ -36,6 +36,11 @@ class Loss(ABC):
         """Whether the loss is -log p(gold): a CRF then trains on its exact likelihood."""
         return False
 
+    @property
+    def reads_soft(self) -> bool:
+        """Whether it is also taken of soft targets, what a teacher made of each token."""
+        return False
+
 
 def check_loss(loss: object, who: str) -> Loss:
     """A loss of this package's interface. RAISES (ValueError): L003."""

@@ -2,13 +2,16 @@
 
 from typing import NamedTuple
 
-from thinc.api import get_array_module
+import numpy as np
+from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..chains.packing import Transitions, path_score
 from ..chains.sums import PathSums
 from ..chains.tags import ILLEGAL
 from ..numerics import gold_rows
+from ..types import SoftTargets
+from .distillation import Distillation
 from .token import TagLoss
 
 
@@ -73,3 +76,61 @@ def chain_loss(
         (factor * d_scores + other * d_other).astype(scores.dtype),
         Transitions(*((factor * a + other * b).astype(t.dtype) for a, b, t in pairs)),
     )
+
+
+def taught_chain_loss(
+    loss: Distillation,
+    scores: Floats2d,
+    gold: Floats2d,
+    mask: Floats1d,
+    lengths: Ints1d,
+    transitions: Transitions,
+    soft: SoftTargets,
+) -> ChainResult:
+    """A loss with soft targets on a CRF, with its exact gradient.
+
+    The base loss of the sentences without a teacher, (1 - share) times that of the others, and the soft
+    term on the marginals of their tokens. Arguments and result as `chain_loss`.
+
+    soft (SoftTargets): What a teacher made of the tokens.
+    RETURNS (ChainResult): Nats per token that is annotated or has a teacher.
+    """
+    xp = get_array_module(scores)
+    known = to_numpy(soft.known)
+    sentence = np.repeat(np.arange(len(lengths)), lengths)
+    taught = np.bincount(sentence, weights=known, minlength=len(lengths)) > 0
+    n_trained = max(float(np.maximum(to_numpy(mask), known).sum()), 1.0)
+    value, d_scores = 0.0, xp.zeros_like(scores)
+    d_transitions = [xp.zeros_like(t) for t in transitions]
+    for chosen, factor in ((~taught, 1.0), (taught, 1.0 - loss.share)):
+        rows = xp.asarray(chosen[sentence])
+        own = scores[rows], gold[rows], mask[rows], lengths[chosen]
+        if not factor or not len(own[0]):
+            continue
+        part = chain_loss(loss.base, *own, transitions)
+        weight = factor * float(own[2].sum()) / n_trained
+        value += weight * part.loss
+        d_scores[rows] += (weight * part.d_scores).astype(scores.dtype)
+        for total, d in zip(d_transitions, part.d_transitions, strict=True):
+            total += (weight * d).astype(total.dtype)
+    soft_part = _soft_part(loss, scores, lengths, transitions, soft)
+    factor = loss.share / n_trained
+    for total, d in zip(d_transitions, soft_part.d_transitions, strict=True):
+        total += (factor * d).astype(total.dtype)
+    d_scores += (factor * soft_part.d_scores).astype(scores.dtype)
+    return ChainResult(value + factor * soft_part.loss, d_scores, Transitions(*d_transitions))
+
+
+def _soft_part(
+    loss: Distillation, scores: Floats2d, lengths: Ints1d, transitions: Transitions, soft: SoftTargets
+) -> ChainResult:
+    """The sum of the soft terms, on log marginals. Their log z takes no part: the gradient on the log
+    marginals of a token sums to 0.
+    """
+    xp = get_array_module(scores)
+    if loss.training_offset() is not None:
+        scores = scores + xp.asarray(loss.training_offset(), dtype=scores.dtype)
+    sums = PathSums(scores, lengths, transitions)
+    rows = loss.soft_rows(sums.log_marginals, soft)
+    d_scores, d_transitions = sums.d_log_sums(rows.d_rows)
+    return ChainResult(float(rows.f.sum()), d_scores, d_transitions)

@@ -56,6 +56,11 @@ class MoM(TagLoss):
             raise ValueError(
                 Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix)
             )
+        if base.reads_soft:
+            reason, fix = "it reads soft targets", "Make this loss the base of that one."
+            raise ValueError(
+                Errors.L002.format(who="longtail.MoM.v1", loss=base, reason=reason, fix=fix)
+            )
         one_of("normalizer", self.normalizer, get_args(Normalizer))
         one_of("o_normalizer", self.o_normalizer, get_args(ONormalizer))
         uses_fixed = "fixed" in (self.normalizer, self.o_normalizer)

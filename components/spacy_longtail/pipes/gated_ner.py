@@ -110,6 +110,9 @@ def make_gated_ner(
         raise ValueError(Errors.L207.format(who=WHO, merge=merge, key=ENTITY_SCORES))
     scheme = "BIO" if head == "two_task" else "BILUO"
     trained_with = check_head(head, loss, scheme, model, WHO)
+    if trained_with.reads_soft:
+        reason, fix = "it reads soft targets, which are of all sentences", "Use its base."
+        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
     check_describe(describe, model, WHO)
     score = finite("min_weak_score", min_weak_score, "between 0 and 1", "0 keeps all.", 0.0, 1.0)
     return GatedNER(

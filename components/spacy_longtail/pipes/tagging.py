@@ -40,6 +40,7 @@ from .describing import (
 )
 from .entity_tags import allowed_tags, gold_tags, tagged_entities
 from .scores import ScoredSpan
+from .soft_targets import soft_targets
 from .thresholding import CALIBRATION
 from .token_settings import SETTINGS
 from .weighting import Reader, resolve_classes
@@ -213,17 +214,20 @@ class TokenTagger(NERPipe):
         return gold._replace(allowed=allowed)
 
     def get_loss(self, examples: Iterable[Example], scores: Scores) -> tuple[float, Scores]:
-        """The summed loss of all annotated tokens, and its gradient on the model's output.
+        """The summed loss of all annotated (or taught) tokens, and its gradient on the model's output.
 
         examples (Iterable[Example]): The batch. scores: The model's output for it.
-        RAISES (ValueError): L007.
+        RAISES (ValueError): L007, L513.
         """
-        gold = self._gold(list(examples))
+        examples = list(examples)
+        gold = self._gold(examples)
         state = TwoTaskState(**self.cfg["state"])
         loss = CrossEntropy() if state.n_updates < self.cfg["warmup"] else self.head.loss
+        if loss.reads_soft:
+            gold = gold._replace(soft=soft_targets(examples, self.codec, self.cfg["others"], self.name))
         value, d_scores, state = self.head.train(scores, gold, loss, state)
         self.cfg["state"] = state._asdict()
-        n_tokens = float(gold.mask.sum())
+        n_tokens = gold.n_trained
         d_scores = self.head.scaled(d_scores, n_tokens)
         if not (np.isfinite(value) and self.head.is_finite(d_scores)):
             raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))

@@ -77,10 +77,12 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
     """
     if not config.is_file():
         raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
-    settings = filled_in(config, corpus, overrides)
     try:  # refuses overrides of what is not there
+        settings = filled_in(config, corpus, overrides)
         return load_config(config, overrides=settings, interpolate=False)
     except ValueError as error:
+        if str(error).startswith("[L"):
+            raise
         raise ValueError(Errors.L438.format(path=config, problem=words_of(error))) from error
 
 

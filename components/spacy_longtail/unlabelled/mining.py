@@ -93,8 +93,8 @@ def mine(
     known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
     sizes = {t: max(FEWEST, KEPT * k) for t, k in quotas.items()}
     scan = Scan.of(types, {**sizes, RANDOM: n_random})
-    if request.split and not _splits(nlp):
-        nlp.add_pipe("sentencizer", first=True)
+    if request.split:
+        add_sentences(nlp)
     about = _settled(pipeline, pool, request, types)
     state = output.with_name(f"{output.name}.state")
     if state.is_file():
@@ -198,8 +198,10 @@ def _check_evidence(
         raise ValueError(Errors.L501.format(unknown=", ".join(unknown), path=pipeline, known=known))
 
 
-def _splits(nlp: Language) -> bool:
-    return any("token.is_sent_start" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names)
+def add_sentences(nlp: Language) -> None:
+    """Let a pipeline cut texts into sentences by punctuation, if no component of it does."""
+    if not any("token.is_sent_start" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names):
+        nlp.add_pipe("sentencizer", first=True)
 
 
 def _settled(pipeline: Path | str, pool: Path, request: Request, types: list[str]) -> dict[str, object]:

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 import srsly
@@ -22,13 +22,15 @@ RANDOM = "random"  # the share that is drawn by lot
 BATCH = 64  # documents whose probabilities are counted together
 LEAST = 1e-4  # expected mentions of a sentence that is worth keeping
 
+Kept = TypeVar("Kept")
+
 
 @dataclass
-class Best:
+class Best(Generic[Kept]):
     """The sentences that score highest, each text once: a heap of bounded size."""
 
     size: int
-    heap: list[tuple[float, int, Unit]] = field(default_factory=list)
+    heap: list[tuple[float, int, Kept]] = field(default_factory=list)
     keys: set[int] = field(default_factory=set)
 
     @property
@@ -38,17 +40,17 @@ class Best:
             return -np.inf
         return self.heap[0][0] if self.heap else np.inf
 
-    def add(self, score: float, key: int, unit: Unit) -> None:
-        if key in self.keys or score <= self.floor:
+    def add(self, score: float, key: int, unit: Kept) -> None:
+        if key in self.keys or not self.size:
             return
         self.keys.add(key)
         if len(self.heap) < self.size:
             heapq.heappush(self.heap, (score, key, unit))
         else:
-            _, dropped, _ = heapq.heapreplace(self.heap, (score, key, unit))
+            _, dropped, _ = heapq.heappushpop(self.heap, (score, key, unit))
             self.keys.discard(dropped)
 
-    def ranked(self) -> list[tuple[float, Unit]]:
+    def ranked(self) -> list[tuple[float, Kept]]:
         """Best first."""
         return [(score, unit) for score, _, unit in sorted(self.heap, key=lambda row: (-row[0], row[1]))]
 
@@ -61,7 +63,7 @@ class Scan:
     """
 
     types: list[str]
-    best: dict[str, Best]
+    best: dict[str, Best[Unit]]
     n_texts: int = 0  # of the pool, read
     n_sentences: int = 0
     n_known: int = 0  # sentences that the corpus has already

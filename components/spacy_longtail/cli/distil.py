@@ -1,0 +1,115 @@
+"""`distil`: a student that learns from what a teacher reads in a pool."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..corpus.formats.context import Settings
+from ..evaluation.report.wording import percent
+from ..unlabelled.comparison import PAGE, headline, write_comparison
+from ..unlabelled.distil import Request, distil
+from ..unlabelled.silver import Policy
+from .app import GpuId, Json, app, coded_errors, print_table
+from .trial_options import Set, read_settings
+
+
+@app.command("distil")
+def distil_command(
+    teacher: Annotated[
+        str, typer.Argument(help="A trained pipeline with scores: a folder or a package.")
+    ],
+    pool: Annotated[Path, typer.Argument(help="Text: .txt, .jsonl, .spacy, a folder of files.")],
+    student: Annotated[Path, typer.Option(help="Config of the student.")],
+    gold: Annotated[Path, typer.Option(help="A folder that `convert` wrote, with train, dev and test.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the results; a run there is resumed.")
+    ],
+    threshold: Annotated[float, typer.Option(help="Least score of an entity, and of O.")] = 0.9,
+    cap: Annotated[int, typer.Option(min=1, help="Most silver mentions of a type.")] = 2000,
+    floor: Annotated[
+        int, typer.Option(min=0, help="Mentions of a type to fill up with the best below the threshold.")
+    ] = 0,
+    empty: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of silver sentences without any entity.")
+    ] = 0.2,
+    gold_copies: Annotated[int, typer.Option(min=1, help="Copies of each gold document.")] = 2,
+    soft: Annotated[
+        bool, typer.Option("--soft", help="Keep tag distributions, for longtail.Distillation.v1.")
+    ] = False,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Self-training: the student is the next round's teacher.")
+    ] = 1,
+    compare: Annotated[
+        bool, typer.Option("--compare/--no-compare", help="Train the student without silver, too.")
+    ] = True,
+    pool_format: Annotated[
+        str | None, typer.Option(help="As --format of `convert`, if not found.")
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Of text files, as cp1252.")] = "utf8",
+    split: Annotated[
+        bool, typer.Option("--split", help="Cut texts into sentences, where the teacher does not.")
+    ] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Texts at a time.")] = 64,
+    n_process: Annotated[int, typer.Option(help="Processes that run the teacher.")] = 1,
+    seed: Annotated[int, typer.Option(help="Fixes which sentences without entities are drawn.")] = 0,
+    settings: Set = None,
+    gpu_id: GpuId = -1,
+    as_json: Json = False,
+) -> None:
+    """Train a small pipeline on what a large one reads in a pool of text, and on your own annotation.
+
+    Teacher, student and the student without that text are compared on the gold test part.
+    """
+    with coded_errors():
+        request = Request(
+            teacher=teacher,
+            pool=pool,
+            config=student,
+            gold=gold,
+            policy=Policy(threshold, cap, floor, empty, seed),
+            settings=Settings(pool_format, encoding),
+            gold_copies=gold_copies,
+            soft=soft,
+            rounds=rounds,
+            compare=compare,
+            split=split,
+            batch_size=batch_size,
+            n_process=n_process,
+            gpu_id=gpu_id,
+            overrides=read_settings(settings or []),
+        )
+        found, events = distil(request, output, _say)
+        write_comparison(found, output)
+    if left_out := events.summary():
+        msg.warn(f"Left out: {left_out}", no_print=as_json)
+    if as_json:
+        sys.stdout.write(json.dumps(found.model_dump(), indent=2) + "\n")
+        return
+    rows = [
+        (
+            s.name,
+            *map(percent, (s.macro, s.tail, s.micro)),
+            f"{s.words_per_second:,.0f}",
+            f"{s.megabytes:.1f}",
+        )
+        for s in found.systems
+    ]
+    print_table(("", "macro F1", "tail F1", "micro F1", "words/s", "MB"), rows)
+    best = found.rounds[found.best - 1]
+    silver = best.silver
+    typer.echo(headline(found))
+    typer.echo(f"{silver.silver:,} silver sentences of {silver.sentences:,}, {silver.known:,} known.")
+    if silver.unknown:
+        shown = ", ".join(f"{label} ({n:,})" for label, n in silver.unknown.items())
+        msg.warn(f"Types that {gold} does not declare were left out: {shown}")
+    if silver.lacking:
+        msg.warn(f"The teacher cannot read {', '.join(silver.lacking)}: silver says nothing about them.")
+    msg.good(f"The student is {best.student}. Wrote {output / PAGE}")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

@@ -1,0 +1,35 @@
+"""Soft targets: what a teacher made of each token, kept with a document through `.spacy` files."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+from thinc.types import Floats2d
+
+SOFT = "soft_tags"  # key in Doc.user_data
+LEAST = -60000.0  # log probability of what is impossible, within float16
+
+
+class SoftTags(NamedTuple):
+    tags: list[str]  # of the columns, O first
+    log_p: Floats2d  # (n_tokens, n_tags), log probabilities
+
+
+def write_soft(doc: Doc, tags: Sequence[str], log_p: Floats2d) -> None:
+    """Keep the distributions in Doc.user_data: float16 as bytes, which msgpack holds as they are.
+
+    doc (Doc): A row for each of its tokens. tags (Sequence[str]): A name for each column.
+    log_p (Floats2d): (n_tokens, n_tags); logarithms, so that what is nearly impossible keeps its digits.
+    """
+    rows = np.maximum(log_p, LEAST).astype("float16")
+    doc.user_data[SOFT] = {"tags": list(tags), "log_p": rows.tobytes()}
+
+
+def read_soft(doc: Doc) -> SoftTags | None:
+    """What `write_soft` kept; null where there is nothing, or the tokens are no longer the same."""
+    kept = doc.user_data.get(SOFT)
+    if kept is None:
+        return None
+    rows = np.frombuffer(kept["log_p"], dtype="float16").reshape(-1, len(kept["tags"]))
+    return SoftTags(list(kept["tags"]), rows.astype("float32")) if len(rows) == len(doc) else None

@@ -1,0 +1,298 @@
+"""Distillation: a student learns from gold sentences, and from many that a teacher has read."""
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+from spacy.language import Language
+from spacy.tokens import Doc
+from tqdm import tqdm
+
+from ..corpus.descriptions import CorpusTypes, read_types
+from ..corpus.folder import PARTS, stream_docs, write_corpus
+from ..corpus.formats.context import Events, Settings
+from ..corpus.parts import part_path
+from ..corpus.tokenizers import blank
+from ..errors import Errors
+from ..evaluation.evaluate import evaluate_model, load_pipeline
+from ..records import problem_of
+from ..training.provenance import checksum
+from ..training.train import BEST, check_trainable, load_filled, train_model
+from ..types import ANNOTATED_TYPES, Overrides
+from ..writing import check_folder, write_file
+from .comparison import Distilled, Round, Silver, measure
+from .mining import add_sentences, corpus_keys
+from .pool import read_pool
+from .silver import Chosen, Policy
+from .teacher import Pass, Teacher, annotate, make_scoring, soft_tagger
+
+SETTINGS = "settings.json"  # what a folder was begun with
+SILVER = "silver.json"  # beside a corpus: what was chosen for it
+STUDENT, WITHOUT, CORPUS = "student", "without_silver", "corpus"
+PLAIN = Settings()
+POLICY = Policy()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is distilled.
+
+    teacher (Path | str): A trained pipeline. pool (Path): As `read_pool` takes it.
+    config (Path): The student's. gold (Path): A converted corpus.
+    policy (Policy): Which sentences are silver. settings (Settings): Of the pool.
+    gold_copies (int): How often each gold document stands in the training part.
+    soft (bool): Whether silver documents keep the teacher's tag distributions.
+    rounds (int): Above 1 the student is the next teacher. compare (bool): Whether a student without
+        silver is trained.
+    """
+
+    teacher: Path | str
+    pool: Path
+    config: Path
+    gold: Path
+    policy: Policy = POLICY
+    settings: Settings = PLAIN
+    gold_copies: int = 2
+    soft: bool = False
+    rounds: int = 1
+    compare: bool = True
+    split: bool = False
+    batch_size: int = 64
+    n_process: int = 1
+    gpu_id: int = -1
+    overrides: Overrides = field(default_factory=dict)
+
+    def about(self) -> dict[str, JsonValue]:
+        """What a folder must be of to be taken up: all that changes a training."""
+        found: dict[str, Any] = {
+            "teacher": str(self.teacher),
+            "pool": str(self.pool),
+            "config": str(self.config),
+            "gold": str(self.gold),
+            "train": checksum(part_path(self.gold, "train")),
+            "threshold": self.policy.threshold,
+            "cap": self.policy.cap,
+            "floor": self.policy.floor,
+            "empty": self.policy.empty,
+            "seed": self.policy.seed,
+            "gold_copies": self.gold_copies,
+            "soft": self.soft,
+            "split": self.split,
+            "set": dict(self.overrides),
+        }
+        return json.loads(json.dumps(found))  # as it is read again
+
+
+def distil(
+    request: Request, output: Path, say: Callable[[str], None] = lambda _: None
+) -> tuple[Distilled, Events]:
+    """Annotate the pool, train the student with and without it, and compare. What is finished is kept.
+
+    Everything is checked before the pool is read, and nothing is written before silver is chosen.
+
+    request (Request): What is distilled. output (Path): The folder. say (Callable): Gets what is done.
+    RETURNS (Tuple[Distilled, Events]): The result; what of the pool was left out.
+    RAISES (ValueError): L001, L402, L403, L404, L408, L420 to L438, L509 to L513, and what training
+        raises.
+    """
+    types, about = _check(request, output)
+    teacher, events = request.teacher, Events()
+    rounds: list[Round] = []
+    for i in range(1, request.rounds + 1):
+        folder = output if i == 1 else output / f"round-{i}"
+        silver = _silver(request, teacher, types, output, folder, about, events, say)
+        if silver is None:
+            say(f"Round {i} has no silver sentence: there are no more rounds.")
+            break
+        student = folder / STUDENT
+        _train(request, folder / CORPUS, student, f"student of round {i}", say)
+        dev = part_path(request.gold, "dev")
+        scores = evaluate_model(student / BEST, dev, types.labels, types.tail).scores
+        rounds.append(
+            Round(
+                round=i,
+                teacher=str(teacher),
+                student=str(student / BEST),
+                silver=silver,
+                dev_macro=float(scores.ents_macro_f),
+            )
+        )
+        if i > 1 and rounds[-1].dev_macro < rounds[-2].dev_macro:
+            break
+        teacher = student / BEST
+    best = max(rounds, key=lambda r: r.dev_macro)
+    models = {"teacher": _folder_of(request.teacher), "student": Path(best.student)}
+    if request.compare:
+        without = output / WITHOUT
+        _train(request, request.gold, without, "student without silver", say)
+        models["student without silver"] = without / BEST
+    systems = [measure(name, model, request.gold, types) for name, model in models.items()]
+    found = Distilled(
+        corpus=request.gold.name, settings=about, rounds=rounds, best=best.round, systems=systems
+    )
+    return found, events
+
+
+def foreign_to_distil(folder: Path) -> str:
+    """What a folder holds that `distil` did not write, in words; "" if there is nothing."""
+    return "" if (folder / SETTINGS).is_file() else f"it holds no {SETTINGS} of an earlier `distil`"
+
+
+def _check(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, JsonValue]]:
+    """Refuse what cannot work, before any work. RETURNS: The types; what the folder is of."""
+    types = read_types(request.gold)
+    for part in PARTS:
+        path = part_path(request.gold, part)
+        if not path.exists():
+            raise ValueError(Errors.L402.format(path=path, fix="`split` makes the parts."))
+    if not request.pool.exists():
+        fix = "Name a file of text, or a folder of them."
+        raise ValueError(Errors.L402.format(path=request.pool, fix=fix))
+    config = load_filled(request.config, request.gold, request.overrides)
+    student = check_trainable(config, request.config)
+    if request.rounds > 1:
+        make_scoring(student, request.config)
+        if request.soft:
+            soft_tagger(student)
+    if request.soft and not any(
+        getattr(getattr(pipe, "loss", None), "reads_soft", False) for _, pipe in student.pipeline
+    ):
+        problem = f"no component of {request.config} has a loss that reads them"
+        fix = "Set loss to longtail.Distillation.v1 with a share above 0, or leave --soft out."
+        raise ValueError(Errors.L513.format(problem=problem, fix=fix))
+    inputs = [request.pool, request.config, request.gold]
+    if Path(request.teacher).exists():
+        inputs.append(Path(request.teacher))
+    check_folder(output, inputs, foreign_to_distil)
+    about = request.about()
+    path = output / SETTINGS
+    if path.is_file():
+        before = _read_json(path)
+        if before != about:
+            names = [k for k in about if not isinstance(before, dict) or before.get(k) != about[k]]
+            problem = f"{', '.join(names)} of {SETTINGS} are others"
+            raise ValueError(Errors.L512.format(path=output, problem=problem))
+    _teacher(request, request.teacher, types)
+    return types, about
+
+
+def _read_json(path: Path) -> Any:
+    """RAISES (ValueError): L512."""
+    try:
+        return json.loads(path.read_text("utf8"))
+    except ValueError as error:
+        problem = f"{path.name} is not JSON ({error})"
+        raise ValueError(Errors.L512.format(path=path.parent, problem=problem)) from error
+
+
+def _folder_of(teacher: Path | str) -> Path:
+    """Where a pipeline is: a package is a folder, too."""
+    return Path(teacher) if Path(teacher).exists() else Path(load_pipeline(teacher).path)
+
+
+def _teacher(request: Request, path: Path | str, types: CorpusTypes) -> Teacher:
+    """RAISES (ValueError): L408, L509, L511, L513."""
+    found = Teacher.of(load_pipeline(path), path, types.labels, request.gold)
+    if request.soft:
+        soft_tagger(found.nlp)
+    if request.split:
+        add_sentences(found.nlp)
+    return found
+
+
+def _silver(
+    request: Request,
+    path: Path | str,
+    types: CorpusTypes,
+    output: Path,
+    folder: Path,
+    about: dict[str, JsonValue],
+    events: Events,
+    say: Callable[[str], None],
+) -> Silver | None:
+    """The corpus of a round: gold and silver. It is read where it is finished. Null where a later round
+    finds nothing.
+
+    RAISES (ValueError): L403, L404, L432, L510, L512.
+    """
+    record = folder / SILVER
+    if record.is_file():
+        say(f"{record} is there: the pool is not read again.")
+        try:
+            return Silver.model_validate_json(record.read_bytes())
+        except ValidationError as error:
+            problem = problem_of(error, record.name)
+            raise ValueError(Errors.L512.format(path=folder, problem=problem)) from error
+    teacher = _teacher(request, path, types)
+    say(f"{path} reads {request.pool}.")
+    chosen, seen = _annotated(request, teacher, events)
+    if not any(own.kept for own in chosen):
+        if folder != output:
+            return None
+        names = {"n": seen.n_sentences, "known": seen.n_known, "threshold": request.policy.threshold}
+        raise ValueError(Errors.L510.format(path=request.pool, corpus=request.gold, **names))
+    nlp = blank(types.lang, types.tokens)
+    gold = part_path(request.gold, "train")
+    silver = _documents(chosen, teacher, nlp, request.soft)
+    train = itertools.chain(*(stream_docs(gold, nlp) for _ in range(request.gold_copies)), silver)
+    if folder == output:
+        write_file(output / SETTINGS, json.dumps(about, indent=2))
+    dev = stream_docs(part_path(request.gold, "dev"), nlp)
+    write_corpus(folder / CORPUS, {"train": train, "dev": dev}, types)
+    found = _counted(chosen, seen, teacher)
+    write_file(record, json.dumps(found.model_dump(), indent=2))
+    return found
+
+
+def _annotated(request: Request, teacher: Teacher, events: Events) -> tuple[list[Chosen], Pass]:
+    known = corpus_keys(request.gold, teacher.nlp)
+    texts = read_pool(request.pool, teacher.nlp, request.settings, events)
+    docs = teacher.nlp.pipe(texts, batch_size=request.batch_size, n_process=request.n_process)
+    shown = tqdm(docs, "texts", unit="text", delay=2, disable=None, leave=False)
+    return annotate(teacher, shown, known, request.policy, request.soft)
+
+
+def _documents(chosen: list[Chosen], teacher: Teacher, nlp: Language, soft: bool) -> Iterator[Doc]:
+    """The silver sentences. Types that the teacher cannot read are neither right nor wrong in them."""
+    tags = teacher.soft_tags if soft else []
+    lacking = teacher.lacking
+    for own in chosen:
+        doc = own.sentence.doc(nlp.vocab, own.kept, tags)
+        if lacking:
+            doc.user_data[ANNOTATED_TYPES] = [t for t in teacher.labels if t not in lacking]
+        yield doc
+
+
+def _counted(chosen: list[Chosen], seen: Pass, teacher: Teacher) -> Silver:
+    mentions = Counter(own.sentence.mentions[i].label for own in chosen for i in own.kept)
+    annotated = 0
+    for own in chosen:
+        places = (own.sentence.mentions[i] for i in own.kept)
+        annotated += int(own.sentence.sure.sum()) + sum(m.end - m.start for m in places)
+    tokens = sum(len(own.sentence.words) for own in chosen)
+    return Silver(
+        texts=seen.n_texts,
+        sentences=seen.n_sentences,
+        known=seen.n_known,
+        unknown=dict(seen.unknown.most_common()),
+        lacking=teacher.lacking,
+        silver=len(chosen),
+        empty=sum(not own.sentence.mentions for own in chosen),
+        mentions={label: mentions[label] for label in teacher.labels},
+        tokens=tokens,
+        missing=tokens - annotated,
+    )
+
+
+def _train(request: Request, corpus: Path, output: Path, name: str, say: Callable[[str], None]) -> None:
+    """Train, unless it is finished."""
+    if (output / BEST / "config.cfg").is_file():
+        say(f"{output} is there: the {name} is not trained again.")
+        return
+    say(f"Training the {name} in {output}.")
+    train_model(request.config, corpus, output, gpu_id=request.gpu_id, overrides=dict(request.overrides))

@@ -1,0 +1,179 @@
+"""Silver sentences: what a teacher is sure of in text that nobody labelled, as training data.
+
+An entity counts where its score reaches the threshold, and a token is O where the teacher says so with
+that probability. All other tokens are missing: neither right nor wrong for the student.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+from thinc.types import Floats2d, Ints1d
+
+from ..corpus.soft import write_soft
+from ..errors import Errors
+from ..settings import finite, whole
+from .scan import Best
+from .units import lot
+
+LEAST = 1e-6  # threshold: an entity without a score has 0
+
+
+class Mention(NamedTuple):
+    start: int  # first token in its sentence
+    end: int  # one past the last
+    label: str
+    score: float  # 0.0 where the teacher gives none
+
+
+@dataclass
+class Sentence:
+    """A sentence of the pool as the teacher reads it."""
+
+    words: list[str]
+    spaces: list[bool]
+    mentions: list[Mention]  # of declared types
+    sure: Ints1d  # (n_tokens,) bool: O, as far as the threshold asks
+    log_p: Floats2d | None = None  # (n_tokens, n_tags), float16, of the soft targets
+
+    @property
+    def least(self) -> float:
+        """The least score of its entities."""
+        return min((m.score for m in self.mentions), default=1.0)
+
+    def doc(self, vocab: Vocab, kept: Collection[int], tags: Sequence[str]) -> Doc:
+        """The sentence as training data.
+
+        kept (Collection[int]): Which of the mentions are annotated.
+        tags (Sequence[str]): Names of the soft targets' columns.
+        """
+        spaces = [*self.spaces[:-1], False]
+        starts: list[Any] = [i == 0 for i in range(len(self.words))]
+        made = Doc(vocab, words=self.words, spaces=spaces, sent_starts=starts)
+        ents = [
+            Span(made, m.start, m.end, label=m.label) for i, m in enumerate(self.mentions) if i in kept
+        ]
+        outside = [made[a:b] for a, b in _runs(self.sure)]
+        made.set_ents(ents, outside=outside, default="missing")
+        if self.log_p is not None:
+            write_soft(made, tags, self.log_p)
+        return made
+
+
+def _runs(flags: Ints1d) -> list[tuple[int, int]]:
+    """First and one past the last of each run of true values."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype("int8"), [0]])))
+    return [(a, b) for a, b in pairwise(edges.tolist()) if flags[a]]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Which sentences are silver.
+
+    threshold (float): Least score of an entity, and least probability of O.
+    cap (int): Most silver mentions of a type.
+    floor (int): Mentions of a type that are filled up with the best below the threshold.
+    empty (float): Share of sentences without any entity.
+    seed (int): Fixes which of these are drawn.
+    """
+
+    threshold: float = 0.9
+    cap: int = 2000
+    floor: int = 0
+    empty: float = 0.2
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        finite("threshold", self.threshold, "a score above 0, to 1", "Use 0.9.", LEAST, 1.0)
+        whole("cap", self.cap, "Use 2000.", 1)
+        whole("floor", self.floor, "Use 0 for none.", 0)
+        finite("empty", self.empty, "a share from 0 to 0.9", "Use 0.2.", 0.0, 0.9)
+        if self.floor > self.cap:
+            rule, fix = f"at most --cap, which is {self.cap}", "Raise --cap, or lower --floor."
+            raise ValueError(Errors.L001.format(name="floor", rule=rule, value=self.floor, fix=fix))
+
+
+@dataclass
+class Chosen:
+    """A silver sentence, and which of its mentions are annotated."""
+
+    sentence: Sentence
+    kept: set[int] = field(default_factory=set)
+
+
+class Selection:
+    """The sentences that may be silver, as they stream by: bounded in memory, the result as if all of
+    them had been kept.
+
+    A sentence is wanted for a type only while fewer than `cap` mentions of the type stand in sentences
+    that rank above it, so the first `cap` sentences of each type are enough.
+
+    policy (Policy): What is wanted. labels (Sequence[str]): The declared types.
+    """
+
+    def __init__(self, policy: Policy, labels: Sequence[str]) -> None:
+        self.policy, self.labels = policy, list(labels)
+        self.sure: dict[str, Best[Sentence]] = {label: Best(policy.cap) for label in labels}
+        self.doubtful: dict[str, Best[Sentence]] = {label: Best(policy.floor) for label in labels}
+        self.empty: Best[Sentence] = Best(ceil(self._n_empty(policy.cap * len(self.labels))))
+
+    def _n_empty(self, n: int) -> float:
+        return n * self.policy.empty / (1 - self.policy.empty)
+
+    def add(self, sentence: Sentence, key: int, text: str) -> None:
+        """key (int): What the text is known by."""
+        if not sentence.mentions:
+            if sentence.sure.all():
+                self.empty.add(1.0 - lot(text, self.policy.seed), key, sentence)
+            return
+        for label in {m.label for m in sentence.mentions}:
+            own = [m.score for m in sentence.mentions if m.label == label]
+            below = [score for score in own if 0 < score < self.policy.threshold]
+            if max(own) >= self.policy.threshold:
+                self.sure[label].add(sentence.least, key, sentence)
+            if below:
+                self.doubtful[label].add(max(below), key, sentence)
+
+    def choose(self) -> list[Chosen]:
+        """Sentences with entities, best first; then those that fill up a type; then those without."""
+        taken: dict[int, Chosen] = {}
+        counts: Counter[str] = Counter()
+        ranked = {key: (score, s) for own in self.sure.values() for score, key, s in own.heap}
+        order = sorted(((score, key) for key, (score, _) in ranked.items()), reverse=True)
+        for _, key in order:
+            sentence = ranked[key][1]
+            kept = set()
+            for i, mention in enumerate(sentence.mentions):
+                if mention.score >= self.policy.threshold and counts[mention.label] < self.policy.cap:
+                    counts[mention.label] += 1
+                    kept.add(i)
+            if kept:
+                taken[key] = Chosen(sentence, kept)
+        for label in self.labels:
+            self._fill_up(label, taken, counts)
+        left = [row for row in sorted(self.empty.heap, reverse=True, key=_rank) if row[1] not in taken]
+        wanted = round(self._n_empty(len(taken)))
+        return [*taken.values(), *(Chosen(sentence) for _, _, sentence in left[:wanted])]
+
+    def _fill_up(self, label: str, taken: dict[int, Chosen], counts: Counter[str]) -> None:
+        """Keep the best mentions below the threshold until there are `floor` of the type."""
+        found = [
+            (mention.score, key, i)
+            for _, key, sentence in self.doubtful[label].heap
+            for i, mention in enumerate((taken[key].sentence if key in taken else sentence).mentions)
+            if mention.label == label and 0 < mention.score < self.policy.threshold
+        ]
+        sentences = {key: sentence for _, key, sentence in self.doubtful[label].heap}
+        for _, key, i in sorted(found, reverse=True)[: max(0, self.policy.floor - counts[label])]:
+            counts[label] += 1
+            taken.setdefault(key, Chosen(sentences[key])).kept.add(i)
+
+
+def _rank(row: tuple[float, int, Sentence]) -> tuple[float, int]:
+    return row[:2]

@@ -1,0 +1,222 @@
+"""A teacher: a pipeline that says how sure it is of what it reads."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.util import minibatch
+from thinc.types import Floats1d, Floats2d, Ints1d
+
+from ..errors import Errors
+from ..pipes.gated_ner import GatedNER
+from ..pipes.scores import read_scores, scored_spans
+from ..pipes.tagging import TokenTagger
+from ..pipes.token_ner import TokenNER
+from ..types import ENTITY_SCORES
+from .silver import Chosen, Mention, Policy, Selection, Sentence
+from .units import sentences_of, text_key
+
+BATCH = 64  # documents whose probabilities are taken together
+DOUBTS = "silver_doubts"  # doc.spans key of entities that the teacher's own thresholds keep out
+SOFT_HEADS = ("softmax", "crf")  # whose marginals are a distribution over tags
+
+
+@dataclass
+class Pass:
+    """What a pass over a pool has seen."""
+
+    n_texts: int = 0
+    n_sentences: int = 0
+    n_known: int = 0  # that stand in the gold corpus
+    unknown: Counter[str] = field(default_factory=Counter)  # mentions of types that are not declared
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """A pipeline that says how sure it is.
+
+    nlp (Language): The pipeline. labels (Sequence[str]): The declared types.
+    keys (Sequence[str]): Of doc.spans with its scores. doubts (Sequence[str]): Of doc.spans with
+        entities that its thresholds keep out. taggers (Sequence[TokenTagger]): Components that give each
+        token a distribution over tags.
+    """
+
+    nlp: Language
+    labels: tuple[str, ...]
+    keys: tuple[str, ...]
+    doubts: tuple[str, ...]
+    taggers: tuple[TokenTagger, ...]
+
+    @classmethod
+    def of(cls, nlp: Language, path: Path | str, labels: Sequence[str], corpus: Path) -> "Teacher":
+        """A loaded pipeline as a teacher; it is made to write its scores.
+
+        path (Path | str): Of the pipeline. corpus (Path): Whose types the labels are.
+        RAISES (ValueError): L509 without scores, L511 without a type in common.
+        """
+        keys = make_scoring(nlp, path)
+        doubts = []
+        for _, pipe in nlp.pipeline:
+            cfg = getattr(pipe, "cfg", {})
+            if cfg.get("thresholds"):
+                cfg["abstain_key"] = cfg["abstain_key"] or DOUBTS
+                doubts.append(cfg["abstain_key"])
+        known = own_types(nlp)
+        if not set(known) & set(labels):
+            names = {"found": ", ".join(known) or "none", "known": ", ".join(labels)}
+            raise ValueError(Errors.L511.format(path=path, corpus=corpus, **names))
+        return cls(nlp, tuple(labels), keys, tuple(doubts), tuple(_taggers(nlp)))
+
+    @property
+    def lacking(self) -> list[str]:
+        """The declared types that the teacher cannot read."""
+        known = own_types(self.nlp)
+        return [label for label in self.labels if label not in known]
+
+    @property
+    def soft_tags(self) -> list[str]:
+        """Names of the columns of soft targets: the teacher's tags of declared types.
+
+        RAISES (ValueError): L513.
+        """
+        codec = soft_tagger(self.nlp).codec
+        columns = codec.columns(self.labels)
+        return [tag for tag, own in zip(codec.tags, columns, strict=True) if own]
+
+    def read(self, docs: Iterable[Doc], threshold: float, soft: bool) -> Iterator[list[Sentence]]:
+        """The sentences of each document that the pipeline has processed.
+
+        threshold (float): Least probability of O. soft (bool): Whether the soft targets are wanted.
+        """
+        for batch in minibatch(docs, BATCH):
+            outside, log_p = self._marginals(batch, soft)
+            at = 0
+            for doc in batch:
+                rows = slice(at, at + len(doc))
+                at += len(doc)
+                own = None if log_p is None else log_p[rows]
+                yield list(self._sentences(doc, outside[rows] >= threshold, own))
+
+    def _marginals(self, docs: list[Doc], soft: bool) -> tuple[Floats1d, Floats2d | None]:
+        """The probability of each token to be in no entity of a declared type, the least of all
+        taggers'; 1 without any. And the log probabilities of the soft targets.
+        """
+        outside, log_p = np.ones(sum(map(len, docs))), None
+        for tagger in self.taggers:
+            p = tagger.marginals(docs)
+            declared = tagger.codec.columns(self.labels) > 0
+            own = p[:, 0] + p[:, ~declared].sum(axis=1)
+            outside = np.minimum(outside, own)
+            if soft:
+                rows = np.concatenate([own[:, None], p[:, declared][:, 1:]], axis=1)
+                with np.errstate(divide="ignore"):  # of what is impossible
+                    log_p = np.log(rows).astype("float16")
+        return outside, log_p
+
+    def _sentences(self, doc: Doc, sure: Ints1d, log_p: Floats2d | None) -> Iterator[Sentence]:
+        """What stands between the bounds; entities across them are not annotated."""
+        scores = {place: s.score for key in self.keys for place, s in read_scores(doc, key).items()}
+        sure = sure.copy()
+        for ent in doc.ents:
+            if ent.label_ in self.labels:
+                sure[ent.start : ent.end] = False
+        for span in (s for key in self.doubts for s in scored_spans(doc, key)):
+            sure[span.start : span.end] = False
+        for a, b in sentences_of(doc):
+            if a == b:
+                continue
+            yield Sentence(
+                [token.text for token in doc[a:b]],
+                [bool(token.whitespace_) for token in doc[a:b]],
+                [
+                    Mention(
+                        e.start - a, e.end - a, e.label_, scores.get((e.start, e.end, e.label_), 0.0)
+                    )
+                    for e in doc.ents
+                    if e.label_ in self.labels and a <= e.start and e.end <= b
+                ],
+                sure[a:b],
+                None if log_p is None else log_p[a:b].copy(),
+            )
+
+
+def _place(ent: Span) -> tuple[int, int, str]:
+    return ent.start, ent.end, ent.label_
+
+
+def make_scoring(nlp: Language, path: Path | str) -> tuple[str, ...]:
+    """Let a pipeline write the scores of its entities. RETURNS: The keys in doc.spans.
+
+    RAISES (ValueError): L509.
+    """
+    found = []
+    for _, pipe in nlp.pipeline:
+        cfg = getattr(pipe, "cfg", {})
+        if isinstance(pipe, TokenNER):
+            cfg["scores_key"] = cfg["scores_key"] or ENTITY_SCORES
+        if cfg.get("scores_key"):
+            found.append(cfg["scores_key"])
+    if not found:
+        names = ", ".join(nlp.pipe_names) or "none"
+        raise ValueError(Errors.L509.format(path=path, found=names))
+    return tuple(dict.fromkeys(found))
+
+
+def soft_tagger(nlp: Language) -> TokenTagger:
+    """The component whose marginals are soft targets: all that the pipeline reads is in them.
+
+    RAISES (ValueError): L513.
+    """
+    found = [tagger for tagger in _taggers(nlp) if tagger.cfg["head"] in SOFT_HEADS]
+    if not found or len(_readers(nlp)) > 1:
+        problem = f"{', '.join(nlp.pipe_names)} is not one longtail_token_ner with a softmax or CRF head"
+        raise ValueError(Errors.L513.format(problem=problem, fix="Leave --soft out."))
+    return found[0]
+
+
+def own_types(nlp: Language) -> list[str]:
+    """The types that the components read which write entities."""
+    return list(dict.fromkeys(label for p in _readers(nlp) for label in getattr(p, "labels", ())))
+
+
+def _readers(nlp: Language) -> list[Any]:
+    return [p for name, p in nlp.pipeline if "doc.ents" in nlp.get_pipe_meta(name).assigns]
+
+
+def _taggers(nlp: Language) -> list[TokenTagger]:
+    """Those that read every sentence: a secondary reads what its gate flags."""
+    return [p for _, p in nlp.pipeline if isinstance(p, TokenTagger) and not isinstance(p, GatedNER)]
+
+
+def annotate(
+    teacher: Teacher, docs: Iterable[Doc], known: Collection[int], policy: Policy, soft: bool
+) -> tuple[list[Chosen], Pass]:
+    """Let a teacher read a pool, and choose what it is sure of.
+
+    docs (Iterable[Doc]): That the teacher's pipeline has processed.
+    known (Collection[int]): Keys of the sentences of the gold corpus.
+    policy (Policy): Which sentences are silver. soft (bool): Whether they keep soft targets.
+    """
+    selection, seen = Selection(policy, teacher.labels), Pass()
+    for sentences in teacher.read(_counted(docs, teacher.labels, seen), policy.threshold, soft):
+        seen.n_texts += 1
+        for sentence in sentences:
+            text = "".join(w + " " * s for w, s in zip(sentence.words, sentence.spaces, strict=True))
+            key = text_key(text)
+            seen.n_sentences += 1
+            if key in known:
+                seen.n_known += 1
+            else:
+                selection.add(sentence, key, text)
+    return selection.choose(), seen
+
+
+def _counted(docs: Iterable[Doc], labels: Collection[str], seen: Pass) -> Iterator[Doc]:
+    for doc in docs:
+        seen.unknown.update(ent.label_ for ent in doc.ents if ent.label_ not in labels)
+        yield doc

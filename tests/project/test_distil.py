@@ -1,0 +1,313 @@
+"""`distil` as a command: what it writes, that it resumes, what it refuses."""
+
+import json
+import random
+import re
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.corpus.soft import read_soft
+from spacy_longtail.training.train import train_model
+from spacy_longtail.types import ANNOTATED_TYPES
+from spacy_longtail.unlabelled import distil as module
+from spacy_longtail.unlabelled.comparison import Distilled, headline, write_comparison
+from spacy_longtail.unlabelled.distil import Request, distil
+from spacy_longtail.unlabelled.silver import Policy
+from tests.util import blank, refused, toy_corpus, toy_docs
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+CONFIG = CONFIGS / "token_softmax.cfg"
+TINY = {
+    "training.max_steps": 12,
+    "training.eval_frequency": 6,
+    "training.optimizer.learn_rate": 0.02,
+    "components.tok2vec.model.width": 32,
+    "components.tok2vec.model.depth": 1,
+    "components.tok2vec.model.embed_size": 200,
+}
+SET = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
+DISTILLATION = '[components.ner.loss]\n@losses = "longtail.Distillation.v1"\nbase = null\n\n'
+
+
+def soft_config(folder, name):
+    """A config of the project with soft targets."""
+    text = (CONFIGS / f"{name}.cfg").read_text(encoding="utf8").replace("loss = null\n", "", 1)
+    path = folder / f"{name}.cfg"
+    path.write_text(text.replace("[components.ner.scorer]", f"{DISTILLATION}[components.ner.scorer]", 1))
+    return path
+
+
+def pool_texts():
+    rng = random.Random(0)
+    people, places = ["Maria", "Jon Berg", "Old Maria"], ["Oslo", "Rome"]
+    texts = [f"{rng.choice(people)} sailed to {rng.choice(places)} on day {i} ." for i in range(30)] + [
+        f"The rain fell for {i} hours ." for i in range(20)
+    ]
+    return [*texts, "Oslo was quiet that night .", texts[0]]  # one of the gold corpus, one twice
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A gold corpus, a pool, and a trained teacher."""
+    folder = tmp_path_factory.mktemp("distil")
+    corpus = toy_corpus(folder / "gold", train=toy_docs(2))
+    (folder / "pool.txt").write_text("\n".join(pool_texts()), encoding="utf8")
+    train_model(CONFIG, corpus, folder / "teacher", overrides={**TINY, "training.max_steps": 40})
+    return folder
+
+
+def arguments(place, output, *others, config=CONFIG, pool="pool.txt"):
+    paths = ["distil", place / "teacher/model-best", place / pool, "--student", config]
+    return [str(a) for a in [*paths, "--gold", place / "gold", "-o", output, *SET, *others]]
+
+
+def run(*given, **named):
+    result = CliRunner().invoke(app, arguments(*given, **named))
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def request_for(place, **given):
+    settings = {"overrides": TINY, "policy": Policy(threshold=0.5), "compare": False, **given}
+    return Request(
+        teacher=place / "teacher/model-best",
+        pool=place / "pool.txt",
+        config=CONFIG,
+        gold=place / "gold",
+        **settings,
+    )
+
+
+def docs_in(path):
+    return list(DocBin().from_disk(path).get_docs(blank().vocab))
+
+
+@pytest.fixture(scope="module")
+def done(place):
+    output = place / "out"
+    result = run(place, output, "--threshold", "0.6", "--gold-copies", "3")
+    return output, result
+
+
+def test_what_is_written(place, done):
+    output, result = done
+    found = Distilled.model_validate_json((output / "distil.json").read_bytes())
+    assert [s.name for s in found.systems] == ["teacher", "student", "student without silver"]
+    silver = found.rounds[0].silver
+    assert silver.texts == 52 and silver.known == 1 and silver.sentences == 52
+    assert silver.mentions["GEO"] > 0 and 0 <= silver.missing < silver.tokens
+    assert all(s.megabytes > 0.01 and s.words_per_second > 0 for s in found.systems)
+    assert found.systems[1].model == str(output / "student/model-best")
+    for name in ("distil.md", "distil.html"):
+        text = (output / name).read_text(encoding="utf8")
+        assert "student without silver" in text and headline(found).split(",")[0] in text
+    assert "student without silver" in result.output and "1 known" in result.output
+
+
+def test_the_corpus_is_gold_and_silver(place, done):
+    output, _ = done
+    gold, dev = (docs_in(place / "gold" / f"{part}.spacy") for part in ("train", "dev"))
+    train = docs_in(output / "corpus/train.spacy")
+    n = 3 * len(gold)
+    assert [doc.to_json() for doc in train[:n]] == [doc.to_json() for doc in gold * 3]
+    assert [doc.to_json() for doc in docs_in(output / "corpus/dev.spacy")] == [d.to_json() for d in dev]
+    silver = train[n:]
+    found = json.loads((output / "distil.json").read_text())["rounds"][0]["silver"]
+    assert len(silver) == found["silver"] == len({doc.text for doc in silver})
+    assert sum(len(doc) for doc in silver) == found["tokens"]
+    missing = sum(int((doc.to_array("ENT_IOB") == 0).sum()) for doc in silver)
+    assert missing == found["missing"]
+    assert "Oslo was quiet that night ." not in {doc.text for doc in silver}
+    assert not any(read_soft(doc) for doc in silver)
+
+
+def test_what_is_finished_is_not_done_again(place, done, monkeypatch):
+    output, _ = done
+    before = (output / "distil.json").read_bytes()
+    for name in ("train_model", "annotate"):
+        monkeypatch.setattr(module, name, lambda *a, **k: pytest.fail("was run again"))
+    result = run(place, output, "--threshold", "0.6", "--gold-copies", "3", "--json")
+    first, again = json.loads(before), json.loads(result.stdout)
+    for found in (first, again):
+        for system in found["systems"]:
+            del system["words_per_second"]
+    assert first == again
+
+
+def test_an_interrupted_run_goes_on(place, tmp_path, monkeypatch):
+    calls = []
+
+    def killed(*given, **named):
+        calls.append(1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "train_model", killed)
+    with pytest.raises(KeyboardInterrupt):
+        distil(request_for(place), tmp_path / "out")
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "annotate", lambda *a: pytest.fail("the pool was read again"))
+    found, _ = distil(request_for(place), tmp_path / "out")
+    assert calls and found.best == 1 and [s.name for s in found.systems] == ["teacher", "student"]
+
+
+def test_other_settings_need_another_folder(place, done):
+    output, _ = done
+    before = (output / "settings.json").read_bytes()
+    refused(arguments(place, output, "--threshold", "0.7", "--gold-copies", "3"), "L512")
+    assert (output / "settings.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["token_softmax", "token_crf"])
+def test_soft_targets_reach_the_student(place, tmp_path, name):
+    config = soft_config(tmp_path, name)
+    output = tmp_path / "out"
+    run(place, output, "--soft", "--threshold", "0.6", "--no-compare", config=config)
+    train = docs_in(output / "corpus/train.spacy")
+    soft = [doc for doc in train if read_soft(doc) is not None]
+    found = json.loads((output / "distil.json").read_text())
+    assert len(soft) == found["rounds"][0]["silver"]["silver"]
+    assert [s["name"] for s in found["systems"]] == ["teacher", "student"]
+    for doc in soft:
+        p = np.exp(read_soft(doc).log_p)
+        assert p.shape == (len(doc), 9) and p.sum(axis=1) == pytest.approx(1.0, abs=5e-3)
+
+
+def test_a_type_the_teacher_cannot_read_is_left_open(place, tmp_path):
+    folder = tmp_path / "gold"
+    types = CorpusTypes(["GEO", "PER", "EVE"], ["EVE"], "en", "words")
+    docs = toy_docs()
+    for doc in docs:
+        doc.set_ents([e for e in doc.ents if e.label_ in types.labels])
+    write_corpus(folder, {"train": docs, "dev": docs[:4], "test": docs[4:]}, types)
+    (tmp_path / "pool.txt").write_text("\n".join([*pool_texts(), "Maria found the Fram ."]))
+    shutil.copytree(place / "teacher", tmp_path / "teacher")
+    result = run(tmp_path, tmp_path / "out", "--threshold", "0.3", "--no-compare")
+    silver = docs_in(tmp_path / "out/corpus/train.spacy")[2 * len(docs) :]
+    assert {tuple(doc.user_data[ANNOTATED_TYPES]) for doc in silver} == {("GEO", "PER")}
+    assert {e.label_ for doc in silver for e in doc.ents} <= {"GEO", "PER"}
+    assert "The teacher cannot read EVE" in result.output
+    record = json.loads((tmp_path / "out/silver.json").read_text())
+    assert record["lacking"] == ["EVE"] and set(record["unknown"]) <= {"ART", "NAT"}
+
+
+def test_processes_and_batches_change_nothing(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_train", lambda *a: shutil.copytree(place / "teacher", a[2]))
+    for name, settings in (("one", {}), ("two", {"n_process": 2, "batch_size": 7})):
+        distil(request_for(place, **settings), tmp_path / name)
+    one, two = (docs_in(tmp_path / name / "corpus/train.spacy") for name in ("one", "two"))
+    assert [doc.to_json() for doc in one] == [doc.to_json() for doc in two]
+
+
+def test_texts_are_cut_into_sentences(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_train", lambda *a: shutil.copytree(place / "teacher", a[2]))
+    pool = tmp_path / "pool.txt"
+    pool.write_text("Maria sailed to Rome . It was late . Jon Berg sailed to Oslo .", encoding="utf8")
+    request = request_for(place, split=True, policy=Policy(threshold=0.01))
+    distil(Request(**{**vars(request), "pool": pool}), tmp_path / "out")
+    record = json.loads((tmp_path / "out/silver.json").read_text())
+    assert record["texts"] == 1 and record["sentences"] == 3
+
+
+@pytest.mark.parametrize(
+    ("dev", "n_rounds", "best"),
+    [
+        ([0.5, 0.6, 0.7], 3, 3),
+        ([0.5, 0.4, 0.9], 2, 1),
+        ([0.5, 0.6, 0.55], 3, 2),
+        ([0.5, 0.5, 0.5], 3, 1),
+    ],
+)
+def test_self_training_stops_when_dev_falls(place, tmp_path, monkeypatch, dev, n_rounds, best):
+    """Scores of the rounds are given; students are copies of the teacher."""
+    given = iter(dev)
+    evaluate = module.evaluate_model
+
+    def scored(model, data, *rest):
+        if Path(data).stem == "dev":
+            return SimpleNamespace(scores=SimpleNamespace(ents_macro_f=next(given)))
+        return evaluate(model, data, *rest)
+
+    monkeypatch.setattr(module, "evaluate_model", scored)
+    monkeypatch.setattr(module, "_train", lambda *a: shutil.copytree(place / "teacher", a[2]))
+    output = tmp_path / "out"
+    found, _ = distil(request_for(place, rounds=3), output)
+    assert len(found.rounds) == n_rounds and found.best == best
+    folders = [output, output / "round-2", output / "round-3"][:n_rounds]
+    assert [r.student for r in found.rounds] == [str(f / "student/model-best") for f in folders]
+    assert [r.teacher for r in found.rounds[1:]] == [r.student for r in found.rounds[:-1]]
+    assert found.systems[1].model == found.rounds[best - 1].student
+    write_comparison(found, output)
+    assert re.search(rf"\| {best} \(best\) \|", (output / "distil.md").read_text())
+
+
+def test_a_round_without_silver_is_the_last(place, tmp_path, monkeypatch):
+    annotate = module.annotate
+
+    def once(*given):
+        monkeypatch.setattr(module, "annotate", lambda *a: ([], annotate(*a)[1]))
+        return annotate(*given)
+
+    monkeypatch.setattr(module, "annotate", once)
+    monkeypatch.setattr(module, "_train", lambda *a: shutil.copytree(place / "teacher", a[2]))
+    said = []
+    found, _ = distil(request_for(place, rounds=3), tmp_path / "out", said.append)
+    assert len(found.rounds) == 1 and any("no silver" in text for text in said)
+
+
+def test_bad_input_is_refused_before_any_work(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "train_model", lambda *a, **k: pytest.fail("trained"))
+    output = tmp_path / "out"
+    (tmp_path / "empty.txt").write_text("\n\n", encoding="utf8")
+    (tmp_path / "no.cfg").write_text("nothing", encoding="utf8")
+    (tmp_path / "other.txt").write_text("It was late .", encoding="utf8")
+    refused(arguments(place, output, pool=tmp_path / "empty.txt"), "L403", output)
+    refused(arguments(place, output, pool=tmp_path / "missing.txt"), "L402", output)
+    refused(arguments(place, output, pool="gold/train.spacy"), "L510", output)
+    refused(arguments(place, output, "--threshold", "1.0", pool=tmp_path / "other.txt"), "L510", output)
+    refused(arguments(place, output, config=tmp_path / "no.cfg"), "L438", output)
+    refused(arguments(place, output, config=tmp_path / "missing.cfg"), "L402", output)
+    refused(arguments(place, output, "--soft"), "L513", output)
+    refused(arguments(place, output, "--rounds", "2", config=CONFIGS / "baseline.cfg"), "L509", output)
+    refused(arguments(place, output, "--threshold", "0"), "L001", output)
+    refused(arguments(place, output, "--floor", "9", "--cap", "3"), "L001", output)
+
+
+def test_teachers_and_folders_are_checked(place, tmp_path):
+    output = tmp_path / "out"
+    given = arguments(place, output)
+    refused(["distil", str(tmp_path), *given[2:]], "L408", output)
+    nlp = blank()
+    nlp.add_pipe("ner").add_label("GEO")
+    nlp.initialize()
+    nlp.to_disk(tmp_path / "stock")
+    refused(["distil", str(tmp_path / "stock"), *given[2:]], "L509", output)
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/notes.txt").write_text("mine")
+    refused(arguments(place, tmp_path / "theirs"), "L437")
+    assert [p.name for p in (tmp_path / "theirs").iterdir()] == ["notes.txt"]
+    refused(arguments(place, place), "L436")
+    bare = tmp_path / "gold"
+    shutil.copytree(place / "gold", bare)
+    (bare / "test.spacy").unlink()
+    refused([*given, "--gold", str(bare)], "L402", output)
+    others = CorpusTypes(["EVE"], ["EVE"], "en", "words")
+    docs = toy_docs()[3:4]
+    write_corpus(tmp_path / "eve", {"train": docs, "dev": docs, "test": docs}, others)
+    refused([*given, "--gold", str(tmp_path / "eve")], "L511", output)
+
+
+@pytest.mark.parametrize("name", ["settings.json", "silver.json"])
+def test_damaged_records_are_refused(place, done, tmp_path, name):
+    output = tmp_path / "out"
+    shutil.copytree(done[0], output)
+    (output / name).write_text("{", encoding="utf8")
+    refused(arguments(place, output, "--threshold", "0.6", "--gold-copies", "3"), "L512")

@@ -1,0 +1,384 @@
+"""Soft targets: the loss against its definition and its slope, on softmax and CRF; how they are kept."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.util import fix_random_seed
+
+from spacy_longtail.chains.packing import Transitions
+from spacy_longtail.chains.tags import TagCodec
+from spacy_longtail.corpus.examples import cut
+from spacy_longtail.corpus.formats.docbin import write_docs
+from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
+from spacy_longtail.losses import (
+    CrossEntropy,
+    Dice,
+    Distillation,
+    Focal,
+    LabelWeights,
+    LogitAdjusted,
+    MoM,
+    OneVersusRestFocal,
+)
+from spacy_longtail.losses.chain import chain_loss, taught_chain_loss
+from spacy_longtail.pipes.soft_targets import soft_targets
+from spacy_longtail.types import SoftTargets
+from tests.util import GATE_MODEL, TOKEN_MODEL, blank, examples, params
+
+SHARES = np.array([0.7, 0.2, 0.1])
+BASES = [
+    None,
+    Focal(1.5),
+    Focal(1.5, LabelWeights({"x": 1.0})),
+    MoM(lam=0.3),
+    LogitAdjusted(0.7),
+    Dice(),
+    MoM(normalizer="sentence", o_normalizer="o_tokens"),
+]
+CHAIN_BASES = [base for base in BASES if "crf" in Distillation(base).heads]
+LEGAL = [0, 1, 0, 1, 2]  # columns of a path that the CRF can take
+logit = st.floats(-20, 20, width=32)
+
+
+def distillation(base, **settings):
+    loss = Distillation(base, **settings)
+    return loss if loss.preset is None else loss.bind(SHARES)
+
+
+def batch(seed, n=5, scale=3.0, gap=False):
+    """Logits, gold, mask, lengths and soft targets: two sentences, the second with a teacher."""
+    rng = np.random.default_rng(seed)
+    z, gold = rng.normal(size=(n, 3)) * scale, np.eye(3)[rng.integers(0, 3, n)]
+    mask = (rng.random(n) < 0.6).astype("float64")
+    q = rng.dirichlet(np.ones(3), n)
+    log_p = np.log(q)
+    if gap:
+        log_p[:, 2] = -np.inf
+    known = (np.arange(n) >= 2).astype("float64")
+    log_p[known == 0] = -np.inf
+    return z, gold, mask, np.array([2, n - 2]), SoftTargets(log_p, known)
+
+
+def test_hand_worked():
+    """Two tags, T = 2: the student gives 1/2 and 1/2, the teacher 0.8 and 0.2, softened 2/3 and 1/3."""
+    loss = Distillation(temperature=2.0, share=0.25)
+    z, gold, one = np.zeros((1, 2)), np.array([[0.0, 1.0]]), np.ones(1)
+    soft = SoftTargets(np.log([[0.8, 0.2]]), one)
+    found = loss.with_teacher(z, gold, one, None, soft)
+    base, term = np.log(2), 4 * np.log(2)  # H(q, 1/2) is log 2 for every q
+    assert found.loss == pytest.approx(0.75 * base + 0.25 * term)
+    # base: p - gold = (1/2, -1/2); soft: T^2 / T (p - q) = 2 (-1/6, 1/6)
+    expected = [0.75 * 0.5 + 0.25 * 2 * (-1 / 6), 0.75 * -0.5 + 0.25 * 2 / 6]
+    assert found.d_logits[0] == pytest.approx(expected)
+    unlabelled = loss.with_teacher(z, gold, np.zeros(1), None, soft)  # no annotation: the teacher alone
+    assert unlabelled.loss == pytest.approx(0.25 * term)
+
+
+@pytest.mark.parametrize("base", BASES, ids=str)
+@given(seed=st.integers(0, 2**31), gap=st.booleans(), temperature=st.floats(1.0, 8.0))
+def test_the_gradient_is_the_slope(base, seed, gap, temperature):
+    loss = distillation(base, temperature=temperature, share=0.4)
+    z, *rest = batch(seed, gap=gap)
+    step = np.random.default_rng(seed).normal(size=z.shape)
+    up, down = (loss.with_teacher(z + s * step, *rest).loss for s in (1e-6, -1e-6))
+    exact = (loss.with_teacher(z, *rest).d_logits * step).sum()
+    assert (up - down) / 2e-6 == pytest.approx(exact, abs=2e-5, rel=1e-4)
+
+
+@given(rows=st.lists(st.tuples(logit, logit, logit), min_size=1, max_size=4), t=st.floats(1.0, 10.0))
+def test_far_logits_stay_finite(rows, t):
+    z = np.array(rows, dtype="float32") * 20
+    soft = SoftTargets(np.array([[0.0, -60000.0, -1.0]] * len(z)), np.ones(len(z)))
+    found = Distillation(temperature=t).with_teacher(
+        z, np.eye(3)[[0] * len(z)], np.ones(len(z)), None, soft
+    )
+    assert np.isfinite(found.loss) and np.isfinite(found.d_logits).all()
+    assert found.d_logits.dtype == np.float32
+
+
+def test_the_least_is_at_the_teacher():
+    z = np.random.default_rng(1).normal(size=(4, 3))
+    loss = Distillation(share=1.0, temperature=3.0)
+    soft = SoftTargets(z - 5.0, np.ones(4))  # not normalised: it is softened anyway
+    found = loss.with_teacher(z, np.eye(3)[[0] * 4], np.ones(4), None, soft)
+    assert np.abs(found.d_logits).max() < 1e-12
+
+
+@pytest.mark.parametrize("base", BASES, ids=str)
+def test_share_0_is_the_base_loss_bit_for_bit(base):
+    z, gold, mask, lengths, _ = batch(3)
+    loss = distillation(base, share=0.0)
+    own, plain = (found(z, gold, mask, lengths) for found in (loss, loss.base))
+    assert own.loss == plain.loss and np.array_equal(own.d_logits, plain.d_logits)
+    assert not loss.reads_soft  # so that no head asks for more
+    if "crf" in loss.heads:
+        legal, gold = TagCodec(("X",), "BIO").legality(), np.eye(3)[LEGAL]
+        own, plain = (chain_loss(f, z, gold, mask, lengths, legal) for f in (loss, loss.base))
+        assert own.loss == plain.loss and np.array_equal(own.d_scores, plain.d_scores)
+
+
+@pytest.mark.parametrize("base", BASES, ids=str)
+def test_without_a_teacher_it_is_the_base_loss(base):
+    z, gold, mask, lengths, _ = batch(3)
+    loss = distillation(base)
+    nothing = SoftTargets(np.full(z.shape, -np.inf), np.zeros(len(z)))
+    plain = loss.base(z, gold, mask, lengths)
+    for own in (loss(z, gold, mask, lengths), loss.with_teacher(z, gold, mask, lengths, nothing)):
+        assert own.loss == pytest.approx(plain.loss) and own.d_logits == pytest.approx(plain.d_logits)
+
+
+def test_tags_that_the_teacher_has_not_are_left_alone():
+    z, gold, _, lengths, soft = batch(5, gap=True)
+    found = Distillation(share=1.0).with_teacher(z, gold, np.zeros(5), lengths, soft)
+    assert not found.d_logits[:, 2].any() and found.d_logits[2:, :2].any()
+    moved = z + np.array([0.0, 0.0, 9.0])
+    assert (
+        Distillation(share=1.0).with_teacher(moved, gold, np.zeros(5), lengths, soft).loss == found.loss
+    )
+
+
+def test_shut_tags_are_left_alone():
+    z, gold, mask, lengths, soft = batch(5)
+    z[:, 1] = -np.inf
+    gold = np.eye(3)[[0, 2, 0, 2, 0]]
+    found = Distillation().with_teacher(z, gold, mask, lengths, soft)
+    assert np.isfinite(found.loss) and not found.d_logits[:, 1].any()
+
+
+def transitions(seed, legal=True):
+    rng = np.random.default_rng(seed)
+    own = Transitions(*(rng.normal(size=shape) for shape in (3, (3, 3), 3)))
+    return own.plus(TagCodec(("X",), "BIO").legality()) if legal else own
+
+
+def by_enumeration(z, trans):
+    """Marginals of one sentence from all of its paths."""
+    paths = np.array(list(product(range(3), repeat=len(z))))
+    total = np.array(
+        [
+            trans.start[p[0]]
+            + trans.end[p[-1]]
+            + sum(z[i, t] for i, t in enumerate(p))
+            + sum(trans.trans[a, b] for a, b in pairwise(p))
+            for p in paths
+        ]
+    )
+    weight = np.exp(total - total.max())
+    weight /= weight.sum()
+    return np.array([[weight[paths[:, i] == t].sum() for t in range(3)] for i in range(len(z))])
+
+
+def test_on_a_crf_the_student_is_its_marginals():
+    z, gold, _, lengths, soft = batch(2)
+    trans = transitions(4)
+    loss = Distillation(temperature=2.0, share=1.0)
+    found = taught_chain_loss(loss, z, gold, np.zeros(5), lengths, trans, soft)
+    mu = by_enumeration(z[2:], trans)
+    p, q = np.sqrt(mu), np.sqrt(np.exp(soft.log_p[2:])) * (mu > 0)
+    p, q = (x / x.sum(axis=1, keepdims=True) for x in (p, q))
+    expected = -(q * np.log(np.where(p > 0, p, 1.0))).sum() * 4 / 3  # T^2, and three tokens
+    assert found.loss == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("base", CHAIN_BASES, ids=str)
+@given(seed=st.integers(0, 2**31), gap=st.booleans(), legal=st.booleans())
+def test_the_gradient_on_a_crf_is_the_slope(base, seed, gap, legal):
+    loss = distillation(base, temperature=2.0, share=0.4)
+    z, gold, mask, lengths, soft = batch(seed, gap=gap)
+    gold[:] = np.eye(3)[LEGAL]
+    trans = transitions(seed, legal)
+    rng = np.random.default_rng(seed)
+    step, step_trans = rng.normal(size=z.shape), [rng.normal(size=t.shape) for t in trans]
+
+    def at(size):
+        moved = Transitions(*(t + size * s for t, s in zip(trans, step_trans)))
+        return taught_chain_loss(loss, z + size * step, gold, mask, lengths, moved, soft)
+
+    here = at(0.0)
+    exact = (here.d_scores * step).sum()
+    exact += sum((d * s).sum() for d, s in zip(here.d_transitions, step_trans))
+    assert (at(1e-6).loss - at(-1e-6).loss) / 2e-6 == pytest.approx(exact, abs=2e-5, rel=1e-4)
+
+
+@pytest.mark.parametrize("base", CHAIN_BASES, ids=str)
+def test_a_crf_without_a_teacher_trains_on_the_base_loss(base):
+    z, gold, mask, lengths, _ = batch(3)
+    gold[:] = np.eye(3)[LEGAL]
+    loss, trans = distillation(base), transitions(1)
+    nothing = SoftTargets(np.full(z.shape, -np.inf), np.zeros(len(z)))
+    plain = chain_loss(loss.base, z, gold, mask, lengths, trans)
+    own = taught_chain_loss(loss, z, gold, mask, lengths, trans, nothing)
+    assert own.loss == pytest.approx(plain.loss) and own.d_scores == pytest.approx(plain.d_scores)
+
+
+def test_settings_are_checked():
+    for settings in ({"temperature": 0.5}, {"share": 1.5}, {"share": -0.1}, {"temperature": "high"}):
+        with pytest.raises(ValueError, match="L001"):
+            Distillation(**settings)
+    for base in (OneVersusRestFocal(), Distillation(), Dice(level="set"), "focal"):
+        with pytest.raises(ValueError, match="L002"):
+            Distillation(base)
+    with pytest.raises(ValueError, match=r"L002.*soft targets"):
+        MoM(Distillation())
+    assert Distillation(Dice()).heads == ("softmax",) and Distillation().heads == ("softmax", "crf")
+
+
+TAGS = ["O", "B-PER", "I-PER", "B-GEO", "I-GEO"]
+
+
+def taught(words, tags=TAGS, seed=0):
+    doc = Doc(blank().vocab, words=words)
+    p = np.random.default_rng(seed).dirichlet(np.ones(len(tags)), len(words))
+    write_soft(doc, tags, np.log(p))
+    return doc, p
+
+
+def test_soft_targets_survive_a_file(tmp_path):
+    doc, p = taught(["Maria", "sailed", "."])
+    write_docs(tmp_path / "a.spacy", [doc, Doc(doc.vocab, words=["x"])])
+    back, other = DocBin().from_disk(tmp_path / "a.spacy").get_docs(blank().vocab)
+    found = read_soft(back)
+    assert found.tags == TAGS and np.exp(found.log_p) == pytest.approx(p, rel=5e-3)
+    assert isinstance(back.user_data[SOFT]["log_p"], bytes) and read_soft(other) is None
+
+
+def test_impossible_tags_are_kept_as_such():
+    doc = Doc(blank().vocab, words=["x"])
+    with np.errstate(divide="ignore"):
+        write_soft(doc, ["O", "B-X", "I-X"], np.log([[0.999999, 1e-6, 0.0]]))
+    p = np.exp(read_soft(doc).log_p / 2.0)[0]
+    assert p[1] == pytest.approx(1e-3, rel=0.01) and p[2] == 0.0
+
+
+def test_parts_of_a_document_keep_theirs():
+    doc, _ = taught(["a", "b", "c", "d"])
+    first, second = cut(doc, [(0, 1), (1, 4)])
+    whole = read_soft(doc).log_p
+    assert np.array_equal(read_soft(first).log_p, whole[:1])
+    assert np.array_equal(read_soft(second).log_p, whole[1:])
+
+
+def test_changed_tokens_have_none():
+    doc, _ = taught(["a", "b", "c"])
+    other = Doc(doc.vocab, words=["a", "b"], user_data=doc.user_data)
+    assert read_soft(other) is None
+
+
+def test_columns_follow_the_student():
+    """By name, in another order; BILUO becomes BIO; a type that the teacher has not is open."""
+    biluo = ["O", *(f"{p}-PER" for p in "BILU")]
+    doc, p = taught(["a", "b"], biluo)
+    codec = TagCodec(("GEO", "PER"), "BIO")
+    found = soft_targets([Example(Doc(doc.vocab, words=["a", "b"]), doc)], codec, "O", "ner")
+    rows = dict(zip(codec.tags, np.exp(found.log_p).T))
+    assert rows["O"] == pytest.approx(p[:, 0], rel=5e-3)
+    assert rows["B-PER"] == pytest.approx(p[:, 1] + p[:, 4], rel=5e-3)
+    assert rows["I-PER"] == pytest.approx(p[:, 2] + p[:, 3], rel=5e-3)
+    assert not rows["B-GEO"].any() and found.known.tolist() == [1.0, 1.0]
+    same = soft_targets([Example(Doc(doc.vocab, words=["a", "b"]), doc)], TagCodec(("PER",)), "O", "ner")
+    assert np.exp(same.log_p) == pytest.approx(p, rel=5e-3)
+
+
+def test_bio_cannot_teach_biluo():
+    doc, _ = taught(["a"])
+    with pytest.raises(ValueError, match=r"L513.*BIO.*ner.*BILUO"):
+        soft_targets([Example(Doc(doc.vocab, words=["a"]), doc)], TagCodec(("PER", "GEO")), "O", "ner")
+
+
+def test_other_tokens_have_no_teacher():
+    reference, p = taught(["New", "York", "is", "big"])
+    predicted = Doc(
+        reference.vocab, words=["New", "York", "is", "b", "ig"], spaces=[True] * 3 + [False] * 2
+    )
+    plain = Doc(reference.vocab, words=["x"])
+    found = soft_targets(
+        [Example(plain.copy(), plain), Example(predicted, reference)],
+        TagCodec(("PER", "GEO"), "BIO"),
+        "O",
+        "ner",
+    )
+    assert found.known.tolist() == [0.0, 1.0, 1.0, 1.0, 0.0, 0.0]
+    assert np.exp(found.log_p[1:4]) == pytest.approx(p[:3], rel=5e-3)
+    assert soft_targets([Example(plain.copy(), plain)], TagCodec(("PER",)), "O", "ner") is None
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_crf_keeps_the_type_of_its_scores(dtype):
+    z, gold, mask, lengths, soft = batch(1)
+    gold[:] = np.eye(3)[LEGAL]
+    found = taught_chain_loss(
+        Distillation(CrossEntropy()), z.astype(dtype), gold, mask, lengths, transitions(1), soft
+    )
+    assert found.d_scores.dtype == dtype
+
+
+def test_types_that_the_student_does_not_learn_are_outside():
+    """As the gold entities of these are; or nothing is said of them, where they are missing."""
+    doc, p = taught(["a", "b"])
+    eg, codec = Example(Doc(doc.vocab, words=["a", "b"]), doc), TagCodec(("PER",), "BIO")
+    outside = np.exp(soft_targets([eg], codec, "O", "ner").log_p)
+    assert outside[:, 0] == pytest.approx(p[:, [0, 3, 4]].sum(axis=1), rel=5e-3)
+    missing = np.exp(soft_targets([eg], codec, "missing", "ner").log_p)
+    assert missing == pytest.approx(p[:, :3], rel=5e-3)
+
+
+def trained(head, loss, soft, steps=3):
+    """Weights after some steps on the toy corpus, and the loss of the last."""
+    nlp = blank()
+    settings = {"@losses": "longtail.Distillation.v1", **loss} if loss is not None else None
+    config = {"model": TOKEN_MODEL, "head": head, "loss": settings}
+    pipe = nlp.add_pipe("longtail_token_ner", name="ner", config=config)
+    fix_random_seed(0)
+    data = examples(nlp)
+    optimizer = nlp.initialize(lambda: data)
+    if soft:
+        for eg in data[: len(data) // 2]:
+            n = len(eg.reference)
+            p = np.random.default_rng(n).dirichlet(np.ones(len(pipe.codec)), n)
+            write_soft(eg.reference, pipe.codec.tags, np.log(p))
+            eg.reference.set_ents([], default="missing")
+    losses = {}
+    for _ in range(steps):
+        losses = nlp.update(data, sgd=optimizer, losses={})
+    return [w.tobytes() for w in params(pipe)], losses["ner"]
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_a_pipe_learns_from_soft_targets(head):
+    plain, plain_loss = trained(head, {}, soft=False)
+    assert (plain, plain_loss) == trained(head, {"share": 0.0}, soft=False)
+    assert plain_loss == trained(head, None, soft=False)[1]  # cross-entropy, bit for bit
+    own, _ = trained(head, {}, soft=True)
+    ignored, loss = trained(head, {"share": 0.0}, soft=True)
+    assert own != ignored and loss == trained(head, None, soft=True)[1]
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_a_pipe_learns_where_nothing_is_annotated(head):
+    """All tokens missing: the soft targets alone move the student towards the teacher."""
+    nlp = blank()
+    loss = {"@losses": "longtail.Distillation.v1", "share": 1.0, "temperature": 1.0}
+    pipe = nlp.add_pipe("longtail_token_ner", config={"model": TOKEN_MODEL, "head": head, "loss": loss})
+    optimizer = nlp.initialize(lambda: examples(nlp))
+    optimizer.learn_rate = 0.01
+    doc, p = taught(["Maria", "sailed", "to", "Oslo"], pipe.codec.tags)
+    p[:] = 0.01
+    p[:, 0] = 1 - 0.01 * (len(pipe.codec) - 1)
+    write_soft(doc, pipe.codec.tags, np.log(p))
+    eg = Example(Doc(nlp.vocab, words=[t.text for t in doc]), doc)
+    history = [nlp.update([eg], sgd=optimizer, losses={})["longtail_token_ner"] for _ in range(40)]
+    assert history[-1] < 0.8 * history[0]
+    assert pipe.marginals([eg.predicted])[:, 0].min() > 0.6
+
+
+def test_a_secondary_has_no_teacher():
+    nlp = blank()
+    nlp.add_pipe("longtail_sentence_gate", config={"model": GATE_MODEL, "weak_labels": ["NAT"]})
+    loss = {"@losses": "longtail.Distillation.v1"}
+    with pytest.raises(ValueError, match="L002"):
+        nlp.add_pipe("longtail_gated_ner", config={"labels": ["NAT"], "loss": loss})

@@ -1,0 +1,283 @@
+"""Silver sentences: what is annotated in them, which are chosen, and what a teacher must have."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_longtail.corpus.examples import gold_entities
+from spacy_longtail.corpus.soft import read_soft
+from spacy_longtail.pipes.scores import ScoredSpan, write_scores
+from spacy_longtail.types import ENTITY_SCORES
+from spacy_longtail.unlabelled.silver import Mention, Policy, Selection, Sentence
+from spacy_longtail.unlabelled.teacher import DOUBTS, Teacher, annotate, make_scoring, soft_tagger
+from spacy_longtail.unlabelled.units import text_key
+from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, small_ner, trained_once, words
+
+LABELS = ["A", "B", "C"]
+score = st.sampled_from([0.0, 0.3, 0.6, 0.89, 0.9, 0.95, 0.99, 1.0])
+
+
+@st.composite
+def sentences(draw):
+    """Sentences of some words, each with entities side by side, and tokens that are O for sure or not."""
+    found = []
+    for i in range(draw(st.integers(0, 12))):
+        n = draw(st.integers(1, 5))
+        places = draw(st.sets(st.integers(0, n - 1)))
+        mentions = [
+            Mention(p, p + 1, draw(st.sampled_from(LABELS)), draw(score)) for p in sorted(places)
+        ]
+        sure = np.array([p not in places and draw(st.booleans()) for p in range(n)])
+        found.append(Sentence([f"w{i}x{p}" for p in range(n)], [True] * n, mentions, sure))
+    return found
+
+
+def selected(found, policy):
+    selection = Selection(policy, LABELS)
+    for sentence in found:
+        text = " ".join(sentence.words)
+        selection.add(sentence, text_key(text), text)
+    return selection.choose()
+
+
+def kept(chosen):
+    return Counter(own.sentence.mentions[i].label for own in chosen for i in own.kept)
+
+
+policies = st.builds(
+    lambda threshold, cap, floor, empty: Policy(threshold, cap, min(floor, cap), empty),
+    st.sampled_from([0.5, 0.9, 1.0]),
+    st.integers(1, 4),
+    st.integers(0, 4),
+    st.sampled_from([0.0, 0.2, 0.5]),
+)
+
+
+@given(found=sentences(), policy=policies)
+def test_no_type_has_more_than_its_cap_and_none_less_than_its_floor_allows(found, policy):
+    chosen = selected(found, policy)
+    counts = kept(chosen)
+    for label in LABELS:
+        scored = [m.score for s in found for m in s.mentions if m.label == label and m.score > 0]
+        above = sum(value >= policy.threshold for value in scored)
+        assert counts[label] <= policy.cap
+        assert counts[label] == max(min(above, policy.cap), min(len(scored), policy.floor))
+
+
+@given(found=sentences(), policy=policies)
+def test_only_sure_tokens_are_annotated(found, policy):
+    """No token below the threshold becomes O, and no entity below it is kept where no floor asks."""
+    vocab = blank().vocab
+    for own in selected(found, policy):
+        doc = own.sentence.doc(vocab, own.kept, [])
+        mentions = [m for i, m in enumerate(own.sentence.mentions) if i in own.kept]
+        assert [(e.start, e.end, e.label_) for e in doc.ents] == [m[:3] for m in mentions]
+        iob = doc.to_array("ENT_IOB")
+        assert np.array_equal(iob == 2, own.sentence.sure)
+        inside = sum(m.end - m.start for m in mentions)
+        assert (iob == 0).sum() == len(doc) - own.sentence.sure.sum() - inside
+        if not policy.floor:
+            assert all(m.score >= policy.threshold for m in mentions)
+
+
+@given(found=sentences(), policy=policies)
+def test_the_share_of_sentences_without_entities(found, policy):
+    chosen = selected(found, policy)
+    empty = [own for own in chosen if not own.kept]
+    assert all(not own.sentence.mentions and own.sentence.sure.all() for own in empty)
+    there = sum(not s.mentions and bool(s.sure.all()) for s in found)
+    n = len(chosen) - len(empty)
+    assert len(empty) == min(there, round(n * policy.empty / (1 - policy.empty)))
+
+
+@given(found=sentences(), policy=policies)
+def test_bounded_memory_changes_nothing(found, policy):
+    """The sentences are those of a selection that keeps everything, ranked by their least score."""
+    order = sorted(found, key=lambda s: (s.least, text_key(" ".join(s.words))), reverse=True)
+    counts, expected = Counter(), []
+    for sentence in order:
+        own = set()
+        for i, mention in enumerate(sentence.mentions):
+            if mention.score >= policy.threshold and counts[mention.label] < policy.cap:
+                counts[mention.label] += 1
+                own.add(i)
+        if own:
+            expected.append((sentence.words, own))
+    plain = Policy(policy.threshold, policy.cap, 0, 0.0)
+    assert [(own.sentence.words, own.kept) for own in selected(found, plain)] == expected
+
+
+def test_a_text_counts_once():
+    one = Sentence(["a"], [True], [Mention(0, 1, "A", 0.95)], np.zeros(1, dtype=bool))
+    assert kept(selected([one, one, one], Policy())) == {"A": 1}
+
+
+def test_frequent_types_do_not_drown_rare_ones():
+    both = [Mention(0, 1, "A", 0.99), Mention(1, 2, "B", 0.92)]
+    found = [Sentence([f"x{i}"], [True], [Mention(0, 1, "A", 1.0)], np.zeros(1, bool)) for i in range(9)]
+    found.append(Sentence(["x", "y"], [True, False], both, np.zeros(2, bool)))
+    chosen = selected(found, Policy(cap=3))
+    assert kept(chosen) == {"A": 3, "B": 1} and len(chosen) == 4
+    doc = chosen[-1].sentence.doc(blank().vocab, chosen[-1].kept, [])
+    assert [t.ent_iob for t in doc] == [0, 3]  # the A too many is missing, not O
+
+
+def test_a_student_sees_missing_tokens_as_missing(tmp_path):
+    sentence = Sentence(
+        ["In", "Oslo", "it", "rained"],
+        [True] * 4,
+        [Mention(1, 2, "GEO", 0.95)],
+        np.array([True, False, False, True]),
+    )
+    doc = sentence.doc(blank().vocab, {0}, [])
+    eg = Example(Doc(doc.vocab, words=[t.text for t in doc]), doc)
+    assert gold_entities(eg)[0].tolist() == [2, 3, 0, 2] and eg.get_aligned_ner() == [
+        "O",
+        "U-GEO",
+        None,
+        "O",
+    ]
+    assert doc.text == "In Oslo it rained" and next(iter(doc.sents)).text == doc.text
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"threshold": 0.0},
+        {"threshold": 1.1},
+        {"cap": 0},
+        {"floor": -1},
+        {"empty": 0.95},
+        {"cap": 5, "floor": 6},
+    ],
+)
+def test_policies_are_checked(settings):
+    with pytest.raises(ValueError, match="L001"):
+        Policy(**settings)
+
+
+def pipeline(**settings):
+    nlp = blank()
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL, **settings})
+    return nlp
+
+
+def teacher(labels=("PER", "GEO", "ART", "NAT"), steps=25, **settings):
+    nlp, _ = trained_once(pipeline, steps, **settings)
+    return Teacher.of(nlp, "teacher", list(labels), "corpus")
+
+
+def read(own, texts=SENTENCES, threshold=0.9, soft=False):
+    docs = list(own.nlp.pipe(words(own.nlp, text) for text in texts))
+    return docs, [s for found in own.read(docs, threshold, soft) for s in found]
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf", "sigmoid", "two_task"])
+@pytest.mark.parametrize("threshold", [0.3, 0.9, 0.999])
+def test_a_teacher_is_sure_where_its_marginals_are(head, threshold):
+    own = teacher(head=head, steps=10)
+    docs, found = read(own, threshold=threshold)
+    p = own.taggers[0].marginals(docs)[:, 0]
+    entity = np.concatenate([[t.ent_iob != 2 for t in doc] for doc in docs])
+    assert np.array_equal(np.concatenate([s.sure for s in found]), (p >= threshold) & ~entity)
+
+
+def test_entity_scores_are_the_pipes_own():
+    own = teacher()
+    docs, found = read(own)
+    assert any(s.mentions for s in found)
+    for doc, sentence in zip(docs, found, strict=True):
+        group = doc.spans[ENTITY_SCORES]
+        assert [m[:3] for m in sentence.mentions] == [(s.start, s.end, s.label_) for s in group]
+        assert [m.score for m in sentence.mentions] == group.attrs["scores"]
+
+
+def test_calibrated_scores_choose():
+    nlp, _ = trained_once(pipeline, 25)
+    nlp.get_pipe("ner").cfg["calibration"] = {"*": (1.0, -50.0)}
+    _, found = read(Teacher.of(nlp, "teacher", ["PER", "GEO"], "corpus"))
+    scores = [m.score for s in found for m in s.mentions]
+    assert scores and max(scores) < 0.01
+
+
+def test_what_the_teachers_thresholds_keep_out_is_missing():
+    nlp, _ = trained_once(pipeline, 25, scores_key="scores", thresholds={"PER": 1.0})
+    own = Teacher.of(nlp, "teacher", ["PER", "GEO", "ART", "NAT"], "corpus")
+    docs, found = read(own, threshold=0.01)
+    doubtful = [(i, span) for i, doc in enumerate(docs) for span in doc.spans[DOUBTS]]
+    assert doubtful
+    for i, span in doubtful:
+        assert not found[i].sure[span.start : span.end].any()
+        assert not any(m.label == "PER" for m in found[i].mentions)
+
+
+def test_entities_without_a_score_are_missing():
+    own = teacher()
+    doc = words(own.nlp, SENTENCES[3])
+    doc.set_ents([Span(doc, 0, 1, label="NAT")])  # as of a ruler
+    (sentence,) = next(own.read([own.nlp(doc)], 0.5, False))
+    assert sentence.mentions[0] == Mention(0, 1, "NAT", 0.0) and not sentence.sure[0]
+    assert not selected([sentence], Policy(floor=5))  # not even by a floor
+
+
+def test_other_types_are_outside_and_counted():
+    own = teacher(labels=["PER", "NEW"])
+    assert own.lacking == ["NEW"] and own.soft_tags == ["O", "B-PER", "I-PER"]
+    docs, found = read(own, soft=True)
+    p, tags = own.taggers[0].marginals(docs), own.taggers[0].codec.tags
+    others = [i for i, tag in enumerate(tags) if tag[2:] != "PER"]
+    rows = np.concatenate([s.log_p for s in found])
+    assert np.exp(rows[:, 0].astype("f")) == pytest.approx(p[:, others].sum(axis=1), rel=5e-3)
+    chosen, seen = annotate(own, docs, (), Policy(threshold=0.5), True)
+    assert set(seen.unknown) == {"GEO", "ART", "NAT"} and seen.n_texts == len(docs)
+    assert {own.sentence.mentions[i].label for own in chosen for i in own.kept} == {"PER"}
+    doc = chosen[0].sentence.doc(blank().vocab, chosen[0].kept, own.soft_tags)
+    assert np.exp(read_soft(doc).log_p).sum(axis=1) == pytest.approx(1.0, abs=5e-3)
+
+
+def test_known_sentences_are_left_out():
+    own = teacher()
+    docs, _ = read(own)
+    known = {text_key(doc.text) for doc in docs[:5]}
+    chosen, seen = annotate(own, docs, known, Policy(threshold=0.5), False)
+    assert seen.n_sentences == 8 and seen.n_known == 5
+    texts = {" ".join(c.sentence.words) for c in chosen}
+    assert texts and texts <= {doc.text.strip() for doc in docs[5:]}
+
+
+def test_scores_alone_will_do():
+    """Of a pipeline without marginals what it reads no entity in is O."""
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config={**small_ner(), "scores_key": "scores"})
+    nlp.initialize(lambda: [Example(words(nlp, s), parse(nlp, s)) for s in SENTENCES])
+    own = Teacher.of(nlp, "teacher", ["PER"], "corpus")
+    doc = words(nlp, SENTENCES[0])
+    doc.set_ents([Span(doc, 0, 1, label="PER"), Span(doc, 3, 4, label="GEO")])
+    write_scores(doc, "scores", [ScoredSpan(0, 1, "PER", 0.97, ())])
+    (sentence,) = next(own.read([doc], 0.9, False))
+    assert sentence.mentions == [Mention(0, 1, "PER", 0.97)]
+    assert sentence.sure.tolist() == [False, *[True] * (len(doc) - 1)]  # GEO is of no declared type
+
+
+def test_a_teacher_must_have_scores_and_types():
+    nlp = blank()
+    nlp.add_pipe("ner")
+    with pytest.raises(ValueError, match=r"L509.*mine.*ner.*scores_key"):
+        make_scoring(nlp, "mine")
+    nlp, _ = trained_once(pipeline, 25)
+    with pytest.raises(ValueError, match=r"L511.*PER.*EVE"):
+        Teacher.of(nlp, "mine", ["EVE"], "corpus")
+
+
+def test_soft_targets_are_of_one_component():
+    assert soft_tagger(pipeline(head="crf")).cfg["head"] == "crf"
+    two = pipeline()
+    two.add_pipe("ner", name="other")
+    for nlp in (two, pipeline(head="sigmoid"), pipeline(head="two_task"), blank()):
+        with pytest.raises(ValueError, match="L513"):
+            soft_tagger(nlp)
