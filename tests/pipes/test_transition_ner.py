@@ -144,6 +144,15 @@ def test_include_trains_and_predicts_the_named_types_alone(tmp_path):
         assert {e.label_ for d in docs for e in d.ents} == {"PER", "GEO"}
 
 
+def test_a_type_that_is_added_is_included():
+    nlp, _ = trained(steps=10, include=["PER", "GEO"])
+    pipe = nlp.get_pipe("ner")
+    assert pipe.add_label("NAT") == 1 and pipe.include == ["PER", "GEO", "NAT"]
+    assert pipe.add_label("NAT") == 0 and pipe.include == ["PER", "GEO", "NAT"]
+    kept = {ent.label_ for eg in pipe._kept(examples(nlp)) for ent in eg.reference.ents}
+    assert kept == {"PER", "GEO", "NAT"}
+
+
 def test_include_leaves_the_callers_annotation_alone():
     nlp = blank()
     nlp.add_pipe("longtail_ner", name="ner", config=small_ner(include=["PER"]))

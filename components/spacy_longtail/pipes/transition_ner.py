@@ -164,6 +164,13 @@ class LongtailNER(EntityRecognizer):
         labels = set(self.include)
         return [keep_types(eg, labels) for eg in examples]
 
+    def add_label(self, label: str) -> int:
+        """As for `ner`; with `include` the type joins it, or it would never be learnt."""
+        added = super().add_label(label)
+        if added and self.include is not None and label not in self.include:
+            self.cfg["include"] = [*self.include, label]
+        return added
+
     def initialize(
         self,
         get_examples: Callable[[], Iterable[Example]],
