@@ -123,25 +123,14 @@ def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:
 
 def _entities(doc: Doc) -> Entities:
     """In characters other than white space: tools fold it."""
-    found = []
-    for ent in doc.ents:
-        before = sum(not c.isspace() for c in doc.text[: ent.start_char])
-        length = sum(not c.isspace() for c in ent.text)
-        found.append((before, before + length, ent.label_))
-    return tuple(found)
+    before = [0, *itertools.accumulate(not c.isspace() for c in doc.text)]
+    return tuple((before[ent.start_char], before[ent.end_char], ent.label_) for ent in doc.ents)
 
 
 def _write(
     corpus: Path, nlp: Language, new: dict[str, list[Doc]], types: CorpusTypes, merged: Merged
 ) -> None:
     """The parts that grow, the types, and the conflicts; all or nothing. RAISES (ValueError): L432."""
-    if merged.conflicts:
-        path = corpus / CONFLICTS
-        tasks = [prodigy_task(doc, 0, len(doc), {"problem": why}) for doc, why in merged.conflicts]
-        before = path.read_text(encoding="utf8") if path.is_file() else ""
-        write_file(path, before + "".join(f"{srsly.json_dumps(task)}\n" for task in tasks))
-    if not new:
-        return
     with replacing_parts(corpus, new) as folder:
         for part, docs in new.items():
             path = part_path(corpus, part)
@@ -150,6 +139,12 @@ def _write(
         if merged.new_types:
             labels, tail = [*types.labels, *merged.new_types], [*types.tail, *merged.new_types]
             write_types(folder, types._replace(labels=labels, tail=tail))
+    if merged.conflicts:
+        path = corpus / CONFLICTS
+        before = path.read_text(encoding="utf8").splitlines() if path.is_file() else []
+        tasks = (prodigy_task(doc, 0, len(doc), {"problem": why}) for doc, why in merged.conflicts)
+        lines = dict.fromkeys([*before, *map(srsly.json_dumps, tasks)])  # a file merged again adds none
+        write_file(path, "".join(f"{line}\n" for line in lines))
 
 
 def _docs_per_file(path: Path, nlp: Language) -> int | None:
