@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
+import srsly
 from spacy import util
 from spacy.cli.init_config import fill_config
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
 from spacy.tokens import DocBin
+from spacy.training.pretrain import pretrain
 from spacy.util import registry
 
 from spacy_longtail.studies.trials.recipes import read_recipes, render
-from tests.util import blank, examples, params, tiny_bert, toy_vectors
+from tests.util import SENTENCES, blank, examples, params, tiny_bert, toy_vectors
 
 ROOT = Path(__file__).parents[2]
 KNOWING_CLUSTERS = {"clusters_crf", "pretrained_cnn", "config"}
@@ -142,7 +144,9 @@ def test_a_config_is_complete(path, base, tmp_path):
 def test_only_the_training_corpus_is_resampled(path):
     corpora = util.load_config(path)["corpora"]
     for name, block in corpora.items():
-        if name != "train":
+        if name == "pretrain":  # of `spacy pretrain`: text without labels
+            assert block["@readers"] == "spacy.JsonlCorpus.v1" and block["path"] == "${paths.raw_text}"
+        elif name != "train":
             assert block["@readers"] == "spacy.Corpus.v1" and block["augmenter"] is None
     training = util.load_config(path)["training"]
     assert (training["train_corpus"], training["dev_corpus"]) == ("corpora.train", "corpora.dev")
@@ -156,6 +160,24 @@ def test_a_config_builds_and_its_registered_functions_resolve(path, base):
     registry.resolve(config["training"], schema=ConfigSchemaTraining)
     registry.resolve(config["initialize"], schema=ConfigSchemaInit)
     assert config["training"]["score_weights"]["ents_macro_f"] == 1.0
+
+
+def test_raw_text_prepares_the_encoder(tmp_path):
+    srsly.write_jsonl(tmp_path / "raw.jsonl", [{"text": text} for text in SENTENCES])
+    config = util.load_config(ROOT / "configs" / "pretrain_raw.cfg", overrides={"nlp.lang": "en"})
+    config["paths"]["raw_text"] = str(tmp_path / "raw.jsonl")
+    config["pretraining"]["max_epochs"] = 2
+    pretrain(config.interpolate(), tmp_path, use_gpu=-1, silent=True)
+    fresh, prepared = (
+        util.load_model_from_config(config.interpolate(), auto_fill=False).get_pipe("tok2vec")
+        for _ in range(2)
+    )
+    for pipe in (fresh, prepared):
+        util.fix_random_seed(0)
+        pipe.model.initialize()
+    prepared.model.from_bytes((tmp_path / "model-last.bin").read_bytes())
+    pairs = zip(params(fresh), params(prepared), strict=True)
+    assert any((a != b).any() for a, b in pairs)
 
 
 OWN_TRAINING = {("bert_frozen", "optimizer")}  # its linear layer alone is trained
