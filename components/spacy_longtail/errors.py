@@ -219,7 +219,7 @@ class Errors:
     L500 = "[L500] There is no rare type to look for: {problem}. Name types with --types EVE,NAT, or a converted corpus with --corpus."
     L501 = "[L501] Nothing tells a mention of {unknown}: {path} was not trained on such a type and has no vectors to compare its description with. Name terms with --terms, or types among {known}."
     L502 = "[L502] {path} has no component whose probabilities count mentions, found {found}. Use a pipeline with longtail_token_ner, longtail_gated_ner or longtail_sentence_gate; or ner or longtail_ner with beam_width = 1 and extra_state_tokens = false."
-    L503 = "[L503] Nothing of {path} can be proposed: of {n} sentences {known} stand in {corpus} already. Name a pool of other text."
+    L503 = "[L503] Nothing of {path} can be proposed: of {n} sentences {known} stand in {corpus} already, and nothing speaks for a rare type in the others. Name a pool of other text, or terms with --terms."
     L504 = "[L504] {path} has terms of {unknown}, which are not among the types to look for: {known}. Correct the file, or name the types with --types."
     L505 = "[L505] --quota {found} cannot be filled from {n} labels of these types: {known}. Name rare types and whole numbers, as EVE=50,NAT=30, with a sum of at most the labels that no random share takes."
     L506 = "[L506] {path} cannot be merged: {problem}. {fix}"

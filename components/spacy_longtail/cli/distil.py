@@ -14,6 +14,7 @@ from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
 from ..unlabelled.silver import Policy
 from .app import GpuId, Json, app, coded_errors, print_table
+from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
 from .trial_options import Set, read_settings
 
 
@@ -22,7 +23,7 @@ def distil_command(
     teacher: Annotated[
         str, typer.Argument(help="A trained pipeline with scores: a folder or a package.")
     ],
-    pool: Annotated[Path, typer.Argument(help="Text: .txt, .jsonl, .spacy, a folder of files.")],
+    pool: Pool,
     student: Annotated[Path, typer.Option(help="Config of the student.")],
     gold: Annotated[Path, typer.Option(help="A folder that `convert` wrote, with train, dev and test.")],
     output: Annotated[
@@ -46,15 +47,11 @@ def distil_command(
     compare: Annotated[
         bool, typer.Option("--compare/--no-compare", help="Train the student without silver, too.")
     ] = True,
-    pool_format: Annotated[
-        str | None, typer.Option(help="As --format of `convert`, if not found.")
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="Of text files, as cp1252.")] = "utf8",
-    split: Annotated[
-        bool, typer.Option("--split", help="Cut texts into sentences, where the teacher does not.")
-    ] = False,
-    batch_size: Annotated[int, typer.Option(min=1, help="Texts at a time.")] = 64,
-    n_process: Annotated[int, typer.Option(help="Processes that run the teacher.")] = 1,
+    pool_format: PoolFormat = None,
+    encoding: Encoding = "utf8",
+    split: Split = False,
+    batch_size: BatchSize = 64,
+    n_process: Processes = 1,
     seed: Annotated[int, typer.Option(help="Fixes which sentences without entities are drawn.")] = 0,
     settings: Set = None,
     gpu_id: GpuId = -1,

@@ -18,6 +18,9 @@ def merge(
     random_to: Annotated[
         Literal["train", "dev", "test"], typer.Option(help="Part that the random share becomes part of.")
     ] = "dev",
+    unchanged: Annotated[
+        bool, typer.Option("--unchanged", help="Take a file in which no suggestion was changed.")
+    ] = False,
     format: Annotated[str | None, typer.Option(help="json or spacy, if not found.")] = None,
     misaligned: Annotated[
         str | None, typer.Option(help="Spans that cut a token: missing, expand, contract or error.")

@@ -1,6 +1,7 @@
 """`mine`: which sentences of a pool to label next."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,23 +12,30 @@ from ..corpus.formats.context import Settings
 from ..unlabelled.mining import Mined, Request, mine
 from ..unlabelled.outcome import PAGE, headline, write_outcome
 from ..unlabelled.page import write_page
-from ..unlabelled.proposals import Format
+from ..unlabelled.proposals import DEFAULT_NAMES, Format
 from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
 from ..unlabelled.simulation import STRATEGIES, Game
 from ..unlabelled.simulation import simulate as simulate_mining
 from .app import GpuId, app, coded_errors
+from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
 from .trial_options import Set, read_numbers, read_settings
+
+# options by what they are of; the others are of both
+PLAYED = ("config", "start", "rounds", "pool_size", "strategies", "seeds", "settings")
+ALONE = (
+    *("corpus", "types", "quota", "terms", "random", "diversity", "spread", "format", "pool_format"),
+    *("encoding", "split", "page", "batch_size", "n_process", "seed"),
+)
 
 
 @app.command("mine")
 def mine_command(
+    context: typer.Context,
     pipeline: Annotated[
         str | None, typer.Argument(help="A trained pipeline: a folder or a package.")
     ] = None,
-    pool: Annotated[
-        Path | None, typer.Argument(help="Text: .txt, .jsonl, .spacy, a folder of files.")
-    ] = None,
+    pool: Annotated[Path | None, typer.Argument(help=POOL)] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="File for the annotation tool; of a simulation, a folder."),
@@ -49,16 +57,12 @@ def mine_command(
         float, typer.Option(min=0, max=0.9, help="Share of each quota from further down.")
     ] = 0.1,
     format: Annotated[Format, typer.Option(help="The tool that is to open the file.")] = "prodigy",
-    pool_format: Annotated[
-        str | None, typer.Option(help="As --format of `convert`, if not found.")
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="Of text files, as cp1252.")] = "utf8",
-    split: Annotated[
-        bool, typer.Option("--split", help="Cut texts into sentences, where the pipeline does not.")
-    ] = False,
+    pool_format: PoolFormat = None,
+    encoding: Encoding = "utf8",
+    split: Split = False,
     page: Annotated[Path | None, typer.Option(help="HTML page of the proposals.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Texts at a time.")] = 64,
-    n_process: Annotated[int, typer.Option(help="Processes that run the pipeline.")] = 1,
+    batch_size: BatchSize = 64,
+    n_process: Processes = 1,
     seed: Annotated[int, typer.Option(help="Fixes the random share.")] = 0,
     simulate: Annotated[
         Path | None, typer.Option(help="Converted corpus to play mining through on, no pipeline needed.")
@@ -82,6 +86,7 @@ def mine_command(
     from spacy.cli._util import setup_gpu
 
     setup_gpu(gpu_id, silent=True)
+    _refuse_ignored(context, ALONE if simulate is not None else PLAYED)
     if simulate is not None:
         if config is None or pipeline is not None:
             raise typer.BadParameter("--simulate takes a --config, and neither PIPELINE nor POOL.")
@@ -104,7 +109,9 @@ def mine_command(
         return
     if pipeline is None or pool is None:
         raise typer.BadParameter("Name a PIPELINE and a POOL, or --simulate CORPUS.")
-    output = output or Path("next.jsonl")
+    output = output or Path(DEFAULT_NAMES[format])
+    if (format == "spacy") != (output.suffix == ".spacy"):
+        raise typer.BadParameter(f"--format {format} is not written to {output.name}.")
     with coded_errors():
         request = Request(
             labels=labels,
@@ -119,17 +126,28 @@ def mine_command(
             n_process=n_process,
             split=split,
         )
-        found = mine(pipeline, pool, output, request, Settings(pool_format, encoding), format)
+        found = mine(pipeline, pool, output, request, Settings(pool_format, encoding), format, page)
         if page is not None:
             write_page(found, page, str(pool))
     _print(found)
     if left_out := found.events.summary():
         msg.warn(f"Left out: {left_out}")
-    if len(found.proposals) < labels:
-        msg.warn(f"The pool has no more: {len(found.proposals)} of {labels} sentences are proposed.")
+    if (n := len(found.proposals)) < labels:
+        msg.warn(f"{n} of {labels} sentences: quotas are full, or the rest of the pool is like these.")
     msg.good(f"Wrote {output}: {len(found.proposals)} sentences to label")
     if page is not None:
         msg.good(f"Wrote {page}")
+
+
+def _refuse_ignored(context: typer.Context, names: Sequence[str]) -> None:
+    """Options that have no effect."""
+    sources = ((name, context.get_parameter_source(name)) for name in names)
+    given = [name for name, source in sources if source is None or source.name != "DEFAULT"]
+    if given:
+        flags = ("set" if name == "settings" else name.replace("_", "-") for name in given)
+        mode = "without" if names is PLAYED else "with"
+        shown = ", ".join(f"--{flag}" for flag in flags)
+        raise typer.BadParameter(f"{shown}: of no effect {mode} --simulate.")
 
 
 def _quotas(text: str | None) -> dict[str, int]:
@@ -138,7 +156,7 @@ def _quotas(text: str | None) -> dict[str, int]:
     for item in (text or "").split(","):
         name, separator, number = item.partition("=")
         if item.strip():
-            if not separator or not number.strip().isdigit():
+            if not separator or not number.strip().isdecimal():
                 raise typer.BadParameter(f"--quota takes TYPE=NUMBER, found {item.strip()!r}.")
             found[name.strip()] = int(number)
     return found

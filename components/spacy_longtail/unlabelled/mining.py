@@ -23,14 +23,14 @@ from ..evaluation.evaluate import load_pipeline
 from ..pipes.expected import has_expectations
 from ..pipes.sentence_gate import SentenceGate
 from ..writing import check_file
-from .pool import read_pool
-from .proposals import MARK, Format, write_proposals
+from .pool import pool_files, read_pool
+from .proposals import MARK, PAGE_MARK, Format, write_proposals
 from .scan import BATCH, RANDOM, Scan, Signs, scan_pool, skipping
 from .selection import Diversity, Proposal, choose, share_out
-from .terms import Likeness, read_terms
+from .terms import Likeness, Terms, read_terms
 from .units import sentences_of, text_key
 
-PARTS = ("train", "dev", "test")
+CORPUS_PARTS = ("train", "dev", "test", "all")
 KEPT = 10  # candidates per label of a quota
 FEWEST = 200  # candidates of each type at least
 SAVED_EVERY = 60.0  # seconds
@@ -71,7 +71,13 @@ class Request:
 
 
 def mine(
-    pipeline: Path | str, pool: Path, output: Path, request: Request, settings: Settings, format: Format
+    pipeline: Path | str,
+    pool: Path,
+    output: Path,
+    request: Request,
+    settings: Settings,
+    format: Format,
+    page: Path | None = None,
 ) -> Mined:
     """Propose sentences of a pool for labelling, and write them with what the pipeline reads in them.
 
@@ -80,14 +86,19 @@ def mine(
     pipeline (Path | str): A trained pipeline. pool (Path): As `read_pool` takes it.
     output (Path): The file. request (Request): What to look for. settings (Settings): Of the pool.
     format (str): "prodigy", "doccano", "label-studio" or "spacy".
+    page (Optional[Path]): Where the caller will write a page: checked with the output.
     RAISES (ValueError): L402, L403, L408, L420 to L432, L500 to L507.
     """
-    check_file(output, [pool], mark=MARK if format != "spacy" else NEVER)
+    inputs = [pool, Path(pipeline), *filter(None, (request.corpus, request.terms))]
+    inputs = [path for path in inputs if path.exists()]
+    check_file(output, inputs, mark=MARK if format != "spacy" else NEVER)
+    if page is not None:
+        check_file(page, [*inputs, output], mark=PAGE_MARK)
     nlp = load_counting(pipeline)
     types = rare_types(nlp, request)
-    likeness = Likeness(nlp, _descriptions(request, types))
-    _check_evidence(nlp, pipeline, types, request, likeness)
+    likeness = Likeness(nlp, descriptions(request.corpus, types))
     terms = None if request.terms is None else read_terms(request.terms, nlp, types)
+    _check_evidence(nlp, pipeline, types, terms, likeness)
     n_random = round(request.random * request.labels)
     quotas = share_out(request.labels - n_random, types, request.quotas)
     known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
@@ -95,7 +106,7 @@ def mine(
     scan = Scan.of(types, {**sizes, RANDOM: n_random})
     if request.split:
         add_sentences(nlp)
-    about = _settled(pipeline, pool, request, types)
+    about = _settled(pipeline, pool, request, types, settings)
     state = output.with_name(f"{output.name}.state")
     if state.is_file():
         scan.load(state, about)
@@ -147,6 +158,8 @@ def rare_types(nlp: Language, request: Request) -> list[str]:
 
     RAISES (ValueError): L402, L430, L500.
     """
+    if RANDOM in request.types:
+        raise ValueError(Errors.L500.format(problem="'random' is the share that is drawn by lot"))
     if request.types:
         return list(dict.fromkeys(request.types))
     if request.corpus is not None:
@@ -165,7 +178,7 @@ def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
 
     RAISES (ValueError): L402, L404.
     """
-    paths = [path for part in (*PARTS, "all") if (path := part_path(corpus, part)).exists()]
+    paths = [path for part in CORPUS_PARTS if (path := part_path(corpus, part)).exists()]
     if not paths:
         fix = "Name a corpus that `convert` wrote."
         raise ValueError(Errors.L402.format(path=corpus / "train.spacy", fix=fix))
@@ -177,23 +190,21 @@ def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
     return found
 
 
-def _descriptions(request: Request, types: list[str]) -> dict[str, str]:
-    own = {} if request.corpus is None else read_types(request.corpus).descriptions
+def descriptions(corpus: Path | None, types: list[str]) -> dict[str, str]:
+    """Types in words: as a corpus has them, else by their names."""
+    own = {} if corpus is None else read_types(corpus).descriptions
     return {label: own.get(label, words_of(label)) for label in types}
 
 
 def _check_evidence(
-    nlp: Language, pipeline: Path | str, types: list[str], request: Request, likeness: Likeness
+    nlp: Language, pipeline: Path | str, types: list[str], terms: Terms | None, likeness: Likeness
 ) -> None:
     """Refuse types that nothing can find. RAISES (ValueError): L501."""
-    labels = [
-        label
-        for _, pipe in nlp.pipeline
-        if has_expectations(pipe)
-        for label in getattr(pipe, "labels", ())
-    ]
-    unknown = [t for t in types if t not in labels]
-    if unknown and request.terms is None and not likeness.has_vectors:
+    counting = [pipe for _, pipe in nlp.pipeline if has_expectations(pipe)]
+    labels = [label for pipe in counting for label in getattr(pipe, "labels", ())]
+    named = terms.labels if terms is not None else ()
+    unknown = [t for t in types if t not in labels and t not in named and not likeness.knows(t)]
+    if unknown:
         known = ", ".join(dict.fromkeys(labels)) or "none"
         raise ValueError(Errors.L501.format(unknown=", ".join(unknown), path=pipeline, known=known))
 
@@ -204,8 +215,14 @@ def add_sentences(nlp: Language) -> None:
         nlp.add_pipe("sentencizer", first=True)
 
 
-def _settled(pipeline: Path | str, pool: Path, request: Request, types: list[str]) -> dict[str, object]:
+def _settled(
+    pipeline: Path | str, pool: Path, request: Request, types: list[str], settings: Settings
+) -> dict[str, object]:
     """What a state must be of to be taken up."""
+    files = [path for path, _ in pool_files(pool, settings)]
+    if request.corpus is not None:
+        files += [p for part in CORPUS_PARTS if (p := part_path(request.corpus, part)).exists()]
+    files += [path for path in (request.terms, Path(pipeline) / "meta.json") if path and path.exists()]
     return {
         "pipeline": str(pipeline),
         "pool": str(pool),
@@ -217,7 +234,16 @@ def _settled(pipeline: Path | str, pool: Path, request: Request, types: list[str
         "terms": str(request.terms),
         "seed": request.seed,
         "split": request.split,
+        "format": str(settings.format),
+        "encoding": settings.encoding,
+        "files": [_stamp(path) for path in files],
     }
+
+
+def _stamp(path: Path) -> str:
+    """What a file is known by, as cheaply as a pool of millions allows."""
+    found = path.stat()
+    return f"{path} {found.st_size} {found.st_mtime_ns}"
 
 
 @contextmanager

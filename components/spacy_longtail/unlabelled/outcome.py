@@ -33,8 +33,8 @@ def points_of(rounds: Sequence[Round]) -> list[Point]:
     for record in rounds:
         groups.setdefault((record.strategy, record.round), []).append(record)
     found = []
-    for (strategy, i), own in groups.items():
-        spent = own[0].labels * i
+    for (strategy, _), own in groups.items():
+        spent = own[0].labelled - own[0].start
         shares = [r.rare_sentences / spent if spent else r.rare_in_pool / r.pool for r in own]
         scores = ([getattr(r, name) for r in own] for name in ("macro", "tail", "micro"))
         macro, tail, micro = ((mean(v), stdev(v) if len(v) > 1 else None) for v in scores)

@@ -1,5 +1,6 @@
 """Pools of text that nobody labelled, as a stream of documents."""
 
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,16 +8,33 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.examples import bare
+from ..corpus.formats import docbin
 from ..corpus.formats.context import Context, Events, Place, Settings
 from ..corpus.formats.json_stream import no_record, read_records
 from ..corpus.formats.sources import FORMATS, OURS, find_parts
 from ..corpus.formats.text import lines
 from ..corpus.formats.tokens import check_text, given_tokens
+from ..corpus.tokenizers import blank
 from ..errors import Errors
 
 Read = Callable[[Path, Context], Iterator[Doc]]
-NAMED = ("text", "data", "tokens", "spans", "label", "entities", "meta")
-PLACE = "pool"  # in user_data: where a text stands
+RESERVED = frozenset(  # what records of annotation tools call their own parts
+    (
+        "text",
+        "data",
+        "tokens",
+        "spans",
+        "label",
+        "labels",
+        "entities",
+        "answer",
+        "annotations",
+        "meta",
+        "id",
+    )
+)
+PLACE = "mine_place"  # in user_data: where a text stands
+LONGEST = 2**63  # whole numbers below this can be saved
 TEXT = "Write one JSON object with a 'text' per line."
 
 
@@ -32,9 +50,16 @@ def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -
     """
     context = Context(nlp, settings, events)
     n_texts = 0
+    root = source if source.is_dir() else source.parent
     for path, read in pool_files(source, settings):
+        name = str(path.relative_to(root))
         for i, doc in enumerate(read(path, context), 1):
-            doc.user_data.setdefault(PLACE, f"{path.name}:{i}")
+            about = {str(k): v for k, v in doc.user_data.items() if isinstance(k, str) and _is_plain(v)}
+            doc.user_data.clear()
+            doc.user_data.update({k: v for k, v in about.items() if k not in RESERVED})
+            if "id" in about:
+                doc.user_data["pool_id"] = about["id"]
+            doc.user_data[PLACE] = f"{name}:{i}"
             n_texts += 1
             yield doc
     if not n_texts:
@@ -42,26 +67,44 @@ def read_pool(source: Path, nlp: Language, settings: Settings, events: Events) -
         raise ValueError(Errors.L403.format(path=source, fix=fix))
 
 
+def _is_plain(value: object) -> bool:
+    """Whether every format can hold a value."""
+    if isinstance(value, str):
+        return value.isascii() or value.encode("utf8", "ignore").decode("utf8") == value
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, int):
+        return abs(value) < LONGEST
+    return isinstance(value, float) and math.isfinite(value)
+
+
 def pool_files(source: Path, settings: Settings) -> list[tuple[Path, Read]]:
-    """The files of a pool and their readers. RAISES (ValueError): L001, L402, L420 to L422."""
-    if settings.format is None:
-        files = [source] if source.is_file() else sorted(p for p in source.rglob("*") if p.is_file())
-        files = [p for p in files if p.name[0] != "."]
-        texts: list[tuple[Path, Read]] = []
-        for path in files:
-            suffix = path.suffix.lower()
-            if suffix == ".txt" and not path.with_suffix(".ann").is_file():
-                texts.append((path, _lines))
-            elif suffix in FORMATS["json"].suffixes and path.name not in OURS:
-                texts.append((path, _records))
-        if texts:
-            return texts
-    found = [
-        (path, _without_annotation(FORMATS[part.format].read))
-        for part in find_parts(source, ("train", "dev", "test"), settings).values()
-        for path in part.files
-    ]
+    """Every file of a pool, by the format that its name speaks for or that is set.
+
+    RAISES (ValueError): L001, L402, L420 to L422.
+    """
+    files = [source]
+    if source.is_dir():
+        files = sorted(p for p in source.rglob("*") if p.is_file() and _is_of_pool(p, source))
+    if not source.exists() or not files:
+        raise ValueError(Errors.L402.format(path=source, fix="Name a file, or a folder with files."))
+    found: list[tuple[Path, Read]] = []
+    for path in files:
+        suffix = path.suffix.lower()
+        if settings.format in (None, "json") and suffix in FORMATS["json"].suffixes:
+            found.append((path, _records))
+        elif settings.format is None and suffix == ".txt" and not path.with_suffix(".ann").is_file():
+            found.append((path, _lines))
+        else:
+            for part in find_parts(path, ("all",), settings).values():
+                found.append((path, _without_annotation(FORMATS[part.format].read)))
     return found
+
+
+def _is_of_pool(path: Path, root: Path) -> bool:
+    """Whether a file may hold texts: not what is hidden, describes a corpus or belongs to brat."""
+    hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
+    return not hidden and path.name not in OURS and path.suffix.lower() != ".ann"
 
 
 def _lines(path: Path, context: Context) -> Iterator[Doc]:
@@ -80,9 +123,7 @@ def _records(path: Path, context: Context) -> Iterator[Doc]:
         meta = record.get("meta")
         about = {**own, **(meta if isinstance(meta, dict) else {})}
         for doc in _made(check_text(text, place), context, place, record.get("tokens")):
-            for name, value in about.items():
-                if name not in NAMED and isinstance(value, (str, int, float)):
-                    doc.user_data[name] = value
+            doc.user_data.update(about)
             yield doc
 
 
@@ -100,8 +141,11 @@ def _made(text: str, context: Context, place: Place, tokens: object = None) -> I
 
 def _without_annotation(read: Read) -> Read:
     def stream(path: Path, context: Context) -> Iterator[Doc]:
+        vocab = context.nlp.vocab
+        if read is docbin.read_docs:  # told once, and the pipeline's vocabulary forgets
+            context = context._replace(nlp=blank(context.nlp.lang, "words"))
         for doc in read(path, context):
-            own = bare(doc, context.nlp.vocab)
+            own = bare(doc, vocab)
             if doc.has_annotation("SENT_START"):
                 for token, known in zip(own, doc, strict=True):
                     token.is_sent_start = known.is_sent_start

@@ -7,10 +7,11 @@ in which share, and whether the text was changed.
 import hashlib
 import json
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 from ..corpus.formats.tasks import TASKS, Task
@@ -18,11 +19,19 @@ from ..writing import write_file
 from .scan import RANDOM
 from .selection import Proposal
 
+Entities = tuple[tuple[int, int, str], ...]  # start, end, type
 Format = Literal["prodigy", "doccano", "label-studio", "spacy"]
 FORMATS: tuple[Format, ...] = ("prodigy", "doccano", "label-studio", "spacy")
-ID, SHARE = "mine_id", "mine_share"
+DEFAULT_NAMES: dict[Format, str] = {
+    "prodigy": "next.jsonl",
+    "doccano": "next.jsonl",
+    "label-studio": "next.json",
+    "spacy": "next.spacy",
+}
+ID, SHARE, READ = "mine_id", "mine_share", "mine_read"  # READ: what the pipeline has read
 WORTH = 0.1  # expected mentions of another type that are worth a word
 MINED = "mined"  # the share of what was chosen for a type
+PAGE_MARK = "spacy-longtail mine"  # in each page of proposals
 MARK = f'"{ID}":'  # in each record
 
 
@@ -31,16 +40,33 @@ def proposal_id(share: str, text: str) -> str:
     return hashlib.blake2b(f"{share}\n{text}".encode("utf8", "replace"), digest_size=8).hexdigest()
 
 
-def about(proposal: Proposal, types: Sequence[str]) -> Task:
+def entities_of(span: Span) -> Entities:
+    """Entities of a text, counted in characters other than white space: tools fold it."""
+    before = [0, *accumulate(not c.isspace() for c in span.text)]
+    at = span.start_char
+    return tuple(
+        (before[ent.start_char - at], before[ent.end_char - at], ent.label_) for ent in span.ents
+    )
+
+
+def entities_digest(doc: Doc) -> str:
+    """What the entities of a document are known by. RETURNS (str): 16 digits."""
+    shown = json.dumps(sorted(entities_of(doc[:])))
+    return hashlib.blake2b(shown.encode("utf8", "replace"), digest_size=8).hexdigest()
+
+
+def about(proposal: Proposal, types: Sequence[str], doc: Doc) -> Task:
     """What a record says of its sentence: id, share, type, score, reason, and where it stands.
 
     types (Sequence[str]): The rare types, in the order of the unit's expected mentions.
+    doc (Doc): The sentence with what the pipeline reads in it.
     """
     unit = proposal.unit
     share = RANDOM if proposal.chosen_for == RANDOM else MINED
     found = {
         ID: proposal_id(share, unit.text),
         SHARE: share,
+        READ: entities_digest(doc),
         "score": round(proposal.score, 4),
         "reason": reason(proposal, types),
     }
@@ -66,7 +92,7 @@ def write_proposals(
     path (Path): JSON lines; one array for Label Studio; a .spacy file. RAISES (ValueError): L432.
     """
     docs = [proposal.unit.doc(vocab) for proposal in proposals]
-    metas = [about(proposal, types) for proposal in proposals]
+    metas = [about(p, types, doc) for p, doc in zip(proposals, docs, strict=True)]
     if format == "spacy":
         for doc, meta in zip(docs, metas, strict=True):
             doc.user_data.update(meta)

@@ -20,17 +20,25 @@ from ..corpus.parts import part_path, replacing_parts, write_part
 from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..writing import write_file
-from .proposals import ID, MINED, SHARE, proposal_id
+from .proposals import (
+    ID,
+    MINED,
+    READ,
+    SHARE,
+    Entities,
+    entities_digest,
+    entities_of,
+    proposal_id,
+)
 from .scan import RANDOM
-from .units import text_key
+from .units import sentences_of, text_key
 
 CONFLICTS = "conflicts.jsonl"  # in the corpus
 N_SHOWN = 3
+UNLABELLED = "Label it first; with --unchanged it is merged all the same."
 UNPROPOSED = (
     "Export the labels of what `mine` proposed, with its fields; `convert` reads other annotations."
 )
-
-Entities = tuple[tuple[int, int, str], ...]
 
 
 @dataclass
@@ -46,7 +54,9 @@ class Merged:
     events: Events = field(default_factory=Events)
 
 
-def merge_labels(corpus: Path, labelled: Path, random_to: str, settings: Settings) -> Merged:
+def merge_labels(
+    corpus: Path, labelled: Path, random_to: str, settings: Settings, unchanged: bool = False
+) -> Merged:
     """Add labelled proposals to a corpus: what was mined to train, the random share to a part of choice.
 
     A sentence that is annotated in two ways, or otherwise than in the corpus, is not added: it is
@@ -55,6 +65,7 @@ def merge_labels(corpus: Path, labelled: Path, random_to: str, settings: Setting
     corpus (Path): A converted corpus with train, dev and test, or some of them.
     labelled (Path): What the annotation tool exported, or a .spacy file.
     random_to (str): "train", "dev" or "test". settings (Settings): How to read the file.
+    unchanged (bool): Whether a file is taken in which no suggestion was changed.
     RAISES (ValueError): L402, L403, L404, L420 to L437, L506. Nothing is changed then.
     """
     types = read_types(corpus)
@@ -62,13 +73,14 @@ def merge_labels(corpus: Path, labelled: Path, random_to: str, settings: Setting
     merged = Merged()
     found = list(_labelled(labelled, nlp, settings, merged.events))
     _check_proposed(found, labelled)
+    _check_labelled(found, labelled, unchanged)
     known = _known(corpus, nlp)
     new: dict[str, list[Doc]] = {}
     own: dict[int, Doc] = {}
     for doc in found:
-        key, ents = text_key(doc.text), _entities(doc)
+        key, ents = text_key(doc.text), entities_of(doc[:])
         if key in own:
-            if ents == _entities(own[key]):
+            if ents == entities_of(own[key][:]):
                 merged.n_repeated += 1
             else:
                 merged.conflicts.append((doc, "the file has it twice, annotated in two ways"))
@@ -112,19 +124,26 @@ def _check_proposed(docs: list[Doc], path: Path) -> None:
             raise ValueError(Errors.L506.format(path=path, problem=problem, fix=UNPROPOSED))
 
 
+def _check_labelled(docs: list[Doc], path: Path, unchanged: bool) -> None:
+    """Refuse what a pipeline has read, and nobody has looked at. RAISES (ValueError): L506."""
+    as_read = [doc.user_data.get(READ) == entities_digest(doc) for doc in docs]
+    if docs and all(as_read) and not unchanged:
+        problem = f"all {len(docs)} sentences have just the entities that the pipeline has read in them"
+        raise ValueError(Errors.L506.format(path=path, problem=problem, fix=UNLABELLED))
+
+
 def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:
-    """The annotation of each document of the corpus, by its text."""
+    """The annotation of each document and each sentence of the corpus, by its text."""
     paths = [path for part in PARTS if (path := part_path(corpus, part)).exists()]
     if not paths:
         fix = "Name a corpus with train, dev and test; `split` makes them."
         raise ValueError(Errors.L402.format(path=corpus / "train.spacy", fix=fix))
-    return {text_key(doc.text): _entities(doc) for path in paths for doc in stream_docs(path, nlp)}
-
-
-def _entities(doc: Doc) -> Entities:
-    """In characters other than white space: tools fold it."""
-    before = [0, *itertools.accumulate(not c.isspace() for c in doc.text)]
-    return tuple((before[ent.start_char], before[ent.end_char], ent.label_) for ent in doc.ents)
+    found: dict[int, Entities] = {}
+    for doc in itertools.chain(*(stream_docs(path, nlp) for path in paths)):
+        for start, end in (row for row in sentences_of(doc) if row[0] < row[1]):
+            found[text_key(doc[start:end].text)] = entities_of(doc[start:end])
+        found[text_key(doc.text)] = entities_of(doc[:])
+    return found
 
 
 def _write(
@@ -141,10 +160,12 @@ def _write(
             write_types(folder, types._replace(labels=labels, tail=tail))
     if merged.conflicts:
         path = corpus / CONFLICTS
-        before = path.read_text(encoding="utf8").splitlines() if path.is_file() else []
-        tasks = (prodigy_task(doc, 0, len(doc), {"problem": why}) for doc, why in merged.conflicts)
-        lines = dict.fromkeys([*before, *map(srsly.json_dumps, tasks)])  # a file merged again adds none
-        write_file(path, "".join(f"{line}\n" for line in lines))
+        before = list(srsly.read_jsonl(path)) if path.is_file() else []
+        tasks = [prodigy_task(doc, 0, len(doc), {"problem": why}) for doc, why in merged.conflicts]
+        rows = {
+            srsly.json_dumps([row["text"], row["spans"]]): row for row in reversed([*before, *tasks])
+        }
+        write_file(path, "".join(f"{srsly.json_dumps(row)}\n" for row in reversed(rows.values())))
 
 
 def _docs_per_file(path: Path, nlp: Language) -> int | None:

@@ -15,6 +15,7 @@ from thinc.types import Floats1d, Floats2d
 from ..errors import Errors
 from ..pipes.expected import expected_mentions
 from ..writing import write_file
+from .pool import PLACE
 from .terms import MATCHED, Likeness, Terms
 from .units import Unit, lot, sentence_vectors, sentences_of, text_key
 
@@ -90,7 +91,8 @@ class Scan:
         """Take up where a run with the same settings stopped. RAISES (ValueError): L507."""
         try:
             data = srsly.msgpack_loads(path.read_bytes())
-            is_same = data["about"] == about
+            if data["about"] != about:
+                raise ValueError("it is of other settings, or its pool, corpus or pipeline has changed")
             self.n_texts, self.n_sentences, self.n_known = data["counts"]
             self.expected = data["expected"]
             for name, rows in data["best"].items():
@@ -102,8 +104,6 @@ class Scan:
                 own.keys = {key for _, key, _ in own.heap}
         except Exception as error:  # msgpack raises its own kinds
             raise ValueError(Errors.L507.format(path=path, problem=error)) from error
-        if not is_same:
-            raise ValueError(Errors.L507.format(path=path, problem="it is of other settings"))
 
 
 class Signs(NamedTuple):
@@ -130,7 +130,7 @@ def scan_pool(
     """
     for batch in batches:
         own = [sentences_of(doc) for doc in batch]
-        expected = _expected(batch, own, nlp, scan.types, signs.likeness)
+        expected = _expected(batch, own, nlp, scan.types)
         at = 0
         for doc, bounds in zip(batch, own, strict=True):
             rows = expected[at : at + len(bounds)]
@@ -146,7 +146,6 @@ def _expected(
     bounds: list[list[tuple[int, int]]],
     nlp: Language,
     types: list[str],
-    likeness: Likeness,
 ) -> Floats2d:
     """The most mentions of each rare type that any component expects. (n_sentences, n_types)"""
     n = sum(map(len, bounds))
@@ -158,8 +157,7 @@ def _expected(
             if label in types:
                 column = types.index(label)
                 found[:, column] = np.maximum(found[:, column], component.mentions[:, i])
-    alike = [likeness.expected(doc, own) for doc, own in zip(docs, bounds, strict=True)]
-    return np.maximum(found, np.concatenate(alike))
+    return found
 
 
 def _keep(
@@ -178,7 +176,8 @@ def _keep(
                 named[i].append(f"{label} {doc[start:end].text}")
                 column = scan.types.index(label)
                 expected[i, column] = max(expected[i, column], MATCHED)
-    scores = dict(zip(scan.types, expected.T, strict=True))
+    ranked = expected + signs.likeness.ties(doc, bounds)
+    scores = dict(zip(scan.types, ranked.T, strict=True))
     vectors: list[Floats1d] | None = None
     for i, (start, end) in enumerate(bounds):
         if start == end:
@@ -207,10 +206,8 @@ def _unit(
     doc: Doc, start: int, end: int, expected: Floats1d, vector: Floats1d, terms: list[str]
 ) -> Unit:
     tokens = doc[start:end]
-    about = {
-        k: v for k, v in doc.user_data.items() if isinstance(k, str) and isinstance(v, (str, int, float))
-    }
-    place = str(about.get("pool", ""))
+    about = {str(k): v for k, v in doc.user_data.items() if isinstance(k, str)}
+    place = str(about.get(PLACE, ""))
     return Unit(
         words=[token.text for token in tokens],
         spaces=[bool(token.whitespace_) for token in tokens],

@@ -62,9 +62,11 @@ def choose(scan: Scan, quotas: Mapping[str, int], n_random: int, diversity: Dive
         Proposal(unit, RANDOM, sum(unit.expected)) for _, unit in scan.best[RANDOM].ranked()[:n_random]
     ]
     n = n_random + sum(quotas.values())
-    state = _Chosen(diversity, max(1, round(diversity.per_document * n)))
+    n_documents = len({unit.document for own in scan.best.values() for _, _, unit in own.heap})
+    per_document = max(1, round(diversity.per_document * n), -(-n // max(1, n_documents)))
+    state = _Chosen(diversity, per_document)
     for proposal in chosen:
-        state.take(proposal.unit)
+        state.take(proposal.unit, is_random=True)
     queues = {name: _Queue(scan.best[name].ranked(), k, diversity) for name, k in quotas.items()}
     state.center([unit for queue in queues.values() for unit in queue.units])
     counts: Counter[str] = Counter()
@@ -105,9 +107,9 @@ class _Chosen:
         own = np.asarray(unit.vector) - (0.0 if self.mean is None else self.mean)
         return own / max(float(np.linalg.norm(own)), 1e-12)
 
-    def take(self, unit: Unit) -> None:
+    def take(self, unit: Unit, is_random: bool = False) -> None:
         self.texts.add(skeleton(unit.text))
-        self.documents[unit.document] += 1
+        self.documents[unit.document] += not is_random  # lots ask for no document
         self.units.append(unit)
         self.rows.append(self.row(unit))
 

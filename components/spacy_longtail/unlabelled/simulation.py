@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import JsonValue
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_config, minibatch
@@ -28,6 +29,7 @@ from ..records import Record
 from ..training.train import known_sections, train_model
 from ..types import Overrides
 from ..writing import write_file
+from .mining import descriptions
 from .pool import PLACE
 from .scan import BATCH, RANDOM, Scan, Signs, scan_pool
 from .selection import Diversity, choose, share_out
@@ -48,7 +50,8 @@ class Round(Record):
     start: int
     labels: int  # per round
     pool: int  # sentences
-    steps: int | None
+    config: str  # the file
+    settings: dict[str, JsonValue]  # config values by dotted name
     labelled: int  # sentences in all
     rare_sentences: int  # with a rare type, among those chosen in all rounds
     rare_mentions: int
@@ -83,7 +86,7 @@ def simulate(game: Game, output: Path) -> list[Round]:
     game (Game): Corpus and config; start, rounds, labels; pool, the most sentences to choose from, null
         for all; strategies, of `STRATEGIES`; seeds; overrides of the config.
     output (Path): The folder of rounds.jsonl.
-    RETURNS (List[Round]): All that is in the file.
+    RETURNS (List[Round]): Of this game.
     RAISES (ValueError): L402, L403, L404, L432, L508, and what training raises.
     """
     types, sentences = _read(game)
@@ -98,16 +101,20 @@ def simulate(game: Game, output: Path) -> list[Round]:
         with tempfile.TemporaryDirectory(prefix="longtail-mine-") as folder:
             play = _Play(game, types, sentences, order, Path(folder))
             for strategy in game.strategies:
-                known = {r.round for r in done if _is_same(r, game, strategy, seed)}
+                own = [r for r in done if (r.strategy, r.seed) == (strategy, seed)]
+                known = {r.round for r in own if is_of(r, game, len(sentences))}
                 if len(known) > game.rounds:
                     progress.update(1 + game.rounds)
                     continue
                 for record in play.rounds(strategy, seed):
-                    done = [r for r in done if not _is_repeated(r, record)] + [record]
+                    same = _setting(record), record.strategy, record.seed, record.round
+                    done = [r for r in done if (_setting(r), r.strategy, r.seed, r.round) != same]
+                    done.append(record)
                     write_file(path, "".join(f"{json.dumps(r.model_dump())}\n" for r in done))
                     progress.update(1)
     progress.close()
-    return done
+    asked = [r for r in done if is_of(r, game, len(sentences))]
+    return [r for r in asked if r.strategy in game.strategies and r.seed in game.seeds]
 
 
 def read_rounds(path: Path) -> list[Round]:
@@ -122,15 +129,25 @@ def read_rounds(path: Path) -> list[Round]:
         raise ValueError(Errors.L508.format(path=path.parent, problem=problem, fix=fix)) from error
 
 
-def _is_same(record: Round, game: Game, strategy: str, seed: int) -> bool:
-    asked = (game.corpus.name, strategy, seed, game.start, game.labels)
-    own = (record.corpus, record.strategy, record.seed, record.start, record.labels)
-    return own == asked and record.steps == game.overrides.get("training.max_steps")
+def as_json(overrides: Overrides) -> dict[str, JsonValue]:
+    """Config values as a record has them."""
+    found: dict[str, JsonValue] = json.loads(json.dumps(dict(overrides)))
+    return found
 
 
-def _is_repeated(record: Round, new: Round) -> bool:
-    names = ("corpus", "strategy", "seed", "start", "labels", "steps", "round")
-    return all(getattr(record, name) == getattr(new, name) for name in names)
+def _setting(record: Round) -> tuple[object, ...]:
+    """What a training is of, beside its strategy and seed."""
+    settings = json.dumps(record.settings, sort_keys=True)
+    return record.corpus, record.config, settings, record.start, record.labels, record.pool
+
+
+def is_of(record: Round, game: Game, n_sentences: int) -> bool:
+    """Whether a record is of a game. n_sentences (int): Of the training part."""
+    settings = json.dumps(as_json(game.overrides), sort_keys=True)
+    most = n_sentences - game.start
+    pool = most if game.pool is None else min(game.pool, most)
+    asked = (game.corpus.name, str(game.config), settings, game.start, game.labels, pool)
+    return _setting(record) == asked
 
 
 def _read(game: Game) -> tuple[CorpusTypes, list[Doc]]:
@@ -209,7 +226,8 @@ class _Play:
             start=self.game.start,
             labels=self.game.labels,
             pool=len(hidden),
-            steps=self.game.overrides.get("training.max_steps"),
+            config=str(self.game.config),
+            settings=as_json(self.game.overrides),
             labelled=self.game.start + len(bought),
             rare_sentences=int(self.rare[bought].sum()) if bought else 0,
             rare_mentions=sum(label in self.tail for label in mentions),
@@ -240,13 +258,14 @@ class _Play:
         types = self.types.tail
         quotas = share_out(n, types, {})
         scan = Scan.of(types, {**{t: max(200, KEPT * k) for t, k in quotas.items()}, RANDOM: n})
-        likeness = Likeness(nlp, {t: t for t in types})
+        likeness = Likeness(nlp, descriptions(self.game.corpus, types))
         signs = Signs((), None, likeness, seed)
         scan_pool(scan, minibatch(nlp.pipe(docs), BATCH), nlp, signs)
         found = choose(scan, quotas, 0, Diversity())
-        chosen = [int(p.unit.document) for p in found]
-        others = [int(unit.document) for _, unit in scan.best[RANDOM].ranked()]
-        return [*chosen, *(i for i in others if i not in chosen)][:n]
+        chosen = (int(p.unit.document) for p in found)
+        others = (int(unit.document) for _, unit in scan.best[RANDOM].ranked())
+        left = (int(doc.user_data[PLACE]) for doc in docs)  # a pipeline may cut or repeat a sentence
+        return list(dict.fromkeys((*chosen, *others, *left)))[:n]
 
 
 def _processed(nlp: Language, docs: list[Doc]) -> Iterator[list[Doc]]:

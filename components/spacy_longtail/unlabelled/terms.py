@@ -15,7 +15,7 @@ from ..corpus.formats.text import bad_line, lines
 from ..errors import Errors
 
 MATCHED = 0.5  # expected mentions of a sentence with a term
-ALIKE = 0.05  # and of one that says just what the description says
+ALIKE = 0.001  # added to a sentence that says just what the description says: it breaks ties
 FIX = 'Write TYPE, a tab and the term, or {"label": "EVE", "pattern": "festival"}.'
 
 
@@ -24,6 +24,7 @@ class Terms(NamedTuple):
 
     matcher: PhraseMatcher
     lemmas: PhraseMatcher | None
+    labels: frozenset[str]  # of types that have a term
 
     def find(self, doc: Doc) -> list[tuple[str, int, int]]:
         """Type, first token and one past the last of each match, in order."""
@@ -57,7 +58,7 @@ def read_terms(path: Path, nlp: Language, types: Collection[str]) -> Terms:
         matcher.add(label, [nlp.make_doc(term)])
         if lemmas is not None:
             lemmas.add(label, [nlp(term)])
-    return Terms(matcher, lemmas)
+    return Terms(matcher, lemmas, frozenset(label for label, _ in found))
 
 
 def _lines(path: Path) -> list[tuple[str, str]]:
@@ -79,7 +80,7 @@ def _records(path: Path) -> list[tuple[str, str]]:
             words = [
                 token.get("lower", token.get("LOWER")) for token in pattern if isinstance(token, dict)
             ]
-            pattern = " ".join(w for w in words if isinstance(w, str)) if all(words) else None
+            pattern = " ".join(map(str, words)) if all(isinstance(w, str) for w in words) else None
         if not isinstance(label, str) or not isinstance(pattern, str):
             raise bad_line(place.path, place.line, f"{str(record)[:60]!r} is no type with a term", FIX)
         found.append((label, pattern))
@@ -98,8 +99,12 @@ class Likeness:
         if self.has_vectors:
             self.types = np.stack([_unit(nlp.make_doc(text).vector) for text in texts.values()])
 
-    def expected(self, doc: Doc, bounds: list[tuple[int, int]]) -> Floats2d:
-        """What the likeness of each sentence adds to the mentions expected of it. (n, n_types)"""
+    def knows(self, label: str) -> bool:
+        """Whether the description of a type has a vector."""
+        return self.has_vectors and bool(self.types[list(self.texts).index(label)].any())
+
+    def ties(self, doc: Doc, bounds: list[tuple[int, int]]) -> Floats2d:
+        """What the likeness of each sentence adds to its score for each type. (n, n_types)"""
         if not self.has_vectors or not bounds:
             return np.zeros((len(bounds), len(self.texts)))
         rows = np.stack(

@@ -76,7 +76,7 @@ def sentence_vectors(doc: Doc, bounds: Iterable[tuple[int, int]]) -> list[Floats
     """A vector of each sentence: the mean of its tokens' in doc.tensor, else of its hashed words."""
     rows = to_numpy(doc.tensor)
     if rows.ndim == 2 and len(rows) == len(doc):
-        return [rows[start:end].mean(axis=0) for start, end in bounds]
+        return [rows[start : max(end, start + 1)].mean(axis=0) for start, end in bounds]
     return [_hashed(doc, start, end) for start, end in bounds]
 
 

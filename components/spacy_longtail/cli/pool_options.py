@@ -1,0 +1,26 @@
+"""Options that the commands share which read text without labels: `mine` and `distil`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+POOL = "Text: .txt, .jsonl, .spacy, a folder of files."
+Pool = Annotated[Path, typer.Argument(help=POOL)]
+PoolFormat = Annotated[str | None, typer.Option(help="As --format of `convert`, if not found.")]
+Encoding = Annotated[str, typer.Option(help="Of text files, as cp1252.")]
+Split = Annotated[
+    bool, typer.Option("--split", help="Cut texts into sentences, where the pipeline does not.")
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Texts at a time.")]
+
+
+def _processes(n: int) -> int:
+    if n == 0 or n < -1:
+        raise typer.BadParameter("--n-process is at least 1, or -1 for one per core.")
+    return n
+
+
+Processes = Annotated[
+    int, typer.Option(help="Processes that run the pipeline; -1 is one per core.", callback=_processes)
+]
