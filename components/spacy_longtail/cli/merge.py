@@ -28,9 +28,8 @@ def merge(
 ) -> None:
     """Add the labels of sentences that `mine` proposed to a corpus; conflicts are kept apart."""
     with coded_errors():
-        merged = merge_labels(
-            corpus, labelled, random_to, Settings(format=format, misaligned=misaligned)
-        )
+        settings = Settings(format=format, misaligned=misaligned)
+        merged = merge_labels(corpus, labelled, random_to, settings, unchanged)
     for part, n in merged.parts.items():
         msg.good(f"{part}: {n} sentences added")
     if not merged.parts:
