@@ -533,6 +533,24 @@ def test_training_gets_the_tokenizer_of_the_corpus(tmp_path):
     assert described(tmp_path)["paths.train"] == str(tmp_path / "train")
 
 
+def test_training_gets_the_types_in_words(tmp_path):
+    types = {
+        "labels": ["PER", "SHIP", "festival"],
+        "tail": ["SHIP"],
+        "descriptions": {"SHIP": "a named vessel"},
+    }
+    write(tmp_path / "types.json", json.dumps(types))
+    found = filled_in(ROOT / "configs" / "bert_mrc.cfg", tmp_path)
+    config = load_config(ROOT / "configs" / "bert_mrc.cfg", overrides=found, interpolate=True)
+    asked = {"PER": "person: people, by name", "SHIP": "a named vessel", "festival": "festival"}
+    assert config["components"]["ner"]["queries"] == asked
+    described = load_config(ROOT / "configs" / "bert_described.cfg", interpolate=False)
+    described["longtail"]["descriptions"] = {"PER": "somebody"}
+    described.to_disk(tmp_path / "own.cfg")
+    own = filled_in(tmp_path / "own.cfg", tmp_path)["longtail.descriptions"]
+    assert own == {"PER": "somebody", "SHIP": "a named vessel"}
+
+
 def test_a_model_is_trained_on_characters(tmp_path):
     source = tmp_path / "in"
     record = {"text": "東京へ行く", "label": [[0, 2, "GEO"]]}

@@ -19,6 +19,7 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
 from spacy_longtail.pipes.expected import expected_mentions, has_expectations
+from spacy_longtail.unlabelled.mining import processed
 from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import ID, SHARE, proposal_id, reason, write_proposals
@@ -26,6 +27,7 @@ from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
 from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, Signs, scan_pool
 from spacy_longtail.unlabelled.selection import Diversity, Proposal, choose, share_out
 from spacy_longtail.unlabelled.simulation import RECORDS, Game, Round, is_of, read_rounds
+from spacy_longtail.unlabelled.strategies import by_expected_mentions, by_score, what_lacks
 from spacy_longtail.unlabelled.terms import Likeness, read_terms
 from spacy_longtail.unlabelled.units import Unit, lot, skeleton, text_key
 
@@ -303,6 +305,32 @@ def test_near_duplicates_and_one_document_do_not_fill_a_quota():
     found = choose(scan, {"A": 10}, 0, Diversity(penalty=0.5, spread=0.0, per_document=0.2))
     kinds = Counter(p.unit.text.split()[0] for p in found)
     assert kinds == {"the": 1, "other": 2, "third": 7}
+
+
+def test_lots_are_not_counted_against_a_document():
+    scan = Scan.of(["A"], {"A": 50, RANDOM: 2})
+    rng = np.random.default_rng(0)
+
+    def row():
+        return rng.standard_normal(16).tolist()
+
+    for i, letter in enumerate("abcdefgh"):
+        scan.best["A"].add(0.9, i, unit(f"high {letter}", (0.9,), row(), "one"))
+        scan.best["A"].add(0.4, 100 + i, unit(f"low {letter}", (0.4,), row()))
+    for i, letter in enumerate("ij"):
+        scan.best[RANDOM].add(0.5, 200 + i, unit(f"lot {letter}", (0.0,), row(), "one"))
+    found = choose(scan, {"A": 6}, 2, Diversity(penalty=0.0, spread=0.0, per_document=0.25))
+    assert Counter(p.unit.text.split()[0] for p in found) == {"lot": 2, "high": 2, "low": 4}
+
+
+@pytest.mark.parametrize("n_done", [0, 3, 7, 20])
+def test_texts_that_were_scanned_are_skipped(n_done, monkeypatch):
+    monkeypatch.setattr("spacy_longtail.unlabelled.mining.ZONE", 1)
+    monkeypatch.setattr("spacy_longtail.unlabelled.mining.BATCH", 3)
+    nlp = blank()
+    docs = (nlp.make_doc(f"Storm {i} passed .") for i in range(20))
+    found = [doc.text for batch in processed(nlp, docs, 2, 1, n_done) for doc in batch]
+    assert found == [f"Storm {i} passed ." for i in range(n_done, 20)]
 
 
 def test_a_share_comes_from_further_down():
@@ -702,8 +730,14 @@ def test_mining_played_through(tmp_path):
         (["--strategies", "guess"], "L508"),
         (["--start", 1000], "L508"),
         (["--strategies", "gate"], "L508"),
+        (["--strategies", "mine,entropy", "--config", ROOT / "configs" / "baseline.cfg"], "L508"),
+        (["--config", ROOT / "configs" / "none.cfg"], "L402"),
     ):
-        refused(["mine", "--simulate", corpus, "-o", tmp_path / "no", *options, *other], code)
+        refused(
+            ["mine", "--simulate", corpus, "-o", tmp_path / "no", *options, *other],
+            code,
+            tmp_path / "no",
+        )
 
 
 @pytest.mark.parametrize(
@@ -779,15 +813,6 @@ def test_sentences_of_documents_are_known(tmp_path):
     assert len(load_docs(corpus / "train.spacy", nlp)) == 1
 
 
-def test_lots_do_not_use_up_a_text(tmp_path, pipeline):
-    text = " ".join(f"Storm {name} passed Oslo ." for name in ("Ida", "Bo", "Ulf", "Eva", "Leo", "Mia"))
-    (tmp_path / "one.txt").write_text(text, encoding="utf8")
-    options = ["--types", "NAT", "--labels", 6, "--random", 0.34, "--split"]
-    run("mine", pipeline, tmp_path / "one.txt", "-o", tmp_path / "next.jsonl", *options)
-    shares = Counter(row["meta"][SHARE] for row in srsly.read_jsonl(tmp_path / "next.jsonl"))
-    assert shares[RANDOM] == 2 and shares["mined"] >= 2
-
-
 def test_records_of_other_simulations_stay_apart(tmp_path):
     corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(3))
     game = Game(corpus, Path("c.cfg"), 8, 1, 3, None, ("mine",), (0,), {"training.max_steps": 4})
@@ -803,3 +828,24 @@ def test_records_of_other_simulations_stay_apart(tmp_path):
     assert is_of(own, game, 24)
     for change in ({"pool": 9}, {"start": 9}, {"config": "d.cfg"}, {"settings": {}}, {"corpus": "x"}):
         assert not is_of(own.model_copy(update=change), game, 24)
+
+
+def test_a_sentence_that_is_cut_is_chosen_once(tmp_path):
+    nlp, _ = trained_once(token_pipeline, 40, head="crf")
+    nlp.add_pipe("sentencizer", first=True)
+    names = ("Ida", "Bo", "Ulf", "Eva", "Leo", "Mia")
+    docs = [
+        nlp.make_doc(f"Storm {a} passed Oslo . Storm {b} sank the Fram .") for a in names for b in names
+    ]
+    order = by_expected_mentions(nlp, docs, 12, {"NAT": "storm", "ART": "ship"}, 0)
+    assert sorted(order) == list(range(len(docs)))
+
+
+@pytest.mark.parametrize("strategy", ["entropy", "least_confidence"])
+def test_the_most_doubtful_comes_first(strategy):
+    nlp, _ = trained_once(token_pipeline, 60, head="crf")
+    known = [doc.text.strip() for doc in toy_docs()]
+    docs = [nlp.make_doc(text) for text in [*known, "Fram Berg Storm Rome Old Ida ."]]
+    order = by_score(nlp, docs, strategy)
+    assert order[0] == len(known) and sorted(order) == list(range(len(docs)))
+    assert what_lacks(nlp, strategy) == "" and "gate" in what_lacks(nlp, "gate")

@@ -1,6 +1,7 @@
 """What an entity type is called in words, for those who declare nothing else."""
 
 import re
+from collections.abc import Iterable, Mapping
 
 # common names of types that say little by themselves; others are split into their words
 WORDS = {
@@ -59,3 +60,8 @@ def words_of(label: str) -> str:
         return KNOWN[label.casefold()]
     words = [HUMP.sub(" ", part) for part in GAP.split(label) if part]
     return " ".join(words).casefold() or label
+
+
+def in_words(labels: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Types in words, in this order: as given, else by their names."""
+    return {label: given.get(label, words_of(label)) for label in labels}

@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
 
-from ..corpus.type_words import words_of
+from ..corpus.type_words import in_words
 from ..describers import HashedDescriptions, VectorDescriptions
 from ..describers.base import unit_rows
 from ..errors import Errors
@@ -63,7 +63,7 @@ def describe_types(
     unknown = sorted(set(given) - set(known))
     if unknown:
         problem = f"types that the data does not have: {', '.join(unknown)}"
-    found = {label: " ".join(given.get(label, words_of(label)).split()) for label in types}
+    found = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
     seen: dict[str, str] = {}
     for label, text in found.items():
         if not text:

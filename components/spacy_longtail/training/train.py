@@ -27,6 +27,7 @@ from wasabi import msg
 from ..corpus.folder import CorpusTypes, part_path, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.tokenizers import tokenizer_config
+from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..types import Overrides
 from ..writing import check_folder, coded_io, set_aside, whole_folder
@@ -53,6 +54,7 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> Overrides:
         "longtail.labels": types.labels,
         "longtail.tail": types.tail,
         "longtail.descriptions": types.descriptions,
+        "longtail.queries": in_words(types.labels, types.descriptions),
         "longtail.frequent": [label for label in types.labels if label not in types.tail],
     }
 
@@ -83,17 +85,28 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
     except ValueError as error:
         if str(error).startswith("[L"):
             raise
-        raise ValueError(Errors.L438.format(path=config, problem=words_of(error))) from error
+        raise ValueError(Errors.L438.format(path=config, problem=message_of(error))) from error
 
 
 def known_sections(overrides: Overrides, config: Config) -> Overrides:
-    """The overrides of sections that a config has; of [longtail] those of the names that it has."""
+    """The overrides of what a config has, in which its own words for a type win over the corpus's.
+
+    overrides (Overrides): As `corpus_overrides` gives them. config (Config): Not interpolated.
+    RETURNS (Overrides): Those of its sections; of [longtail] those of the names that it has.
+    """
 
     def is_known(name: str) -> bool:
         section, key = name.split(".", 1)
         return section in config and (section != "longtail" or key in config[section])
 
-    return {name: value for name, value in overrides.items() if is_known(name)}
+    found = {name: value for name, value in overrides.items() if is_known(name)}
+    own = config.get("longtail", {})
+    if own.get("descriptions"):
+        found["longtail.descriptions"] = {**overrides["longtail.descriptions"], **own["descriptions"]}
+    if own.get("queries"):
+        labels = overrides["longtail.labels"]
+        found["longtail.queries"] = in_words(labels, {**overrides["longtail.queries"], **own["queries"]})
+    return found
 
 
 def train_model(
@@ -175,7 +188,7 @@ def check_trainable(config: Config, path: Path) -> Language:
         _, dev = resolve_dot_names(filled, [training["train_corpus"], training["dev_corpus"]])
         lost, known = uncomputed_scores(nlp, dev, training["score_weights"])
     except Exception as error:  # a config can name any function, and each fails in its own way
-        raise ValueError(Errors.L438.format(path=path, problem=words_of(error))) from error
+        raise ValueError(Errors.L438.format(path=path, problem=message_of(error))) from error
     if lost:
         shown = {"lost": ", ".join(lost), "known": ", ".join(known) or "none"}
         raise ValueError(Errors.L439.format(path=path, **shown))
@@ -200,7 +213,7 @@ def uncomputed_scores(
     return lost, sorted(name for name, value in scores.items() if isinstance(value, (int, float)))
 
 
-def words_of(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """What an error says, on one line, with a full stop."""
     text = " ".join(str(getattr(error, "text", None) or error).split()) or type(error).__name__
     return text if text.endswith((".", "!", "?")) else f"{text}."

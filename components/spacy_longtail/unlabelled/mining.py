@@ -1,5 +1,6 @@
 """Mining a pool: which sentences to label next."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from ..corpus.descriptions import read_types
 from ..corpus.formats.context import Events, Settings
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.parts import part_path
-from ..corpus.type_words import words_of
+from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..evaluation.evaluate import load_pipeline
 from ..pipes.expected import has_expectations
@@ -25,14 +26,12 @@ from ..pipes.sentence_gate import SentenceGate
 from ..writing import check_file
 from .pool import pool_files, read_pool
 from .proposals import MARK, PAGE_MARK, Format, write_proposals
-from .scan import BATCH, RANDOM, Scan, Signs, scan_pool, skipping
-from .selection import Diversity, Proposal, choose, share_out
+from .scan import BATCH, RANDOM, Scan, Signs, scan_pool
+from .selection import Diversity, Proposal, choose, ranking_sizes, share_out
 from .terms import Likeness, Terms, read_terms
 from .units import sentences_of, text_key
 
 CORPUS_PARTS = ("train", "dev", "test", "all")
-KEPT = 10  # candidates per label of a quota
-FEWEST = 200  # candidates of each type at least
 SAVED_EVERY = 60.0  # seconds
 ZONE = 40  # batches after which words are forgotten
 DIVERSE = Diversity()
@@ -102,8 +101,7 @@ def mine(
     n_random = round(request.random * request.labels)
     quotas = share_out(request.labels - n_random, types, request.quotas)
     known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
-    sizes = {t: max(FEWEST, KEPT * k) for t, k in quotas.items()}
-    scan = Scan.of(types, {**sizes, RANDOM: n_random})
+    scan = Scan.of(types, {**ranking_sizes(quotas), RANDOM: n_random})
     if request.split:
         add_sentences(nlp)
     about = _settled(pipeline, pool, request, types, settings)
@@ -112,9 +110,8 @@ def mine(
         scan.load(state, about)
     events = Events()
     with _saving(scan, state, about) as save:
-        texts = skipping(read_pool(pool, nlp, settings, events), scan.n_texts)
-        shown = tqdm(texts, "texts", unit="text", initial=scan.n_texts, delay=2, disable=None)
-        batches = processed(nlp, iter(shown), request.batch_size, request.n_process)
+        texts = tqdm(read_pool(pool, nlp, settings, events), "texts", unit="text", delay=2, disable=None)
+        batches = processed(nlp, iter(texts), request.batch_size, request.n_process, scan.n_texts)
         scan_pool(scan, batches, nlp, Signs(known, terms, likeness, request.seed), save)
     proposals = choose(scan, quotas, n_random, request.diversity)
     if not proposals:
@@ -127,14 +124,17 @@ def mine(
 
 
 def processed(
-    nlp: Language, texts: Iterator[Doc], batch_size: int, n_process: int
+    nlp: Language, texts: Iterator[Doc], batch_size: int, n_process: int, n_done: int = 0
 ) -> Iterator[list[Doc]]:
-    """What the pipeline makes of texts, `BATCH` at a time.
+    """What the pipeline makes of texts after the first `n_done`, `BATCH` at a time.
 
     A batch is of use until the next one: its words are forgotten, or the vocabulary would grow with
     the pool.
     """
     size = BATCH * (ZONE if n_process == 1 else ZONE * 100)  # processes are started anew in each zone
+    for at in range(0, n_done, size):
+        with nlp.memory_zone():
+            deque(islice(texts, min(size, n_done - at)), maxlen=0)
     while True:
         with nlp.memory_zone():
             first = next(texts, None)
@@ -193,7 +193,7 @@ def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
 def descriptions(corpus: Path | None, types: list[str]) -> dict[str, str]:
     """Types in words: as a corpus has them, else by their names."""
     own = {} if corpus is None else read_types(corpus).descriptions
-    return {label: own.get(label, words_of(label)) for label in types}
+    return in_words(types, own)
 
 
 def _check_evidence(

@@ -162,10 +162,10 @@ def _write(
         path = corpus / CONFLICTS
         before = list(srsly.read_jsonl(path)) if path.is_file() else []
         tasks = [prodigy_task(doc, 0, len(doc), {"problem": why}) for doc, why in merged.conflicts]
-        rows = {
-            srsly.json_dumps([row["text"], row["spans"]]): row for row in reversed([*before, *tasks])
-        }
-        write_file(path, "".join(f"{srsly.json_dumps(row)}\n" for row in reversed(rows.values())))
+        rows: dict[str, object] = {}
+        for row in (*before, *tasks):  # a file merged again adds none
+            rows.setdefault(srsly.json_dumps([row["text"], row["spans"]]), row)
+        write_file(path, "".join(f"{srsly.json_dumps(row)}\n" for row in rows.values()))
 
 
 def _docs_per_file(path: Path, nlp: Language) -> int | None:

@@ -1,7 +1,7 @@
 """A pass over a pool that keeps, in bounded memory, the sentences that may be proposed."""
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -222,10 +222,3 @@ def _unit(
         about=about,
         terms=terms,
     )
-
-
-def skipping(docs: Iterable[Doc], n: int) -> Iterator[Doc]:
-    """The documents after the first n."""
-    for i, doc in enumerate(docs):
-        if i >= n:
-            yield doc

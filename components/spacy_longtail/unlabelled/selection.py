@@ -12,6 +12,8 @@ from .scan import RANDOM, Scan
 from .units import Unit, skeleton
 
 NEAR = 0.97  # cosine of vectors less their mean, above which two sentences are near-duplicates
+KEPT = 10  # candidates per label of a quota
+FEWEST = 200  # candidates of each type at least
 NEIGHBOURS = 3  # of those chosen, whose mean likeness is the penalty
 
 
@@ -49,6 +51,11 @@ def share_out(n: int, types: list[str], given: Mapping[str, int]) -> dict[str, i
     each, more = divmod(left, len(rest)) if rest else (0, 0)
     shares = {t: each + (i < more) for i, t in enumerate(rest)}
     return {t: given.get(t, shares.get(t, 0)) for t in types}
+
+
+def ranking_sizes(quotas: Mapping[str, int]) -> dict[str, int]:
+    """How many candidates to keep of each type. quotas (Mapping[str, int]): Labels by type."""
+    return {label: max(FEWEST, KEPT * n) for label, n in quotas.items()}
 
 
 def choose(scan: Scan, quotas: Mapping[str, int], n_random: int, diversity: Diversity) -> list[Proposal]:

@@ -8,36 +8,29 @@ from typing import NamedTuple
 
 import numpy as np
 from pydantic import JsonValue
-from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import load_config, minibatch
-from thinc.types import Floats1d, Ints1d
+from spacy.util import load_config
+from thinc.types import Ints1d
 from tqdm import tqdm
 
 from ..corpus.descriptions import CorpusTypes, read_types
-from ..corpus.examples import bare, holds, sentence_lengths
+from ..corpus.examples import bare, holds
 from ..corpus.folder import load_docs, write_corpus
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
 from ..corpus.units import divide
 from ..errors import Errors
 from ..evaluation.evaluate import evaluate_model, load_pipeline
-from ..pipes.expected import has_expectations
-from ..pipes.sentence_gate import SentenceGate
-from ..pipes.tagging import TokenTagger
 from ..records import Record
-from ..training.train import known_sections, train_model
+from ..training.train import check_trainable, known_sections, load_filled, train_model
 from ..types import Overrides
 from ..writing import write_file
 from .mining import descriptions
-from .pool import PLACE
-from .scan import BATCH, RANDOM, Scan, Signs, scan_pool
-from .selection import Diversity, choose, share_out
-from .terms import Likeness
+from .scan import RANDOM
+from .strategies import MINE, SCORES, by_expected_mentions, by_score, what_lacks
 
 RECORDS = "rounds.jsonl"
-STRATEGIES = ("mine", "entropy", "least_confidence", "gate", "random")
-KEPT = 10  # candidates per label of a quota
+STRATEGIES = (MINE, *SCORES, RANDOM)
 
 
 class Round(Record):
@@ -87,9 +80,10 @@ def simulate(game: Game, output: Path) -> list[Round]:
         for all; strategies, of `STRATEGIES`; seeds; overrides of the config.
     output (Path): The folder of rounds.jsonl.
     RETURNS (List[Round]): Of this game.
-    RAISES (ValueError): L402, L403, L404, L432, L508, and what training raises.
+    RAISES (ValueError): L402, L403, L404, L432, L438, L439, L508, and what training raises.
     """
     types, sentences = _read(game)
+    _check_strategies(game)
     done = read_rounds(output / RECORDS)
     path = output / RECORDS
     total = len(game.seeds) * len(game.strategies) * (1 + game.rounds)
@@ -176,6 +170,19 @@ def _read(game: Game) -> tuple[CorpusTypes, list[Doc]]:
     return types, sentences
 
 
+def _check_strategies(game: Game) -> None:
+    """Refuse strategies that the config's pipeline cannot serve, before any training.
+
+    RAISES (ValueError): L402, L438, L439, L508.
+    """
+    nlp = check_trainable(load_filled(game.config, game.corpus, game.overrides), game.config)
+    for strategy in game.strategies:
+        if lacking := what_lacks(nlp, strategy):
+            fix = "Take another --config, or leave the strategy out of --strategies."
+            problem = f"the strategy {strategy!r} needs {lacking}, which {game.config} has not"
+            raise ValueError(Errors.L508.format(path=game.corpus, problem=problem, fix=fix))
+
+
 class _Play:
     """The strategies of one seed, from one first model."""
 
@@ -243,67 +250,10 @@ class _Play:
         if strategy == RANDOM:
             return np.random.default_rng(seed).permutation(left)[:n].tolist()
         nlp = load_pipeline(model)
-        docs = []
-        for i in left:
-            doc = bare(self.sentences[i], nlp.vocab)
-            doc.user_data[PLACE] = str(i)
-            docs.append(doc)
-        if strategy == "mine":
-            return self._mine(nlp, docs, n, seed)
-        score = {"entropy": _entropy, "least_confidence": _doubt, "gate": _gate}[strategy]
-        values = np.concatenate([score(nlp, batch) for batch in _processed(nlp, docs)])
-        return [left[int(at)] for at in np.argsort(-values, kind="stable")[:n]]
-
-    def _mine(self, nlp: Language, docs: list[Doc], n: int, seed: int) -> list[int]:
-        types = self.types.tail
-        quotas = share_out(n, types, {})
-        scan = Scan.of(types, {**{t: max(200, KEPT * k) for t, k in quotas.items()}, RANDOM: n})
-        likeness = Likeness(nlp, descriptions(self.game.corpus, types))
-        signs = Signs((), None, likeness, seed)
-        scan_pool(scan, minibatch(nlp.pipe(docs), BATCH), nlp, signs)
-        found = choose(scan, quotas, 0, Diversity())
-        chosen = (int(p.unit.document) for p in found)
-        others = (int(unit.document) for _, unit in scan.best[RANDOM].ranked())
-        left = (int(doc.user_data[PLACE]) for doc in docs)  # a pipeline may cut or repeat a sentence
-        return list(dict.fromkeys((*chosen, *others, *left)))[:n]
-
-
-def _processed(nlp: Language, docs: list[Doc]) -> Iterator[list[Doc]]:
-    yield from minibatch(nlp.pipe(docs), BATCH)
-
-
-def _tagger(nlp: Language) -> TokenTagger:
-    """RAISES (ValueError): L502."""
-    for _, pipe in nlp.pipeline:
-        if isinstance(pipe, TokenTagger) and has_expectations(pipe):
-            return pipe
-    raise ValueError(Errors.L502.format(path="the config", found=", ".join(nlp.pipe_names)))
-
-
-def _by_sentence(docs: list[Doc], values: Floats1d) -> Floats1d:
-    """The mean over the tokens of each document."""
-    n = np.array([len(doc) for doc in docs])
-    return np.add.reduceat(values, np.cumsum(n) - n) / n
-
-
-def _entropy(nlp: Language, docs: list[Doc]) -> Floats1d:
-    """Mean entropy of the tags' probabilities, in nats."""
-    p = np.maximum(_tagger(nlp).marginals(docs), 1e-12)
-    return _by_sentence(docs, -(p * np.log(p)).sum(axis=1))
-
-
-def _doubt(nlp: Language, docs: list[Doc]) -> Floats1d:
-    """Minus the mean log probability of the most probable tags."""
-    p = np.maximum(_tagger(nlp).marginals(docs).max(axis=1), 1e-12)
-    return _by_sentence(docs, -np.log(p))
-
-
-def _gate(nlp: Language, docs: list[Doc]) -> Floats1d:
-    """The highest probability of a sentence to hold a rare type. RAISES (ValueError): L508."""
-    gates = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, SentenceGate)]
-    if not gates:
-        fix = "Take a --config with longtail_sentence_gate, or leave the strategy out."
-        raise ValueError(Errors.L508.format(path="It", problem="the pipeline has no gate", fix=fix))
-    p = gates[0].model.ops.to_numpy(gates[0].predict(docs)).ravel()
-    n = np.array([len(sentence_lengths(doc)) for doc in docs])
-    return np.maximum.reduceat(p, np.cumsum(n) - n)
+        docs = [bare(self.sentences[i], nlp.vocab) for i in left]
+        if strategy == MINE:
+            texts = descriptions(self.game.corpus, self.types.tail)
+            order = by_expected_mentions(nlp, docs, n, texts, seed)
+        else:
+            order = by_score(nlp, docs, strategy)
+        return [left[at] for at in order[:n]]

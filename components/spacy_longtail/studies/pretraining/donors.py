@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 from ...corpus.examples import cut, sentence_bounds
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.formats.docbin import stream_docs
-from ...corpus.type_words import words_of
+from ...corpus.type_words import in_words
 from ...corpus.units import plain_text
 from ...errors import Errors
 from ...types import ANNOTATED_TYPES
@@ -126,7 +126,7 @@ def _read(
     if not any(doc.ents for doc in train):
         raise _unusable(folder, "it has no entity to learn from", "Leave it out")
     labels = sorted({*types.labels, *(ent.label_ for doc in train for ent in doc.ents)})
-    texts = {label: types.descriptions.get(label, words_of(label)) for label in labels}
+    texts = in_words(labels, types.descriptions)
     names = _names(texts, known, name)
     for doc in (*train, *dev):
         _renamed(doc, names).user_data[ANNOTATED_TYPES] = list(names.values())

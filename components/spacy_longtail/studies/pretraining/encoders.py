@@ -7,7 +7,7 @@ from spacy.util import load_config, load_model_from_config, registry
 from thinc.api import Config, Optimizer
 
 from ...errors import Errors
-from ...training.train import words_of
+from ...training.train import message_of
 from ...types import Overrides
 from ..trials.compose import apply
 
@@ -69,5 +69,5 @@ def build_pipeline(config: Config) -> tuple[Language, Optimizer, float]:
         training = registry.resolve({"training": config.interpolate()["training"]})["training"]
         return nlp, training["optimizer"], float(training["dropout"])
     except Exception as error:  # a config can name any function, and each fails in its own way
-        message = Errors.L438.format(path="The encoder", problem=words_of(error))
+        message = Errors.L438.format(path="The encoder", problem=message_of(error))
         raise ValueError(message) from error

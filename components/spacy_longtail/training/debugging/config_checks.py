@@ -9,7 +9,7 @@ from spacy.util import load_config, load_model_from_config
 from ...corpus.statistics.records import Statistics
 from ...errors import Errors
 from ...types import Overrides
-from ..train import filled_in, words_of
+from ..train import filled_in, message_of
 from .checks import BuiltConfig, Check, Said, check, listed
 from .run_checks import check_dev, check_readers, check_scores, check_update
 
@@ -37,7 +37,7 @@ def check_config(
             given = load_config(path, overrides=filled_in(path, corpus, overrides), interpolate=False)
             built = BuiltConfig(path, given, load_model_from_config(given, auto_fill=True), found)
     except Exception as error:  # a config can name any function, and each fails in its own way
-        yield Check("fail", "Config", f"{path} does not build: {words_of(error)}")
+        yield Check("fail", "Config", f"{path} does not build: {message_of(error)}")
         return
     yield Check("good", "Config", f"{path} builds: {', '.join(built.nlp.pipe_names)}.")
     yield from (Check("warn", "Config", str(warning.message)) for warning in caught)

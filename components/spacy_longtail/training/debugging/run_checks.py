@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.training.initialize import init_nlp
 
 from ...readers.base import check_dev_corpus
-from ..train import uncomputed_scores, words_of
+from ..train import message_of, uncomputed_scores
 from .checks import N_READ, BuiltConfig, Said, check, listed
 
 N_UPDATE = 8  # examples
@@ -26,7 +26,7 @@ def check_readers(built: BuiltConfig) -> Said:
                 with contextlib.redirect_stdout(io.StringIO()):  # a reader may print what it does
                     examples = list(islice(built.reader(kind)(built.nlp), N_READ))
         except Exception as error:  # any reader, any error
-            yield "fail", f"{name} cannot be read: {words_of(error)}"
+            yield "fail", f"{name} cannot be read: {message_of(error)}"
             continue
         yield from (("warn", str(warning.message)) for warning in caught)
         if not examples:
@@ -55,7 +55,7 @@ def check_scores(built: BuiltConfig) -> Said:
     try:
         lost, known = uncomputed_scores(built.nlp, built.reader("dev_corpus"), weights)
     except Exception as error:  # any scorer, any error
-        yield "fail", f"Scoring fails: {words_of(error)}"
+        yield "fail", f"Scoring fails: {message_of(error)}"
         return
     if lost:
         text = f"[training.score_weights] weighs scores that nothing computes: {listed(lost)}"
@@ -77,7 +77,7 @@ def check_update(built: BuiltConfig) -> Said:
             frozen, annotating = (training[f"{k}_components"] for k in ("frozen", "annotating"))
             nlp.update(batch, losses=losses, exclude=frozen, annotates=annotating)
     except Exception as error:  # any component, any error
-        yield "fail", f"The first update fails: {words_of(error)}"
+        yield "fail", f"The first update fails: {message_of(error)}"
         return
     shown = ", ".join(f"{name} {loss:.4g}" for name, loss in losses.items())
     if all(math.isfinite(loss) for loss in losses.values()):
