@@ -231,6 +231,13 @@ class Errors:
     L512 = "[L512] {path} holds a distillation of its own: {problem}. Name a new folder, or take the settings it was begun with."
     L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
 
+    # Extending a pipeline
+    L520 = "[L520] {path} has no type that {base} does not know: {types}. Name those to learn anew with --types; the pipeline's own entities stay."
+    L521 = "[L521] {path} has no types {unknown}. It has: {known}."
+    L522 = "[L522] {base} is a pipeline for {lang!r}, {path} a corpus for {own!r}. Convert the corpus with --lang {lang}, or name another pipeline."
+    L523 = "[L523] {path} was converted with --tokens {tokens}, but {base} has another kind of tokens. Convert the corpus with the other value of --tokens."
+    L524 = "[L524] {path} is no pipeline to begin with: it has the components {found}, and must have tok2vec and ner, as the command `pretrain` writes them."
+
 
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."

@@ -9,6 +9,7 @@ from . import (  # noqa: F401  # each adds its command
     distil,
     distil_vectors,
     evaluate,
+    extend,
     matrix,
     merge,
     mine,

@@ -53,3 +53,8 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: s
     """Print a table. aligns (str): l or r for each column; else all but the first are numbers."""
     sides = tuple(aligns or "l" + "r" * (len(head) - 1))
     sys.stdout.write(table(rows, header=head, divider=True, aligns=sides) + "\n")
+
+
+def names_in(text: str | None) -> tuple[str, ...]:
+    """The names that an option gives, separated by commas."""
+    return tuple(name for part in (text or "").split(",") if (name := part.strip()))

@@ -13,7 +13,7 @@ from ..evaluation.report.wording import percent
 from ..studies.pretraining import Options, pretrain
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
-from .app import GpuId, Json, app, coded_errors, print_table
+from .app import GpuId, Json, app, coded_errors, names_in, print_table
 from .trial_options import Set, read_settings
 
 
@@ -65,7 +65,7 @@ def pretrain_command(
             steps,
             words,
             power,
-            tuple(part.strip() for part in parts.split(",") if part.strip()),
+            names_in(parts),
             clusters,
             evaluations,
             seed,

@@ -2,6 +2,7 @@
 
 import shutil
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,6 +64,7 @@ def fit_thresholds(
     calibrate: bool = True,
     abstain_key: str | None = None,
     min_mentions: int = 10,
+    components: Collection[str] | None = None,
     output: Path | None = None,
 ) -> Chosen:
     """Choose thresholds and calibration on development data, and write them into the pipeline.
@@ -72,6 +74,7 @@ def fit_thresholds(
     calibrate (bool): Whether scores are made probabilities first.
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
     min_mentions (int): Gold mentions, or sentences, that a threshold is chosen on at least.
+    components (Optional[Collection[str]]): The components to choose for; null is all that have scores.
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.
     RETURNS (Chosen): By component.
     RAISES (ValueError): L402 to L404, L408; L432, L434, L436, L437; L257; L251 and L255 where there is
@@ -82,7 +85,7 @@ def fit_thresholds(
     else:
         check_folder(output, [model, data], _foreign)
     nlp = load_pipeline(model)
-    names = _to_choose_for(nlp, model)
+    names = _to_choose_for(nlp, model, nlp.pipe_names if components is None else components)
     for name in names:
         _check_abstain_key(nlp, abstain_key, name)
     check_docs(data)  # refuses a file that cannot be read, before the long work
@@ -111,7 +114,7 @@ def _foreign(folder: Path) -> str:
     return "" if (folder / CHOSEN).is_file() else f"it holds no {CHOSEN} of an earlier `thresholds`"
 
 
-def _to_choose_for(nlp: Language, path: Path) -> list[str]:
+def _to_choose_for(nlp: Language, path: Path, components: Collection[str]) -> list[str]:
     """The gate and each NER that has scores; a warning names the others.
 
     RAISES (ValueError): L251, L255 where there is none.
@@ -119,6 +122,8 @@ def _to_choose_for(nlp: Language, path: Path) -> list[str]:
     found: list[str] = []
     without: list[str] = []
     for name, pipe in nlp.pipeline:
+        if name not in components:
+            continue
         if _is_gate(nlp, name):
             found.append(name)
         elif hasattr(pipe, "candidates"):
