@@ -81,7 +81,7 @@ class Errors:
     L281 = "[L281] {who} counts by the probabilities of a NER before it, found {found}. Put longtail_token_ner, longtail_ner or ner (beam_width = 1, extra_state_tokens = false) before it and name it in 'source', or use signal = \"entity_scores\"."
     L282 = '[L282] weak_labels of {who} name types that {source!r} does not predict: {unknown}. Its types: {known}. Name others, or another source; signal = "entity_scores" needs none of its types.'
     L283 = '[L283] {who} reads entity scores, but nothing before it writes doc.spans[\'{key}\']. Set scores_key = "{key}" on the NER before it and keep it enabled, or use signal = "expected".'
-    L284 = "[L284] 'thresholds' of {who} name types that are not among its weak_labels: {unknown}. These are {own}."
+    L284 = "[L284] {rules!r} stands after {name!r} with overwrite = true, and would remove what {name!r} flags in doc.spans['{key}']. Set its overwrite = false, or put it before {name!r}."
 
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."

@@ -5,7 +5,7 @@ Frozen components are disabled while others are initialised, so the disabled one
 
 import warnings
 from collections.abc import Callable, Collection
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -51,20 +51,34 @@ def _opened_by(nlp: Language, name: str, key: str, who: str) -> tuple[str, list[
 
     Rules open for what is no type, too, so that theirs count where there is no gate.
 
-    RAISES (ValueError): L210, L250.
+    RAISES (ValueError): L210, L250, L284.
     """
     writers = find_gates(nlp, name, key)
     if not writers:
         raise ValueError(Errors.L210.format(who=who, key=key))
-    gates = [n for n in writers if is_gate(nlp, n)] or writers
+    gates = [n for n in writers if is_gate(nlp, n)]
+    for gate in gates:
+        check_kept(nlp, gate, key)
+    gates = gates or writers
     types = [label for n in gates for label in getattr(nlp.get_pipe(n), "labels", ())]
     return ", ".join(gates), list(dict.fromkeys(types))
+
+
+def check_kept(nlp: Language, name: str, key: str) -> None:
+    """Whether doc.spans[key] still holds what the gate `name` flags after the rules behind it.
+
+    RAISES (ValueError): L284.
+    """
+    behind = dropwhile(lambda row: row[0] != name, nlp.components)
+    for other, pipe in behind:
+        if getattr(pipe, "key", None) == key and getattr(pipe, "overwrite", False):
+            raise ValueError(Errors.L284.format(rules=other, name=name, key=key))
 
 
 def gate_types(nlp: Language | None, name: str, key: str, who: str) -> list[str]:
     """The types of the gate that a secondary stands behind.
 
-    RAISES (ValueError): L210, L250, L258 where there are none.
+    RAISES (ValueError): L210, L250, L284; L258 where there are none.
     """
     found = "no pipeline to look for one in"
     if nlp is not None:
@@ -86,7 +100,7 @@ def check_secondary(
     """Whether gate and primary of a secondary are there, before it; warns of types that do not fit.
 
     spans_key (Optional[str]): Key in doc.spans that the gate writes; null is no gate.
-    RAISES (ValueError): L207, L210, L250.
+    RAISES (ValueError): L207, L210, L250, L284.
     """
     if spans_key is not None:
         gate, opened_by = _opened_by(nlp, name, spans_key, who)

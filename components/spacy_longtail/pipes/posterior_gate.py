@@ -21,7 +21,7 @@ from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from .budget import Budget, Usage
 from .flagging import write_all_flagged
 from .label_checks import check_labels, check_types
-from .pipeline_checks import find_primary
+from .pipeline_checks import check_kept, find_primary
 from .posteriors import Counting, has_posteriors, sentence_mentions
 from .scores import scored_spans
 
@@ -98,7 +98,7 @@ def make_posterior_gate(
         there; attrs["scores"] are their scores.
     scores_key (str): Key in doc.spans with the scores of entities.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L204, L213, L257, L280, L284.
+    RAISES (ValueError): L001, L204, L213, L257, L280.
     """
     one_of("signal", signal, (*READS, "both"))
     given = {
@@ -112,7 +112,9 @@ def make_posterior_gate(
     }
     labels = check_types("weak_labels", weak_labels, WHO)
     if unknown := sorted(set(thresholds or ()) - set(labels)):
-        raise ValueError(Errors.L284.format(who=WHO, unknown=", ".join(unknown), own=", ".join(labels)))
+        rule = f"of types among weak_labels ({', '.join(labels)})"
+        fix = "Name these alone, or add to weak_labels."
+        raise ValueError(Errors.L001.format(name="thresholds", rule=rule, value=unknown, fix=fix))
     for other in READS.keys() - {signal} if signal != "both" else ():
         _refuse_unused(given, READS[other], f'signal = "{other}" or "both"')
     if budget is not None:
@@ -214,7 +216,7 @@ class PosteriorGate(Pipe):
         """Read the components of this pipeline: of use where the gate was sourced from another one.
 
         nlp (Language): A pipeline with the gate in it.
-        RAISES (ValueError): L281, L282, L283.
+        RAISES (ValueError): L281 to L284.
         """
         self.nlp = nlp
         self._warned.clear()
@@ -232,7 +234,7 @@ class PosteriorGate(Pipe):
         get_examples (Callable): The training examples, which are not looked at.
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
-        RAISES (ValueError): L212, L281, L282, L283.
+        RAISES (ValueError): L212, L281 to L284.
         """
         check_labels(labels, self.labels, WHO)
         self.attach(self.nlp if nlp is None else nlp)
@@ -240,7 +242,8 @@ class PosteriorGate(Pipe):
         self.restart()
 
     def _check_pipeline(self) -> None:
-        """RAISES (ValueError): L281, L282, L283."""
+        """RAISES (ValueError): L250, L281 to L284."""
+        check_kept(self.nlp, self.name, self.cfg["spans_key"])
         if "expected" in self.reads:
             self._source()
         if "entity_scores" in self.reads:
@@ -294,9 +297,10 @@ class PosteriorGate(Pipe):
     def predict(self, docs: Iterable[Doc]) -> Signals:
         """What speaks for each sentence of all documents, in order. Changes neither these nor the gate.
 
-        RAISES (ValueError): L281, L282; L283 for a document without entity scores.
+        RAISES (ValueError): L281, L282, L284; L283 for a document without entity scores.
         """
         docs = list(docs)
+        check_kept(self.nlp, self.name, self.cfg["spans_key"])
         if any(doc.vocab is not self.nlp.vocab for doc in docs):
             self._warn(Warnings.W060.format(name=self.name))
         n = sum(len(sentence_lengths(doc)) for doc in docs)
