@@ -233,7 +233,7 @@ def test_a_rule_that_would_remove_what_a_gate_flags_is_refused():
     weak = nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=secondary())
     with pytest.raises(ValueError, match="L284"):
         weak.initialize(lambda: examples(nlp), nlp=nlp)
-    nlp.get_pipe("span_ruler").key = "other"
+    nlp.get_pipe("span_ruler").overwrite = False
     weak.initialize(lambda: examples(nlp), nlp=nlp)
 
 

@@ -36,7 +36,8 @@ class Budget:
     share (float): Of all sentences, above 0 and at most 1.
     start (Iterable[float]): Scores to begin with, of development data. Without any nothing is flagged
         in the first 1 / share sentences.
-    SOURCE: Vovk, Gammerman & Shafer 2005 (conformal p-values).
+    SOURCE: Vovk, Gammerman & Shafer 2005; the cap is ours (docs/methods.md, "Budget of the posterior
+        gate").
     """
 
     def __init__(self, share: float, start: Iterable[float] = ()) -> None:
