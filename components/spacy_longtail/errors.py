@@ -78,8 +78,8 @@ class Errors:
 
     # The posterior gate: L28x
     L280 = "[L280] budget = 0 of {who} would flag no sentence. Give a share above 0, such as 0.03 for at most 3 % of them, or leave the gate out."
-    L281 = "[L281] {who} counts by the probabilities of a NER before it, found {found}. Put longtail_token_ner, longtail_ner or ner (beam_width = 1, extra_state_tokens = false) before it and name it in 'source', or use signal = \"entity_scores\"."
-    L282 = '[L282] weak_labels of {who} name types that {source!r} does not predict: {unknown}. Its types: {known}. Name others, or another source; signal = "entity_scores" needs none of its types.'
+    L281 = "[L281] {who} counts by the probabilities of a NER before it, found {found}. Put longtail_token_ner, longtail_ner or ner (beam_width = 1, extra_state_tokens = false) before it and name it in 'primary', or use signal = \"entity_scores\"."
+    L282 = '[L282] weak_labels of {who} name types that {primary!r} does not predict: {unknown}. Its types: {known}. Name others, or another primary; signal = "entity_scores" needs none of its types.'
     L283 = '[L283] {who} reads entity scores, but nothing before it writes doc.spans[\'{key}\']. Set scores_key = "{key}" on the NER before it and keep it enabled, or use signal = "expected".'
     L284 = "[L284] {rules!r} stands after {name!r} with overwrite = true, and would remove what {name!r} flags in doc.spans['{key}']. Set its overwrite = false, or put it before {name!r}."
 

@@ -320,7 +320,7 @@ def test_a_shared_encoder_does_not_run_again():
     assert [i for i, doc in enumerate(docs) if doc.spans[KEY]] == RARE
 
 
-def test_the_source_is_the_last_that_counts_or_the_one_named():
+def test_the_primary_is_the_last_that_counts_or_the_one_named():
     nlp = gated()
     config = {"model": TOKEN_MODEL, "include": ["PER"]}
     nlp.add_pipe("longtail_token_ner", name="people", before="gate", config=config)
@@ -329,11 +329,11 @@ def test_the_source_is_the_last_that_counts_or_the_one_named():
     gate = nlp.get_pipe("gate")
     with pytest.raises(ValueError, match=r"L282.*'people'.*NAT, ART.*PER"):
         nlp(words(nlp, SENTENCES[0]))
-    gate.cfg["source"] = "ner"
+    gate.cfg["primary"] = "ner"
     with nlp.select_pipes(disable=["people"]):
         assert places(nlp(words(nlp, SENTENCES[0])))
     nlp.remove_pipe("people")
-    gate.cfg["source"] = None
+    gate.cfg["primary"] = None
     with nlp.select_pipes(enable=["gate"]):  # weights are read, whether or not it is enabled
         assert places(nlp(words(nlp, SENTENCES[0])))
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", before="gate", config=secondary())
@@ -341,7 +341,7 @@ def test_the_source_is_the_last_that_counts_or_the_one_named():
         assert places(nlp(words(nlp, SENTENCES[0])))  # a secondary is no primary
 
 
-def test_a_source_that_is_missing_or_comes_later_is_refused():
+def test_a_primary_that_is_missing_or_comes_later_is_refused():
     nlp = blank()
     nlp.add_pipe("sentencizer")
     nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK})
@@ -349,9 +349,9 @@ def test_a_source_that_is_missing_or_comes_later_is_refused():
         with pytest.raises(ValueError, match=r"L281.*sentencizer"):
             use()
     nlp.add_pipe("longtail_token_ner", name="ner", config=PRIMARIES["crf"])
-    for source in (None, "ner", "sentencizer", "gate", "other"):
-        nlp.get_pipe("gate").cfg["source"] = source
-        with pytest.raises(ValueError, match=f"L281.*{source or 'sentencizer'}"):
+    for own in (None, "ner", "sentencizer", "gate", "other"):
+        nlp.get_pipe("gate").cfg["primary"] = own
+        with pytest.raises(ValueError, match=f"L281.*{own or 'sentencizer'}"):
             nlp("It rained.")
     scores, gate = alone()
     with pytest.raises(ValueError, match=r"L283.*entity_scores"):
@@ -425,7 +425,7 @@ def test_an_error_handler_gets_the_documents():
         ({"scores_key": "other"}, "L213.*scores_key"),
         ({"signal": "entity_scores", "threshold": 0.5}, "L213.*threshold"),
         ({"signal": "entity_scores", "thresholds": {"NAT": 0.5}}, "L213.*thresholds"),
-        ({"signal": "entity_scores", "source": "ner"}, "L213.*source"),
+        ({"signal": "entity_scores", "primary": "ner"}, "L213.*primary"),
         ({"budget": 0.03, "threshold": 0.5}, "L213.*threshold"),
         ({"budget": 0.03, "thresholds": {"NAT": 0.5}}, "L213.*thresholds"),
         ({"budget": 0.03, "signal": "both", "min_entity_score": 0.9}, "L213.*min_entity_score"),
@@ -439,7 +439,13 @@ def test_settings_that_do_not_fit_are_refused(settings, code):
 
 def test_settings_that_fit_are_kept():
     nlp = blank()
-    settings = {"weak_labels": WEAK, "signal": "both", "budget": 1, "source": "ner", "scores_key": "own"}
+    settings = {
+        "weak_labels": WEAK,
+        "signal": "both",
+        "budget": 1,
+        "primary": "ner",
+        "scores_key": "own",
+    }
     gate = nlp.add_pipe("longtail_posterior_gate", config=settings)
     assert isinstance(gate, PosteriorGate)
     assert {name: gate.cfg[name] for name in settings} == settings

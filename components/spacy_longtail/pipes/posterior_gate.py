@@ -30,7 +30,7 @@ WHO = "longtail_posterior_gate"
 LIMITS: Block = {"threshold": 0.1, "thresholds": None, "min_entity_score": 0.5}
 
 DEFAULTS: Block = {
-    "source": None,
+    "primary": None,
     "signal": "expected",
     **LIMITS,
     "budget": None,
@@ -40,7 +40,7 @@ DEFAULTS: Block = {
 }
 
 READS = {  # settings that have an effect, by signal
-    "expected": ("source", "threshold", "thresholds"),
+    "expected": ("primary", "threshold", "thresholds"),
     "entity_scores": ("scores_key", "min_entity_score"),
 }
 
@@ -70,7 +70,7 @@ def make_posterior_gate(
     nlp: Language,
     name: str,
     weak_labels: list[str],
-    source: str | None,
+    primary: str | None,
     signal: Literal["expected", "entity_scores", "both"],
     threshold: float,
     thresholds: dict[str, float] | None,
@@ -83,8 +83,8 @@ def make_posterior_gate(
     """A gate without weights: it flags sentences by the probabilities of the NER before it.
 
     weak_labels (List[str]): The rare types.
-    source (Optional[str]): The component that mentions are expected by: longtail_token_ner, longtail_ner
-        or ner; null is the last such one before the gate.
+    primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner or ner;
+        null is the last such one before the gate.
     signal (str): "expected" flags by the expected mentions of rare types, "entity_scores" by entities of
         a low score, whatever their type, "both" by either.
     threshold (float): Least expected mentions, in a flagged sentence, of a rare type that `thresholds`
@@ -102,7 +102,7 @@ def make_posterior_gate(
     """
     one_of("signal", signal, (*READS, "both"))
     given = {
-        "source": source,
+        "primary": primary,
         "threshold": finite("threshold", threshold, "mentions, 0 or more", "0.1 is usual.", 0.0),
         "thresholds": None if thresholds is None else _check_thresholds(thresholds),
         "min_entity_score": finite(
@@ -245,7 +245,7 @@ class PosteriorGate(Pipe):
         """RAISES (ValueError): L250, L281 to L284."""
         check_kept(self.nlp, self.name, self.cfg["spans_key"])
         if "expected" in self.reads:
-            self._source()
+            self._primary()
         if "entity_scores" in self.reads:
             key = self.cfg["scores_key"]
             if find_primary(self.nlp, self.name, key) is None:
@@ -260,24 +260,24 @@ class PosteriorGate(Pipe):
             found[name] = pipe
         return found
 
-    def _source(self) -> tuple[Counting, list[int]]:
+    def _primary(self) -> tuple[Counting, list[int]]:
         """The component that mentions are expected by, and which of its types are the rare ones.
 
         RAISES (ValueError): L281, L282.
         """
-        before, name = self._before(), self.cfg["source"]
+        before, name = self._before(), self.cfg["primary"]
         if name is None:
             counting = [n for n, p in before.items() if has_posteriors(p) and not _is_gated(p)]
             name = counting[-1] if counting else None
-        source = before.get(name or "")
-        if not has_posteriors(source):
-            found = self.cfg["source"] or ", ".join(before) or "none"
+        primary = before.get(name or "")
+        if not has_posteriors(primary):
+            found = self.cfg["primary"] or ", ".join(before) or "none"
             raise ValueError(Errors.L281.format(who=self.name, found=found))
-        known = list(source.labels)
+        known = list(primary.labels)
         if unknown := [label for label in self.labels if label not in known]:
-            shown = {"unknown": ", ".join(unknown), "source": name, "known": ", ".join(known) or "none"}
+            shown = {"unknown": ", ".join(unknown), "primary": name, "known": ", ".join(known) or "none"}
             raise ValueError(Errors.L282.format(who=self.name, **shown))
-        return source, [known.index(label) for label in self.labels]
+        return primary, [known.index(label) for label in self.labels]
 
     def __call__(self, doc: Doc) -> Doc:
         """Flag the sentences of one document."""
@@ -306,8 +306,8 @@ class PosteriorGate(Pipe):
         n = sum(len(sentence_lengths(doc)) for doc in docs)
         expected, least = np.zeros((n, len(self.labels))), np.ones(n)
         if "expected" in self.reads:
-            source, columns = self._source()
-            expected = sentence_mentions(source, docs)[:, columns]
+            primary, columns = self._primary()
+            expected = sentence_mentions(primary, docs)[:, columns]
         if "entity_scores" in self.reads and docs:
             least = np.concatenate([self._least(doc) for doc in docs])
         return Signals(expected, least)
