@@ -268,9 +268,10 @@ def trained_once(build: Callable[..., Language], steps: int, drop: float = 0.1, 
 
 
 def params(pipe) -> list[np.ndarray]:
+    layers = pipe.model.walk() if hasattr(pipe, "model") else ()
     return [
         np.asarray(layer.get_param(name)).copy()
-        for layer in pipe.model.walk()
+        for layer in layers
         for name in layer.param_names
         if layer.has_param(name)
     ]

@@ -53,7 +53,7 @@ class Errors:
     L207 = "[L207] merge = '{merge}' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner or longtail_token_ner, or use merge = 'fill'."
     L208 = "[L208] The component {name!r} is not a transition-based NER, found factory {found!r}. Only 'ner' can be converted."
     L209 = "[L209] longtail_ner reads action probabilities from a model with 3 state features, found {found}. Set extra_state_tokens = false or scores_key = null."
-    L210 = "[L210] No sentence gate before {who} writes doc.spans['{key}']. Add a longtail_sentence_gate with spans_key = \"{key}\" before it, or fix 'spans_key'."
+    L210 = "[L210] No sentence gate before {who} writes doc.spans['{key}']. Add a longtail_sentence_gate or longtail_posterior_gate with spans_key = \"{key}\" before it, or fix 'spans_key'."
     L211 = "[L211] head = '{found}' is not known to {who}. Use one of: {known}."
     L212 = "[L212] The labels that {who} was given at initialisation, {found}, are not its own: {own}. Write the labels file again with `spacy init labels`, or remove it."
     L213 = "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, or change the other setting."
@@ -73,8 +73,15 @@ class Errors:
     L255 = "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
     L256 = "[L256] Thresholds are chosen for one goal, found {found}. Give one of them."
     L257 = "[L257] {settings} of {who} name the same key of doc.spans, found {key!r}: one would overwrite the other. Give each a key of its own."
-    L258 = "[L258] labels = 'auto' of {who} takes the types of the gate, found {found}. Name the types, or put a longtail_sentence_gate before it."
+    L258 = "[L258] labels = 'auto' of {who} takes the types of the gate, found {found}. Name the types, or put a longtail_sentence_gate or longtail_posterior_gate before it."
     L259 = "[L259] Each of the {n} sentences that {who} counted holds a type of {labels}, so it cannot learn when to stay closed. A document without sentence boundaries counts as one sentence: put a sentencizer before it, and into annotating_components. Or leave frequent types out of weak_labels."
+
+    # The posterior gate: L28x
+    L280 = "[L280] budget = 0 of {who} would flag no sentence. Give a share above 0, such as 0.03 for at most 3 % of them, or leave the gate out."
+    L281 = "[L281] {who} counts by the probabilities of a NER before it, found {found}. Put longtail_token_ner, longtail_ner or ner (beam_width = 1, extra_state_tokens = false) before it and name it in 'primary', or use signal = \"entity_scores\"."
+    L282 = '[L282] weak_labels of {who} name types that {primary!r} does not predict: {unknown}. Its types: {known}. Name others, or another primary; signal = "entity_scores" needs none of its types.'
+    L283 = '[L283] {who} reads entity scores, but nothing before it writes doc.spans[\'{key}\']. Set scores_key = "{key}" on the NER before it and keep it enabled, or use signal = "expected".'
+    L284 = "[L284] {rules!r} stands after {name!r} with overwrite = true, and would remove what {name!r} flags in doc.spans['{key}']. Set its overwrite = false, or put it before {name!r}."
 
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
@@ -276,7 +283,9 @@ class Warnings:
     # Auditing: LW05x
     W050 = "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn the type. A type needs mentions in two folds at least."
 
-    # Statistics and debugging: LW06x
+    # The posterior gate: LW06x
+    W060 = "[LW060] {name!r} reads documents of another pipeline than it was built in: it was sourced, and goes on counting by the components beside which it was built, not by those of this pipeline. Where these are not the same, save this pipeline and load it, or call nlp.get_pipe({name!r}).attach(nlp)."
+    W061 = "[LW061] The budget of {name!r} has no scores to start from, so nothing is flagged among the first {n} sentences. Choose them on development data: python -m spacy_longtail thresholds."
 
     # The gate and entity scores: LW08x
     W080 = "[LW080] The types {types} of {who} are not among those that {gate} looks for: their entities are found only in sentences that it opens for another type. Add them to its weak_labels."

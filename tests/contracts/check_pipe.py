@@ -57,6 +57,7 @@ class Case(NamedTuple):
     before: tuple[
         tuple[str, str, Mapping[str, Any]], ...
     ] = ()  # name, factory, settings of what it needs
+    learns: bool = True  # whether it has weights
 
 
 class Trained(NamedTuple):
@@ -248,7 +249,10 @@ def check_empty_and_whitespace_documents(case: Case) -> None:
         assert_scored(doc)
     for ent in (ent for doc in docs for ent in doc.ents if ent.label_ in nlp.get_pipe(OWN).labels):
         assert not ent[0].is_space and (ends_on_space or not ent[-1].is_space)
-    again = copy_of(nlp)
+
+
+def check_empty_documents_teach_nothing(case: Case) -> None:
+    again = copy_of(trained(case).nlp)
     pipe, optimizer = again.get_pipe(OWN), again.resume_training()
     weights = params(pipe)
     empty = [Example(again.make_doc(text), again.make_doc(text)) for text in ("", "")]
@@ -450,4 +454,18 @@ def check_a_seed_fixes_the_weights(case: Case) -> None:
 
 # those that look at nothing but the defaults
 OF_THE_FACTORY = (check_settings_without_a_default_are_named, check_defaults_train_and_predict)
+OF_TRAINING = (
+    check_defaults_train_and_predict,
+    check_it_learns_what_it_is_shown,
+    check_empty_documents_teach_nothing,
+    check_initialisation_with_empty_documents,
+    check_gold_that_does_not_align,
+    check_documents_without_annotation_teach_nothing,
+    check_gold_is_not_changed,
+    check_rehearsal_works_or_is_refused,
+    check_a_frozen_pipe_keeps_its_weights,
+    check_a_label_after_training_works_or_is_refused,
+    check_training_is_resumed,
+    check_a_seed_fixes_the_weights,
+)
 CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts.check_pipe import CHECKS, OF_THE_FACTORY, Case, assert_same_when_spawned
+from tests.contracts.check_pipe import (
+    CHECKS,
+    OF_THE_FACTORY,
+    OF_TRAINING,
+    Case,
+    assert_same_when_spawned,
+)
 from tests.util import GATE_MODEL, HEADS, MOM, MRC_MODEL, QUERIES, TOKEN_MODEL, WEAK, small_ner
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +24,7 @@ BEHIND = (
     ("ner", "longtail_ner", PRIMARY),
     ("gate", "longtail_sentence_gate", GATE),
 )
+READ = (("ner", "longtail_token_ner", {"model": TOKEN_MODEL, **SCORED}),)
 
 PIPES = {
     "longtail_ner": {
@@ -30,6 +37,13 @@ PIPES = {
     },
     "longtail_sentence_gate": {
         "": Case("longtail_sentence_gate", {"weak_labels": WEAK}, GATE),
+    },
+    "longtail_posterior_gate": {
+        about: Case("longtail_posterior_gate", {"weak_labels": WEAK}, settings, READ, learns=False)
+        for about, settings in {
+            "": {},
+            "thresholds": {"signal": "both", "thresholds": {"NAT": 0.02}, "min_entity_score": 0.9},
+        }.items()
     },
     "longtail_gated_ner": {
         "": Case("longtail_gated_ner", {"labels": WEAK}, {"model": TOKEN_MODEL}, BEHIND),
@@ -47,7 +61,8 @@ CHECKED = [
     pytest.param(case, check, id=f"{name}: {check.__name__.removeprefix('check_')}")
     for name, case in CASES.items()
     for check in CHECKS
-    if check not in OF_THE_FACTORY or case is next(iter(PIPES[case.factory].values()))
+    if (case.learns or check not in OF_TRAINING)
+    and (check not in OF_THE_FACTORY or case is next(iter(PIPES[case.factory].values())))
 ]
 
 

@@ -420,17 +420,26 @@ def test_a_second_secondary_takes_the_gate_not_the_first():
 
 
 @pytest.mark.parametrize("is_shared", [True, False])
-def test_flagged_spans_that_overlap_are_read_as_one(is_shared):
+def test_what_a_span_of_a_rule_touches_is_read_as_whole_sentences(is_shared):
     nlp, _ = pipeline()
     weak = nlp.get_pipe("weak_ner")
     weak.is_shared = is_shared
     doc = words(nlp, SENTENCES[6])
-    place = [(4, 6, "NAT")]
-    for spans in ([(0, 8), (1, 2)], [(0, 8), (4, 8), (5, 6)], [(0, 5), (3, 8)]):
+    for spans in ([(0, 8), (1, 2)], [(0, 8), (4, 8), (5, 6)], [(0, 5), (3, 8)], [(2, 3)]):
+        doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]  # without boundaries: one sentence
+        assert [ent.place for ent in weak.predict([doc])[0]] == [(4, 6, "NAT")]
+        assert flagged_parts(doc, "weak_sentences", "weak_ner") == [(0, 8)]
+    for token in doc:
+        token.is_sent_start = token.i in (0, 4, 6)
+    for spans, parts in (
+        ([(0, 4), (4, 6)], [(0, 4), (4, 6)]),  # next to each other: two
+        ([(5, 6)], [(4, 6)]),
+        ([(3, 5), (1, 2)], [(0, 4), (4, 6)]),
+        ([(1, 7)], [(0, 4), (4, 6), (6, 8)]),
+        ([(4, 4)], []),
+    ):
         doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]
-        assert [ent.place for ent in weak.predict([doc])[0]] == place
-    doc.spans["weak_sentences"] = [doc[0:4], doc[4:8]]  # next to each other: two
-    assert flagged_parts(doc, "weak_sentences", "weak_ner") == [(0, 4), (4, 8)]
+        assert flagged_parts(doc, "weak_sentences", "weak_ner") == parts
 
 
 def test_the_secondary_reads_sentences_as_as_doc_cuts_them():

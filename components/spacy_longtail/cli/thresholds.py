@@ -13,8 +13,10 @@ from wasabi import msg
 
 from ..corpus.folder import part_path
 from ..errors import Errors, Warnings
-from ..evaluation.chosen import ChosenGate, ChosenTypes, chosen_json
-from ..evaluation.thresholds import Goal, fit_thresholds
+from ..evaluation.chosen import ChosenGate, ChosenPosteriorGate, ChosenTypes, chosen_json
+from ..evaluation.goal import Goal
+from ..evaluation.thresholds import fit_thresholds
+from ..pipes.posterior_gate import check_budget
 from ..writing import check_folder
 from .app import Corpus, GpuId, Json, app, coded_errors, print_table
 
@@ -38,9 +40,14 @@ def thresholds(
     ] = None,
     gate_recall: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Recall of the gate's sentences.", show_default="0.9"),
+        typer.Option(
+            min=0, max=1, help="Recall of the gate's sentences.", show_default="0.9, or its budget"
+        ),
     ] = None,
     gate_beta: Annotated[float | None, typer.Option(min=0, help="Best F-beta of the gate.")] = None,
+    gate_budget: Annotated[
+        float | None, typer.Option(help="Most sentences that the gate flags, a share above 0.")
+    ] = None,
     calibrate: Annotated[bool, typer.Option(help="Make scores probabilities first.")] = True,
     abstain_key: Annotated[
         str | None, typer.Option(help="Key in doc.spans for what falls below.", show_default="dropped")
@@ -53,9 +60,7 @@ def thresholds(
     setup_gpu(gpu_id, silent=True)
     with coded_errors():
         _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
-        _only_one({"--gate-recall": gate_recall, "--gate-beta": gate_beta})
-        if gate_recall is None and gate_beta is None:
-            gate_recall = 0.9
+        gate_goal = _gate_goal(gate_recall, gate_beta, gate_budget)
         if output is not None:
             check_folder(output, [corpus])
         if part == "test":
@@ -64,7 +69,7 @@ def thresholds(
             model,
             part_path(corpus, part),
             goal=Goal(recall, precision, 1.0 if beta is None else beta),
-            gate_goal=Goal(gate_recall, None, 1.0 if gate_beta is None else gate_beta),
+            gate_goal=gate_goal,
             calibrate=calibrate,
             abstain_key=abstain_key,
             min_mentions=min_mentions,
@@ -75,6 +80,9 @@ def thresholds(
         return
     for name, chosen in found.items():
         msg.divider(f"{name}: {chosen.goal}, on {part}")
+        if isinstance(chosen, ChosenPosteriorGate):
+            _print_posterior_gate(chosen)
+            continue
         if isinstance(chosen, ChosenGate):
             _print_gate(chosen)
         else:
@@ -90,6 +98,16 @@ def _only_one(given: Mapping[str, float | None]) -> None:
     found = [name for name, value in given.items() if value is not None]
     if len(found) > 1:
         raise ValueError(Errors.L256.format(found=" and ".join(found)))
+
+
+def _gate_goal(recall: float | None, beta: float | None, budget: float | None) -> Goal | None:
+    """What is given, if anything. RAISES (ValueError): L001, L256, L280."""
+    _only_one({"--gate-recall": recall, "--gate-beta": beta, "--gate-budget": budget})
+    if budget is not None:
+        return Goal(share=check_budget(budget))
+    if recall is None and beta is None:
+        return None
+    return Goal(recall, None, 1.0 if beta is None else beta)
 
 
 def _print_types(chosen: ChosenTypes) -> None:
@@ -108,9 +126,25 @@ def _print_types(chosen: ChosenTypes) -> None:
 
 
 def _print_gate(chosen: ChosenGate) -> None:
+    _print_points(chosen)
+    msg.text(f"threshold {chosen.threshold:.4f}, {chosen.weak} of {chosen.sentences} hold one")
+
+
+def _print_posterior_gate(chosen: ChosenPosteriorGate) -> None:
+    _print_points(chosen)
+    if chosen.budget is not None:
+        said = [f"budget {100 * chosen.budget:g} % of sentences, started from {chosen.start} scores"]
+    else:
+        own = {**(chosen.thresholds or {}), "other types": chosen.threshold}
+        said = [f"{label} {value:.4g}" for label, value in own.items() if value is not None]
+    if chosen.min_entity_score is not None:
+        said.append(f"entities below {chosen.min_entity_score:.4g}")
+    msg.text(f"{', '.join(said)}; {chosen.weak} of {chosen.sentences} hold a rare type")
+
+
+def _print_points(chosen: ChosenGate | ChosenPosteriorGate) -> None:
     rows = [
         (when, *(f"{100 * v:.1f}" for v in (at.p, at.r, at.open)))
         for when, at in (("before", chosen.before), ("after", chosen.after))
     ]
     print_table(("sentences", "P", "R", "opened %"), rows)
-    msg.text(f"threshold {chosen.threshold:.4f}, {chosen.weak} of {chosen.sentences} hold one")

@@ -41,6 +41,17 @@ def sentence_lengths(doc: Doc) -> Ints1d:
     return np.diff(bounds)
 
 
+def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
+    """Whether a span has a token in each sentence. (n_sentences,)"""
+    ends = np.cumsum(sentence_lengths(doc))
+    flags = np.zeros(len(ends), dtype=bool)
+    for span in spans:
+        if span.end > span.start:
+            first, last = np.searchsorted(ends, [span.start, span.end - 1], side="right")
+            flags[first : last + 1] = True
+    return flags
+
+
 def trim_whitespace(start: Ints1d, end: Ints1d, space: np.ndarray) -> tuple[Ints1d, Ints1d]:
     """Spans without the whitespace tokens at their ends: no entity begins or ends with one.
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import srsly
 
 from ..pipes.thresholds import Reliability
@@ -35,6 +36,16 @@ class GatePoint(Record):
     r: float
     open: float  # share of the sentences
 
+    @classmethod
+    def of(cls, opened: np.ndarray, right: np.ndarray) -> "GatePoint":
+        """opened, right (ndarray): (n_sentences,), whether each is flagged, and holds a rare type."""
+        hits = float((opened & right).sum())
+        return cls(
+            p=hits / max(int(opened.sum()), 1),
+            r=hits / max(int(right.sum()), 1),
+            open=float(opened.mean()) if len(opened) else 0.0,
+        )
+
 
 class ChosenGate(Record):
     goal: str
@@ -44,6 +55,21 @@ class ChosenGate(Record):
     reliability: Calibrated | None = None
     threshold: float
     curve: list[float] | None  # slope and shift of the log odds
+    after: GatePoint
+
+
+class ChosenPosteriorGate(Record):
+    """Of a gate without weights. Null is what does not apply: thresholds, or a budget."""
+
+    goal: str
+    sentences: int  # with annotation
+    weak: int  # of them
+    before: GatePoint
+    threshold: float | None  # expected mentions of types without one of their own
+    thresholds: dict[str, float] | None
+    min_entity_score: float | None
+    budget: float | None
+    start: int  # sentences whose scores the budget starts from
     after: GatePoint
 
 
@@ -62,7 +88,7 @@ class ChosenTypes(Record):
     reliability: Calibrated | None = None
 
 
-Chosen = dict[str, ChosenGate | ChosenTypes]  # by component
+Chosen = dict[str, ChosenGate | ChosenPosteriorGate | ChosenTypes]  # by component
 
 
 def chosen_json(found: Chosen) -> dict[str, object]:

@@ -12,6 +12,7 @@ from spacy.training import Corpus, Example
 from ..corpus.examples import on_gold_tokens
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
+from ..pipes.pipeline_checks import is_gate
 from ..scorers import make_ner_scorer
 from ..training.provenance import checksum, method, read_curve, read_run
 from ..types import ENTITY, ENTITY_SCORES
@@ -56,7 +57,7 @@ def evaluate_model(
     for pipe_name, pipe in nlp.pipeline:
         if getattr(pipe, "labels", ()) == (ENTITY,) and ENTITY not in labels:
             warnings.warn(Warnings.W007.format(name=pipe_name), stacklevel=2)
-        if "longtail_sentence_gate" in nlp.get_pipe_meta(pipe_name).factory:
+        if is_gate(nlp, pipe_name):
             scores.update(pipe.score(examples))
     return Evaluation(
         name=name or model.parent.name,

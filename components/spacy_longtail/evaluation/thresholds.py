@@ -4,7 +4,6 @@ import shutil
 import warnings
 from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple
 
 from spacy.language import Language
 from spacy.training import Corpus, Example
@@ -13,9 +12,11 @@ from thinc.types import Floats1d, Ints1d
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
 from ..numerics import sigmoid
+from ..pipes.pipeline_checks import is_gate
+from ..pipes.posterior_gate import PosteriorGate
 from ..pipes.sentence_gate import SentenceGate
 from ..pipes.thresholding import ANY_TYPE, CALIBRATION, check_keys
-from ..pipes.thresholds import OperatingPoint, best_f, fit_curve, for_precision, for_recall, points
+from ..pipes.thresholds import OperatingPoint, fit_curve, points
 from ..writing import check_folder, coded_io, whole_folder
 from .analysis.records import PRF
 from .calibration import (
@@ -28,31 +29,10 @@ from .calibration import (
 )
 from .chosen import CHOSEN, Chosen, ChosenGate, ChosenType, ChosenTypes, GatePoint, write_chosen
 from .evaluate import load_pipeline
+from .goal import GATE_GOAL, Goal
+from .posterior_gate import fit_posterior_gate
 
-GATE = "longtail_sentence_gate"
 SECONDARY = "longtail_gated_ner"  # its entities have scores in any case
-
-
-class Goal(NamedTuple):
-    """What a threshold is chosen for: a recall, a precision, or the best F-beta where both are None."""
-
-    recall: float | None = None
-    precision: float | None = None
-    beta: float = 1.0
-
-    def choose(self, found: list[OperatingPoint]) -> OperatingPoint | None:
-        if self.recall is not None:
-            return for_recall(found, self.recall)
-        if self.precision is not None:
-            return for_precision(found, self.precision)
-        return best_f(found, self.beta)
-
-    def __str__(self) -> str:
-        if self.recall is not None:
-            return f"recall of at least {self.recall:g}"
-        if self.precision is not None:
-            return f"precision of at least {self.precision:g}"
-        return f"best F{self.beta:g}"
 
 
 def fit_thresholds(
@@ -60,7 +40,7 @@ def fit_thresholds(
     data: Path,
     *,
     goal: Goal,
-    gate_goal: Goal,
+    gate_goal: Goal | None = None,
     calibrate: bool = True,
     abstain_key: str | None = None,
     min_mentions: int = 10,
@@ -70,7 +50,9 @@ def fit_thresholds(
     """Choose thresholds and calibration on development data, and write them into the pipeline.
 
     model (Path): A trained pipeline. data (Path): Development data, a .spacy file or a folder of them.
-    goal (Goal): Of the thresholds of entity types. gate_goal (Goal): Of the gate's.
+    goal (Goal): Of the thresholds of entity types.
+    gate_goal (Optional[Goal]): Of the gate's; null is the budget of a posterior gate that has one, else
+        GATE_GOAL.
     calibrate (bool): Whether scores are made probabilities first.
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
     min_mentions (int): Gold mentions, or sentences, that a threshold is chosen on at least.
@@ -92,8 +74,11 @@ def fit_thresholds(
     examples = list(Corpus(data)(nlp))
     report: Chosen = {}
     for name in nlp.pipe_names:
-        if name in names and _is_gate(nlp, name):
-            report[name] = _fit_gate(nlp, name, examples, gate_goal, calibrate, min_mentions)
+        if name in names and isinstance(nlp.get_pipe(name), PosteriorGate):
+            report[name] = fit_posterior_gate(nlp, name, examples, gate_goal, min_mentions)
+        elif name in names and is_gate(nlp, name):
+            own_goal = gate_goal or GATE_GOAL
+            report[name] = _fit_gate(nlp, name, examples, own_goal, calibrate, min_mentions)
         elif name in names:
             report[name] = _fit_entities(nlp, name, examples, goal, calibrate, abstain_key, min_mentions)
         with nlp.select_pipes(enable=[name]):
@@ -124,7 +109,7 @@ def _to_choose_for(nlp: Language, path: Path, components: Collection[str]) -> li
     for name, pipe in nlp.pipeline:
         if name not in components:
             continue
-        if _is_gate(nlp, name):
+        if is_gate(nlp, name):
             found.append(name)
         elif hasattr(pipe, "candidates"):
             is_scored = pipe.cfg["scores_key"] is not None
@@ -137,10 +122,6 @@ def _to_choose_for(nlp: Language, path: Path, components: Collection[str]) -> li
     for name in without:
         warnings.warn(Warnings.W085.format(name=name), stacklevel=3)
     return found
-
-
-def _is_gate(nlp: Language, name: str) -> bool:
-    return GATE in nlp.get_pipe_meta(name).factory
 
 
 def _check_abstain_key(nlp: Language, abstain_key: str | None, name: str) -> None:
@@ -194,13 +175,7 @@ def _fit_gate(
 def _gate_point(gate: SentenceGate, logits: Floats1d, right: Ints1d) -> GatePoint:
     """What the gate does as it is set."""
     slope, shift = gate.cfg[CALIBRATION] or (1.0, 0.0)
-    opened = sigmoid(logits * slope + shift) >= gate.cfg["threshold"]
-    hits = float((opened & (right > 0)).sum())
-    return GatePoint(
-        p=hits / max(int(opened.sum()), 1),
-        r=hits / max(int(right.sum()), 1),
-        open=float(opened.mean()) if len(opened) else 0.0,
-    )
+    return GatePoint.of(sigmoid(logits * slope + shift) >= gate.cfg["threshold"], right > 0)
 
 
 def _fit_entities(

@@ -181,7 +181,7 @@ class GatedNER(TokenTagger):
         descriptions (Optional[Dict[str, str]]): As for longtail_token_ner; of other types, too.
         pretrained (Optional[str]): As for longtail_token_ner.
         RAISES (ValueError): L004, L005, L203, L204, L207, L210, L212, L213, L250, L258, L271, L272,
-            L274, L275.
+            L274, L275, L284.
         """
         if self.cfg["labels"] == AUTO:  # whatever was found before
             found = gate_types(nlp, self.name, self.cfg["spans_key"], WHO) if labels is None else labels

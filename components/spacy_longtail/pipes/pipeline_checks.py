@@ -5,7 +5,7 @@ Frozen components are disabled while others are initialised, so the disabled one
 
 import warnings
 from collections.abc import Callable, Collection
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -23,10 +23,18 @@ OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 
 
-def find_gate(nlp: Language, name: str, key: str) -> str | None:
-    """The component before `name` that writes doc.spans[key]: a gate, or a span ruler.
+GATES = ("longtail_sentence_gate", "longtail_posterior_gate")  # factories
 
-    RAISES (ValueError): L250 if it stands after it.
+
+def is_gate(nlp: Language, name: str) -> bool:
+    """Whether a component is a gate of this package."""
+    return any(gate in nlp.get_pipe_meta(name).factory for gate in GATES)
+
+
+def find_gates(nlp: Language, name: str, key: str) -> list[str]:
+    """The components before `name` that write doc.spans[key]: gates, or rules such as a span ruler.
+
+    RAISES (ValueError): L250 if they all stand after it.
     """
     reader = nlp.get_pipe_meta(name).factory  # another secondary reads the key as well
     found = [
@@ -38,22 +46,43 @@ def find_gate(nlp: Language, name: str, key: str) -> str | None:
     return _before(nlp, name, found, key)
 
 
-def _gate(nlp: Language, name: str, key: str, who: str) -> tuple[str, list[str]]:
-    """The gate's name, and its types if it knows any. RAISES (ValueError): L210, L250."""
-    gate = find_gate(nlp, name, key)
-    if gate is None:
+def _opened_by(nlp: Language, name: str, key: str, who: str) -> tuple[str, list[str]]:
+    """The gates' names, and the types of all of them, if they know any.
+
+    Rules open for what is no type, too, so that theirs count where there is no gate.
+
+    RAISES (ValueError): L210, L250, L284.
+    """
+    writers = find_gates(nlp, name, key)
+    if not writers:
         raise ValueError(Errors.L210.format(who=who, key=key))
-    return gate, list(getattr(nlp.get_pipe(gate), "labels", ()))
+    gates = [n for n in writers if is_gate(nlp, n)]
+    for gate in gates:
+        check_kept(nlp, gate, key)
+    gates = gates or writers
+    types = [label for n in gates for label in getattr(nlp.get_pipe(n), "labels", ())]
+    return ", ".join(gates), list(dict.fromkeys(types))
+
+
+def check_kept(nlp: Language, name: str, key: str) -> None:
+    """Whether doc.spans[key] still holds what the gate `name` flags after the rules behind it.
+
+    RAISES (ValueError): L284.
+    """
+    behind = dropwhile(lambda row: row[0] != name, nlp.components)
+    for other, pipe in behind:
+        if getattr(pipe, "key", None) == key and getattr(pipe, "overwrite", False):
+            raise ValueError(Errors.L284.format(rules=other, name=name, key=key))
 
 
 def gate_types(nlp: Language | None, name: str, key: str, who: str) -> list[str]:
     """The types of the gate that a secondary stands behind.
 
-    RAISES (ValueError): L210, L250, L258 where there are none.
+    RAISES (ValueError): L210, L250, L284; L258 where there are none.
     """
     found = "no pipeline to look for one in"
     if nlp is not None:
-        gate, types = _gate(nlp, name, key, who)
+        gate, types = _opened_by(nlp, name, key, who)
         if types:
             return types
         found = f"{gate!r} without any"
@@ -71,10 +100,10 @@ def check_secondary(
     """Whether gate and primary of a secondary are there, before it; warns of types that do not fit.
 
     spans_key (Optional[str]): Key in doc.spans that the gate writes; null is no gate.
-    RAISES (ValueError): L207, L210, L250.
+    RAISES (ValueError): L207, L210, L250, L284.
     """
     if spans_key is not None:
-        gate, opened_by = _gate(nlp, name, spans_key, who)
+        gate, opened_by = _opened_by(nlp, name, spans_key, who)
         if closed := [t for t in labels if opened_by and t not in opened_by]:
             message = Warnings.W080.format(who=name, types=", ".join(closed), gate=gate)
             warnings.warn(message, stacklevel=3)
@@ -89,8 +118,12 @@ def find_primary(nlp: Language, name: str, key: str | None) -> str | None:
 
     RAISES (ValueError): L250 if it stands after it.
     """
-    found = [n for n, pipe in nlp.components if key and _settings(pipe).get("scores_key") == key]
-    return _before(nlp, name, found, key)
+    found = [
+        n
+        for n, pipe in nlp.components
+        if key and _settings(pipe).get("scores_key") == key and not is_gate(nlp, n)  # which reads them
+    ]
+    return next(reversed(_before(nlp, name, found, key)), None)
 
 
 def boundary_setters(nlp: Language, name: str) -> list[Callable[[Doc], Doc]]:
@@ -108,13 +141,13 @@ def boundary_setters(nlp: Language, name: str) -> list[Callable[[Doc], Doc]]:
     return [nlp.get_pipe(n) for n in found]
 
 
-def _before(nlp: Language, name: str, found: list[str], key: str | None) -> str | None:
+def _before(nlp: Language, name: str, found: list[str], key: str | None) -> list[str]:
     names = list(nlp.component_names)
     others = [n for n in found if n != name]
     before = [n for n in others if names.index(n) < names.index(name)]
     if others and not before:
         raise ValueError(Errors.L250.format(other=others[0], key=key, name=name))
-    return before[-1] if before else None
+    return before
 
 
 def _settings(pipe: object) -> Block:

@@ -7,19 +7,19 @@ from typing import Literal
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc, SpanGroup
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Config, Model, Optimizer, set_dropout_rate
 from thinc.types import Floats2d
 
-from ..corpus.examples import sentence_lengths
 from ..corpus.rare import AUTO_SHARE
 from ..errors import Errors
 from ..numerics import binary_cross_entropy, sigmoid
 from ..settings import finite, one_of, unused, whole
 from ..types import Block
 from .base import LongtailPipe, check_head_rate
+from .flagging import write_all_flagged
 from .gate_counts import FOUND, count_types, learn_counts
 from .label_checks import AUTO, check_labels, check_types
 from .weak_sentences import sentence_targets, with_boundaries
@@ -229,18 +229,10 @@ class SentenceGate(LongtailPipe):
         return sigmoid(self.logits(docs) * slope + shift)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
-        """Keep the flagged sentences in doc.spans[spans_key], with their scores."""
+        """Add the flagged sentences to doc.spans[spans_key], with their scores."""
         flat = self.model.ops.to_numpy(scores).ravel()
-        n_seen = 0
-        for doc in docs:
-            ends = np.cumsum(sentence_lengths(doc))
-            own = flat[n_seen : n_seen + len(ends)]
-            n_seen += len(ends)
-            flagged = np.flatnonzero(own >= self.cfg["threshold"])
-            spans = [doc[int(ends[i - 1]) if i else 0 : int(ends[i])] for i in flagged]
-            group = SpanGroup(doc, name=self.cfg["spans_key"], spans=spans)
-            group.attrs["scores"] = [float(own[i]) for i in flagged]
-            doc.spans[self.cfg["spans_key"]] = group
+        flags = flat >= self.cfg["threshold"]
+        write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, flat)
 
     def update(
         self,

@@ -75,6 +75,12 @@ def for_precision(found: list[OperatingPoint], target: float) -> OperatingPoint 
     return next((point for point in reversed(found) if point.precision >= target), None)
 
 
+def for_share(found: list[OperatingPoint], share: float) -> OperatingPoint | None:
+    """Of the cuts with at most this share of all the one that keeps most; None where none has it."""
+    n = found[-1].n_kept if found else 0
+    return next((point for point in reversed(found) if point.n_kept <= share * n), None)
+
+
 def log_odds(p: Floats1d) -> Floats1d:
     """Finite, at 0 and 1 too."""
     p = np.clip(p, EDGE, 1 - EDGE)

@@ -8,7 +8,13 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats1d
 
-from ..corpus.examples import annotated_sentences, flagged_sentences, has_boundaries, sentence_lengths
+from ..corpus.examples import (
+    annotated_sentences,
+    flagged_sentences,
+    has_boundaries,
+    sentence_lengths,
+    touched_sentences,
+)
 from ..errors import Errors
 from .pipeline_checks import boundary_setters
 from .scores import ScoredSpan
@@ -64,21 +70,18 @@ def _draws(doc: Doc) -> Floats1d:
 def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:
     """First token and one past the last of each part to look at.
 
-    key (Optional[str]): Key in doc.spans of the flagged sentences, of which those that overlap are one
-        part; null is a whole document.
+    key (Optional[str]): Key in doc.spans: each sentence in which one of the spans has a token is a part;
+        null is a whole document.
     RAISES (ValueError): L254 for a document that no gate has seen.
     """
     if key is None:
         return [(0, len(doc))] if len(doc) else []
     if key not in doc.spans:
         raise ValueError(Errors.L254.format(who=who, key=key))
-    parts: Parts = []
-    for start, end in sorted((span.start, span.end) for span in doc.spans[key] if len(span)):
-        if parts and start < parts[-1][1]:
-            start, last = parts.pop()
-            end = max(end, last)
-        parts.append((start, end))
-    return parts
+    ends = np.cumsum(sentence_lengths(doc))
+    flagged = np.flatnonzero(touched_sentences(doc, doc.spans[key]))
+    starts = np.append(0, ends)[flagged]
+    return list(zip(starts.tolist(), ends[flagged].tolist(), strict=True))
 
 
 def within(ents: Iterable[ScoredSpan], parts: Parts) -> Iterator[ScoredSpan]:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 
-import numpy as np
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
-from ..corpus.examples import annotated_sentences, flagged_sentences, sentence_lengths
+from ..corpus.examples import annotated_sentences, flagged_sentences, touched_sentences
 
 
 class GateScorer:
@@ -26,11 +25,8 @@ class GateScorer:
         labels = set(labels)
         score, n_open, n_all = PRFScore(), 0, 0
         for eg in examples:
-            ends = np.cumsum(sentence_lengths(eg.predicted))
             truth = flagged_sentences(eg, labels)
-            opened = np.zeros(len(ends), dtype=bool)
-            for span in eg.predicted.spans.get(spans_key, ()):
-                opened[np.searchsorted(ends, span.start, side="right")] = True
+            opened = touched_sentences(eg.predicted, eg.predicted.spans.get(spans_key, ()))
             known = annotated_sentences(eg, truth)
             truth, opened = truth[known], opened[known]
             score.tp += int((truth & opened).sum())

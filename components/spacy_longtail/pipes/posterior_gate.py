@@ -1,0 +1,381 @@
+"""`longtail_posterior_gate`: flags sentences by what the primary NER before it is unsure of."""
+
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import srsly
+from spacy import util
+from spacy.language import Language
+from spacy.pipeline.pipe import Pipe, deserialize_config
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.types import Floats1d, Floats2d
+
+from ..corpus.examples import sentence_lengths
+from ..errors import Errors, Warnings
+from ..settings import finite, one_of, unused
+from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
+from .budget import Budget, Usage
+from .flagging import write_all_flagged
+from .label_checks import check_labels, check_types
+from .pipeline_checks import check_kept, find_primary
+from .posteriors import Counting, has_posteriors, sentence_mentions
+from .scores import scored_spans
+
+WHO = "longtail_posterior_gate"
+
+LIMITS: Block = {"threshold": 0.1, "thresholds": None, "min_entity_score": 0.5}
+
+DEFAULTS: Block = {
+    "primary": None,
+    "signal": "expected",
+    **LIMITS,
+    "budget": None,
+    "spans_key": WEAK_SENTENCES,
+    "scores_key": ENTITY_SCORES,
+    "scorer": {"@scorers": "longtail.gate_scorer.v1"},
+}
+
+READS = {  # settings that have an effect, by signal
+    "expected": ("primary", "threshold", "thresholds"),
+    "entity_scores": ("scores_key", "min_entity_score"),
+}
+
+
+class Signals(NamedTuple):
+    """What speaks for a sentence, of the sentences of all documents in order."""
+
+    expected: Floats2d  # (n_sentences, n_types), mentions of each rare type; 0 where they are not read
+    least: Floats1d  # (n_sentences,), the lowest score of an entity; 1 where there is none, or not read
+
+    @property
+    def scores(self) -> Floats1d:
+        """The expected mentions of all rare types, or what the least sure entity falls short of 1,
+        whichever is more. (n_sentences,)
+        """
+        return np.maximum(self.expected.sum(axis=1), 1.0 - self.least)
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.spans"],
+    requires=["doc.sents"],
+    default_config=DEFAULTS,
+    default_score_weights={"weak_sents_f": 0.0, "weak_sents_p": 0.0, "weak_sents_r": 0.0},
+)
+def make_posterior_gate(
+    nlp: Language,
+    name: str,
+    weak_labels: list[str],
+    primary: str | None,
+    signal: Literal["expected", "entity_scores", "both"],
+    threshold: float,
+    thresholds: dict[str, float] | None,
+    min_entity_score: float,
+    budget: float | None,
+    spans_key: str,
+    scores_key: str,
+    scorer: Callable | None,
+) -> "PosteriorGate":
+    """A gate without weights: it flags sentences by the probabilities of the NER before it.
+
+    weak_labels (List[str]): The rare types.
+    primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner or ner;
+        null is the last such one before the gate.
+    signal (str): "expected" flags by the expected mentions of rare types, "entity_scores" by entities of
+        a low score, whatever their type, "both" by either.
+    threshold (float): Least expected mentions, in a flagged sentence, of a rare type that `thresholds`
+        does not name.
+    thresholds (Optional[Dict[str, float]]): Least expected mentions by type; null for none. The command
+        `thresholds` finds them.
+    min_entity_score (float): A sentence with an entity that scores less is flagged, 0 to 1.
+    budget (Optional[float]): Flag the highest scores instead, at most this share of all sentences, above
+        0 and at most 1; null goes by the thresholds.
+    spans_key (str): Key in doc.spans for the flagged sentences, beside those that other components flag
+        there; attrs["scores"] are their scores.
+    scores_key (str): Key in doc.spans with the scores of entities.
+    scorer (Optional[Callable]): The scoring function.
+    RAISES (ValueError): L001, L204, L213, L257, L280.
+    """
+    one_of("signal", signal, (*READS, "both"))
+    given = {
+        "primary": primary,
+        "threshold": finite("threshold", threshold, "mentions, 0 or more", "0.1 is usual.", 0.0),
+        "thresholds": None if thresholds is None else _check_thresholds(thresholds),
+        "min_entity_score": finite(
+            "min_entity_score", min_entity_score, "a score, 0 to 1", "0.5 is usual.", 0.0, 1.0
+        ),
+        "scores_key": scores_key,
+    }
+    labels = check_types("weak_labels", weak_labels, WHO)
+    if unknown := sorted(set(thresholds or ()) - set(labels)):
+        rule = f"of types among weak_labels ({', '.join(labels)})"
+        fix = "Name these alone, or add to weak_labels."
+        raise ValueError(Errors.L001.format(name="thresholds", rule=rule, value=unknown, fix=fix))
+    for other in READS.keys() - {signal} if signal != "both" else ():
+        _refuse_unused(given, READS[other], f'signal = "{other}" or "both"')
+    if budget is not None:
+        _refuse_unused(given, LIMITS, "budget = null")
+        budget = check_budget(budget)
+    if spans_key == scores_key and signal != "expected":
+        raise ValueError(Errors.L257.format(settings="spans_key and scores_key", who=WHO, key=spans_key))
+    return PosteriorGate(
+        nlp,
+        name,
+        scorer=scorer,
+        weak_labels=labels,
+        signal=signal,
+        budget=budget,
+        spans_key=spans_key,
+        **given,
+    )
+
+
+def _check_thresholds(thresholds: Mapping[str, float]) -> dict[str, float]:
+    """RAISES (ValueError): L001."""
+    fix = "0 flags every sentence."
+    return {
+        label: finite(f"thresholds.{label}", value, "mentions, 0 or more", fix, 0.0)
+        for label, value in thresholds.items()
+    }
+
+
+def _refuse_unused(given: Block, names: Collection[str], where: str) -> None:
+    """Whether settings without an effect are as they come. RAISES (ValueError): L213."""
+    for name in names:
+        if given[name] != DEFAULTS[name]:
+            raise unused(name, given[name], WHO, where)
+
+
+def check_budget(value: object) -> float:
+    """A share of all sentences. RAISES (ValueError): L001, L280."""
+    rule, fix = "a share of all sentences, above 0 and at most 1", "0.03 flags at most 3 %."
+    share = finite("budget", value, rule, fix, 0.0, 1.0)
+    if share == 0:
+        raise ValueError(Errors.L280.format(who=WHO))
+    return share
+
+
+class PosteriorGate(Pipe):
+    """Scores sentences by what the components before it say, and keeps the flagged ones in doc.spans.
+
+    It has no model and is not trained; a document without sentence boundaries is one sentence. With a
+    budget the order of sentences counts: what was seen decides on what comes. That state is of this
+    process, is moved by `set_annotations` alone, and is not saved: a loaded gate begins with the scores
+    that the command `thresholds` gave it.
+    """
+
+    def __init__(
+        self, nlp: Language, name: str = WHO, *, scorer: Callable | None = None, **settings: object
+    ) -> None:
+        self.nlp = nlp
+        self.vocab = nlp.vocab
+        self.name = name
+        self.scorer = scorer
+        own = {setting: value for setting, value in DEFAULTS.items() if setting != "scorer"}
+        # start: scores of development data, for a budget
+        self.cfg: Block = {**own, "start": None, **settings}
+        self._warned: set[str] = set()
+        self.restart()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The rare types."""
+        return tuple(self.cfg["weak_labels"])
+
+    @property
+    def label_data(self) -> list[str]:
+        return list(self.labels)
+
+    def add_label(self, label: str) -> int:
+        """The rare types are a setting. RETURNS (int): 0 for one of them. RAISES (ValueError): L206."""
+        if label not in self.labels:
+            raise ValueError(Errors.L206.format(who=self.name, label=label))
+        return 0
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The signals that are read: "expected", "entity_scores" or both."""
+        return tuple(READS) if self.cfg["signal"] == "both" else (self.cfg["signal"],)
+
+    @property
+    def usage(self) -> Usage:
+        """Sentences seen and flagged since the gate was loaded or began anew, in this process."""
+        return self._usage if self._budget is None else self._budget.usage
+
+    def restart(self) -> None:
+        """Begin anew: nothing is seen yet, and a budget starts from the scores of development data."""
+        self._usage = Usage()
+        share = self.cfg["budget"]
+        self._budget = None if share is None else Budget(share, self.cfg["start"] or ())
+
+    def attach(self, nlp: Language) -> None:
+        """Read the components of this pipeline: of use where the gate was sourced from another one.
+
+        nlp (Language): A pipeline with the gate in it.
+        RAISES (ValueError): L281 to L284.
+        """
+        self.nlp = nlp
+        self._warned.clear()
+        self._check_pipeline()
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+    ) -> None:
+        """Check that what the gate reads stands before it. There is nothing to learn.
+
+        get_examples (Callable): The training examples, which are not looked at.
+        nlp (Optional[Language]): The current pipeline.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
+        RAISES (ValueError): L212, L281 to L284.
+        """
+        check_labels(labels, self.labels, WHO)
+        self.attach(self.nlp if nlp is None else nlp)
+        self.cfg["start"] = None
+        self.restart()
+
+    def _check_pipeline(self) -> None:
+        """RAISES (ValueError): L250, L281 to L284."""
+        check_kept(self.nlp, self.name, self.cfg["spans_key"])
+        if "expected" in self.reads:
+            self._primary()
+        if "entity_scores" in self.reads:
+            key = self.cfg["scores_key"]
+            if find_primary(self.nlp, self.name, key) is None:
+                raise ValueError(Errors.L283.format(who=self.name, key=key))
+
+    def _before(self) -> dict[str, Callable[[Doc], Doc]]:
+        """The components that stand before this one, disabled ones too, by name."""
+        found = {}
+        for name, pipe in self.nlp.components:
+            if pipe is self:
+                break
+            found[name] = pipe
+        return found
+
+    def _primary(self) -> tuple[Counting, list[int]]:
+        """The component that mentions are expected by, and which of its types are the rare ones.
+
+        RAISES (ValueError): L281, L282.
+        """
+        before, name = self._before(), self.cfg["primary"]
+        if name is None:
+            counting = [n for n, p in before.items() if has_posteriors(p) and not _is_gated(p)]
+            name = counting[-1] if counting else None
+        primary = before.get(name or "")
+        if not has_posteriors(primary):
+            found = self.cfg["primary"] or ", ".join(before) or "none"
+            raise ValueError(Errors.L281.format(who=self.name, found=found))
+        known = list(primary.labels)
+        if unknown := [label for label in self.labels if label not in known]:
+            shown = {"unknown": ", ".join(unknown), "primary": name, "known": ", ".join(known) or "none"}
+            raise ValueError(Errors.L282.format(who=self.name, **shown))
+        return primary, [known.index(label) for label in self.labels]
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Flag the sentences of one document."""
+        return next(self.pipe([doc]), doc)
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Flag the sentences of a stream of documents. What is flagged does not depend on batch_size."""
+        error_handler = self.get_error_handler()
+        for docs in util.minibatch(stream, size=batch_size):
+            try:
+                self.set_annotations(docs, self.predict(docs))
+            except Exception as error:
+                error_handler(self.name, self, docs, error)
+            else:
+                yield from docs
+
+    def predict(self, docs: Iterable[Doc]) -> Signals:
+        """What speaks for each sentence of all documents, in order. Changes neither these nor the gate.
+
+        RAISES (ValueError): L281, L282, L284; L283 for a document without entity scores.
+        """
+        docs = list(docs)
+        check_kept(self.nlp, self.name, self.cfg["spans_key"])
+        if any(doc.vocab is not self.nlp.vocab for doc in docs):
+            self._warn(Warnings.W060.format(name=self.name))
+        n = sum(len(sentence_lengths(doc)) for doc in docs)
+        expected, least = np.zeros((n, len(self.labels))), np.ones(n)
+        if "expected" in self.reads:
+            primary, columns = self._primary()
+            expected = sentence_mentions(primary, docs)[:, columns]
+        if "entity_scores" in self.reads and docs:
+            least = np.concatenate([self._least(doc) for doc in docs])
+        return Signals(expected, least)
+
+    def _least(self, doc: Doc) -> Floats1d:
+        """The lowest score of an entity in each sentence. (n_sentences,) RAISES (ValueError): L283."""
+        key = self.cfg["scores_key"]
+        if key not in doc.spans:
+            raise ValueError(Errors.L283.format(who=self.name, key=key))
+        ends = np.cumsum(sentence_lengths(doc))
+        least = np.ones(len(ends))
+        if ents := scored_spans(doc, key):
+            starts, scores = np.asarray([(ent.start, ent.score) for ent in ents]).T
+            np.minimum.at(least, np.searchsorted(ends, starts, side="right"), scores)
+        return least
+
+    def flags(self, signals: Signals) -> np.ndarray:
+        """Whether each sentence reaches a threshold. (n_sentences,)"""
+        flags = np.zeros(len(signals.least), dtype=bool)
+        if "expected" in self.reads:
+            own = self.cfg["thresholds"] or {}
+            limits = [own.get(label, self.cfg["threshold"]) for label in self.labels]
+            flags |= (signals.expected >= np.asarray(limits)).any(axis=1)
+        if "entity_scores" in self.reads:
+            flags |= signals.least < self.cfg["min_entity_score"]
+        return flags
+
+    def set_annotations(self, docs: Iterable[Doc], scores: Signals) -> None:
+        """Add the flagged sentences to doc.spans[spans_key], with their scores."""
+        if self._budget is None:
+            flags = self.flags(scores)
+            seen, flagged = self._usage
+            self._usage = Usage(seen + len(flags), flagged + int(flags.sum()))
+        else:
+            if not self.cfg["start"]:
+                n = int(np.ceil(1 / self._budget.share))
+                self._warn(Warnings.W061.format(name=self.name, n=n))
+            flags = self._budget.flag(scores.scores)
+        write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, scores.scores)
+
+    def _warn(self, text: str) -> None:
+        """Once."""
+        if text not in self._warned:
+            self._warned.add(text)
+            warnings.warn(text, stacklevel=4)
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """exclude (Iterable[str]): "cfg", or what others have. RETURNS (bytes): Settings and start."""
+        return util.to_bytes({"cfg": lambda: srsly.json_dumps(self.cfg)}, exclude)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
+        """bytes_data (bytes): What `to_bytes` gave."""
+        read = {"cfg": lambda data: self.cfg.update(srsly.json_loads(data))}
+        util.from_bytes(bytes_data, read, exclude)
+        self.restart()
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """path (Union[str, Path]): A folder, which is made."""
+        util.to_disk(path, {"cfg": lambda p: srsly.write_json(p, self.cfg)}, exclude)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
+        """path (Union[str, Path]): What `to_disk` wrote."""
+        util.from_disk(path, {"cfg": lambda p: self.cfg.update(deserialize_config(p))}, exclude)
+        self.restart()
+        return self
+
+
+def _is_gated(pipe: object) -> bool:
+    """Whether a component reads flagged sentences alone: elsewhere its probabilities mean little."""
+    return getattr(pipe, "cfg", {}).get("spans_key") is not None

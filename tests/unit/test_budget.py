@@ -1,0 +1,117 @@
+"""A budget against counting by hand, and what it promises of any stream."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_longtail.pipes import budget as module
+from spacy_longtail.pipes.budget import BURST, N_START, Budget, Usage, start_scores
+
+score = st.floats(0, 2, width=16)
+scores = st.lists(score, max_size=60)
+shares = st.sampled_from([0.03, 0.1, 0.29, 0.5, 1.0])
+
+
+def by_counting(share, start, stream, window):
+    """What `Budget` says, each decision from nothing."""
+    flags = []
+    for i, own in enumerate(stream):
+        recent = [*start, *stream[:i]][-window:]
+        as_high = sum(other >= own for other in recent) + 1
+        is_rare = as_high <= share * (len(recent) + 1) + 1e-9
+        flags.append(is_rare and sum(flags) + 1 <= share * (i + 1) + BURST)
+    return flags
+
+
+@given(share=shares, start=scores, stream=scores, window=st.sampled_from([5, 20, 10_000]))
+def test_decisions_are_those_of_counting(share, start, stream, window):
+    start, stream = ([round(value, 6) for value in own] for own in (start, stream))
+    before, module.WINDOW = module.WINDOW, window
+    try:
+        budget = Budget(share, start)
+        found = budget.flag(np.asarray(stream)).tolist()
+    finally:
+        module.WINDOW = before
+    assert found == by_counting(share, start[-window:], stream, window)
+    assert budget.usage == Usage(len(stream), sum(found))
+
+
+@given(share=shares, start=scores, stream=scores, cuts=st.lists(st.integers(0, 60), max_size=5))
+def test_batches_do_not_matter(share, start, stream, cuts):
+    whole, parts = Budget(share, start), Budget(share, start)
+    expected = whole.flag(np.asarray(stream)).tolist()
+    assert [
+        f for part in np.split(np.asarray(stream), sorted(cuts)) for f in parts.flag(part)
+    ] == expected
+    assert parts.usage == whole.usage
+
+
+@given(share=shares, start=scores, stream=scores)
+def test_never_more_than_the_share_and_a_burst(share, start, stream):
+    budget = Budget(share, start)
+    for i, own in enumerate(sorted(stream)):  # each higher than all before: the worst case
+        budget.flag(np.asarray([own]))
+        assert budget.usage.flagged <= share * (i + 1) + BURST
+
+
+def test_a_rising_stream_is_stopped_at_the_share_and_the_burst():
+    budget = Budget(0.03, np.zeros(1000))
+    flags = budget.flag(np.arange(1, 2001))
+    assert flags[:BURST].all() and flags.sum() == 60 + BURST
+
+
+@pytest.mark.parametrize("share", [0.03, 0.2])
+def test_the_share_is_used_and_the_highest_are_flagged(share):
+    rng = np.random.default_rng(0)
+    budget = Budget(share, rng.exponential(size=2000))
+    stream = rng.exponential(size=20_000)
+    flags = budget.flag(stream)
+    assert 0.9 * share < flags.mean() <= share + BURST / len(stream)
+    assert stream[flags].min() > np.quantile(stream, 1 - 1.5 * share)
+
+
+def test_what_is_high_follows_the_stream():
+    """After the scores have doubled, the budget is still kept, and still used."""
+    rng = np.random.default_rng(0)
+    budget = Budget(0.1, rng.random(2000))
+    budget.flag(rng.random(5000))
+    later = budget.flag(2 * rng.random(40_000))
+    assert 0.08 < later[20_000:].mean() < 0.11
+    assert budget.usage.share <= 0.1 + BURST / 45_000
+
+
+def test_ties_are_left_out_unless_all_fit():
+    assert not Budget(0.5, np.zeros(100)).flag(np.zeros(50)).any()
+    assert Budget(1.0).flag(np.zeros(50)).all()
+    assert Budget(0.1, np.zeros(100)).flag(np.asarray([1e-9, 1.0])).tolist() == [False, True]
+
+
+def test_without_a_start_the_first_wait():
+    flags = Budget(0.1).flag(np.arange(1.0, 12.0))
+    assert flags.tolist() == [False] * 9 + [True] * 2
+
+
+def test_it_goes_on_after_pickling():
+    rng = np.random.default_rng(0)
+    budget = Budget(0.2, rng.random(100))
+    budget.flag(rng.random(100))
+    again = pickle.loads(pickle.dumps(budget))
+    more = rng.random(100)
+    assert again.flag(more).tolist() == budget.flag(more).tolist() and again.usage == budget.usage
+
+
+@given(own=st.lists(score, max_size=50))
+def test_few_start_scores_are_all_kept(own):
+    assert sorted(start_scores(own)) == sorted(np.round(own, 6).tolist())
+
+
+def test_many_start_scores_are_quantiles_in_no_order():
+    own = np.random.default_rng(1).exponential(size=10 * N_START)
+    kept = start_scores(own)
+    assert len(kept) == N_START and kept == start_scores(own[::-1])
+    for q in (0.01, 0.5, 0.97, 0.999):
+        assert np.quantile(kept, q) == pytest.approx(np.quantile(own, q), rel=0.1, abs=1e-3)
+    assert abs(np.corrcoef(np.arange(N_START), kept)[0, 1]) < 0.1
