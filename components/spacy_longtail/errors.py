@@ -76,6 +76,15 @@ class Errors:
     L258 = "[L258] labels = 'auto' of {who} takes the types of the gate, found {found}. Name the types, or put a longtail_sentence_gate before it."
     L259 = "[L259] Each of the {n} sentences that {who} counted holds a type of {labels}, so it cannot learn when to stay closed. A document without sentence boundaries counts as one sentence: put a sentencizer before it, and into annotating_components. Or leave frequent types out of weak_labels."
 
+    # Any component behind the gate: L28x
+    L285 = "[L285] {who} takes one secondary: {problem}. Give a block 'pipe' with a factory that needs no training, or a trained pipeline as 'source', perhaps with one 'component' of it."
+    L286 = "[L286] {who} needs a secondary that sets entities, but {what} does not say that it assigns doc.ents. Name a component that does."
+    L287 = "[L287] {source} cannot be the secondary of {who}: {problem}. Name a trained pipeline, a folder or an installed package."
+    L288 = "[L288] {factory!r} cannot be the secondary of {who}: {problem}. Correct its settings in [components.NAME.pipe], or what they need, such as a key in the environment."
+    L289 = "[L289] The types of {who} do not fit: {problem}. Types of the secondary: {known}. Correct 'labels' or 'label_map'."
+    L290 = "[L290] {who} stops: its secondary failed on {n} sentences, and max_failures = {limit}. The last: {problem} Repair it, raise max_failures, or disable {who!r}."
+    L291 = "[L291] The secondary of {who} gave what cannot be merged: {problem}."
+
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
     L221 = "[L221] The saved weights of {who} are not an intact safetensors file: {problem}. Copy the pipeline from its source again, or train again."
@@ -268,6 +277,10 @@ class Warnings:
 
     # Auditing: LW05x
     W050 = "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn the type. A type needs mentions in two folds at least."
+
+    # Any component behind the gate: LW062 to LW064
+    W062 = "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's entities ({n} so far): {problem}"
+    W063 = "[LW063] The secondary of {who} found an entity of the type {label!r}, which it may not set. It is left out, as others of that type are; allowed: {known}. Map it with 'label_map', or add it to 'labels'."
 
     # Statistics and debugging: LW06x
 
