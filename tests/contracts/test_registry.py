@@ -42,7 +42,7 @@ def target_of(target):
 @pytest.mark.parametrize(("group", "name", "target"), ENTRIES)
 def test_published_names_resolve(group, name, target):
     found = target_of(target)
-    spacy.blank("en")  # what loads the factories
+    spacy.blank("en")  # what loads the factories, and with spacy-llm's its registries
     space = group.removeprefix("spacy_").removeprefix("thinc_")
     if space == "factories":
         assert Language.has_factory(name) and "." not in name

@@ -1,11 +1,11 @@
-"""`longtail_gated_pipe`: any component or pipeline as the secondary, on the sentences that a gate flags."""
+"""`longtail_gated_pipe`: any component or pipeline as the secondary behind a gate."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import srsly
 from spacy import util
 from spacy.language import Language
@@ -13,24 +13,23 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
-from thinc.types import Ints1d
 
-from ..corpus.examples import cut, trim_whitespace
+from ..corpus.examples import cut
 from ..errors import Errors, Warnings
 from ..settings import whole
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
-from .flagged import Place, cut_flagged, merge_found, placed, places_of
+from .flagged import Place, cut_flagged, found_in, merge_by_score, placed, places_of
 from .label_checks import check_types
 from .merging import Merging, check_merging
 from .pipeline_checks import check_secondary
-from .scores import ScoredSpan, read_scores
+from .scores import ScoredSpan
 from .secondaries import OwnComponent, OwnPipeline, Secondary
 from .secrets import without_secrets
+from .type_map import TypeMap
 from .usage import Usage
 from .weak_sentences import flagged_parts
 
 WHO = "longtail_gated_pipe"
-UNSCORED = math.nan  # the score of an entity that the secondary gave none
 
 DEFAULTS: Block = {
     "pipe": None,
@@ -73,12 +72,12 @@ def make_gated_pipe(
     max_failures: int | None,
     scorer: Callable | None,
 ) -> "GatedPipe":
-    """Any component, or a pipeline, that runs on flagged sentences alone and merges with the primary NER.
+    """Any component or pipeline, run on flagged sentences alone and merged with the primary NER.
 
     pipe (Optional[Dict[str, Any]]): A block with `factory` and its settings: a component that needs no
         training, such as an entity_ruler or spacy-llm's llm_ner. Either this or source.
-    source (Optional[str]): Folder or package of a trained pipeline, of the same language. It keeps its own
-        vocabulary, reads the tokens of this one, and is saved with it.
+    source (Optional[str]): Folder or package of a trained pipeline, of the same language. It keeps its
+        own vocabulary, reads the tokens of this one, and is saved with it.
     component (Optional[str]): One component of source, with what it listens to; null takes all.
     labels (Optional[List[str]]): The types that it may set, after label_map; null is all.
     label_map (Dict[str, str]): The secondary's types by the names that they get here, as "CREATIVE_WORK"
@@ -92,8 +91,8 @@ def make_gated_pipe(
     secondary_scores_key (Optional[str]): Key in doc.spans where the secondary leaves its scores, 0 to 1;
         null for none.
     batch_size (int): Sentences that the secondary is given at a time.
-    max_failures (Optional[int]): Sentences that the secondary may fail on before the run is stopped; null
-        goes on.
+    max_failures (Optional[int]): Sentences that the secondary may fail on before the run is stopped;
+        null goes on.
     scorer (Optional[Callable]): The scoring function.
     RAISES (ValueError): L001, L204, L207, L213, L285, L286, L287, L288, L289.
     """
@@ -128,7 +127,7 @@ def make_gated_pipe(
     )
 
 
-class Stopped(ValueError):
+class StoppedError(ValueError):
     """More failures than `max_failures`: not for error handlers, which would go on."""
 
 
@@ -147,42 +146,21 @@ class GatedPipe(Pipe):
         self.scorer = scorer
         self.cfg: Block = settings
         self.usage = Usage()
-        self._warned: set[str] = set()
-        self._check_labels()
+        self._refused: set[str] = set()  # types that were logged
+        self._types.check(self.secondary.labels, self.name)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The types that it may set; those of the secondary where `labels` names none."""
-        if self.cfg["labels"] is not None:
-            return tuple(self.cfg["labels"])
-        return tuple(dict.fromkeys(map(self._renamed, self.secondary.labels)))
+        return self._types.labels(self.secondary.labels)
+
+    @property
+    def _types(self) -> TypeMap:
+        return TypeMap(self.cfg["labels"], self.cfg["label_map"])
 
     @property
     def _merging(self) -> Merging:
         return Merging(*(self.cfg[name] for name in Merging._fields))
-
-    def _renamed(self, label: str) -> str:
-        name: str = self.cfg["label_map"].get(label, label)
-        return name
-
-    def _check_labels(self) -> None:
-        """RAISES (ValueError): L289."""
-        allowed, names, known = self.cfg["labels"], self.cfg["label_map"], self.secondary.labels
-        problems = {
-            "label_map names types that are not among labels": []
-            if allowed is None
-            else [name for name in names.values() if name not in allowed],
-            "label_map names a blank type": [n for n in (*names, *names.values()) if not n.strip()],
-        }
-        if known:
-            problems["label_map has types that the secondary does not"] = [n for n in names if n not in known]
-            given = set(map(self._renamed, known))
-            problems["the secondary has none for the labels"] = [n for n in allowed or () if n not in given]
-        for problem, found in problems.items():
-            if found:
-                text = f"{problem}: {', '.join(map(repr, found))}"
-                shown = ", ".join(known) or "not known before it reads"
-                raise ValueError(Errors.L289.format(who=self.name, problem=text, known=shown))
 
     def initialize(
         self,
@@ -195,12 +173,12 @@ class GatedPipe(Pipe):
 
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
-        pipe (Optional[Dict[str, Any]]): Settings for the `initialize` of the secondary, such as the patterns
-            of an entity_ruler.
+        pipe (Optional[Dict[str, Any]]): Settings for the `initialize` of the secondary, such as the
+            patterns of an entity_ruler.
         RAISES (ValueError): L207, L210, L250, L287, L288, L289.
         """
         self.secondary.initialize(get_examples, pipe or {})
-        self._check_labels()
+        self._types.check(self.secondary.labels, self.name)
         if nlp is not None:
             check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], self._merging, WHO)
 
@@ -210,15 +188,18 @@ class GatedPipe(Pipe):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """stream (Iterable[Doc]): Documents. batch_size (int): How many are gathered before the secondary
-        reads their sentences. YIELDS (Doc): The same, in order. RAISES (ValueError): L254, L290.
+        """Give the flagged sentences of several documents to the secondary at once.
+
+        stream (Iterable[Doc]): Documents. batch_size (int): How many are gathered.
+        YIELDS (Doc): The same, in order.
+        RAISES (ValueError): L254, L290.
         """
         error_handler = self.get_error_handler()
         for docs in util.minibatch(stream, size=batch_size):
             try:
                 self.set_annotations(docs, self.predict(docs))
                 yield from docs
-            except Stopped:
+            except StoppedError:
                 raise
             except Exception as error:
                 error_handler(self.name, self, docs, error)
@@ -242,90 +223,66 @@ class GatedPipe(Pipe):
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other sentences stay as they are."""
         for doc, found in zip(docs, scores, strict=True):
-            before = {(ent.start, ent.end, ent.label_) for ent in doc.ents}
-            rated = [ent for ent in found if math.isfinite(ent.score)]
-            merge_found(doc, rated, self._merging)
-            rest = [ent for ent in found if not math.isfinite(ent.score)]
-            merge_found(doc, rest, self._merging._replace(merge="fill", unscored="keep"))
+            before = set(doc.ents) if found else set()
+            merge_by_score(doc, found, self._merging)
             if found:
-                own = {ent.place for ent in found}
-                after = {(ent.start, ent.end, ent.label_) for ent in doc.ents}
-                self.usage.entities += len(after - before)
+                self.usage.entities += len(set(doc.ents) - before)
 
     def _read(
         self, docs: list[Doc], places: list[Place], sentences: list[Doc]
     ) -> list[list[ScoredSpan]]:
         """The entities of some sentences. Where the secondary fails on one, it reads each by itself."""
+        problem = ""
         try:
             return self._entities(sentences)
         except Exception as error:
-            if len(sentences) == 1:
-                problem = without_secrets(f"{type(error).__name__}: {error}")
-            else:
-                problem = None
-        if problem is not None:
+            problem = without_secrets(f"{type(error).__name__}: {error}")
+        if len(places) == 1:
             self._fail(problem)
             return [[]]
         alone = (list(cut(docs[i], [(start, end)])) for i, start, end in places)  # as they were
         return [self._read(docs, [place], own)[0] for place, own in zip(places, alone, strict=True)]
 
     def _fail(self, problem: str) -> None:
-        """RAISES (Stopped): L290."""
+        """RAISES (StoppedError): L290."""
         self.usage.failures += 1
         logger.warning(Warnings.W062.format(who=self.name, n=self.usage.failures, problem=problem))
         limit = self.cfg["max_failures"]
         if limit is not None and self.usage.failures > limit:
             shown = {"who": self.name, "n": self.usage.failures, "limit": limit, "problem": problem}
-            raise Stopped(Errors.L290.format(**shown))
+            raise StoppedError(Errors.L290.format(**shown))
 
     def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
         """RAISES (ValueError): L291 where the result is not of these sentences."""
         self.usage.calls += len(sentences)
-        words = [(sentence.to_array("ORTH"), sentence.to_array("IS_SPACE")) for sentence in sentences]
+        words = [sentence.to_array("ORTH") for sentence in sentences]
         start = time.perf_counter()
         try:
             read = self.secondary.read(sentences)
         finally:
             self.usage.seconds += time.perf_counter() - start
-        if len(read) != len(sentences):
-            raise self._unusable(f"{len(sentences)} sentences became {len(read)}")
-        return [self._own(doc, *own) for doc, own in zip(read, words, strict=True)]
+        if len(read) != len(words):
+            raise self._unusable(f"{len(words)} sentences became {len(read)}")
+        if not all(map(np.array_equal, words, (doc.to_array("ORTH") for doc in read))):
+            raise self._unusable("a sentence came back with other tokens")
+        found = [list(found_in(doc, self.cfg["secondary_scores_key"])) for doc in read]
+        for score in (ent.score for ents in found for ent in ents):
+            if score < 0 or score > 1:
+                raise self._unusable(f"an entity has the score {score:g}, which is not from 0 to 1")
+        return [list(self._allowed(ents)) for ents in found]
 
-    def _own(self, doc: Doc, words: Ints1d, is_space: Ints1d) -> list[ScoredSpan]:
-        """The entities of a sentence, with their names here, of types that may be set."""
-        if doc.to_array("ORTH").tolist() != words.tolist():
-            raise self._unusable("the sentence came back with other tokens")
-        if not doc.ents:
-            return []
-        known = read_scores(doc, self.cfg["secondary_scores_key"])
-        bounds = [(ent.start, ent.end) for ent in doc.ents]
-        starts, ends = trim_whitespace(*map(list, zip(*bounds, strict=True)), is_space)
-        found = []
-        for ent, a, b in zip(doc.ents, starts.tolist(), ends.tolist(), strict=True):
-            label = self._renamed(ent.label_)
-            rated = known.get((ent.start, ent.end, ent.label_))
-            if not self._may_set(label) or a >= b:
+    def _allowed(self, ents: Iterable[ScoredSpan]) -> Iterator[ScoredSpan]:
+        """The entities by their names here. Those of types that may not be set are counted."""
+        for ent in ents:
+            name = self._types.renamed(ent.label)
+            if self._types.allows(name):
+                yield ent._replace(label=name)
                 continue
-            if rated is None:
-                found.append(ScoredSpan(a, b, label, UNSCORED, ()))
-            elif not 0 <= rated.score <= 1:
-                raise self._unusable(f"it has the score {rated.score:g}, which is not between 0 and 1")
-            elif (a, b) == (ent.start, ent.end):
-                found.append(rated._replace(label=label))
-            else:
-                found.append(ScoredSpan(a, b, label, rated.score, ()))
-        return found
-
-    def _may_set(self, label: str) -> bool:
-        """Whether a type is allowed; others are counted, and each is warned of once."""
-        allowed = self.cfg["labels"]
-        if allowed is None or label in allowed:
-            return True
-        self.usage.refused += 1
-        if label not in self._warned:
-            self._warned.add(label)
-            logger.warning(Warnings.W063.format(who=self.name, label=label, known=", ".join(allowed)))
-        return False
+            self.usage.refused += 1
+            if name not in self._refused:
+                self._refused.add(name)
+                known = ", ".join(self.cfg["labels"])
+                logger.warning(Warnings.W063.format(who=self.name, label=name, known=known))
 
     def _unusable(self, problem: str) -> ValueError:
         return ValueError(Errors.L291.format(who=self.name, problem=problem))

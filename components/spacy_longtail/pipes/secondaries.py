@@ -60,7 +60,7 @@ class OwnComponent(Secondary):
         RAISES (ValueError): L286, L288.
         """
         self.who = who
-        # with the tokenizer of the pipeline, and nothing else in it: components ask for what they stand in
+        # a pipeline for the component to stand in, without those around it
         self.nlp = type(nlp)(nlp.vocab, create_tokenizer=lambda _: nlp.tokenizer)
         self.factory, self.component = _build(self.nlp, block, who)
 
@@ -79,9 +79,7 @@ class OwnComponent(Secondary):
         if not hasattr(self.component, "initialize"):
             if settings:
                 problem = f"it has no 'initialize', found settings for it: {', '.join(settings)}"
-                raise ValueError(
-                    Errors.L288.format(who=self.who, factory=self.factory, problem=problem)
-                )
+                raise ValueError(Errors.L288.format(who=self.who, factory=self.factory, problem=problem))
             return
         with _coded(self.who, self.factory):
             self.component.initialize(get_examples, nlp=self.nlp, **settings)
@@ -164,10 +162,14 @@ class OwnPipeline(Secondary):
 
     def _take(self, nlp: Language) -> None:
         if nlp.lang != self.lang:
-            raise self._bad(f"it is of the language {nlp.lang!r}, the pipeline around it of {self.lang!r}")
+            raise self._bad(
+                f"it is of the language {nlp.lang!r}, the pipeline around it of {self.lang!r}"
+            )
         if self.component is not None:
             if self.component not in nlp.pipe_names:
-                raise self._bad(f"it has no component {self.component!r}, only {_listed(nlp.pipe_names)}")
+                raise self._bad(
+                    f"it has no component {self.component!r}, only {_listed(nlp.pipe_names)}"
+                )
             _keep_alone(nlp, self.component)
         if not _setters(nlp):
             what = _listed(nlp.pipe_names) if self.component is None else repr(self.component)
