@@ -183,7 +183,7 @@ class GatedPipe(Pipe):
             check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], self._merging, WHO)
 
     def __call__(self, doc: Doc) -> Doc:
-        """RAISES (ValueError): L254, L290."""
+        """RAISES (ValueError): L254, L287, L290."""
         self.set_annotations([doc], self.predict([doc]))
         return doc
 
@@ -192,7 +192,7 @@ class GatedPipe(Pipe):
 
         stream (Iterable[Doc]): Documents. batch_size (int): How many are gathered.
         YIELDS (Doc): The same, in order.
-        RAISES (ValueError): L254, L290.
+        RAISES (ValueError): L254, L287, L290.
         """
         error_handler = self.get_error_handler()
         for docs in util.minibatch(stream, size=batch_size):
@@ -207,8 +207,9 @@ class GatedPipe(Pipe):
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         """The secondary's entities in each document's flagged sentences; nan for those without a score.
 
-        RAISES (ValueError): L254 for a document that no gate has seen, L290.
+        RAISES (ValueError): L254 for a document that no gate has seen, L287, L290.
         """
+        self.secondary.check()
         docs = list(docs)
         flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
         for doc, parts in zip(docs, flagged, strict=True):
@@ -236,7 +237,7 @@ class GatedPipe(Pipe):
         try:
             return self._entities(sentences)
         except Exception as error:
-            problem = without_secrets(f"{type(error).__name__}: {error}")
+            problem = without_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
         if len(places) == 1:
             self._fail(problem)
             return [[]]

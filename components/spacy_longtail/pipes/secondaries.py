@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
-from thinc.api import Config
+from thinc.api import Config, ConfigValidationError
 
 from ..corpus.examples import bare
 from ..errors import Errors
@@ -29,6 +29,10 @@ class Secondary(ABC):
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """The types that it knows of before it reads; none is not known."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Whether there is something to read with. RAISES (ValueError): L287."""
 
     @abstractmethod
     def read(self, sentences: list[Doc]) -> list[Doc]:
@@ -67,6 +71,9 @@ class OwnComponent(Secondary):
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(getattr(self.component, "labels", ()))
+
+    def check(self) -> None:
+        """It was built, so it is there."""
 
     def read(self, sentences: list[Doc]) -> list[Doc]:
         for sentence in sentences:  # what others found is not the secondary's
@@ -127,6 +134,9 @@ class OwnPipeline(Secondary):
         found = (self._nlp.get_pipe(name) for name in _setters(self._nlp))
         return tuple(dict.fromkeys(label for pipe in found for label in getattr(pipe, "labels", ())))
 
+    def check(self) -> None:
+        self.nlp  # noqa: B018  # raises
+
     def read(self, sentences: list[Doc]) -> list[Doc]:
         own = [bare(sentence, self.nlp.vocab) for sentence in sentences]
         return list(self.nlp.pipe(own, batch_size=len(own)))
@@ -134,7 +144,7 @@ class OwnPipeline(Secondary):
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
         if settings:
             raise self._bad(f"it is trained, found settings to initialize it: {', '.join(settings)}")
-        self.nlp  # noqa: B018  # refused where it is missing
+        self.check()
 
     def to_bytes(self) -> bytes:
         data: bytes = util.to_bytes({"config": self.nlp.config.to_bytes, "nlp": self.nlp.to_bytes}, ())
@@ -226,7 +236,10 @@ def _coded(who: str, factory: str) -> Iterator[None]:
     except Exception as error:
         if str(error).startswith("[L"):
             raise
-        problem = without_secrets(f"{type(error).__name__}: {error}".strip().rstrip("."))
+        if isinstance(error, ConfigValidationError):
+            error = ConfigValidationError.from_error(error, show_config=False)
+        text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+        problem = without_secrets(text)
         raise ValueError(Errors.L288.format(who=who, factory=factory, problem=problem)) from None
 
 
