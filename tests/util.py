@@ -268,6 +268,9 @@ def trained_once(build: Callable[..., Language], steps: int, drop: float = 0.1, 
 
 
 def params(pipe) -> list[np.ndarray]:
+    """The weights of a pipe; none of one without a model."""
+    if not hasattr(pipe, "model"):
+        return []
     return [
         np.asarray(layer.get_param(name)).copy()
         for layer in pipe.model.walk()

@@ -57,6 +57,7 @@ class Case(NamedTuple):
     before: tuple[
         tuple[str, str, Mapping[str, Any]], ...
     ] = ()  # name, factory, settings of what it needs
+    is_trained: bool = True  # else it has no weights, and what stands before it is trained
 
 
 class Trained(NamedTuple):
@@ -451,3 +452,10 @@ def check_a_seed_fixes_the_weights(case: Case) -> None:
 # those that look at nothing but the defaults
 OF_THE_FACTORY = (check_settings_without_a_default_are_named, check_defaults_train_and_predict)
 CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]
+UNTRAINED = (  # the checks of a pipe without weights
+    check_documents_do_not_depend_on_their_batch,
+    check_entities_that_a_document_comes_with_stay,
+    check_a_document_that_is_read_again_stays_as_it_is,
+    check_disk_bytes_and_pickle,
+    check_the_same_in_forked_processes,
+)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts.check_pipe import CHECKS, OF_THE_FACTORY, Case, assert_same_when_spawned
+import tests.pipes.gated  # noqa: F401  # registers a secondary
+from tests.contracts.check_pipe import CHECKS, OF_THE_FACTORY, UNTRAINED, Case, assert_same_when_spawned
 from tests.util import GATE_MODEL, HEADS, MOM, MRC_MODEL, QUERIES, TOKEN_MODEL, WEAK, small_ner
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +19,8 @@ BEHIND = (
     ("ner", "longtail_ner", PRIMARY),
     ("gate", "longtail_sentence_gate", GATE),
 )
+
+SECONDARY = {"factory": "test_secondary", "covers": ["Fram", "Ida"], **SCORED}
 
 PIPES = {
     "longtail_ner": {
@@ -34,6 +37,9 @@ PIPES = {
     "longtail_gated_ner": {
         "": Case("longtail_gated_ner", {"labels": WEAK}, {"model": TOKEN_MODEL}, BEHIND),
     },
+    "longtail_gated_pipe": {
+        "": Case("longtail_gated_pipe", {"pipe": SECONDARY}, before=BEHIND, is_trained=False),
+    },
     "longtail_mrc_ner": {
         "": Case("longtail_mrc_ner", {"queries": QUERIES, "model": MRC_MODEL}, SCORED),
     },
@@ -47,7 +53,8 @@ CHECKED = [
     pytest.param(case, check, id=f"{name}: {check.__name__.removeprefix('check_')}")
     for name, case in CASES.items()
     for check in CHECKS
-    if check not in OF_THE_FACTORY or case is next(iter(PIPES[case.factory].values()))
+    if (case.is_trained or check in UNTRAINED)
+    and (check not in OF_THE_FACTORY or case is next(iter(PIPES[case.factory].values())))
 ]
 
 
