@@ -268,10 +268,12 @@ def trained_once(build: Callable[..., Language], steps: int, drop: float = 0.1, 
 
 
 def params(pipe) -> list[np.ndarray]:
-    layers = pipe.model.walk() if hasattr(pipe, "model") else ()
+    """The weights of a pipe; none of one without a model."""
+    if not hasattr(pipe, "model"):
+        return []
     return [
         np.asarray(layer.get_param(name)).copy()
-        for layer in layers
+        for layer in pipe.model.walk()
         for name in layer.param_names
         if layer.has_param(name)
     ]

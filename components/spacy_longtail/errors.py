@@ -82,6 +82,16 @@ class Errors:
     L282 = '[L282] weak_labels of {who} name types that {primary!r} does not predict: {unknown}. Its types: {known}. Name others, or another primary; signal = "entity_scores" needs none of its types.'
     L283 = '[L283] {who} reads entity scores, but nothing before it writes doc.spans[\'{key}\']. Set scores_key = "{key}" on the NER before it and keep it enabled, or use signal = "expected".'
     L284 = "[L284] {rules!r} stands after {name!r} with overwrite = true, and would remove what {name!r} flags in doc.spans['{key}']. Set its overwrite = false, or put it before {name!r}."
+    # Any component behind the gate: L28x
+    L285 = "[L285] {who} takes one secondary: {problem}. Give a block 'pipe' with a factory that needs no training, or a trained pipeline as 'source', perhaps with one 'component' of it."
+    L286 = "[L286] {who} needs a secondary that sets entities, but {what} does not say that it assigns doc.ents. Name a component that does."
+    L287 = "[L287] {source} cannot be the secondary of {who}: {problem}. Name a trained pipeline, a folder or an installed package."
+    L288 = "[L288] {factory!r} cannot be the secondary of {who}: {problem}. Correct its settings in [components.NAME.pipe], or what they need, such as a key in the environment."
+    L289 = "[L289] The types of {who} do not fit: {problem}. Types of the secondary: {known}. Correct 'labels' or 'label_map'."
+    L290 = "[L290] {who} stops: its secondary failed on {n} sentences, and max_failures = {limit}. The last: {problem} Repair it, raise max_failures, or disable {who!r}."
+    L291 = "[L291] The secondary of {who} gave what cannot be merged: {problem}."
+    L292 = "[L292] {who} cannot be built: {problem}. Name the server's URL, and the variable of the environment that holds its key, or key_variable = null where it needs none."
+    L293 = "[L293] {path} has no longtail_gated_pipe, found {found}. Its cost is that of its own components."
 
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
@@ -286,6 +296,9 @@ class Warnings:
     # The posterior gate: LW06x
     W060 = "[LW060] {name!r} reads documents of another pipeline than it was built in: it was sourced, and goes on counting by the components beside which it was built, not by those of this pipeline. Where these are not the same, save this pipeline and load it, or call nlp.get_pipe({name!r}).attach(nlp)."
     W061 = "[LW061] The budget of {name!r} has no scores to start from, so nothing is flagged among the first {n} sentences. Choose them on development data: python -m spacy_longtail thresholds."
+    # Any component behind the gate: LW062 to LW064
+    W062 = "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's entities ({n} so far): {problem}"
+    W063 = "[LW063] The secondary of {who} found an entity of the type {label!r}, which it may not set. It is left out, as others of that type are; allowed: {known}. Map it with 'label_map', or add it to 'labels'."
 
     # The gate and entity scores: LW08x
     W080 = "[LW080] The types {types} of {who} are not among those that {gate} looks for: their entities are found only in sentences that it opens for another type. Add them to its weak_labels."

@@ -57,7 +57,7 @@ class Case(NamedTuple):
     before: tuple[
         tuple[str, str, Mapping[str, Any]], ...
     ] = ()  # name, factory, settings of what it needs
-    learns: bool = True  # whether it has weights
+    learns: bool = True  # else it has no weights, and what stands before it is trained
 
 
 class Trained(NamedTuple):

@@ -54,6 +54,9 @@ def read(path, base):
         "_gated" in path.stem or "gated_" in path.stem
     ):  # their types are split: name those of the toy data
         overrides.update({"longtail.frequent": ["PER", "GEO"], "longtail.tail": ["ART", "NAT"]})
+    if path.stem == "gated_llm":
+        pytest.importorskip("spacy_llm", reason="needs the extra 'llm'")
+        del overrides["longtail.frequent"]  # its primary learns all types
     if path.stem.startswith("bilstm_"):
         pytest.importorskip("torch", reason="needs the extra 'torch'")
     if path.stem in ("decoupled", "extended"):
@@ -69,7 +72,7 @@ def test_the_configs_of_the_docs_are_there():
     names = {path.stem for path in CONFIGS}
     assert {"config", "baseline", "resampled", "resampled_mom", "focal", "gated"} <= names
     assert {"undersampled", "augmented"} <= names
-    assert {"gated_token", "extended", "bert_gated"} <= names
+    assert {"gated_token", "gated_llm", "extended", "bert_gated"} <= names
     assert {"token_softmax", "token_crf", "token_two_task", "decoupled"} <= names
     assert {f"{encoder}_{head}" for encoder in FAMILIES for head in HEADS} <= names
     assert {"bert_ner", "bert_longtail_ner", "bert_mrc", "bilstm_mrc"} <= names

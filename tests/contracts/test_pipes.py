@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import tests.pipes.gated  # noqa: F401  # registers a secondary
 from tests.contracts.check_pipe import (
     CHECKS,
     OF_THE_FACTORY,
@@ -25,6 +26,8 @@ BEHIND = (
     ("gate", "longtail_sentence_gate", GATE),
 )
 READ = (("ner", "longtail_token_ner", {"model": TOKEN_MODEL, **SCORED}),)
+
+SECONDARY = {"factory": "test_secondary", "covers": ["Fram", "Ida"], **SCORED}
 
 PIPES = {
     "longtail_ner": {
@@ -47,6 +50,9 @@ PIPES = {
     },
     "longtail_gated_ner": {
         "": Case("longtail_gated_ner", {"labels": WEAK}, {"model": TOKEN_MODEL}, BEHIND),
+    },
+    "longtail_gated_pipe": {
+        "": Case("longtail_gated_pipe", {"pipe": SECONDARY}, before=BEHIND, learns=False),
     },
     "longtail_mrc_ner": {
         "": Case("longtail_mrc_ner", {"queries": QUERIES, "model": MRC_MODEL}, SCORED),

@@ -36,13 +36,15 @@ CITATION = re.compile(r'docs/methods\.md,\s+(?:# )?"([^"]+)"')
 
 def target_of(target):
     module, name = target.split(":")
+    if module.endswith(".chat_completions"):
+        pytest.importorskip("spacy_llm", reason="needs the extra 'llm'")
     return getattr(import_module(module), name)
 
 
 @pytest.mark.parametrize(("group", "name", "target"), ENTRIES)
 def test_published_names_resolve(group, name, target):
     found = target_of(target)
-    spacy.blank("en")  # what loads the factories
+    spacy.blank("en")  # what loads the factories, and with spacy-llm's its registries
     space = group.removeprefix("spacy_").removeprefix("thinc_")
     if space == "factories":
         assert Language.has_factory(name) and "." not in name
@@ -122,8 +124,9 @@ def test_the_table_of_registered_functions_is_up_to_date():
 def test_the_light_core_imports_nothing_heavy():
     code = (
         "import sys, spacy, spacy_longtail, spacy_longtail.pipes.sentence_gate, spacy_longtail.pipes.gated_ner\n"
+        "import spacy_longtail.pipes.gated_pipe\n"
         "import spacy_longtail.readers, spacy_longtail.scorers, spacy_longtail.cli\n"
-        "heavy = {'matplotlib', 'transformers', 'spacy_transformers', 'pandas', 'scipy'} & set(sys.modules)\n"
+        "heavy = {'matplotlib', 'spacy_llm', 'transformers', 'spacy_transformers', 'pandas', 'scipy'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -4,6 +4,7 @@ from . import (  # noqa: F401  # each adds its command
     audit,
     card,
     convert,
+    cost,
     curve,
     debug,
     distil,

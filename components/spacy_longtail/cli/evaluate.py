@@ -77,6 +77,8 @@ def _show(result: Evaluation, part: str) -> None:
         msg.text(_listed("Recall", recall))
         buckets = {name: own.macro_f for name, own in found.buckets.items() if own.labels}
         msg.text(_listed("Macro F1 by training frequency", buckets))
+    for name, used in result.secondaries.items():
+        msg.text(f"{name}: {used.in_words()}")
     msg.text(f"{result.words_per_second:,.0f} words/s")
 
 

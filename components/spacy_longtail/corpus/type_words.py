@@ -62,6 +62,16 @@ def words_of(label: str) -> str:
     return " ".join(words).casefold() or label
 
 
+def type_words(labels: list[str], descriptions: dict[str, str]) -> dict[str, str]:
+    """Types in words, for settings of components that want them so, such as those of spacy-llm.
+
+    labels (List[str]): The types, in this order.
+    descriptions (Dict[str, str]): What they are, by type; others are described by their names.
+    RETURNS (Dict[str, str]): By type.
+    """
+    return in_words(labels, descriptions)
+
+
 def in_words(labels: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """Types in words, in this order: as given, else by their names."""
     return {label: given.get(label, words_of(label)) for label in labels}

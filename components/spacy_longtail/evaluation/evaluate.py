@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Collection
 from pathlib import Path
 
 import spacy
@@ -12,12 +13,13 @@ from spacy.training import Corpus, Example
 from ..corpus.examples import on_gold_tokens
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
+from ..pipes.gated_pipe import GatedPipe
 from ..pipes.pipeline_checks import is_gate
 from ..scorers import make_ner_scorer
 from ..training.provenance import checksum, method, read_curve, read_run
 from ..types import ENTITY, ENTITY_SCORES
 from .analysis import analyse, read_training
-from .records import Document, Evaluation, Scores, TrainingSettings
+from .records import Document, Evaluation, Scores, SecondaryUse, TrainingSettings
 
 
 def evaluate_model(
@@ -49,6 +51,9 @@ def evaluate_model(
     check_docs(data)  # refuses a file that cannot be read, before the long work
     seen = None if training is None else read_training(training)
     examples = list(Corpus(data)(nlp))
+    secondaries = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, GatedPipe)}
+    for secondary in secondaries.values():
+        secondary.usage.clear()
     start = time.perf_counter()
     for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
         eg.predicted = doc
@@ -74,19 +79,21 @@ def evaluate_model(
         performance={k: v for k, v in nlp.meta.get("performance", {}).items() if _is_number(v)},
         scores=Scores(**scores),
         analysis=None if seen is None else analyse(examples, seen, labels, tail),
+        secondaries={n: SecondaryUse.of(pipe.usage) for n, pipe in secondaries.items()},
         words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
         # what is not annotated has no scores
         documents=[_document(eg) for eg in examples if eg.reference.has_annotation("ENT_IOB")],
     )
 
 
-def load_pipeline(model: Path | str) -> Language:
+def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
     """A trained pipeline, a folder or an installed package, or why it is not one.
 
+    exclude (Collection[str]): Components that are not built.
     RAISES (ValueError): L408, and our pipes' own.
     """
     try:
-        return spacy.load(model)
+        return spacy.load(model, exclude=exclude)
     except (OSError, ValueError, ImportError, AttributeError, KeyError) as error:
         if str(error).startswith("[L"):
             raise

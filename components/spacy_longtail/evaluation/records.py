@@ -16,6 +16,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ..errors import Errors
+from ..pipes.usage import Usage
 from ..records import Number, Record, problem_of
 from ..training.provenance import Method, RunRecord
 from ..writing import write_file
@@ -74,6 +75,35 @@ class Document(Record):
     predicted: list[tuple[int, int, str, float | None]]  # with the entity score, if there is one
 
 
+class SecondaryUse(Record):
+    """What a longtail_gated_pipe gave to its secondary."""
+
+    sentences: int
+    flagged: int
+    words: int
+    calls: int
+    entities: int
+    refused: int
+    failures: int
+    seconds: float
+
+    @classmethod
+    def of(cls, usage: Usage) -> "SecondaryUse":
+        return cls.model_validate(usage.as_json())
+
+    def in_words(self) -> str:
+        """A line of the evaluation and of the report."""
+        share = 100 * self.flagged / max(1, self.sentences)
+        text = (
+            f"{share:.1f} % of the sentences went to the secondary ({self.flagged:,} of "
+            f"{self.sentences:,}; {self.calls:,} calls, {self.words:,} words, {self.seconds:,.1f} s), "
+            f"which added {self.entities:,} entities"
+        )
+        failed = f"; it failed on {self.failures:,}" if self.failures else ""
+        refused = f"; {self.refused:,} were of types that it may not set" if self.refused else ""
+        return f"{text}{refused}{failed}."
+
+
 def _with_step(point: dict[str, Number]) -> dict[str, Number]:
     if "step" not in point:
         raise PydanticCustomError("step", "lacks 'step'")
@@ -97,6 +127,7 @@ class Evaluation(Record):
     performance: dict[str, Number]  # what training left in the pipeline
     scores: Scores
     analysis: Analysis | None = None
+    secondaries: dict[str, SecondaryUse] = Field(default_factory=dict)  # by component
     words_per_second: float
     documents: list[Document]
 

@@ -12,18 +12,19 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
-from ..corpus.examples import cut, flagged_sentences, sentence_lengths, sentences_with
+from ..corpus.examples import flagged_sentences, sentence_lengths, sentences_with
 from ..errors import Errors
 from ..heads import Gold
 from ..layers import listener_in
-from ..settings import finite, one_of, unused
+from ..settings import finite
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from .base import check_head_rate
 from .describing import check_describe
+from .flagged import cut_flagged, merge_found, placed, places_of
 from .label_checks import AUTO, check_known, check_labels, check_types
-from .merging import Merging, merge_into
+from .merging import Merging, check_merging
 from .pipeline_checks import check_secondary, gate_types
-from .scores import ScoredSpan, write_scores
+from .scores import ScoredSpan
 from .tagging import TokenTagger
 from .thresholding import JUDGING, Thresholding, check_judging, judge, write_abstained
 from .token_settings import DEFAULT_TOKEN_MODEL, check_head
@@ -102,12 +103,7 @@ def make_gated_ner(
     """
     if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
         raise ValueError(Errors.L204.format(setting="labels", who=WHO, found=labels))
-    one_of("merge", merge, ("span", "token", "fill"))
-    one_of("unscored", unscored, ("keep", "replace"))
-    if merge == "fill" and unscored == "replace":
-        raise unused("unscored", unscored, WHO, "merge = 'span' or 'token'")
-    if merge != "fill" and scores_key is None:
-        raise ValueError(Errors.L207.format(who=WHO, merge=merge, key=ENTITY_SCORES))
+    check_merging(Merging(merge, unscored, scores_key), WHO)
     scheme = "BIO" if head == "two_task" else "BILUO"
     trained_with = check_head(head, loss, scheme, model, WHO)
     if trained_with.reads_soft:
@@ -228,26 +224,19 @@ class GatedNER(TokenTagger):
 
     def _in_sentences(self, docs: list[Doc], flagged: list[Parts]) -> list[list[ScoredSpan]]:
         """The model reads the flagged sentences alone."""
-        found: list[list[ScoredSpan]] = [[] for _ in docs]
-        sentences = [s for doc, bounds in zip(docs, flagged, strict=True) for s in cut(doc, bounds)]
+        sentences = cut_flagged(docs, flagged)
         if not sentences:
-            return found
+            return [[] for _ in docs]
         by_sentence = self.entities(sentences, self.model.predict(sentences), True, beside=False)
-        places = [(i, start) for i, bounds in enumerate(flagged) for start, _ in bounds]
-        for (i, a), ents in zip(places, by_sentence, strict=True):
-            found[i].extend(e._replace(start=e.start + a, end=e.end + a, weak=True) for e in ents)
-        return found
+        return placed(by_sentence, places_of(flagged), len(docs))
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
-        settings, key = Thresholding.of(self.cfg), self.cfg["scores_key"]
+        settings = Thresholding.of(self.cfg)
         for doc, found in zip(docs, scores, strict=True):
             judged = judge(found, settings)
             weak = [ent for ent in judged.kept if ent.score >= self.cfg["min_weak_score"]]
-            if weak:
-                merge_into(doc, weak, self._merging)
-            if key is not None and key not in doc.spans:
-                write_scores(doc, key, [])
+            merge_found(doc, weak, self._merging)
             write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
 
     def update(

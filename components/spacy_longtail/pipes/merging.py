@@ -9,6 +9,9 @@ from spacy.tokens import Doc, Span
 from thinc.types import Ints1d
 
 from ..corpus.examples import trim_whitespace
+from ..errors import Errors
+from ..settings import one_of, unused
+from ..types import ENTITY_SCORES
 from .scores import ScoredSpan, blocked_tokens, read_scores, write_scores
 
 BLOCKED = ""  # the type of a token where no entity may stand
@@ -18,6 +21,16 @@ class Merging(NamedTuple):
     merge: Literal["span", "token", "fill"]
     unscored: Literal["keep", "replace"]  # what becomes of primary entities that have no score
     scores_key: str | None  # in doc.spans, of the primary's scores, and of the merged ones
+
+
+def check_merging(settings: Merging, who: str) -> None:
+    """RAISES (ValueError): L001, L207, L213."""
+    one_of("merge", settings.merge, ("span", "token", "fill"))
+    one_of("unscored", settings.unscored, ("keep", "replace"))
+    if settings.merge == "fill" and settings.unscored == "replace":
+        raise unused("unscored", settings.unscored, who, "merge = 'span' or 'token'")
+    if settings.merge != "fill" and settings.scores_key is None:
+        raise ValueError(Errors.L207.format(who=who, merge=settings.merge, key=ENTITY_SCORES))
 
 
 def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
@@ -90,7 +103,8 @@ def _joined(tags: list[_Tag], whole: Mapping[tuple[tuple[int, int, str], bool], 
 def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
     """Merge the secondary's entities into doc.ents. A document that gains none stays as it is.
 
-    doc (Doc): With the primary's entities. Blocked tokens stay free of entities.
+    doc (Doc): With the primary's entities. Blocked tokens stay free of entities, and what nobody has
+        annotated stays so.
     settings (Merging): The secondary's. An entity without a score is not in the merged group: no number
         is made up.
     """
@@ -111,10 +125,20 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
     if not any(span.weak for span in kept):
         return
     ents = [untouched.get(s.place) or Span(doc, s.start, s.end, label=s.label) for s in kept]
-    doc.set_ents(ents, blocked=[doc[i : i + 1] for i in blocked], default="outside")
+    missing = _missing(doc, kept)
+    doc.set_ents(ents, blocked=[doc[i : i + 1] for i in blocked], missing=missing, default="outside")
     if key is not None:
         rated = [s if s.weak else known.get(s.place, s) for s in kept]
         write_scores(doc, key, [s for s in rated if math.isfinite(s.score)])
+
+
+def _missing(doc: Doc, kept: Iterable[ScoredSpan]) -> list[Span]:
+    """Runs of tokens without annotation that no entity is to take."""
+    free = doc.to_array("ENT_IOB") == 0
+    for span in kept:
+        free[span.start : span.end] = False
+    edges = np.flatnonzero(np.diff(free, prepend=False, append=False)).tolist()
+    return [doc[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def _without_space(spans: list[ScoredSpan], is_space: Ints1d) -> list[ScoredSpan]:

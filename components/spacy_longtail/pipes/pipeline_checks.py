@@ -20,6 +20,7 @@ OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
 
+SECONDARIES = {"longtail_gated_ner", "longtail_gated_pipe"}  # which read the key of a gate
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 
 
@@ -36,11 +37,10 @@ def find_gates(nlp: Language, name: str, key: str) -> list[str]:
 
     RAISES (ValueError): L250 if they all stand after it.
     """
-    reader = nlp.get_pipe_meta(name).factory  # another secondary reads the key as well
     found = [
         n
         for n, pipe in nlp.components
-        if nlp.get_pipe_meta(n).factory != reader
+        if nlp.get_pipe_meta(n).factory not in SECONDARIES
         and key in (_settings(pipe).get("spans_key"), getattr(pipe, "key", None))
     ]
     return _before(nlp, name, found, key)

@@ -64,6 +64,7 @@ def _render(template: str, report: Report, **more: object) -> str:
         runs=[run for system in report.systems for run in system.runs],
         details=ours.runs[0].evaluation.analysis,
         scores=ours.runs[0].evaluation.scores,
+        secondaries=ours.runs[0].evaluation.secondaries,
         versions=_versions(report.systems),
         tests=_tests(comparison),
         has_errors=any(len(system.runs) > 1 for system in report.systems),

@@ -1,0 +1,50 @@
+"""`cost`: what texts would cost, before they are given to an expensive secondary."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+from ..corpus.formats.context import Settings
+from .app import GpuId, Json, app, coded_errors, print_table
+from .pool_options import BatchSize, Encoding, Pool, PoolFormat
+
+
+@app.command()
+def cost(
+    pipeline: Annotated[
+        str, typer.Argument(help="A pipeline with a longtail_gated_pipe: a folder or a package.")
+    ],
+    texts: Pool,
+    pool_format: PoolFormat = None,
+    encoding: Encoding = "utf8",
+    batch_size: BatchSize = 64,
+    gpu_id: GpuId = -1,
+    as_json: Json = False,
+) -> None:
+    """Count the sentences that would go to a longtail_gated_pipe's secondary, without calling it."""
+    from spacy.cli._util import setup_gpu
+
+    from ..unlabelled.cost import estimate
+
+    setup_gpu(gpu_id, silent=True)
+    with coded_errors():
+        found = estimate(pipeline, texts, Settings(pool_format, encoding), batch_size)
+    if as_json:
+        shown = {name: own.as_json() for name, own in found.items()}
+        sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+        return
+    rows = [
+        (
+            name,
+            f"{own.texts:,}",
+            f"{own.sentences:,}",
+            f"{own.flagged:,}",
+            f"{100 * own.share:.1f}",
+            f"{own.words:,}",
+            f"{own.calls:,}",
+        )
+        for name, own in found.items()
+    ]
+    print_table(("component", "texts", "sentences", "flagged", "%", "their words", "calls"), rows)

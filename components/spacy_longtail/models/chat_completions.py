@@ -1,0 +1,88 @@
+"""`longtail.ChatCompletions.v1`: spacy-llm's client for any server that speaks the chat protocol.
+
+spacy-llm imports this module where it looks for models; it needs the extra `llm`.
+"""
+
+import os
+from urllib.parse import urlsplit
+
+from spacy_llm.models.rest.openai.model import OpenAI
+
+from ..errors import Errors
+from ..settings import finite, whole
+from ..types import Block
+
+WHO = "longtail.ChatCompletions.v1"
+
+
+def create_chat_completions(
+    name: str,
+    endpoint: str,
+    key_variable: str | None = None,
+    config: dict[str, str | int | float | bool | list | dict] = {},  # noqa: B006  # never changed
+    max_tries: int = 3,
+    interval: float = 1.0,
+    max_request_time: float = 60.0,
+    context_length: int | None = None,
+) -> "ChatCompletions":
+    """A model for spacy-llm's components behind a server of one's own, or behind a service.
+
+    Nothing is sent before the first text: no server has to run where the pipeline is built.
+
+    name (str): The model, as the server calls it.
+    endpoint (str): URL such as http://localhost:8000/v1/chat/completions.
+    key_variable (Optional[str]): Environment variable with the key, which no config has; null for none.
+    config (Dict[str, Any]): Further fields of a request, such as temperature.
+    max_tries (int): Of a request that meets no answer, or an overloaded server.
+    interval (float): Seconds before the second try; each time twice as many.
+    max_request_time (float): Seconds to wait for an answer.
+    context_length (Optional[int]): Tokens that the model can read, prompt included: longer sentences are
+        cut by spacy-llm; null cuts none.
+    RETURNS (ChatCompletions): From prompts to answers.
+    RAISES (ValueError): L001, L292.
+    """
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+        problem = "'endpoint' must be a URL that begins with http:// or https://, without a password"
+        raise ValueError(Errors.L292.format(who=WHO, problem=problem))
+    if key_variable is not None and not os.environ.get(key_variable):
+        problem = f"the environment variable {key_variable!r} of 'key_variable' is not set"
+        raise ValueError(Errors.L292.format(who=WHO, problem=problem))
+    rule, fix = "a finite number above 0", "See the docs."
+    least = 1e-3  # seconds
+    return ChatCompletions(
+        key_variable,
+        name=name,
+        endpoint=endpoint,
+        config=dict(config),
+        strict=True,
+        max_tries=whole("max_tries", max_tries, "1 tries once.", 1),
+        interval=finite("interval", interval, rule, fix, least),
+        max_request_time=finite("max_request_time", max_request_time, rule, fix, least),
+        context_length=context_length,
+    )
+
+
+class ChatCompletions(OpenAI):
+    """spacy-llm's client without its questions to api.openai.com. It keeps no key: pickles have none."""
+
+    def __init__(self, key_variable: str | None, **settings: object) -> None:
+        self.key_variable = key_variable
+        super().__init__(**settings)
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        return {}
+
+    @property
+    def _credentials(self) -> dict[str, str]:
+        """The header of a request, read where it is sent."""
+        key = os.environ.get(self.key_variable) if self.key_variable else None
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    @_credentials.setter
+    def _credentials(self, value: Block) -> None:
+        """spacy-llm would keep them."""
+
+    def _verify_auth(self) -> None:
+        """Nothing is asked before there is a text."""

@@ -1,0 +1,78 @@
+"""Flagged sentences as documents of their own, and what a secondary found in them, merged."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..corpus.examples import cut, trim_whitespace
+from .merging import Merging, merge_into
+from .scores import ScoredSpan, read_scores, write_scores
+from .weak_sentences import Parts
+
+UNSCORED = math.nan  # the score of an entity that has none
+
+
+class Place(NamedTuple):
+    doc: int  # index of the document
+    start: int  # first token
+    end: int  # one past the last
+
+
+def places_of(flagged: Iterable[Parts]) -> list[Place]:
+    """Where the flagged parts of documents stand, in their order."""
+    return [Place(i, *part) for i, parts in enumerate(flagged) for part in parts]
+
+
+def cut_flagged(docs: Sequence[Doc], flagged: Iterable[Parts]) -> list[Doc]:
+    """The flagged parts as documents of their own, in the order of `places_of`."""
+    return [part for doc, parts in zip(docs, flagged, strict=True) for part in cut(doc, parts)]
+
+
+def placed(
+    found: Iterable[Iterable[ScoredSpan]], places: Iterable[Place], n_docs: int
+) -> list[list[ScoredSpan]]:
+    """Entities of parts as the secondary's entities of their documents.
+
+    found (Iterable[Iterable[ScoredSpan]]): By part, tokens counted from its first.
+    """
+    by_doc: list[list[ScoredSpan]] = [[] for _ in range(n_docs)]
+    for (i, a, _), ents in zip(places, found, strict=True):
+        by_doc[i].extend(e._replace(start=e.start + a, end=e.end + a, weak=True) for e in ents)
+    return by_doc
+
+
+def merge_found(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
+    """Merge the secondary's entities into doc.ents; the key of scores is written in any case."""
+    if weak:
+        merge_into(doc, weak, settings)
+    key = settings.scores_key
+    if key is not None and key not in doc.spans:
+        write_scores(doc, key, [])
+
+
+def found_in(sentence: Doc, key: str | None) -> Iterator[ScoredSpan]:
+    """The entities of a sentence that a component has read, without whitespace at their ends.
+
+    key (Optional[str]): Key in doc.spans of the scores; an entity without one has the score nan.
+    """
+    if not sentence.ents:
+        return
+    known = read_scores(sentence, key)
+    bounds = np.array([(ent.start, ent.end) for ent in sentence.ents])
+    starts, ends = trim_whitespace(bounds[:, 0], bounds[:, 1], sentence.to_array("IS_SPACE"))
+    for ent, start, end in zip(sentence.ents, starts.tolist(), ends.tolist(), strict=True):
+        rated = known.get((ent.start, ent.end, ent.label_))
+        if rated is not None and (start, end) == rated.place[:2]:
+            yield rated
+        elif start < end:
+            yield ScoredSpan(start, end, ent.label_, UNSCORED if rated is None else rated.score, ())
+
+
+def merge_by_score(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
+    """Merge the entities that have a score, then fill in those without."""
+    merge_found(doc, [ent for ent in weak if math.isfinite(ent.score)], settings)
+    rest = [ent for ent in weak if not math.isfinite(ent.score)]
+    merge_found(doc, rest, settings._replace(merge="fill", unscored="keep"))

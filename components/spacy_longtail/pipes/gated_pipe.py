@@ -1,0 +1,321 @@
+"""`longtail_gated_pipe`: any component or pipeline as the secondary behind a gate."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import srsly
+from spacy import util
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import logger
+
+from ..corpus.examples import cut
+from ..errors import Errors, Warnings
+from ..settings import whole
+from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
+from .flagged import Place, cut_flagged, found_in, merge_by_score, placed, places_of
+from .label_checks import check_types
+from .merging import Merging, check_merging
+from .pipeline_checks import check_secondary
+from .scores import ScoredSpan
+from .secondaries import OwnComponent, OwnPipeline, Secondary
+from .secrets import without_secrets
+from .type_map import TypeMap
+from .usage import Usage
+from .weak_sentences import flagged_parts
+
+WHO = "longtail_gated_pipe"
+
+DEFAULTS: Block = {
+    "pipe": None,
+    "source": None,
+    "component": None,
+    "labels": None,
+    "label_map": {},
+    "merge": "fill",
+    "unscored": "keep",
+    "spans_key": WEAK_SENTENCES,
+    "scores_key": ENTITY_SCORES,
+    "secondary_scores_key": ENTITY_SCORES,
+    "batch_size": 32,
+    "max_failures": None,
+    "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
+}
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type"],
+    requires=["doc.spans"],
+    default_config=DEFAULTS,
+    default_score_weights={"weak_ents_f": 0.0, "weak_ents_p": 0.0, "weak_ents_r": 0.0},
+)
+def make_gated_pipe(
+    nlp: Language,
+    name: str,
+    pipe: dict[str, Any] | None,
+    source: str | None,
+    component: str | None,
+    labels: list[str] | None,
+    label_map: dict[str, str],
+    merge: Literal["span", "token", "fill"],
+    unscored: Literal["keep", "replace"],
+    spans_key: str,
+    scores_key: str | None,
+    secondary_scores_key: str | None,
+    batch_size: int,
+    max_failures: int | None,
+    scorer: Callable | None,
+) -> "GatedPipe":
+    """Any component or pipeline, run on flagged sentences alone and merged with the primary NER.
+
+    pipe (Optional[Dict[str, Any]]): A block with `factory` and its settings: a component that needs no
+        training, such as an entity_ruler or spacy-llm's llm_ner. Either this or source.
+    source (Optional[str]): Folder or package of a trained pipeline, of the same language. It keeps its
+        own vocabulary, reads the tokens of this one, and is saved with it.
+    component (Optional[str]): One component of source, with what it listens to; null takes all.
+    labels (Optional[List[str]]): The types that it may set, after label_map; null is all.
+    label_map (Dict[str, str]): The secondary's types by the names that they get here, as "CREATIVE_WORK"
+        to "ART"; others keep theirs.
+    merge (str): "fill" adds entities only where the primary has none; "span" and "token" as for
+        longtail_gated_ner, for entities with a score: those without one are filled in.
+    unscored (str): As for longtail_gated_ner.
+    spans_key (str): Key in doc.spans that holds the flagged sentences.
+    scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
+        before, of the merged result after.
+    secondary_scores_key (Optional[str]): Key in doc.spans where the secondary leaves its scores, 0 to 1;
+        null for none.
+    batch_size (int): Sentences that the secondary is given at a time.
+    max_failures (Optional[int]): Sentences that the secondary may fail on before the run is stopped;
+        null goes on.
+    scorer (Optional[Callable]): The scoring function.
+    RAISES (ValueError): L001, L204, L207, L213, L285, L286, L287, L288, L289.
+    """
+    if (pipe is None) == (source is None):
+        found = "neither" if pipe is None else "both"
+        raise ValueError(Errors.L285.format(who=name, problem=f"found {found} 'pipe' and 'source'"))
+    if source is None and component is not None:
+        problem = f"component = {component!r} is of a source, found 'pipe'"
+        raise ValueError(Errors.L285.format(who=name, problem=problem))
+    merging = Merging(merge, unscored, scores_key)
+    check_merging(merging, WHO)
+    if labels is not None:
+        check_types("labels", labels, WHO)
+    if max_failures is not None:
+        max_failures = whole("max_failures", max_failures, "null goes on whatever happens.")
+    secondary: Secondary
+    if pipe is not None:
+        secondary = OwnComponent(nlp, pipe, name)
+    else:
+        secondary = OwnPipeline(str(source), component, nlp.lang, name)
+    return GatedPipe(
+        name,
+        secondary,
+        scorer=scorer,
+        labels=labels,
+        label_map=dict(label_map),
+        spans_key=spans_key,
+        secondary_scores_key=secondary_scores_key,
+        batch_size=whole("batch_size", batch_size, "32 is the default.", 1),
+        max_failures=max_failures,
+        **merging._asdict(),
+    )
+
+
+class StoppedError(ValueError):
+    """More failures than `max_failures`: not for error handlers, which would go on."""
+
+
+class GatedPipe(Pipe):
+    """Gives flagged sentences to a secondary, and merges what it finds. `usage` counts.
+
+    What the secondary raises on a sentence is logged and counted, and leaves the primary's entities. The
+    secondary is not trained here.
+    """
+
+    def __init__(
+        self, name: str, secondary: Secondary, *, scorer: Callable | None, **settings: Any
+    ) -> None:
+        self.name = name
+        self.secondary = secondary
+        self.scorer = scorer
+        self.cfg: Block = settings
+        self.usage = Usage()
+        self._refused: set[str] = set()  # types that were logged
+        self._types.check(self.secondary.labels, self.name)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The types that it may set; those of the secondary where `labels` names none."""
+        return self._types.labels(self.secondary.labels)
+
+    @property
+    def _types(self) -> TypeMap:
+        return TypeMap(self.cfg["labels"], self.cfg["label_map"])
+
+    @property
+    def _merging(self) -> Merging:
+        return Merging(*(self.cfg[name] for name in Merging._fields))
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        pipe: dict[str, Any] | None = None,
+    ) -> None:
+        """Initialize the secondary, if it has to be; check the pipes before this one.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline.
+        pipe (Optional[Dict[str, Any]]): Settings for the `initialize` of the secondary, such as the
+            patterns of an entity_ruler.
+        RAISES (ValueError): L207, L210, L250, L287, L288, L289.
+        """
+        self.secondary.initialize(get_examples, pipe or {})
+        self._types.check(self.secondary.labels, self.name)
+        if nlp is not None:
+            check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], self._merging, WHO)
+
+    def __call__(self, doc: Doc) -> Doc:
+        """RAISES (ValueError): L254, L287, L290."""
+        self.set_annotations([doc], self.predict([doc]))
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Give the flagged sentences of several documents to the secondary at once.
+
+        stream (Iterable[Doc]): Documents. batch_size (int): How many are gathered.
+        YIELDS (Doc): The same, in order.
+        RAISES (ValueError): L254, L287, L290.
+        """
+        error_handler = self.get_error_handler()
+        for docs in util.minibatch(stream, size=batch_size):
+            try:
+                self.set_annotations(docs, self.predict(docs))
+                yield from docs
+            except StoppedError:
+                raise
+            except Exception as error:
+                error_handler(self.name, self, docs, error)
+
+    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+        """The secondary's entities in each document's flagged sentences; nan for those without a score.
+
+        RAISES (ValueError): L254 for a document that no gate has seen, L287, L290.
+        """
+        self.secondary.check()
+        docs = list(docs)
+        flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
+        for doc, parts in zip(docs, flagged, strict=True):
+            self.usage.add_document(doc, parts)
+        places, sentences = places_of(flagged), cut_flagged(docs, flagged)
+        found: list[list[ScoredSpan]] = []
+        size = self.cfg["batch_size"]
+        for at in range(0, len(places), size):
+            found.extend(self._read(docs, places[at : at + size], sentences[at : at + size]))
+        return placed(found, places, len(docs))
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+        """Merge the found entities into doc.ents; the entities of other sentences stay as they are."""
+        for doc, found in zip(docs, scores, strict=True):
+            before = set(doc.ents) if found else set()
+            merge_by_score(doc, found, self._merging)
+            if found:
+                self.usage.entities += len(set(doc.ents) - before)
+
+    def _read(
+        self, docs: list[Doc], places: list[Place], sentences: list[Doc]
+    ) -> list[list[ScoredSpan]]:
+        """The entities of some sentences. Where the secondary fails on one, it reads each by itself."""
+        problem = ""
+        try:
+            return self._entities(sentences)
+        except Exception as error:
+            problem = without_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
+        if len(places) == 1:
+            self._fail(problem)
+            return [[]]
+        alone = (list(cut(docs[i], [(start, end)])) for i, start, end in places)  # as they were
+        return [self._read(docs, [place], own)[0] for place, own in zip(places, alone, strict=True)]
+
+    def _fail(self, problem: str) -> None:
+        """RAISES (StoppedError): L290."""
+        self.usage.failures += 1
+        logger.warning(Warnings.W062.format(who=self.name, n=self.usage.failures, problem=problem))
+        limit = self.cfg["max_failures"]
+        if limit is not None and self.usage.failures > limit:
+            shown = {"who": self.name, "n": self.usage.failures, "limit": limit, "problem": problem}
+            raise StoppedError(Errors.L290.format(**shown))
+
+    def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
+        """RAISES (ValueError): L291 where the result is not of these sentences."""
+        self.usage.calls += len(sentences)
+        words = [sentence.to_array("ORTH") for sentence in sentences]
+        start = time.perf_counter()
+        try:
+            read = self.secondary.read(sentences)
+        finally:
+            self.usage.seconds += time.perf_counter() - start
+        if len(read) != len(words):
+            raise self._unusable(f"{len(words)} sentences became {len(read)}")
+        if not all(map(np.array_equal, words, (doc.to_array("ORTH") for doc in read))):
+            raise self._unusable("a sentence came back with other tokens")
+        found = [list(found_in(doc, self.cfg["secondary_scores_key"])) for doc in read]
+        for score in (ent.score for ents in found for ent in ents):
+            if score < 0 or score > 1:
+                raise self._unusable(f"an entity has the score {score:g}, which is not from 0 to 1")
+        return [list(self._allowed(ents)) for ents in found]
+
+    def _allowed(self, ents: Iterable[ScoredSpan]) -> Iterator[ScoredSpan]:
+        """The entities by their names here. Those of types that may not be set are counted."""
+        for ent in ents:
+            name = self._types.renamed(ent.label)
+            if self._types.allows(name):
+                yield ent._replace(label=name)
+                continue
+            self.usage.refused += 1
+            if name not in self._refused:
+                self._refused.add(name)
+                known = ", ".join(self.cfg["labels"])
+                logger.warning(Warnings.W063.format(who=self.name, label=name, known=known))
+
+    def _unusable(self, problem: str) -> ValueError:
+        return ValueError(Errors.L291.format(who=self.name, problem=problem))
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """exclude (Iterable[str]): Names of parts to leave out: "cfg", "secondary"."""
+        parts = {"cfg": lambda: srsly.json_dumps(self.cfg), "secondary": self.secondary.to_bytes}
+        data: bytes = util.to_bytes(parts, exclude)
+        return data
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "GatedPipe":
+        """data (bytes): What `to_bytes` gave. exclude (Iterable[str]): Parts to leave out."""
+        parts = {
+            "cfg": lambda own: self.cfg.update(srsly.json_loads(own)),
+            "secondary": self.secondary.from_bytes,
+        }
+        util.from_bytes(data, parts, exclude)
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """path (Path): A folder. exclude (Iterable[str]): Parts to leave out: "cfg", "secondary"."""
+        parts = {
+            "cfg": lambda own: srsly.write_json(own, self.cfg),
+            "secondary": self.secondary.to_disk,
+        }
+        util.to_disk(path, parts, exclude)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "GatedPipe":
+        """path (Path): What `to_disk` wrote. exclude (Iterable[str]): Parts to leave out."""
+        parts = {
+            "cfg": lambda own: self.cfg.update(srsly.read_json(own)),
+            "secondary": self.secondary.from_disk,
+        }
+        util.from_disk(path, parts, exclude)
+        return self

@@ -1,0 +1,444 @@
+"""longtail_gated_pipe: the flagged sentences alone, whatever reads them, and what happens if it fails."""
+
+import math
+import pickle
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+
+from spacy_longtail.evaluation.evaluate import evaluate_model
+from spacy_longtail.evaluation.records import SecondaryUse
+from spacy_longtail.pipes.gated_pipe import GatedPipe
+from spacy_longtail.pipes.secrets import without_secrets
+from tests.pipes.gated import TEXT, lines, pipeline
+from tests.util import entities
+
+ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_ID", "ENT_KB_ID", "SENT_START", "ORTH", "TAG", "LEMMA"]
+FOUND = [("ANN", "PER"), ("ANN", "PER"), ("SHIP Vega", "VESSEL"), ("STORM", "NAT")]
+WORDS = ["ANN", "FLAG", "SHIP", "STORM", "Österreich", "船", "👩‍🚀", "é", "\n", "  ", "of", "."]
+
+
+@cache
+def plain_pipeline() -> Language:
+    return pipeline(batch_size=2)
+
+
+def rescue(nlp: Language) -> GatedPipe:
+    return nlp.get_pipe("rescue")
+
+
+def rows(doc: Doc) -> np.ndarray:
+    return doc.to_array(ATTRIBUTES)
+
+
+# What is read and written
+
+
+def test_the_secondary_reads_flagged_sentences_alone(tmp_path):
+    nlp = pipeline(pipe={"log": str(tmp_path / "log")})
+    assert entities(nlp(TEXT)) == FOUND
+    assert lines(tmp_path / "log") == ["FLAG ANN on SHIP Vega . ", "FLAG the STORM came . "]
+    used = rescue(nlp).usage
+    assert (used.sentences, used.flagged, used.calls, used.entities) == (4, 2, 2, 2)
+    assert (used.words, used.failures, used.refused) == (11, 0, 0) and used.share == 0.5
+    assert used.seconds > 0
+
+
+def test_what_is_not_flagged_keeps_every_byte():
+    nlp = pipeline()
+    texts = ["ANN on a SHIP Fram .", "", " ", "FLAG but nothing to find ."]
+    without = [doc.to_bytes() for doc in nlp.pipe(texts, disable=["rescue"])]
+    nlp.get_pipe("rescue").cfg["scores_key"] = None  # else an empty group says that it has run
+    assert [doc.to_bytes() for doc in nlp.pipe(texts)] == without
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(st.lists(st.sampled_from(WORDS), max_size=6), max_size=4), max_size=4))
+def test_places_are_those_of_the_document(texts):
+    """Entities stand where their words do; outside flagged sentences nothing changes."""
+    nlp = plain_pipeline()
+    plain = [Doc(nlp.vocab, words=[w for sent in text for w in [*sent, "."]]) for text in texts]
+    before = [nlp(doc.copy(), disable=["rescue"]) for doc in plain]
+    for doc in before:
+        if len(doc):
+            doc[0].ent_kb_id_, doc[-1].ent_id_ = "Q1", "own"
+    after = list(rescue(nlp).pipe((doc.copy() for doc in before), batch_size=3))
+    for own, doc in zip(before, after, strict=True):
+        flagged = np.zeros(len(doc), dtype=bool)
+        expected = {(e.start, e.end, e.label_) for e in own.ents}
+        for span in own.spans["weak_sentences"]:
+            flagged[span.start : span.end] = True
+            for token in span:
+                is_last = token.i + 1 == span.end
+                if token.text == "SHIP" and (is_last or doc[token.i + 1].text not in ("SHIP",)):
+                    end = token.i + 1 if is_last else token.i + 2
+                    while doc[end - 1].is_space:
+                        end -= 1
+                    if not any(t.ent_type_ == "PER" for t in own[token.i : end]):
+                        expected.add((token.i, end, "VESSEL"))
+                elif token.text == "STORM" and (
+                    token.i == span.start or doc[token.i - 1].text != "SHIP"
+                ):
+                    expected.add((token.i, token.i + 1, "NAT"))
+        assert np.array_equal(rows(doc)[~flagged], rows(own)[~flagged])
+        if "SHIP SHIP" not in doc.text:
+            assert {(e.start, e.end, e.label_) for e in doc.ents} == expected
+        assert all(not ent[0].is_space and not ent[-1].is_space for ent in doc.ents)
+
+
+def test_tokens_that_nobody_annotated_stay_so():
+    nlp = pipeline()
+    doc = nlp.make_doc(TEXT)
+    for name in ("sentencizer", "gate", "rescue"):
+        doc = nlp.get_pipe(name)(doc)
+    assert entities(doc) == [("SHIP Vega", "VESSEL"), ("STORM", "NAT")]
+    assert [t.ent_iob for t in doc if not t.ent_type_] == [0] * (len(doc) - 3)
+
+
+def test_types_are_mapped_and_others_left_out(caplog):
+    nlp = pipeline(labels=["ART"], label_map={"VESSEL": "ART"})
+    assert entities(nlp(TEXT)) == [*FOUND[:2], ("SHIP Vega", "ART")]
+    nlp(TEXT)
+    assert rescue(nlp).usage.refused == 2
+    assert caplog.text.count("LW063") == 1 and "'NAT'" in caplog.text
+
+
+SCORED = {"scores_key": "entity_scores"}
+
+
+@pytest.mark.parametrize(
+    ("merge", "pipe", "expected"),
+    [
+        ("span", {**SCORED, "score": 0.4}, "PER"),
+        ("span", {**SCORED, "score": 0.6}, "NAT"),
+        ("token", {**SCORED, "score": 0.6}, "NAT"),
+        ("fill", {**SCORED, "score": 0.6}, "PER"),
+        ("span", {}, "PER"),  # without a score it is filled in
+        ("token", {}, "PER"),
+    ],
+)
+def test_scores_decide_where_there_are_some(merge, pipe, expected):
+    nlp = pipeline(SCORED, merge=merge, pipe={**pipe, "covers": ["ANN"]})
+    doc = nlp("FLAG ANN saw STORM .")
+    assert entities(doc) == [("ANN", expected), ("STORM", "NAT")]
+    group = doc.spans["entity_scores"]
+    rated = {(e.text, e.label_): score for e, score in zip(group, group.attrs["scores"], strict=True)}
+    assert (("STORM", "NAT") in rated) == bool(pipe)  # no number is made up
+    assert all(math.isfinite(score) for score in rated.values())
+
+
+def test_blocked_tokens_stay_free():
+    nlp = pipeline()
+    doc = nlp(TEXT, disable=["rescue"])
+    at = next(t.i for t in doc if t.text == "STORM")
+    doc.set_ents(list(doc.ents), blocked=[doc[at : at + 1]], default="outside")
+    doc = rescue(nlp)(doc)
+    assert entities(doc) == FOUND[:3] and doc[at].ent_iob_ == "B"
+
+
+# How often it is called
+
+
+@pytest.mark.parametrize("how", [{"batch_size": 1}, {"batch_size": 3}, {"n_process": 2}])
+@pytest.mark.parametrize("size", [1, 32])
+def test_each_flagged_sentence_is_given_once(how, size, tmp_path):
+    log = tmp_path / "log"
+    nlp = pipeline(batch_size=size, pipe={"log": str(log)})
+    texts = [f"FLAG SHIP no{i} . {TEXT}" for i in range(5)] + [""]
+    found = [entities(doc) for doc in nlp.pipe(texts, **how)]
+    assert found == [[(f"SHIP no{i}", "VESSEL"), *FOUND] for i in range(5)] + [[]]
+    expected = [f"FLAG SHIP no{i} . " for i in range(5)]
+    expected += ["FLAG ANN on SHIP Vega . ", "FLAG the STORM came . "] * 5
+    assert lines(log) == sorted(expected)
+
+
+@pytest.mark.parametrize("parts", [[(0, 6)], [(2, 3), (3, 9)], [(0, 17)], [(1, 2), (6, 12)], []])
+def test_sentences_are_counted_once_each(parts):
+    nlp = pipeline()
+    doc = nlp(TEXT, disable=["rescue"])
+    doc.spans["weak_sentences"] = [doc[a:b] for a, b in parts]
+    rescue(nlp)(doc)
+    touched = {s.start for s in doc.sents for a, b in parts if a < s.end and s.start < b}
+    used = rescue(nlp).usage
+    assert used.flagged == len(touched) and used.calls == len(parts)
+    assert used.words == sum(b - a for a, b in parts)
+
+
+# Failures
+
+
+def test_only_the_bad_sentence_of_a_batch_is_lost(caplog, tmp_path):
+    log = tmp_path / "log"
+    nlp = pipeline(pipe={"log": str(log)})
+    texts = [TEXT, "FLAG ANN BAD STORM .", TEXT]
+    assert [entities(doc) for doc in nlp.pipe(texts)] == [FOUND, [("ANN", "PER")], FOUND]
+    used = rescue(nlp).usage
+    assert used.failures == 1 and used.entities == 4 and used.calls == 5 + 5
+    assert caplog.text.count("LW062") == 1 and "RuntimeError: cannot read" in caplog.text
+    assert set(lines(log)) == {"FLAG ANN BAD STORM .", *lines(log)[1:]}
+
+
+def test_a_run_stops_after_too_many_failures():
+    nlp = pipeline(max_failures=1)
+    nlp.set_error_handler(lambda *_: None)  # which does not hold it up
+    stream = nlp.pipe(["FLAG BAD 1 .", TEXT, "FLAG BAD 2 .", TEXT], batch_size=1)
+    assert [entities(next(stream)) for _ in range(2)] == [[], FOUND]
+    with pytest.raises(ValueError, match=r"\[L290\] rescue stops.*2 sentences, and max_failures = 1"):
+        list(stream)
+    with pytest.raises(ValueError, match="L290"):
+        pipeline(max_failures=0)("FLAG BAD .")
+
+
+def test_a_key_is_not_shown(caplog, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "hunter2-and-more")
+    nlp = pipeline(max_failures=1)
+    nlp("FLAG BAD hunter2-and-more .")
+    with pytest.raises(ValueError, match="L290") as error:
+        nlp("FLAG BAD with Bearer abcdef123456 .")
+    for text in (
+        caplog.text,
+        str(error.value),
+        str(error.value.__cause__),
+        repr(error.value.__context__),
+    ):
+        assert "hunter2" not in text and "abcdef" not in text
+    assert "***" in caplog.text
+
+
+def test_a_document_that_no_gate_has_seen_is_refused():
+    nlp = pipeline()
+    with pytest.raises(ValueError, match="L254"):
+        nlp("Some text .", disable=["gate"])
+
+
+@Language.component("test_merges", assigns=["doc.ents"])
+def merge_all(doc: Doc) -> Doc:
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+    return doc
+
+
+@Language.component("test_overrates", assigns=["doc.ents"])
+def overrate(doc: Doc) -> Doc:
+    doc.ents = [Span(doc, 0, 1, label="X")]
+    doc.spans["entity_scores"] = list(doc.ents)
+    doc.spans["entity_scores"].attrs["scores"] = [37.5]
+    return doc
+
+
+@pytest.mark.parametrize(
+    ("factory", "problem"), [("test_merges", "other tokens"), ("test_overrates", "37.5")]
+)
+def test_what_cannot_be_merged_is_a_failure(factory, problem, caplog):
+    nlp = pipeline(pipe={"factory": factory})
+    assert entities(nlp(TEXT)) == FOUND[:2]
+    assert rescue(nlp).usage.failures == 2 and "[L291]" in caplog.text and problem in caplog.text
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("given_settings", "code"),
+    [
+        ({}, "L285.*neither"),
+        ({"pipe": {"factory": "entity_ruler"}, "source": "x"}, "L285.*both"),
+        ({"pipe": {"factory": "entity_ruler"}, "component": "ner"}, "L285.*component = 'ner'"),
+        ({"pipe": {"factory": "ner"}}, "L285.*weights to train"),
+        ({"pipe": {"factory": "sentencizer"}}, "L286.*'sentencizer'"),
+        ({"pipe": {"factory": "entity_rular"}}, "L288.*'entity_rular'"),
+        ({"pipe": {}}, "L288.*found None"),
+        ({"pipe": {"factory": "entity_ruler", "phrase": 1}}, "L288.*phrase"),
+        ({"pipe": {"factory": "test_secondary"}, "merge": "best"}, "merge"),
+        ({"pipe": {"factory": "test_secondary"}, "unscored": "replace"}, "L213"),
+        ({"pipe": {"factory": "test_secondary"}, "merge": "span", "scores_key": None}, "L207"),
+        ({"pipe": {"factory": "test_secondary"}, "batch_size": 0}, "L001"),
+        ({"pipe": {"factory": "test_secondary"}, "max_failures": -1}, "L001"),
+        ({"pipe": {"factory": "test_secondary"}, "labels": []}, "L204"),
+        ({"pipe": {"factory": "test_secondary"}, "labels": ["A"], "label_map": {"X": "B"}}, "L289.*'B'"),
+        ({"pipe": {"factory": "test_secondary"}, "label_map": {"X": " "}}, "L289.*blank"),
+    ],
+)
+def test_bad_settings_are_refused(given_settings, code):
+    with pytest.raises(ValueError, match=code):
+        spacy.blank("en").add_pipe("longtail_gated_pipe", name="rescue", config=given_settings)
+
+
+def ruler(labels: dict[str, str], lang: str = "en", **others: str) -> Language:
+    nlp = spacy.blank(lang)
+    own = nlp.add_pipe("entity_ruler", name="ruler")
+    own.add_patterns([{"label": label, "pattern": [{"ORTH": w}]} for w, label in labels.items()])
+    for name, factory in others.items():
+        nlp.add_pipe(factory, name=name)
+    return nlp
+
+
+@pytest.mark.parametrize(
+    ("given_settings", "code"),
+    [
+        ({"source": "de"}, "L287.*'de'"),
+        ({"source": "en", "component": "ner"}, "L287.*no component 'ner', only 'ruler', 'sents'"),
+        ({"source": "en", "component": "sents"}, "L286.*'sents' of"),
+        ({"source": "empty"}, "L287"),
+        (
+            {"source": "en", "label_map": {"SHAP": "ART"}},
+            "L289.*'SHAP'.*Types of the secondary: NAT, SHIP",
+        ),
+        ({"source": "en", "labels": ["GEO"]}, "L289.*'GEO'"),
+    ],
+)
+def test_a_bad_source_is_refused(given_settings, code, tmp_path):
+    ruler({"Fram": "SHIP"}, "de").to_disk(tmp_path / "de")
+    ruler({"Vega": "SHIP", "STORM": "NAT"}, sents="sentencizer").to_disk(tmp_path / "en")
+    (tmp_path / "empty").mkdir()
+    config = {**given_settings, "source": str(tmp_path / given_settings["source"])}
+    with pytest.raises(ValueError, match=code):
+        spacy.blank("en").add_pipe("longtail_gated_pipe", name="rescue", config=config)
+
+
+def test_a_missing_source_is_refused_where_nothing_was_saved(tmp_path):
+    nlp = pipeline(source=str(tmp_path / "gone"))
+    for use in (nlp.initialize, nlp.to_bytes, lambda: nlp(TEXT)):
+        with pytest.raises(ValueError, match=r"L287.*gone.*no such folder"):
+            use()
+    assert rescue(nlp).usage.failures == 0
+
+
+def test_what_stands_before_it_is_checked():
+    nlp = pipeline(merge="span")
+    with pytest.raises(ValueError, match="L207"):
+        nlp.initialize()
+    nlp = pipeline()
+    nlp.remove_pipe("gate")
+    nlp.add_pipe("longtail_gated_pipe", name="other", config={"pipe": {"factory": "test_secondary"}})
+    with pytest.raises(ValueError, match="L210"):  # another secondary is no gate
+        nlp.initialize()
+
+
+# Secondaries of several kinds
+
+
+def test_a_component_is_initialized_with_its_settings():
+    nlp = pipeline(pipe={"factory": "entity_ruler"}, labels=["ART"], label_map={"SHIP": "ART"})
+    patterns = [{"label": "SHIP", "pattern": "Vega"}, {"label": "SHIP", "pattern": "Fram"}]
+    nlp.config["initialize"]["components"]["rescue"] = {"pipe": {"patterns": patterns}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.initialize()
+    assert entities(nlp(TEXT)) == [*FOUND[:2], ("Vega", "ART")]
+    nlp = pipeline()
+    nlp.config["initialize"]["components"]["rescue"] = {"pipe": {"patterns": patterns}}
+    with pytest.raises(ValueError, match=r"L288.*patterns"):
+        nlp.initialize()
+
+
+def saved_ner(folder, tmp: str = "ner") -> Language:
+    """A pipeline whose ner listens to its tok2vec, and knows ships."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("tok2vec")
+    config = {"model": {"tok2vec": {"@architectures": "spacy.Tok2VecListener.v1", "width": 96}}}
+    nlp.add_pipe("ner", config=config)
+    doc = Doc(nlp.vocab, words=["FLAG", "ANN", "on", "SHIP", "Vega", "."])
+    doc.ents = [Span(doc, 3, 5, label="SHIP")]
+    data = [Example(Doc(nlp.vocab, words=[t.text for t in doc]), doc)]
+    spacy.util.fix_random_seed(0)
+    optimizer = nlp.initialize(lambda: data)
+    for _ in range(15):
+        nlp.update(data, sgd=optimizer)
+    nlp.to_disk(folder / tmp)
+    return nlp
+
+
+def test_a_pipeline_and_one_component_of_it(tmp_path):
+    expected = [*FOUND[:2], ("SHIP Vega", "SHIP")]
+    saved_ner(tmp_path)
+    for component in (None, "ner"):
+        nlp = pipeline(source=str(tmp_path / "ner"), component=component)
+        own = rescue(nlp).secondary.nlp
+        assert own.pipe_names == (["tok2vec", "ner"] if component else ["sentencizer", "tok2vec", "ner"])
+        doc = nlp(TEXT)
+        assert [e for e in entities(doc) if e[1] != "SHIP"] == FOUND[:2]
+        assert expected[2] in entities(doc) and rescue(nlp).labels == ("SHIP",)
+        assert all("FLAG" in ent.sent.text for ent in doc.ents if ent.label_ == "SHIP")
+
+
+def test_everything_is_saved_with_the_pipeline(tmp_path, monkeypatch):
+    """Settings changed after loading, patterns, and a source that is gone afterwards; but no key."""
+    monkeypatch.setenv("MY_API_KEY", "hunter2-and-more")
+    ruler({"Vega": "SHIP", "STORM": "NAT"}, sents="sentencizer").to_disk(tmp_path / "source")
+    by_pattern = pipeline(pipe={"factory": "entity_ruler"})
+    tokens = [{"label": "SHIP", "pattern": [{"ORTH": "Vega"}]}]
+    rescue(by_pattern).secondary.component.add_patterns(tokens)
+    sources = [pipeline(source=str(tmp_path / "source"), component=c) for c in (None, "ruler")]
+    pipelines = [by_pattern, *sources, pipeline()]
+    (tmp_path / "source").rename(tmp_path / "moved")
+    for i, nlp in enumerate(pipelines):
+        rescue(nlp).cfg["label_map"] = {"SHIP": "ART", "VESSEL": "ART"}
+        expected = entities(nlp(TEXT))
+        assert ("Vega", "ART") in expected or ("SHIP Vega", "ART") in expected
+        nlp.to_disk(tmp_path / str(i))
+        data, pickled = nlp.to_bytes(), pickle.dumps(nlp)
+        again = (
+            spacy.load(tmp_path / str(i)),
+            spacy.blank("en").from_config(nlp.config).from_bytes(data),
+            pickle.loads(pickled),
+        )
+        for copy in again:
+            copy.tokenizer = spacy.tokenizer.Tokenizer(copy.vocab)
+            assert entities(copy(TEXT)) == expected
+            assert rescue(copy).cfg == rescue(nlp).cfg and rescue(copy).labels == rescue(nlp).labels
+        written = b"".join(p.read_bytes() for p in (tmp_path / str(i)).rglob("*") if p.is_file())
+        assert b"hunter2" not in written + data + pickled
+
+
+# What is shown
+
+
+def test_the_evaluation_says_how_much_went_to_the_secondary(tmp_path):
+    nlp = pipeline()
+    gold = nlp(TEXT)
+    DocBin(docs=[gold]).to_disk(tmp_path / "test.spacy")
+    nlp.to_disk(tmp_path / "model")
+    found = evaluate_model(tmp_path / "model", tmp_path / "test.spacy", ["PER", "NAT"], ["NAT"])
+    used = found.secondaries["rescue"]
+    assert (used.sentences, used.flagged, used.calls) == (4, 2, 2)
+    assert used.in_words().startswith(
+        "50.0 % of the sentences went to the secondary (2 of 4; 2 calls, 11 words"
+    )
+    assert type(found).model_validate_json(found.model_dump_json()).secondaries["rescue"] == used
+
+
+def test_failures_are_in_the_words_of_the_evaluation():
+    counts = {
+        "sentences": 2000,
+        "flagged": 57,
+        "words": 1200,
+        "calls": 58,
+        "entities": 9,
+        "seconds": 1.5,
+    }
+    text = SecondaryUse(**counts, refused=2, failures=1).in_words()
+    assert text.startswith("2.9 % of") and "2 were of types" in text and "failed on 1" in text
+    assert "failed" not in SecondaryUse(**counts, refused=0, failures=0).in_words()
+
+
+@settings(max_examples=40)
+@given(st.text(alphabet="abcXYZ019-_.", min_size=6, max_size=30), st.text(max_size=20))
+def test_no_key_of_the_environment_is_in_a_text(key, text):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOME_TOKEN", key)
+        assert key not in without_secrets(f"{text}{key}{text}") or key in "***"
+
+
+def test_texts_without_keys_are_left_alone():
+    text = "ValueError: the basics of a task-force, e.g. risk-averse people; token 3"
+    assert without_secrets(text) == text
