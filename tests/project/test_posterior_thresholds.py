@@ -5,12 +5,15 @@ import json
 import numpy as np
 import pytest
 import spacy
-from spacy.training import Corpus
+from spacy.tokens import Doc, Span
+from spacy.training import Corpus, Example
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.evaluation.goal import Goal
+from spacy_longtail.evaluation.posterior_gate import fit_posterior_gate
 from spacy_longtail.evaluation.thresholds import fit_thresholds
+from spacy_longtail.pipes.scores import ScoredSpan, write_scores
 from spacy_longtail.pipes.thresholds import for_share, points
 from tests.util import (
     GATE_MODEL,
@@ -129,6 +132,26 @@ def test_a_least_score_is_chosen_for_a_recall(model, corpus):
     assert nlp.get_pipe_config("gate")["min_entity_score"] == limit
     both = model(signal="both", min_entity_score=0.3)
     assert chosen(both, corpus, "--min-mentions", 5)["min_entity_score"] == pytest.approx(0.3)
+
+
+def test_a_recall_that_entities_cannot_reach_is_said():
+    """Two documents hold a rare type; in one of them the primary finds nothing to be unsure of."""
+    nlp = blank()
+    config = {"weak_labels": ["NAT"], "signal": "entity_scores"}
+    gate = nlp.add_pipe("longtail_posterior_gate", name="gate", config=config)
+    data = []
+    for scores_found in ([], [0.4], [0.8]):
+        reference = Doc(nlp.vocab, words=["Storm", "Ida"])
+        reference.set_ents([Span(reference, 0, 2, label="NAT")] if scores_found != [0.8] else [])
+        predicted = Doc(nlp.vocab, words=["Storm", "Ida"])
+        write_scores(predicted, "entity_scores", [ScoredSpan(0, 1, "PER", p, ()) for p in scores_found])
+        data.append(Example(predicted, reference))
+    with pytest.warns(UserWarning, match=r"LW087.*recall of at least 0\.9.*0\.5"):
+        stays = fit_posterior_gate(nlp, "gate", data, Goal(recall=0.9), least=1)
+    assert stays.min_entity_score == gate.cfg["min_entity_score"] == 0.5
+    half = fit_posterior_gate(nlp, "gate", data, Goal(recall=0.5), least=1)
+    assert half.min_entity_score == pytest.approx(0.4, abs=1e-3)
+    assert half.after.r == 0.5 and half.after.p == 1.0
 
 
 def test_what_it_did_is_printed(model, corpus):

@@ -83,8 +83,8 @@ def make_posterior_gate(
     """A gate without weights: it flags sentences by the probabilities of the NER before it.
 
     weak_labels (List[str]): The rare types.
-    primary (Optional[str]): Who expects mentions: a longtail_token_ner, longtail_ner or ner;
-        null is the last such one before the gate.
+    primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner or
+        ner; null is the last such one before the gate.
     signal (str): "expected" flags by the expected mentions of rare types, "entity_scores" by entities of
         a low score, whatever their type, "both" by either.
     threshold (float): Least expected mentions, in a flagged sentence, of a rare type that `thresholds`
