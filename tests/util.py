@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import spacy
 from click.testing import Result
+from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -264,7 +265,7 @@ def trained_once(build: Callable[..., Language], steps: int, drop: float = 0.1, 
         history = train(nlp, steps, drop=drop)
         _TRAINED[key] = nlp.config, nlp.to_bytes(), history
     config, data, history = _TRAINED[key]
-    return blank().from_config(config).from_bytes(data), history
+    return English.from_config(config).from_bytes(data), history
 
 
 def params(pipe) -> list[np.ndarray]:
