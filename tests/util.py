@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import spacy
 from click.testing import Result
+from spacy.cli import app as spacy_app
 from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -165,6 +166,13 @@ def refused(arguments: Iterable[Any], code: str, unwritten: Path | None = None) 
     assert code in result.output and "Traceback" not in result.output
     assert unwritten is None or not unwritten.exists()
     return result
+
+
+def run_spacy(*arguments: object) -> str:
+    """What one of spaCy's own commands says. It runs here: a process of its own takes seconds to start."""
+    result = CliRunner().invoke(spacy_app, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 def two_sentences(nlp: Language) -> Example:
