@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import spacy
 from click.testing import Result
+from spacy.cli import app as spacy_app
+from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -166,6 +168,13 @@ def refused(arguments: Iterable[Any], code: str, unwritten: Path | None = None) 
     return result
 
 
+def run_spacy(*arguments: object) -> str:
+    """What one of spaCy's own commands says. It runs here: a process of its own takes seconds to start."""
+    result = CliRunner().invoke(spacy_app, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
 def two_sentences(nlp: Language) -> Example:
     """A document of two sentences; the second holds a NAT."""
     reference = Doc.from_docs([parse(nlp, SENTENCES[3]), parse(nlp, SENTENCES[6])])
@@ -264,7 +273,7 @@ def trained_once(build: Callable[..., Language], steps: int, drop: float = 0.1, 
         history = train(nlp, steps, drop=drop)
         _TRAINED[key] = nlp.config, nlp.to_bytes(), history
     config, data, history = _TRAINED[key]
-    return blank().from_config(config).from_bytes(data), history
+    return English.from_config(config).from_bytes(data), history
 
 
 def params(pipe) -> list[np.ndarray]:

@@ -1,7 +1,5 @@
 """Gate, primary and secondary together: how they share encoders, types and documents."""
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -21,6 +19,7 @@ from tests.util import (
     examples,
     params,
     parse,
+    run_spacy,
     small_ner,
     train,
     trained_once,
@@ -371,15 +370,7 @@ def test_three_pipelines_trained_apart_are_assembled(tmp_path):
     secondary.to_disk(tmp_path / "secondary")
     (tmp_path / "assembled.cfg").write_text(ASSEMBLED, encoding="utf8")
     paths = [f"--paths.{name}={tmp_path / name}" for name in ("primary", "gate", "secondary")]
-    command = [
-        "-m",
-        "spacy",
-        "assemble",
-        str(tmp_path / "assembled.cfg"),
-        str(tmp_path / "whole"),
-        *paths,
-    ]
-    subprocess.run([sys.executable, *command], check=True, capture_output=True)
+    run_spacy("assemble", tmp_path / "assembled.cfg", tmp_path / "whole", *paths)
     nlp = spacy.load(tmp_path / "whole")
     for text in SENTENCES:
         doc = nlp(words(nlp, text))

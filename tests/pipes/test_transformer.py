@@ -12,7 +12,7 @@ import pytest
 import spacy
 from thinc.api import Adam
 
-from tests.util import blank, examples, tiny_bert, toy_vectors, train, trained_once
+from tests.util import blank, examples, run_spacy, tiny_bert, toy_vectors, train, trained_once
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
 
@@ -157,12 +157,7 @@ def test_a_packaged_pipeline_holds_its_encoder(bert, tmp_path):
     expected = found(nlp.pipe(texts_of(nlp)))
     nlp.to_disk(tmp_path / "model")
     shutil.rmtree(folder)
-    package = [sys.executable, "-m", "spacy", "package", str(tmp_path / "model"), str(tmp_path)]
-    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [*package, "--name", "rare", "--build", "none"], capture_output=True, text=True, env=offline
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run_spacy("package", tmp_path / "model", tmp_path, "--name", "rare", "--build", "none")
     (built,) = tmp_path.glob("en_rare-*/en_rare/en_rare-*")
     code = (
         "import json, spacy, sys; nlp = spacy.load(sys.argv[1]);"
@@ -170,6 +165,7 @@ def test_a_packaged_pipeline_holds_its_encoder(bert, tmp_path):
         "print(json.dumps([[(e.start, e.end, e.label_) for e in d.ents] for d in docs]))"
     )
     command = [sys.executable, "-c", code, str(built), json.dumps(texts_of(nlp))]
+    offline = {**os.environ, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, capture_output=True, text=True, env=offline)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[list(e) for e in doc] for doc in expected]

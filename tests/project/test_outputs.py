@@ -2,12 +2,12 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 import spacy
+from typer import Typer
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
@@ -153,21 +153,22 @@ def test_a_card_does_not_replace_a_readme(work):
 
 
 def script(name, *arguments):
-    command = [sys.executable, str(ROOT / "scripts" / name), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
+    script_app = Typer()
+    script_app.command()(run_path(str(ROOT / "scripts" / name))["main"])
+    return RUN.invoke(script_app, [str(a) for a in arguments])
 
 
 def test_clean_deletes_what_the_project_writes_and_nothing_else(work):
     before = tree(work)
     for folders in (["."], ["mine"], ["corpus", "mine"], ["corpus/tiny"], ["assets"], ["corpus"]):
-        assert script("clean.py", *folders).returncode != 0  # the last: this is no project
+        assert script("clean.py", *folders).exit_code != 0  # the last: this is no project
         assert tree(work) == before
     (work / "project.yml").touch()
     (work / "training").symlink_to(work / "mine")
-    assert script("clean.py", "corpus", "training").returncode != 0
+    assert script("clean.py", "corpus", "training").exit_code != 0
     assert (work / "corpus").is_dir() and (work / "mine" / "train.spacy").is_file()
     (work / "training").unlink()
-    assert script("clean.py", "corpus", "training").returncode == 0
+    assert script("clean.py", "corpus", "training").exit_code == 0
     assert not (work / "corpus").exists()
 
 
@@ -176,6 +177,6 @@ def test_a_package_replaces_an_earlier_package_alone(work):
     for folder in ("mine", ".", "", "run", "metrics"):
         (work / "metrics").mkdir(exist_ok=True)
         ran = script("package.py", "metrics", folder)
-        assert ran.returncode != 0 and "[L4" in ran.stdout + ran.stderr
+        assert ran.exit_code == 1 and "[L4" in ran.output and "Traceback" not in ran.output
     (work / "metrics").rmdir()
     assert tree(work) == before

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -19,7 +17,18 @@ from spacy_longtail.evaluation.calibration import Scored, entity_outcomes, measu
 from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
 from spacy_longtail.pipes.scores import ScoredSpan
 from spacy_longtail.pipes.thresholding import calibrated
-from tests.util import GATE_MODEL, SENTENCES, SMALL, TOKEN_MODEL, WEAK, blank, parse, small_ner, train
+from tests.util import (
+    GATE_MODEL,
+    SENTENCES,
+    SMALL,
+    TOKEN_MODEL,
+    WEAK,
+    blank,
+    parse,
+    run_spacy,
+    small_ner,
+    train,
+)
 
 RUN = CliRunner()
 NER = {
@@ -217,9 +226,7 @@ def test_a_gate_is_calibrated_and_gets_its_threshold(corpus, tmp_path):
 def test_spacys_own_command_tries_thresholds_of_the_gate(corpus, tmp_path):
     model = trained(tmp_path / "gated", "longtail_ner", gated=True)
     arguments = [model, corpus / "dev.spacy", "gate", "threshold", "weak_sents_f", "--n_trials", "3"]
-    command = [sys.executable, "-m", "spacy", "find-threshold", *map(str, arguments)]
-    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert "Best threshold" in shown
+    assert "Best threshold" in run_spacy("find-threshold", *arguments)
 
 
 def test_too_little_to_choose_on_is_said(model, corpus, tmp_path):

@@ -30,7 +30,7 @@ from spacy_longtail.studies.tuning.search import Search, read_config
 from spacy_longtail.studies.tuning.space import read_space
 from spacy_longtail.studies.tuning.watch import Watch
 from tests.project.test_cli import CONFIG
-from tests.util import evaluation_data, toy_corpus
+from tests.util import evaluation_data, run_spacy, toy_corpus
 
 pytest.importorskip("optuna")
 RUN = CliRunner()
@@ -583,10 +583,8 @@ def test_a_search_from_the_command_line(corpus, tmp_path):
     assert result["test"] is None
     kept = output / "models" / f"{read_lines(output / 'tune.jsonl')[0]['key']}" / "model-best"
     spacy.load(kept)
-    trained = [sys.executable, "-m", "spacy", "train", str(output / "best.cfg")]
-    trained += ["--training.max_steps", "2", "--training.eval_frequency", "1"]
-    own = subprocess.run(trained, capture_output=True, text=True, check=False)
-    assert own.returncode == 0, own.stderr
+    few = ["--training.max_steps", "2", "--training.eval_frequency", "1"]
+    run_spacy("train", output / "best.cfg", *few)
     broken = RUN.invoke(app, command(corpus, output, "--trials", "2", "--test"))
     assert broken.exit_code == 1
     assert "L404" in broken.output  # now it is read

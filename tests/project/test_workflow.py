@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.util import tiny_bert
+from tests.util import run_spacy, tiny_bert
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = ("corpus", "training", "metrics", "report", "packages")
@@ -95,7 +95,7 @@ def test_a_recipe_takes_its_encoder_and_vectors_from_variables(project, tmp_path
     file = tmp_path / "vectors.txt"
     file.write_text("2 3\nthe 0.1 0.2 0.3\nship 0.3 0.2 0.1\n", encoding="utf8")
     settings = ["--vars.run", "smoke", "--vars.max_steps", 2, "--vars.eval_frequency", 2]
-    run("spacy", "init", "vectors", "en", file, "vectors/field_notes", cwd=folder)
+    run_spacy("init", "vectors", "en", file, folder / "vectors" / "field_notes")
     encoder = ["--vars.transformer", tiny_bert(tmp_path / "bert")]
     encoder += ["--vars.vectors", "vectors/field_notes"]
     run("weasel", "run", "recipe", ".", "--vars.recipe", "bert_vectors", *encoder, *settings, cwd=folder)
@@ -129,17 +129,19 @@ def test_clean_really_deletes(project):
 
 
 @pytest.mark.parametrize("name", ["config", "weighted"])
-def test_spacys_own_commands_work_with_our_configs(name, project, tmp_path):
+def test_spacys_own_commands_work_with_our_configs(name, project, tmp_path, monkeypatch):
+    """The training is a process of its own, as it is for a newcomer; the rest runs here."""
     folder, _ = project
+    monkeypatch.chdir(tmp_path)
     config = folder / "configs" / f"{name}.cfg"
     paths = [f"--paths.{p}={folder}/corpus/field_notes/{p}.spacy" for p in ("train", "dev")]
     if name == "config":
         paths.append(f"--paths.pretrained={folder}/assets/encoders/en_donors")
-    run("spacy", "debug", "config", config, *paths, cwd=tmp_path)
+    run_spacy("debug", "config", config, *paths)
     steps = ["--training.max_steps=4", "--training.eval_frequency=4"]
     run("spacy", "train", config, "-o", "out", *paths, *steps, cwd=tmp_path)
     data = folder / "corpus" / "field_notes" / "dev.spacy"
-    run("spacy", "evaluate", "out/model-best", data, "-o", "scores.json", cwd=tmp_path)
+    run_spacy("evaluate", "out/model-best", data, "-o", "scores.json")
     scores = json.loads((tmp_path / "scores.json").read_text(encoding="utf8"))
     assert {"ents_macro_f", "ents_tail_f", "ents_weighted_f"} <= set(scores)
     assert scores["ents_per_type"]["NAT"]["support"] == 18
@@ -147,7 +149,7 @@ def test_spacys_own_commands_work_with_our_configs(name, project, tmp_path):
         texts = tmp_path / "texts.jsonl"
         texts.write_text('{"text": "Ana left for Lisbon."}\n' * 50, encoding="utf8")
         few = ["--batches", 30, "--batch-size", 2, "--warmup", 1]  # spaCy asks for 30 at least
-        run("spacy", "benchmark", "speed", "out/model-best", data, *few, cwd=tmp_path)
+        run_spacy("benchmark", "speed", "out/model-best", data, *few)
         (tmp_path / "labels").mkdir()
-        run("spacy", "init", "labels", config, "labels", *paths, cwd=tmp_path)
+        run_spacy("init", "labels", config, "labels", *paths)
         assert json.loads((tmp_path / "labels" / "weak_ner.json").read_text()) == ["ART", "EVE", "NAT"]
