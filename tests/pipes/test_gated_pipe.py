@@ -135,6 +135,13 @@ def test_scores_decide_where_there_are_some(merge, pipe, expected):
     assert all(math.isfinite(score) for score in rated.values())
 
 
+def test_whitespace_at_the_end_of_an_entity_is_left_out_with_its_score_kept():
+    nlp = pipeline(pipe={**SCORED, "score": 0.75})
+    doc = nlp(Doc(nlp.vocab, words=["FLAG", "SHIP", "\n", "sank", "."]))
+    assert entities(doc) == [("SHIP", "VESSEL")]
+    assert doc.spans["entity_scores"].attrs["scores"] == [0.75]
+
+
 def test_blocked_tokens_stay_free():
     nlp = pipeline()
     doc = nlp(TEXT, disable=["rescue"])
@@ -186,6 +193,41 @@ def test_only_the_bad_sentence_of_a_batch_is_lost(caplog, tmp_path):
     assert set(lines(log)) == {"FLAG ANN BAD STORM .", *lines(log)[1:]}
 
 
+@Language.component("test_merges", assigns=["doc.ents"])
+def merge_all(doc: Doc) -> Doc:
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[0:2])
+    return doc
+
+
+@Language.factory("test_spoils", assigns=["doc.ents"])
+class Spoiler:
+    """Changes the sentences of a batch, then fails; a sentence alone it reads."""
+
+    def __init__(self, nlp: Language, name: str) -> None:
+        self.nlp = nlp
+
+    def __call__(self, doc: Doc) -> Doc:
+        raise AssertionError("components with `pipe` are given batches")
+
+    def pipe(self, stream, batch_size):
+        docs = list(stream)
+        assert len(docs) == batch_size
+        if len(docs) > 1:
+            for doc in docs:
+                merge_all(doc)
+            raise RuntimeError("too many")
+        doc = docs[0]
+        doc.ents = [Span(doc, t.i, t.i + 1, label="ART") for t in doc if t.text == "Vega"]
+        yield doc
+
+
+def test_a_sentence_is_read_again_as_it_was():
+    nlp = pipeline(pipe={"factory": "test_spoils"})
+    assert entities(nlp(TEXT)) == [*FOUND[:2], ("Vega", "ART")]
+    assert rescue(nlp).usage.failures == 0 and rescue(nlp).usage.calls == 4
+
+
 def test_a_run_stops_after_too_many_failures():
     nlp = pipeline(max_failures=1)
     nlp.set_error_handler(lambda *_: None)  # which does not hold it up
@@ -217,13 +259,6 @@ def test_a_document_that_no_gate_has_seen_is_refused():
     nlp = pipeline()
     with pytest.raises(ValueError, match="L254"):
         nlp("Some text .", disable=["gate"])
-
-
-@Language.component("test_merges", assigns=["doc.ents"])
-def merge_all(doc: Doc) -> Doc:
-    with doc.retokenize() as retokenizer:
-        retokenizer.merge(doc[0:2])
-    return doc
 
 
 @Language.component("test_overrates", assigns=["doc.ents"])

@@ -65,6 +65,7 @@ def test_help_names_every_command():
             "tune",
             "recommend",
             "thresholds",
+            "cost",
             "pretrain",
             "distil-vectors",
         )

@@ -285,6 +285,18 @@ def test_summary_table_has_a_row_per_type(tmp_path):
     assert lines[-2].startswith("- Test: paired bootstrap")
 
 
+def test_the_page_says_how_much_went_to_a_secondary(tmp_path):
+    counts = {"sentences": 2000, "flagged": 57, "words": 1200, "calls": 58, "entities": 9}
+    used = {**counts, "refused": 0, "failures": 3, "seconds": 1.5}
+    own = {**evaluation("focal"), "secondaries": {"rescue": used}}
+    report = read_report(*write(tmp_path, statistics(), evaluation("baseline"), own))
+    write_report(report, tmp_path / "out" / "report.html")
+    for text in (p.read_text(encoding="utf-8") for p in (tmp_path / "out").glob("report.*")):
+        if "Macro" in text:
+            assert "focal, rescue: 2.9 % of the sentences went to the secondary" in text
+            assert "it failed on 3" in text
+
+
 def test_one_model_is_described_alone(tmp_path):
     html, summary = page(tmp_path, evaluation("focal", WEAK))
     assert summary["baseline"] is None
