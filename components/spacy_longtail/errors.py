@@ -230,6 +230,7 @@ class Errors:
     L511 = "[L511] {path} reads no type of {corpus}: {found}, where {known} are declared. Name a teacher that was trained on these types."
     L512 = "[L512] {path} holds a distillation of its own: {problem}. Name a new folder, or take the settings it was begun with."
     L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
+    L514 = "[L514] {path} cannot be averaged with other teachers: {problem}. {fix}"
 
 
 class Warnings:

@@ -19,8 +19,8 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
 from spacy_longtail.pipes.expected import expected_mentions, has_expectations
-from spacy_longtail.unlabelled.mining import processed
 from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of
+from spacy_longtail.unlabelled.passes import load_state, processed, save_state
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import ID, SHARE, proposal_id, reason, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
@@ -180,9 +180,9 @@ def test_a_scan_goes_on_where_it_stopped(tmp_path):
     docs = list(nlp.pipe(doc.text for doc in toy_docs()))
     whole = scanned(docs, nlp)
     part = scanned(docs[:3], nlp)
-    part.save(tmp_path / "state", {"seed": 0})
+    save_state(part, tmp_path / "state", {"seed": 0})
     again = Scan.of(["NAT"], {"NAT": 3, RANDOM: 2})
-    again.load(tmp_path / "state", {"seed": 0})
+    load_state(again, tmp_path / "state", {"seed": 0})
     assert again.n_texts == 3
     scanned(docs[3:], nlp, scan=again)
     for name in ("NAT", RANDOM):
@@ -191,10 +191,10 @@ def test_a_scan_goes_on_where_it_stopped(tmp_path):
         np.testing.assert_allclose([s for s, _ in ours], [s for s, _ in theirs], rtol=1e-4)
     assert (again.n_texts, again.n_sentences) == (whole.n_texts, whole.n_sentences)
     with pytest.raises(ValueError, match=r"L507.*other settings"):
-        Scan.of(["NAT"], {"NAT": 3, RANDOM: 2}).load(tmp_path / "state", {"seed": 1})
+        load_state(again, tmp_path / "state", {"seed": 1})
     (tmp_path / "state").write_bytes(b"nonsense")
     with pytest.raises(ValueError, match="L507"):
-        Scan.of(["NAT"], {"NAT": 3, RANDOM: 2}).load(tmp_path / "state", {})
+        load_state(again, tmp_path / "state", {})
 
 
 def test_what_the_corpus_has_is_not_kept():
@@ -325,8 +325,8 @@ def test_lots_are_not_counted_against_a_document():
 
 @pytest.mark.parametrize("n_done", [0, 3, 7, 20])
 def test_texts_that_were_scanned_are_skipped(n_done, monkeypatch):
-    monkeypatch.setattr("spacy_longtail.unlabelled.mining.ZONE", 1)
-    monkeypatch.setattr("spacy_longtail.unlabelled.mining.BATCH", 3)
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.ZONE", 1)
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.BATCH", 3)
     nlp = blank()
     docs = (nlp.make_doc(f"Storm {i} passed .") for i in range(20))
     found = [doc.text for batch in processed(nlp, docs, 2, 1, n_done) for doc in batch]
@@ -652,7 +652,7 @@ def test_an_interrupted_run_is_taken_up(tmp_path, pipeline, pool, monkeypatch):
             yield doc
 
     monkeypatch.setattr(mining, "read_pool", interrupted)
-    monkeypatch.setattr("spacy_longtail.unlabelled.mining.BATCH", 2)
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.BATCH", 2)
     result = CliRunner().invoke(
         app, [str(a) for a in ["mine", pipeline, pool, "-o", out, "--batch-size", 1, *options]]
     )
@@ -759,8 +759,8 @@ def test_options_of_no_effect_are_refused(arguments, said):
 
 
 def test_a_long_pool_in_spacys_format(tmp_path, pipeline, monkeypatch):
-    monkeypatch.setattr("spacy_longtail.unlabelled.mining.ZONE", 1)
-    monkeypatch.setattr("spacy_longtail.unlabelled.mining.BATCH", 3)
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.ZONE", 1)
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.BATCH", 3)
     nlp = blank()
     docs = [nlp.make_doc(f"Storm Q{i}x sank z{i}y .") for i in range(20)]
     DocBin(docs=docs).to_disk(tmp_path / "pool.spacy")

@@ -14,7 +14,7 @@ from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.pipes.scores import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
 from spacy_longtail.unlabelled.silver import Mention, Policy, Selection, Sentence
-from spacy_longtail.unlabelled.teacher import DOUBTS, Teacher, annotate, make_scoring, soft_tagger
+from spacy_longtail.unlabelled.teacher import DOUBTS, Pass, Teacher, annotate, make_scoring, soft_tagger
 from spacy_longtail.unlabelled.units import text_key
 from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, small_ner, trained_once, words
 
@@ -40,8 +40,7 @@ def sentences(draw):
 def selected(found, policy):
     selection = Selection(policy, LABELS)
     for sentence in found:
-        text = " ".join(sentence.words)
-        selection.add(sentence, text_key(text), text)
+        selection.add(sentence, text_key(sentence.text))
     return selection.choose()
 
 
@@ -177,6 +176,11 @@ def read(own, texts=SENTENCES, threshold=0.9, soft=False):
     return docs, [s for found in own.read(docs, threshold, soft) for s in found]
 
 
+def annotated(own, docs, known, soft):
+    seen = annotate(own, [docs[:3], docs[3:]], known, Pass(Selection(Policy(0.5), own.labels)), soft)
+    return seen.selection.choose(), seen
+
+
 @pytest.mark.parametrize("head", ["softmax", "crf", "sigmoid", "two_task"])
 @pytest.mark.parametrize("threshold", [0.3, 0.9, 0.999])
 def test_a_teacher_is_sure_where_its_marginals_are(head, threshold):
@@ -233,7 +237,7 @@ def test_other_types_are_outside_and_counted():
     others = [i for i, tag in enumerate(tags) if tag[2:] != "PER"]
     rows = np.concatenate([s.log_p for s in found])
     assert np.exp(rows[:, 0].astype("f")) == pytest.approx(p[:, others].sum(axis=1), rel=5e-3)
-    chosen, seen = annotate(own, docs, (), Policy(threshold=0.5), True)
+    chosen, seen = annotated(own, docs, (), True)
     assert set(seen.unknown) == {"GEO", "ART", "NAT"} and seen.n_texts == len(docs)
     assert {own.sentence.mentions[i].label for own in chosen for i in own.kept} == {"PER"}
     doc = chosen[0].sentence.doc(blank().vocab, chosen[0].kept, own.soft_tags)
@@ -244,7 +248,7 @@ def test_known_sentences_are_left_out():
     own = teacher()
     docs, _ = read(own)
     known = {text_key(doc.text) for doc in docs[:5]}
-    chosen, seen = annotate(own, docs, known, Policy(threshold=0.5), False)
+    chosen, seen = annotated(own, docs, known, False)
     assert seen.n_sentences == 8 and seen.n_known == 5
     texts = {" ".join(c.sentence.words) for c in chosen}
     assert texts and texts <= {doc.text.strip() for doc in docs[5:]}

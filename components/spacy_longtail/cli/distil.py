@@ -29,6 +29,10 @@ def distil_command(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the results; a run there is resumed.")
     ],
+    also: Annotated[
+        list[str] | None,
+        typer.Option(help="A pipeline to average the teacher with, as of another seed; repeatable."),
+    ] = None,
     threshold: Annotated[float, typer.Option(help="Least score of an entity, and of O.")] = 0.9,
     cap: Annotated[int, typer.Option(min=1, help="Most silver mentions of a type.")] = 2000,
     floor: Annotated[
@@ -77,6 +81,7 @@ def distil_command(
             batch_size=batch_size,
             n_process=n_process,
             gpu_id=gpu_id,
+            also=tuple(also or ()),
             overrides=read_settings(settings or []),
         )
         found, events = distil(request, output, _say)
@@ -91,11 +96,12 @@ def distil_command(
             s.name,
             *map(percent, (s.macro, s.tail, s.micro)),
             f"{s.words_per_second:,.0f}",
+            f"{s.speed_ratio:.1f}",
             f"{s.megabytes:.1f}",
         )
         for s in found.systems
     ]
-    print_table(("", "macro F1", "tail F1", "micro F1", "words/s", "MB"), rows)
+    print_table(("", "macro F1", "tail F1", "micro F1", "words/s", "times teacher", "MB on disk"), rows)
     best = found.rounds[found.best - 1]
     silver = best.silver
     typer.echo(headline(found))

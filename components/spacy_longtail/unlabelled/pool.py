@@ -7,7 +7,7 @@ from pathlib import Path
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..corpus.examples import bare
+from ..corpus.examples import in_sentences
 from ..corpus.formats import docbin
 from ..corpus.formats.context import Context, Events, Place, Settings
 from ..corpus.formats.json_stream import no_record, read_records
@@ -145,10 +145,7 @@ def _without_annotation(read: Read) -> Read:
         if read is docbin.read_docs:  # told once, and the pipeline's vocabulary forgets
             context = context._replace(nlp=blank(context.nlp.lang, "words"))
         for doc in read(path, context):
-            own = bare(doc, vocab)
-            if doc.has_annotation("SENT_START"):
-                for token, known in zip(own, doc, strict=True):
-                    token.is_sent_start = known.is_sent_start
+            own = in_sentences(doc, vocab)
             own.user_data.update(doc.user_data)
             yield own
 
