@@ -13,7 +13,7 @@ from ..evaluation.report.wording import percent
 from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
 from ..unlabelled.silver import Policy
-from .app import GpuId, Json, app, coded_errors, print_table
+from .app import GpuId, Json, app, coded_errors, print_table, use_gpu
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
 from .trial_options import Set, read_settings
 
@@ -66,6 +66,7 @@ def distil_command(
     Teacher, student and the student without that text are compared on the gold test part.
     """
     with coded_errors():
+        use_gpu(gpu_id)
         request = Request(
             teacher=teacher,
             pool=pool,

@@ -22,9 +22,9 @@ from ..errors import Errors
 from ..evaluation.evaluate import evaluate_model, load_pipeline
 from ..records import problem_of
 from ..training.provenance import checksum
-from ..training.train import BEST, check_trainable, load_filled, train_model
+from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
 from ..types import ANNOTATED_TYPES, Overrides
-from ..writing import check_folder, write_file
+from ..writing import check_folder, check_outside, write_file
 from .averaging import average
 from .comparison import Candidate, Distilled, Round, Silver, measure
 from .mining import CORPUS_PARTS, add_sentences, corpus_keys
@@ -80,6 +80,8 @@ class Request:
             "config": str(self.config),
             "gold": str(self.gold),
             "train": checksum(part_path(self.gold, "train")),
+            "format": self.settings.format,
+            "encoding": self.settings.encoding,
             "threshold": self.policy.threshold,
             "cap": self.policy.cap,
             "floor": self.policy.floor,
@@ -103,7 +105,7 @@ def distil(
 
     request (Request): What is distilled. output (Path): The folder. say (Callable): Gets what is done.
     RETURNS (Tuple[Distilled, Events]): The result; what of the pool was left out.
-    RAISES (ValueError): L001, L402, L403, L404, L408, L420 to L438, L507, L509 to L514, and what
+    RAISES (ValueError): L001, L402, L403, L404, L408, L420 to L438, L507, L509 to L514, L516, and what
         training raises.
     """
     types, about = _check(request, output)
@@ -163,6 +165,7 @@ def _check(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, JsonV
     if not request.pool.exists():
         fix = "Name a file of text, or a folder of them."
         raise ValueError(Errors.L402.format(path=request.pool, fix=fix))
+    refuse_parts(request.overrides)
     config = load_filled(request.config, request.gold, request.overrides)
     student = check_trainable(config, request.config)
     if request.rounds > 1:
@@ -183,6 +186,8 @@ def _check(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, JsonV
         names = {"path": request.teacher, "problem": "a pipeline is named twice", "fix": fix}
         raise ValueError(Errors.L514.format(**names))
     check_folder(output, inputs, foreign_to_distil)
+    check_outside(output, inputs, "folder")
+    state_path(output)
     about = request.about()
     path = output / SETTINGS
     if path.is_file():
@@ -301,8 +306,7 @@ def _settled(request: Request, teacher: Path | str, about: dict[str, JsonValue])
     files = [path for path, _ in pool_files(request.pool, request.settings)]
     files += [part_path(request.gold, part) for part in CORPUS_PARTS]
     files += [Path(path) / "meta.json" for path in _readers(request, teacher)]
-    settings = {"format": str(request.settings.format), "encoding": request.settings.encoding}
-    return {**about, **settings, "reads": str(teacher), "files": stamps(files)}
+    return {**about, "reads": str(teacher), "files": stamps(files)}
 
 
 def _documents(chosen: list[Chosen], teacher: Teacher, nlp: Language, soft: bool) -> Iterator[Doc]:

@@ -17,12 +17,20 @@ from ..errors import Errors
 from ..evaluation.evaluate import load_pipeline
 from ..pipes.expected import has_expectations
 from ..pipes.sentence_gate import SentenceGate
-from ..writing import check_file
+from ..writing import check_file, check_outside
 from .passes import processed, resumed, stamps, state_path
 from .pool import pool_files, read_pool
 from .proposals import MARK, PAGE_MARK, Format, write_proposals
 from .scan import RANDOM, Scan, Signs, scan_pool
-from .selection import Diversity, Proposal, choose, ranking_sizes, share_out
+from .selection import (
+    Diversity,
+    Proposal,
+    choose,
+    n_random_of,
+    ranking_sizes,
+    share_out,
+    warn_of_none,
+)
 from .terms import Likeness, Terms, read_terms
 from .units import sentences_of, text_key
 
@@ -79,26 +87,30 @@ def mine(
     output (Path): The file. request (Request): What to look for. settings (Settings): Of the pool.
     format (str): "prodigy", "doccano", "label-studio" or "spacy".
     page (Optional[Path]): Where the caller will write a page: checked with the output.
-    RAISES (ValueError): L402, L403, L408, L420 to L432, L500 to L507.
+    RAISES (ValueError): L402, L403, L408, L420 to L437, L500 to L507.
     """
     inputs = [pool, Path(pipeline), *filter(None, (request.corpus, request.terms))]
     inputs = [path for path in inputs if path.exists()]
     check_file(output, inputs, mark=MARK if format != "spacy" else NEVER)
+    check_outside(output, [pool], "file")
+    state = state_path(output)
     if page is not None:
         check_file(page, [*inputs, output], mark=PAGE_MARK)
+        check_outside(page, [pool], "file")
     nlp = load_counting(pipeline)
     types = rare_types(nlp, request)
     likeness = Likeness(nlp, descriptions(request.corpus, types))
     terms = None if request.terms is None else read_terms(request.terms, nlp, types)
     _check_evidence(nlp, pipeline, types, terms, likeness)
-    n_random = round(request.random * request.labels)
+    n_random = n_random_of(request.labels, request.random)
     quotas = share_out(request.labels - n_random, types, request.quotas)
+    warn_of_none(request.labels, request.random, types, request.quotas)
     known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
     scan = Scan.of(types, {**ranking_sizes(quotas), RANDOM: n_random})
     if request.split:
         add_sentences(nlp)
     about = _settled(pipeline, pool, request, types, settings)
-    state, events = state_path(output), Events()
+    events = Events()
     with resumed(scan, state, about) as save:
         texts = tqdm(read_pool(pool, nlp, settings, events), "texts", unit="text", delay=2, disable=None)
         batches = processed(nlp, iter(texts), request.batch_size, request.n_process, scan.n_texts)

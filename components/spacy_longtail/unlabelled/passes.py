@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..errors import Errors
-from ..writing import write_file
+from ..writing import check_file, write_file
 
 BATCH = 64  # documents whose probabilities are counted together
 ZONE = 40  # batches after which words are forgotten
@@ -97,8 +97,10 @@ def load_state(state: State, path: Path, about: dict[str, Any]) -> None:
 
 
 def state_path(output: Path) -> Path:
-    """Where the state of a pass is, beside what it is to write."""
-    return output.with_name(f"{output.name}.state")
+    """Where the state of a pass is, beside what it is to write. RAISES (ValueError): L432, L436."""
+    path = output.with_name(f"{output.name}.state")
+    check_file(path)
+    return path
 
 
 def stamps(paths: Iterable[Path]) -> list[str]:
