@@ -186,7 +186,7 @@ def _check(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, JsonV
         names = {"path": request.teacher, "problem": "a pipeline is named twice", "fix": fix}
         raise ValueError(Errors.L514.format(**names))
     check_folder(output, inputs, foreign_to_distil)
-    check_outside(output, inputs, "folder")
+    check_outside(output, [request.pool, request.gold], "folder")
     state_path(output)
     about = request.about()
     path = output / SETTINGS

@@ -81,7 +81,8 @@ def simulate(game: Game, output: Path) -> list[Round]:
         for all; strategies, of `STRATEGIES`; seeds; overrides of the config.
     output (Path): The folder of rounds.jsonl.
     RETURNS (List[Round]): Of this game.
-    RAISES (ValueError): L402, L403, L404, L432, L434, L436, L438, L439, L508, L516, and what training raises.
+    RAISES (ValueError): L402, L403, L404, L432, L434, L436, L438, L439, L508, L516, and what training
+        raises.
     """
     refuse_parts(game.overrides)
     check_folder(output, [game.corpus, game.config])
