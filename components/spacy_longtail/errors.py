@@ -247,6 +247,10 @@ class Errors:
     L511 = "[L511] {path} reads no type of {corpus}: {found}, where {known} are declared. Name a teacher that was trained on these types."
     L512 = "[L512] {path} holds a distillation of its own: {problem}. Name a new folder, or take the settings it was begun with."
     L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
+    L514 = "[L514] {path} cannot be averaged with other teachers: {problem}. {fix}"
+    L515 = "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Install what the GPU needs (pip install 'spacy-longtail[gpu]'), or leave --gpu-id out for the CPU."
+    L516 = "[L516] --{name} {found!r} {problem}. {fix}"
+    L517 = "[L517] {path} is not what `merge` left there: {problem}. Move it away, or mend it."
 
     # Extending a pipeline
     L520 = "[L520] {path} has no type that {base} does not know: {types}. Name those to learn anew with --types; the pipeline's own entities stay."
@@ -324,3 +328,6 @@ class Warnings:
     W095 = "[LW095] The baseline did not finish, so nothing is compared with it: {error} Correct the config, and name another --output."
     W096 = "[LW096] {path} cannot be read and is set aside as {aside}. A new one is begun: what is finished is known from the records."
     W097 = "[LW097] {path} is no longer a record of this trial, so it counts as not finished and is run again."
+
+    # Mining: LW098
+    W098 = "[LW098] {n} labels, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

@@ -72,6 +72,19 @@ def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Pat
     return full
 
 
+def check_outside(target: Path, folders: Iterable[Path], kind: str) -> None:
+    """Refuse an output in a folder that the command reads: it would be read, too, the next time.
+
+    target (Path): The output, checked as a folder or a file. kind (str): Which of them it is.
+    folders (Iterable[Path]): What the command reads; a file among them holds nothing.
+    RAISES (ValueError): L436.
+    """
+    for folder in folders:
+        if folder.resolve() in target.resolve().parents:
+            problem = f"it lies in {folder}, which is read"
+            raise ValueError(Errors.L436.format(path=target, problem=problem, kind=kind))
+
+
 def has_mark(path: Path, mark: str) -> bool:
     """Whether a file is empty, or has a text near its beginning or end. RAISES (ValueError): L432."""
     wanted = mark.encode("utf8")
@@ -88,6 +101,7 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
     """
     try:
         full = target.resolve()
+        full.exists()  # a name may be too long
         kept = {path.resolve(): f"{path}" for path in inputs}
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a NUL
         raise ValueError(Errors.L432.format(path=repr(str(target)), problem=error)) from error

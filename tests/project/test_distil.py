@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import spacy
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
@@ -18,10 +19,17 @@ from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.training.train import train_model
 from spacy_longtail.types import ANNOTATED_TYPES
+from spacy_longtail.unlabelled import comparison, passes
 from spacy_longtail.unlabelled import distil as module
-from spacy_longtail.unlabelled.comparison import Distilled, headline, write_comparison
+from spacy_longtail.unlabelled.comparison import (
+    Distilled,
+    headline,
+    words_per_second,
+    write_comparison,
+)
 from spacy_longtail.unlabelled.distil import Request, distil
-from spacy_longtail.unlabelled.silver import Policy
+from spacy_longtail.unlabelled.silver import Policy, Selection
+from spacy_longtail.unlabelled.teacher import Pass, Teacher
 from tests.util import blank, refused, toy_corpus, toy_docs
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -106,6 +114,13 @@ def test_what_is_written(place, done):
     assert silver.texts == 52 and silver.known == 1 and silver.sentences == 52
     assert silver.mentions["GEO"] > 0 and 0 <= silver.missing < silver.tokens
     assert all(s.megabytes > 0.01 and s.words_per_second > 0 for s in found.systems)
+    teacher, student, _ = found.systems
+    assert teacher.speed_ratio == 1.0
+    assert student.speed_ratio == pytest.approx(
+        student.words_per_second / teacher.words_per_second, 0.01
+    )
+    assert f"{student.speed_ratio:.1f} times its speed" in headline(found)
+    assert "of its size on disk" in headline(found)
     assert found.systems[1].model == str(output / "student/model-best")
     for name in ("distil.md", "distil.html"):
         text = (output / name).read_text(encoding="utf8")
@@ -139,7 +154,7 @@ def test_what_is_finished_is_not_done_again(place, done, monkeypatch):
     first, again = json.loads(before), json.loads(result.stdout)
     for found in (first, again):
         for system in found["systems"]:
-            del system["words_per_second"]
+            del system["words_per_second"], system["speed_ratio"]
     assert first == again
 
 
@@ -157,6 +172,163 @@ def test_an_interrupted_run_goes_on(place, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "annotate", lambda *a: pytest.fail("the pool was read again"))
     found, _ = distil(request_for(place), tmp_path / "out")
     assert calls and found.best == 1 and [s.name for s in found.systems] == ["teacher", "student"]
+
+
+class Reads:
+    """Counts the texts that teachers read, and interrupts the pool at one of them."""
+
+    def __init__(self, monkeypatch, at=None):
+        self.n, self.at, self.pool, self.read = 0, at, module.read_pool, Teacher.read
+        monkeypatch.setattr(module, "read_pool", self.texts)
+        monkeypatch.setattr(Teacher, "read", lambda *given: self.counted(*given))
+
+    def texts(self, *given):
+        for i, doc in enumerate(self.pool(*given)):
+            if i == self.at:
+                raise KeyboardInterrupt
+            yield doc
+
+    def counted(self, teacher, docs, *given):
+        self.n += len(docs)
+        return self.read(teacher, docs, *given)
+
+
+def test_an_interrupted_pool_is_taken_up(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_train", lambda *a: shutil.copytree(place / "teacher", a[2]))
+    monkeypatch.setattr(passes, "BATCH", 8)
+    request = request_for(place, batch_size=1)
+    distil(request, tmp_path / "whole")
+    output, state = tmp_path / "out", tmp_path / "out.state"
+    with monkeypatch.context() as patched:
+        first = Reads(patched, at=30)
+        with pytest.raises(KeyboardInterrupt):
+            distil(request, output)
+    assert state.is_file() and not output.exists() and first.n == 24
+    changed = {**vars(request), "policy": Policy(threshold=0.6)}
+    with pytest.raises(ValueError, match=r"L507.*out\.state.*other settings"):
+        distil(Request(**changed), output)
+    with monkeypatch.context() as patched:
+        second, said = Reads(patched), []
+        distil(request, output, said.append)
+    assert first.n + second.n == 52 and not state.exists()
+    assert any("interrupted" in text for text in said)
+    for name in ("silver.json", "settings.json"):
+        assert (output / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    one, two = (docs_in(tmp_path / name / "corpus/train.spacy") for name in ("whole", "out"))
+    assert [doc.to_json() for doc in one] == [doc.to_json() for doc in two]
+
+
+def test_a_pool_that_changed_is_not_gone_on_with(place, tmp_path, monkeypatch):
+    pool = tmp_path / "pool.txt"
+    shutil.copy(place / "pool.txt", pool)
+    request = Request(**{**vars(request_for(place)), "pool": pool})
+    with monkeypatch.context() as patched:
+        Reads(patched, at=5)
+        with pytest.raises(KeyboardInterrupt):
+            distil(request, tmp_path / "out")
+    pool.write_text("Another text .\n", encoding="utf8")
+    with pytest.raises(ValueError, match=r"L507.*has changed"):
+        distil(request, tmp_path / "out")
+
+
+def test_a_pass_forgets_the_words_of_the_pool(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_train", lambda *a: shutil.copytree(place / "teacher", a[2]))
+    monkeypatch.setattr(passes, "BATCH", 8)
+    monkeypatch.setattr(passes, "ZONE", 1)
+    pool = tmp_path / "pool.txt"
+    pool.write_text("".join(f"{text} Zq{i}\n" for i, text in enumerate(pool_texts())), encoding="utf8")
+    request, seen = Request(**{**vars(request_for(place)), "pool": pool}), []
+    load = module._teacher
+
+    def loaded(*given):
+        seen.append(load(*given))
+        return seen[-1]
+
+    monkeypatch.setattr(module, "_teacher", loaded)
+    distil(request, tmp_path / "out")
+    assert not any(f"Zq{i}" in seen[-1].nlp.vocab.strings for i in range(52))
+
+
+def test_teachers_are_averaged(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_train", lambda *a: shutil.copytree(place / "teacher", a[2]))
+    for name in ("same", "other"):
+        shutil.copytree(place / "teacher/model-best", tmp_path / name)
+    nlp = spacy.load(tmp_path / "other")
+    nlp.get_pipe("ner").model.get_ref("output_layer").set_param("W", np.zeros((9, 32), "f"))
+    nlp.get_pipe("ner").model.get_ref("output_layer").set_param("b", np.zeros(9, "f"))
+    nlp.to_disk(tmp_path / "other")
+    texts = {}
+    for name, also in (("alone", ()), ("twice", ("same",))):
+        request = request_for(
+            place, also=tuple(tmp_path / a for a in also), rounds=2, policy=Policy(0.7)
+        )
+        found, _ = distil(request, tmp_path / name)
+        docs = docs_in(tmp_path / name / "corpus/train.spacy")[16 * 2 :]
+        texts[name] = {(doc.text, str([(e.text, e.label_) for e in doc.ents])) for doc in docs}
+        teacher, student = found.systems
+        assert teacher.megabytes == pytest.approx(student.megabytes * (1 + len(also)), rel=0.1)
+        assert found.rounds[0].teacher.count(" + ") == len(also) == teacher.model.count(" + ")
+        assert " + " not in found.rounds[1].teacher  # the student alone
+    assert texts["alone"] == texts["twice"]
+    again = request_for(place, also=(tmp_path / "other",), rounds=2, policy=Policy(0.7))
+    with pytest.raises(ValueError, match=r"L512.*also"):
+        distil(again, tmp_path / "alone")
+    with pytest.raises(ValueError, match="L510"):  # the mean with a teacher that knows nothing
+        distil(again, tmp_path / "unsure")
+
+
+def test_averages_that_are_refused(place, tmp_path):
+    output = tmp_path / "out"
+    refused(arguments(place, output, "--also", place / "teacher/model-best"), "L514", output)
+    refused(arguments(place, output, "--also", tmp_path / "none"), "L408", output)
+    nlp = blank()
+    nlp.add_pipe("ner").add_label("GEO")
+    nlp.initialize()
+    nlp.to_disk(tmp_path / "stock")
+    refused(arguments(place, output, "--also", tmp_path / "stock"), "L514", output)
+
+
+class Clocked:
+    """A pipeline that takes so many seconds for a text, by a clock that stands still otherwise."""
+
+    def __init__(self, name, seconds, log):
+        self.name, self.seconds, self.log = name, iter(seconds), log
+
+    def pipe(self, texts):
+        self.log.append((self.name, len(texts)))
+        self.log.now += next(self.seconds)
+        yield from texts
+
+
+class Log(list):
+    now = 0.0
+
+
+def test_speeds_are_measured_side_by_side():
+    log = Log()
+    texts = ["one two"] * (comparison.WARM + 8)
+    slow = Clocked("slow", [99.0, 9.0, 8.0, 10.0], log)  # what comes first is not timed
+    fast = Clocked("fast", [50.0, 3.0, 2.0, 2.0], log)
+    speeds = words_per_second([slow, fast], texts, 80, clock=lambda: log.now)
+    assert speeds == [80 / 8.0, 80 / 2.0]
+    warm = [("slow", comparison.WARM), ("fast", comparison.WARM)]
+    assert log == [*warm, *[("slow", len(texts)), ("fast", len(texts))] * comparison.PASSES]
+
+
+def test_a_slow_teacher_has_as_many_passes_as_its_student():
+    log = Log()
+    slow = Clocked("slow", [1.0, comparison.ENOUGH + 1.0], log)
+    fast = Clocked("fast", [1.0, 1.0], log)
+    assert words_per_second([slow, fast], ["a"], 1, clock=lambda: log.now)[1] == 1.0
+    assert [name for name, _ in log] == ["slow", "fast"] * 2
+
+
+def test_speed_is_of_a_sample_from_all_over_the_part(monkeypatch):
+    docs = [blank().make_doc(f"Text {i} .") for i in range(10)]
+    monkeypatch.setattr(comparison, "MOST", 12)
+    assert comparison._texts(docs) == (["Text 0 .", "Text 3 .", "Text 6 .", "Text 9 ."], 12)
+    monkeypatch.setattr(comparison, "MOST", 30)
+    assert len(comparison._texts(docs)[0]) == 10
 
 
 def test_other_settings_need_another_folder(place, done):
@@ -253,7 +425,7 @@ def test_a_round_without_silver_is_the_last(place, tmp_path, monkeypatch):
     annotate = module.annotate
 
     def once(*given):
-        monkeypatch.setattr(module, "annotate", lambda *a: ([], annotate(*a)[1]))
+        monkeypatch.setattr(module, "annotate", lambda *a: Pass(Selection(Policy(), ())))
         return annotate(*given)
 
     monkeypatch.setattr(module, "annotate", once)
@@ -295,6 +467,12 @@ def test_teachers_and_folders_are_checked(place, tmp_path):
     refused(arguments(place, tmp_path / "theirs"), "L437")
     assert [p.name for p in (tmp_path / "theirs").iterdir()] == ["notes.txt"]
     refused(arguments(place, place), "L436")
+    refused(arguments(place, place / "gold/out"), "L436")
+    (tmp_path / "out.state").mkdir()
+    refused(arguments(place, output), "L436", output)
+    (tmp_path / "out.state").rmdir()
+    refused(arguments(place, output, "--set", "paths.train=x.spacy"), "L516", output)
+    refused(arguments(place, output, "--set", "training.max_step=1"), "L438", output)
     bare = tmp_path / "gold"
     shutil.copytree(place / "gold", bare)
     (bare / "test.spacy").unlink()

@@ -1,13 +1,15 @@
 """Mining a pool: expected mentions, what is kept, what is chosen, and how labels come back."""
 
 import json
+import re
+import warnings
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import srsly
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
@@ -19,13 +21,21 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
 from spacy_longtail.pipes.expected import expected_mentions, has_expectations
-from spacy_longtail.unlabelled.mining import processed
+from spacy_longtail.unlabelled import simulation
 from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of
+from spacy_longtail.unlabelled.passes import load_state, processed, save_state
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import ID, SHARE, proposal_id, reason, write_proposals
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
-from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, Signs, scan_pool
-from spacy_longtail.unlabelled.selection import Diversity, Proposal, choose, share_out
+from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, Signs, _keep, scan_pool
+from spacy_longtail.unlabelled.selection import (
+    Diversity,
+    Proposal,
+    choose,
+    n_random_of,
+    share_out,
+    warn_of_none,
+)
 from spacy_longtail.unlabelled.simulation import RECORDS, Game, Round, is_of, read_rounds
 from spacy_longtail.unlabelled.strategies import by_expected_mentions, by_score, what_lacks
 from spacy_longtail.unlabelled.terms import Likeness, read_terms
@@ -36,6 +46,7 @@ from ..util import (
     HEADS,
     TOKEN_MODEL,
     blank,
+    examples,
     refused,
     small_ner,
     toy_corpus,
@@ -180,9 +191,9 @@ def test_a_scan_goes_on_where_it_stopped(tmp_path):
     docs = list(nlp.pipe(doc.text for doc in toy_docs()))
     whole = scanned(docs, nlp)
     part = scanned(docs[:3], nlp)
-    part.save(tmp_path / "state", {"seed": 0})
+    save_state(part, tmp_path / "state", {"seed": 0})
     again = Scan.of(["NAT"], {"NAT": 3, RANDOM: 2})
-    again.load(tmp_path / "state", {"seed": 0})
+    load_state(again, tmp_path / "state", {"seed": 0})
     assert again.n_texts == 3
     scanned(docs[3:], nlp, scan=again)
     for name in ("NAT", RANDOM):
@@ -191,10 +202,37 @@ def test_a_scan_goes_on_where_it_stopped(tmp_path):
         np.testing.assert_allclose([s for s, _ in ours], [s for s, _ in theirs], rtol=1e-4)
     assert (again.n_texts, again.n_sentences) == (whole.n_texts, whole.n_sentences)
     with pytest.raises(ValueError, match=r"L507.*other settings"):
-        Scan.of(["NAT"], {"NAT": 3, RANDOM: 2}).load(tmp_path / "state", {"seed": 1})
+        load_state(again, tmp_path / "state", {"seed": 1})
     (tmp_path / "state").write_bytes(b"nonsense")
     with pytest.raises(ValueError, match="L507"):
-        Scan.of(["NAT"], {"NAT": 3, RANDOM: 2}).load(tmp_path / "state", {})
+        load_state(again, tmp_path / "state", {})
+
+
+def test_what_was_interrupted_in_a_batch_is_counted_once(monkeypatch):
+    nlp, _ = trained_once(token_pipeline, 25, head="crf")
+    docs = list(nlp.pipe(doc.text for doc in toy_docs()))
+    whole = scanned(docs, nlp)
+    part = Scan.of(["NAT"], {"NAT": 3, RANDOM: 2})
+    calls = []
+
+    def killed(*given):
+        calls.append(1)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return _keep(*given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("spacy_longtail.unlabelled.scan._keep", killed)
+        with pytest.raises(KeyboardInterrupt):
+            scanned(docs, nlp, scan=part)
+    assert (part.n_texts, part.n_sentences) == (0, 0)
+    scanned(docs, nlp, scan=part)
+    assert (part.n_texts, part.n_sentences) == (whole.n_texts, whole.n_sentences)
+    np.testing.assert_allclose(part.expected, whole.expected)
+    for name in ("NAT", RANDOM):
+        assert [u.text for _, u in part.best[name].ranked()] == [
+            u.text for _, u in whole.best[name].ranked()
+        ]
 
 
 def test_what_the_corpus_has_is_not_kept():
@@ -242,6 +280,26 @@ def test_quotas_add_up(n, own):
     assert sum(found.values()) == (n if len(own) < 3 else sum(own.values()))
     rest = [found[t] for t in "ABC" if t not in own]
     assert not rest or max(rest) - min(rest) <= 1
+
+
+@given(st.integers(1, 30), st.floats(0, 0.9), st.dictionaries(st.sampled_from("ABC"), st.integers(0, 4)))
+def test_types_without_a_label_are_told(n, share, own):
+    n_random = n_random_of(n, share)
+    assume(sum(own.values()) <= n - n_random)
+    types = ["A", "B", "C"]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warn_of_none(n, share, types, own)
+    found = share_out(n - n_random, types, own)
+    none = [t for t in types if not found[t] and t not in own]  # 0 by --quota is as it was asked for
+    assert bool(told) == bool(none)
+    if none:
+        said = str(told[0].message)
+        assert f"leave none for {', '.join(none)}:" in said
+        least = int(re.search(r"--labels (\d+) or more", said)[1])
+        for k in (least - 1, least):  # the fix is right, and no smaller number is
+            rest = share_out(k - n_random_of(k, share), types, own) if k > n else found
+            assert all(rest[t] for t in types if t not in own) == (k == least)
 
 
 def test_a_quota_of_an_unknown_type():
@@ -325,8 +383,8 @@ def test_lots_are_not_counted_against_a_document():
 
 @pytest.mark.parametrize("n_done", [0, 3, 7, 20])
 def test_texts_that_were_scanned_are_skipped(n_done, monkeypatch):
-    monkeypatch.setattr("spacy_longtail.unlabelled.mining.ZONE", 1)
-    monkeypatch.setattr("spacy_longtail.unlabelled.mining.BATCH", 3)
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.ZONE", 1)
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.BATCH", 3)
     nlp = blank()
     docs = (nlp.make_doc(f"Storm {i} passed .") for i in range(20))
     found = [doc.text for batch in processed(nlp, docs, 2, 1, n_done) for doc in batch]
@@ -348,6 +406,21 @@ def test_a_share_comes_from_further_down():
 
 
 # pools
+
+
+def test_a_pool_is_read_whole_or_not_at_all(tmp_path, monkeypatch):
+    nlp = blank()
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "a.txt").write_text("One .\n", encoding="utf8")
+    (tmp_path / "pool" / "b.txt").symlink_to(tmp_path / "nowhere.txt")
+    with pytest.raises(ValueError, match=r"L402.*b\.txt.*link"):
+        list(read_pool(tmp_path / "pool", nlp, Settings(), Events()))
+    (tmp_path / "pool" / "b.txt").unlink()
+    for name in ("a.txt", "sub"):
+        (tmp_path / "pool" / "sub").mkdir(exist_ok=True)
+        monkeypatch.setattr("os.access", lambda path, mode, shut=name: Path(path).name != shut)
+        with pytest.raises(ValueError, match=f"L432.*{name}"):
+            list(read_pool(tmp_path / "pool", nlp, Settings(), Events()))
 
 
 def test_pools_of_every_kind(tmp_path):
@@ -631,6 +704,91 @@ def test_what_mining_refuses(tmp_path, pipeline, pool):
     assert out.read_text("utf8") == "mine\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--types", " ,"], "L516", "names nothing"),
+        (["--types", "NAT,NAT"], "L516", "NAT twice"),
+        (["--types", "NAT", "--quota", ","], "L516", "names nothing"),
+        (["--types", "NAT", "--quota", "NAT=3,NAT=4"], "L516", "NAT twice"),
+        (["--types", "NAT", "--gpu-id", 7], "L515", "no such GPU"),
+        (["--types", "NAT", "-o", "o" * 300], "L432", "too long"),
+        (["--types", "NAT", "-o", "o" * 252], "L432", "too long"),  # the state beside it
+    ],
+)
+def test_options_that_name_nothing(tmp_path, pipeline, pool, monkeypatch, options, code, said):
+    def setup_gpu(gpu_id, silent):
+        if gpu_id == 7:
+            raise ValueError("no such GPU")
+
+    monkeypatch.setattr("spacy.cli._util.setup_gpu", setup_gpu)
+    monkeypatch.chdir(tmp_path)
+    command = ["mine", pipeline, pool, "-o", "next.jsonl", *options]
+    result = CliRunner().invoke(app, [str(a) for a in command])
+    assert result.exit_code == 1 and code in result.output and said in " ".join(result.output.split())
+    assert [p.name for p in tmp_path.iterdir()] == ["pool.txt"]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "spacy"])
+def test_a_format_has_its_own_suffix(tmp_path, pipeline, pool, suffix):
+    command = ["mine", pipeline, pool, "-o", tmp_path / f"next.{suffix}", "--format", "label-studio"]
+    assert CliRunner().invoke(app, [str(a) for a in command]).exit_code == 2
+
+
+def test_types_that_get_no_label_are_told(tmp_path, pipeline, pool):
+    options = ["--types", "NAT,PER,GEO", "--labels", 2, "--random", 0]
+    said = " ".join(run("mine", pipeline, pool, "-o", tmp_path / "next.jsonl", *options).split())
+    assert "LW098" in said and "none for GEO" in said and "--labels 3" in said
+
+
+def test_nothing_is_written_into_the_pool(tmp_path, pipeline, pool):
+    (tmp_path / "texts").mkdir()
+    pool.rename(tmp_path / "texts" / "pool.txt")
+    where, options = tmp_path / "texts", ["--types", "NAT"]
+    inside, out = where / "sub" / "next.jsonl", tmp_path / "next.jsonl"
+    refused(["mine", pipeline, where, "-o", inside, *options], "L436", inside)
+    refused(["mine", pipeline, where, "-o", out, "--page", where / "p.html", *options], "L436", out)
+
+
+@pytest.mark.parametrize("content", ["{bad", '{"a": 1}\n', "[1]\n", None])
+def test_conflicts_that_are_something_else(tmp_path, content):
+    corpus = toy_corpus(tmp_path / "corpus")
+    if content is None:
+        (corpus / CONFLICTS).mkdir()
+    else:
+        (corpus / CONFLICTS).write_text(content, encoding="utf8")
+    before = (corpus / "train.spacy").read_bytes()
+    tasks = [task("Ida came .", [(0, 3, "NAT")]), task("Ida came .", [(0, 3, "PER")])]
+    path = written(tmp_path / "l.jsonl", tasks)
+    with pytest.raises(ValueError, match=r"L517.*conflicts\.jsonl"):
+        merge_labels(corpus, path, "dev", Settings())
+    assert (corpus / "train.spacy").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--strategies", " , "], "L516"),
+        (["--strategies", "random,random"], "L516"),
+        (["--seeds", "0,0"], "L516"),
+        (["--seeds", "-1"], "L516"),
+        (["--seeds", 2**32], "L516"),
+        (["--pool-size", 2], "L508"),
+        (["--set", "training.max_step=4"], "L438"),
+        (["--set", "paths.train=other.spacy"], "L516"),
+        (["-o", "corpus"], "L436"),
+        (["-o", "corpus/mine"], "L436"),
+        (["-o", "corpus/types.json"], "L434"),
+    ],
+)
+def test_simulations_that_are_refused(tmp_path, monkeypatch, options, code):
+    toy_corpus(tmp_path / "corpus")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(simulation, "train_model", lambda *a, **k: pytest.fail("trained"))
+    play = ["--config", ROOT / "configs" / "token_crf.cfg", "--start", 2, "--rounds", 1, "--labels", 3]
+    refused(["mine", "--simulate", "corpus", "-o", "out", *play, *options], code, tmp_path / "out")
+
+
 def test_an_interrupted_run_is_taken_up(tmp_path, pipeline, pool, monkeypatch):
     whole, out = tmp_path / "whole.jsonl", tmp_path / "next.jsonl"
     options = ["--types", "NAT", "--labels", 4]
@@ -652,7 +810,7 @@ def test_an_interrupted_run_is_taken_up(tmp_path, pipeline, pool, monkeypatch):
             yield doc
 
     monkeypatch.setattr(mining, "read_pool", interrupted)
-    monkeypatch.setattr("spacy_longtail.unlabelled.mining.BATCH", 2)
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.BATCH", 2)
     result = CliRunner().invoke(
         app, [str(a) for a in ["mine", pipeline, pool, "-o", out, "--batch-size", 1, *options]]
     )
@@ -759,8 +917,8 @@ def test_options_of_no_effect_are_refused(arguments, said):
 
 
 def test_a_long_pool_in_spacys_format(tmp_path, pipeline, monkeypatch):
-    monkeypatch.setattr("spacy_longtail.unlabelled.mining.ZONE", 1)
-    monkeypatch.setattr("spacy_longtail.unlabelled.mining.BATCH", 3)
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.ZONE", 1)
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.BATCH", 3)
     nlp = blank()
     docs = [nlp.make_doc(f"Storm Q{i}x sank z{i}y .") for i in range(20)]
     DocBin(docs=docs).to_disk(tmp_path / "pool.spacy")
@@ -839,6 +997,25 @@ def test_a_sentence_that_is_cut_is_chosen_once(tmp_path):
     ]
     order = by_expected_mentions(nlp, docs, 12, {"NAT": "storm", "ART": "ship"}, 0)
     assert sorted(order) == list(range(len(docs)))
+
+
+def test_the_gate_ranks_by_its_surest_sentence(monkeypatch):
+    nlp = blank()
+    nlp.add_pipe("sentencizer")
+    settings = {"model": GATE_MODEL, "weak_labels": ["NAT"], "weak_weight": 0.8}
+    nlp.add_pipe("longtail_sentence_gate", name="gate", config=settings)
+    nlp.initialize(lambda: examples(nlp))
+    given = {"Rain .": 0.1, "Ida .": 0.9, "Bo .": 0.4, "Ulf .": 0.6}
+
+    def predict(docs):
+        return np.array([[given[sent.text]] for doc in docs for sent in doc.sents], dtype="float32")
+
+    gate = nlp.get_pipe("gate")
+    monkeypatch.setattr(type(gate), "predict", lambda self, docs: predict(docs))
+    docs = [nlp.make_doc(text) for text in ("Bo .", "Rain . Ida . Rain .", "Rain .", "Rain . Ulf .")]
+    monkeypatch.setattr("spacy_longtail.unlabelled.strategies.BATCH", 3)
+    assert by_score(nlp, docs, "gate") == [1, 3, 0, 2]
+    assert what_lacks(nlp, "gate") == ""
 
 
 @pytest.mark.parametrize("strategy", ["entropy", "least_confidence"])

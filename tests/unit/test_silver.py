@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import srsly
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
@@ -13,8 +14,9 @@ from spacy_longtail.corpus.examples import gold_entities
 from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.pipes.scores import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
+from spacy_longtail.unlabelled.passes import resumed
 from spacy_longtail.unlabelled.silver import Mention, Policy, Selection, Sentence
-from spacy_longtail.unlabelled.teacher import DOUBTS, Teacher, annotate, make_scoring, soft_tagger
+from spacy_longtail.unlabelled.teacher import DOUBTS, Pass, Teacher, annotate, make_scoring, soft_tagger
 from spacy_longtail.unlabelled.units import text_key
 from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, small_ner, trained_once, words
 
@@ -40,8 +42,7 @@ def sentences(draw):
 def selected(found, policy):
     selection = Selection(policy, LABELS)
     for sentence in found:
-        text = " ".join(sentence.words)
-        selection.add(sentence, text_key(text), text)
+        selection.add(sentence, text_key(sentence.text))
     return selection.choose()
 
 
@@ -177,6 +178,11 @@ def read(own, texts=SENTENCES, threshold=0.9, soft=False):
     return docs, [s for found in own.read(docs, threshold, soft) for s in found]
 
 
+def annotated(own, docs, known, soft):
+    seen = annotate(own, [docs[:3], docs[3:]], known, Pass(Selection(Policy(0.5), own.labels)), soft)
+    return seen.selection.choose(), seen
+
+
 @pytest.mark.parametrize("head", ["softmax", "crf", "sigmoid", "two_task"])
 @pytest.mark.parametrize("threshold", [0.3, 0.9, 0.999])
 def test_a_teacher_is_sure_where_its_marginals_are(head, threshold):
@@ -233,7 +239,7 @@ def test_other_types_are_outside_and_counted():
     others = [i for i, tag in enumerate(tags) if tag[2:] != "PER"]
     rows = np.concatenate([s.log_p for s in found])
     assert np.exp(rows[:, 0].astype("f")) == pytest.approx(p[:, others].sum(axis=1), rel=5e-3)
-    chosen, seen = annotate(own, docs, (), Policy(threshold=0.5), True)
+    chosen, seen = annotated(own, docs, (), True)
     assert set(seen.unknown) == {"GEO", "ART", "NAT"} and seen.n_texts == len(docs)
     assert {own.sentence.mentions[i].label for own in chosen for i in own.kept} == {"PER"}
     doc = chosen[0].sentence.doc(blank().vocab, chosen[0].kept, own.soft_tags)
@@ -244,10 +250,63 @@ def test_known_sentences_are_left_out():
     own = teacher()
     docs, _ = read(own)
     known = {text_key(doc.text) for doc in docs[:5]}
-    chosen, seen = annotate(own, docs, known, Policy(threshold=0.5), False)
+    chosen, seen = annotated(own, docs, known, False)
     assert seen.n_sentences == 8 and seen.n_known == 5
     texts = {" ".join(c.sentence.words) for c in chosen}
     assert texts and texts <= {doc.text.strip() for doc in docs[5:]}
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("at", [1, 3, 4, 7])
+def test_an_interrupted_pass_is_taken_up(tmp_path, monkeypatch, soft, at):
+    """Interrupted at the `at`th sentence: what a batch has counted is not counted again."""
+    own = teacher(steps=25, labels=("PER", "GEO", "ART"))
+    docs, _ = read(own)
+    known = {text_key(docs[1].text)}
+    whole, seen = annotated(own, docs, known, soft)
+    part, calls = Pass(Selection(Policy(0.5), own.labels)), []
+
+    def killed(sentence, key, add=part.selection.add):
+        calls.append(key)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        add(sentence, key)
+
+    monkeypatch.setattr(part.selection, "add", killed)
+    batches = [docs[:3], docs[3:6], docs[6:]]
+    path = tmp_path / "state"
+    with pytest.raises(KeyboardInterrupt), resumed(part, path, {"seed": 0}):
+        annotate(own, batches, known, part, soft)
+    again = Pass(Selection(Policy(0.5), own.labels))
+    with resumed(again, path, {"seed": 0}):
+        assert again.n_texts in (0, 3, 6) and again.n_texts == part.n_texts
+        annotate(own, batches[again.n_texts // 3 :], known, again, soft)
+    counts = ("n_texts", "n_sentences", "n_known", "unknown")
+    assert [getattr(again, name) for name in counts] == [getattr(seen, name) for name in counts]
+    assert seen.unknown["NAT"]
+    mine = again.selection.choose()
+    assert [(c.sentence.words, c.sentence.mentions, c.kept) for c in mine] == [
+        (c.sentence.words, c.sentence.mentions, c.kept) for c in whole
+    ]
+    for a, b in zip(mine, whole, strict=True):
+        one, two = (c.sentence.doc(blank().vocab, c.kept, own.soft_tags) for c in (a, b))
+        assert one.to_json() == two.to_json() and np.array_equal(a.sentence.sure, b.sentence.sure)
+        if soft:
+            assert np.array_equal(a.sentence.log_p, b.sentence.log_p)
+    with pytest.raises(ValueError, match=r"L507.*other settings"), resumed(again, path, {"seed": 1}):
+        pass
+
+
+@given(found=sentences(), policy=policies)
+def test_a_selection_is_kept_whole(found, policy):
+    one, two = Selection(policy, LABELS), Selection(policy, LABELS)
+    for sentence in found:
+        one.add(sentence, text_key(sentence.text))
+    data = srsly.msgpack_loads(srsly.msgpack_dumps(one.as_data()))
+    assert len(data["sentences"]) <= len(found)  # each once
+    two.take(data)
+    rows = ([(c.sentence.words, c.sentence.mentions, c.kept) for c in s.choose()] for s in (one, two))
+    assert next(rows) == next(rows)
 
 
 def test_scores_alone_will_do():

@@ -13,7 +13,7 @@ from ..evaluation.report.wording import percent
 from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
 from ..unlabelled.silver import Policy
-from .app import GpuId, Json, app, coded_errors, print_table
+from .app import GpuId, Json, app, coded_errors, print_table, use_gpu
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
 from .trial_options import Set, read_settings
 
@@ -29,6 +29,10 @@ def distil_command(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the results; a run there is resumed.")
     ],
+    also: Annotated[
+        list[str] | None,
+        typer.Option(help="A pipeline to average the teacher with, as of another seed; repeatable."),
+    ] = None,
     threshold: Annotated[float, typer.Option(help="Least score of an entity, and of O.")] = 0.9,
     cap: Annotated[int, typer.Option(min=1, help="Most silver mentions of a type.")] = 2000,
     floor: Annotated[
@@ -62,6 +66,7 @@ def distil_command(
     Teacher, student and the student without that text are compared on the gold test part.
     """
     with coded_errors():
+        use_gpu(gpu_id)
         request = Request(
             teacher=teacher,
             pool=pool,
@@ -77,6 +82,7 @@ def distil_command(
             batch_size=batch_size,
             n_process=n_process,
             gpu_id=gpu_id,
+            also=tuple(also or ()),
             overrides=read_settings(settings or []),
         )
         found, events = distil(request, output, _say)
@@ -91,11 +97,12 @@ def distil_command(
             s.name,
             *map(percent, (s.macro, s.tail, s.micro)),
             f"{s.words_per_second:,.0f}",
+            f"{s.speed_ratio:.1f}",
             f"{s.megabytes:.1f}",
         )
         for s in found.systems
     ]
-    print_table(("", "macro F1", "tail F1", "micro F1", "words/s", "MB"), rows)
+    print_table(("", "macro F1", "tail F1", "micro F1", "words/s", "times teacher", "MB on disk"), rows)
     best = found.rounds[found.best - 1]
     silver = best.silver
     typer.echo(headline(found))

@@ -9,6 +9,7 @@ import typer
 from wasabi import msg, table
 
 from ..corpus.formats.context import Settings
+from ..errors import Errors
 from ..unlabelled.mining import Mined, Request, mine
 from ..unlabelled.outcome import PAGE, headline, write_outcome
 from ..unlabelled.page import write_page
@@ -17,7 +18,7 @@ from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
 from ..unlabelled.simulation import STRATEGIES, Game
 from ..unlabelled.simulation import simulate as simulate_mining
-from .app import GpuId, app, coded_errors
+from .app import GpuId, app, coded_errors, use_gpu
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
 from .trial_options import Set, read_numbers, read_settings
 
@@ -27,6 +28,8 @@ ALONE = (
     *("corpus", "types", "quota", "terms", "random", "diversity", "spread", "format", "pool_format"),
     *("encoding", "split", "page", "batch_size", "n_process", "seed"),
 )
+SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
+LARGEST = 2**32 - 1  # seed
 
 
 @app.command("mine")
@@ -83,26 +86,24 @@ def mine_command(
     `mine PIPELINE POOL` proposes; `mine --simulate CORPUS --config CONFIG` measures on a labelled corpus
     what that is worth.
     """
-    from spacy.cli._util import setup_gpu
-
-    setup_gpu(gpu_id, silent=True)
     _refuse_ignored(context, ALONE if simulate is not None else PLAYED)
     if simulate is not None:
         if config is None or pipeline is not None:
             raise typer.BadParameter("--simulate takes a --config, and neither PIPELINE nor POOL.")
-        game = Game(
-            corpus=simulate,
-            config=config,
-            start=start,
-            rounds=rounds,
-            labels=labels,
-            pool=pool_size,
-            strategies=tuple(name.strip() for name in strategies.split(",") if name.strip()),
-            seeds=tuple(read_numbers("--seeds", seeds, int)),
-            overrides=read_settings(settings or []),
-        )
+        folder = output or Path("training/mine")
         with coded_errors():
-            folder = output or Path("training/mine")
+            use_gpu(gpu_id)
+            game = Game(
+                corpus=simulate,
+                config=config,
+                start=start,
+                rounds=rounds,
+                labels=labels,
+                pool=pool_size,
+                strategies=_names("strategies", strategies, "Use some of " + ", ".join(STRATEGIES)),
+                seeds=_seeds(seeds),
+                overrides=read_settings(settings or []),
+            )
             points = write_outcome(simulate_mining(game, folder), folder)
         typer.echo(headline(points))
         msg.good(f"Wrote {folder / PAGE}")
@@ -110,12 +111,14 @@ def mine_command(
     if pipeline is None or pool is None:
         raise typer.BadParameter("Name a PIPELINE and a POOL, or --simulate CORPUS.")
     output = output or Path(DEFAULT_NAMES[format])
-    if (format == "spacy") != (output.suffix == ".spacy"):
+    suffix = Path(DEFAULT_NAMES[format]).suffix
+    if output.suffix != suffix and (format == "spacy" or output.suffix in SUFFIXES):
         raise typer.BadParameter(f"--format {format} is not written to {output.name}.")
     with coded_errors():
+        use_gpu(gpu_id)
         request = Request(
             labels=labels,
-            types=tuple(t.strip() for t in types.split(",") if t.strip()) if types else (),
+            types=() if types is None else _names("types", types, "Name types, as EVE,NAT"),
             corpus=corpus,
             terms=terms,
             quotas=_quotas(quota),
@@ -152,14 +155,49 @@ def _refuse_ignored(context: typer.Context, names: Sequence[str]) -> None:
 
 def _quotas(text: str | None) -> dict[str, int]:
     """EVE=50,NAT=30 of the command line."""
-    found = {}
-    for item in (text or "").split(","):
+    if text is None:
+        return {}
+    items = []
+    for item in _names("quota", text, "Name labels by type, as EVE=50,NAT=30", once=False):
         name, separator, number = item.partition("=")
-        if item.strip():
-            if not separator or not number.strip().isdecimal():
-                raise typer.BadParameter(f"--quota takes TYPE=NUMBER, found {item.strip()!r}.")
-            found[name.strip()] = int(number)
-    return found
+        if not separator or not number.strip().isdecimal():
+            raise typer.BadParameter(f"--quota takes TYPE=NUMBER, found {item!r}.")
+        items.append((name.strip(), int(number)))
+    _check_once("quota", text, [name for name, _ in items])
+    return dict(items)
+
+
+def _names(option: str, text: str, fix: str, once: bool = True) -> tuple[str, ...]:
+    """What an option names, separated by commas. RAISES (ValueError): L516."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise ValueError(
+            Errors.L516.format(name=option, found=text, problem="names nothing", fix=f"{fix}.")
+        )
+    if once:
+        _check_once(option, text, found)
+    return tuple(found)
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    """Seeds that numpy takes, too. RAISES (ValueError): L516."""
+    found = read_numbers("--seeds", text, int)
+    if not all(0 <= seed <= LARGEST for seed in found):
+        fix = f"Use whole numbers from 0 to {LARGEST}."
+        problem = "names a number that no generator begins with"
+        raise ValueError(Errors.L516.format(name="seeds", found=text, problem=problem, fix=fix))
+    _check_once("seeds", text, found)
+    return tuple(found)
+
+
+def _check_once(option: str, text: str, names: Sequence[object]) -> None:
+    """Refuse what would count once. RAISES (ValueError): L516."""
+    twice = [str(name) for name, n in Counter(names).items() if n > 1]
+    if twice:
+        problem = f"names {', '.join(twice)} twice"
+        raise ValueError(
+            Errors.L516.format(name=option, found=text, problem=problem, fix="Name it once.")
+        )
 
 
 def _print(found: Mined) -> None:

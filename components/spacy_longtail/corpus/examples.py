@@ -160,6 +160,15 @@ def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
     return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=spaces)
 
 
+def in_sentences(doc: Doc, vocab: Vocab) -> Doc:
+    """The words and spaces of a document in another vocabulary, with its sentence boundaries alone."""
+    own = bare(doc, vocab)
+    if doc.has_annotation("SENT_START"):
+        for token, known in zip(own, doc, strict=True):
+            token.is_sent_start = known.is_sent_start
+    return own
+
+
 def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
     """Entity boundaries and types of the gold annotation, on the predicted tokens.
 

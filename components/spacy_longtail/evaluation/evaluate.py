@@ -50,14 +50,10 @@ def evaluate_model(
     nlp = load_pipeline(model)
     check_docs(data)  # refuses a file that cannot be read, before the long work
     seen = None if training is None else read_training(training)
-    examples = list(Corpus(data)(nlp))
     secondaries = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, GatedPipe)}
     for secondary in secondaries.values():
         secondary.usage.clear()
-    start = time.perf_counter()
-    for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
-        eg.predicted = doc
-    seconds = time.perf_counter() - start
+    examples, seconds = _read(nlp, data)
     scores = make_ner_scorer(labels, tail)(examples)
     for pipe_name, pipe in nlp.pipeline:
         if getattr(pipe, "labels", ()) == (ENTITY,) and ENTITY not in labels:
@@ -84,6 +80,26 @@ def evaluate_model(
         # what is not annotated has no scores
         documents=[_document(eg) for eg in examples if eg.reference.has_annotation("ENT_IOB")],
     )
+
+
+def score_pipeline(nlp: Language, data: Path, labels: list[str], tail: list[str]) -> Scores:
+    """The scores alone, of a pipeline that is loaded.
+
+    data (Path): A .spacy file, or a folder of them.
+    labels (List[str]): The declared types. tail (List[str]): The rare ones.
+    RAISES (ValueError): L403, L404.
+    """
+    check_docs(data)
+    return Scores(**make_ner_scorer(labels, tail)(_read(nlp, data)[0]))
+
+
+def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:
+    """Documents as they are annotated and as a pipeline reads them, and the seconds it took."""
+    examples = list(Corpus(data)(nlp))
+    start = time.perf_counter()
+    for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
+        eg.predicted = doc
+    return examples, time.perf_counter() - start
 
 
 def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:

@@ -109,6 +109,18 @@ def known_sections(overrides: Overrides, config: Config) -> Overrides:
     return found
 
 
+def refuse_parts(overrides: Overrides) -> None:
+    """Refuse settings that would put other data in the place of what a command trains on.
+
+    RAISES (ValueError): L516.
+    """
+    given = [name for name in ("paths.train", "paths.dev") if name in overrides]
+    if given:
+        problem = "would train on other data than this command makes"
+        fix = "Leave it out; the corpus names the data."
+        raise ValueError(Errors.L516.format(name="set", found=given[0], problem=problem, fix=fix))
+
+
 def train_model(
     config: Path, corpus: Path, output: Path, *, gpu_id: int = -1, overrides: Overrides | None = None
 ) -> Path:
@@ -182,6 +194,7 @@ def check_trainable(config: Config, path: Path) -> Language:
     """
     try:
         nlp = load_model_from_config(config, auto_fill=True)
+        _check_known(config, nlp.config)
         filled = nlp.config.interpolate()
         training = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
         registry.resolve(filled["initialize"], schema=ConfigSchemaInit)
@@ -193,6 +206,14 @@ def check_trainable(config: Config, path: Path) -> Language:
         shown = {"lost": ", ".join(lost), "known": ", ".join(known) or "none"}
         raise ValueError(Errors.L439.format(path=path, **shown))
     return nlp
+
+
+def _check_known(config: Config, filled: Config) -> None:
+    """Refuse settings of these sections that spaCy would drop silently. RAISES (ValueError)."""
+    for section in ("nlp", "training", "initialize"):
+        if unknown := sorted(set(config.get(section, {})) - set(filled[section])):
+            known = ", ".join(sorted(filled[section]))
+            raise ValueError(f"[{section}] has no setting {', '.join(unknown)}; it has {known}")
 
 
 def uncomputed_scores(

@@ -1,8 +1,11 @@
 """What distillation gives: its records, pipelines measured, and the files that compare them."""
 
 import json
+import math
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import JsonValue
 from spacy.language import Language
@@ -11,15 +14,18 @@ from spacy.tokens import Doc
 from ..corpus.descriptions import CorpusTypes
 from ..corpus.folder import load_docs
 from ..corpus.parts import part_path
-from ..evaluation.evaluate import evaluate_model, load_pipeline
+from ..corpus.tokenizers import blank
+from ..evaluation.evaluate import score_pipeline
 from ..evaluation.report.rendering import render
 from ..records import Record
 from ..writing import write_file
 
 RECORD, PAGE, TWIN = "distil.json", "distil.html", "distil.md"
 MEGABYTE = 1e6
-PASSES = 3  # over the test part, to see how fast a pipeline is
-ENOUGH = 20.0  # seconds, after which none begins
+PASSES = 3  # of each pipeline over the same texts, to see how fast it is
+ENOUGH = 60.0  # seconds of all pipelines, after which no round of passes begins
+MOST = 20_000  # words of the test part that are read for it
+WARM = 32  # documents that are read before time is taken
 
 
 class Silver(Record):
@@ -56,7 +62,8 @@ class System(Record):
     tail: float | None
     micro: float
     words_per_second: float
-    megabytes: float
+    speed_ratio: float  # to the teacher's
+    megabytes: float  # on disk
 
 
 class Distilled(Record):
@@ -69,49 +76,85 @@ class Distilled(Record):
     systems: list[System]
 
 
-def measure(name: str, model: Path, gold: Path, types: CorpusTypes) -> System:
-    """Score a pipeline on the test part of a corpus.
+class Candidate(NamedTuple):
+    """A pipeline that is to be measured."""
 
-    name (str): What it is called. model (Path): Its folder. gold (Path): The corpus.
+    name: str  # what it is called
+    nlp: Language
+    folders: tuple[Path, ...]  # where it is; several of a mean of teachers
+
+
+def measure(candidates: Sequence[Candidate], gold: Path, types: CorpusTypes) -> list[System]:
+    """Score pipelines on the test part of a corpus, and see how fast they are, beside each other.
+
+    candidates (Sequence[Candidate]): The first is the teacher. gold (Path): The corpus.
     types (CorpusTypes): The types to score.
-    RAISES (ValueError): L402, L403, L404, L408.
+    RAISES (ValueError): L402, L403, L404.
     """
     test = part_path(gold, "test")
-    scores = evaluate_model(model, test, types.labels, types.tail).scores
-    size = sum(path.stat().st_size for path in model.rglob("*") if path.is_file())
-    nlp = load_pipeline(model)
-    return System(
-        name=name,
-        model=str(model),
-        macro=float(scores.ents_macro_f),
-        tail=None if scores.ents_tail_f is None else float(scores.ents_tail_f),
-        micro=float(scores.ents_f),
-        words_per_second=round(words_per_second(nlp, load_docs(test, nlp)), 1),
-        megabytes=round(size / MEGABYTE, 3),
-    )
+    texts, n_words = _texts(load_docs(test, blank(types.lang, types.tokens)))
+    found = []
+    speeds = words_per_second([own.nlp for own in candidates], texts, n_words)
+    for own, speed in zip(candidates, speeds, strict=True):
+        scores = score_pipeline(own.nlp, test, types.labels, types.tail)
+        files = (path for folder in own.folders for path in folder.rglob("*") if path.is_file())
+        found.append(
+            System(
+                name=own.name,
+                model=" + ".join(map(str, own.folders)),
+                macro=float(scores.ents_macro_f),
+                tail=None if scores.ents_tail_f is None else float(scores.ents_tail_f),
+                micro=float(scores.ents_f),
+                words_per_second=round(speed, 1),
+                speed_ratio=round(speed / speeds[0], 3),
+                megabytes=round(sum(path.stat().st_size for path in files) / MEGABYTE, 3),
+            )
+        )
+    return found
 
 
-def words_per_second(nlp: Language, docs: list[Doc]) -> float:
-    """The speed of the fastest of a few passes: a single one depends on what else the machine does."""
-    texts = [doc.text for doc in docs]
-    fastest, begin = 0.0, time.perf_counter()
+def _texts(docs: list[Doc]) -> tuple[list[str], int]:
+    """Texts of at most `MOST` words, one at least, from all over the part; and their words."""
+    step = max(1, -(-sum(map(len, docs)) // MOST))
+    some = docs[::step]
+    return [doc.text for doc in some], sum(map(len, some))
+
+
+def words_per_second(
+    pipelines: Sequence[Language],
+    texts: list[str],
+    n_words: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[float]:
+    """How fast pipelines read the same texts, in this process: each in the fastest of its passes.
+
+    They take turns, after a few texts that are not timed, and each has as many passes as the others:
+    what else the machine does then, slows none of them alone. A word is one of the corpus, whatever a
+    pipeline's tokenizer makes of it.
+    """
+    for nlp in pipelines:
+        for _ in nlp.pipe(texts[:WARM]):
+            pass
+    fastest, begin = [math.inf] * len(pipelines), clock()
     for _ in range(PASSES):
-        start = time.perf_counter()
-        n = sum(map(len, nlp.pipe(texts)))
-        end = time.perf_counter()
-        fastest = max(fastest, n / max(end - start, 1e-9))
-        if end - begin > ENOUGH:
+        for i, nlp in enumerate(pipelines):
+            start = clock()
+            for _ in nlp.pipe(texts):
+                pass
+            fastest[i] = min(fastest[i], clock() - start)
+        if clock() - begin > ENOUGH:
             break
-    return fastest
+    return [n_words / max(seconds, 1e-9) for seconds in fastest]
 
 
 def headline(found: Distilled) -> str:
     """What the student gives up for its speed, and what silver gave it."""
     by_name = {system.name: system for system in found.systems}
     teacher, student = by_name["teacher"], by_name["student"]
-    faster = student.words_per_second / max(teacher.words_per_second, 1e-9)
     behind = 100 * (student.macro - teacher.macro)
-    said = f"The student is {behind:+.1f} macro F1 from its teacher, at {faster:.1f} times its speed."
+    smaller = student.megabytes / max(teacher.megabytes, 1e-9)
+    said = f"The student is {behind:+.1f} macro F1 from its teacher, at {student.speed_ratio:.1f} times"
+    said = f"{said} its speed and {100 * smaller:.0f} % of its size on disk."
     without = by_name.get("student without silver")
     if without is None:
         return said

@@ -22,13 +22,15 @@ from ..errors import Errors
 from ..evaluation.evaluate import evaluate_model, load_pipeline
 from ..records import problem_of
 from ..training.provenance import checksum
-from ..training.train import BEST, check_trainable, load_filled, train_model
+from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
 from ..types import ANNOTATED_TYPES, Overrides
-from ..writing import check_folder, write_file
-from .comparison import Distilled, Round, Silver, measure
-from .mining import add_sentences, corpus_keys
-from .pool import read_pool
-from .silver import Chosen, Policy
+from ..writing import check_folder, check_outside, write_file
+from .averaging import average
+from .comparison import Candidate, Distilled, Round, Silver, measure
+from .mining import CORPUS_PARTS, add_sentences, corpus_keys
+from .passes import processed, resumed, stamps, state_path
+from .pool import pool_files, read_pool
+from .silver import Chosen, Policy, Selection
 from .teacher import Pass, Teacher, annotate, make_scoring, soft_tagger
 
 SETTINGS = "settings.json"  # what a folder was begun with
@@ -48,7 +50,8 @@ class Request:
     gold_copies (int): How often each gold document stands in the training part.
     soft (bool): Whether silver documents keep the teacher's tag distributions.
     rounds (int): Above 1 the student is the next teacher. compare (bool): Whether a student without
-        silver is trained.
+        silver is trained. also (Sequence[Path | str]): Pipelines that the teacher is averaged with; the
+        student alone is the teacher of the next round.
     """
 
     teacher: Path | str
@@ -65,16 +68,20 @@ class Request:
     batch_size: int = 64
     n_process: int = 1
     gpu_id: int = -1
+    also: tuple[Path | str, ...] = ()
     overrides: Overrides = field(default_factory=dict)
 
     def about(self) -> dict[str, JsonValue]:
         """What a folder must be of to be taken up: all that changes a training."""
         found: dict[str, Any] = {
             "teacher": str(self.teacher),
+            "also": [str(path) for path in self.also],
             "pool": str(self.pool),
             "config": str(self.config),
             "gold": str(self.gold),
             "train": checksum(part_path(self.gold, "train")),
+            "format": self.settings.format,
+            "encoding": self.settings.encoding,
             "threshold": self.policy.threshold,
             "cap": self.policy.cap,
             "floor": self.policy.floor,
@@ -93,12 +100,13 @@ def distil(
 ) -> tuple[Distilled, Events]:
     """Annotate the pool, train the student with and without it, and compare. What is finished is kept.
 
-    Everything is checked before the pool is read, and nothing is written before silver is chosen.
+    Everything is checked before the pool is read, and nothing is written before silver is chosen, but
+    for the state of an interrupted pass over the pool, beside the folder.
 
     request (Request): What is distilled. output (Path): The folder. say (Callable): Gets what is done.
     RETURNS (Tuple[Distilled, Events]): The result; what of the pool was left out.
-    RAISES (ValueError): L001, L402, L403, L404, L408, L420 to L438, L509 to L513, and what training
-        raises.
+    RAISES (ValueError): L001, L402, L403, L404, L408, L420 to L438, L507, L509 to L514, L516, and what
+        training raises.
     """
     types, about = _check(request, output)
     teacher, events = request.teacher, Events()
@@ -116,7 +124,7 @@ def distil(
         rounds.append(
             Round(
                 round=i,
-                teacher=str(teacher),
+                teacher=" + ".join(map(str, _readers(request, teacher))),
                 student=str(student / BEST),
                 silver=silver,
                 dev_macro=float(scores.ents_macro_f),
@@ -126,12 +134,16 @@ def distil(
             break
         teacher = student / BEST
     best = max(rounds, key=lambda r: r.dev_macro)
-    models = {"teacher": _folder_of(request.teacher), "student": Path(best.student)}
+    models = {"student": Path(best.student)}
     if request.compare:
         without = output / WITHOUT
         _train(request, request.gold, without, "student without silver", say)
         models["student without silver"] = without / BEST
-    systems = [measure(name, model, request.gold, types) for name, model in models.items()]
+    first = _load(request, request.teacher)
+    folders = tuple(_folder_of(path) for path in (request.teacher, *request.also))
+    candidates = [Candidate("teacher", first, folders)]
+    candidates += [Candidate(name, load_pipeline(path), (path,)) for name, path in models.items()]
+    systems = measure(candidates, request.gold, types)
     found = Distilled(
         corpus=request.gold.name, settings=about, rounds=rounds, best=best.round, systems=systems
     )
@@ -153,6 +165,7 @@ def _check(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, JsonV
     if not request.pool.exists():
         fix = "Name a file of text, or a folder of them."
         raise ValueError(Errors.L402.format(path=request.pool, fix=fix))
+    refuse_parts(request.overrides)
     config = load_filled(request.config, request.gold, request.overrides)
     student = check_trainable(config, request.config)
     if request.rounds > 1:
@@ -166,9 +179,15 @@ def _check(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, JsonV
         fix = "Set loss to longtail.Distillation.v1 with a share above 0, or leave --soft out."
         raise ValueError(Errors.L513.format(problem=problem, fix=fix))
     inputs = [request.pool, request.config, request.gold]
-    if Path(request.teacher).exists():
-        inputs.append(Path(request.teacher))
+    teachers = [Path(path) for path in (request.teacher, *request.also)]
+    inputs += [path for path in teachers if path.exists()]
+    if len({path.resolve() for path in teachers}) < len(teachers):
+        fix = "Name each pipeline once."
+        names = {"path": request.teacher, "problem": "a pipeline is named twice", "fix": fix}
+        raise ValueError(Errors.L514.format(**names))
     check_folder(output, inputs, foreign_to_distil)
+    check_outside(output, [request.pool, request.gold], "folder")
+    state_path(output)
     about = request.about()
     path = output / SETTINGS
     if path.is_file():
@@ -195,9 +214,22 @@ def _folder_of(teacher: Path | str) -> Path:
     return Path(teacher) if Path(teacher).exists() else Path(load_pipeline(teacher).path)
 
 
+def _readers(request: Request, teacher: Path | str) -> tuple[Path | str, ...]:
+    """The pipelines that read the pool in a round."""
+    return (teacher, *request.also) if teacher == request.teacher else (teacher,)
+
+
+def _load(request: Request, path: Path | str) -> Language:
+    """A pipeline; the first teacher reads with the others. RAISES (ValueError): L408, L514."""
+    nlp = load_pipeline(path)
+    if request.also and path == request.teacher:
+        average(nlp, path, [load_pipeline(other) for other in request.also], request.also)
+    return nlp
+
+
 def _teacher(request: Request, path: Path | str, types: CorpusTypes) -> Teacher:
-    """RAISES (ValueError): L408, L509, L511, L513."""
-    found = Teacher.of(load_pipeline(path), path, types.labels, request.gold)
+    """RAISES (ValueError): L408, L509, L511, L513, L514."""
+    found = Teacher.of(_load(request, path), path, types.labels, request.gold)
     if request.soft:
         soft_tagger(found.nlp)
     if request.split:
@@ -218,7 +250,7 @@ def _silver(
     """The corpus of a round: gold and silver. It is read where it is finished. Null where a later round
     finds nothing.
 
-    RAISES (ValueError): L403, L404, L432, L510, L512.
+    RAISES (ValueError): L403, L404, L432, L507, L510, L512.
     """
     record = folder / SILVER
     if record.is_file():
@@ -229,8 +261,12 @@ def _silver(
             problem = problem_of(error, record.name)
             raise ValueError(Errors.L512.format(path=folder, problem=problem)) from error
     teacher = _teacher(request, path, types)
-    say(f"{path} reads {request.pool}.")
-    chosen, seen = _annotated(request, teacher, events)
+    state = state_path(folder)
+    read = " and ".join(map(str, _readers(request, path)))
+    resumed_at = ", from where it was interrupted" if state.is_file() else ""
+    say(f"{read}: reading {request.pool}{resumed_at}.")
+    seen = _annotated(request, teacher, state, _settled(request, path, about), events)
+    chosen = seen.selection.choose()
     if not any(own.kept for own in chosen):
         if folder != output:
             return None
@@ -246,15 +282,31 @@ def _silver(
     write_corpus(folder / CORPUS, {"train": train, "dev": dev}, types)
     found = _counted(chosen, seen, teacher)
     write_file(record, json.dumps(found.model_dump(), indent=2))
+    state.unlink(missing_ok=True)
     return found
 
 
-def _annotated(request: Request, teacher: Teacher, events: Events) -> tuple[list[Chosen], Pass]:
+def _annotated(
+    request: Request, teacher: Teacher, state: Path, about: dict[str, Any], events: Events
+) -> Pass:
+    """What the teacher reads in the pool. RAISES (ValueError): L403, L404, L432, L507."""
     known = corpus_keys(request.gold, teacher.nlp)
-    texts = read_pool(request.pool, teacher.nlp, request.settings, events)
-    docs = teacher.nlp.pipe(texts, batch_size=request.batch_size, n_process=request.n_process)
-    shown = tqdm(docs, "texts", unit="text", delay=2, disable=None, leave=False)
-    return annotate(teacher, shown, known, request.policy, request.soft)
+    seen = Pass(Selection(request.policy, teacher.labels))
+    with resumed(seen, state, about) as save:
+        found = read_pool(request.pool, teacher.nlp, request.settings, events)
+        texts = tqdm(found, "texts", unit="text", delay=2, disable=None, leave=False)
+        given = request.batch_size, request.n_process, seen.n_texts
+        return annotate(
+            teacher, processed(teacher.nlp, iter(texts), *given), known, seen, request.soft, save
+        )
+
+
+def _settled(request: Request, teacher: Path | str, about: dict[str, JsonValue]) -> dict[str, Any]:
+    """What the state of a pass must be of to be taken up."""
+    files = [path for path, _ in pool_files(request.pool, request.settings)]
+    files += [part_path(request.gold, part) for part in CORPUS_PARTS]
+    files += [Path(path) / "meta.json" for path in _readers(request, teacher)]
+    return {**about, "reads": str(teacher), "files": stamps(files)}
 
 
 def _documents(chosen: list[Chosen], teacher: Teacher, nlp: Language, soft: bool) -> Iterator[Doc]:

@@ -1,17 +1,11 @@
 """Mining a pool: which sentences to label next."""
 
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain, islice
 from pathlib import Path
-from time import monotonic
 from typing import NamedTuple
 
 from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.util import minibatch
 from tqdm import tqdm
 
 from ..corpus.descriptions import read_types
@@ -23,17 +17,24 @@ from ..errors import Errors
 from ..evaluation.evaluate import load_pipeline
 from ..pipes.expected import has_expectations
 from ..pipes.sentence_gate import SentenceGate
-from ..writing import check_file
+from ..writing import check_file, check_outside
+from .passes import processed, resumed, stamps, state_path
 from .pool import pool_files, read_pool
 from .proposals import MARK, PAGE_MARK, Format, write_proposals
-from .scan import BATCH, RANDOM, Scan, Signs, scan_pool
-from .selection import Diversity, Proposal, choose, ranking_sizes, share_out
+from .scan import RANDOM, Scan, Signs, scan_pool
+from .selection import (
+    Diversity,
+    Proposal,
+    choose,
+    n_random_of,
+    ranking_sizes,
+    share_out,
+    warn_of_none,
+)
 from .terms import Likeness, Terms, read_terms
 from .units import sentences_of, text_key
 
 CORPUS_PARTS = ("train", "dev", "test", "all")
-SAVED_EVERY = 60.0  # seconds
-ZONE = 40  # batches after which words are forgotten
 DIVERSE = Diversity()
 NEVER = "\0 in no file"  # a .spacy file is compressed: an existing one is not replaced
 
@@ -86,30 +87,31 @@ def mine(
     output (Path): The file. request (Request): What to look for. settings (Settings): Of the pool.
     format (str): "prodigy", "doccano", "label-studio" or "spacy".
     page (Optional[Path]): Where the caller will write a page: checked with the output.
-    RAISES (ValueError): L402, L403, L408, L420 to L432, L500 to L507.
+    RAISES (ValueError): L402, L403, L408, L420 to L437, L500 to L507.
     """
     inputs = [pool, Path(pipeline), *filter(None, (request.corpus, request.terms))]
     inputs = [path for path in inputs if path.exists()]
     check_file(output, inputs, mark=MARK if format != "spacy" else NEVER)
+    check_outside(output, [pool], "file")
+    state = state_path(output)
     if page is not None:
         check_file(page, [*inputs, output], mark=PAGE_MARK)
+        check_outside(page, [pool], "file")
     nlp = load_counting(pipeline)
     types = rare_types(nlp, request)
     likeness = Likeness(nlp, descriptions(request.corpus, types))
     terms = None if request.terms is None else read_terms(request.terms, nlp, types)
     _check_evidence(nlp, pipeline, types, terms, likeness)
-    n_random = round(request.random * request.labels)
+    n_random = n_random_of(request.labels, request.random)
     quotas = share_out(request.labels - n_random, types, request.quotas)
+    warn_of_none(request.labels, request.random, types, request.quotas)
     known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
     scan = Scan.of(types, {**ranking_sizes(quotas), RANDOM: n_random})
     if request.split:
         add_sentences(nlp)
     about = _settled(pipeline, pool, request, types, settings)
-    state = output.with_name(f"{output.name}.state")
-    if state.is_file():
-        scan.load(state, about)
     events = Events()
-    with _saving(scan, state, about) as save:
+    with resumed(scan, state, about) as save:
         texts = tqdm(read_pool(pool, nlp, settings, events), "texts", unit="text", delay=2, disable=None)
         batches = processed(nlp, iter(texts), request.batch_size, request.n_process, scan.n_texts)
         scan_pool(scan, batches, nlp, Signs(known, terms, likeness, request.seed), save)
@@ -121,28 +123,6 @@ def mine(
     write_proposals(proposals, types, output, format, nlp.vocab)
     state.unlink(missing_ok=True)
     return Mined(proposals, types, scan, events)
-
-
-def processed(
-    nlp: Language, texts: Iterator[Doc], batch_size: int, n_process: int, n_done: int = 0
-) -> Iterator[list[Doc]]:
-    """What the pipeline makes of texts after the first `n_done`, `BATCH` at a time.
-
-    A batch is of use until the next one: its words are forgotten, or the vocabulary would grow with
-    the pool.
-    """
-    size = BATCH * (ZONE if n_process == 1 else ZONE * 100)  # processes are started anew in each zone
-    for at in range(0, n_done, size):
-        with nlp.memory_zone():
-            deque(islice(texts, min(size, n_done - at)), maxlen=0)
-    while True:
-        with nlp.memory_zone():
-            first = next(texts, None)
-            if first is None:
-                return
-            some = chain([first], islice(texts, size - 1))
-            docs = nlp.pipe(some, batch_size=batch_size, n_process=n_process)
-            yield from minibatch(docs, BATCH)
 
 
 def load_counting(pipeline: Path | str) -> Language:
@@ -221,8 +201,8 @@ def _settled(
     """What a state must be of to be taken up."""
     files = [path for path, _ in pool_files(pool, settings)]
     if request.corpus is not None:
-        files += [p for part in CORPUS_PARTS if (p := part_path(request.corpus, part)).exists()]
-    files += [path for path in (request.terms, Path(pipeline) / "meta.json") if path and path.exists()]
+        files += [part_path(request.corpus, part) for part in CORPUS_PARTS]
+    files += [path for path in (request.terms, Path(pipeline) / "meta.json") if path]
     return {
         "pipeline": str(pipeline),
         "pool": str(pool),
@@ -236,28 +216,5 @@ def _settled(
         "split": request.split,
         "format": str(settings.format),
         "encoding": settings.encoding,
-        "files": [_stamp(path) for path in files],
+        "files": stamps(files),
     }
-
-
-def _stamp(path: Path) -> str:
-    """What a file is known by, as cheaply as a pool of millions allows."""
-    found = path.stat()
-    return f"{path} {found.st_size} {found.st_mtime_ns}"
-
-
-@contextmanager
-def _saving(scan: Scan, state: Path, about: dict[str, object]) -> Iterator[Callable[[], None]]:
-    """A function that saves the scan now and then; saved too when the block is interrupted."""
-    last = [monotonic()]
-
-    def save() -> None:
-        if monotonic() - last[0] > SAVED_EVERY:
-            scan.save(state, about)
-            last[0] = monotonic()
-
-    try:
-        yield save
-    except KeyboardInterrupt:
-        scan.save(state, about)
-        raise

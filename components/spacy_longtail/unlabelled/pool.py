@@ -1,13 +1,14 @@
 """Pools of text that nobody labelled, as a stream of documents."""
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..corpus.examples import bare
+from ..corpus.examples import in_sentences
 from ..corpus.formats import docbin
 from ..corpus.formats.context import Context, Events, Place, Settings
 from ..corpus.formats.json_stream import no_record, read_records
@@ -81,11 +82,13 @@ def _is_plain(value: object) -> bool:
 def pool_files(source: Path, settings: Settings) -> list[tuple[Path, Read]]:
     """Every file of a pool, by the format that its name speaks for or that is set.
 
-    RAISES (ValueError): L001, L402, L420 to L422.
+    RAISES (ValueError): L001, L402, L420 to L422, L432.
     """
     files = [source]
     if source.is_dir():
-        files = sorted(p for p in source.rglob("*") if p.is_file() and _is_of_pool(p, source))
+        own = sorted(p for p in source.rglob("*") if _is_of_pool(p, source))
+        files = [path for path in own if not path.is_dir()]
+        _check_readable([source, *own])
     if not source.exists() or not files:
         raise ValueError(Errors.L402.format(path=source, fix="Name a file, or a folder with files."))
     found: list[tuple[Path, Read]] = []
@@ -99,6 +102,15 @@ def pool_files(source: Path, settings: Settings) -> list[tuple[Path, Read]]:
             for part in find_parts(path, ("all",), settings).values():
                 found.append((path, _without_annotation(FORMATS[part.format].read)))
     return found
+
+
+def _check_readable(paths: list[Path]) -> None:
+    """Refuse a pool of which a part cannot be read. RAISES (ValueError): L402, L432."""
+    for path in paths:
+        if not path.exists():
+            raise ValueError(Errors.L402.format(path=path, fix="It is a link: mend or remove it."))
+        if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
+            raise ValueError(Errors.L432.format(path=path, problem="it may not be read"))
 
 
 def _is_of_pool(path: Path, root: Path) -> bool:
@@ -145,10 +157,7 @@ def _without_annotation(read: Read) -> Read:
         if read is docbin.read_docs:  # told once, and the pipeline's vocabulary forgets
             context = context._replace(nlp=blank(context.nlp.lang, "words"))
         for doc in read(path, context):
-            own = bare(doc, vocab)
-            if doc.has_annotation("SENT_START"):
-                for token, known in zip(own, doc, strict=True):
-                    token.is_sent_start = known.is_sent_start
+            own = in_sentences(doc, vocab)
             own.user_data.update(doc.user_data)
             yield own
 

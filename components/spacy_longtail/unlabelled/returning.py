@@ -66,7 +66,7 @@ def merge_labels(
     labelled (Path): What the annotation tool exported, or a .spacy file.
     random_to (str): "train", "dev" or "test". settings (Settings): How to read the file.
     unchanged (bool): Whether a file is taken in which no suggestion was changed.
-    RAISES (ValueError): L402, L403, L404, L420 to L437, L506. Nothing is changed then.
+    RAISES (ValueError): L402, L403, L404, L420 to L437, L506, L517. Nothing is changed then.
     """
     types = read_types(corpus)
     nlp = blank(types.lang, types.tokens)
@@ -149,7 +149,11 @@ def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:
 def _write(
     corpus: Path, nlp: Language, new: dict[str, list[Doc]], types: CorpusTypes, merged: Merged
 ) -> None:
-    """The parts that grow, the types, and the conflicts; all or nothing. RAISES (ValueError): L432."""
+    """The parts that grow, the types, and the conflicts; all or nothing.
+
+    RAISES (ValueError): L432, L517.
+    """
+    before = _conflicts(corpus) if merged.conflicts else []
     with replacing_parts(corpus, new) as folder:
         for part, docs in new.items():
             path = part_path(corpus, part)
@@ -159,13 +163,27 @@ def _write(
             labels, tail = [*types.labels, *merged.new_types], [*types.tail, *merged.new_types]
             write_types(folder, types._replace(labels=labels, tail=tail))
     if merged.conflicts:
-        path = corpus / CONFLICTS
-        before = list(srsly.read_jsonl(path)) if path.is_file() else []
         tasks = [prodigy_task(doc, 0, len(doc), {"problem": why}) for doc, why in merged.conflicts]
         rows: dict[str, object] = {}
         for row in (*before, *tasks):  # a file merged again adds none
             rows.setdefault(srsly.json_dumps([row["text"], row["spans"]]), row)
-        write_file(path, "".join(f"{srsly.json_dumps(row)}\n" for row in rows.values()))
+        write_file(corpus / CONFLICTS, "".join(f"{srsly.json_dumps(row)}\n" for row in rows.values()))
+
+
+def _conflicts(corpus: Path) -> list[dict[str, object]]:
+    """The conflicts that a corpus has. RAISES (ValueError): L517."""
+    path = corpus / CONFLICTS
+    if not path.exists():
+        return []
+    try:
+        rows = list(srsly.read_jsonl(path))
+    except (OSError, ValueError) as error:
+        raise ValueError(Errors.L517.format(path=path, problem=str(error).rstrip("."))) from error
+    for i, row in enumerate(rows, 1):
+        if not (isinstance(row, dict) and {"text", "spans"} <= set(row)):
+            problem = f"record {i} has no text with spans"
+            raise ValueError(Errors.L517.format(path=path, problem=problem))
+    return rows
 
 
 def _docs_per_file(path: Path, nlp: Language) -> int | None:

@@ -3,24 +3,19 @@
 import heapq
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d
 
-from ..errors import Errors
 from ..pipes.expected import expected_mentions
-from ..writing import write_file
 from .pool import PLACE
 from .terms import MATCHED, Likeness, Terms
-from .units import Unit, lot, sentence_vectors, sentences_of, text_key
+from .units import Unit, lot, sentence_vectors, sentences_of, text_key, unit_of
 
 RANDOM = "random"  # the share that is drawn by lot
-BATCH = 64  # documents whose probabilities are counted together
 LEAST = 1e-4  # expected mentions of a sentence that is worth keeping
 
 Kept = TypeVar("Kept")
@@ -55,6 +50,16 @@ class Best(Generic[Kept]):
         """Best first."""
         return [(score, unit) for score, _, unit in sorted(self.heap, key=lambda row: (-row[0], row[1]))]
 
+    def as_rows(self, data_of: Callable[[Kept], object]) -> list[list[object]]:
+        """What is kept, as msgpack holds it. data_of (Callable): Of a sentence."""
+        return [[score, str(key), data_of(unit)] for score, key, unit in self.heap]
+
+    def take(self, rows: list[list[Any]], made: Callable[[Any], Kept]) -> None:
+        """Become what `as_rows` gave. made (Callable): The sentence of its data."""
+        self.heap = [(score, int(key), made(data)) for score, key, data in rows]
+        heapq.heapify(self.heap)
+        self.keys = {key for _, key, _ in self.heap}
+
 
 @dataclass
 class Scan:
@@ -74,36 +79,20 @@ class Scan:
     def of(cls, types: list[str], sizes: dict[str, int]) -> "Scan":
         return cls(types, {name: Best(n) for name, n in sizes.items()}, expected=[0.0] * len(types))
 
-    def save(self, path: Path, about: dict[str, object]) -> None:
-        """Keep the state, with the settings it belongs to. RAISES (ValueError): L432."""
-        data = {
-            "about": about,
+    def as_data(self) -> dict[str, Any]:
+        """As `passes.State` has it."""
+        return {
             "counts": [self.n_texts, self.n_sentences, self.n_known],
             "expected": self.expected,
-            "best": {
-                name: [[score, str(key), asdict(unit)] for score, key, unit in own.heap]
-                for name, own in self.best.items()
-            },
+            "best": {name: own.as_rows(asdict) for name, own in self.best.items()},
         }
-        write_file(path, srsly.msgpack_dumps(data))
 
-    def load(self, path: Path, about: dict[str, object]) -> None:
-        """Take up where a run with the same settings stopped. RAISES (ValueError): L507."""
-        try:
-            data = srsly.msgpack_loads(path.read_bytes())
-            if data["about"] != about:
-                raise ValueError("it is of other settings, or its pool, corpus or pipeline has changed")
-            self.n_texts, self.n_sentences, self.n_known = data["counts"]
-            self.expected = data["expected"]
-            for name, rows in data["best"].items():
-                own = self.best[name]
-                own.heap = [(score, int(key), Unit(**unit)) for score, key, unit in rows]
-                for _, _, unit in own.heap:
-                    unit.ents = [(start, end, label) for start, end, label in unit.ents]
-                heapq.heapify(own.heap)
-                own.keys = {key for _, key, _ in own.heap}
-        except Exception as error:  # msgpack raises its own kinds
-            raise ValueError(Errors.L507.format(path=path, problem=error)) from error
+    def take(self, data: dict[str, Any]) -> None:
+        """As `passes.State` has it."""
+        self.n_texts, self.n_sentences, self.n_known = data["counts"]
+        self.expected = data["expected"]
+        for name, rows in data["best"].items():
+            self.best[name].take(rows, unit_of)
 
 
 class Signs(NamedTuple):
@@ -131,11 +120,16 @@ def scan_pool(
     for batch in batches:
         own = [sentences_of(doc) for doc in batch]
         expected = _expected(batch, own, nlp, scan.types)
+        before = scan.n_sentences, scan.n_known, list(scan.expected)
         at = 0
-        for doc, bounds in zip(batch, own, strict=True):
-            rows = expected[at : at + len(bounds)]
-            at += len(bounds)
-            _keep(scan, doc, bounds, rows, signs)
+        try:
+            for doc, bounds in zip(batch, own, strict=True):
+                rows = expected[at : at + len(bounds)]
+                at += len(bounds)
+                _keep(scan, doc, bounds, rows, signs)
+        except BaseException:  # an interrupted batch is read again, and counted then
+            scan.n_sentences, scan.n_known, scan.expected = before
+            raise
         scan.n_texts += len(batch)
         every()
     return scan

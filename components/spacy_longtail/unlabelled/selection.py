@@ -1,13 +1,15 @@
 """Which of the kept sentences to propose: quotas of types, no near-duplicates, and a random share."""
 
+import warnings
 from collections import Counter
 from collections.abc import Mapping
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 from thinc.types import Floats2d
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from .scan import RANDOM, Scan
 from .units import Unit, skeleton
 
@@ -51,6 +53,28 @@ def share_out(n: int, types: list[str], given: Mapping[str, int]) -> dict[str, i
     each, more = divmod(left, len(rest)) if rest else (0, 0)
     shares = {t: each + (i < more) for i, t in enumerate(rest)}
     return {t: given.get(t, shares.get(t, 0)) for t in types}
+
+
+def n_random_of(n: int, share: float) -> int:
+    """How many of the labels are drawn by lot."""
+    return round(share * n)
+
+
+def warn_of_none(n: int, share: float, types: list[str], given: Mapping[str, int]) -> None:
+    """Warn of types that get no label, though none was said of them.
+
+    n (int): Labels in all. share (float): Of them that is drawn by lot, in [0, 1).
+    types (List[str]): The rare types. given (Mapping[str, int]): Labels by type.
+    """
+    n_random = n_random_of(n, share)
+    quotas = share_out(n - n_random, types, given)
+    none = [label for label in types if not quotas[label] and label not in given]
+    if not none:
+        return
+    wanted = sum(given.values()) + sum(label not in given for label in types)
+    least = next(k for k in count(n + 1) if k - n_random_of(k, share) >= wanted)
+    shown = {"n_random": n_random, "given": sum(given.values()), "types": ", ".join(none)}
+    warnings.warn(Warnings.W098.format(n=n, least=least, **shown), stacklevel=2)
 
 
 def ranking_sizes(quotas: Mapping[str, int]) -> dict[str, int]:

@@ -43,6 +43,10 @@ class Sentence:
     log_p: Floats2d | None = None  # (n_tokens, n_tags), float16, of the soft targets
 
     @property
+    def text(self) -> str:
+        return "".join(w + " " * s for w, s in zip(self.words, self.spaces, strict=True))
+
+    @property
     def least(self) -> float:
         """The least score of its entities."""
         return min((m.score for m in self.mentions), default=1.0)
@@ -64,6 +68,15 @@ class Sentence:
         if self.log_p is not None:
             write_soft(made, tags, self.log_p)
         return made
+
+    def as_data(self) -> dict[str, Any]:
+        """All of it, as msgpack holds it."""
+        return {**vars(self), "mentions": [tuple(m) for m in self.mentions]}
+
+    @classmethod
+    def of_data(cls, data: dict[str, Any]) -> "Sentence":
+        """What `as_data` gave."""
+        return cls(**{**data, "mentions": [Mention(*row) for row in data["mentions"]]})
 
 
 def _runs(flags: Ints1d) -> list[tuple[int, int]]:
@@ -126,11 +139,11 @@ class Selection:
     def _n_empty(self, n: int) -> float:
         return n * self.policy.empty / (1 - self.policy.empty)
 
-    def add(self, sentence: Sentence, key: int, text: str) -> None:
-        """key (int): What the text is known by."""
+    def add(self, sentence: Sentence, key: int) -> None:
+        """key (int): What its text is known by."""
         if not sentence.mentions:
             if sentence.sure.all():
-                self.empty.add(1.0 - lot(text, self.policy.seed), key, sentence)
+                self.empty.add(1.0 - lot(sentence.text, self.policy.seed), key, sentence)
             return
         for label in {m.label for m in sentence.mentions}:
             own = [m.score for m in sentence.mentions if m.label == label]
@@ -139,6 +152,35 @@ class Selection:
                 self.sure[label].add(sentence.least, key, sentence)
             if below:
                 self.doubtful[label].add(max(below), key, sentence)
+
+    @property
+    def _kept(self) -> dict[str, Best[Sentence]]:
+        """All that is kept, by a name of its own."""
+        return {
+            **{f"sure {label}": own for label, own in self.sure.items()},
+            **{f"doubtful {label}": own for label, own in self.doubtful.items()},
+            "empty": self.empty,
+        }
+
+    def as_data(self) -> dict[str, Any]:
+        """What is kept, as msgpack holds it: each sentence once, whatever it is kept for."""
+        places: dict[int, int] = {}
+        sentences: list[dict[str, Any]] = []
+
+        def place_of(sentence: Sentence) -> int:
+            at = places.setdefault(id(sentence), len(sentences))
+            if at == len(sentences):
+                sentences.append(sentence.as_data())
+            return at
+
+        rows = {name: own.as_rows(place_of) for name, own in self._kept.items()}
+        return {"best": rows, "sentences": sentences}
+
+    def take(self, data: dict[str, Any]) -> None:
+        """Become what `as_data` gave."""
+        sentences = [Sentence.of_data(own) for own in data["sentences"]]
+        for name, own in self._kept.items():
+            own.take(data["best"][name], sentences.__getitem__)
 
     def choose(self) -> list[Chosen]:
         """Sentences with entities, best first; then those that fill up a type; then those without."""

@@ -22,11 +22,12 @@ from ..corpus.units import divide
 from ..errors import Errors
 from ..evaluation.evaluate import evaluate_model, load_pipeline
 from ..records import Record
-from ..training.train import check_trainable, known_sections, load_filled, train_model
+from ..training.train import check_trainable, known_sections, load_filled, refuse_parts, train_model
 from ..types import Overrides
-from ..writing import write_file
+from ..writing import check_folder, check_outside, write_file
 from .mining import descriptions
 from .scan import RANDOM
+from .selection import warn_of_none
 from .strategies import MINE, SCORES, by_expected_mentions, by_score, what_lacks
 
 RECORDS = "rounds.jsonl"
@@ -80,10 +81,16 @@ def simulate(game: Game, output: Path) -> list[Round]:
         for all; strategies, of `STRATEGIES`; seeds; overrides of the config.
     output (Path): The folder of rounds.jsonl.
     RETURNS (List[Round]): Of this game.
-    RAISES (ValueError): L402, L403, L404, L432, L438, L439, L508, and what training raises.
+    RAISES (ValueError): L402, L403, L404, L432, L434, L436, L438, L439, L508, L516, and what training
+        raises.
     """
+    refuse_parts(game.overrides)
+    check_folder(output, [game.corpus, game.config])
+    check_outside(output, [game.corpus], "folder")
     types, sentences = _read(game)
     _check_strategies(game)
+    if MINE in game.strategies:
+        warn_of_none(game.labels, 0.0, types.tail, {})
     done = read_rounds(output / RECORDS)
     path = output / RECORDS
     total = len(game.seeds) * len(game.strategies) * (1 + game.rounds)
@@ -162,7 +169,10 @@ def _read(game: Game) -> tuple[CorpusTypes, list[Doc]]:
         nlp = blank(types.lang, types.tokens)
         sentences = divide(load_docs(part_path(game.corpus, "train"), nlp), "sentence", []).docs
         wanted = game.start + game.rounds * game.labels
-        if wanted > len(sentences):
+        if game.pool is not None and game.pool < game.rounds * game.labels:
+            problem = f"{game.rounds * game.labels} labels are asked for, and the pool has {game.pool}"
+            fix = "Raise --pool-size, or lower --rounds or --labels."
+        elif wanted > len(sentences):
             problem = f"{wanted} sentences are asked for, and train has {len(sentences)}"
             fix = "Lower --start, --rounds or --labels."
     if problem:

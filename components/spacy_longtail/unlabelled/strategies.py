@@ -13,8 +13,9 @@ from ..corpus.examples import sentence_lengths
 from ..pipes.expected import has_expectations
 from ..pipes.sentence_gate import SentenceGate
 from ..pipes.tagging import TokenTagger
+from .passes import BATCH
 from .pool import PLACE
-from .scan import BATCH, RANDOM, Scan, Signs, scan_pool
+from .scan import RANDOM, Scan, Signs, scan_pool
 from .selection import Diversity, choose, ranking_sizes, share_out
 from .terms import Likeness
 

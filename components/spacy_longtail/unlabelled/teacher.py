@@ -1,7 +1,7 @@
 """A teacher: a pipeline that says how sure it is of what it reads."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
-from spacy.util import minibatch
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors
@@ -18,22 +17,34 @@ from ..pipes.scores import read_scores, scored_spans
 from ..pipes.tagging import TokenTagger
 from ..pipes.token_ner import TokenNER
 from ..types import ENTITY_SCORES
-from .silver import Chosen, Mention, Policy, Selection, Sentence
+from .silver import Mention, Selection, Sentence
 from .units import sentences_of, text_key
 
-BATCH = 64  # documents whose probabilities are taken together
 DOUBTS = "silver_doubts"  # doc.spans key of entities that the teacher's own thresholds keep out
 SOFT_HEADS = ("softmax", "crf")  # whose marginals are a distribution over tags
+NOT_ONE = "is not one longtail_token_ner with a softmax or CRF head"
 
 
 @dataclass
 class Pass:
-    """What a pass over a pool has seen."""
+    """What a pass over a pool has seen, and what of it may be silver."""
 
+    selection: Selection
     n_texts: int = 0
     n_sentences: int = 0
     n_known: int = 0  # that stand in the gold corpus
     unknown: Counter[str] = field(default_factory=Counter)  # mentions of types that are not declared
+
+    def as_data(self) -> dict[str, Any]:
+        """As `passes.State` has it."""
+        counts = [self.n_texts, self.n_sentences, self.n_known]
+        return {"counts": counts, "unknown": dict(self.unknown), **self.selection.as_data()}
+
+    def take(self, data: dict[str, Any]) -> None:
+        """As `passes.State` has it."""
+        self.n_texts, self.n_sentences, self.n_known = data["counts"]
+        self.unknown = Counter(data["unknown"])
+        self.selection.take(data)
 
 
 @dataclass(frozen=True)
@@ -88,19 +99,18 @@ class Teacher:
         columns = codec.columns(self.labels)
         return [tag for tag, own in zip(codec.tags, columns, strict=True) if own]
 
-    def read(self, docs: Iterable[Doc], threshold: float, soft: bool) -> Iterator[list[Sentence]]:
+    def read(self, docs: list[Doc], threshold: float, soft: bool) -> Iterator[list[Sentence]]:
         """The sentences of each document that the pipeline has processed.
 
         threshold (float): Least probability of O. soft (bool): Whether the soft targets are wanted.
         """
-        for batch in minibatch(docs, BATCH):
-            outside, log_p = self._marginals(batch, soft)
-            at = 0
-            for doc in batch:
-                rows = slice(at, at + len(doc))
-                at += len(doc)
-                own = None if log_p is None else log_p[rows]
-                yield list(self._sentences(doc, outside[rows] >= threshold, own))
+        outside, log_p = self._marginals(docs, soft)
+        at = 0
+        for doc in docs:
+            rows = slice(at, at + len(doc))
+            at += len(doc)
+            own = None if log_p is None else log_p[rows]
+            yield list(self._sentences(doc, outside[rows] >= threshold, own))
 
     def _marginals(self, docs: list[Doc], soft: bool) -> tuple[Floats1d, Floats2d | None]:
         """The probability of each token to be in no entity of a declared type, the least of all
@@ -168,15 +178,21 @@ def make_scoring(nlp: Language, path: Path | str) -> tuple[str, ...]:
 
 
 def soft_tagger(nlp: Language) -> TokenTagger:
-    """The component whose marginals are soft targets: all that the pipeline reads is in them.
+    """The component whose marginals are soft targets.
 
     RAISES (ValueError): L513.
     """
-    found = [tagger for tagger in _taggers(nlp) if tagger.cfg["head"] in SOFT_HEADS]
-    if not found or len(_readers(nlp)) > 1:
-        problem = f"{', '.join(nlp.pipe_names)} is not one longtail_token_ner with a softmax or CRF head"
+    found = only_tagger(nlp)
+    if found is None:
+        problem = f"{', '.join(nlp.pipe_names)} {NOT_ONE}"
         raise ValueError(Errors.L513.format(problem=problem, fix="Leave --soft out."))
-    return found[0]
+    return found
+
+
+def only_tagger(nlp: Language) -> TokenTagger | None:
+    """The component in whose marginals is all that the pipeline reads; null where there is none."""
+    found = [tagger for tagger in _taggers(nlp) if tagger.cfg["head"] in SOFT_HEADS]
+    return found[0] if found and len(_readers(nlp)) == 1 else None
 
 
 def own_types(nlp: Language) -> list[str]:
@@ -194,29 +210,37 @@ def _taggers(nlp: Language) -> list[TokenTagger]:
 
 
 def annotate(
-    teacher: Teacher, docs: Iterable[Doc], known: Collection[int], policy: Policy, soft: bool
-) -> tuple[list[Chosen], Pass]:
-    """Let a teacher read a pool, and choose what it is sure of.
+    teacher: Teacher,
+    batches: Iterable[list[Doc]],
+    known: Collection[int],
+    seen: Pass,
+    soft: bool,
+    every: Callable[[], None] = lambda: None,
+) -> Pass:
+    """Let a teacher read a pool, and keep what it is sure of.
 
-    docs (Iterable[Doc]): That the teacher's pipeline has processed.
+    batches (Iterable[List[Doc]]): What the teacher's pipeline has processed, in the order of the pool.
     known (Collection[int]): Keys of the sentences of the gold corpus.
-    policy (Policy): Which sentences are silver. soft (bool): Whether they keep soft targets.
+    seen (Pass): Where to begin; it is changed. soft (bool): Whether sentences keep soft targets.
+    every (Callable): Called after each batch.
     """
-    selection, seen = Selection(policy, teacher.labels), Pass()
-    for sentences in teacher.read(_counted(docs, teacher.labels, seen), policy.threshold, soft):
-        seen.n_texts += 1
-        for sentence in sentences:
-            text = "".join(w + " " * s for w, s in zip(sentence.words, sentence.spaces, strict=True))
-            key = text_key(text)
-            seen.n_sentences += 1
-            if key in known:
-                seen.n_known += 1
-            else:
-                selection.add(sentence, key, text)
-    return selection.choose(), seen
-
-
-def _counted(docs: Iterable[Doc], labels: Collection[str], seen: Pass) -> Iterator[Doc]:
-    for doc in docs:
-        seen.unknown.update(ent.label_ for ent in doc.ents if ent.label_ not in labels)
-        yield doc
+    selection = seen.selection
+    for batch in batches:
+        before = seen.n_sentences, seen.n_known
+        try:
+            for sentences in teacher.read(batch, selection.policy.threshold, soft):
+                for sentence in sentences:
+                    key = text_key(sentence.text)
+                    seen.n_sentences += 1
+                    if key in known:
+                        seen.n_known += 1
+                    else:
+                        selection.add(sentence, key)
+        except BaseException:  # an interrupted batch is read again, and counted then
+            seen.n_sentences, seen.n_known = before
+            raise
+        read = (ent.label_ for doc in batch for ent in doc.ents)
+        seen.unknown.update(label for label in read if label not in teacher.labels)
+        seen.n_texts += len(batch)
+        every()
+    return seen

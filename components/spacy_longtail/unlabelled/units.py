@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -41,6 +42,13 @@ class Unit:
         made.set_ents([Span(made, a, b, label=label) for a, b, label in self.ents], default="outside")
         made.user_data.update(self.about)
         return made
+
+
+def unit_of(data: dict[str, Any]) -> Unit:
+    """The unit of what `dataclasses.asdict` gave, saved and read again."""
+    unit = Unit(**data)
+    unit.ents = [(start, end, label) for start, end, label in unit.ents]
+    return unit
 
 
 def text_key(text: str) -> int:

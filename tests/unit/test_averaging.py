@@ -1,0 +1,164 @@
+"""Teachers averaged: the mean of their tags' probabilities, what is read from it, what is refused."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.util import fix_random_seed
+
+from spacy_longtail.types import ENTITY_SCORES
+from spacy_longtail.unlabelled.averaging import average
+from spacy_longtail.unlabelled.teacher import Teacher
+from tests.util import SENTENCES, TOKEN_MODEL, blank, examples, found, trained_once, words
+
+TYPES = ["PER", "GEO", "ART", "NAT"]
+OWN = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": TOKEN_MODEL["tok2vec"]}
+
+
+def pipeline(**settings):
+    nlp = blank()
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": TOKEN_MODEL, **settings})
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Pipelines on disk: each head as trained by one seed and by another, the types in another order."""
+    folder = tmp_path_factory.mktemp("teachers")
+    for head in ("softmax", "crf"):
+        trained_once(pipeline, 25, head=head)[0].to_disk(folder / head)
+        other = pipeline(head=head)
+        other.get_pipe("ner").set_types(TYPES[::-1])
+        fix_random_seed(1)
+        data = examples(other)
+        optimizer = other.initialize(lambda: data)
+        for _ in range(12):
+            other.update(data, sgd=optimizer)
+        other.to_disk(folder / f"{head}-1")
+    return folder
+
+
+def averaged(folder, *names):
+    first, *others = (spacy.load(folder / name) for name in names)
+    average(first, names[0], others, names[1:])
+    return first
+
+
+def docs_of(nlp):
+    return [words(nlp, text) for text in SENTENCES]
+
+
+def marginals(nlp):
+    return nlp.get_pipe("ner").marginals(docs_of(nlp))
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_a_teacher_averaged_with_itself_is_itself(saved, head):
+    alone, twice = spacy.load(saved / head), averaged(saved, head, head)
+    np.testing.assert_allclose(marginals(twice), marginals(alone), atol=1e-6)
+    teachers = [Teacher.of(nlp, head, TYPES, "corpus") for nlp in (alone, twice)]
+    one, two = (list(own.nlp.pipe(docs_of(own.nlp))) for own in teachers)
+    assert [found(doc) for doc in one] == [found(doc) for doc in two] and any(doc.ents for doc in one)
+    for a, b in zip(one, two, strict=True):
+        scores = (doc.spans[ENTITY_SCORES].attrs["scores"] for doc in (a, b))
+        np.testing.assert_allclose(*scores, atol=1e-6)
+    read = [list(own.read(docs, 0.5, True)) for own, docs in zip(teachers, (one, two), strict=True)]
+    for a, b in zip(*read, strict=True):
+        assert [s.words for s in a] == [s.words for s in b]
+        assert all(np.array_equal(x.sure, y.sure) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_the_average_is_the_mean_of_its_members(saved, head):
+    one, other = (spacy.load(saved / name) for name in (head, f"{head}-1"))
+    tags, theirs = (nlp.get_pipe("ner").codec.tags for nlp in (one, other))
+    assert tags != theirs
+    p, q = marginals(one), marginals(other)[:, [theirs.index(tag) for tag in tags]]
+    assert np.abs(p - q).max() > 0.1
+    nlp = averaged(saved, head, f"{head}-1")
+    np.testing.assert_allclose(marginals(nlp), (p + q) / 2, atol=1e-6)
+
+
+def test_entities_and_scores_are_those_of_the_mean(saved):
+    nlp = averaged(saved, "crf", "crf-1", "softmax")
+    Teacher.of(nlp, "crf", TYPES, "corpus")
+    p, codec = marginals(nlp), nlp.get_pipe("ner").codec
+    read, at = [], 0
+    for doc in nlp.pipe(docs_of(nlp)):
+        rows = p[at : at + len(doc)]
+        at += len(doc)
+        group = doc.spans[ENTITY_SCORES]
+        for ent, score in zip(group, group.attrs["scores"], strict=True):
+            tags = [f"{'B' if i == ent.start else 'I'}-{ent.label_}" for i in range(ent.start, ent.end)]
+            own = [rows[i, codec.tags.index(t)] for i, t in zip(range(ent.start, ent.end), tags)]
+            assert score == pytest.approx(np.mean(own), abs=1e-6)
+            read.append(ent)
+    assert read
+
+
+def test_sentences_are_those_of_the_first(saved):
+    """A chain ends where the first pipeline ends a sentence, in each of the others, too."""
+    text = "Maria sailed to Oslo Rome . Old Maria met Jon Berg Storm . Ida passed ."
+    first, one, other = (spacy.load(saved / name) for name in ("crf", "crf", "crf-1"))
+    first.add_pipe("sentencizer", first=True)
+    means = []
+    for starts in (True, False):
+        docs = [nlp.make_doc(text) for nlp in (one, other)]
+        for doc in docs:
+            for i, token in enumerate(doc):
+                token.is_sent_start = starts and (i == 0 or doc[i - 1].text == ".")
+        p, q = (nlp.get_pipe("ner").marginals([doc]) for nlp, doc in zip((one, other), docs))
+        tags = other.get_pipe("ner").codec.tags
+        means.append((p + q[:, [tags.index(tag) for tag in one.get_pipe("ner").codec.tags]]) / 2)
+    mean, without = means
+    assert np.abs(without - mean).max() > 1e-3  # else it would say nothing
+    average(first, "crf", [other], ["crf-1"])
+    np.testing.assert_allclose(first.get_pipe("ner").marginals([first(text)]), mean, atol=1e-6)
+
+
+def test_each_text_is_read_once_by_each(saved, monkeypatch):
+    nlp = averaged(saved, "softmax", "softmax-1")
+    docs, tagger = docs_of(nlp), nlp.get_pipe("ner")
+    (doc,) = nlp.pipe([docs[0]])
+    members = tagger.model.attrs["members"]
+    monkeypatch.setattr(type(members[1]), "marginals", lambda *a: pytest.fail("read again"))
+    assert tagger.marginals([doc]).shape == (len(doc), len(tagger.codec))
+
+
+def test_processes_and_empty_texts(saved):
+    nlp = averaged(saved, "softmax", "softmax-1")
+    texts = ["", *(doc.text for doc in docs_of(nlp)), ""]
+    one, two = (list(nlp.pipe(texts, n_process=n)) for n in (1, 2))
+    assert [found(doc) for doc in one] == [found(doc) for doc in two]
+    ours, theirs = (nlp.get_pipe("ner").marginals(docs) for docs in (one, two))
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_the_vocabularies_do_not_grow(saved):
+    first, other = (spacy.load(saved / name) for name in ("softmax", "softmax-1"))
+    average(first, "softmax", [other], ["softmax-1"])
+    with first.memory_zone():
+        for doc in first.pipe(f"Qz{i} sailed to Vx{i} ." for i in range(20)):
+            assert len(doc)
+    assert not any(f"Qz{i}" in nlp.vocab.strings for i in range(20) for nlp in (first, other))
+
+
+def test_pipelines_that_cannot_be_averaged(saved):
+    for head in ("sigmoid", "two_task"):
+        trained_once(pipeline, 2, head=head)[0].to_disk(saved / head)
+        with pytest.raises(ValueError, match=f"L514.*{head}.*softmax or CRF"):
+            averaged(saved, "crf", head)
+    two = spacy.load(saved / "crf")
+    two.add_pipe("entity_ruler")
+    with pytest.raises(ValueError, match=r"L514.*ner, entity_ruler is not one"):
+        average(two, "two", [spacy.load(saved / "crf")], ["crf"])
+    trained_once(pipeline, 2, include=["PER"])[0].to_disk(saved / "types")
+    with pytest.raises(ValueError, match=r"L514.*types.*BIO of PER, those of crf BIO of"):
+        averaged(saved, "crf", "types")
+    trained_once(pipeline, 2, scheme="BILUO")[0].to_disk(saved / "scheme")
+    with pytest.raises(ValueError, match=r"L514.*BILUO of .* those of crf BIO of"):
+        averaged(saved, "crf", "scheme")
+    for name, value in (("thresholds", {"PER": 0.5}), ("calibration", {"*": (1.0, 0.0)})):
+        own = spacy.load(saved / "crf")
+        own.get_pipe("ner").cfg[name] = value
+        with pytest.raises(ValueError, match=f"L514.*{name} of its own.*before `thresholds`"):
+            average(spacy.load(saved / "crf"), "crf", [own], ["own"])
