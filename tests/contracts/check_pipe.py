@@ -57,11 +57,18 @@ class Case(NamedTuple):
     before: tuple[
         tuple[str, str, Mapping[str, Any]], ...
     ] = ()  # name, factory, settings of what it needs
+    learns: bool = True  # else OF_PREDICTION alone are its checks
 
 
 class Trained(NamedTuple):
     nlp: Language  # of all checks: they change copies alone
     history: list[dict[str, float]]
+
+
+def given_to(case: Case, **settings: Any) -> dict[str, Any]:
+    """The settings of a case; what takes time to make is a function."""
+    given = {**case.required, **case.small, **settings}
+    return {k: v() if callable(v) else copy.deepcopy(v) for k, v in given.items()}
 
 
 def build(case: Case, other: bool = False, **settings: Any) -> Language:
@@ -70,8 +77,7 @@ def build(case: Case, other: bool = False, **settings: Any) -> Language:
         nlp.add_pipe("senter", name=OTHER, config=SENTER)
     for name, factory, config in case.before:
         nlp.add_pipe(factory, name=name, config=copy.deepcopy(dict(config)))
-    given = {**case.required, **case.small, **settings}
-    nlp.add_pipe(case.factory, name=OWN, config=copy.deepcopy(given))
+    nlp.add_pipe(case.factory, name=OWN, config=given_to(case, **settings))
     return nlp
 
 
@@ -204,7 +210,9 @@ def assert_same_when_spawned(cases: Mapping[str, Case]) -> None:
 def check_settings_without_a_default_are_named(case: Case) -> None:
     for name in case.required:
         with pytest.raises(ConfigValidationError, match=name):
-            blank().add_pipe(case.factory, config={k: v for k, v in case.required.items() if k != name})
+            settings = given_to(case._replace(small={}))
+            del settings[name]
+            blank().add_pipe(case.factory, config=settings)
 
 
 def check_defaults_train_and_predict(case: Case, tmp_path) -> None:
@@ -248,7 +256,10 @@ def check_empty_and_whitespace_documents(case: Case) -> None:
         assert_scored(doc)
     for ent in (ent for doc in docs for ent in doc.ents if ent.label_ in nlp.get_pipe(OWN).labels):
         assert not ent[0].is_space and (ends_on_space or not ent[-1].is_space)
-    again = copy_of(nlp)
+
+
+def check_empty_documents_teach_nothing(case: Case) -> None:
+    again = copy_of(trained(case).nlp)
     pipe, optimizer = again.get_pipe(OWN), again.resume_training()
     weights = params(pipe)
     empty = [Example(again.make_doc(text), again.make_doc(text)) for text in ("", "")]
@@ -450,4 +461,14 @@ def check_a_seed_fixes_the_weights(case: Case) -> None:
 
 # those that look at nothing but the defaults
 OF_THE_FACTORY = (check_settings_without_a_default_are_named, check_defaults_train_and_predict)
+# those of pipes without an update, too
+OF_PREDICTION = (
+    check_settings_without_a_default_are_named,
+    check_empty_and_whitespace_documents,
+    check_documents_do_not_depend_on_their_batch,
+    check_entities_that_a_document_comes_with_stay,
+    check_a_document_that_is_read_again_stays_as_it_is,
+    check_disk_bytes_and_pickle,
+    check_the_same_in_forked_processes,
+)
 CHECKS = [check for name, check in list(globals().items()) if name.startswith("check_")]

@@ -20,6 +20,7 @@ OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
 
+READERS = {"longtail_gated_ner", "longtail_gliner"}  # of a gate's key
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 
 
@@ -28,11 +29,10 @@ def find_gate(nlp: Language, name: str, key: str) -> str | None:
 
     RAISES (ValueError): L250 if it stands after it.
     """
-    reader = nlp.get_pipe_meta(name).factory  # another secondary reads the key as well
     found = [
         n
         for n, pipe in nlp.components
-        if nlp.get_pipe_meta(n).factory != reader
+        if nlp.get_pipe_meta(n).factory not in READERS
         and key in (_settings(pipe).get("spans_key"), getattr(pipe, "key", None))
     ]
     return _before(nlp, name, found, key)
