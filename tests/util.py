@@ -1,7 +1,10 @@
 """Small pipelines and corpora that tests train on."""
 
 import random
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +281,8 @@ def trained_once(build: Callable[..., Language], steps: int, drop: float = 0.1, 
 
 def params(pipe) -> list[np.ndarray]:
     """The weights of a pipe; none of one without a model."""
+    if hasattr(pipe, "gliner"):
+        return [weights.numpy().copy() for weights in pipe.gliner.model.state_dict().values()]
     if not hasattr(pipe, "model"):
         return []
     return [
@@ -316,6 +321,46 @@ def tiny_bert(
     torch.manual_seed(0)
     BertModel(config).save_pretrained(folder)
     return folder
+
+
+def tiny_gliner(
+    folder: Path, max_len: int = 40, n_positions: int = 128, seed: int = 2, **settings: Any
+) -> Path:
+    """A GLiNER of random weights, written as its package has them; it finds something in most sentences.
+
+    It reads max_len words at once, of at most n_positions pieces with the words for the types, and knows
+    entities of up to three words. settings (Any): Of gliner's config.
+    """
+    import torch
+    from gliner.config import UniEncoderSpanConfig, UniEncoderTokenConfig
+    from gliner.model import UniEncoderSpanGLiNER, UniEncoderTokenGLiNER
+
+    sizes = {"hidden_size": 16, "max_width": 3, "max_len": max_len, "dropout": 0.0, **settings}
+    encoder = str(tiny_bert(folder / "encoder", n_positions))
+    is_of_tokens = sizes.pop("span_mode", "") == "token_level"
+    config = (UniEncoderTokenConfig if is_of_tokens else UniEncoderSpanConfig)(
+        model_name=encoder, **sizes
+    )
+    model = (UniEncoderTokenGLiNER if is_of_tokens else UniEncoderSpanGLiNER).load_from_config(config)
+    rng = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weights in model.model.parameters():
+            if weights.ndim > 1:  # larger than they are drawn: scores differ
+                weights.copy_(torch.randn(weights.shape, generator=rng) * 1.3 / weights.shape[-1] ** 0.5)
+    model.save_pretrained(folder, safe_serialization=True)
+    shutil.rmtree(encoder)  # what is saved needs nothing else
+    return folder
+
+
+@cache
+def shared_gliner() -> str:
+    """The folder of a tiny GLiNER that all tests of a process read."""
+    folder = tempfile.TemporaryDirectory(prefix="gliner")
+    _KEPT.append(folder)
+    return str(tiny_gliner(Path(folder.name)))
+
+
+_KEPT: list[tempfile.TemporaryDirectory] = []  # until the process ends
 
 
 def toy_vectors(nlp: Language, width: int = 8) -> Language:

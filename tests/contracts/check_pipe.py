@@ -65,14 +65,19 @@ class Trained(NamedTuple):
     history: list[dict[str, float]]
 
 
+def given_to(case: Case, **settings: Any) -> dict[str, Any]:
+    """The settings of a case; what takes time to make is a function."""
+    given = {**case.required, **case.small, **settings}
+    return {k: v() if callable(v) else copy.deepcopy(v) for k, v in given.items()}
+
+
 def build(case: Case, other: bool = False, **settings: Any) -> Language:
     nlp = blank()
     if other:
         nlp.add_pipe("senter", name=OTHER, config=SENTER)
     for name, factory, config in case.before:
         nlp.add_pipe(factory, name=name, config=copy.deepcopy(dict(config)))
-    given = {**case.required, **case.small, **settings}
-    nlp.add_pipe(case.factory, name=OWN, config=copy.deepcopy(given))
+    nlp.add_pipe(case.factory, name=OWN, config=given_to(case, **settings))
     return nlp
 
 
@@ -205,7 +210,9 @@ def assert_same_when_spawned(cases: Mapping[str, Case]) -> None:
 def check_settings_without_a_default_are_named(case: Case) -> None:
     for name in case.required:
         with pytest.raises(ConfigValidationError, match=name):
-            blank().add_pipe(case.factory, config={k: v for k, v in case.required.items() if k != name})
+            settings = given_to(case._replace(small={}))
+            del settings[name]
+            blank().add_pipe(case.factory, config=settings)
 
 
 def check_defaults_train_and_predict(case: Case, tmp_path) -> None:

@@ -50,8 +50,15 @@ class LongtailPipe(TrainablePipe):
         raise ValueError(Errors.L219.format(who=self.name, reason="it has no rehearsal update"))
 
 
-class NERPipe(LongtailPipe):
-    """A pipe that finds entities with their scores, and calibrates and judges them before it writes."""
+class EntityScorer:
+    """What finds entities with their scores, and calibrates and judges them before it writes."""
+
+    name: str
+    cfg: Block
+
+    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+        """The entities of each document, with their scores."""
+        raise NotImplementedError
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """What `predict` finds: entities before calibration and thresholds."""
@@ -64,6 +71,10 @@ class NERPipe(LongtailPipe):
             judged = judge(found, settings)
             write_entities(doc, judged.kept, self.cfg["scores_key"])
             write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
+
+
+class NERPipe(EntityScorer, LongtailPipe):
+    """A pipe with a model that finds entities with their scores."""
 
 
 def check_head_rate(head_rate: float) -> float:

@@ -64,17 +64,27 @@ def describe_types(
     if unknown:
         problem = f"types that the data does not have: {', '.join(unknown)}"
     found = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
+    problem = problem_of_texts(found) or problem
+    if problem:
+        raise ValueError(Errors.L271.format(who=who, problem=problem))
+    logger.info("%s describes %s", who, SHOWN.join(f"{t}: {text}" for t, text in found.items()))
+    return found
+
+
+def problem_of_texts(texts: Mapping[str, str]) -> str:
+    """What is wrong with descriptions, in words; "" for nothing.
+
+    texts (Mapping[str, str]): By type, without white space at the ends.
+    """
+    problem = ""
     seen: dict[str, str] = {}
-    for label, text in found.items():
+    for label, text in texts.items():
         if not text:
             problem = f"a blank text for {label}"
         other = seen.setdefault(text.casefold(), label)
         if other != label:
             problem = f"the same text for {other} and {label}: {text!r}"
-    if problem:
-        raise ValueError(Errors.L271.format(who=who, problem=problem))
-    logger.info("%s describes %s", who, SHOWN.join(f"{t}: {text}" for t, text in found.items()))
-    return found
+    return problem
 
 
 def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: str) -> Floats2d:

@@ -20,7 +20,7 @@ OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
 
-SECONDARIES = {"longtail_gated_ner", "longtail_gated_pipe"}  # which read the key of a gate
+SECONDARIES = {"longtail_gated_ner", "longtail_gated_pipe", "longtail_gliner"}  # which read a gate's key
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 
 

@@ -1,0 +1,128 @@
+"""A strong secondary on the few sentences that need it: F1 against speed, by the share of sentences.
+
+    python benchmarks/budgets.py training/cnn/model-best training/transformer/model-best corpus/gmb_subset
+
+Sentences are flagged by the primary's own expectation of rare types (`longtail_posterior_gate`), as many
+as the budget says, its start set on dev. The merge rule is that which is better on dev. Speed is that of
+the fastest of three passes in one process, systems in turn.
+"""
+
+import time
+from itertools import product
+from pathlib import Path
+from typing import Annotated
+
+import spacy
+import srsly
+import typer
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_longtail.corpus.descriptions import CorpusTypes, read_types
+from spacy_longtail.corpus.folder import load_docs
+from spacy_longtail.corpus.parts import part_path
+from spacy_longtail.scorers import make_ner_scorer
+
+RESULTS = Path(__file__).parent / "results" / "budgets.jsonl"
+BUDGETS = (0.01, 0.03, 0.1, 0.3, 1.0)
+MERGES = ("fill", "span")
+PASSES = 3
+
+
+def behind(primary: Path, secondary: Path, budget: float, merge: str, labels: list[str]) -> Language:
+    """The primary with a posterior gate, and the secondary behind it.
+
+    labels (List[str]): The types that the gate looks for and that the secondary may set.
+    """
+    nlp = spacy.load(primary)
+    if "sentencizer" not in nlp.pipe_names:
+        nlp.add_pipe("sentencizer", last=True)
+    nlp.add_pipe(
+        "longtail_posterior_gate", name="flagger", config={"weak_labels": labels, "budget": budget}
+    )
+    rescue = {"source": str(secondary), "labels": labels, "merge": merge}
+    nlp.add_pipe("longtail_gated_pipe", name="rescue", config=rescue)
+    return nlp
+
+
+def start_on(nlp: Language, docs: list[Doc]) -> None:
+    """Give the gate the scores of development data to begin with."""
+    gate = nlp.get_pipe("flagger")
+    with nlp.select_pipes(disable=["flagger", "rescue"]):
+        read = list(nlp.pipe(blank(nlp, docs)))
+    gate.cfg["start"] = sorted(gate.predict(read).scores.tolist())
+    gate.restart()
+
+
+def blank(nlp: Language, docs: list[Doc]) -> list[Doc]:
+    """The documents without annotation, but for sentence boundaries."""
+    found = []
+    for doc in docs:
+        own = Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
+        found.append(own)
+    return found
+
+
+def scored(nlp: Language, docs: list[Doc], types: CorpusTypes) -> dict[str, float]:
+    read = nlp.pipe(blank(nlp, docs))
+    scores = make_ner_scorer(types.labels, types.tail)(
+        [Example(p, g) for p, g in zip(read, docs, strict=True)]
+    )
+    return {name: round(scores[f"ents_{name}"], 6) for name in ("macro_f", "tail_f", "f")}
+
+
+def speed(systems: dict[str, Language], docs: list[Doc]) -> dict[str, float]:
+    """Words per second of each, passes in turn."""
+    n = sum(map(len, docs))
+    fastest = dict.fromkeys(systems, 0.0)
+    for _, (name, nlp) in product(range(PASSES), systems.items()):
+        own = blank(nlp, docs)
+        start = time.perf_counter()
+        for _ in nlp.pipe(own):
+            pass
+        fastest[name] = max(fastest[name], n / (time.perf_counter() - start))
+    return {name: round(found, 1) for name, found in fastest.items()}
+
+
+def main(
+    primary: Annotated[Path, typer.Argument(help="A trained pipeline whose NER gives scores.")],
+    secondary: Annotated[Path, typer.Argument(help="A stronger one.")],
+    corpus: Annotated[Path, typer.Argument(help="The converted corpus that both were trained on.")],
+    speed_sentences: Annotated[
+        int, typer.Option(help="Test documents that speed is measured on.")
+    ] = 500,
+) -> None:
+    """Score the primary, the secondary, and both together by budget."""
+    types = read_types(corpus)
+    vocab = spacy.blank(types.lang)
+    dev, test = (load_docs(part_path(corpus, part), vocab) for part in ("dev", "test"))
+    systems = {"primary": spacy.load(primary), "secondary": spacy.load(secondary)}
+    found: dict[str, dict] = {}
+    for name, nlp in systems.items():
+        found[name] = {"dev": scored(nlp, dev, types), "test": scored(nlp, test, types)}
+    for budget, kind in product(BUDGETS, ("rare", "all")):
+        labels = types.tail if kind == "rare" else types.labels
+        tried: dict[str, tuple[dict, Language]] = {}
+        for merge in MERGES:
+            nlp = behind(primary, secondary, budget, merge, labels)
+            start_on(nlp, dev)
+            tried[merge] = scored(nlp, dev, types), nlp
+        merge = max(tried, key=lambda m: tried[m][0]["macro_f"])
+        on_dev, nlp = tried[merge]
+        nlp.get_pipe("flagger").restart()
+        nlp.get_pipe("rescue").usage.clear()
+        name = f"{kind} {budget:g}"
+        found[name] = {"merge": merge, "dev": on_dev, "test": scored(nlp, test, types)}
+        found[name]["share"] = round(nlp.get_pipe("rescue").usage.share, 6)
+        systems[name] = nlp
+        typer.echo(f"{name}: {found[name]}")
+    rates = speed(systems, test[:speed_sentences])
+    for name, own in found.items():
+        record = {"corpus": corpus.name, "system": name, **own, "words_per_second": rates[name]}
+        srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
+        typer.echo(record)
+
+
+if __name__ == "__main__":
+    typer.run(main)
