@@ -21,7 +21,7 @@ TITLES = {
     "spacy_tokenizers": "Tokenizers",
     "spacy_scorers": "Scorers",
     "spacy_misc": "Resampling policies and class weights",
-    "spacy_llm_models": "Models of spacy-llm",
+    "thinc_llm_models": "Models of spacy-llm",
     "thinc_optimizers": "Optimizers",
     "thinc_losses": "Losses",
 }
@@ -33,7 +33,7 @@ KEYS = {
     "spacy_tokenizers": "@tokenizers",
     "spacy_scorers": "@scorers",
     "spacy_misc": "@misc",
-    "spacy_llm_models": "@llm_models",
+    "thinc_llm_models": "@llm_models",
     "thinc_optimizers": "@optimizers",
     "thinc_losses": "@losses",
 }

@@ -39,10 +39,6 @@ def make_model(
     return model
 
 
-if "longtail.ChatCompletions.v1" not in registry.llm_models:
-    registry.llm_models("longtail.ChatCompletions.v1", func=create_chat_completions)
-
-
 class Server:
     """Speaks the chat protocol. `answer` gives status and body for the number of a request and its data."""
 
@@ -68,6 +64,7 @@ class Server:
             def log_message(self, *_: object) -> None: ...
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.http.handle_error = lambda *_: None  # a client that hung up
         self.url = f"http://127.0.0.1:{self.http.server_port}/v1/chat/completions"
 
     @property
@@ -120,6 +117,12 @@ def test_a_model_function_of_ones_own():
     assert entities(nlp(TEXT)) == FOUND
     again = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
     assert entities(again(TEXT)) == FOUND
+
+
+def test_the_model_is_published_where_spacy_llm_looks():
+    """Its registries are thinc's, whatever they are called."""
+    assert registry.llm_models.entry_point_namespace == "thinc_llm_models"
+    assert registry.llm_models.get("longtail.ChatCompletions.v1") is create_chat_completions
 
 
 def test_a_server_is_asked_once_for_each_flagged_sentence(server):
