@@ -1,4 +1,4 @@
-"""A strong secondary on the few sentences that need it: F1 against speed, by the share of sentences.
+"""A strong secondary on the few sentences that need it: F1 and speed, by the share of sentences.
 
     python benchmarks/budgets.py training/cnn/model-best training/transformer/model-best corpus/gmb_subset
 
@@ -56,12 +56,9 @@ def start_on(nlp: Language, docs: list[Doc]) -> None:
 
 
 def blank(nlp: Language, docs: list[Doc]) -> list[Doc]:
-    """The documents without annotation, but for sentence boundaries."""
-    found = []
-    for doc in docs:
-        own = Doc(nlp.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
-        found.append(own)
-    return found
+    """The documents without annotation."""
+    rows = (([t.text for t in doc], [bool(t.whitespace_) for t in doc]) for doc in docs)
+    return [Doc(nlp.vocab, words=words, spaces=spaces) for words, spaces in rows]
 
 
 def scored(nlp: Language, docs: list[Doc], types: CorpusTypes) -> dict[str, float]:
@@ -117,7 +114,7 @@ def main(
         found[name]["share"] = round(nlp.get_pipe("rescue").usage.share, 6)
         systems[name] = nlp
         typer.echo(f"{name}: {found[name]}")
-    rates = speed(systems, test[:speed_sentences])
+    rates = speed(systems, test[:n_timed])
     for name, own in found.items():
         record = {"corpus": corpus.name, "system": name, **own, "words_per_second": rates[name]}
         srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)

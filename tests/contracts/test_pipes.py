@@ -63,7 +63,7 @@ PIPES = {
         "": Case("longtail_gated_ner", {"labels": WEAK}, {"model": TOKEN_MODEL}, BEHIND),
     },
     "longtail_gated_pipe": {
-        "": Case("longtail_gated_pipe", {"pipe": SECONDARY}, before=BEHIND, learns=False),
+        "": Case("longtail_gated_pipe", {}, {"pipe": SECONDARY}, BEHIND, learns=False),
     },
     "longtail_mrc_ner": {
         "": Case("longtail_mrc_ner", {"queries": QUERIES, "model": MRC_MODEL}, SCORED),
