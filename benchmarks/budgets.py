@@ -1,6 +1,6 @@
 """A strong secondary on the few sentences that need it: F1 and speed, by the share of sentences.
 
-    python benchmarks/budgets.py training/cnn/model-best training/transformer/model-best corpus/gmb_subset
+    python benchmarks/budgets.py training/cnn/model-best training/bert/model-best corpus/gmb_subset
 
 Sentences are flagged by the primary's own expectation of rare types (`longtail_posterior_gate`), as many
 as the budget says, its start set on dev. The merge rule is that which is better on dev. Speed is that of
@@ -86,9 +86,7 @@ def main(
     primary: Annotated[Path, typer.Argument(help="A trained pipeline whose NER gives scores.")],
     secondary: Annotated[Path, typer.Argument(help="A stronger one.")],
     corpus: Annotated[Path, typer.Argument(help="The converted corpus that both were trained on.")],
-    speed_sentences: Annotated[
-        int, typer.Option(help="Test documents that speed is measured on.")
-    ] = 500,
+    n_timed: Annotated[int, typer.Option(help="Test documents that speed is measured on.")] = 500,
 ) -> None:
     """Score the primary, the secondary, and both together by budget."""
     types = read_types(corpus)
