@@ -1,7 +1,10 @@
 """For the whole suite: a property fails for what it finds, never for a loaded machine."""
 
 import gc
+import os
 import pickle
+from importlib.metadata import version
+from importlib.util import find_spec
 
 import catalogue
 import pytest
@@ -16,17 +19,40 @@ POINTS = catalogue.AVAILABLE_ENTRY_POINTS
 catalogue.AVAILABLE_ENTRY_POINTS = {group: POINTS.select(group=group) for group in POINTS.groups}
 
 # Half of the time of making or loading a small pipeline is the reading of spaCy's 1,347 exceptions for
-# English. Those with "not", and abbreviations, are enough here; processes that tests start read all.
+# English. Those with "not", and titles, are enough here; processes that tests start read all of them.
 English.Defaults.tokenizer_exceptions = {
     text: parts
     for text, parts in English.Defaults.tokenizer_exceptions.items()
-    if text.endswith(("n't", "."))
+    if text.endswith(("n't", "Mr.", "Mrs.", "Ms.", "Dr.", "St."))
 }
 
 
 def pytest_collection_finish():
     gc.freeze()  # the modules stay: no collection looks at them again
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def light(tmp_path_factory):
+    """Variables of a process that finds no factory of other packages, as after the light install.
+
+    For its first pipeline spaCy imports those of all that are installed: with spacy-transformers that takes
+    seconds. Of two distributions of one name the first on the path counts, and these have no factories.
+    """
+    folder = tmp_path_factory.mktemp("light")
+    for name in filter(find_spec, ("spacy_llm", "spacy_transformers")):
+        info = folder / f"{name}-{version(name)}.dist-info"
+        info.mkdir()
+        lines = ("Metadata-Version: 2.1", f"Name: {name}", f"Version: {version(name)}", "")
+        (info / "METADATA").write_text("\n".join(lines))
+    path = filter(None, (str(folder), os.environ.get("PYTHONPATH")))
+    return {"PYTHONPATH": os.pathsep.join(path)}
+
+
+@pytest.fixture
+def light_processes(light, monkeypatch):
+    for name, value in light.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

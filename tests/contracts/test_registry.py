@@ -115,6 +115,7 @@ def test_errors_are_used_and_unique():
     assert not unused
 
 
+@pytest.mark.usefixtures("light_processes")
 def test_the_table_of_registered_functions_is_up_to_date():
     command = [sys.executable, str(ROOT / "scripts" / "document.py"), "--check"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)

@@ -743,6 +743,7 @@ def test_a_dry_run_runs_nothing(plan, corpus, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("light_processes")
 def test_a_plan_from_the_command_line(plan, corpus, tmp_path):
     output = tmp_path / "out"
     plan.write_text(
@@ -775,6 +776,7 @@ def test_a_plan_from_the_command_line(plan, corpus, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("light_processes")
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
 def test_a_training_ends_with_its_matrix(plan, corpus, tmp_path):
     plan.write_text(PLAN.replace("steps: 4", "steps: 1000000"), encoding="utf8")

@@ -155,6 +155,7 @@ def test_a_stopped_training_is_kept_beside(work, monkeypatch):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.usefixtures("light_processes")
 def test_a_killed_training_leaves_the_old_model(work):
     before = tree(work / "training" / "old")
     many = ("--training.max_steps", "100000", "--training.eval_frequency", "2")

@@ -573,6 +573,7 @@ def test_a_search_without_a_single_result_says_why(corpus, tmp_path, monkeypatch
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("light_processes")
 def test_a_search_from_the_command_line(corpus, tmp_path):
     output = tmp_path / "out"
     done = RUN.invoke(app, command(corpus, output, "--trials", "2", "--json"))

@@ -35,14 +35,14 @@ def not_the_project(folder, names):
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
+def project(tmp_path_factory, light):
     """A copy of the project's files, without what earlier runs wrote, after `weasel run smoke`."""
     folder = tmp_path_factory.mktemp("project") / "clone"
     shutil.copytree(ROOT, folder, ignore=not_the_project)
     for name in os.listdir(folder / "assets"):
         if (folder / "assets" / name).is_dir() and name not in ("field_notes", "encoders"):
             shutil.rmtree(folder / "assets" / name)
-    return folder, run("weasel", "run", "smoke", ".", cwd=folder)
+    return folder, run("weasel", "run", "smoke", ".", cwd=folder, **light)
 
 
 def test_smoke_writes_everything_and_says_where(project):
@@ -58,11 +58,11 @@ def test_smoke_writes_everything_and_says_where(project):
         assert label in output
 
 
-def test_a_second_run_skips_what_is_done(project):
+def test_a_second_run_skips_what_is_done(project, light):
     folder, _ = project
     settings = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.patience", 0]
     settings += ["--vars.eval_frequency", 6]
-    output = run("weasel", "run", "baseline", ".", *settings, cwd=folder)
+    output = run("weasel", "run", "baseline", ".", *settings, cwd=folder, **light)
     assert "Skipping" in output
 
 
@@ -104,13 +104,13 @@ def test_a_recipe_takes_its_encoder_and_vectors_from_variables(project, tmp_path
     found.unlink()  # other tests count the models of this run
 
 
-def test_a_recipe_begins_with_a_trained_pipeline(project):
+def test_a_recipe_begins_with_a_trained_pipeline(project, light):
     """`extended` over the baseline, in the workflow that trains a recipe beside it and reports."""
     folder, _ = project
     base = "training/smoke/field_notes/baseline/model-best"
     settings = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.patience", 0]
     settings += ["--vars.eval_frequency", 6, "--vars.recipe", "extended", "--vars.base", base]
-    output = run("weasel", "run", "extra", ".", *settings, cwd=folder)
+    output = run("weasel", "run", "extra", ".", *settings, cwd=folder, **light)
     assert output.count("Skipping") == 3  # convert, stats, baseline
     assert "extended" in (folder / "report" / "smoke" / "field_notes.md").read_text(encoding="utf8")
     trained = folder / "training" / "smoke" / "field_notes" / "extended" / "model-best"
@@ -129,7 +129,7 @@ def test_clean_really_deletes(project):
 
 
 @pytest.mark.parametrize("name", ["config", "weighted"])
-def test_spacys_own_commands_work_with_our_configs(name, project, tmp_path, monkeypatch):
+def test_spacys_own_commands_work_with_our_configs(name, project, light, tmp_path, monkeypatch):
     """The training is a process of its own, as it is for a newcomer; the rest runs here."""
     folder, _ = project
     monkeypatch.chdir(tmp_path)
@@ -139,7 +139,7 @@ def test_spacys_own_commands_work_with_our_configs(name, project, tmp_path, monk
         paths.append(f"--paths.pretrained={folder}/assets/encoders/en_donors")
     run_spacy("debug", "config", config, *paths)
     steps = ["--training.max_steps=4", "--training.eval_frequency=4"]
-    run("spacy", "train", config, "-o", "out", *paths, *steps, cwd=tmp_path)
+    run("spacy", "train", config, "-o", "out", *paths, *steps, cwd=tmp_path, **light)
     data = folder / "corpus" / "field_notes" / "dev.spacy"
     run_spacy("evaluate", "out/model-best", data, "-o", "scores.json")
     scores = json.loads((tmp_path / "scores.json").read_text(encoding="utf8"))

@@ -358,6 +358,7 @@ def entities(nlp):
     return [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]
 
 
+@pytest.mark.usefixtures("light_processes")
 def test_a_saved_pipeline_needs_neither_files_nor_extras(paths, static, tmp_path):
     nlp = build(clusters=paths, subwords=static)
     history = train(nlp, 25)
