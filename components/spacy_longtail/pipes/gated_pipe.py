@@ -146,7 +146,7 @@ class GatedPipe(Pipe):
         self.scorer = scorer
         self.cfg: Block = settings
         self.usage = Usage()
-        self._refused: set[str] = set()  # types that were logged
+        self._refused: set[str] = set()  # types that were left out
         self._types.check(self.secondary.labels, self.name)
 
     @property
@@ -282,6 +282,8 @@ class GatedPipe(Pipe):
             self.usage.refused += 1
             if name not in self._refused:
                 self._refused.add(name)
+                if ent.label in self.secondary.labels:  # left out on purpose
+                    continue
                 known = ", ".join(self.cfg["labels"])
                 logger.warning(Warnings.W063.format(who=self.name, label=name, known=known))
 
