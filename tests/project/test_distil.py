@@ -257,7 +257,8 @@ def test_teachers_are_averaged(place, tmp_path, monkeypatch):
     nlp.get_pipe("ner").model.get_ref("output_layer").set_param("W", np.zeros((9, 32), "f"))
     nlp.get_pipe("ner").model.get_ref("output_layer").set_param("b", np.zeros(9, "f"))
     nlp.to_disk(tmp_path / "other")
-    texts = {}
+    texts, lead, average = {}, [], module.average
+    monkeypatch.setattr(module, "average", lambda *a: (lead.append(a[1]), average(*a)))
     for name, also in (("alone", ()), ("twice", ("same",))):
         request = request_for(
             place, also=tuple(tmp_path / a for a in also), rounds=2, policy=Policy(0.7)
@@ -270,6 +271,7 @@ def test_teachers_are_averaged(place, tmp_path, monkeypatch):
         assert found.rounds[0].teacher.count(" + ") == len(also) == teacher.model.count(" + ")
         assert " + " not in found.rounds[1].teacher  # the student alone
     assert texts["alone"] == texts["twice"]
+    assert set(lead) == {place / "teacher/model-best"}
     again = request_for(place, also=(tmp_path / "other",), rounds=2, policy=Policy(0.7))
     with pytest.raises(ValueError, match=r"L512.*also"):
         distil(again, tmp_path / "alone")
@@ -334,7 +336,8 @@ def test_speed_is_of_a_sample_from_all_over_the_part(monkeypatch):
 def test_other_settings_need_another_folder(place, done):
     output, _ = done
     before = (output / "settings.json").read_bytes()
-    refused(arguments(place, output, "--threshold", "0.7", "--gold-copies", "3"), "L512")
+    for options in (["--threshold", "0.7"], ["--threshold", "0.6", "--encoding", "cp1252"]):
+        refused(arguments(place, output, "--gold-copies", "3", *options), "L512")
     assert (output / "settings.json").read_bytes() == before
 
 
