@@ -27,7 +27,8 @@ English.Defaults.tokenizer_exceptions = {
 }
 
 
-def pytest_collection_finish():
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop():
     gc.freeze()  # the modules stay: no collection looks at them again
     gc.enable()
 

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
+from typer import Typer
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
@@ -176,6 +178,13 @@ def run_spacy(*arguments: object) -> str:
     result = CliRunner().invoke(spacy_app, [str(a) for a in arguments])
     assert result.exit_code == 0, result.output
     return result.output
+
+
+def run_script(path: Path, *arguments: object) -> Result:
+    """What the command of a script says, run in this process."""
+    script = Typer()
+    script.command()(run_path(str(path))["main"])
+    return CliRunner().invoke(script, [str(a) for a in arguments])
 
 
 def two_sentences(nlp: Language) -> Example:

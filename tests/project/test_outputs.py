@@ -3,15 +3,13 @@
 import json
 import shutil
 from pathlib import Path
-from runpy import run_path
 
 import pytest
 import spacy
-from typer import Typer
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from tests.util import TOKEN_MODEL, blank, toy_corpus, toy_docs, train
+from tests.util import TOKEN_MODEL, blank, run_script, toy_corpus, toy_docs, train
 
 RUN = CliRunner()
 ROOT = Path(__file__).parents[2]
@@ -153,9 +151,7 @@ def test_a_card_does_not_replace_a_readme(work):
 
 
 def script(name, *arguments):
-    script_app = Typer()
-    script_app.command()(run_path(str(ROOT / "scripts" / name))["main"])
-    return RUN.invoke(script_app, [str(a) for a in arguments])
+    return run_script(ROOT / "scripts" / name, *arguments)
 
 
 def test_clean_deletes_what_the_project_writes_and_nothing_else(work):

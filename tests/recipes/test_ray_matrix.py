@@ -9,12 +9,13 @@ import spacy
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.studies.trials.ledger import read_lines
-from tests.util import SENTENCES, parse
+from tests.util import SENTENCES, parse, run_script
 
 from .util import RECIPES
 
-pytest.importorskip("ray")
+ray = pytest.importorskip("ray")
 pytest.importorskip("optuna")
+pytestmark = pytest.mark.usefixtures("light_processes")
 PLAN = "steps: 2\nseeds: 1\nsettings: {training.eval_frequency: 1}\ngrids: [{head: [softmax, crf]}]\n"
 
 
@@ -35,6 +36,6 @@ def test_two_workers_share_a_plan(tmp_path):
 
 
 def test_a_plan_that_is_none_is_refused_before_ray_starts(tmp_path):
-    command = [sys.executable, RECIPES / "ray_matrix.py", "nothing.yml", "-o", tmp_path / "out"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ran.returncode == 2 and "L402" in ran.stderr
+    ran = run_script(RECIPES / "ray_matrix.py", "nothing.yml", "-o", tmp_path / "out")
+    assert ran.exit_code == 2 and "L402" in ran.output
+    assert not ray.is_initialized()
