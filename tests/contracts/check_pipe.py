@@ -209,9 +209,9 @@ def assert_same_when_spawned(cases: Mapping[str, Case]) -> None:
 
 def check_settings_without_a_default_are_named(case: Case) -> None:
     for name in case.required:
+        settings = given_to(case._replace(small={}))
+        del settings[name]
         with pytest.raises(ConfigValidationError, match=name):
-            settings = given_to(case._replace(small={}))
-            del settings[name]
             blank().add_pipe(case.factory, config=settings)
 
 
