@@ -127,7 +127,8 @@ def test_the_light_core_imports_nothing_heavy():
         "import sys, spacy, spacy_longtail, spacy_longtail.pipes.sentence_gate, spacy_longtail.pipes.gated_ner\n"
         "import spacy_longtail.pipes.gated_pipe\n"
         "import spacy_longtail.readers, spacy_longtail.scorers, spacy_longtail.cli\n"
-        "heavy = {'matplotlib', 'spacy_llm', 'transformers', 'spacy_transformers', 'pandas', 'scipy'} & set(sys.modules)\n"
+        "import spacy_longtail.pipes.gliner_ner\n"
+        "heavy = {'matplotlib', 'spacy_llm', 'gliner', 'transformers', 'spacy_transformers', 'pandas', 'scipy'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -61,7 +61,7 @@ class GLiNERModel:
         device = str(get_torch_default_device())
         with _as_coded(path):
             model = GLiNER.from_pretrained(
-                str(path), map_location=device, local_files_only=is_complete
+                str(path), map_location=device, local_files_only=is_complete, strict=is_complete
             ).eval()
         for name, problem in OTHER_KINDS.items():
             if getattr(model.config, name, None):

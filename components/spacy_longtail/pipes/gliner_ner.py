@@ -80,14 +80,15 @@ def make_gliner_ner(
         pipeline is initialized on.
     descriptions (Dict[str, str]): What the model is told, by type; a type without words, or with "", is
         told by its name: "GPE" as "country, state or nationality".
-    threshold (float): Least score of an entity, above 0 and below 1, before calibration.
+    threshold (float): Least score of an entity, above 0 and below 1, as the model gives it: what is
+        below is not found, whatever `thresholds` say.
     max_words (Optional[int]): Words that the model reads at once; null is as many as it can.
     batch_size (int): Windows that the encoder reads at once.
     spans_key (Optional[str]): Key in doc.spans with the only sentences to look at, as a gate flags them;
         null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
-    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, at least `threshold`;
-        others keep all that reach that; null is none. The command `thresholds` finds them.
+    thresholds (Optional[Dict[str, float]]): Least score by type of what is found, after calibration;
+        others keep all; null is none. The command `thresholds` finds them.
     abstain_key (Optional[str]): Key in doc.spans for entities below that of their type; null drops them.
     save_weights (bool): Whether the model is saved with the pipeline, which then loads without a network
         and without `model_name`; else the name alone is.
@@ -102,12 +103,6 @@ def make_gliner_ner(
     check_known("descriptions", descriptions, types, WHO)
     check_known("thresholds", thresholds or (), types or thresholds or (), WHO)
     least = finite("threshold", threshold, "above 0 and below 1", "Use 0.5.", *OPEN)
-    judging = check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key)
-    for label, value in (judging["thresholds"] or {}).items():
-        if value < least:
-            rule, fix = f"at least threshold, which is {least:g}", "Lower 'threshold', too."
-            given = {"name": f"thresholds.{label}", "value": value}
-            raise ValueError(Errors.L001.format(rule=rule, fix=fix, **given))
     return GLiNERNER(
         nlp.vocab,
         name,
@@ -119,7 +114,7 @@ def make_gliner_ner(
         batch_size=whole("batch_size", batch_size, "Use 8.", 1),
         spans_key=spans_key,
         scores_key=scores_key,
-        **judging,
+        **check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key),
         save_weights=save_weights,
     )
 
@@ -195,18 +190,19 @@ class GLiNERNER(EntityScorer, Pipe):
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own types where it
             has any.
-        RAISES (ValueError): L210, L212, L215, L250, L295, L296, L297, L299, L406.
+        RAISES (ValueError): L203, L210, L212, L250, L295 to L299, L406.
         """
         seen = count_docs(eg.reference for eg in get_examples()).labels
         if self.labels:
             check_labels(labels, self.labels, WHO)
-            if unseen := [label for label in self.labels if label not in seen]:
+            unseen = [label for label in self.labels if label not in seen]
+            if seen and unseen:  # `spacy assemble` shows no data
                 text = Warnings.W065.format(who=self.name, unseen=", ".join(unseen))
                 warnings.warn(text, stacklevel=2)
         else:
             found = labels or seen
             if not found:
-                raise ValueError(Errors.L215.format(who=self.name))
+                raise ValueError(Errors.L298.format(who=self.name))
             check_known("thresholds", self.cfg["thresholds"] or (), found, self.name)
             self.cfg["types"] = type_words(found, {}, self.name)
         if nlp is not None and self.cfg["spans_key"] is not None:

@@ -13,6 +13,7 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors
 from ..pipes.gated_ner import GatedNER
+from ..pipes.gliner_ner import GLiNERNER
 from ..pipes.scores import read_scores, scored_spans
 from ..pipes.tagging import TokenTagger
 from ..pipes.token_ner import TokenNER
@@ -167,7 +168,7 @@ def make_scoring(nlp: Language, path: Path | str) -> tuple[str, ...]:
     found = []
     for _, pipe in nlp.pipeline:
         cfg = getattr(pipe, "cfg", {})
-        if isinstance(pipe, TokenNER):
+        if isinstance(pipe, TokenNER | GLiNERNER):
             cfg["scores_key"] = cfg["scores_key"] or ENTITY_SCORES
         if cfg.get("scores_key"):
             found.append(cfg["scores_key"])
