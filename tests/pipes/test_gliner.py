@@ -33,6 +33,7 @@ from tests.util import (
     parse,
     shared_gliner,
     small_ner,
+    tiny_bert,
     tiny_gliner,
     train,
     words,
@@ -228,6 +229,7 @@ def test_no_entity_crosses_a_boundary_or_takes_what_is_taken():
 # Windows
 
 
+@settings(max_examples=300)
 @given(
     sizes=st.lists(st.integers(1, 6), max_size=60),
     breaks=st.sets(st.integers(0, 60), max_size=8),
@@ -648,6 +650,27 @@ def test_a_folder_that_is_no_gliner_model_is_refused(change, problem, tmp_path):
     with pytest.raises(ValueError, match=problem) as error:
         build(spoilt(tmp_path / "model", change))("Maria left.")
     assert "L296" in str(error.value)
+
+
+def test_an_encoder_that_is_looked_up_brings_no_code(tmp_path):
+    """Older models name their encoder, and no config of it."""
+    encoder = tiny_bert(tmp_path / "bert", 128)
+
+    def change(folder):
+        path = folder / "gliner_config.json"
+        config = json.loads(path.read_text(encoding="utf8"))
+        path.write_text(json.dumps({**config, "encoder_config": None, "model_name": str(encoder)}))
+
+    nlp = build(spoilt(tmp_path / "model", change))
+    same(scored(nlp(TEXTS[0])), scored(build()(TEXTS[0])))
+    config = json.loads((encoder / "config.json").read_text(encoding="utf8"))
+    config["auto_map"] = {"AutoModel": "evil--evil.Model"}
+    (encoder / "config.json").write_text(json.dumps(config), encoding="utf8")
+    with pytest.raises(ValueError, match=r"L296.*auto_map"):
+        build(str(tmp_path / "model"))("Maria left.")
+    nlp.to_disk(tmp_path / "saved")  # with the encoder's config
+    shutil.rmtree(encoder)
+    same(scored(spacy.load(tmp_path / "saved")(TEXTS[0])), scored(nlp(TEXTS[0])))
 
 
 def test_a_file_is_no_folder(tmp_path):

@@ -22,6 +22,8 @@ CONFIG = "gliner_config.json"
 OTHER_FORMATS = ["*.onnx", "onnx/*", "*.msgpack", "*.h5", "*.ot"]  # of weights
 UNLIMITED = 1_000_000  # pieces: tokenizers without a limit say a number beyond this
 LEAST_ROOM = 16  # pieces for text beside the words for the types
+# names of encoders, and their configs, which are looked up by the name where they are not there
+ENCODERS = {"model_name": "encoder_config", "labels_encoder": "labels_encoder_config"}
 # what a config says of a model that does something else than find entities of given types
 OTHER_KINDS = {
     "labels_decoder": "it writes the types itself",
@@ -200,16 +202,29 @@ def _download(name: str, who: str) -> Path:
 
 
 def _check_files(path: Path) -> None:
-    """RAISES (ValueError): L296 for a folder that is none, or that would run code of its own."""
+    """RAISES (ValueError): L296 for a folder that is no model, or that would run code of its own: the
+    package trusts the config of an encoder, which it may look up by name.
+    """
     file = path / CONFIG
     if not file.is_file():
         raise ValueError(Errors.L296.format(path=path, problem=f"it has no {CONFIG}."))
     with _as_coded(path):
+        config = srsly.read_json(file)
         has_code = '"auto_map"' in file.read_text(encoding="utf8")
-        srsly.read_json(file)
+        has_code |= any(
+            config.get(name) and config.get(own) is None and _has_code(config[name])
+            for name, own in ENCODERS.items()
+        )
     if has_code:
-        problem = f"its {CONFIG} has an auto_map, which would run code that comes with the model."
+        problem = "its config has an auto_map, which would run code that comes with the model."
         raise ValueError(Errors.L296.format(path=path, problem=problem))
+
+
+def _has_code(name: str) -> bool:
+    """Whether an encoder's config asks for code of its own."""
+    from transformers import AutoConfig
+
+    return bool(getattr(AutoConfig.from_pretrained(name, trust_remote_code=False), "auto_map", None))
 
 
 @contextmanager

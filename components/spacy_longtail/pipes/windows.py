@@ -86,9 +86,10 @@ def _cut_sentence(start: int, stop: int, reach: Callable[[int], int], overlap: i
     first = start
     while (end := min(reach(start), stop)) < stop:
         shared = min(overlap, (end - start) // 2)
-        last = end - shared // 2
+        after = next(at for at in range(end - shared, end + 1) if reach(at) > end)  # it goes on
+        last = max(end - shared // 2, after)
         yield Window(start, end, first, last)
-        start, first = end - shared, last
+        start, first = after, last
     yield Window(start, stop, first, stop)
 
 
