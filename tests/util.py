@@ -338,19 +338,19 @@ def tiny_gliner(
     """A GLiNER of random weights, written as its package has them; it finds something in most sentences.
 
     It reads max_len words at once, of at most n_positions pieces with the words for the types, and knows
-    entities of up to three words. settings (Any): Of gliner's config.
+    entities of up to three words. settings (Any): Of gliner's config; and bi_encoder, which reads the
+    types by themselves.
     """
     import torch
-    from gliner.config import UniEncoderSpanConfig, UniEncoderTokenConfig
-    from gliner.model import UniEncoderSpanGLiNER, UniEncoderTokenGLiNER
+    from gliner import GLiNERConfig
+    from gliner.model import GLiNER
 
-    sizes = {"hidden_size": 16, "max_width": 3, "max_len": max_len, "dropout": 0.0, **settings}
     encoder = str(tiny_bert(folder / "encoder", n_positions))
-    is_of_tokens = sizes.pop("span_mode", "") == "token_level"
-    config = (UniEncoderTokenConfig if is_of_tokens else UniEncoderSpanConfig)(
-        model_name=encoder, **sizes
-    )
-    model = (UniEncoderTokenGLiNER if is_of_tokens else UniEncoderSpanGLiNER).load_from_config(config)
+    if settings.pop("bi_encoder", False):
+        settings["labels_encoder"] = encoder
+    sizes = {"hidden_size": 16, "max_width": 3, "max_len": max_len, "dropout": 0.0, **settings}
+    kind = GLiNER._get_gliner_class(GLiNERConfig(model_name=encoder, **sizes))
+    model = kind.load_from_config(kind.config_class(model_name=encoder, **sizes))
     rng = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for weights in model.model.parameters():

@@ -21,7 +21,17 @@ from thinc.api import ConfigValidationError
 from spacy_longtail.evaluation.calibration import entity_outcomes
 from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
 from spacy_longtail.pipes.gliner_ner import make_gliner_ner
-from spacy_longtail.pipes.windows import Found, Limits, cut_windows, on_doc, on_tokens, token_bounds
+from spacy_longtail.pipes.windows import (
+    Found,
+    Limits,
+    Window,
+    Words,
+    cut_windows,
+    on_doc,
+    on_tokens,
+    own_entities,
+    token_bounds,
+)
 from spacy_longtail.unlabelled.silver import Policy
 from spacy_longtail.unlabelled.teacher import DOUBTS, Teacher, annotate
 from tests.util import (
@@ -69,9 +79,19 @@ def nlp():
     return build()
 
 
-@pytest.fixture(scope="module")
-def token_level(tmp_path_factory):
-    return str(tiny_gliner(tmp_path_factory.mktemp("gliner"), span_mode="token_level", seed=1))
+KINDS = {
+    "spans": {},
+    "tokens": {"span_mode": "token_level", "seed": 1},
+    "bi_encoder": {"bi_encoder": True, "seed": 4},
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request, tmp_path_factory):
+    """The folder of a model of each kind."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what a bi-encoder does with its tokens
+        return str(tiny_gliner(tmp_path_factory.mktemp("gliner"), **KINDS[request.param]))
 
 
 def oracle(nlp, text, threshold=0.5):
@@ -100,15 +120,17 @@ def same(first, second):
 # What it finds
 
 
-@pytest.mark.parametrize("kind", ["spans", "tokens"])
-def test_it_finds_what_the_package_finds(kind, token_level):
-    nlp = build(None if kind == "spans" else token_level)
+def test_it_finds_what_the_package_finds(kind):
+    nlp = build(kind)
     docs = list(nlp.pipe(TEXTS))
     assert len({row[2] for doc in docs for row in scored(doc)}) > 1
+    data = nlp.to_bytes()
+    again = blank().from_config(nlp.config).from_bytes(data)
     for text, doc in zip(TEXTS, docs, strict=True):
         expected = oracle(nlp, text)
-        same(scored(doc), expected)
-        same(scored(nlp(text)), expected)
+        for own in (doc, nlp(text), again(text)):
+            same(scored(own), expected)
+    assert nlp.to_bytes() == again.to_bytes() == data  # whatever was read since
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 100])
@@ -222,11 +244,19 @@ def test_no_entity_crosses_a_boundary_or_takes_what_is_taken():
         return bool(on_doc(doc, [Found(at[tokens[0]][0], at[tokens[-1]][1] - 1, "PER", 0.9)]))
 
     assert kept(0, 1) and kept(1) and kept(2, 3) and not kept(1, 2) and not kept(0, 2)
-    doc.set_ents([Span(doc, 0, 1, label="GIVEN")], blocked=[doc[3:4]], default="outside")
-    assert not kept(0, 1) and kept(1) and kept(2) and not kept(2, 3)
+    doc.set_ents([Span(doc, 0, 2, label="GIVEN")], blocked=[doc[3:4]], default="outside")
+    assert not kept(0, 1) and not kept(1) and kept(2) and not kept(2, 3) and kept(4)
 
 
 # Windows
+
+
+def test_an_entity_is_of_the_window_that_it_begins_in_the_middle_of():
+    words = Words("ab cd ef gh ij", np.arange(0, 15, 3), np.arange(2, 16, 3), np.ones(5, dtype="int64"))
+    window = Window(1, 5, 2, 4)  # cd ef gh ij, of which ef and gh are its own
+    found = [Found(a, b, "PER", 0.5) for a, b in ((0, 2), (0, 5), (3, 5), (3, 11), (6, 11), (9, 11))]
+    own = list(own_entities(found, words, window))
+    assert [words.text[one.start : one.end] for one in own] == ["ef", "ef gh ij", "gh ij"]
 
 
 @settings(max_examples=300)
@@ -258,7 +288,7 @@ def test_windows_hold_all_words_and_no_more_than_fits(sizes, breaks, n_words, pi
             assert too_long or one.end - one.start > n_words or one.first != one.start
     half = overlap // 2
     for w in windows:  # what begins in a cut window is seen whole, where the window is large enough
-        if w.last < w.end and overlap <= (w.end - w.start) // 2:
+        if w.last < w.end and overlap <= (w.end - w.start) // 2 and pieces == float("inf"):
             assert w.end - w.last >= half
 
 
@@ -404,7 +434,7 @@ def test_a_type_is_added_to_a_loaded_pipeline(tmp_path):
             pipe.add_label(label, told)
     with pytest.raises(ValueError, match="L204"):
         pipe.add_label(" ")
-    assert pipe.add_label("CreativeWork", "ship") == 0
+    assert pipe.add_label("CreativeWork", "ship") == pipe.add_label("GEO") == 0
     expected = {"PER": "person", "GEO": "town or country", "CreativeWork": "ship"}
     assert pipe.cfg["types"] == expected
     for text in TEXTS:
@@ -426,10 +456,10 @@ def test_thresholds_by_type_set_aside_what_they_keep_out(nlp):
         assert sorted([*found(own), *((s.start, s.end, s.label_) for s in own.spans["low"])]) == found(
             doc
         )
-    low = build(threshold=0.3)
+    high = build(threshold=middle)
     for text in TEXTS:
-        same(scored(low(text)), oracle(low, text, 0.3))
-    assert sum(len(low(text).ents) for text in TEXTS) >= len(rows)
+        same(scored(high(text)), oracle(high, text, middle))
+    assert sum(len(high(text).ents) for text in TEXTS) < len(rows)
 
 
 # In a pipeline
@@ -506,6 +536,17 @@ def test_behind_a_gate_it_reads_what_is_flagged(nlp):
     )
     doc.spans["weak_sentences"] = []
     assert not gated(doc.copy()).ents
+
+
+def test_a_flagged_part_is_cut_as_a_document_of_its_own(nlp):
+    gated = build(spans_key="weak_sentences")
+    doc = Doc.from_docs([parse(gated, text) for text in SENTENCES * 3])
+    doc.set_ents([])
+    start = [sent.start for sent in doc.sents][5]
+    doc.spans["weak_sentences"] = [doc[start:]]
+    alone = nlp(doc[start:].as_doc())
+    assert [(a - start, b - start, label) for a, b, label in found(gated(doc))] == found(alone)
+    assert len(alone) > 2 * 40
 
 
 @pytest.mark.filterwarnings("ignore:.*LW08")
@@ -589,6 +630,28 @@ def test_a_saved_model_that_was_changed_is_refused(tmp_path):
         spacy.load(tmp_path)
 
 
+def test_a_saved_model_without_a_weight_or_a_tokenizer_is_refused(tmp_path, monkeypatch):
+    import socket
+
+    from safetensors.torch import load_file, save_file
+
+    asked = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *where, **_: asked.append(where) or [])
+    build().to_disk(tmp_path)
+    folder = tmp_path / "own" / "model"
+    weights = load_file(folder / "model.safetensors")
+    del weights[sorted(weights)[0]]
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(ValueError, match="L296"):
+        spacy.load(tmp_path)
+    build().to_disk(tmp_path)
+    of_config(model_name="nobody/no-such-encoder")(folder)
+    (folder / "tokenizer_config.json").unlink()
+    with pytest.raises(ValueError, match="L296"):
+        spacy.load(tmp_path)
+    assert not asked
+
+
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil"])
 def test_bytes_stay_in_their_folder(name):
     import srsly
@@ -668,6 +731,9 @@ def test_an_encoder_that_is_looked_up_brings_no_code(tmp_path):
     (encoder / "config.json").write_text(json.dumps(config), encoding="utf8")
     with pytest.raises(ValueError, match=r"L296.*auto_map"):
         build(str(tmp_path / "model"))("Maria left.")
+    of_labels = of_config(labels_encoder=str(encoder), labels_encoder_config=None)
+    with pytest.raises(ValueError, match=r"L296.*auto_map"):
+        build(spoilt(tmp_path / "bi_encoder", of_labels))("Maria left.")
     nlp.to_disk(tmp_path / "saved")  # with the encoder's config
     shutil.rmtree(encoder)
     same(scored(spacy.load(tmp_path / "saved")(TEXTS[0])), scored(nlp(TEXTS[0])))
