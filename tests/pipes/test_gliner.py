@@ -32,8 +32,8 @@ from spacy_longtail.pipes.windows import (
     own_entities,
     token_bounds,
 )
-from spacy_longtail.unlabelled.silver import Policy
-from spacy_longtail.unlabelled.teacher import DOUBTS, Teacher, annotate
+from spacy_longtail.unlabelled.silver import Policy, Selection
+from spacy_longtail.unlabelled.teacher import DOUBTS, Pass, Teacher, annotate
 from tests.util import (
     GATE_MODEL,
     SENTENCES,
@@ -539,14 +539,18 @@ def test_behind_a_gate_it_reads_what_is_flagged(nlp):
 
 
 def test_a_flagged_part_is_cut_as_a_document_of_its_own(nlp):
+    """A sentence that is too long, after others."""
     gated = build(spans_key="weak_sentences")
-    doc = Doc.from_docs([parse(gated, text) for text in SENTENCES * 3])
+    texts = [*SENTENCES[:2], " ".join(SENTENCES * 2)]
+    doc = Doc.from_docs([parse(gated, text) for text in texts])
     doc.set_ents([])
-    start = [sent.start for sent in doc.sents][5]
-    doc.spans["weak_sentences"] = [doc[start:]]
-    alone = nlp(doc[start:].as_doc())
-    assert [(a - start, b - start, label) for a, b, label in found(gated(doc))] == found(alone)
-    assert len(alone) > 2 * 40
+    *_, long = doc.sents
+    assert len(long) > 2 * 40
+    doc.spans["weak_sentences"] = [long]
+    alone = nlp(long.as_doc())
+    assert alone.ents and found(alone) == [
+        (a - long.start, b - long.start, label) for a, b, label in found(gated(doc))
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:.*LW08")
@@ -758,8 +762,10 @@ def test_it_teaches():
     teacher = Teacher.of(nlp, "teacher", [*LABELS, "ORG"], Path("corpus"))
     assert teacher.keys == ("entity_scores",) and teacher.lacking == ["ORG"] and not teacher.doubts
     docs = list(nlp.pipe(TEXTS))
-    chosen, seen = annotate(teacher, docs, set(), Policy(threshold=0.6, empty=0.0), soft=False)
+    seen = Pass(Selection(Policy(threshold=0.6, empty=0.0), teacher.labels))
+    annotate(teacher, [docs[:3], docs[3:]], set(), seen, soft=False)
     assert seen.n_sentences == 4
+    chosen = seen.selection.choose()
     own = {m.score for c in chosen for i, m in enumerate(c.sentence.mentions) if i in c.kept}
     expected = {row[3] for doc in docs for row in scored(doc) if row[3] >= 0.6}
     assert own == expected and own
