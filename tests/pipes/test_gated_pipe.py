@@ -94,6 +94,55 @@ def test_places_are_those_of_the_document(texts):
         assert all(not ent[0].is_space and not ent[-1].is_space for ent in doc.ents)
 
 
+REPLACED = "ANN came . FLAG ANN on SHIP Vega . FLAG ANN BAD . FLAG ANN . Oslo"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, ["ANN PER", "SHIP Vega VESSEL", "ANN PER"]),  # the second ANN is where it has failed
+        ({"labels": ["VESSEL"]}, ["ANN PER", "ANN PER", "SHIP Vega VESSEL", "ANN PER", "ANN PER"]),
+        (
+            {"pipe": {"covers": ["ANN"]}},
+            ["ANN PER", "ANN NAT", "SHIP Vega VESSEL", "ANN PER", "ANN NAT"],
+        ),
+        (
+            {"pipe": {"covers": ["ANN"]}, "labels": ["NAT"]},
+            ["ANN PER", "ANN NAT", "ANN PER", "ANN NAT"],
+        ),
+        (
+            {"pipe": {"covers": ["ANN"]}, "label_map": {"NAT": "PER"}},
+            ["ANN PER", "ANN PER", "SHIP Vega VESSEL", "ANN PER", "ANN PER"],
+        ),
+    ],
+)
+@pytest.mark.parametrize("key", [None, "entity_scores"])
+def test_the_secondary_takes_the_place_of_the_primary(settings, expected, key):
+    settings = {**settings, "merge": "replace", "scores_key": key}
+    nlp = pipeline({"scores_key": key}, **settings)
+    doc = nlp(REPLACED)
+    assert [f"{text} {label}" for text, label in entities(doc)] == expected
+    assert rescue(nlp).usage.failures == 1
+    without = nlp(REPLACED, disable=["rescue"])
+    flagged = {token.i for span in doc.spans["weak_sentences"] for token in span}
+    beside = [i for i in range(len(doc)) if i not in flagged]
+    assert np.array_equal(rows(doc)[beside], rows(without)[beside])
+    if key:
+        rated = {(span.start, span.end, span.label_) for span in doc.spans[key]}
+        assert rated <= {(ent.start, ent.end, ent.label_) for ent in doc.ents}
+        assert (0, 1, "PER") in rated
+
+
+def test_what_reaches_out_of_a_sentence_is_not_replaced():
+    nlp = pipeline(merge="replace", pipe={"covers": ["Vega"]})
+    doc = nlp("FLAG ANN on Vega . Oslo .", disable=["rescue"])
+    doc.ents = [Span(doc, 1, 2, label="PER"), Span(doc, 3, 6, label="ORG")]
+    rescue(nlp)(doc)
+    assert [(ent.start, ent.end, ent.label_) for ent in doc.ents] == [(3, 6, "ORG")]
+    with pytest.raises(ValueError, match="L213"):
+        pipeline(merge="replace", unscored="replace")
+
+
 def test_tokens_that_nobody_annotated_stay_so():
     nlp = pipeline()
     doc = nlp.make_doc(TEXT)

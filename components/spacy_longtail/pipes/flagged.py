@@ -1,14 +1,14 @@
 """Flagged sentences as documents of their own, and what a secondary found in them, merged."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
 
 from ..corpus.examples import cut, trim_whitespace
-from .merging import Merging, merge_into
+from .merging import Merging, merge_into, remove_from
 from .scores import ScoredSpan, read_scores, write_scores
 from .weak_sentences import Parts
 
@@ -69,6 +69,35 @@ def found_in(sentence: Doc, key: str | None) -> Iterator[ScoredSpan]:
             yield rated
         elif start < end:
             yield ScoredSpan(start, end, ent.label_, UNSCORED if rated is None else rated.score, ())
+
+
+class Found(NamedTuple):
+    """What a secondary found in a document."""
+
+    entities: list[ScoredSpan]
+    parts: Parts  # the sentences that it has read: it may have failed on others
+
+
+def replace_within(doc: Doc, found: Found, types: Collection[str] | None, settings: Merging) -> None:
+    """Put the secondary's entities in the place of the primary's, in the sentences that it has read.
+
+    What the primary has there of the types that the secondary may set goes, and what overlaps an entity
+    of the secondary's. An entity that both have, or that reaches out of these sentences, stays.
+
+    types (Optional[Collection[str]]): Those that the secondary may set; null is all.
+    """
+    own = {ent.place for ent in found.entities}
+    taken = {i for ent in found.entities for i in range(ent.start, ent.end)}
+    inside = {i: part for part in found.parts for i in range(*part)}
+    going = [
+        ent
+        for ent in doc.ents
+        if inside.get(ent.start, 0) == inside.get(ent.end - 1)
+        and (ent.start, ent.end, ent.label_) not in own
+        and (types is None or ent.label_ in types or not taken.isdisjoint(range(ent.start, ent.end)))
+    ]
+    remove_from(doc, going, settings.scores_key)
+    merge_by_score(doc, found.entities, settings._replace(merge="fill"))
 
 
 def merge_by_score(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:

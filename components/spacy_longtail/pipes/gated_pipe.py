@@ -18,7 +18,16 @@ from ..corpus.examples import cut
 from ..errors import Errors, Warnings
 from ..settings import whole
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
-from .flagged import Place, cut_flagged, found_in, merge_by_score, placed, places_of
+from .flagged import (
+    Found,
+    Place,
+    cut_flagged,
+    found_in,
+    merge_by_score,
+    placed,
+    places_of,
+    replace_within,
+)
 from .label_checks import check_types
 from .merging import Merging, check_merging
 from .pipeline_checks import check_secondary
@@ -27,7 +36,7 @@ from .secondaries import OwnComponent, OwnPipeline, Secondary
 from .secrets import without_secrets
 from .type_map import TypeMap
 from .usage import Usage
-from .weak_sentences import flagged_parts
+from .weak_sentences import Parts, flagged_parts
 
 WHO = "longtail_gated_pipe"
 
@@ -63,7 +72,7 @@ def make_gated_pipe(
     component: str | None,
     labels: list[str] | None,
     label_map: dict[str, str],
-    merge: Literal["span", "token", "fill"],
+    merge: Literal["span", "token", "fill", "replace"],
     unscored: Literal["keep", "replace"],
     spans_key: str,
     scores_key: str | None,
@@ -82,8 +91,9 @@ def make_gated_pipe(
     labels (Optional[List[str]]): The types that it may set, after label_map; null is all.
     label_map (Dict[str, str]): The secondary's types by the names that they get here, as "CREATIVE_WORK"
         to "ART"; others keep theirs.
-    merge (str): "fill" adds entities only where the primary has none; "span" and "token" as for
-        longtail_gated_ner, for entities with a score: those without one are filled in.
+    merge (str): "fill" adds entities only where the primary has none; "replace" believes the secondary
+        alone, in the sentences that it has read, about the types that it may set; "span" and "token" as
+        for longtail_gated_ner, for entities with a score: those without one are filled in.
     unscored (str): As for longtail_gated_ner.
     spans_key (str): Key in doc.spans that holds the flagged sentences.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
@@ -103,7 +113,7 @@ def make_gated_pipe(
         problem = f"component = {component!r} is of a source, found 'pipe'"
         raise ValueError(Errors.L285.format(who=name, problem=problem))
     merging = Merging(merge, unscored, scores_key)
-    check_merging(merging, WHO)
+    check_merging(merging, WHO, ("replace",))
     if labels is not None:
         check_types("labels", labels, WHO)
     if max_failures is not None:
@@ -204,7 +214,7 @@ class GatedPipe(Pipe):
             except Exception as error:
                 error_handler(self.name, self, docs, error)
 
-    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+    def predict(self, docs: Iterable[Doc]) -> list[Found]:
         """The secondary's entities in each document's flagged sentences; nan for those without a score.
 
         RAISES (ValueError): L254 for a document that no gate has seen, L287, L290.
@@ -215,32 +225,40 @@ class GatedPipe(Pipe):
         for doc, parts in zip(docs, flagged, strict=True):
             self.usage.add_document(doc, parts)
         places, sentences = places_of(flagged), cut_flagged(docs, flagged)
-        found: list[list[ScoredSpan]] = []
+        found: list[list[ScoredSpan] | None] = []
         size = self.cfg["batch_size"]
         for at in range(0, len(places), size):
             found.extend(self._read(docs, places[at : at + size], sentences[at : at + size]))
-        return placed(found, places, len(docs))
+        entities = placed((ents or [] for ents in found), places, len(docs))
+        read: list[Parts] = [[] for _ in docs]
+        for place, ents in zip(places, found, strict=True):
+            if ents is not None:
+                read[place.doc].append((place.start, place.end))
+        return [Found(*row) for row in zip(entities, read, strict=True)]
 
-    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: list[Found]) -> None:
         """Merge the found entities into doc.ents; the entities of other sentences stay as they are."""
         for doc, found in zip(docs, scores, strict=True):
-            before = set(doc.ents) if found else set()
-            merge_by_score(doc, found, self._merging)
-            if found:
+            before = set(doc.ents) if found.entities else set()
+            if self.cfg["merge"] == "replace":
+                replace_within(doc, found, self.cfg["labels"], self._merging)
+            else:
+                merge_by_score(doc, found.entities, self._merging)
+            if found.entities:
                 self.usage.entities += len(set(doc.ents) - before)
 
     def _read(
         self, docs: list[Doc], places: list[Place], sentences: list[Doc]
-    ) -> list[list[ScoredSpan]]:
-        """The entities of some sentences. Where the secondary fails on one, it reads each by itself."""
+    ) -> list[list[ScoredSpan] | None]:
+        """The entities of some sentences, null for one that the secondary fails on by itself."""
         problem = ""
         try:
-            return self._entities(sentences)
+            return [*self._entities(sentences)]
         except Exception as error:
             problem = without_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
         if len(places) == 1:
             self._fail(problem)
-            return [[]]
+            return [None]
         alone = (list(cut(docs[i], [(start, end)])) for i, start, end in places)  # as they were
         return [self._read(docs, [place], own)[0] for place, own in zip(places, alone, strict=True)]
 

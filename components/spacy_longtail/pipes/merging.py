@@ -1,7 +1,7 @@
 """Which entities of two recognisers stay where they overlap."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,22 +14,23 @@ from ..settings import one_of, unused
 from ..types import ENTITY_SCORES
 from .scores import ScoredSpan, blocked_tokens, read_scores, write_scores
 
+BY_SCORE = ("span", "token")  # rules that compare the scores of both
 BLOCKED = ""  # the type of a token where no entity may stand
 
 
 class Merging(NamedTuple):
-    merge: Literal["span", "token", "fill"]
+    merge: Literal["span", "token", "fill", "replace"]
     unscored: Literal["keep", "replace"]  # what becomes of primary entities that have no score
     scores_key: str | None  # in doc.spans, of the primary's scores, and of the merged ones
 
 
-def check_merging(settings: Merging, who: str) -> None:
-    """RAISES (ValueError): L001, L207, L213."""
-    one_of("merge", settings.merge, ("span", "token", "fill"))
+def check_merging(settings: Merging, who: str, more: tuple[str, ...] = ()) -> None:
+    """more (Tuple[str, ...]): Rules beside those of all. RAISES (ValueError): L001, L207, L213."""
+    one_of("merge", settings.merge, (*BY_SCORE, "fill", *more))
     one_of("unscored", settings.unscored, ("keep", "replace"))
-    if settings.merge == "fill" and settings.unscored == "replace":
+    if settings.merge not in BY_SCORE and settings.unscored == "replace":
         raise unused("unscored", settings.unscored, who, "merge = 'span' or 'token'")
-    if settings.merge != "fill" and settings.scores_key is None:
+    if settings.merge in BY_SCORE and settings.scores_key is None:
         raise ValueError(Errors.L207.format(who=who, merge=settings.merge, key=ENTITY_SCORES))
 
 
@@ -132,7 +133,23 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
         write_scores(doc, key, [s for s in rated if math.isfinite(s.score)])
 
 
-def _missing(doc: Doc, kept: Iterable[ScoredSpan]) -> list[Span]:
+def remove_from(doc: Doc, going: Collection[Span], key: str | None) -> None:
+    """Take entities out of doc.ents, whose tokens are then O; the others stay as they are.
+
+    going (Collection[Span]): Of doc.ents. key (Optional[str]): In doc.spans, of the entities' scores.
+    """
+    if not going:
+        return
+    kept = [ent for ent in doc.ents if ent not in going]
+    known = read_scores(doc, key)
+    gone = {(ent.start, ent.end, ent.label_) for ent in going}
+    blocked = [doc[i : i + 1] for i in blocked_tokens(doc)]
+    doc.set_ents(kept, blocked=blocked, missing=_missing(doc, kept), default="outside")
+    if key is not None:
+        write_scores(doc, key, [span for place, span in known.items() if place not in gone])
+
+
+def _missing(doc: Doc, kept: Iterable[ScoredSpan | Span]) -> list[Span]:
     """Runs of tokens without annotation that no entity is to take."""
     free = doc.to_array("ENT_IOB") == 0
     for span in kept:

@@ -12,11 +12,12 @@ from spacy.tokens import Doc
 
 from ..errors import Errors, Warnings
 from ..types import Block
-from .merging import Merging
+from .merging import BY_SCORE, Merging
 
 OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "span": "where their entities overlap, the one of the higher score stays",
     "token": "each token goes to the more probable tag of the two",
+    "replace": "in flagged sentences the secondary's entities take the place of the primary's",
     "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
 
@@ -108,7 +109,7 @@ def check_secondary(
             message = Warnings.W080.format(who=name, types=", ".join(closed), gate=gate)
             warnings.warn(message, stacklevel=3)
     merge, key = settings.merge, settings.scores_key
-    if merge != "fill" and find_primary(nlp, name, key) is None:
+    if merge in BY_SCORE and find_primary(nlp, name, key) is None:
         raise ValueError(Errors.L207.format(who=who, merge=merge, key=key))
     _warn_of_shared_types(nlp, name, labels, merge)
 
