@@ -133,6 +133,18 @@ def test_the_secondary_takes_the_place_of_the_primary(settings, expected, key):
         assert (0, 1, "PER") in rated
 
 
+def test_what_both_have_stays_as_it_is_and_what_goes_leaves_no_score():
+    scored = {"scores_key": "entity_scores"}
+    same = pipeline(merge="replace", pipe={"covers": ["ANN"]}, label_map={"NAT": "PER"})
+    doc = same("FLAG ANN .", disable=["rescue"])
+    doc[1].ent_kb_id_ = "Q1"
+    assert [ent.kb_id_ for ent in rescue(same)(doc).ents] == ["Q1"]
+    nothing = pipeline(scored, merge="replace", **scored)
+    doc = nothing("FLAG ANN . ANN came .")
+    assert [(ent.start, ent.label_) for ent in doc.ents] == [(3, "PER")]
+    assert [span.start for span in doc.spans["entity_scores"]] == [3]
+
+
 def test_what_reaches_out_of_a_sentence_is_not_replaced():
     nlp = pipeline(merge="replace", pipe={"covers": ["Vega"]})
     doc = nlp("FLAG ANN on Vega . Oslo .", disable=["rescue"])
