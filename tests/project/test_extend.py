@@ -82,6 +82,10 @@ def test_new_types_are_found_and_old_entities_stay(folder, tmp_path):
     for doc in toy_docs():
         was, now = (entities(nlp(doc.text)) for nlp in (before, after))
         assert set(was) <= set(now) and {label for _, label in set(now) - set(was)} <= {"NAT", "ART"}
+    config = spacy.util.load_config(tmp_path / "out" / "extended.cfg", interpolate=True)
+    assert config["longtail"]["labels"] == config["components"]["gate"]["weak_labels"] == ["NAT", "ART"]
+    assert config["paths"]["dev"] == str(folder / "corpus" / "dev.spacy")
+    assert config["training"]["max_steps"] == 30  # it is the whole story
     saved = json.loads((tmp_path / "out" / "extended.json").read_text("utf8"))
     assert saved == found
 
@@ -149,6 +153,8 @@ def test_what_extend_refuses(folder, tmp_path):
     refused(["extend", folder / "base", tmp_path / "letters", "-o", out], "L523", out)
     options = ["--pretrained", folder / "base"]
     refused(["extend", folder / "base", folder / "corpus", "-o", out, *options], "L524", out)
+    typo = ["--set", "training.max_stesp=3"]
+    refused(["extend", folder / "base", folder / "corpus", "-o", out, *typo], "L438", out)
     known = CorpusTypes(["PER"], ["PER"], "en")
     write_corpus(tmp_path / "known", {"train": toy_docs(), "dev": toy_docs()}, known)
     refused(["extend", folder / "base", tmp_path / "known", "-o", out], "L520", out)

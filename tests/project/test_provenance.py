@@ -170,7 +170,7 @@ def test_the_digest_tells_each_setting(name, value):
 
 
 def test_the_command_names_the_gpu(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "setup_gpu", lambda gpu_id, silent: None)  # there may be none
+    monkeypatch.setattr(training, "use_gpu", lambda gpu_id: None)  # there may be none
 
     def train_on_cpu(config, output, *, use_gpu, overrides):
         train(config, output, overrides=overrides)

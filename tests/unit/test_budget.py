@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_longtail.pipes import budget as module
-from spacy_longtail.pipes.budget import BURST, N_START, Budget, Usage, start_scores
+from spacy_longtail.pipes.budget import BURST, N_START, Budget, GateUsage, start_scores
 
 score = st.floats(0, 2, width=16)
 scores = st.lists(score, max_size=60)
@@ -36,7 +36,7 @@ def test_decisions_are_those_of_counting(share, start, stream, window):
     finally:
         module.WINDOW = before
     assert found == by_counting(share, start[-window:], stream, window)
-    assert budget.usage == Usage(len(stream), sum(found))
+    assert budget.usage == GateUsage(len(stream), sum(found))
 
 
 @given(share=shares, start=scores, stream=scores, cuts=st.lists(st.integers(0, 60), max_size=5))

@@ -721,7 +721,7 @@ def test_options_that_name_nothing(tmp_path, pipeline, pool, monkeypatch, option
         if gpu_id == 7:
             raise ValueError("no such GPU")
 
-    monkeypatch.setattr("spacy.cli._util.setup_gpu", setup_gpu)
+    monkeypatch.setattr("spacy_longtail.training.device.setup_gpu", setup_gpu)
     monkeypatch.chdir(tmp_path)
     command = ["mine", pipeline, pool, "-o", "next.jsonl", *options]
     result = CliRunner().invoke(app, [str(a) for a in command])

@@ -10,8 +10,6 @@ from typing import Annotated
 import typer
 from wasabi import Printer, msg, table
 
-from ..errors import Errors
-
 app = typer.Typer(
     name="spacy_longtail",
     help="NER for rare types: convert a corpus, look at it, train, evaluate, report.",
@@ -39,17 +37,6 @@ def coded_errors() -> Iterator[None]:
             yield
         except ValueError as error:
             msg.fail(str(error), exits=1)
-
-
-def use_gpu(gpu_id: int) -> None:
-    """Compute on a GPU from now on; -1 is the CPU. RAISES (ValueError): L515."""
-    from spacy.cli._util import setup_gpu
-
-    try:
-        setup_gpu(gpu_id, silent=True)
-    except Exception as error:  # CuPy and torch have their own
-        problem = str(error).rstrip(".")
-        raise ValueError(Errors.L515.format(gpu_id=gpu_id, problem=problem)) from error
 
 
 def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.cli._util import setup_gpu
 from wasabi import msg
 
 from ..training.audit import Audit, audit_corpus
+from ..training.device import use_gpu
 from ..training.review import MARK, Format, problem, write_review
 from ..writing import check_file
 from .app import Corpus, GpuId, app, coded_errors, print_table
@@ -38,8 +38,8 @@ def audit(
     gpu_id: GpuId = -1,
 ) -> None:
     """Find annotations that models trained on the rest of the corpus contradict, rare types first."""
-    setup_gpu(gpu_id, silent=True)
     with coded_errors():
+        use_gpu(gpu_id)
         check_file(output, mark=MARK)
         found = audit_corpus(
             corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id

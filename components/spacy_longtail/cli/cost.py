@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ..corpus.formats.context import Settings
+from ..training.device import use_gpu
 from .app import GpuId, Json, app, coded_errors, print_table
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat
 
@@ -24,12 +25,10 @@ def cost(
     as_json: Json = False,
 ) -> None:
     """Count the sentences that would go to a longtail_gated_pipe's secondary, without calling it."""
-    from spacy.cli._util import setup_gpu
-
     from ..unlabelled.cost import estimate
 
-    setup_gpu(gpu_id, silent=True)
     with coded_errors():
+        use_gpu(gpu_id)
         found = estimate(pipeline, texts, Settings(pool_format, encoding), batch_size)
     if as_json:
         shown = {name: own.as_json() for name, own in found.items()}

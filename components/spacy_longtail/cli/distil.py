@@ -10,10 +10,11 @@ from wasabi import msg
 
 from ..corpus.formats.context import Settings
 from ..evaluation.report.wording import percent
+from ..training.device import use_gpu
 from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
 from ..unlabelled.silver import Policy
-from .app import GpuId, Json, app, coded_errors, print_table, use_gpu
+from .app import GpuId, Json, app, coded_errors, print_table
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
 from .trial_options import Set, read_settings
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.cli._util import setup_gpu
 from wasabi import msg
 
 from ..corpus.folder import part_path, read_types
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..evaluation.report.systems import AVERAGES
+from ..training.device import use_gpu
 from ..writing import check_file
 from .app import Corpus, GpuId, Json, app, coded_errors, print_table
 
@@ -29,8 +29,8 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Score a pipeline on the corpus's declared types, and keep every prediction for the report."""
-    setup_gpu(gpu_id, silent=True)
     with coded_errors():
+        use_gpu(gpu_id)
         if output is not None:
             check_file(output, mark=MARK)
         types = read_types(corpus)

@@ -10,6 +10,7 @@ from wasabi import msg, table
 
 from ..corpus.formats.context import Settings
 from ..errors import Errors
+from ..training.device import use_gpu
 from ..unlabelled.mining import Mined, Request, mine
 from ..unlabelled.outcome import PAGE, headline, write_outcome
 from ..unlabelled.page import write_page
@@ -18,7 +19,7 @@ from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
 from ..unlabelled.simulation import STRATEGIES, Game
 from ..unlabelled.simulation import simulate as simulate_mining
-from .app import GpuId, app, coded_errors, use_gpu
+from .app import GpuId, app, coded_errors, names_in
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
 from .trial_options import Set, read_numbers, read_settings
 
@@ -169,14 +170,14 @@ def _quotas(text: str | None) -> dict[str, int]:
 
 def _names(option: str, text: str, fix: str, once: bool = True) -> tuple[str, ...]:
     """What an option names, separated by commas. RAISES (ValueError): L516."""
-    found = [name.strip() for name in text.split(",") if name.strip()]
+    found = names_in(text)
     if not found:
         raise ValueError(
             Errors.L516.format(name=option, found=text, problem="names nothing", fix=f"{fix}.")
         )
     if once:
         _check_once(option, text, found)
-    return tuple(found)
+    return found
 
 
 def _seeds(text: str) -> tuple[int, ...]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.cli._util import setup_gpu
 from wasabi import msg
 
 from ..corpus.folder import part_path
@@ -17,6 +16,7 @@ from ..evaluation.chosen import ChosenGate, ChosenPosteriorGate, ChosenTypes, ch
 from ..evaluation.goal import Goal
 from ..evaluation.thresholds import fit_thresholds
 from ..pipes.posterior_gate import check_budget
+from ..training.device import use_gpu
 from ..writing import check_folder
 from .app import Corpus, GpuId, Json, app, coded_errors, print_table
 
@@ -57,8 +57,8 @@ def thresholds(
     as_json: Json = False,
 ) -> None:
     """Choose thresholds for types and for the gate on development data; write them into the model."""
-    setup_gpu(gpu_id, silent=True)
     with coded_errors():
+        use_gpu(gpu_id)
         _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
         gate_goal = _gate_goal(gate_recall, gate_beta, gate_budget)
         if output is not None:

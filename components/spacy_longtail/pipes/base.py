@@ -1,10 +1,12 @@
-"""What trainable pipes share: two learning rates in one pipe, and what none of them does."""
+"""What pipes share: how those without training read, two learning rates, what none of them does."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
+from spacy.pipeline.pipe import Pipe
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import FloatsXd
@@ -48,6 +50,42 @@ class LongtailPipe(TrainablePipe):
     def rehearse(self, examples: Iterable[Example], **settings: object) -> dict[str, float]:
         """Refused: spaCy would pass over the pipe silently. RAISES (ValueError): L219."""
         raise ValueError(Errors.L219.format(who=self.name, reason="it has no rehearsal update"))
+
+
+class StoppedError(ValueError):
+    """Ends a run: not for error handlers, which would go on."""
+
+
+class UntrainedPipe(Pipe):
+    """A pipe with nothing to train, which reads in batches as spaCy's trained ones do."""
+
+    name: str
+    predict: Callable
+    set_annotations: Callable
+
+    @property
+    def label_data(self) -> list[str]:
+        return list(self.labels)
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Annotate one document."""
+        return next(self.pipe([doc]), doc)
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Annotate documents. stream (Iterable[Doc]): The documents. batch_size (int): To read together.
+
+        YIELDS (Doc): In order, without those that an error handler was given.
+        """
+        handler = self.get_error_handler()
+        for docs in minibatch(stream, size=batch_size):
+            try:
+                self.set_annotations(docs, self.predict(docs))
+            except StoppedError:
+                raise
+            except Exception as error:
+                handler(self.name, self, docs, error)
+            else:
+                yield from docs
 
 
 class EntityScorer:

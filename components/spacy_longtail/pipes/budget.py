@@ -15,7 +15,7 @@ N_DIGITS = 6  # of a score: sentences that say the same tie, whatever batch they
 ROUNDING = 1e-9
 
 
-class Usage(NamedTuple):
+class GateUsage(NamedTuple):
     """What a gate has seen and flagged since it was loaded."""
 
     sentences: int = 0
@@ -42,7 +42,7 @@ class Budget:
 
     def __init__(self, share: float, start: Iterable[float] = ()) -> None:
         self.share = share
-        self.usage = Usage()
+        self.usage = GateUsage()
         self._recent = deque(np.round(list(start), N_DIGITS).tolist(), WINDOW)  # in order of arrival
         self._sorted = sorted(self._recent)
 
@@ -59,7 +59,7 @@ class Budget:
             and n_flagged + 1 <= self.share * (n_seen + 1) + BURST
         )
         self._remember(score)
-        self.usage = Usage(n_seen + 1, n_flagged + is_flagged)
+        self.usage = GateUsage(n_seen + 1, n_flagged + is_flagged)
         return is_flagged
 
     def _remember(self, score: float) -> None:

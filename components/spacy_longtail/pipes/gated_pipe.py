@@ -9,7 +9,6 @@ import numpy as np
 import srsly
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
@@ -18,6 +17,7 @@ from ..corpus.examples import cut
 from ..errors import Errors, Warnings
 from ..settings import whole
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
+from .base import StoppedError, UntrainedPipe
 from .flagged import (
     Found,
     Place,
@@ -137,11 +137,7 @@ def make_gated_pipe(
     )
 
 
-class StoppedError(ValueError):
-    """More failures than `max_failures`: not for error handlers, which would go on."""
-
-
-class GatedPipe(Pipe):
+class GatedPipe(UntrainedPipe):
     """Gives flagged sentences to a secondary, and merges what it finds. `usage` counts.
 
     What the secondary raises on a sentence is logged and counted, and leaves the primary's entities. The
@@ -191,28 +187,6 @@ class GatedPipe(Pipe):
         self._types.check(self.secondary.labels, self.name)
         if nlp is not None:
             check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], self._merging, WHO)
-
-    def __call__(self, doc: Doc) -> Doc:
-        """RAISES (ValueError): L254, L287, L290."""
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Give the flagged sentences of several documents to the secondary at once.
-
-        stream (Iterable[Doc]): Documents. batch_size (int): How many are gathered.
-        YIELDS (Doc): The same, in order.
-        RAISES (ValueError): L254, L287, L290.
-        """
-        error_handler = self.get_error_handler()
-        for docs in util.minibatch(stream, size=batch_size):
-            try:
-                self.set_annotations(docs, self.predict(docs))
-                yield from docs
-            except StoppedError:
-                raise
-            except Exception as error:
-                error_handler(self.name, self, docs, error)
 
     def predict(self, docs: Iterable[Doc]) -> list[Found]:
         """The secondary's entities in each document's flagged sentences; nan for those without a score.

@@ -1,17 +1,16 @@
 """`longtail_gliner`: zero-shot NER by GLiNER, which is told the types in words."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 import srsly
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import logger, minibatch
+from spacy.util import logger
 from spacy.vocab import Vocab
 
 from ..corpus.counts import count_docs
@@ -20,7 +19,7 @@ from ..errors import Errors, Warnings
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, whole
 from ..types import Block
-from .base import EntityScorer
+from .base import EntityScorer, UntrainedPipe
 from .describing import problem_of_texts
 from .gliner_model import GLiNERModel
 from .label_checks import check_known, check_labels, check_types
@@ -131,7 +130,7 @@ def type_words(types: Iterable[str], given: Mapping[str, str], who: str) -> dict
     return found
 
 
-class GLiNERNER(EntityScorer, Pipe):
+class GLiNERNER(EntityScorer, UntrainedPipe):
     """Tells a GLiNER model the types in words; keeps the entities that a document comes with.
 
     Entity score: the model's own, the sigmoid of how well a span and a type go together. There is
@@ -151,10 +150,6 @@ class GLiNERNER(EntityScorer, Pipe):
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.cfg["types"])
-
-    @property
-    def label_data(self) -> list[str]:
-        return list(self.labels)
 
     @property
     def gliner(self) -> GLiNERModel:
@@ -212,22 +207,6 @@ class GLiNERNER(EntityScorer, Pipe):
         shown = "; ".join(f"{label}: {words}" for label, words in self.cfg["types"].items())
         logger.info("%s looks for %s", self.name, shown)
         self._limits()
-
-    def __call__(self, doc: Doc) -> Doc:
-        return next(self.pipe([doc]))
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Annotate documents. stream (Iterable[Doc]): The documents. batch_size (int): To read together.
-
-        YIELDS (Doc): In order.
-        """
-        handler = self.get_error_handler()
-        for docs in minibatch(stream, size=batch_size):
-            try:
-                self.set_annotations(docs, self.predict(docs))
-            except Exception as error:
-                handler(self.name, self, docs, error)
-            yield from docs
 
     def _limits(self) -> Limits:
         return self.gliner.limits(self.cfg["types"].values(), self.cfg["max_words"])

@@ -1,7 +1,7 @@
 """`longtail_posterior_gate`: flags sentences by what the primary NER before it is unsure of."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -9,7 +9,7 @@ import numpy as np
 import srsly
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline.pipe import Pipe, deserialize_config
+from spacy.pipeline.pipe import deserialize_config
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats1d, Floats2d
@@ -18,7 +18,8 @@ from ..corpus.examples import sentence_lengths
 from ..errors import Errors, Warnings
 from ..settings import finite, one_of, unused
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
-from .budget import Budget, Usage
+from .base import UntrainedPipe
+from .budget import Budget, GateUsage
 from .flagging import write_all_flagged
 from .label_checks import check_labels, check_types
 from .pipeline_checks import check_kept, find_primary
@@ -159,7 +160,7 @@ def check_budget(value: object) -> float:
     return share
 
 
-class PosteriorGate(Pipe):
+class PosteriorGate(UntrainedPipe):
     """Scores sentences by what the components before it say, and keeps the flagged ones in doc.spans.
 
     It has no model and is not trained; a document without sentence boundaries is one sentence. With a
@@ -186,10 +187,6 @@ class PosteriorGate(Pipe):
         """The rare types."""
         return tuple(self.cfg["weak_labels"])
 
-    @property
-    def label_data(self) -> list[str]:
-        return list(self.labels)
-
     def add_label(self, label: str) -> int:
         """The rare types are a setting. RETURNS (int): 0 for one of them. RAISES (ValueError): L206."""
         if label not in self.labels:
@@ -202,13 +199,13 @@ class PosteriorGate(Pipe):
         return tuple(READS) if self.cfg["signal"] == "both" else (self.cfg["signal"],)
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> GateUsage:
         """Sentences seen and flagged since the gate was loaded or began anew, in this process."""
         return self._usage if self._budget is None else self._budget.usage
 
     def restart(self) -> None:
         """Begin anew: nothing is seen yet, and a budget starts from the scores of development data."""
-        self._usage = Usage()
+        self._usage = GateUsage()
         share = self.cfg["budget"]
         self._budget = None if share is None else Budget(share, self.cfg["start"] or ())
 
@@ -279,21 +276,6 @@ class PosteriorGate(Pipe):
             raise ValueError(Errors.L282.format(who=self.name, **shown))
         return primary, [known.index(label) for label in self.labels]
 
-    def __call__(self, doc: Doc) -> Doc:
-        """Flag the sentences of one document."""
-        return next(self.pipe([doc]), doc)
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Flag the sentences of a stream of documents. What is flagged does not depend on batch_size."""
-        error_handler = self.get_error_handler()
-        for docs in util.minibatch(stream, size=batch_size):
-            try:
-                self.set_annotations(docs, self.predict(docs))
-            except Exception as error:
-                error_handler(self.name, self, docs, error)
-            else:
-                yield from docs
-
     def predict(self, docs: Iterable[Doc]) -> Signals:
         """What speaks for each sentence of all documents, in order. Changes neither these nor the gate.
 
@@ -340,7 +322,7 @@ class PosteriorGate(Pipe):
         if self._budget is None:
             flags = self.flags(scores)
             seen, flagged = self._usage
-            self._usage = Usage(seen + len(flags), flagged + int(flags.sum()))
+            self._usage = GateUsage(seen + len(flags), flagged + int(flags.sum()))
         else:
             if not self.cfg["start"]:
                 n = int(np.ceil(1 / self._budget.share))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from spacy.cli._util import setup_gpu
 from spacy.cli.train import train
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
@@ -31,6 +30,7 @@ from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..types import Overrides
 from ..writing import check_folder, coded_io, set_aside, whole_folder
+from .device import use_gpu
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 
 BEST = "model-best"
@@ -148,7 +148,7 @@ def train_model(
     _check_pretrained(filled)
     for path in parts.values():
         check_docs(path)
-    setup_gpu(gpu_id, silent=True)  # spaCy says it
+    use_gpu(gpu_id)
     check_trainable(given, config)
     logger.setLevel(logging.INFO)  # the gate reports its class weights
     with coded_io(output), whole_folder(output) as new:

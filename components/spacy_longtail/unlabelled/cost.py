@@ -21,10 +21,10 @@ class Cost(Record):
 
     texts: int
     sentences: int
-    flagged: int  # sentences of which at least a part is flagged
+    flagged: int  # sentences
     share: float  # of the sentences, how many are flagged
-    words: int  # of the flagged parts; a prompt comes on top for each call
-    calls: int  # flagged parts, each of which the secondary is given once
+    words: int  # of the flagged sentences; a prompt comes on top for each call
+    calls: int  # the secondary is given each flagged sentence once
 
 
 def estimate(pipeline: str, texts: Path, settings: Settings, batch_size: int = 64) -> dict[str, Cost]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spacy.language import Language
+from thinc.api import Config
 
 from ...corpus.descriptions import CorpusTypes, read_types
 from ...corpus.folder import load_docs
@@ -19,6 +20,7 @@ from ...records import Record
 from ...training.train import train_model
 from ...types import Overrides
 from ...writing import check_folder, coded_io, whole_folder, write_file
+from ..trials.compose import apply
 from .config import Added, extended_config
 from .proof import TypeChange, compare_entities
 
@@ -89,10 +91,10 @@ def extend(request: Request, output: Path, say: Callable[[str], None] = lambda _
     added = _types_to_add(request, types, nlp)
     _check_texts(types, nlp, request)
     config, new = extended_config(request.base, nlp, gated=request.gated, pretrained=request.pretrained)
-    output.mkdir(parents=True, exist_ok=True)
-    write_file(output / CONFIG, config.to_str(interpolate=False))
+    settings = _settings(request, added)
+    apply(config, settings)
     say(f"Training {', '.join(new.names)} beside {', '.join(nlp.component_names)}")
-    best = _train(request, output, added, nlp)
+    best = _train(request, config, settings, output)
     model = output / MODEL
     say("Choosing thresholds on dev" if request.thresholds else "Measuring")
     _finish(best, model, request, new)
@@ -141,15 +143,26 @@ def _check_texts(types: CorpusTypes, nlp: Language, request: Request) -> None:
         raise ValueError(message)
 
 
-def _train(request: Request, output: Path, added: list[str], nlp: Language) -> Path:
-    own: Overrides = {"longtail.labels": added, "longtail.tail": added, "nlp.lang": nlp.lang}
-    return train_model(
-        output / CONFIG,
-        request.corpus,
-        output / TRAINING,
-        gpu_id=request.gpu_id,
-        overrides={**own, **request.overrides},
-    )
+def _settings(request: Request, added: list[str]) -> Overrides:
+    """What the config needs to know of the corpus, and what was asked for."""
+    parts = {f"paths.{part}": str(part_path(request.corpus, part)) for part in ("train", "dev")}
+    return {**parts, "longtail.labels": added, "longtail.tail": added, **request.overrides}
+
+
+def _train(request: Request, config: Config, settings: Overrides, output: Path) -> Path:
+    """Write the config and train it. A training that is refused leaves no config without a model."""
+    is_new = not (output / CONFIG).exists()
+    output.mkdir(parents=True, exist_ok=True)
+    write_file(output / CONFIG, config.to_str(interpolate=False))
+    own = {**settings, "nlp.lang": config["nlp"]["lang"], "nlp.tokenizer": config["nlp"]["tokenizer"]}
+    folder = output / TRAINING
+    try:
+        return train_model(output / CONFIG, request.corpus, folder, gpu_id=request.gpu_id, overrides=own)
+    except ValueError:
+        if is_new:
+            (output / CONFIG).unlink()
+            output.rmdir()
+        raise
 
 
 def _finish(best: Path, model: Path, request: Request, new: Added) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import srsly
-from spacy.cli._util import setup_gpu
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -19,6 +18,7 @@ from ...corpus.descriptions import read_types
 from ...corpus.examples import bare
 from ...errors import Errors
 from ...pipes.token_ner import TokenNER
+from ...training.device import use_gpu
 from ...training.provenance import checksum, shortened, versions
 from ...writing import check_folder
 from ..trials.keys import config_content, digest
@@ -91,7 +91,7 @@ def pretrain(
     RAISES (ValueError): L265, L402 to L404, L406, L430, L432, L434, L436 to L438, L471, L495 to L498.
     """
     check_folder(output, [*folders, *exclude], _foreign)
-    setup_gpu(options.gpu_id, silent=True)
+    use_gpu(options.gpu_id)
     is_cnn = options.encoder == CNN
     steps = options.steps or (STEPS[CNN] if is_cnn else TRANSFORMER_STEPS)
     words = options.words or (WORDS[CNN] if is_cnn else TRANSFORMER_WORDS)

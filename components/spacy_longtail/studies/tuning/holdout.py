@@ -4,13 +4,12 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from spacy.cli._util import setup_gpu
-
 from ...corpus.folder import part_path, read_types
 from ...errors import Warnings
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.records import Evaluation, read_evaluation, write_evaluation
 from ...evaluation.significance import Verdict, describe, judge, mention_counts, named_metrics, stack
+from ...training.device import use_gpu
 from ...training.provenance import DEV_SCORE
 from ...writing import coded_io
 from ..trials.keys import digest
@@ -65,7 +64,7 @@ def hold_out(search: Search, best: Tried, baseline: Tried, gpu_id: int) -> Holdo
 
 def _evaluated(search: Search, number: int, path: Path, gpu_id: int) -> Evaluation:
     if not path.is_file():
-        setup_gpu(gpu_id, silent=True)
+        use_gpu(gpu_id)
         types, data = read_types(search.corpus), part_path(search.corpus, PART)
         training = part_path(search.corpus, "train")
         model = search.model(number) / "model-best"
