@@ -188,13 +188,15 @@ def test_what_is_finished_is_not_trained_again(donors, tmp_path):
     assert before == sorted(path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*"))
 
 
-def test_a_transformer_resumes_to_the_same_weights(donors, tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_averaged", [False, True])
+def test_a_transformer_resumes_to_the_same_weights(is_averaged, donors, tmp_path, monkeypatch):
     pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
     encoder = str(tiny_bert(tmp_path / "bert"))
     rates = {"initial_rate": 0.01, "warmup_steps": 1}
 
     def go(name):
         settings = {f"training.optimizer.learn_rate.{key}": rate for key, rate in rates.items()}
+        settings["training.optimizer.use_averages"] = is_averaged
         own = Options(encoder, steps=6, words=30, evaluations=1, seed=1, settings=settings)
         return pretrain(donors, tmp_path / name, own, [], lambda text: None)
 
@@ -211,6 +213,12 @@ def test_a_transformer_resumes_to_the_same_weights(donors, tmp_path, monkeypatch
     assert same(straight.nlp, again.nlp)
     own = states(again)
     assert all(np.array_equal(own[name], values) for name, values in states(straight).items())
+    with np.load(tmp_path / "killed" / "checkpoint" / "optimizer.npz") as arrays:
+        averages = {
+            n.rpartition("|")[2]: arrays[n] for n in arrays.files if n.startswith("averages|tran")
+        }
+    assert bool(averages) == is_averaged
+    assert all(np.array_equal(own[name], values) for name, values in averages.items())
     places = write_pretrained(again, tmp_path / "killed", "pretrain", False)
     assert set(places) == {"model", "page", "transformer"}
     from transformers import AutoModel, AutoTokenizer

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from spacy.util import registry
+from spacy.util import fix_random_seed, registry
 from thinc.api import Adam, Linear, PyTorchWrapper, Relu, chain
 
 from spacy_longtail.training.optimizers import TorchAdam, create_adam
@@ -152,3 +152,109 @@ def test_a_decay_of_everything_is_left_to_thinc():
         weights, gradient = np.ones(5, dtype="float32"), np.ones(5, dtype="float32")
         found.append(optimizer((1, "W"), weights, gradient)[0])
     assert np.array_equal(*found)
+
+
+# Averages
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.used, self.frozen = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+        self.frozen.requires_grad_(False)
+        self.register_buffer("seen", torch.ones(2))
+
+    def forward(self, x):
+        return self.used(x) + self.seen
+
+
+def stepped(optimizer, n_steps=N_STEPS):
+    """A layer of thinc and a module of torch after some steps, and their weights after each."""
+    fix_random_seed(0)
+    model = chain(Linear(3, 3), PyTorchWrapper(Net()))
+    x = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
+    model.initialize(X=x)
+    history = []
+    for _ in range(n_steps):
+        y, backprop = model.begin_update(x)
+        backprop(np.ones_like(y))
+        model.finish_update(optimizer)
+        history.append(weights_of(model))
+    return model, history
+
+
+def weights_of(model):
+    linear, wrapped = model.layers
+    inner = {name: value.numpy().copy() for name, value in wrapped.shims[0]._model.state_dict().items()}
+    return {"W": linear.get_param("W").copy(), **inner}
+
+
+def averaged(values, decay):
+    """What an exponential moving average that begins at zero comes to."""
+    average = np.zeros_like(values[0])
+    for t, value in enumerate(values, 1):
+        kept = min((1 + t) / (10 + t), decay)
+        average = kept * average + (1 - kept) * value
+    return average
+
+
+@pytest.mark.parametrize("decay", [0.9999, 0.5])
+def test_averages_are_those_of_a_plain_loop_and_of_torch_modules_too(decay):
+    optimizer = create_adam(0.05, average_decay=decay)
+    model, history = stepped(optimizer)
+    before = weights_of(model)
+    with model.use_params(optimizer.averages):
+        inside, saved = weights_of(model), model.to_bytes()
+    after = weights_of(model)
+    for name, own in before.items():
+        assert np.array_equal(after[name], own)
+        if name in ("frozen.weight", "frozen.bias", "seen"):
+            assert np.array_equal(inside[name], own)
+        else:
+            assert np.allclose(inside[name], averaged([h[name] for h in history], decay), atol=1e-6)
+            assert not np.allclose(inside[name], own, atol=1e-3)
+    other = chain(Linear(3, 3), PyTorchWrapper(Net())).from_bytes(saved)
+    assert all(np.array_equal(weights_of(other)[name], own) for name, own in inside.items())
+
+
+def test_training_goes_on_from_the_weights_not_from_their_averages():
+    whole, _ = stepped(create_adam(0.05))
+    looked_at = create_adam(0.05)
+    model, _ = stepped(looked_at, 1)
+    x = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
+    for _ in range(N_STEPS - 1):
+        with model.use_params(looked_at.averages):
+            model.predict(x)
+        y, backprop = model.begin_update(x)
+        backprop(np.ones_like(y))
+        model.finish_update(looked_at)
+    assert all(np.array_equal(weights_of(model)[n], own) for n, own in weights_of(whole).items())
+
+
+def test_an_error_while_averages_are_in_use_leaves_the_weights():
+    optimizer = create_adam(0.05)
+    model, history = stepped(optimizer)
+    with pytest.raises(KeyError), model.use_params(optimizer.averages):
+        raise KeyError
+    assert np.array_equal(weights_of(model)["used.weight"], history[-1]["used.weight"])
+
+
+def test_torch_modules_of_other_optimizers_stay_as_they_were():
+    create_adam(0.1)
+    optimizer = Adam(0.05)
+    model, history = stepped(optimizer)
+    with model.use_params(optimizer.averages):
+        inside = weights_of(model)
+    assert np.array_equal(inside["used.weight"], history[-1]["used.weight"])
+    assert not np.array_equal(inside["W"], history[-1]["W"])
+
+
+@pytest.mark.parametrize("decay", [0.0, 1.0, -1, float("nan"), "much"])
+def test_a_decay_that_is_none_is_refused(decay):
+    with pytest.raises(ValueError, match=r"L001.*average_decay"):
+        create_adam(0.1, average_decay=decay)
+
+
+def test_a_decay_without_averages_is_refused():
+    with pytest.raises(ValueError, match=r"L213.*average_decay"):
+        create_adam(0.1, average_decay=0.9, use_averages=False)

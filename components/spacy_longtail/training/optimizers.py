@@ -2,10 +2,12 @@
 
 Where a small transformer is trained on a CPU, thinc's Adam takes 9 % of a step, this one a third of
 that: training lacked it to keep up with a plain torch loop (docs/results.md). thinc's class stays around
-torch's function, for parameters on a GPU and for the averages that spaCy evaluates with.
+torch's function, for parameters on a GPU. Its averages, which spaCy evaluates and saves, are of torch
+modules too.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from thinc.api import Optimizer
@@ -14,11 +16,27 @@ from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 
 from ..layers.torch_layer import require_torch
-from ..settings import finite
+from ..settings import finite, unused
+from .averages import Averages, average_torch_modules
+
+AVERAGE_DECAY = 0.9999  # as in thinc
 
 
 class TorchAdam(Optimizer):
-    """Steps NumPy parameters through torch, and all others, such as those on a GPU, as thinc does."""
+    """Steps NumPy parameters through torch, and all others, such as those on a GPU, as thinc does.
+
+    average_decay (float): Largest share of the average that an update keeps.
+    settings: As for thinc's Optimizer.
+    """
+
+    averages: Averages | None
+
+    def __init__(self, learn_rate: FloatOrSeq, *, average_decay: float, **settings: Any) -> None:
+        super().__init__(learn_rate, **settings)
+        self.average_decay = average_decay
+        if self.averages is not None:
+            self.averages = Averages()
+            average_torch_modules()
 
     def __call__(
         self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
@@ -30,6 +48,21 @@ class TorchAdam(Optimizer):
         lr_scale (float): Factor on the learning rate.
         RETURNS (Tuple[FloatsXd, FloatsXd]): Weights and gradient.
         """
+        averages, self.averages = self.averages, None  # thinc's step would keep some with its own decay
+        try:
+            stepped = self._stepped(key, weights, gradient, lr_scale)
+        finally:
+            self.averages = averages
+        if averages is not None:
+            ops = get_array_ops(weights)
+            if key not in averages:
+                averages[key] = ops.alloc(weights.shape, dtype="float32")
+            ops.update_averages(averages[key], stepped[0], self.nr_update[key], self.average_decay)
+        return stepped
+
+    def _stepped(
+        self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, lr_scale: float
+    ) -> tuple[FloatsXd, FloatsXd]:
         decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
         if decays_all or not (_shares_memory(weights) and _shares_memory(gradient)):
             return super().__call__(key, weights, gradient, lr_scale=lr_scale)
@@ -44,10 +77,6 @@ class TorchAdam(Optimizer):
                 moment[key] = ops.alloc1f(weights.size)
         self._step(key, weights, gradient, self.learn_rate * lr_scale)
         gradient.fill(0)
-        if self.averages is not None:
-            if key not in self.averages:
-                self.averages[key] = ops.alloc(weights.shape, dtype="float32")
-            ops.update_averages(self.averages[key], weights, self.nr_update[key])
         return weights, gradient
 
     def _step(self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, rate: float) -> None:
@@ -91,10 +120,12 @@ def create_adam(
     grad_clip: FloatOrSeq = 1.0,
     L2_is_weight_decay: bool = True,
     use_averages: bool = True,
+    average_decay: float = AVERAGE_DECAY,
 ) -> TorchAdam:
     """thinc's Adam.v1, its steps on a CPU made by torch, in less than half the time.
 
     Settings and updates are those of Adam.v1, up to rounding. A parameter on a GPU is stepped by thinc.
+    Unlike Adam.v1's, its averages are of torch modules too, such as a transformer.
 
     learn_rate (FloatOrSeq): Learning rate, a number or a schedule, as are the other numbers.
     L2 (FloatOrSeq): Strength of the decay of weights.
@@ -104,14 +135,20 @@ def create_adam(
     grad_clip (FloatOrSeq): Greatest norm of a parameter's gradient; 0 is none.
     L2_is_weight_decay (bool): Whether weights decay beside the update, as in AdamW; false adds L2 times
         the weights to the gradient.
-    use_averages (bool): Whether to keep moving averages of the weights.
+    use_averages (bool): Whether to keep exponential moving averages of the weights, with which spaCy
+        evaluates, and which it saves.
+    average_decay (float): Share of the average that an update keeps, between 0 and 1; in the first ones
+        less, (1 + t) / (10 + t) after t updates.
     RETURNS (Optimizer): The optimizer.
-    RAISES (ValueError): L001, L406.
-    SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2.
+    RAISES (ValueError): L001, L213, L406.
+    SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; averages: Polyak
+        and Juditsky 1992, with exponential weights.
     """
     require_torch()
     least = ("a finite number of at least 0", 0.0)
     share = ("a number between 0 and 1", 1e-9, 1 - 1e-9)
+    if not use_averages and average_decay != AVERAGE_DECAY:
+        raise unused("average_decay", average_decay, "longtail.Adam.v1", "use_averages = true")
     return TorchAdam(
         _checked("learn_rate", learn_rate, *least),
         L2=_checked("L2", L2, *least),
@@ -121,6 +158,7 @@ def create_adam(
         grad_clip=_checked("grad_clip", grad_clip, *least),
         L2_is_weight_decay=L2_is_weight_decay,
         use_averages=use_averages,
+        average_decay=_checked("average_decay", average_decay, *share),
     )
 
 

@@ -18,6 +18,7 @@ from ...corpus.descriptions import read_types
 from ...corpus.examples import bare
 from ...errors import Errors
 from ...pipes.token_ner import TokenNER
+from ...training.averages import keep
 from ...training.device import use_gpu
 from ...training.provenance import checksum, shortened, versions
 from ...writing import check_folder
@@ -228,13 +229,7 @@ class _Training:
                 if is_last or time.monotonic() - saved > SECONDS:
                     save_state(folder, self.nlp, self.optimizer, progress)
                     saved = time.monotonic()
-        averages = self.optimizer.averages
-        if averages:
-            for pipe in (p for _, p in self.nlp.pipeline if hasattr(p, "model")):
-                for node in pipe.model.walk():
-                    for name in node.param_names:
-                        if (node.id, name) in averages:
-                            node.set_param(name, averages[node.id, name])
+        keep(self.nlp, self.optimizer.averages or {})
 
     def _batches(self, start: int) -> Iterator[list[Doc]]:
         lengths = [[len(doc) for doc in donor.train] for donor in self.donors]
