@@ -27,7 +27,7 @@ from .pipeline_checks import check_secondary, gate_types
 from .scores import ScoredSpan
 from .tagging import TokenTagger
 from .thresholding import JUDGING, Thresholding, check_judging, judge, write_abstained
-from .token_settings import DEFAULT_TOKEN_MODEL, check_head
+from .token_settings import DEFAULT_TOKEN_MODEL, check_head, check_offsets
 from .weak_sentences import Parts, flagged_parts, with_boundaries, within
 from .weighting import Reader
 
@@ -42,6 +42,7 @@ DEFAULTS: Block = {
     "spans_key": WEAK_SENTENCES,
     "scores_key": ENTITY_SCORES,
     **JUDGING,
+    "decision_offsets": None,
     "head_rate": 1.0,
     "describe": None,
     "model": DEFAULT_TOKEN_MODEL,
@@ -70,6 +71,7 @@ def make_gated_ner(
     scores_key: str | None,
     thresholds: dict[str, float] | None,
     abstain_key: str | None,
+    decision_offsets: dict[str, float] | None,
     head_rate: float,
     describe: Callable | None,
     scorer: Callable | None,
@@ -95,6 +97,7 @@ def make_gated_ner(
     thresholds (Optional[Dict[str, float]]): Least score of an entity of the secondary by type, before
         merging; null for none.
     abstain_key (Optional[str]): Key in doc.spans for those below their threshold; null drops them.
+    decision_offsets (Optional[Dict[str, float]]): As for longtail_token_ner.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     describe (Optional[Callable[[List[str]], Floats2d]]): As for longtail_token_ner.
     scorer (Optional[Callable]): The scoring function.
@@ -127,6 +130,7 @@ def make_gated_ner(
         min_weak_score=score,
         spans_key=spans_key,
         scores_key=scores_key,
+        decision_offsets=check_offsets(decision_offsets),
         **check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key, is_scored=True),
     )
 
@@ -185,7 +189,8 @@ class GatedNER(TokenTagger):
         if nlp is not None:
             check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], self._merging, WHO)
         check_labels(labels, self.labels, WHO)
-        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
+        for setting in ("thresholds", "decision_offsets"):
+            check_known(setting, self.cfg[setting] or (), self.labels, WHO)
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
         check_known("labels", self.labels, known, WHO)

@@ -88,7 +88,10 @@ class TokenTagger(NERPipe):
     @property
     def decoding(self) -> Decoding:
         """How outputs become entities, as it is set and as training left it."""
-        own = {name: self.cfg[name] for name in Decoding._fields}
+        own = {name: self.cfg[name] for name in Decoding._fields if name != "offsets"}
+        offsets = self.cfg["decision_offsets"]
+        if offsets:
+            own["offsets"] = np.array([offsets.get(label, 0.0) for label in self.labels])
         return Decoding(**{**own, "state": TwoTaskState(**own["state"])})
 
     @property

@@ -14,16 +14,13 @@ from spacy.tokens import Doc, DocBin
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import load_config
-from thinc.api import Config, get_array_module, to_numpy
+from thinc.api import Config
 from thinc.types import Floats2d, Ints1d
 from tqdm import tqdm
 
-from ..chains.packing import Transitions
-from ..chains.sums import PathSums
-from ..corpus.examples import bare, sentence_lengths
+from ..corpus.examples import bare
 from ..corpus.folder import CorpusTypes
 from ..errors import Errors
-from ..numerics import logsumexp
 from ..pipes.token_ner import TokenNER
 from .train import corpus_overrides, known_sections
 
@@ -151,7 +148,7 @@ def class_probabilities(
         batch = [bare(doc, nlp.vocab) for doc in docs[start : start + BATCH]]
         for name in before:
             batch = list(nlp.get_pipe(name).pipe(batch))
-        found.append(_tag_probabilities(pipe, batch))
+        found.append(pipe.marginals(batch))
     tags = np.concatenate(found)
     by_class = np.zeros((len(tags), 1 + len(pipe.codec.labels)))
     for i, tag in enumerate(pipe.codec.tags):
@@ -161,18 +158,3 @@ def class_probabilities(
 
 def _is_readable(pipe: object) -> bool:
     return isinstance(pipe, TokenNER) and pipe.cfg["head"] in HEADS
-
-
-def _tag_probabilities(pipe: TokenNER, docs: list[Doc]) -> Floats2d:
-    """(n_tokens, n_tags): of the softmax, or the marginals of the CRF."""
-    scores = pipe.model.predict(docs)
-    logits = pipe.head.logits(scores).dataXd
-    xp = get_array_module(logits)
-    offset = pipe.head.loss.prediction_offset()
-    if offset is not None:
-        logits = logits + xp.asarray(offset, dtype=logits.dtype)
-    if pipe.cfg["head"] == "softmax":
-        return to_numpy(xp.exp(logits - logsumexp(logits)))
-    lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
-    legality = Transitions(*(xp.asarray(t) for t in pipe.head.legality))
-    return to_numpy(xp.exp(PathSums(logits, lengths, scores.transitions.plus(legality)).log_marginals))
