@@ -143,6 +143,13 @@ class Errors:
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
     L302 = "[L302] longtail.ner_scorer.v1 with labeled = false compares boundaries alone and knows one type. Remove 'labels' and 'tail', or set labeled = true."
 
+    # Decisions out of fold: L310 to L314
+    L310 = "[L310] {path} finds entities with {found}: to choose out of fold, a pipeline must have one NER. Choose on the development part: leave --out-of-fold out."
+    L311 = "[L311] {name} is a {factory}, and decision offsets are of the tags of a longtail_token_ner. For more precision take thresholds; for more recall train with a reader or loss that favours rare types (docs/losses.md), or train a longtail_token_ner."
+    L312 = "[L312] The wanted recall is not reached by any offset. The most is {reached}, on documents that the models were not trained on. Ask for less, or train for it (resampling, class weights, more mentions)."
+    L313 = "[L313] A recall is wanted of {found}, which the pipeline does not know. It knows {known}."
+    L314 = "[L314] The models of two folds know different types: {found}, and {known}. Take fewer folds, so that each type is in the training data of all."
+
     # Files
     L401 = "[L401] {path}:{line}: {problem}. {fix}"
     L402 = "[L402] {path} does not exist. {fix}"
@@ -266,6 +273,12 @@ class Errors:
     L523 = "[L523] {path} was converted with --tokens {tokens}, but {base} has another kind of tokens. Convert the corpus with the other value of --tokens."
     L524 = "[L524] {path} is no pipeline to begin with: it has the components {found}, and must have tok2vec and ner, as the command `pretrain` writes them."
 
+    # Out of fold: L537 to L539, L560
+    L537 = "[L537] {path} cannot be cut into {n} folds whose models all learn every type: {problem}. Take fewer folds, add mentions, or leave the type out of types.json."
+    L538 = "[L538] {found} cannot be used {where}. {fix}"
+    L539 = "[L539] --offset-recall takes TYPE=RECALL such as EVE=0.9, a recall above 0 and at most 1, found {found!r}."
+    L560 = "[L560] The training of {fold} in {path} left no model: {problem}. Correct that, and run the command again with --retry-failed."
+
 
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."
@@ -321,6 +334,7 @@ class Warnings:
     W086 = "[LW086] Thresholds are chosen on test: scores on this part no longer say what the pipeline is worth. Choose on dev, with --part dev."
     W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
     W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
+    W089 = "[LW089] Thresholds of {name} for the goal '{goal}' cost {points} points of macro F1 on documents that they were not chosen on. Choose them for a recall or precision instead, or do without: set 'thresholds' to null."
 
     # GLiNER: W065
     W065 = "[LW065] {who} looks for types without a mention in the data: {unseen}. Each costs time, and may find what is none; with max_epochs = -1 spaCy shows 100 examples only."

@@ -3,22 +3,40 @@
 import json
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from wasabi import msg
 
-from ..corpus.folder import part_path
+from ..corpus.folder import part_path, read_types
 from ..errors import Errors, Warnings
-from ..evaluation.chosen import ChosenGate, ChosenPosteriorGate, ChosenTypes, chosen_json
+from ..evaluation.chosen import ChosenGate, ChosenPosteriorGate, ChosenTypes, Expected, chosen_json
+from ..evaluation.folds import OffsetWish
 from ..evaluation.goal import Goal
+from ..evaluation.offsets import FAMILIES
 from ..evaluation.thresholds import fit_thresholds
 from ..pipes.posterior_gate import check_budget
+from ..studies.out_of_fold import choose_out_of_fold
+from ..studies.trials.run import Options
 from ..training.device import use_gpu
 from ..writing import check_folder
 from .app import Corpus, GpuId, Json, app, coded_errors, print_table
+from .matrix import say
+from .trial_options import Retry, Workers
+
+GATE_FIX = "The folds are of the training part, and have the NER alone."
+
+
+class Offsets(str, Enum):
+    """Families of decision offsets, as the command line names them."""
+
+    off = "off"
+    prior = "prior"
+    types = "types"
+    auto = "auto"
 
 
 @app.command()
@@ -28,7 +46,27 @@ def thresholds(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write it here, and leave the model alone.")
     ] = None,
-    part: Annotated[str, typer.Option(help="Choose on this part; never on test.")] = "dev",
+    part: Annotated[
+        str | None, typer.Option(help="Choose on this part; never on test.", show_default="dev")
+    ] = None,
+    out_of_fold: Annotated[
+        int | None,
+        typer.Option(min=2, help="Choose on the training part, by a model for each of so many folds."),
+    ] = None,
+    folds_output: Annotated[
+        Path, typer.Option(help="Folder of the folds' trainings; what is there is not trained again.")
+    ] = Path("training/out_of_fold"),
+    offsets: Annotated[
+        Offsets, typer.Option(help="Choose decision offsets too, where they gain on held-out folds.")
+    ] = Offsets.off,
+    offset_tail: Annotated[
+        bool, typer.Option("--offset-tail", help="Offsets for the F1 of rare types, not of all.")
+    ] = False,
+    offset_recall: Annotated[
+        list[str] | None, typer.Option(help="TYPE=RECALL to reach by an offset; repeatable.")
+    ] = None,
+    workers: Workers = 1,
+    retry_failed: Retry = False,
     recall: Annotated[
         float | None, typer.Option(min=0, max=1, help="Recall to keep, of every type.")
     ] = None,
@@ -63,23 +101,28 @@ def thresholds(
         gate_goal = _gate_goal(gate_recall, gate_beta, gate_budget)
         if output is not None:
             check_folder(output, [corpus])
-        if part == "test":
-            warnings.warn(Warnings.W086, stacklevel=2)
-        found = fit_thresholds(
-            model,
-            part_path(corpus, part),
-            goal=Goal(recall, precision, 1.0 if beta is None else beta),
-            gate_goal=gate_goal,
-            calibrate=calibrate,
-            abstain_key=abstain_key,
-            min_mentions=min_mentions,
-            output=output,
-        )
+        goal = Goal(recall, precision, 1.0 if beta is None else beta)
+        own: dict[str, Any] = {"goal": goal, "calibrate": calibrate, "abstain_key": abstain_key}
+        own |= {"min_mentions": min_mentions, "output": output}
+        wish = read_wish(offsets, offset_tail, offset_recall or [], corpus)
+        if out_of_fold is not None:
+            _refuse({"--part": part, "a goal of the gate": gate_goal}, "with --out-of-fold", GATE_FIX)
+            options = Options(workers, gpu_id, keep_models=True, retry_failed=retry_failed)
+            found = choose_out_of_fold(
+                model, corpus, out_of_fold, folds_output, options, wish, say, **own
+            )
+        else:
+            without = {"decision offsets": wish, "--retry-failed": retry_failed or None}
+            _refuse(without, "without --out-of-fold", "Add --out-of-fold 5.")
+            if part == "test":
+                warnings.warn(Warnings.W086, stacklevel=2)
+            found = fit_thresholds(model, part_path(corpus, part or "dev"), gate_goal=gate_goal, **own)
     if as_json:
         sys.stdout.write(json.dumps(chosen_json(found), indent=2) + "\n")
         return
     for name, chosen in found.items():
-        msg.divider(f"{name}: {chosen.goal}, on {part}")
+        where = part or "dev" if out_of_fold is None else f"{out_of_fold} folds of train"
+        msg.divider(f"{name}: {chosen.goal}, on {where}")
         if isinstance(chosen, ChosenPosteriorGate):
             _print_posterior_gate(chosen)
             continue
@@ -87,10 +130,44 @@ def thresholds(
             _print_gate(chosen)
         else:
             _print_types(chosen)
+            _print_expected(chosen)
         if chosen.reliability is not None:
             before, after = chosen.reliability.before.error, chosen.reliability.after.error
             msg.text(f"expected calibration error {before:.3f}, cross-fitted {after:.3f} afterwards")
     msg.good(f"Wrote {output or model}")
+
+
+def read_wish(
+    offsets: Offsets, for_tail: bool, recalls: Sequence[str], corpus: Path
+) -> OffsetWish | None:
+    """What offsets are wanted for; null is none. RAISES (ValueError): L402, L430, L538, L539."""
+    found: dict[str, float] = {}
+    for text in recalls:
+        label, _, value = text.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.0
+        if not label or not 0 < number <= 1:
+            raise ValueError(Errors.L539.format(found=text))
+        found[label] = number
+    off = offsets is Offsets.off
+    if found:
+        extra = {"--offsets": None if off else offsets.value, "--offset-tail": for_tail or None}
+        _refuse(extra, "with --offset-recall", "A recall decides the offset.")
+        return OffsetWish(recalls=found)
+    if off:
+        _refuse({"--offset-tail": for_tail or None}, "without --offsets", "Add --offsets auto.")
+        return None
+    families = FAMILIES if offsets is Offsets.auto else (offsets.value,)
+    return OffsetWish(families, tuple(read_types(corpus).tail) if for_tail else ())
+
+
+def _refuse(given: Mapping[str, object], where: str, fix: str) -> None:
+    """Refuse options that would be ignored. RAISES (ValueError): L538."""
+    found = [name for name, value in given.items() if value is not None]
+    if found:
+        raise ValueError(Errors.L538.format(found=" and ".join(found), where=where, fix=fix))
 
 
 def _only_one(given: Mapping[str, float | None]) -> None:
@@ -123,6 +200,30 @@ def _print_types(chosen: ChosenTypes) -> None:
     ]
     head = ("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F", "calibrated on")
     print_table(head, rows, "lrrrrrrrrl")
+
+
+def _print_expected(chosen: ChosenTypes) -> None:
+    """What to expect on unseen data, by what was chosen without the fold that is judged."""
+    for own in chosen.offsets:
+        offsets = ", ".join(f"{label} {value:+.2f}" for label, value in own.offsets.items()) or "none"
+        msg.text(f"decision offsets, {own.family}: {offsets}")
+        rows = [
+            (label, *(f"{100 * v:.1f}" for at in (old, own.nested[label]) for v in (at.p, at.r, at.f)))
+            for label, old in own.before.items()
+        ]
+        print_table(("type", "P", "R", "F", "P nested", "R", "F"), rows)
+        msg.text(
+            f"{own.goal} {_gain(own.expected)}; on the folds it was chosen on {100 * own.gain:+.1f}"
+        )
+        msg.text("used" if own.used else "not used")
+    if chosen.expected is not None:
+        msg.text(f"thresholds: macro F1 {_gain(chosen.expected)}")
+
+
+def _gain(found: Expected) -> str:
+    p = "" if found.p is None else f", p = {found.p:.3f}"
+    before, after = 100 * found.before, 100 * found.after
+    return f"{before:.1f} before, {after:.1f} to expect ({after - before:+.1f}, nested{p})"
 
 
 def _print_gate(chosen: ChosenGate) -> None:

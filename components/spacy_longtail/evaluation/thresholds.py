@@ -15,19 +15,18 @@ from ..numerics import sigmoid
 from ..pipes.pipeline_checks import is_gate
 from ..pipes.posterior_gate import PosteriorGate
 from ..pipes.sentence_gate import SentenceGate
-from ..pipes.thresholding import ANY_TYPE, CALIBRATION, check_keys
-from ..pipes.thresholds import OperatingPoint, fit_curve, points
+from ..pipes.thresholding import CALIBRATION, check_keys
+from ..pipes.thresholds import fit_curve, points
 from ..writing import check_folder, coded_io, whole_folder
-from .analysis.records import PRF
 from .calibration import (
     Scored,
     ScoredNER,
     entity_outcomes,
-    fit_curves,
     gate_outcomes,
     measure_reliability,
 )
-from .chosen import CHOSEN, Chosen, ChosenGate, ChosenType, ChosenTypes, GatePoint, write_chosen
+from .chosen import CHOSEN, Chosen, ChosenGate, ChosenTypes, GatePoint, write_chosen
+from .entity_thresholds import choose_types, set_types, warn_of
 from .evaluate import load_pipeline
 from .goal import GATE_GOAL, Goal
 from .posterior_gate import fit_posterior_gate
@@ -62,14 +61,11 @@ def fit_thresholds(
     RAISES (ValueError): L402 to L404, L408; L432, L434, L436, L437; L257; L251 and L255 where there is
         nothing to choose for.
     """
-    if output is None:
-        check_folder(model, [data])
-    else:
-        check_folder(output, [model, data], _foreign)
+    check_output(model, data, output)
     nlp = load_pipeline(model)
-    names = _to_choose_for(nlp, model, nlp.pipe_names if components is None else components)
+    names = to_choose_for(nlp, model, nlp.pipe_names if components is None else components)
     for name in names:
-        _check_abstain_key(nlp, abstain_key, name)
+        check_abstain_key(nlp, abstain_key, name)
     check_docs(data)  # refuses a file that cannot be read, before the long work
     examples = list(Corpus(data)(nlp))
     report: Chosen = {}
@@ -85,21 +81,41 @@ def fit_thresholds(
             docs = nlp.pipe(eg.predicted for eg in examples)
             for eg, doc in zip(examples, docs, strict=True):
                 eg.predicted = doc
-    _update_performance(nlp, data)
+    update_performance(nlp, data)
+    write_pipeline(nlp, model, output, report)
+    return report
+
+
+def write_pipeline(nlp: Language, model: Path, output: Path | None, report: Chosen) -> None:
+    """Write a pipeline with what was chosen for it: all of it, or nothing.
+
+    nlp (Language): The pipeline. model (Path): Where it is from.
+    output (Optional[Path]): Where to write it; null is where it is. report (Chosen): What was chosen.
+    """
     with coded_io(output or model), whole_folder(output or model) as folder:
         nlp.to_disk(folder)
         write_chosen(report, folder)
         for path in model.iterdir() if output is None else ():  # such as a model card
             if not (folder / path.name).exists():
                 (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
-    return report
+
+
+def check_output(model: Path, data: Path, output: Path | None) -> None:
+    """Refuse an output that would replace something else.
+
+    RAISES (ValueError): L432, L434, L436, L437.
+    """
+    if output is None:
+        check_folder(model, [data])
+    else:
+        check_folder(output, [model, data], _foreign)
 
 
 def _foreign(folder: Path) -> str:
     return "" if (folder / CHOSEN).is_file() else f"it holds no {CHOSEN} of an earlier `thresholds`"
 
 
-def _to_choose_for(nlp: Language, path: Path, components: Collection[str]) -> list[str]:
+def to_choose_for(nlp: Language, path: Path, components: Collection[str]) -> list[str]:
     """The gate and each NER that has scores; a warning names the others.
 
     RAISES (ValueError): L251, L255 where there is none.
@@ -124,14 +140,14 @@ def _to_choose_for(nlp: Language, path: Path, components: Collection[str]) -> li
     return found
 
 
-def _check_abstain_key(nlp: Language, abstain_key: str | None, name: str) -> None:
+def check_abstain_key(nlp: Language, abstain_key: str | None, name: str) -> None:
     """RAISES (ValueError): L257 where the component uses the key for something else."""
     cfg = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
     own = {setting: cfg.get(setting) for setting in ("spans_key", "scores_key")}
     check_keys(name, **own, abstain_key=abstain_key)
 
 
-def _update_performance(nlp: Language, data: Path) -> None:
+def update_performance(nlp: Language, data: Path) -> None:
     """The scores that training left in the pipeline's meta are of what it was before."""
     scores = nlp.evaluate(list(Corpus(data)(nlp)))
     own = nlp.meta.get("performance", {})
@@ -190,47 +206,8 @@ def _fit_entities(
     """Calibrate a NER's scores and choose a threshold for each of its types."""
     pipe: ScoredNER = nlp.get_pipe(name)
     by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
-    curves: dict[str, tuple[float, float]] = {}
-    measured = {}
-    if calibrate:
-        curves = fit_curves(by_type)
-        measured = {"reliability": measure_reliability(list(by_type.values()))}
-    types, thresholds, few, unreachable = {}, {}, [], []
-    for label, scored in by_type.items():
-        curve = curves.get(label, curves.get(ANY_TYPE))
-        slope, shift = curve or (1.0, 0.0)
-        ways = points(sigmoid(scored.logits * slope + shift), scored.right, n_gold[label])
-        chosen = goal.choose(ways) if n_gold[label] >= least else None
-        if n_gold[label] < least:
-            few.append(label)
-        elif chosen is None:
-            unreachable.append(label)
-        elif chosen.threshold > 0:
-            thresholds[label] = chosen.threshold
-        everything = ways[-1] if ways else OperatingPoint(0.0, 0.0, 0.0, 0)
-        types[label] = ChosenType(
-            mentions=n_gold[label],
-            candidates=len(scored.right),
-            calibrated=None if curve is None else "own" if label in curves else "other types",
-            threshold=thresholds.get(label),
-            before=_shown(everything),
-            after=_shown(chosen if label in thresholds and chosen else everything),
-        )
-    if few:
-        text = Warnings.W084.format(name=name, types=", ".join(few), least=least)
-        warnings.warn(text, stacklevel=2)
-    if unreachable:
-        text = Warnings.W083.format(name=name, types=", ".join(unreachable), goal=goal)
-        warnings.warn(text, stacklevel=2)
-    chosen_settings = {
-        "thresholds": thresholds or None,
-        "abstain_key": abstain_key if thresholds else None,
-    }
-    pipe.cfg.update(chosen_settings)
-    nlp.get_pipe_config(name).update(chosen_settings)
-    pipe.cfg[CALIBRATION] = {label: list(curve) for label, curve in curves.items()} or None
-    return ChosenTypes(goal=str(goal), types=types, **measured)
-
-
-def _shown(point: OperatingPoint) -> PRF:
-    return PRF(p=point.precision, r=point.recall, f=point.f())
+    choice = choose_types(by_type, n_gold, goal, calibrate, least)
+    warn_of(choice, name, goal, least)
+    set_types(nlp, name, choice, abstain_key)
+    chosen = ChosenTypes(goal=str(goal), types=choice.types)
+    return chosen.measured(measure_reliability(list(by_type.values()))) if calibrate else chosen

@@ -5,7 +5,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -55,13 +55,14 @@ class Matrix:
     """A plan and its output folder.
 
     plan (Plan): The plan. output (Path): The folder.
+    inputs (Optional[Sequence[Path]]): What the folder must not hold; null is the plan's corpora.
     RAISES (ValueError): L402, L430, L432, L434, L436, L475, L476, L479, L490.
     """
 
-    def __init__(self, plan: Plan, output: Path) -> None:
+    def __init__(self, plan: Plan, output: Path, inputs: Sequence[Path] | None = None) -> None:
         if not plan.corpora:
             raise ValueError(Errors.L479)
-        check_output(output, plan.corpora, FOLDER)
+        check_output(output, plan.corpora if inputs is None else inputs, FOLDER)
         self.plan, self.output = plan, output
         self.versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
         self.trials: dict[str, Trial] = {}

@@ -1,0 +1,251 @@
+"""`thresholds --out-of-fold`: folds that hold all of train once, models that never saw theirs, one choice."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin, Span
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
+from spacy_longtail.evaluation.folds import FoldModel, OffsetWish, fit_out_of_fold
+from spacy_longtail.evaluation.goal import Goal
+from spacy_longtail.studies.out_of_fold import write_folds
+from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, refused, small_ner, toy_corpus, train
+
+RUN = CliRunner()
+TYPES = ["PER", "GEO", "ART", "NAT"]
+
+
+def texts(path):
+    docs = DocBin().from_disk(path).get_docs(blank().vocab)
+    return [doc.text for doc in docs]
+
+
+def numbered(n=24):
+    nlp = blank()
+    docs = [parse(nlp, f"{SENTENCES[i % len(SENTENCES)]} {i}") for i in range(n)]
+    for doc in docs:
+        doc.set_ents(doc.ents, default="outside")
+    return docs
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus") / "toy"
+    docs = numbered()
+    return toy_corpus(folder, train=docs, dev=docs[:8], test=docs[8:16])
+
+
+def build():
+    nlp = blank()
+    config = {"model": TOKEN_MODEL, "scores_key": "entity_scores"}
+    nlp.add_pipe("longtail_token_ner", name="ner", config=config)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    nlp = build()
+    train(nlp, 15)
+    nlp.config["training"].update(max_steps=4, eval_frequency=2, patience=0)
+    nlp.config["corpora"] = {
+        part: {"@readers": "spacy.Corpus.v1", "path": f"${{paths.{part}}}"} for part in ("train", "dev")
+    }
+    path = tmp_path_factory.mktemp("model") / "model"
+    nlp.to_disk(path)
+    return path
+
+
+# Folds
+
+
+def test_every_document_is_held_out_once_and_learnt_by_all_others(corpus, tmp_path):
+    folds = write_folds(corpus, tmp_path / "out", 4, seed=1)
+    whole = texts(corpus / "train.spacy")
+    held = [texts(fold.corpus / "test.spacy") for fold in folds]
+    assert sorted(text for own in held for text in own) == sorted(whole)
+    for fold, own in zip(folds, held, strict=True):
+        rest = texts(fold.corpus / "train.spacy")
+        assert not set(rest) & set(own) and sorted(rest + own) == sorted(whole)
+        assert (fold.n_train, fold.n_test) == (len(rest), len(own))
+        assert texts(fold.corpus / "dev.spacy") == texts(corpus / "dev.spacy")
+        assert json.loads((fold.corpus / "types.json").read_text("utf8"))["labels"] == TYPES
+
+
+def test_folds_that_are_there_are_taken_as_they_are(corpus, tmp_path):
+    first = write_folds(corpus, tmp_path / "out", 3)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.spacy")}
+    assert write_folds(corpus, tmp_path / "out", 3) == first
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.spacy")}
+    other = write_folds(corpus, tmp_path / "out", 3, seed=1)
+    assert {fold.corpus for fold in other}.isdisjoint(fold.corpus for fold in first)
+
+
+def test_copies_of_a_document_are_in_one_fold(tmp_path):
+    docs = numbered()
+    docs += [doc.copy() for doc in docs]
+    corpus = toy_corpus(tmp_path / "twice", train=docs, dev=docs[:4], test=docs[:4])
+    for fold in write_folds(corpus, tmp_path / "out", 3):
+        assert not set(texts(fold.corpus / "train.spacy")) & set(texts(fold.corpus / "test.spacy"))
+
+
+@pytest.mark.parametrize("case", ["few", "lone", "one fold"])
+def test_what_cannot_be_cut_is_refused_before_training(case, model, tmp_path):
+    docs = numbered()
+    if case == "few":  # two mentions, three folds
+        for i in (0, 4):
+            doc = docs[i]
+            doc.set_ents([*doc.ents, Span(doc, len(doc) - 1, len(doc), "SHIP")], default="outside")
+    elif case == "lone":
+        doc = Doc(docs[0].vocab, words=["Vega", "Vega", "Vega", "Vega"])
+        doc.set_ents([Span(doc, i, i + 1, "SHIP") for i in range(4)], default="outside")
+        docs.append(doc)
+    corpus = toy_corpus(tmp_path / "odd", train=docs, dev=docs[:4], test=docs[:4])
+    write_types(corpus, CorpusTypes([*TYPES, "SHIP"], ["SHIP"], "en", "words"))
+    out = tmp_path / "out"
+    folds = "1" if case == "one fold" else "3"
+    command = ["thresholds", model, corpus, "--out-of-fold", folds, "--folds-output", out, "-o", out]
+    if case == "one fold":
+        assert RUN.invoke(app, [*map(str, command)]).exit_code == 2
+    else:
+        told = refused(command, "L537")
+        assert "SHIP" in told.output
+    assert not out.exists()
+
+
+# What is chosen
+
+
+@pytest.fixture(scope="module")
+def folds(corpus, tmp_path_factory):
+    """Models of other documents, quickly: the toy sentences are alike."""
+    place = tmp_path_factory.mktemp("folds")
+    found = []
+    for i, fold in enumerate(write_folds(corpus, place / "out", 3)):
+        nlp = build()
+        train(nlp, 10 + 2 * i, seed=i)
+        nlp.to_disk(place / f"model-{i}")
+        found.append(FoldModel(place / f"model-{i}", fold.corpus / "test.spacy"))
+    return found
+
+
+def choose(model, folds, corpus, output, **given):
+    settings = {"goal": Goal(), "min_mentions": 3, "output": output, **given}
+    return fit_out_of_fold(model, folds, corpus / "dev.spacy", **settings)
+
+
+def test_the_outcomes_of_all_folds_are_pooled(model, folds, corpus, tmp_path):
+    report = choose(model, folds, corpus, tmp_path / "out")
+    own = report["ner"]
+    docs = list(DocBin().from_disk(corpus / "train.spacy").get_docs(blank().vocab))
+    for label in TYPES:
+        assert own.types[label].mentions == sum(e.label_ == label for d in docs for e in d.ents)
+    candidates = dict.fromkeys(TYPES, 0)
+    for fold in folds:
+        nlp = spacy.load(fold.model)
+        for text in texts(fold.data):
+            for ent in nlp(text).ents:
+                candidates[ent.label_] += 1
+    assert {label: own.types[label].candidates for label in TYPES} == candidates
+    assert own.expected.folds == 3 and 0 <= own.expected.after <= 1
+    nlp = spacy.load(tmp_path / "out")
+    thresholds = {t: o.threshold for t, o in own.types.items() if o.threshold}
+    assert (nlp.get_pipe("ner").cfg["thresholds"] or {}) == thresholds
+    assert json.loads((tmp_path / "out" / "thresholds.json").read_text("utf8"))["ner"]["expected"]
+
+
+def test_a_wanted_recall_opens_the_type_in_the_pipeline(model, folds, corpus, tmp_path):
+    wish = OffsetWish(recalls={"ART": 0.5})
+    report = choose(model, folds, corpus, tmp_path / "out", offsets=wish, goal=Goal(recall=0.0))
+    (own,) = report["ner"].offsets
+    assert own.family == "recall" and own.used and own.after["ART"].r >= 0.5
+    nlp, before = spacy.load(tmp_path / "out"), spacy.load(model)
+    offsets = nlp.get_pipe("ner").cfg["decision_offsets"]
+    assert offsets == own.offsets and nlp.get_pipe_config("ner")["decision_offsets"] == offsets
+    assert set(offsets) <= {"ART"} and before.get_pipe("ner").cfg["decision_offsets"] is None
+
+
+@pytest.mark.parametrize("gains", [True, False])
+def test_offsets_are_used_only_where_nested_folds_gain(
+    gains, model, folds, corpus, tmp_path, monkeypatch
+):
+    import spacy_longtail.evaluation.folds as module
+
+    find = module.find_offsets
+
+    def forged(own, family, aim):
+        found = find(own, family, aim)
+        nested = found.before.copy()
+        nested[:, 0] = np.minimum(nested[:, 2], nested[:, 1]) if gains else nested[:, 0] // 2
+        return found._replace(offsets=np.full(len(found.offsets), 0.5), nested=nested)
+
+    before = choose(model, folds, corpus, tmp_path / "before")["ner"].offsets
+    assert before == ()
+    monkeypatch.setattr(module, "find_offsets", forged)
+    for fold in folds:  # of which none is perfect
+        nlp = spacy.load(fold.model)
+        nlp.get_pipe("ner").cfg["decision_offsets"] = {"PER": -2.0}
+    report = choose(model, folds, corpus, tmp_path / "out", offsets=OffsetWish())
+    tried = report["ner"].offsets
+    assert [own.family for own in tried] == ["prior", "types"]
+    assert sum(own.used for own in tried) == int(gains)
+    offsets = spacy.load(tmp_path / "out").get_pipe("ner").cfg["decision_offsets"]
+    assert offsets == (dict.fromkeys(tried[0].offsets, 0.5) if gains else None)
+
+
+def test_the_command_trains_each_fold_once_and_resumes(model, corpus, tmp_path):
+    mine = tmp_path / "model"
+    shutil.copytree(model, mine)
+    command = ["thresholds", mine, corpus, "--out-of-fold", "2", "--offsets", "auto", "--min-mentions"]
+    command += ["2", "--folds-output", tmp_path / "folds", "-o", tmp_path / "out", "--json"]
+    first = RUN.invoke(app, [*map(str, command)])
+    assert first.exit_code == 0, first.output
+    trials = sorted((tmp_path / "folds" / "trials").iterdir())
+    assert len(trials) == 2
+    stamps = [path.stat().st_mtime_ns for path in trials]
+    again = RUN.invoke(app, [*map(str, command)])
+    assert again.exit_code == 0 and json.loads(again.stdout) == json.loads(first.stdout)
+    assert stamps == [path.stat().st_mtime_ns for path in trials]
+    found = json.loads(first.stdout)["ner"]
+    assert [own["family"] for own in found["offsets"]] == ["prior", "types"]
+    shown = RUN.invoke(app, [*map(str, command[:-1])])
+    assert "to expect" in shown.output and "2 folds of train" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--out-of-fold", "3", "--part", "dev"], "L538"),
+        (["--out-of-fold", "3", "--gate-recall", "0.9"], "L538"),
+        (["--offsets", "auto"], "L538"),
+        (["--offset-tail"], "L538"),
+        (["--offset-recall", "ART=0.9"], "L538"),
+        (["--out-of-fold", "3", "--offset-recall", "ART=0.9", "--offsets", "auto"], "L538"),
+        (["--out-of-fold", "3", "--offset-tail"], "L538"),
+        (["--retry-failed"], "L538"),
+        (["--out-of-fold", "3", "--offset-recall", "ART=1.5"], "L539"),
+        (["--out-of-fold", "3", "--offset-recall", "ART"], "L539"),
+        (["--out-of-fold", "3", "--offset-recall", "ART=nan"], "L539"),
+        (["--out-of-fold", "3", "--offset-recall", "=0.5"], "L539"),
+        (["--out-of-fold", "3", "--offset-recall", "SHIP=0.5"], "L313"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, code, model, corpus, tmp_path):
+    out = tmp_path / "out"
+    refused(["thresholds", model, corpus, "-o", out, "--folds-output", tmp_path / "f", *options], code)
+    assert not out.exists() and not (tmp_path / "f").exists()
+
+
+def test_offsets_of_a_transition_ner_are_refused(corpus, tmp_path):
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(scores_key="entity_scores"))
+    train(nlp, 1)
+    nlp.to_disk(tmp_path / "model")
+    command = ["thresholds", tmp_path / "model", corpus, "--out-of-fold", "3", "--offsets", "auto"]
+    told = refused([*command, "--folds-output", tmp_path / "f"], "L311")
+    assert "thresholds" in told.output
+    assert not (tmp_path / "f").exists()
