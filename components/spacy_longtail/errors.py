@@ -278,6 +278,8 @@ class Errors:
     L538 = "[L538] {found} cannot be used {where}. {fix}"
     L539 = "[L539] --offset-recall takes TYPE=RECALL such as EVE=0.9, a recall above 0 and at most 1, found {found!r}."
     L560 = "[L560] The training of {fold} in {path} left no model: {problem}. Correct that, and run the command again with --retry-failed."
+    L561 = "[L561] A budget of {minutes:g} minutes ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
+    L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
 
 
 class Warnings:

@@ -1,10 +1,8 @@
 """What is said of a plan's trials: recommendations, learning curves, tables and pages."""
 
 import json
-import math
 import random
 import re
-from pathlib import Path
 
 import pytest
 import spacy
@@ -14,9 +12,6 @@ from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.studies.matrix import summarize_trials, summary_tables, write_matrix_report
 from spacy_longtail.studies.matrix.advice import (
-    FINALISTS,
-    MOST_SEEDS,
-    Budget,
     advise,
     choose_candidates,
     find_pretrained,
@@ -31,7 +26,6 @@ from spacy_longtail.studies.matrix.curves import (
 )
 from spacy_longtail.studies.matrix.recommendation import recommend
 from spacy_longtail.studies.trials import plan
-from spacy_longtail.studies.trials.ledger import Ledger
 from spacy_longtail.studies.trials.needed import settle_steps
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.process import Outcome
@@ -424,79 +418,6 @@ def test_an_encoder_that_is_none_is_refused(corpus, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_budget_counts_rounds_of_workers(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.time.monotonic", lambda: now[0])
-    budget = Budget(1.0, 2)
-    assert budget.allows(3, 30.0) and not budget.allows(5, 30.0)
-    now[0] += 31
-    assert not budget.allows(3, 30.0) and budget.allows(2, 29.0)
-    assert math.isclose(budget.left(), 29.0)
-
-
-def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4, **options):
-    pytest.importorskip("optuna")
-    own = Matrix.run
-    monkeypatch.setattr(Matrix, "run", lambda self, options, keys=None: own(self, options, keys, runner))
-    settings = {"training.eval_frequency": 2}
-    said = []
-    found = advise(
-        corpus,
-        tmp_path / "out",
-        tmp_path / "out" / "recommended.cfg",
-        minutes=minutes,
-        steps=steps,
-        options=Options(),
-        settings=settings,
-        say=said.append,
-        **options,
-    )
-    return found, said
-
-
-def test_advice_tries_a_pretrained_encoder(corpus, tmp_path, monkeypatch):
-    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    encoder = Path(__file__).parents[2] / "assets" / "encoders" / "en_donors"
-    runner = Scored({"ner": 0.2, "crf-pretrained-described": 0.95})
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, pretrained=encoder)
-    assert found.recommendation.method == "crf-pretrained-described"
-    config = spacy.util.load_config(found.config).interpolate()
-    assert config["paths"]["pretrained"] == str(encoder)
-    assert config["components"]["tok2vec"] == {"source": str(encoder)}
-    assert config["initialize"]["components"]["ner"]["pretrained"] == str(encoder)
-
-
-def test_advice_gives_more_seeds_to_the_best_and_to_the_baseline(corpus, tmp_path, monkeypatch):
-    runner = Scored({"ner": 0.2, "crf": 0.95})
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
-    by_method = {name: sum(n == name for n, _ in runner.begun) for name, _ in runner.begun}
-    assert by_method["ner"] == by_method["crf"] == MOST_SEEDS
-    assert sorted(by_method.values())[: -FINALISTS - 1] == [1] * (len(by_method) - FINALISTS - 1)
-    assert found.recommendation.method == "crf"
-    text = found.config.read_text(encoding="utf8")
-    assert text.startswith("# Written by spacy-longtail") and "Use crf" in text
-    config = spacy.util.load_config(found.config)
-    assert config["components"]["ner"]["head"] == "crf"
-    assert config["longtail"]["labels"] == TYPES.labels
-    assert config["training"]["max_steps"] == 4
-    assert len(Ledger(tmp_path / "out").records()) == len(runner.begun)
-
-
-def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
-    runner = Scored({"ner": 0.5}, seconds=100.0)
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=1)  # no second seed fits
-    assert {seed for _, seed in runner.begun} == {0}
-    assert found.recommendation.verdict is None or found.recommendation.verdict.n_seeds == 1
-
-
-def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
-    runner = Scored({}, failing=("ner",))
-    with pytest.raises(ValueError, match=r"L494.*Kaboom"):
-        advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
-    assert len(runner.begun) == 1
-    assert not (tmp_path / "out" / "recommended.cfg").exists()
-
-
 @pytest.fixture
 def short_quick(monkeypatch):
     """The preset with patience and steps of toy size."""
@@ -539,42 +460,3 @@ def test_steps_that_reach_the_cap_are_said(corpus, tmp_path, short_quick):
         patch.setattr(Matrix, "run", lambda self, options: own(self, options, None, runner))
         settled = settle_steps(read_plan("quick", given), tmp_path / "out", Options(), said.append)
     assert settled.steps == 40 and "the most that the plan allows" in said[-1]
-
-
-def test_advice_finds_its_steps(corpus, tmp_path, monkeypatch, short_quick):
-    runner = Scored({"ner": 0.2, "crf": 0.95}, needs={"ner": 10, "crf": 8, "softmax": 30})
-    found, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, steps=None)
-    first = {name: steps for name, _, steps in runner.trained[: len(found.candidates)]}
-    assert first["ner"] == 14 and first["crf"] == 12
-    finalists = {name for name, _, _ in runner.trained[len(found.candidates) :]}
-    assert {"ner", "crf"} <= finalists and len(finalists) <= FINALISTS + 1
-    needed = max(first[name] for name in finalists)
-    assert all(steps == needed for _, _, steps in runner.trained[len(found.candidates) :])
-    assert any(text.startswith(f"{needed} steps for ") for text in said)
-    assert found.recommendation.method == "crf"
-    config = spacy.util.load_config(found.config)
-    assert (config["training"]["max_steps"], config["training"]["patience"]) == (needed, 0)
-    text = found.config.read_text(encoding="utf8")
-    assert f"{len(found.candidates)} of {len(found.candidates)} candidates were tried" in text
-
-
-def test_advice_without_time_for_equal_steps_is_of_the_first_look(
-    corpus, tmp_path, monkeypatch, short_quick
-):
-    runner = Scored({"ner": 0.5}, seconds=100.0)
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=1, steps=None)
-    assert "each until it is no better on dev for 4 steps" in found.summary.schedule
-    assert {seed for _, seed in runner.begun} == {0}
-
-
-def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
-    runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
-    assert found.recommendation.method == "ner"
-    text = found.config.read_text(encoding="utf8")
-    assert "Not trained long enough" in text and "Use crf" not in text
-    page = write_matrix_report(found.summary, tmp_path / "report")
-    assert "Not trained long enough" in page.read_text(encoding="utf8")
-    corpus_page = (page.parent / "tiny.html").read_text(encoding="utf8")
-    assert "Not trained long enough" in corpus_page and "is better than" not in corpus_page
-    assert "Not trained long enough" in summary_tables(found.summary)

@@ -4,12 +4,20 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 from wasabi import msg
 
-from ..studies.matrix import Summary, summarize_trials, summary_tables, write_matrix_report
+from ..studies.matrix import (
+    Folds,
+    Summary,
+    fold_plan,
+    summarize_trials,
+    summary_tables,
+    write_matrix_report,
+)
 from ..studies.trials.needed import settle_steps
 from ..studies.trials.plan import Plan, presets, read_plan
 from ..studies.trials.run import Matrix, Options
@@ -46,6 +54,10 @@ def matrix(
     steps: StepsOrNeeded = None,
     patience: Patience = None,
     seeds: Seeds = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(min=3, help="Compare on so many folds of train and dev, and not on dev alone."),
+    ] = None,
     settings: Set = None,
     workers: Workers = 1,
     minutes: Minutes = None,
@@ -65,7 +77,7 @@ def matrix(
     given |= {"steps": read_steps(steps), "patience": patience}
     given["seeds"] = None if seeds is None else read_numbers("--seeds", seeds, int)
     options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
-    run_plan(plan, given, settings, output, options, dry_run, as_json)
+    run_plan(plan, given, settings, output, options, dry_run, as_json, folds)
 
 
 def run_plan(
@@ -76,15 +88,25 @@ def run_plan(
     options: Options,
     dry_run: bool,
     as_json: bool,
+    folds: int | None = None,
 ) -> None:
     """Run a plan as the command line says, or list its trials.
 
     plan (str): A YAML file, or a preset. given (Overrides): Values that replace the plan's.
     settings (Optional[Sequence[str]]): Of --set. output (Path): The folder of results.
     options (Options): How to run it. dry_run (bool): List the trials. as_json (bool): Print records.
+    folds (Optional[int]): Of train and dev, to compare on; null compares on dev.
     """
     with coded_errors():
         read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
+        if folds is not None and dry_run:
+            with TemporaryDirectory() as place:  # a key is of data, which is cut for it
+                cut, _ = fold_plan(read, Path(place), folds)
+                return list_trials(Matrix(cut, output), cut)
+        if folds is not None:
+            cut, groups = fold_plan(read, output, folds)
+            run_and_report(Matrix(cut, output, inputs=read.corpora), options, as_json, groups)
+            return None
         if dry_run:
             return list_trials(Matrix(read.first_seed() if read.is_needed else read, output), read)
         run_and_report(Matrix(settle_steps(read, output, options, say), output), options, as_json)
@@ -108,15 +130,18 @@ def list_trials(found: Matrix, plan: Plan) -> None:
         msg.text(f"Then {n} trials with the steps of the method that needs the most")
 
 
-def run_and_report(found: Matrix, options: Options, as_json: bool) -> Summary:
+def run_and_report(
+    found: Matrix, options: Options, as_json: bool, folds: Folds | None = None
+) -> Summary:
     """Run a plan, print and write its report, and end with exit code 1 if a trial failed.
 
     found (Matrix): The plan. options (Options): How to run it.
     as_json (bool): Print the records instead of tables.
+    folds (Optional[Mapping[Path, List[Path]]]): Of each corpus, of a plan on folds.
     RETURNS (Summary): What the trials show.
     """
     records = found.run(options)
-    summary = summarize_trials(found, records)
+    summary = summarize_trials(found, records, folds)
     page = write_matrix_report(summary, found.output / "report") if summary.corpora else None
     if as_json:
         shown = [records[key].data() for key in found.trials if key in records]

@@ -7,9 +7,9 @@ import typer
 from wasabi import msg
 
 from ..corpus.folder import read_types
-from ..evaluation.report.wording import percent
 from ..studies.matrix import summary_tables, write_matrix_report
-from ..studies.matrix.advice import advise, find_pretrained
+from ..studies.matrix.advice import FOLDS, advise, find_pretrained
+from ..studies.matrix.refit import refit
 from ..studies.trials.run import Options
 from .app import Corpus, GpuId, app, coded_errors
 from .trial_options import Output, Set, Storage, Workers, read_settings
@@ -24,9 +24,10 @@ def recommend(
         typer.Option(help="The config to write.", show_default="recommended.cfg in the folder"),
     ] = None,
     minutes: Annotated[float, typer.Option(min=0.01, help="Budget of all trainings, wall clock.")] = 30,
+    folds: Annotated[int, typer.Option(min=3, help="Folds of train and dev to compare on.")] = FOLDS,
     steps: Annotated[
         int | None,
-        typer.Option(min=1, help="Training steps of every trial.", show_default="as many as needed"),
+        typer.Option(min=1, help="Training steps of every trial.", show_default="until no better"),
     ] = None,
     pretrained: Annotated[
         Path | None,
@@ -35,6 +36,9 @@ def recommend(
             show_default="the project's own, if it has one of the language",
         ),
     ] = None,
+    refit_model: Annotated[
+        bool, typer.Option("--refit", help="Train the method on train and dev afterwards, into model/.")
+    ] = False,
     settings: Set = None,
     workers: Workers = 1,
     storage: Storage = None,
@@ -42,7 +46,8 @@ def recommend(
 ) -> None:
     """Try what a corpus's statistics suggest, within a budget, and write the config of what to use.
 
-    Another method than stock spaCy is recommended only if it is shown to be better on dev.
+    Methods are compared on folds of train and dev; the better half goes on after 1, 2 and 4 folds. It is
+    said how likely the best one is worse than stock spaCy.
     """
     with coded_errors():
         target = config or output / "recommended.cfg"
@@ -51,19 +56,21 @@ def recommend(
             output,
             target,
             minutes=minutes,
+            folds=folds,
             steps=steps,
             options=Options(workers, gpu_id, storage),
             settings=read_settings(settings or []),
             pretrained=pretrained or find_pretrained(read_types(corpus).lang),
         )
         page = write_matrix_report(found.summary, output / "report")
+        model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None
     msg.divider("Candidates")
     for candidate in found.candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
-    msg.divider("First look: macro F1 on dev, one seed")
-    for name, score in found.looks:
-        msg.text(f"{name}: {percent(score)}")
     typer.echo(summary_tables(found.summary))
     msg.good(f"{target}: {found.recommendation.method}")
-    typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
+    if model is not None:
+        msg.good(f"Trained on train and dev for {found.steps:,} steps: {model}")
+    else:
+        typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
     typer.echo(f"Report: {page.resolve()}")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import spacy
 from spacy.tokens import Doc
 from spacy.util import load_config
@@ -39,37 +38,48 @@ class Fold(NamedTuple):
     n_test: int
 
 
-def write_folds(corpus: Path, output: Path, n_folds: int, seed: int = 0) -> list[Fold]:
-    """Write a corpus per fold of its training part, which is stratified over types. Dev stays as it is.
+def write_folds(
+    corpus: Path, output: Path, n_folds: int, seed: int = 0, *, with_dev: bool = False
+) -> list[Fold]:
+    """Write a corpus per fold, stratified over types. The fold is its test part.
+
+    Folds are of train, and dev stays as it is; or of train and dev together, and dev is the next fold.
 
     corpus (Path): A folder that `convert` wrote. output (Path): Folder of the results; folds that are
         there are taken as they are.
-    n_folds (int): At least 2. seed (int): Fixes the folds.
+    n_folds (int): At least 2, or 3 with dev. seed (int): Fixes the folds.
+    with_dev (bool): Whether dev is cut into folds, too.
     RAISES (ValueError): L001, L402 to L404, L430, L432, L434, L436, L442, L476; L537 where a type has
         too few mentions.
     """
-    n_folds = whole("folds", n_folds, "5 is the default.", low=LEAST)
+    n_folds = whole("folds", n_folds, "5 is the default.", low=LEAST + with_dev)
     types = read_types(corpus)
     train, dev = (part_path(corpus, part) for part in ("train", "dev"))
-    docs = load_docs(train, spacy.blank(types.lang))
+    vocab = spacy.blank(types.lang)
+    docs = [doc for path in ([train, dev] if with_dev else [train]) for doc in load_docs(path, vocab)]
     fold = document_folds(docs, n_folds, seed)
     _check_types(corpus, docs, fold, types.labels, n_folds)
-    data = {"train": checksum(train), "dev": checksum(dev)}
+    data = {"train": checksum(train), "dev": checksum(dev), "with_dev": with_dev}
     place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": seed})
     check_output(output, [corpus], FOLDER)
     Ledger(output)
     found = []
     for i in range(n_folds):
-        held_out = np.flatnonzero(fold == i).tolist()
-        rest = np.flatnonzero(fold != i).tolist()
+        own_dev = (i + 1) % n_folds if with_dev else None
+        parts = {
+            "train": [doc for doc, k in zip(docs, fold, strict=True) if k not in (i, own_dev)],
+            "test": [doc for doc, k in zip(docs, fold, strict=True) if k == i],
+        }
+        if with_dev:
+            parts["dev"] = [doc for doc, k in zip(docs, fold, strict=True) if k == own_dev]
         own = place / f"{corpus.resolve().name}-fold-{i}"
         if not own.is_dir():
             with coded_io(own), whole_folder(own) as new:
-                parts = {"train": [docs[k] for k in rest], "test": [docs[k] for k in held_out]}
                 write_corpus(new, parts, types)
-                copy = shutil.copytree if dev.is_dir() else shutil.copyfile
-                copy(dev, new / dev.name)
-        found.append(Fold(own, len(rest), len(held_out)))
+                if not with_dev:
+                    copy = shutil.copytree if dev.is_dir() else shutil.copyfile
+                    copy(dev, new / dev.name)
+        found.append(Fold(own, len(parts["train"]), len(parts["test"])))
     return found
 
 

@@ -13,6 +13,7 @@ from ...evaluation.report.systems import mean, spread
 from ..trials.ledger import Ledger
 from ..trials.records import TrialRecord
 from ..trials.run import Matrix
+from .by_folds import Cell, recommend_by_folds
 from .curves import Curves, read_curves
 from .recommendation import Recommendation, recommend
 
@@ -22,15 +23,23 @@ COLUMNS = {  # of the tables: where a record has the score
     "micro, test": ("test", "ents_f"),
     "tail, test": ("test", "ents_tail_f"),
 }
+FOLD_COLUMNS = {  # of folds, whose test part is what they hold out
+    "macro, held out": ("test", "ents_macro_f"),
+    "tail, held out": ("test", "ents_tail_f"),
+    "micro, held out": ("test", "ents_f"),
+    "macro, dev": ("dev", "ents_macro_f"),
+}
 STATISTICS = "stats.json"
 
 Over = tuple[float | None, float | None]  # mean and standard deviation over seeds, in [0, 1]
+Folds = Mapping[Path, list[Path]]  # of each corpus
 
 
 class Row(NamedTuple):
     method: str
     n_seeds: int
-    scores: dict[str, Over]  # by COLUMNS
+    n_trials: int
+    scores: dict[str, Over]  # by the columns of the summary
     seconds: float  # mean of a trial
     steps: float  # mean of a training
     rising: Rising | None  # where it was not trained long enough
@@ -51,12 +60,16 @@ class Summary(NamedTuple):
     n_trials: int
     failed: list[TrialRecord]
     missing: int  # trials that have no record here
+    columns: tuple[str, ...] = tuple(COLUMNS)
 
 
-def summarize_trials(matrix: Matrix, records: Mapping[str, TrialRecord]) -> Summary:
+def summarize_trials(
+    matrix: Matrix, records: Mapping[str, TrialRecord], folds: Folds | None = None
+) -> Summary:
     """Put the finished trials of a plan together.
 
     matrix (Matrix): The plan. records (Mapping[str, TrialRecord]): By content key.
+    folds (Optional[Mapping[Path, List[Path]]]): Of plans on folds, those of each corpus.
     RETURNS (Summary): Scores, tests and recommendations. The latter know nothing of test.
     RAISES (ValueError): L405, L406, L411, L432.
     """
@@ -65,17 +78,40 @@ def summarize_trials(matrix: Matrix, records: Mapping[str, TrialRecord]) -> Summ
     for key, trial in matrix.trials.items():
         if key in records and records[key].is_done:
             by_corpus[trial.corpus][key] = records[key]
-    found = [_corpus(path, matrix, ledger, own) for path, own in by_corpus.items() if own]
+    if folds is None:
+        found = [_corpus(path, matrix, ledger, own) for path, own in by_corpus.items() if own]
+    else:
+        parts = {path: {fold: by_corpus[fold] for fold in own} for path, own in folds.items()}
+        found = [_folded(path, matrix, ledger, own) for path, own in parts.items() if any(own.values())]
     failed = [record for record in records.values() if not record.is_done]
     n_trials, plan = len(matrix.trials), matrix.plan
     missing = n_trials - len(records)
-    return Summary(plan.schedule, plan.baseline, found, n_trials, failed, missing)
+    columns = tuple(COLUMNS if folds is None else FOLD_COLUMNS)
+    return Summary(plan.schedule, plan.baseline, found, n_trials, failed, missing, columns)
+
+
+def _folded(
+    path: Path, matrix: Matrix, ledger: Ledger, records: Mapping[Path, Mapping[str, TrialRecord]]
+) -> CorpusSummary:
+    """A corpus by its folds: scores are means over folds and seeds."""
+    every = {key: record for own in records.values() for key, record in own.items()}
+    rows = _rows(every, FOLD_COLUMNS)
+    held_out: dict[str, dict[Cell, Path]] = {}
+    for i, own in enumerate(records.values()):
+        for key, record in own.items():
+            place = ledger.folder(key) / "test.json"
+            held_out.setdefault(record.method, {})[i, record.seed] = place
+    choice = None
+    if matrix.plan.baseline in held_out:
+        labels = read_types(path).labels
+        choice = recommend_by_folds(held_out, labels, matrix.plan.baseline, len(records))
+    return CorpusSummary(path.name, rows, None, choice, [])
 
 
 def _corpus(
     path: Path, matrix: Matrix, ledger: Ledger, records: Mapping[str, TrialRecord]
 ) -> CorpusSummary:
-    rows = _rows(records)
+    rows = _rows(records, COLUMNS)
     baseline = matrix.plan.baseline
     if matrix.plan.draws:
         # of one type the averages are the same
@@ -95,19 +131,21 @@ def _corpus(
     return CorpusSummary(path.name, rows, report, choice, [])
 
 
-def _rows(records: Mapping[str, TrialRecord]) -> list[Row]:
+def _rows(records: Mapping[str, TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[Row]:
+    """A row per method, the best in the first column first."""
     by_method: dict[str, list[TrialRecord]] = {}
     for record in records.values():
         by_method.setdefault(record.method, []).append(record)
     rows = []
     for name, own in by_method.items():
         scores = {}
-        for column, (part, key) in COLUMNS.items():
+        for column, (part, key) in columns.items():
             values = [value for r in own if (value := r.score(part, key)) is not None]
             scores[column] = (mean(values), spread(values))
         n_seeds = len({record.seed for record in own})
         seconds = mean([record.seconds for record in own]) or 0.0
         steps = [record.steps_trained if record.curve else record.steps for record in own]
         rising = rising_of(record.data() for record in own)
-        rows.append(Row(name, n_seeds, scores, seconds, mean(steps) or 0.0, rising))
-    return sorted(rows, key=lambda row: -(row.scores["macro, dev"][0] or 0.0))
+        rows.append(Row(name, n_seeds, len(own), scores, seconds, mean(steps) or 0.0, rising))
+    first = next(iter(columns))
+    return sorted(rows, key=lambda row: -(row.scores[first][0] or 0.0))

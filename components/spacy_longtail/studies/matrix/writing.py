@@ -10,7 +10,7 @@ from ...evaluation.report.plots import size_curves
 from ...evaluation.report.rendering import cell, render
 from ...writing import coded_io, replacing
 from .curves import Curves, Point
-from .summary import COLUMNS, CorpusSummary, Summary
+from .summary import CorpusSummary, Summary
 
 INDEX = "index"
 
@@ -24,7 +24,8 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     for found in summary.corpora:
         if found.report is not None:
             write_report(found.report, folder / f"{found.corpus}.html")
-    values: dict[str, object] = {"summary": summary, "columns": COLUMNS, "tables": curve_table}
+    values: dict[str, object] = {"summary": summary, "tables": curve_table}
+    values["columns"] = summary.columns
     values["rising"] = not_trained
     plots = {
         (c.corpus, curves.average): _plot(c, curves) for c in summary.corpora for curves in c.curves
@@ -81,13 +82,13 @@ def summary_tables(summary: Summary) -> str:
             (
                 row.method,
                 str(row.n_seeds),
-                *(cell(row.scores[c]) for c in COLUMNS),
+                *(cell(row.scores[c]) for c in summary.columns),
                 f"{row.steps:,.0f}",
                 f"{row.seconds:.0f}",
             )
             for row in found.rows
         ]
-        head = ("Method", "Seeds", *COLUMNS, "Steps", "Seconds")
+        head = ("Method", "Seeds", *summary.columns, "Steps", "Seconds")
         aligns = ("l", *"r" * (len(head) - 1))
         parts.append(wasabi.table(rows, header=head, divider=True, aligns=aligns))
         if early := not_trained(found):

@@ -62,6 +62,11 @@ class TrialRecord(BaseModel):
         return self.curve[-1].step if self.curve else 0
 
     @property
+    def best_step(self) -> int:
+        """Of the evaluation with the best score on dev, the first of equals; 0 without any."""
+        return max(self.curve, key=lambda e: e.ents_macro_f).step if self.curve else 0
+
+    @property
     def dev_score(self) -> float | None:
         """Macro F1 on dev as a study can hold it: 0 stands for no number, null for no training."""
         if not self.is_done:

@@ -1,0 +1,149 @@
+"""Which method to use, by folds: each document is judged once, by a model that never saw it."""
+
+import statistics
+from collections.abc import Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from thinc.types import Ints4d
+
+from ...errors import Errors
+from ...evaluation.convergence import no_verdict
+from ...evaluation.report.inputs import Run, read_run
+from ...evaluation.report.systems import System
+from ...evaluation.report.wording import signed
+from ...evaluation.significance import describe, judge, named_metrics, stack
+from ...evaluation.significance.metrics import f1
+from ...evaluation.significance.resampled import ResampledT, resampled_t
+from .recommendation import MACRO, Recommendation
+
+RISK = 0.2  # of being worse than the baseline, up to which a method is recommended
+LEAST_FOLDS = 3  # for a t-test that says something
+
+Cell = tuple[int, int]  # fold and seed
+
+
+class Compared(NamedTuple):
+    """A method beside the baseline, on the folds that both have."""
+
+    t: ResampledT | None  # over folds; null with one
+    chance: float  # that it is worse, of this method alone
+
+
+def recommend_by_folds(
+    scored: Mapping[str, Mapping[Cell, Path]], labels: list[str], baseline: str, n_folds: int
+) -> Recommendation:
+    """The best method on held-out folds, unless it is too likely to be worse than the baseline.
+
+    scored (Mapping[str, Mapping[Tuple[int, int], Path]]): Evaluations on the held-out documents, by
+        method, fold and seed.
+    labels (List[str]): The declared types.
+    baseline (str): Name of the method that stays unless another is likely to be better.
+    n_folds (int): Of the corpus, of which fewer may be done.
+    RETURNS (Recommendation): The choice, in words too, with how sure it is.
+    RAISES (ValueError): L406; L410 if the baseline has no finished trial.
+    """
+    if baseline not in scored:
+        found = ", ".join(scored) or "none"
+        raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=found))
+    read = cache(partial(read_run, labels=labels))  # each file once
+    runs = {name: {cell: read(path) for cell, path in own.items()} for name, own in scored.items()}
+    first = runs[baseline]
+    most = max(len(own) for own in runs.values())
+    # a method that was dropped after a fold is not the best, however lucky it was there
+    last = {name: own for name, own in runs.items() if len(own) == most and set(own) <= set(first)}
+    means = {name: _macro(own) for name, own in last.items()}
+    best = max(means, key=lambda name: (means[name], name == baseline), default=baseline)
+    systems = {name: System(name, list(runs[name].values())) for name in (baseline, best)}
+    if early := no_verdict({name: system.rising() for name, system in systems.items()}):
+        guess = "" if best == baseline else f" Until then the best guess is {best}."
+        return Recommendation(baseline, best, baseline, None, early + guess, [], True)
+    if best == baseline:
+        text = f"Stay with {baseline}: of {len(runs)} methods none is better on held-out folds."
+        return Recommendation(baseline, best, baseline, None, text, [])
+    own = runs[best]
+    metric = {MACRO: named_metrics(labels)[MACRO]}
+    before, after = (_counts({c: r[c] for c in own}) for r in (first, own))
+    verdict = judge(before, after, metric, "document", is_paired=False)[MACRO]
+    found = compare({c: first[c] for c in own}, own, 1 / (n_folds - 1), verdict.value, verdict.p)
+    n_tried = len(last) - (baseline in last)
+    chance = min(n_tried * found.chance, 1.0)
+    n_done = len({fold for fold, _ in own})
+    evidence = describe(best, {f"{MACRO} on held-out documents": verdict})
+    if found.t is not None:
+        t = found.t
+        evidence.append(
+            f"Over {n_done} of {n_folds} folds, with the variance corrected for the training data that"
+            f" they share: {signed(100 * t.mean)} points, 95 % interval {signed(100 * t.low)} to"
+            f" {signed(100 * t.high)}, p = {t.p:.2g} (resampled t-test)."
+        )
+    evidence.append(
+        f"{best} is the best of {n_tried} methods on these folds, for which the chance that it is worse"
+        f" than {baseline} is multiplied by {n_tried}."
+        if n_tried > 1
+        else f"{best} is the one method that was tried on all of these folds."
+    )
+    sure = f"the chance that it is worse is {_percent(chance)}"
+    gain = f"{signed(100 * verdict.value)} points of macro F1 beside {baseline} on held-out documents"
+    if chance <= RISK:
+        text = f"Use {best}: {gain}; {sure}."
+        return Recommendation(best, best, baseline, verdict, text, evidence)
+    text = f"Stay with {baseline}. The best guess is {best}, {gain}, but {sure}."
+    return Recommendation(baseline, best, baseline, verdict, text, evidence)
+
+
+def compare(
+    first: Mapping[Cell, Run],
+    own: Mapping[Cell, Run],
+    test_share: float,
+    value: float,
+    p: float,
+) -> Compared:
+    """How likely a method is worse than the baseline: by the t-test over folds, or over documents.
+
+    first (Mapping[Tuple[int, int], Run]): The baseline's evaluations. own: The method's, of the same
+        folds and seeds. test_share (float): Held-out documents by training documents.
+    value (float): Its difference on all documents. p (float): Of that, two-sided, over documents.
+    RETURNS (Compared): With three folds or more the larger of both chances counts.
+    """
+    differences = [_present(own[cell]) - _present(first[cell]) for cell in sorted(own)]
+    t = resampled_t(differences, test_share)
+    by_documents = p / 2 if value > 0 else 1 - p / 2
+    is_tested = t is not None and len({fold for fold, _ in own}) >= LEAST_FOLDS
+    return Compared(t, max(by_documents, t.p_worse) if is_tested and t is not None else by_documents)
+
+
+def _present(run: Run) -> float:
+    """Macro F1 of a fold, over the types that it holds."""
+    counts = run.counts.counts.sum(axis=0)[:-1]
+    there = counts[:, 2] > 0
+    return float(f1(counts[there]).mean()) if there.any() else 0.0
+
+
+def _counts(runs: Mapping[Cell, Run]) -> Ints4d:
+    """Mentions of all held-out documents: (n_units, n_seeds, n_types + 1, 3), of the seeds in common."""
+    folds = sorted({fold for fold, _ in runs})
+    by_fold = {fold: {seed for f, seed in runs if f == fold} for fold in folds}
+    seeds = sorted(set.intersection(*by_fold.values()))
+    return np.concatenate([stack([runs[fold, seed].counts for seed in seeds]) for fold in folds])
+
+
+def _macro(runs: Mapping[Cell, Run]) -> float:
+    sums = _counts(runs).sum(axis=0)
+    return statistics.mean(f1(sums[:, :-1]).mean(axis=1).tolist())
+
+
+def macro_of(paths: Mapping[Cell, Path], labels: list[str]) -> float:
+    """Macro F1 of all held-out documents together, mean over seeds, in [0, 1].
+
+    paths (Mapping[Tuple[int, int], Path]): Evaluations by fold and seed. labels (List[str]): The types.
+    """
+    return _macro({cell: read_run(path, labels) for cell, path in paths.items()})
+
+
+def _percent(chance: float) -> str:
+    if chance < 0.01:
+        return "below 1 %"
+    return f"{100 * chance:.0f} %"

@@ -1,0 +1,135 @@
+"""Trials fold by fold within a budget, of ever fewer methods."""
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ...errors import Errors
+from ..trials.ledger import Ledger
+from ..trials.records import TrialRecord
+from ..trials.run import Matrix, Options
+from .by_folds import macro_of
+from .halving import is_rung, survivors
+
+FIRST_PART = 0.5  # of the budget, for one fold of every candidate
+
+
+class Budget:
+    """Wall-clock time that trials may take.
+
+    minutes (float): All of it. workers (int): Trials at a time.
+    """
+
+    def __init__(self, minutes: float, workers: int) -> None:
+        self.workers = workers
+        self.start, self.seconds = time.monotonic(), 60 * minutes
+
+    def left(self) -> float:
+        """Seconds."""
+        return self.seconds - (time.monotonic() - self.start)
+
+    def allows(self, n_trials: int, seconds: float) -> bool:
+        """Whether so many more trials of so many seconds each fit."""
+        rounds = -(-n_trials // self.workers)
+        return rounds * seconds <= self.left()
+
+
+class Rounds:
+    """Trials fold by fold, of ever fewer methods.
+
+    matrix (Matrix): A plan on folds. options (Options): How trials are run. budget (Budget): Their time.
+    labels (List[str]): The declared types. say (Callable): Gets progress.
+    """
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        options: Options,
+        budget: Budget,
+        labels: list[str],
+        say: Callable[[str], None],
+    ) -> None:
+        self.matrix, self.options, self.budget, self.say = matrix, options, budget, say
+        self.labels, self.baseline = labels, matrix.plan.baseline
+        self.records: dict[str, TrialRecord] = {}
+
+    def run(self) -> dict[str, TrialRecord]:
+        """The records of what there was time for. RAISES (ValueError): L494, L561."""
+        names = [method.name for method in self.matrix.plan.methods]
+        for i, fold in enumerate(self.matrix.plan.corpora):
+            if i and not (names := self._affordable(names, fold)):
+                self.say(f"No time for fold {i + 1}")
+                break
+            keys = [self._key(name, fold) for name in names]
+            if i == 0:
+                self._first(keys)
+            else:
+                self.say(f"Fold {i + 1} of {', '.join(names)}")
+                self._train(keys)
+            names = [name for name in names if self._is_done(name, fold)]
+            if is_rung(i + 1):
+                kept = survivors({name: self._score(name) for name in names}, i + 1)
+                names = [name for name in names if name in kept or name == self.baseline]
+            if names == [self.baseline]:
+                break
+        return self.records
+
+    def _first(self, keys: list[str]) -> None:
+        """A fold of as many methods as half of the budget allows, two at least."""
+        workers = self.options.workers
+        for start in range(0, len(keys), workers):
+            if start > 1 and self.budget.left() < (1 - FIRST_PART) * self.budget.seconds:
+                self.say(f"Half of the time is used: {len(keys) - start} candidates are left out")
+                break
+            some = keys[start : start + workers]
+            self._train(some)
+            _check_baseline(self.matrix, self.records)
+            if start == 0 and self.budget.left() <= 0:
+                taken = self.records[some[0]].seconds / 60
+                names = {"minutes": self.budget.seconds / 60, "name": self.baseline}
+                raise ValueError(Errors.L561.format(taken=taken, least=2 * taken, **names))
+
+    def _train(self, keys: list[str]) -> None:
+        found = self.matrix.run(self.options, keys)
+        self.records |= {key: record for key, record in found.items() if key in keys}
+
+    def _affordable(self, names: list[str], fold: Path) -> list[str]:
+        """The methods for which another fold fits into the budget: stock spaCy, and the best others."""
+        others = sorted((n for n in names if n != self.baseline), key=lambda name: -self._score(name))
+        for n_others in range(len(others), 0, -1):
+            some = [self.baseline, *others[:n_others]]
+            missing = self.matrix.missing(self._key(name, fold) for name in some)
+            own = [self._seconds(self.matrix.trials[key].method.name) for key in missing]
+            if self.budget.allows(len(missing), max(own, default=0.0)):
+                return some
+        return []
+
+    def _key(self, name: str, fold: Path) -> str:
+        trials = self.matrix.trials.items()
+        return next(key for key, t in trials if (t.method.name, t.corpus) == (name, fold))
+
+    def _is_done(self, name: str, fold: Path) -> bool:
+        record = self.records.get(self._key(name, fold))
+        return record is not None and record.is_done
+
+    def _seconds(self, name: str) -> float:
+        return statistics.mean(r.seconds for r in self.records.values() if r.method == name)
+
+    def _score(self, name: str) -> float:
+        """Macro F1 of what was held out so far."""
+        ledger = Ledger(self.matrix.output)
+        paths = {
+            (i, 0): ledger.folder(self._key(name, fold)) / "test.json"
+            for i, fold in enumerate(self.matrix.plan.corpora)
+            if self._is_done(name, fold)
+        }
+        return macro_of(paths, self.labels)
+
+
+def _check_baseline(matrix: Matrix, records: Mapping[str, TrialRecord]) -> None:
+    """Stop before other methods are trained in vain. RAISES (ValueError): L494."""
+    for key, record in records.items():
+        if matrix.trials[key].method.name == matrix.plan.baseline and not record.is_done:
+            problem = record.error or record.status
+            raise ValueError(Errors.L494.format(name=matrix.plan.baseline, problem=problem))

@@ -1,0 +1,319 @@
+"""Methods compared on folds: what is recommended, and `recommend` with its rounds and its budget."""
+
+import json
+import math
+import random
+from pathlib import Path
+
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.evaluation.significance.resampled import resampled_t
+from spacy_longtail.studies.matrix import (
+    fold_plan,
+    summarize_trials,
+    summary_tables,
+    write_matrix_report,
+)
+from spacy_longtail.studies.matrix.advice import advise
+from spacy_longtail.studies.matrix.by_folds import macro_of, recommend_by_folds
+from spacy_longtail.studies.matrix.halving import is_rung, survivors
+from spacy_longtail.studies.matrix.refit import refit
+from spacy_longtail.studies.matrix.rounds import Budget
+from spacy_longtail.studies.trials.ledger import Ledger
+from spacy_longtail.studies.trials.plan import read_plan
+from spacy_longtail.studies.trials.run import Matrix, Options
+from tests.project.test_out_of_fold import numbered, texts
+from tests.unit.test_matrix_report import LABELS, Scored, evaluation
+from tests.util import refused, toy_corpus
+
+pytest.importorskip("scipy")
+TRAIN = Matrix.run
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    docs = numbered(36)
+    return toy_corpus(tmp_path / "toy", train=docs[:24], dev=docs[24:], test=docs[:8])
+
+
+def held_out(folder, skills, folds=5, seeds=(0,), least=30):
+    """Evaluations of folds by method; one fold's documents are the same for all."""
+    found = {}
+    for name, skill in skills.items():
+        n = folds if isinstance(skill, float) else len(skill)
+        for fold in range(n):
+            own = skill if isinstance(skill, float) else skill[fold]
+            for seed in seeds:
+                path = folder / f"{name}-{fold}-{seed}.json"
+                data = evaluation(own, f"{fold}/{seed}", least)
+                path.write_text(json.dumps(data), encoding="utf8")
+                found.setdefault(name, {})[fold, seed] = path
+    return found
+
+
+# What is recommended
+
+
+def test_a_method_that_is_ahead_in_all_folds_is_recommended(tmp_path):
+    scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.7, "focal": 0.45})
+    found = recommend_by_folds(scored, LABELS, "ner", 5)
+    assert found.method == found.best == "crf" and "Use crf" in found.text
+    assert "the chance that it is worse is below 1 %" in found.text
+    assert any("resampled t-test" in text for text in found.evidence)
+
+
+def test_the_chance_of_being_worse_is_that_of_the_corrected_test(tmp_path):
+    scored = held_out(tmp_path, {"ner": [0.5, 0.4, 0.5, 0.3, 0.5], "crf": [0.5, 0.6, 0.4, 0.4, 0.55]})
+    found = recommend_by_folds(scored, LABELS, "ner", 5)
+    macro = {
+        name: [macro_of({cell: own[cell]}, LABELS) for cell in sorted(own)]
+        for name, own in scored.items()
+    }
+    t = resampled_t([b - a for a, b in zip(macro["ner"], macro["crf"], strict=True)], 1 / 4)
+    by_documents = found.verdict.p / 2
+    chance = max(t.p_worse, by_documents)
+    assert f"the chance that it is worse is {100 * chance:.0f} %" in found.text
+    assert f"p = {t.p:.2g} (resampled t-test)" in " ".join(found.evidence)
+    assert (found.method == "crf") == (chance <= 0.2)
+
+
+def test_a_guess_that_is_too_likely_to_be_worse_is_only_said(tmp_path):
+    scored = held_out(tmp_path, {"ner": [0.5, 0.6, 0.4], "crf": [0.6, 0.4, 0.55]}, least=10)
+    found = recommend_by_folds(scored, LABELS, "ner", 3)
+    assert found.method == "ner"
+    if found.best == "crf":
+        assert "Stay with ner. The best guess is crf" in found.text
+
+
+def test_a_method_that_was_dropped_is_not_the_best_however_lucky(tmp_path):
+    scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.6, "lucky": [0.95]})
+    assert recommend_by_folds(scored, LABELS, "ner", 5).best == "crf"
+
+
+def test_the_more_were_compared_the_less_sure_is_the_best(tmp_path):
+    skills = {"ner": [0.5, 0.45, 0.5, 0.45, 0.5], "crf": [0.5, 0.55, 0.5, 0.52, 0.55]}
+    few = recommend_by_folds(held_out(tmp_path, skills), LABELS, "ner", 5)
+    more = {f"m{i}": 0.2 for i in range(6)}
+    many = recommend_by_folds(held_out(tmp_path, {**skills, **more}), LABELS, "ner", 5)
+    assert few.best == many.best == "crf"
+    assert "multiplied by 7" in " ".join(many.evidence) and "multiplied" not in " ".join(few.evidence)
+
+
+def test_without_the_baseline_there_is_nothing_to_say(tmp_path):
+    with pytest.raises(ValueError, match="L410"):
+        recommend_by_folds(held_out(tmp_path, {"crf": 0.5}), LABELS, "ner", 5)
+    alone = recommend_by_folds(held_out(tmp_path, {"ner": 0.5}), LABELS, "ner", 5)
+    assert alone.method == "ner" and alone.verdict is None
+
+
+# Halving
+
+
+def test_the_better_half_goes_on_in_whatever_order():
+    pytest.importorskip("optuna")
+    values = {f"m{i}": i / 10 for i in range(8)}
+    for seed in range(4):
+        order = list(values)
+        random.Random(seed).shuffle(order)
+        assert survivors({name: values[name] for name in order}, 2) == {"m4", "m5", "m6", "m7"}
+    assert survivors({"a": 0.1, "b": 0.2, "c": 0.3}, 1) == {"c"}
+    assert survivors({"a": 0.5}, 1) == {"a"}
+    assert [n for n in range(1, 10) if is_rung(n)] == [1, 2, 4, 8]
+
+
+# `recommend`
+
+
+def test_a_budget_counts_rounds_of_workers(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("spacy_longtail.studies.matrix.rounds.time.monotonic", lambda: now[0])
+    budget = Budget(1.0, 2)
+    assert budget.allows(3, 30.0) and not budget.allows(5, 30.0)
+    now[0] += 31
+    assert not budget.allows(3, 30.0) and budget.allows(2, 29.0)
+    assert math.isclose(budget.left(), 29.0)
+
+
+def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4, folds=5, **options):
+    pytest.importorskip("optuna")
+    monkeypatch.setattr(
+        Matrix, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
+    )
+    said = []
+    found = advise(
+        corpus,
+        tmp_path / "out",
+        tmp_path / "out" / "recommended.cfg",
+        minutes=minutes,
+        folds=folds,
+        steps=steps,
+        options=Options(),
+        settings={"training.eval_frequency": 2},
+        say=said.append,
+        **options,
+    )
+    return found, said
+
+
+def by_method(runner):
+    return {name: sum(n == name for n, _ in runner.begun) for name, _ in runner.begun}
+
+
+def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.05, "crf": 0.95, "softmax": 0.3})
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    n = by_method(runner)
+    assert n["ner"] == n["crf"] == 5
+    assert list(n.values()).count(1) >= len(n) // 2 - 1 and set(n.values()) <= {1, 2, 4, 5}
+    assert found.recommendation.method == "crf"
+    text = found.config.read_text(encoding="utf8")
+    assert text.startswith("# Written by spacy-longtail") and "Use crf" in text
+    assert f"{len(n)} of {len(found.candidates)} candidates were tried" in text
+    config = spacy.util.load_config(found.config)
+    assert config["components"]["ner"]["head"] == "crf"
+    assert config["paths"]["train"] == str(corpus / "train.spacy")  # not a fold's
+    assert config["training"]["max_steps"] == 4 and found.steps == 2
+    assert len(Ledger(tmp_path / "out").records()) == len(runner.begun)
+    again = Scored({})
+    resumed, _ = advised(corpus, tmp_path, monkeypatch, again, minutes=10)
+    assert not again.begun and resumed.recommendation.text == found.recommendation.text
+
+
+def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.5}, seconds=100.0)
+    found, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=1)  # no second fold fits
+    assert set(by_method(runner).values()) == {1}
+    assert any("No time for fold 2" in text for text in said)
+    assert found.recommendation.verdict is None or found.recommendation.verdict.n_seeds == 1
+
+
+def test_where_not_all_fit_the_best_go_on(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.3, "crf": 0.95, "softmax": 0.9, "softmax-sCR": 0.85}, seconds=50.0)
+    advised(corpus, tmp_path, monkeypatch, runner, minutes=2)  # a fold of two methods fits
+    n = by_method(runner)
+    assert n["ner"] == n["crf"] > 1 and n["softmax"] == 1
+
+
+def test_a_budget_too_small_for_one_training_says_the_least(corpus, tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("spacy_longtail.studies.matrix.rounds.time.monotonic", lambda: now[0])
+
+    class Slow(Scored):
+        def __call__(self, trial, work, stop):
+            now[0] += 90
+            return super().__call__(trial, work, stop)
+
+    runner = Slow({}, seconds=90.0)
+    with pytest.raises(ValueError, match=r"L561.*ner.*1\.5.*3\.0 minutes at least"):
+        advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
+    assert len(runner.begun) == 1 and not (tmp_path / "out" / "recommended.cfg").exists()
+
+
+def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
+    runner = Scored({}, failing=("ner",))
+    with pytest.raises(ValueError, match=r"L494.*Kaboom"):
+        advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
+    assert len(runner.begun) == 1
+    assert not (tmp_path / "out" / "recommended.cfg").exists()
+
+
+def test_a_method_that_fails_is_left_behind(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.2, "crf": 0.95}, failing=("softmax",))
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    assert by_method(runner)["softmax"] == 1 and found.recommendation.method == "crf"
+    assert len(found.summary.failed) == 1
+
+
+def test_advice_tries_a_pretrained_encoder(corpus, tmp_path, monkeypatch):
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    encoder = Path(__file__).parents[2] / "assets" / "encoders" / "en_donors"
+    runner = Scored({"ner": 0.2, "crf-pretrained-described": 0.95})
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, pretrained=encoder)
+    assert found.recommendation.method == "crf-pretrained-described"
+    config = spacy.util.load_config(found.config).interpolate()
+    assert config["paths"]["pretrained"] == str(encoder)
+    assert config["components"]["tok2vec"] == {"source": str(encoder)}
+    assert config["initialize"]["components"]["ner"]["pretrained"] == str(encoder)
+
+
+def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    assert found.recommendation.method == "ner"
+    text = found.config.read_text(encoding="utf8")
+    assert "Not trained long enough" in text and "Use crf" not in text
+    page = write_matrix_report(found.summary, tmp_path / "report")
+    assert "Not trained long enough" in page.read_text(encoding="utf8")
+    assert "Not trained long enough" in summary_tables(found.summary)
+
+
+# Plans on folds
+
+
+def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):
+    pytest.importorskip("optuna")
+    given = {
+        "steps": 4,
+        "settings": {"training.eval_frequency": 2},
+        "corpora": [str(corpus)],
+        "seeds": 1,
+    }
+    cut, folds = fold_plan(read_plan("quick", given), tmp_path / "out", 3)
+    assert list(folds) == [corpus] and cut.corpora == folds[corpus]
+    held = []
+    for i, fold in enumerate(folds[corpus]):
+        parts = {part: texts(fold / f"{part}.spacy") for part in ("train", "dev", "test")}
+        assert parts["dev"] == texts(folds[corpus][(i + 1) % 3] / "test.spacy")
+        assert not set(parts["train"]) & {*parts["dev"], *parts["test"]}
+        held += parts["test"]
+    assert sorted(held) == sorted(texts(corpus / "train.spacy") + texts(corpus / "dev.spacy"))
+    matrix = Matrix(cut, tmp_path / "out", inputs=[corpus])
+    records = matrix.run(Options(), runner=Scored({"ner": 0.1, "crf": 0.95}))
+    summary = summarize_trials(matrix, records, folds)
+    (found,) = summary.corpora
+    assert found.corpus == "toy" and found.report is None and found.recommendation.method == "crf"
+    assert found.rows[0].method == "crf" and found.rows[0].n_trials == 3
+    assert list(found.rows[0].scores) == list(summary.columns)
+    assert "macro, held out" in summary_tables(summary)
+    page = write_matrix_report(summary, tmp_path / "report").read_text(encoding="utf8")
+    assert "Macro, held out" in page and "Use crf" in page
+
+
+def test_draws_cannot_be_cut_into_folds(corpus, tmp_path):
+    plan = read_plan("paper-auc", {"corpora": [str(corpus)], "sizes": [4]})
+    with pytest.raises(ValueError, match="L562"):
+        fold_plan(plan, tmp_path / "out", 3)
+    told = refused(["matrix", "quick", "--folds", 3, "-o", tmp_path / "out"], "L479")
+    assert told.exit_code and not (tmp_path / "out").exists()
+
+
+def test_a_dry_run_on_folds_writes_nothing(corpus, tmp_path):
+    options = ["--folds", "3", "--dry-run", "--steps", "100", "--seeds", "0", "-o", tmp_path / "out"]
+    found = CliRunner().invoke(app, ["matrix", "quick", str(corpus), *map(str, options)])
+    assert found.exit_code == 0, found.output
+    assert "toy-fold-2, ner, seed 0" in found.output and not (tmp_path / "out").exists()
+
+
+# Refit
+
+
+def test_the_final_training_is_on_train_and_dev(corpus, tmp_path, monkeypatch):
+    import spacy_longtail.studies.matrix.refit as module
+
+    given = {}
+
+    def fake(config, folder, output, **settings):
+        given.update(config=config, folder=folder, output=output, **settings)
+        return output / "model-best"
+
+    monkeypatch.setattr(module, "train_model", fake)
+    config = Path(__file__).parents[2] / "configs" / "token_crf.cfg"
+    model = refit(config, corpus, tmp_path / "out", 30)
+    assert model == tmp_path / "out" / "model" / "model-last"
+    both = texts(corpus / "train.spacy") + texts(corpus / "dev.spacy")
+    assert texts(given["folder"] / "train.spacy") == both
+    own = given["overrides"]
+    assert own == {"training.max_steps": 30, "training.patience": 0, "training.eval_frequency": 30}
