@@ -1,0 +1,135 @@
+"""Is the advice right? `recommend` on each corpus, then fresh trainings of what it named and of stock.
+
+    python benchmarks/advice.py corpus/gmb_subset corpus/wnut17 --output training/advice
+
+On each corpus: `recommend` within its minutes; then the methods with three fresh seeds each, until they
+are no better on dev, scored on test. Regret is what the best of them is ahead of the advice in macro F1
+(with --every of all candidates, else of those that `recommend` compared to the end). Resumed where it
+was stopped; a record per corpus is appended to the results.
+"""
+
+import statistics
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import srsly
+import typer
+
+from spacy_longtail.corpus.folder import read_types
+from spacy_longtail.evaluation.report.inputs import read_run
+from spacy_longtail.evaluation.significance import judge, named_metrics, stack
+from spacy_longtail.studies.matrix.advice import Advice, advise, find_pretrained
+from spacy_longtail.studies.trials.ledger import Ledger
+from spacy_longtail.studies.trials.plan import read_plan
+from spacy_longtail.studies.trials.run import Matrix, Options
+
+RESULTS = Path(__file__).parent / "results" / "advice.jsonl"
+SEEDS = [11, 12, 13]  # that no fold had
+METRICS = {"macro": "macro F1", "tail": "tail F1", "micro": "micro F1"}
+STEPS, PATIENCE, FREQUENCY = 3000, 200, 50
+
+
+def trained(corpus: Path, found: Advice, output: Path, every: bool, pretrained: Path | None) -> dict:
+    """Test evaluations by method, of fresh trainings to the end."""
+    rows = found.summary.corpora[0].rows
+    most = max(row.n_trials for row in rows)
+    wanted = {row.method for row in rows if row.n_trials == most} | {found.recommendation.baseline}
+    settings = {"training.eval_frequency": FREQUENCY}
+    if pretrained is not None:
+        settings["paths.pretrained"] = str(pretrained)
+    given = {
+        "corpora": [str(corpus)],
+        "steps": STEPS,
+        "settings": settings,
+        "grids": [candidate.grid for candidate in found.candidates],
+        "seeds": SEEDS,
+    }
+    plan = read_plan("quick", given | {"patience": PATIENCE})
+    if not every:
+        plan = plan._replace(methods=[method for method in plan.methods if method.name in wanted])
+    matrix = Matrix(plan, output)
+    ledger = Ledger(output)
+    paths: dict[str, dict[int, Path]] = {}
+    for key, record in matrix.run(Options()).items():
+        if record.is_done:
+            paths.setdefault(record.method, {})[record.seed] = ledger.folder(key) / "test.json"
+    return paths
+
+
+def rounded(values: np.ndarray) -> list[float]:
+    return [round(value, 4) for value in values.tolist()]
+
+
+def main(
+    corpora: Annotated[list[Path], typer.Argument(help="Folders that `convert` wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of all trainings.")] = Path(
+        "training/advice"
+    ),
+    minutes: Annotated[float, typer.Option(help="Of each `recommend`.")] = 20,
+    every: Annotated[bool, typer.Option("--every", help="Train all candidates to the end.")] = False,
+) -> None:
+    """Compare advice with stock spaCy on test."""
+    known = (
+        {(r["corpus"], r["minutes"]) for r in srsly.read_jsonl(RESULTS)} if RESULTS.exists() else set()
+    )
+    for corpus in corpora:
+        if (corpus.name, minutes) in known:
+            continue
+        types = read_types(corpus)
+        place = output / corpus.name
+        pretrained = find_pretrained(types.lang)
+        settings = {"training.eval_frequency": FREQUENCY}
+        config = place / "recommend" / "recommended.cfg"
+        found = advise(
+            corpus,
+            config.parent,
+            config,
+            minutes=minutes,
+            steps=None,
+            options=Options(),
+            settings=settings,
+            pretrained=pretrained,
+        )
+        choice = found.recommendation
+        paths = trained(corpus, found, place / "trained", every, pretrained)
+        metrics = named_metrics(types.labels, types.tail)
+        metrics = {key: metrics[name] for key, name in METRICS.items() if name in metrics}
+        runs = {
+            method: [read_run(own[seed], types.labels) for seed in SEEDS if seed in own]
+            for method, own in paths.items()
+        }
+        sums = {method: stack([run.counts for run in own]) for method, own in runs.items()}
+        scores = {
+            method: {key: rounded(metric(own.sum(axis=0))) for key, metric in metrics.items()}
+            for method, own in sums.items()
+        }
+        means = {method: statistics.mean(own["macro"]) for method, own in scores.items()}
+        best = max(means, key=lambda name: means[name])
+        unit = runs[choice.method][0].counts.unit
+        record = {
+            "corpus": corpus.name,
+            "minutes": minutes,
+            "advice": choice.method,
+            "guess": choice.best,
+            "text": choice.text,
+            "folds": max(row.n_trials for row in found.summary.corpora[0].rows),
+            "seeds": SEEDS,
+            "scores": scores,
+            "best": best,
+            "regret": round(means[best] - means[choice.method], 4),
+            "gain": round(means[choice.method] - means[choice.baseline], 4),
+        }
+        if choice.method != choice.baseline:
+            tested = judge(sums[choice.baseline], sums[choice.method], metrics, unit, is_paired=False)
+            record["tests"] = {
+                key: {name: round(getattr(own, name), 4) for name in ("value", "low", "high", "p")}
+                for key, own in tested.items()
+            }
+        RESULTS.parent.mkdir(exist_ok=True)
+        srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
+        typer.echo(record)
+
+
+if __name__ == "__main__":
+    typer.run(main)
