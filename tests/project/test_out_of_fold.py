@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
-from spacy_longtail.evaluation.folds import FoldModel, OffsetWish, fit_out_of_fold
+from spacy_longtail.evaluation.calibration import Scored
+from spacy_longtail.evaluation.entity_thresholds import choose_types
+from spacy_longtail.evaluation.folds import FoldModel, OffsetWish, _expected, fit_out_of_fold
 from spacy_longtail.evaluation.goal import Goal
 from spacy_longtail.studies.out_of_fold import write_folds
 from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, refused, small_ner, toy_corpus, train
@@ -156,6 +158,44 @@ def test_the_outcomes_of_all_folds_are_pooled(model, folds, corpus, tmp_path):
     thresholds = {t: o.threshold for t, o in own.types.items() if o.threshold}
     assert (nlp.get_pipe("ner").cfg["thresholds"] or {}) == thresholds
     assert json.loads((tmp_path / "out" / "thresholds.json").read_text("utf8"))["ner"]["expected"]
+
+
+def outcomes(seed, n=60, folds=4):
+    """Scored candidates of two types, whose good thresholds differ from fold to fold."""
+    rng = np.random.default_rng(seed)
+    found = {}
+    for label in ("ART", "NAT"):
+        fold = rng.integers(0, folds, n)
+        logits = rng.normal(size=n)
+        right = (logits + rng.normal(size=n) > fold - 1.5).astype("int64")
+        found[label] = Scored(logits, right, fold)
+    return found, [
+        {t: int(s.right[s.fold == i].sum()) + 2 for t, s in found.items()} for i in range(folds)
+    ]
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_what_is_expected_of_thresholds_is_by_those_of_the_other_folds(calibrate):
+    by_type, by_fold = outcomes(0)
+    found = _expected(by_type, by_fold, Goal(), calibrate, 1)
+    counts = {label: np.zeros(3) for label in by_type}
+    for i, n_gold in enumerate(by_fold):
+        rest = {t: Scored(*(a[s.fold != i] for a in s)) for t, s in by_type.items()}
+        others = {t: sum(own[t] for k, own in enumerate(by_fold) if k != i) for t in by_type}
+        choice = choose_types(rest, others, Goal(), calibrate, 1)
+        for label, scored in by_type.items():
+            own = scored.fold == i
+            slope, shift = choice.curves.get(label, (1.0, 0.0))
+            score = 1 / (1 + np.exp(-(slope * scored.logits[own] + shift)))
+            kept = score >= choice.thresholds.get(label, 0.0)
+            counts[label] += [scored.right[own][kept].sum(), kept.sum(), n_gold[label]]
+    f = [2 * right / (predicted + gold) for right, predicted, gold in counts.values()]
+    assert found.after == pytest.approx(np.mean(f)) and found.folds == 4
+    everything = choose_types(
+        by_type, {t: sum(o[t] for o in by_fold) for t in by_type}, Goal(), False, 1
+    )
+    assert found.before == pytest.approx(np.mean([own.before.f for own in everything.types.values()]))
+    assert found.after < np.mean([own.after.f for own in everything.types.values()])
 
 
 def test_a_wanted_recall_opens_the_type_in_the_pipeline(model, folds, corpus, tmp_path):

@@ -4,9 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+import spacy
 from spacy.util import fix_random_seed, registry
 from thinc.api import Adam, Linear, PyTorchWrapper, Relu, chain
 
+from spacy_longtail.training.averages import keep
 from spacy_longtail.training.optimizers import TorchAdam, create_adam
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
@@ -258,3 +260,18 @@ def test_a_decay_that_is_none_is_refused(decay):
 def test_a_decay_without_averages_is_refused():
     with pytest.raises(ValueError, match=r"L213.*average_decay"):
         create_adam(0.1, average_decay=0.9, use_averages=False)
+
+
+def test_weights_that_are_the_averages_for_good_are_their_own():
+    optimizer = create_adam(0.05)
+    model, _ = stepped(optimizer)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ner", name="ner").model = model
+    with model.use_params(optimizer.averages):
+        inside = weights_of(model)
+    keep(nlp, optimizer.averages)
+    for average in optimizer.averages.values():
+        average += 1.0
+    assert all(
+        np.array_equal(weights_of(model)[name], own) for name, own in inside.items() if name != "W"
+    )
