@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Collection, Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,10 +66,9 @@ def average(
         if problem := _unlike(own, first):
             raise refused(own.path, problem, SEEDS)
     vectors = _vectors(members)
-    models = {own.tagger.model.to_bytes() for own in members}
-    if len(models) < len(members):
-        warnings.warn(Warnings.W067.format(paths=", ".join(str(m.path) for m in members)), stacklevel=2)
     encoders = [own_encoders(own.nlp, own.name) for own in members]
+    if len({sha256(own.tagger.model.to_bytes()).digest() for own in members}) < len(members):
+        warnings.warn(Warnings.W067.format(paths=", ".join(str(m.path) for m in members)), stacklevel=2)
     _warn_of_others(members, encoders)
     blocks = {f"m{i}": _block(own) for i, own in enumerate(members, start=1)}
     settings = {
