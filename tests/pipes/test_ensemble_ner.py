@@ -84,9 +84,10 @@ def _plain(**settings):
     return nlp
 
 
-def listening(encoder=None, **settings):
+def listening(encoder=None, others=(), **settings):
     nlp = blank()
-    nlp.add_pipe("tok2vec", config={"model": SMALL})
+    for name in ("tok2vec", *others):
+        nlp.add_pipe("tok2vec", name=name, config={"model": SMALL})
     add_ner(nlp, model={**TOKEN_MODEL, "tok2vec": encoder or LISTENER}, **settings)
     return nlp
 
@@ -169,7 +170,10 @@ def test_members_over_transformers(tmp_path):
     one, other = (over_transformer(bert, head) for head in ("softmax", "crf"))
     block = other.get_pipe_config("ner")["model"]
     other.remove_pipe("ner")
-    joined = {**JOINED, "*": {"shared": block["tok2vec"], "own": SMALL}}  # not where spaCy looks for it
+    other.add_pipe("tok2vec", config={"model": SMALL})
+    shared = {"one": {**block["tok2vec"], "upstream": "transformer"}}
+    shared["two"] = {**LISTENER, "upstream": "tok2vec"}
+    joined = {**JOINED, "*": {**shared, "own": SMALL}}  # not where spaCy looks for listeners
     add_ner(other, head="crf", model={**block, "tok2vec": joined})
     assert_mean(learnt(one, steps=2), learnt(other, 1, steps=4), folder=tmp_path / "ensemble")
     (tmp_path / "bert").rename(tmp_path / "gone")  # what is saved needs nothing else
@@ -412,6 +416,11 @@ def test_pipelines_that_read_otherwise_are_refused(what):
     with pytest.raises(ValueError, match=f"L514.*other 1.*{what}.*first"):
         combined(first, plain(2), other)
     assert first.get_pipe_meta("ner").factory == "longtail_token_ner"  # nothing has changed
+
+
+def test_listeners_that_read_what_another_encoder_wrote_are_refused():
+    with pytest.raises(ValueError, match=r"L514.*other 0.*tok2vec, more write doc.tensor"):
+        combined(plain(), learnt(listening({**LISTENER, "upstream": "tok2vec"}, ["more"])))
 
 
 def test_components_that_are_left_out_are_named():

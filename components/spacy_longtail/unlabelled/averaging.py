@@ -12,6 +12,7 @@ from spacy.vectors import Vectors
 
 from ..errors import Errors, Warnings
 from ..heads import SOFT_HEADS
+from ..layers import listener_in
 from ..losses.token import TagLoss
 from ..pipes import ensemble_ner
 from ..pipes.ensemble_ner import EnsembleNER
@@ -26,6 +27,7 @@ USE = (
     "and configs/token_crf.cfg train them: others have no distribution over tags to average."
 )
 SEEDS = "Name pipelines that differ in their seed alone, as one config trains them."
+ONE_TENSOR = "Its listener reads what the last of them wrote; let one of them alone stand before it."
 SPLIT = "Name the runs that it was made of."
 JUDGED = (
     "Name it as it was before `thresholds`: what was chosen on its own scores is not right for a mean."
@@ -99,6 +101,10 @@ def _member(nlp: Language, path: Path | str) -> Read:
     judged = [name for name in ("thresholds", "calibration") if tagger.cfg.get(name)]
     if judged:
         raise refused(path, f"{tagger.name!r} has {' and '.join(judged)} of its own", JUDGED)
+    before = nlp.pipe_names[: nlp.pipe_names.index(name)]
+    tensors = [n for n in before if "doc.tensor" in nlp.get_pipe_meta(n).assigns]
+    if len(tensors) > 1 and listener_in(tagger.model):
+        raise refused(path, f"{', '.join(tensors)} write doc.tensor before {name!r}", ONE_TENSOR)
     return Read(nlp, path, name, tagger)
 
 
