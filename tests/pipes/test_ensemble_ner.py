@@ -203,14 +203,18 @@ def test_what_others_listen_to_stays():
 
 def test_the_config_is_the_whole_story(tmp_path):
     """No reference to what is gone, no settings of what was trained, no scores of the first run."""
-    config = listening().config
+    nlp = listening()
+    nlp.add_pipe("senter", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": SMALL}})
+    config = nlp.config
     width = "${components.tok2vec.model.width}"
     config["components"]["ner"]["model"]["tok2vec"]["width"] = width
-    config["initialize"]["components"]["ner"] = {"labels": ["PER"]}
+    config["components"]["senter"]["model"]["tok2vec"]["width"] = width  # of what is taken away
     nlp = learnt(spacy.blank("en").from_config(config))
     nlp.meta["performance"] = {"ents_f": 0.9}
+    nlp.config["initialize"]["components"]["ner"] = {"labels": ["PER"]}
     nlp.to_disk(tmp_path / "run")
-    assert width in (tmp_path / "run/config.cfg").read_text(encoding="utf8")
+    text = (tmp_path / "run/config.cfg").read_text(encoding="utf8")
+    assert text.count(width) == 2 and "initialize.components.ner" in text
     combined(nlp := spacy.load(tmp_path / "run"), learnt(listening(), 1))
     nlp.to_disk(tmp_path / "ensemble")
     text = (tmp_path / "ensemble/config.cfg").read_text(encoding="utf8")

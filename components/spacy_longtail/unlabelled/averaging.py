@@ -79,7 +79,7 @@ def average(
         "scores_key": first.tagger.cfg["scores_key"] or ENTITY_SCORES,
         "scorer": nlp.config.interpolate()["components"][first.name]["scorer"],
     }
-    _settle(nlp, [first.name, *encoders[0]])
+    _settle(nlp)
     pipe: EnsembleNER = nlp.replace_pipe(first.name, ensemble_ner.WHO, config=settings)
     pipe.compose(first.tagger.cfg["types"], dict(zip(blocks, (m.tagger for m in members), strict=True)))
     if vectors is not None:
@@ -200,11 +200,9 @@ def _block(own: Read) -> Block:
     return found
 
 
-def _settle(nlp: Language, names: Collection[str]) -> None:
-    """Make the config of a pipeline one that refers to no block of these components any more."""
+def _settle(nlp: Language) -> None:
+    """Make the config of a pipeline one without references: what they name may be taken away."""
     whole = nlp.config.interpolate()
-    for name in names:
-        whole["initialize"]["components"].pop(name, None)
     for name in nlp.component_names:
         nlp.get_pipe_config(name).update(whole["components"][name])
     nlp.config = whole
