@@ -143,6 +143,11 @@ class Errors:
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
     L302 = "[L302] longtail.ner_scorer.v1 with labeled = false compares boundaries alone and knows one type. Remove 'labels' and 'tail', or set labeled = true."
 
+    # The ensemble
+    L303 = "[L303] {who} cannot {what}: its members were trained apart, and stay as they are. To train others beside it put it into [training] frozen_components; or train its members anew, and run `python -m spacy_longtail ensemble` again."
+    L304 = "[L304] 'members' of {who} must be blocks with 'head' (softmax or crf), 'model' and perhaps 'loss', found {problem}. Let `python -m spacy_longtail ensemble` write them."
+    L305 = "[L305] {who} was saved with the members {saved}, its config has {found}. Load the pipeline with the config it was saved with."
+
     # Decisions out of fold: L310 to L314
     L310 = "[L310] {path} finds entities with {found}: to choose out of fold, a pipeline must have one NER. Choose on the development part: leave --out-of-fold out."
     L311 = "[L311] {name} is a {factory}, and decision offsets are of the tags of a longtail_token_ner. For more precision take thresholds; for more recall train with a reader or loss that favours rare types (docs/losses.md), or train a longtail_token_ner."
@@ -261,7 +266,7 @@ class Errors:
     L511 = "[L511] {path} reads no type of {corpus}: {found}, where {known} are declared. Name a teacher that was trained on these types."
     L512 = "[L512] {path} holds a distillation of its own: {problem}. Name a new folder, or take the settings it was begun with."
     L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
-    L514 = "[L514] {path} cannot be averaged with other teachers: {problem}. {fix}"
+    L514 = "[L514] {path} cannot be averaged with others: {problem}. {fix}"
     L515 = "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Install what the GPU needs (pip install 'spacy-longtail[gpu]'), or leave --gpu-id out for the CPU."
     L516 = "[L516] --{name} {found!r} {problem}. {fix}"
     L517 = "[L517] {path} is not what `merge` left there: {problem}. Move it away, or mend it."
@@ -272,6 +277,11 @@ class Errors:
     L522 = "[L522] {base} is a pipeline for {lang!r}, {path} a corpus for {own!r}. Convert the corpus with --lang {lang}, or name another pipeline."
     L523 = "[L523] {path} was converted with --tokens {tokens}, but {base} has another kind of tokens. Convert the corpus with the other value of --tokens."
     L524 = "[L524] {path} is no pipeline to begin with: it has the components {found}, and must have tok2vec and ner, as the command `pretrain` writes them."
+
+    # Combining runs
+    L525 = "[L525] An ensemble takes two runs or more, found {found}. Train the config again with another seed (--set training.seed=1), and name both."
+    L526 = "[L526] {path} is named twice: its pipeline is {model}. Name each run once."
+    L527 = "[L527] The ensemble cannot be measured on {path}: {problem}. Name a corpus that its members were trained for."
 
     # Out of fold: L537 to L539, L560
     L537 = "[L537] {path} cannot be cut into {n} folds whose models all learn every type: {problem}. Take fewer folds, add mentions, or leave the type out of types.json."
@@ -340,6 +350,10 @@ class Warnings:
 
     # GLiNER: W065
     W065 = "[LW065] {who} looks for types without a mention in the data: {unseen}. Each costs time, and may find what is none; with max_epochs = -1 spaCy shows 100 examples only."
+
+    # The ensemble: W066 and W067
+    W066 = "[LW066] Of {path} only the token NER becomes a member. Its components {names} are left out: the others of the pipeline are those of {first}."
+    W067 = "[LW067] Of {paths} at least two are the same model: the mean says no more than with one of them. Name runs of different seeds."
 
     # Reading comprehension: LW07x
     W070 = "[LW070] {who} has no query for the types {found}: their entities count as not annotated. Give them one with add_query, or leave them out of the data with longtail.RelabelledCorpus.v1."

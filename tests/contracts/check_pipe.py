@@ -57,7 +57,8 @@ class Case(NamedTuple):
     before: tuple[
         tuple[str, str, Mapping[str, Any]], ...
     ] = ()  # name, factory, settings of what it needs
-    learns: bool = True  # else it has no weights, and what stands before it is trained
+    learns: bool = True  # else it is not trained itself, and what stands before it is
+    made: Callable[[], Language] | None = None  # of what trained pipelines are put together to
 
 
 class Trained(NamedTuple):
@@ -87,6 +88,8 @@ _TRAINED: dict[str, Trained] = {}
 def trained(case: Case) -> Trained:
     """The trained pipeline of a case, trained once."""
     key = repr(case)
+    if key not in _TRAINED and case.made:
+        _TRAINED[key] = Trained(case.made(), [])
     if key not in _TRAINED:
         nlp = build(case)
         _TRAINED[key] = Trained(nlp, train(nlp, N_STEPS, drop=0.0))

@@ -33,6 +33,7 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_longtail import convert_ner
+from spacy_longtail.unlabelled.averaging import average
 from tests.util import SENTENCES, blank, parse, tiny_bert, tiny_gliner, toy_subwords, toy_vectors
 
 ROOT = Path(__file__).parents[2]
@@ -208,6 +209,13 @@ def prepare_base() -> dict[str, str]:
     return {"paths.base": "base"}
 
 
+def prepare_ensemble() -> dict[str, str]:
+    nlp, other = (initialized("token_ner", **{"system.seed": seed}) for seed in (0, 1))
+    average(nlp, "first", [other], ["other"])
+    nlp.to_disk("ensemble")
+    return {"paths.ensemble": "ensemble"}
+
+
 def prepare_converted() -> dict[str, str]:
     nlp = initialized()
     convert_ner(nlp, "ner", {"loss": {"@losses": "longtail.Focal.v1"}})
@@ -250,6 +258,7 @@ PREPARED = {
     "transformer_model": prepare_transformer_model,
     "base": prepare_base,
     "converted": prepare_converted,
+    "ensemble": prepare_ensemble,
     "pretrained": prepare_pretrained,
     "three_pipelines": prepare_three_pipelines,
 }

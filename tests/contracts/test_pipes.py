@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 import tests.pipes.gated  # noqa: F401  # registers a secondary
+from spacy_longtail.unlabelled.averaging import average
 from tests.contracts.check_pipe import (
     CHECKS,
+    N_STEPS,
     OF_THE_FACTORY,
     OF_TRAINING,
     Case,
     assert_same_when_spawned,
+    build,
 )
 from tests.util import (
     GATE_MODEL,
@@ -26,6 +29,7 @@ from tests.util import (
     WEAK,
     shared_gliner,
     small_ner,
+    train,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +44,21 @@ READ = (("ner", "longtail_token_ner", {"model": TOKEN_MODEL, **SCORED}),)
 
 SECONDARY = {"factory": "test_secondary", "covers": ["Fram", "Ida"], **SCORED}
 
+MEMBERS = {head: {"head": head, "model": TOKEN_MODEL} for head in ("softmax", "crf")}
+
+
+def ensemble():
+    """A softmax and a CRF, trained on the toy corpus, as one."""
+    nlp, other = (
+        build(Case("longtail_token_ner", small={"head": head, "model": TOKEN_MODEL, **SCORED}))
+        for head in MEMBERS
+    )
+    for seed, own in enumerate((nlp, other)):
+        train(own, N_STEPS, seed, drop=0.0)
+    average(nlp, "softmax", [other], ["crf"])
+    return nlp
+
+
 PIPES = {
     "longtail_ner": {
         "": Case("longtail_ner", small=small_ner(**SCORED)),
@@ -48,6 +67,9 @@ PIPES = {
     "longtail_token_ner": {
         head: Case("longtail_token_ner", small={"model": TOKEN_MODEL, **settings, **SCORED})
         for head, settings in HEADS.items()
+    },
+    "longtail_ensemble_ner": {
+        "": Case("longtail_ensemble_ner", {"members": MEMBERS}, learns=False, made=ensemble),
     },
     "longtail_sentence_gate": {
         "": Case("longtail_sentence_gate", {"weak_labels": WEAK}, GATE),

@@ -9,6 +9,7 @@ from . import (  # noqa: F401  # each adds its command
     debug,
     distil,
     distil_vectors,
+    ensemble,
     evaluate,
     extend,
     matrix,

@@ -7,4 +7,6 @@ from .two_task import TwoTaskHead
 
 HEADS: dict[str, type[Head]] = {h.name: h for h in (SoftmaxHead, SigmoidHead, CRFHead, TwoTaskHead)}
 
-__all__ = ["HEADS", "Decoded", "Decoding", "Gold", "Head", "Scores", "Trained"]
+SOFT_HEADS = ("softmax", "crf")  # whose marginals are a distribution over tags
+
+__all__ = ["HEADS", "SOFT_HEADS", "Decoded", "Decoding", "Gold", "Head", "Scores", "Trained"]

@@ -24,7 +24,6 @@ from ..heads.outputs import forget_outputs, output_of, rename_outputs, set_outpu
 from ..layers.described import is_described, lay_out, set_descriptions
 from ..losses import CrossEntropy
 from ..losses.base import Loss
-from ..losses.token import TagLoss
 from ..types import ENTITY, Block, TwoTaskState
 from .base import NERPipe
 from .describing import (
@@ -43,7 +42,7 @@ from .scores import ScoredSpan
 from .soft_targets import soft_targets
 from .thresholding import CALIBRATION
 from .token_settings import SETTINGS
-from .weighting import Reader, resolve_classes
+from .weighting import Reader, resolve_classes, with_classes
 
 
 class TokenTagger(NERPipe):
@@ -75,10 +74,7 @@ class TokenTagger(NERPipe):
         """The codec and the head of the current types, and the loss with its class values."""
         types = tuple(self.cfg["types"])
         self.codec = TagCodec(types if self.cfg["typed"] else (ENTITY,), self.cfg["scheme"])
-        loss, values = self.loss, self.cfg["class_values"]
-        if values is not None and isinstance(loss, TagLoss) and loss.preset is not None:
-            resolved = self.codec.values(values, loss.preset.default(values))
-            loss = loss.bind(self.model.ops.asarray1f(resolved))
+        loss = with_classes(self.loss, self.codec, self.cfg["class_values"], self.model.ops)
         self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
 
     @property
@@ -241,6 +237,13 @@ class TokenTagger(NERPipe):
         super().finish_update(sgd)
         self.cfg["state"]["n_updates"] += 1
 
+    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+        """The entities of each document, with their scores where scores_key is set."""
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return [[] for _ in docs]
+        return self.entities(docs, self.model.predict(docs), self.cfg["scores_key"] is not None)
+
     def entities(
         self, docs: list[Doc], scores: Scores, score: bool, beside: bool = True
     ) -> list[list[ScoredSpan]]:
@@ -272,15 +275,20 @@ class TokenTagger(NERPipe):
         if self.cfg["head"] != built:
             raise ValueError(Errors.L218.format(who=self.name, saved=self.cfg["head"], found=built))
         self._build_head()
-        if "model" not in exclude:
-            forget_outputs(self.model)
+        for model, _ in self._classifiers() if "model" not in exclude else ():
+            forget_outputs(model)
+
+    def _classifiers(self) -> list[tuple[Model, Head]]:
+        """The models that give outputs a token, and what reads each."""
+        return [(self.model, self.head)]
 
     def _check_outputs(self) -> None:
         """Refuse weights of another loss's outputs. RAISES (ValueError): L218."""
-        found, wanted = self.model.get_ref("output_layer").maybe_get_dim("nO"), len(self.head.outputs)
-        if found not in (None, wanted):
-            saved, own = f"{found} outputs", f"{wanted} outputs"
-            raise ValueError(Errors.L218.format(who=self.name, saved=saved, found=own))
+        for model, head in self._classifiers():
+            found, wanted = output_of(model).maybe_get_dim("nO"), len(head.outputs)
+            if found not in (None, wanted):
+                saved, own = f"{found} outputs", f"{wanted} outputs"
+                raise ValueError(Errors.L218.format(who=self.name, saved=saved, found=own))
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TokenTagger":
         """Load a pipe with its types, which may differ in number from those before."""

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Literal
 
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
@@ -21,7 +20,6 @@ from ..types import Block
 from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import check_known
-from .scores import ScoredSpan
 from .tagging import TokenTagger
 from .thresholding import JUDGING, check_judging
 from .token_settings import DEFAULT_TOKEN_MODEL, check_head, check_offsets
@@ -214,10 +212,3 @@ class TokenNER(TokenTagger):
         self._resolve_classes(counts_corpus, nlp, WHO)
         sample = [eg.predicted for eg in islice(get_examples(), 10)]
         self._initialize_model(sample, nlp, descriptions, pretrained, known)
-
-    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The entities of each document, with their scores where scores_key is set."""
-        docs = list(docs)
-        if not any(len(doc) for doc in docs):
-            return [[] for _ in docs]
-        return self.entities(docs, self.model.predict(docs), self.cfg["scores_key"] is not None)

@@ -1,14 +1,18 @@
 """What a loss has to know of each class: found in the untouched corpus at initialisation."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+import numpy as np
 from spacy.language import Language
 from spacy.training import Example
+from thinc.api import Ops
 
+from ..chains.tags import TagCodec
 from ..corpus.counts import CorpusCounts, count_doc
 from ..errors import Errors, Warnings
 from ..losses.base import Loss
+from ..losses.token import TagLoss
 from ..types import ClassPreset
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -63,3 +67,19 @@ def resolve_classes(
     if others == "missing":
         counts.n_tokens -= sum(n for label, n in counts.tokens.items() if label not in labels)
     return preset.resolve(counts.classes(preset.unit, labels, prefixes))
+
+
+def with_classes(loss: Loss, codec: TagCodec, values: Mapping[str, float] | None, ops: Ops) -> Loss:
+    """A loss with what `resolve_classes` found, one number per tag.
+
+    values (Optional[Mapping[str, float]]): By class; null leaves the loss as it is.
+    """
+    if values is None or not isinstance(loss, TagLoss) or loss.preset is None:
+        return loss
+    return loss.bind(ops.asarray1f(codec.values(values, loss.preset.default(values))))
+
+
+def moves_predictions(loss: TagLoss) -> bool:
+    """Whether a loss has a part in prediction, too: in what is added to the logits there."""
+    bound = loss if loss.preset is None else loss.bind(np.ones(1, dtype="float32"))
+    return bound.prediction_offset() is not None

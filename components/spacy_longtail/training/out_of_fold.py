@@ -21,11 +21,11 @@ from tqdm import tqdm
 from ..corpus.examples import bare
 from ..corpus.folder import CorpusTypes
 from ..errors import Errors
+from ..heads import SOFT_HEADS
 from ..pipes.token_ner import TokenNER
 from .train import corpus_overrides, known_sections
 
 BATCH = 64  # documents read at once
-HEADS = ("softmax", "crf")  # those whose classes exclude each other
 # What is not set here is spaCy's default, and longtail_token_ner's: softmax, a HashEmbedCNN of its own
 OWN_CONFIG = """
 [nlp]
@@ -157,4 +157,4 @@ def class_probabilities(
 
 
 def _is_readable(pipe: object) -> bool:
-    return isinstance(pipe, TokenNER) and pipe.cfg["head"] in HEADS
+    return isinstance(pipe, TokenNER) and pipe.cfg["head"] in SOFT_HEADS

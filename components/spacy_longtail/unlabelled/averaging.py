@@ -1,107 +1,219 @@
-"""Several teachers as one: the mean of what they say of each token."""
+"""Several pipelines as one: their token NERs as members of an ensemble, in place of the first one's."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc
-from thinc.api import Model
-from thinc.types import Floats2d, Ints1d, Ragged
+from spacy.util import set_dot_to_object
+from spacy.vectors import Vectors
 
-from ..corpus.examples import in_sentences, sentence_lengths
-from ..errors import Errors
-from ..heads import Decoding, Head, Scores, SoftmaxHead
-from ..losses import CrossEntropy
-from ..pipes.tagging import TokenTagger
-from .teacher import NOT_ONE, only_tagger
+from ..errors import Errors, Warnings
+from ..heads import SOFT_HEADS
+from ..layers import listener_in
+from ..losses.token import TagLoss
+from ..pipes import ensemble_ner
+from ..pipes.ensemble_ner import EnsembleNER
+from ..pipes.token_ner import TokenNER
+from ..pipes.weighting import moves_predictions
+from ..types import ENTITY_SCORES, Block
+from .teacher import only_tagger
 
-AVERAGE = "longtail_average"  # in user_data: the mean of each token's tags, taken once
-LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
-FIX = "Name pipelines that differ in their seed alone, as one config trains them."
+NOT_ONE = "is not one longtail_token_ner with a softmax or CRF head that alone reads entities"
+USE = (
+    "Name pipelines with a longtail_token_ner, head = 'softmax' or 'crf', as configs/token_softmax.cfg "
+    "and configs/token_crf.cfg train them: others have no distribution over tags to average."
+)
+SEEDS = "Name pipelines that differ in their seed alone, as one config trains them."
+ONE_TENSOR = "Its listener reads what the last of them wrote; let one of them alone stand before it."
+SPLIT = "Name the runs that it was made of."
 JUDGED = (
     "Name it as it was before `thresholds`: what was chosen on its own scores is not right for a mean."
 )
 
 
-class Lead(NamedTuple):
-    """What the first pipeline reads with; the documents are its own."""
+class Read(NamedTuple):
+    """A pipeline that is to be a member."""
 
-    model: Model[list[Doc], Scores]
-    head: Head
-    decoding: Decoding
-
-    def marginals(self, docs: list[Doc]) -> Floats2d:
-        lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
-        outside = np.zeros(lengths.sum(), dtype="float32")
-        return self.head.marginals(self.model.predict(docs), lengths, outside, self.decoding)
+    nlp: Language
+    path: Path | str
+    name: str  # of its token NER
+    tagger: TokenNER
 
 
-class Other(NamedTuple):
-    """One of the other pipelines. It reads the tokens and sentences of the first."""
-
-    nlp: Language  # without what would read entities, or sentences
-    tagger: TokenTagger
-    columns: Ints1d  # of its tags, in the order of the first's
-
-    def marginals(self, docs: list[Doc]) -> Floats2d:
-        with self.nlp.memory_zone():
-            own = list(self.nlp.pipe(in_sentences(doc, self.nlp.vocab) for doc in docs))
-            return self.tagger.marginals(own)[:, self.columns]
+def refused(path: Path | str, problem: str, fix: str) -> ValueError:
+    """L514, to be raised of a pipeline."""
+    return ValueError(Errors.L514.format(path=path, problem=problem, fix=fix))
 
 
 def average(
     nlp: Language, path: Path | str, others: Sequence[Language], paths: Sequence[Path | str]
-) -> None:
-    """Let the token NER of a pipeline read by the mean of the tag probabilities of several.
+) -> EnsembleNER:
+    """Put the token NERs of several pipelines in the place of that of the first.
 
-    Entities are the best legal tags by the mean, and their scores are its probabilities. The pipeline is
-    not to be saved or trained then.
+    The first stays what it is but for that: its tokenizer and its other components. An encoder that
+    only the NER listened to goes; each member has one of its own.
 
     nlp (Language): The first pipeline; it is changed. path (Path | str): Of it.
     others (Sequence[Language]): The others; they are changed. paths (Sequence[Path | str]): Of them.
+    RETURNS (EnsembleNER): The new component. It reads by the mean of their tag probabilities.
     RAISES (ValueError): L514.
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
-    tagger = _member(nlp, path)
-    members: list[Lead | Other] = [Lead(tagger.model, tagger.head, tagger.decoding)]
-    for other, place in zip(others, paths, strict=True):
-        own = _member(other, place)
-        if set(own.codec.tags) != set(tagger.codec.tags):
-            found, known = (f"{t.codec.scheme} of {', '.join(t.codec.labels)}" for t in (own, tagger))
-            problem = f"its tags are {found}, those of {path} {known}"
-            raise ValueError(Errors.L514.format(path=place, problem=problem, fix=FIX))
-        unread = ("doc.ents", "token.is_sent_start")
-        assigned = {name: other.get_pipe_meta(name).assigns for name in other.pipe_names}
-        other.select_pipes(disable=[n for n, a in assigned.items() if any(x in a for x in unread)])
-        columns = np.array([own.codec.tags.index(tag) for tag in tagger.codec.tags])
-        members.append(Other(other, own, columns))
-    tagger.model = Model("average", forward, attrs={"members": members})
-    tagger.head = SoftmaxHead(tagger.codec, CrossEntropy())
+    first = _member(nlp, path)
+    members = [first, *map(_member, others, paths)]
+    for own in members[1:]:
+        if problem := _unlike(own, first):
+            raise refused(own.path, problem, SEEDS)
+    vectors = _vectors(members)
+    encoders = [own_encoders(own.nlp, own.name) for own in members]
+    if len({sha256(own.tagger.model.to_bytes()).digest() for own in members}) < len(members):
+        warnings.warn(Warnings.W067.format(paths=", ".join(str(m.path) for m in members)), stacklevel=2)
+    _warn_of_others(members, encoders)
+    blocks = {f"m{i}": _block(own) for i, own in enumerate(members, start=1)}
+    settings = {
+        "members": blocks,
+        "scheme": first.tagger.codec.scheme,
+        "scores_key": first.tagger.cfg["scores_key"] or ENTITY_SCORES,
+        "scorer": nlp.config.interpolate()["components"][first.name]["scorer"],
+    }
+    _settle(nlp)
+    pipe: EnsembleNER = nlp.replace_pipe(first.name, ensemble_ner.WHO, config=settings)
+    pipe.compose(first.tagger.cfg["types"], dict(zip(blocks, (m.tagger for m in members), strict=True)))
+    if vectors is not None:
+        nlp.vocab.vectors = vectors
+    for encoder in encoders[0]:
+        if not nlp.get_pipe(encoder).listener_map:
+            nlp.remove_pipe(encoder)
+    return pipe
 
 
-def forward(model: Model[list[Doc], Ragged], docs: list[Doc], is_train: bool) -> tuple[Ragged, None]:
-    """The logarithms of the mean probabilities, which a document keeps once they are taken."""
-    new = [doc for doc in docs if AVERAGE not in doc.user_data]
-    if any(map(len, new)):
-        p = np.mean([own.marginals(new) for own in model.attrs["members"]], axis=0)
-        ends = np.cumsum([len(doc) for doc in new])
-        for doc, rows in zip(new, np.split(p, ends[:-1]), strict=True):
-            doc.user_data[AVERAGE] = rows
-    lengths = model.ops.asarray1i([len(doc) for doc in docs])
-    found = np.concatenate([doc.user_data[AVERAGE] for doc in docs if len(doc)])
-    return Ragged(model.ops.asarray2f(np.log(np.maximum(found, LEAST))), lengths), None
-
-
-def _member(nlp: Language, path: Path | str) -> TokenTagger:
+def _member(nlp: Language, path: Path | str) -> Read:
     """The token NER of a pipeline. RAISES (ValueError): L514."""
     tagger = only_tagger(nlp)
-    if tagger is None:
-        problem = f"{', '.join(nlp.pipe_names)} {NOT_ONE}"
-        raise ValueError(Errors.L514.format(path=path, problem=problem, fix=FIX))
-    judged = [name for name in ("thresholds", "calibration") if tagger.cfg.get(name)]
+    name = next((name for name, pipe in nlp.pipeline if pipe is tagger), "")
+    if isinstance(tagger, EnsembleNER):
+        raise refused(path, f"{name!r} is an ensemble itself", SPLIT)
+    if not isinstance(tagger, TokenNER):
+        raise refused(path, f"{_shown(nlp)} {NOT_ONE}", USE)
+    judged = [name for name in ("thresholds", "calibration", "decision_offsets") if tagger.cfg.get(name)]
     if judged:
-        problem = f"{tagger.name!r} has {' and '.join(judged)} of its own"
-        raise ValueError(Errors.L514.format(path=path, problem=problem, fix=JUDGED))
-    return tagger
+        raise refused(path, f"{tagger.name!r} has {' and '.join(judged)} of its own", JUDGED)
+    before = nlp.pipe_names[: nlp.pipe_names.index(name)]
+    tensors = [n for n in before if "doc.tensor" in nlp.get_pipe_meta(n).assigns]
+    if len(tensors) > 1 and listener_in(tagger.model):
+        raise refused(path, f"{', '.join(tensors)} write doc.tensor before {name!r}", ONE_TENSOR)
+    return Read(nlp, path, name, tagger)
+
+
+def _shown(nlp: Language) -> str:
+    """The components, and the heads of token NERs that have others."""
+    heads = {n: getattr(p, "cfg", {}).get("head", "softmax") for n, p in nlp.pipeline}
+    odd = [f"{n} (head = {h!r})" if h not in SOFT_HEADS else n for n, h in heads.items()]
+    return ", ".join(odd) or "a pipeline without components"
+
+
+def _unlike(own: Read, first: Read) -> str:
+    """How a pipeline reads or tags otherwise than the first, in words; "" where it does not."""
+    codecs = own.tagger.codec, first.tagger.codec
+    if set(codecs[0].tags) != set(codecs[1].tags):
+        found, known = (f"{codec.scheme} of {', '.join(codec.labels)}" for codec in codecs)
+        return f"its tags are {found}, those of {first.path} {known}"
+    if own.nlp.lang != first.nlp.lang:
+        return f"its language is {own.nlp.lang!r}, that of {first.path} {first.nlp.lang!r}"
+    if _tokenizer(own.nlp) != _tokenizer(first.nlp):
+        return f"its tokenizer is not that of {first.path}"
+    if _lookups(own.nlp) != _lookups(first.nlp):
+        return f"its tables of words (vocab.lookups) are not those of {first.path}"
+    return ""
+
+
+def _tokenizer(nlp: Language) -> tuple[Block, bytes]:
+    """The settings and the rules of a tokenizer."""
+    return nlp.config.interpolate()["nlp"]["tokenizer"], nlp.tokenizer.to_bytes(exclude=["vocab"])
+
+
+def _lookups(nlp: Language) -> dict[str, Block]:
+    lookups = nlp.vocab.lookups
+    return {name: dict(lookups.get_table(name)) for name in lookups.tables}
+
+
+def _vectors(members: Sequence[Read]) -> Vectors | None:
+    """The one table of word vectors; null for none. What was trained without one does not read it.
+
+    RAISES (ValueError): L514.
+    """
+    found = [own for own in members if len(own.nlp.vocab.vectors)]
+    for own in found[1:]:
+        if own.nlp.vocab.vectors != found[0].nlp.vocab.vectors:
+            raise refused(own.path, f"its word vectors are not those of {found[0].path}", SEEDS)
+    return found[0].nlp.vocab.vectors if found else None
+
+
+def own_encoders(nlp: Language, name: str) -> list[str]:
+    """Give a component a copy of each encoder that it listens to, in its model and its config.
+
+    nlp (Language): The pipeline; it is changed. name (str): Of the component.
+    RETURNS (List[str]): The components with these encoders.
+    """
+    block = nlp.get_pipe_config(name)
+    block.update(nlp.config.interpolate()["components"][name])
+    found = []
+    for upstream, pipe in nlp.pipeline:
+        if not getattr(pipe, "listener_map", {}).get(name):
+            continue
+        found.append(upstream)
+        own = nlp.config.interpolate()["components"][upstream]["model"]
+        as_own = pipe.model.attrs.get("replace_listener_cfg", lambda block, _: block)
+        listeners = {path: b for path, b in _listeners(block["model"], "model") if _hears(b, upstream)}
+        nlp.replace_listeners(upstream, name, list(listeners))
+        for (
+            path,
+            listener,
+        ) in listeners.items():  # spaCy looks at model.tok2vec, wherever the listener is
+            set_dot_to_object(block, path, as_own(own, listener))
+    return found
+
+
+def _listeners(block: Block, path: str) -> Iterator[tuple[str, Block]]:
+    """The blocks of listeners in a model's block, with their places in the component's."""
+    if "Listener" in block.get("@architectures", ""):
+        yield path, dict(block)
+    for key, value in block.items():
+        if isinstance(value, dict):
+            yield from _listeners(value, f"{path}.{key}")
+
+
+def _hears(listener: Block, upstream: str) -> bool:
+    return listener.get("upstream", "*") in ("*", upstream)
+
+
+def _block(own: Read) -> Block:
+    """The settings of a member: those that its probabilities depend on."""
+    settings = own.nlp.get_pipe_config(own.name)
+    found = {"head": own.tagger.cfg["head"], "model": settings["model"]}
+    loss = own.tagger.loss
+    if isinstance(loss, TagLoss) and moves_predictions(loss):
+        found["loss"] = settings["loss"]
+    return found
+
+
+def _settle(nlp: Language) -> None:
+    """Make the config of a pipeline one without references: what they name may be taken away."""
+    whole = nlp.config.interpolate()
+    for name in nlp.component_names:
+        nlp.get_pipe_config(name).update(whole["components"][name])
+    nlp.config = whole
+    nlp.meta["performance"] = {}  # of the first pipeline
+
+
+def _warn_of_others(members: Sequence[Read], encoders: Sequence[Collection[str]]) -> None:
+    """Say which components of the other pipelines are left out."""
+    first, *others = members
+    for own, used in zip(others, encoders[1:], strict=True):
+        names = [n for n in own.nlp.pipe_names if n != own.name and n not in used]
+        if left := [n for n in names if n not in first.nlp.pipe_names]:
+            shown = {"path": own.path, "names": ", ".join(left), "first": first.path}
+            warnings.warn(Warnings.W066.format(**shown), stacklevel=3)

@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ RECORD, PAGE, TWIN = "distil.json", "distil.html", "distil.md"
 MEGABYTE = 1e6
 PASSES = 3  # of each pipeline over the same texts, to see how fast it is
 ENOUGH = 60.0  # seconds of all pipelines, after which no round of passes begins
-MOST = 20_000  # words of the test part that are read for it
+MOST = 20_000  # words of the part that are read for it
 WARM = 32  # documents that are read before time is taken
 
 
@@ -54,7 +54,7 @@ class Round(Record):
 
 
 class System(Record):
-    """A pipeline on the test part."""
+    """A pipeline on a part of a corpus."""
 
     name: str
     model: str
@@ -62,7 +62,7 @@ class System(Record):
     tail: float | None
     micro: float
     words_per_second: float
-    speed_ratio: float  # to the teacher's
+    speed_ratio: float  # to the first one's, a teacher's
     megabytes: float  # on disk
 
 
@@ -84,20 +84,21 @@ class Candidate(NamedTuple):
     folders: tuple[Path, ...]  # where it is; several of a mean of teachers
 
 
-def measure(candidates: Sequence[Candidate], gold: Path, types: CorpusTypes) -> list[System]:
-    """Score pipelines on the test part of a corpus, and see how fast they are, beside each other.
+def measure(
+    candidates: Sequence[Candidate], gold: Path, types: CorpusTypes, part: str = "test"
+) -> list[System]:
+    """Score pipelines on a part of a corpus, and see how fast they are, beside each other.
 
-    candidates (Sequence[Candidate]): The first is the teacher. gold (Path): The corpus.
-    types (CorpusTypes): The types to score.
+    candidates (Sequence[Candidate]): The first is what the others' speed is compared with.
+    gold (Path): The corpus. types (CorpusTypes): The types to score. part (str): Of the corpus.
     RAISES (ValueError): L402, L403, L404.
     """
-    test = part_path(gold, "test")
-    texts, n_words = _texts(load_docs(test, blank(types.lang, types.tokens)))
+    data = part_path(gold, part)
+    texts, n_words = _texts(load_docs(data, blank(types.lang, types.tokens)))
     found = []
     speeds = words_per_second([own.nlp for own in candidates], texts, n_words)
     for own, speed in zip(candidates, speeds, strict=True):
-        scores = score_pipeline(own.nlp, test, types.labels, types.tail)
-        files = (path for folder in own.folders for path in folder.rglob("*") if path.is_file())
+        scores = score_pipeline(own.nlp, data, types.labels, types.tail)
         found.append(
             System(
                 name=own.name,
@@ -107,10 +108,16 @@ def measure(candidates: Sequence[Candidate], gold: Path, types: CorpusTypes) -> 
                 micro=float(scores.ents_f),
                 words_per_second=round(speed, 1),
                 speed_ratio=round(speed / speeds[0], 3),
-                megabytes=round(sum(path.stat().st_size for path in files) / MEGABYTE, 3),
+                megabytes=megabytes(own.folders),
             )
         )
     return found
+
+
+def megabytes(folders: Iterable[Path]) -> float:
+    """What folders take on disk."""
+    files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
+    return round(sum(path.stat().st_size for path in files) / MEGABYTE, 3)
 
 
 def _texts(docs: list[Doc]) -> tuple[list[str], int]:

@@ -12,17 +12,18 @@ from spacy.tokens import Doc, Span
 from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors
+from ..heads import SOFT_HEADS
+from ..pipes.ensemble_ner import EnsembleNER
 from ..pipes.gated_ner import GatedNER
 from ..pipes.gliner_ner import GLiNERNER
 from ..pipes.scores import read_scores, scored_spans
 from ..pipes.tagging import TokenTagger
 from ..pipes.token_ner import TokenNER
-from ..types import ENTITY_SCORES
+from ..types import ENTITY_SCORES, TAG_PROBABILITIES
 from .silver import Mention, Selection, Sentence
 from .units import sentences_of, text_key
 
 DOUBTS = "silver_doubts"  # doc.spans key of entities that the teacher's own thresholds keep out
-SOFT_HEADS = ("softmax", "crf")  # whose marginals are a distribution over tags
 NOT_ONE = "is not one longtail_token_ner with a softmax or CRF head"
 
 
@@ -168,8 +169,10 @@ def make_scoring(nlp: Language, path: Path | str) -> tuple[str, ...]:
     found = []
     for _, pipe in nlp.pipeline:
         cfg = getattr(pipe, "cfg", {})
-        if isinstance(pipe, TokenNER | GLiNERNER):
+        if isinstance(pipe, TokenNER | EnsembleNER | GLiNERNER):
             cfg["scores_key"] = cfg["scores_key"] or ENTITY_SCORES
+        if isinstance(pipe, EnsembleNER):  # its members read each text once
+            cfg["probabilities_key"] = cfg["probabilities_key"] or TAG_PROBABILITIES
         if cfg.get("scores_key"):
             found.append(cfg["scores_key"])
     if not found:

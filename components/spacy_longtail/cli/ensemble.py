@@ -1,0 +1,62 @@
+"""`ensemble`: trained runs behind one pipe."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..evaluation.report.wording import percent
+from ..training.device import use_gpu
+from ..unlabelled.ensemble import Ensemble, Request, build_ensemble
+from .app import GpuId, Json, app, coded_errors, print_table
+
+
+@app.command("ensemble")
+def ensemble_command(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of `train`, or pipelines: two or more.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pipeline.")],
+    gold: Annotated[
+        Path | None, typer.Option(help="A converted corpus, to measure members and ensemble on.")
+    ] = None,
+    part: Annotated[str, typer.Option(help="The part of it.")] = "dev",
+    gpu_id: GpuId = -1,
+    as_json: Json = False,
+) -> None:
+    """Put the token NERs of several runs behind one pipe, by the mean of their tag probabilities.
+
+    What is written is an ordinary pipeline, with tokenizer and other components of the first run.
+    """
+    with coded_errors():
+        use_gpu(gpu_id)
+        found = build_ensemble(Request(tuple(runs), gold, part), output, _say)
+    if as_json:
+        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+        return
+    _print(found)
+    msg.good(f"Wrote {output}")
+
+
+def _print(found: Ensemble) -> None:
+    if not found.systems:
+        rows = [(own.name, own.model, f"{own.megabytes:.1f}") for own in found.pipelines]
+        print_table(("", "pipeline", "MB on disk"), rows, "llr")
+        return
+    rows = [
+        (
+            own.name,
+            own.model,
+            *map(percent, (own.macro, own.tail, own.micro)),
+            f"{own.words_per_second:,.0f}",
+            f"{own.speed_ratio:.2f}",
+            f"{own.megabytes:.1f}",
+        )
+        for own in found.systems
+    ]
+    scores = (f"macro F1 on {found.part}", "tail F1", "micro F1")
+    print_table(("", "pipeline", *scores, "words/s", "times m1", "MB on disk"), rows, "ll" + "r" * 6)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

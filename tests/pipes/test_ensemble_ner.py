@@ -1,0 +1,441 @@
+"""`longtail_ensemble_ner`: what its members say of each token, and nothing else, wherever it is loaded."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import spacy
+from spacy.cli.train import train as train_config
+from spacy.language import DEFAULT_CONFIG
+from spacy.tokens import DocBin, Span
+from spacy.util import fix_random_seed
+from thinc.api import ConfigValidationError
+
+from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
+from spacy_longtail.pipes.ensemble_members import Member
+from spacy_longtail.pipes.posteriors import sentence_mentions
+from spacy_longtail.types import TAG_PROBABILITIES
+from spacy_longtail.unlabelled.averaging import average
+from spacy_longtail.unlabelled.distil import soft_tagger
+from spacy_longtail.unlabelled.teacher import Teacher
+from tests.util import (
+    SENTENCES,
+    SMALL,
+    TOKEN_MODEL,
+    WEAK,
+    blank,
+    examples,
+    found,
+    params,
+    tiny_bert,
+    toy_docs,
+    toy_vectors,
+    trained_once,
+    two_sentences,
+    words,
+)
+
+ADJUSTED = {"@losses": "longtail.LogitAdjusted.v1", "tau": 1.5, "apply": "prediction"}
+DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
+LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
+WITH_VECTORS = {
+    **TOKEN_MODEL,
+    "tok2vec": {"@architectures": "longtail.StaticVectors.v1", "width": 16, "hash_rows": 0},
+}
+TYPES = ["NAT", "PER", "ART", "GEO"]
+
+
+def add_ner(nlp, **settings):
+    return nlp.add_pipe(
+        "longtail_token_ner", name="ner", config={"model": TOKEN_MODEL, "head": "softmax", **settings}
+    )
+
+
+def learnt(nlp, seed=0, steps=12, types=(), **settings):
+    """A pipeline whose NER is trained, with its types in an order of its own."""
+    fix_random_seed(seed)
+    ner = nlp.get_pipe("ner") if nlp.has_pipe("ner") else add_ner(nlp, **settings)
+    for label in types:
+        ner.add_label(label)
+    data, counts = examples(nlp), "spacy.Corpus.v1"
+    if settings.get("loss"):
+        nlp.config["initialize"]["components"]["ner"] = {"counts_corpus": {"@readers": counts}}
+    sgd = nlp.create_optimizer()
+    for name, pipe in nlp.pipeline:
+        own = {"counts_corpus": examples} if name == "ner" and settings.get("loss") else {}
+        if hasattr(pipe, "initialize"):
+            pipe.initialize(lambda: data, nlp=nlp, **own)
+    nlp._link_components()
+    sgd.learn_rate = 0.01
+    for _ in range(steps):
+        nlp.update(data, sgd=sgd)
+    return nlp
+
+
+def plain(seed=0, **settings):
+    nlp, _ = trained_once(_plain, 25 - 8 * seed, **settings)
+    return nlp
+
+
+def _plain(**settings):
+    nlp = blank()
+    add_ner(nlp, **settings)
+    return nlp
+
+
+def listening(encoder=None, others=(), **settings):
+    nlp = blank()
+    for name in ("tok2vec", *others):
+        nlp.add_pipe("tok2vec", name=name, config={"model": SMALL})
+    add_ner(nlp, model={**TOKEN_MODEL, "tok2vec": encoder or LISTENER}, **settings)
+    return nlp
+
+
+JOINED = {
+    "@architectures": "longtail.ConcatenatedEncoders.v1",
+    "*": {"shared": LISTENER, "own": SMALL},
+}
+
+MEMBERS = {
+    "softmax and crf": lambda: (learnt(blank()), learnt(blank(), 1, head="crf")),
+    "types in other orders": lambda: (
+        learnt(blank(), types=TYPES, head="crf"),
+        learnt(blank(), 1, types=TYPES[::-1]),
+        learnt(blank(), 2, types=TYPES[2:], head="crf"),
+    ),
+    "biluo": lambda: (
+        learnt(blank(), scheme="BILUO"),
+        learnt(blank(), 1, scheme="BILUO", types=TYPES, head="crf"),
+    ),
+    "moved predictions": lambda: (
+        learnt(blank(), loss=ADJUSTED),
+        learnt(blank(), 1, types=TYPES, loss={"@losses": "longtail.MoM.v1", "base": ADJUSTED}),
+    ),
+    "moved chains": lambda: (learnt(blank()), learnt(blank(), 1, head="crf", loss=ADJUSTED)),
+    "described types": lambda: (
+        learnt(blank(), steps=4, model=DESCRIBED),
+        learnt(blank(), 1, steps=3, model=DESCRIBED, head="crf", types=TYPES),
+    ),
+    "shared encoders": lambda: (learnt(listening()), learnt(listening(JOINED, head="crf"), 1)),
+    "word vectors": lambda: (
+        learnt(blank()),
+        learnt(toy_vectors(blank()), 1, model=WITH_VECTORS),
+    ),
+}
+
+
+def texts_of(nlp):
+    return [*(words(nlp, text).text for text in SENTENCES), two_sentences(nlp).reference.text]
+
+
+def marginals(nlp, docs=None):
+    return nlp.get_pipe("ner").marginals(list(nlp.pipe(texts_of(nlp))) if docs is None else docs)
+
+
+def in_order(nlp, tags):
+    """The marginals of a pipeline, in an order of tags."""
+    own = nlp.get_pipe("ner").codec.tags
+    return marginals(nlp)[:, [own.index(tag) for tag in tags]]
+
+
+def combined(nlp, *others):
+    average(nlp, "first", others, [f"other {i}" for i in range(len(others))])
+    return nlp
+
+
+def assert_mean(nlp, *others, folder=None):
+    """The ensemble says the mean of what its members say, in memory and loaded."""
+    tags = nlp.get_pipe("ner").codec.tags
+    rows = [in_order(own, tags) for own in (nlp, *others)]
+    assert all(np.abs(a - b).max() > 0.01 for a, b in pairwise(rows))
+    combined(nlp, *others)
+    assert nlp.get_pipe("ner").codec.tags == tags
+    np.testing.assert_allclose(marginals(nlp), np.mean(rows, axis=0), atol=1e-6)
+    nlp.to_disk(folder)
+    np.testing.assert_allclose(marginals(spacy.load(folder)), np.mean(rows, axis=0), atol=1e-6)
+    assert nlp.pipe_names == ["ner"]
+
+
+@pytest.mark.parametrize("about", MEMBERS)
+def test_marginals_are_the_mean_of_the_members(about, tmp_path):
+    assert_mean(*MEMBERS[about](), folder=tmp_path)
+
+
+def test_members_over_transformers(tmp_path):
+    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+    from tests.pipes.test_transformer import pipeline as over_transformer
+
+    bert = tiny_bert(tmp_path / "bert", 64)
+    one, other = (over_transformer(bert, head) for head in ("softmax", "crf"))
+    block = other.get_pipe_config("ner")["model"]
+    other.remove_pipe("ner")
+    other.add_pipe("tok2vec", config={"model": SMALL})
+    shared = {"one": {**block["tok2vec"], "upstream": "transformer"}}
+    shared["two"] = {**LISTENER, "upstream": "tok2vec"}
+    joined = {**JOINED, "*": {**shared, "own": SMALL}}  # not where spaCy looks for listeners
+    add_ner(other, head="crf", model={**block, "tok2vec": joined})
+    assert_mean(learnt(one, steps=2), learnt(other, 1, steps=4), folder=tmp_path / "ensemble")
+    (tmp_path / "bert").rename(tmp_path / "gone")  # what is saved needs nothing else
+    assert spacy.load(tmp_path / "ensemble").pipe_names == ["ner"]
+
+
+def test_copies_of_one_model_read_what_it_reads():
+    alone, texts = plain(), texts_of(blank())
+    with pytest.warns(UserWarning, match=r"LW067.*first, other 0, other 1"):
+        nlp = combined(plain(), plain(), plain())
+    expected = [found(doc) for doc in alone.pipe(texts)]
+    assert any(expected) and [found(doc) for doc in nlp.pipe(texts)] == expected
+    given = words(nlp, SENTENCES[0])
+    given.set_ents([Span(given, 0, 1, label="GIVEN")], blocked=[given[3:4]], default="missing")
+    assert found(nlp(given.copy())) == found(alone(given.copy())) != expected[1]
+
+
+def test_what_others_listen_to_stays():
+    nlp, other = listening(), learnt(listening(), 1)
+    nlp.add_pipe("senter", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}})
+    combined(learnt(nlp), other)
+    assert nlp.pipe_names == ["tok2vec", "ner", "senter"]
+    assert not any("Listener" in str(m) for m in nlp.get_pipe_config("ner")["members"].values())
+    assert nlp.get_pipe("tok2vec").listener_map.keys() == {"senter"}
+    assert len(list(nlp.pipe(texts_of(nlp))))
+
+
+def test_the_config_is_the_whole_story(tmp_path):
+    """No reference to what is gone, no settings of what was trained, no scores of the first run."""
+    nlp = listening()
+    nlp.add_pipe("senter", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": SMALL}})
+    config = nlp.config
+    width = "${components.tok2vec.model.width}"
+    config["components"]["ner"]["model"]["tok2vec"]["width"] = width
+    config["components"]["senter"]["model"]["tok2vec"]["width"] = width  # of what is taken away
+    nlp = learnt(spacy.blank("en").from_config(config))
+    nlp.meta["performance"] = {"ents_f": 0.9}
+    nlp.config["initialize"]["components"]["ner"] = {"labels": ["PER"]}
+    nlp.to_disk(tmp_path / "run")
+    text = (tmp_path / "run/config.cfg").read_text(encoding="utf8")
+    assert text.count(width) == 2 and "initialize.components.ner" in text
+    combined(nlp := spacy.load(tmp_path / "run"), learnt(listening(), 1))
+    nlp.to_disk(tmp_path / "ensemble")
+    text = (tmp_path / "ensemble/config.cfg").read_text(encoding="utf8")
+    assert "${" not in text and "initialize.components.ner" not in text and "loss" not in text
+    assert spacy.load(tmp_path / "ensemble").meta["performance"] == {}
+
+
+def test_scores_are_written_whatever_the_first_run_did():
+    assert combined(plain(), plain(1)).get_pipe("ner").cfg["scores_key"] == "entity_scores"
+    own = combined(plain(scores_key="mine"), plain(1)).get_pipe("ner")
+    assert own.cfg["scores_key"] == "mine"
+
+
+def test_it_is_not_trained():
+    nlp = combined(plain(), plain(1))
+    ner, before = nlp.get_pipe("ner"), params(nlp.get_pipe("ner"))
+    actions = {
+        "initialized": lambda: nlp.initialize(lambda: examples(nlp)),
+        "trained": lambda: nlp.update(examples(nlp)),
+        "type 'SHIP'": lambda: ner.add_label("SHIP"),
+    }
+    for said, action in actions.items():
+        with pytest.raises(ValueError, match=f"L303.*'?ner'? cannot .*{said}.*frozen_components"):
+            action()
+    assert ner.add_label("NAT") == 0
+    assert all(map(np.array_equal, before, params(ner)))
+
+
+def test_others_are_trained_beside_it(tmp_path):
+    """As `spacy train` has it: sourced and frozen it stays, sourced alone it is refused."""
+    nlp = combined(plain(), plain(1))
+    nlp.to_disk(tmp_path / "ensemble")
+    DocBin(docs=toy_docs()).to_disk(tmp_path / "train.spacy")
+    data = {"@readers": "spacy.Corpus.v1", "path": str(tmp_path / "train.spacy")}
+    config = {
+        "nlp": {"lang": "en", "pipeline": ["ner", "senter"]},
+        "components": {
+            "ner": {"source": str(tmp_path / "ensemble")},
+            "senter": {
+                "factory": "senter",
+                "model": {"@architectures": "spacy.Tagger.v2", "tok2vec": SMALL},
+            },
+        },
+        "corpora": {"train": data, "dev": data},
+        "training": {"max_steps": 3, "eval_frequency": 2, "frozen_components": ["ner"]},
+    }
+    DEFAULT_CONFIG.merge(config).to_disk(tmp_path / "config.cfg")
+    train_config(tmp_path / "config.cfg", tmp_path / "out")
+    after = spacy.load(tmp_path / "out/model-last")
+    np.testing.assert_allclose(marginals(after), marginals(nlp), atol=1e-6)
+    assert after.pipe_names == ["ner", "senter"]
+    with pytest.raises(ValueError, match="L303"):
+        train_config(
+            tmp_path / "config.cfg", tmp_path / "no", overrides={"training.frozen_components": []}
+        )
+
+
+def test_probabilities_are_kept_where_they_are_asked_for(monkeypatch):
+    nlp = combined(plain(), plain(1))
+    texts, ner = ["", *texts_of(nlp)], nlp.get_pipe("ner")
+    assert not any(doc.user_data for doc in nlp.pipe(texts))
+    ner.cfg["probabilities_key"] = "p"
+    expected = marginals(nlp, [nlp.make_doc(text) for text in texts])
+    for n_process in (1, 2):
+        docs = list(nlp.pipe(texts, n_process=n_process))
+        assert all(doc.user_data["p"].shape == (len(doc), 9) for doc in docs[1:])
+        with monkeypatch.context() as patched:
+            patched.setattr(Member, "probabilities", lambda *a: pytest.fail("read again"))
+            np.testing.assert_allclose(ner.marginals(docs), expected, atol=1e-6)
+            assert ner.marginals(docs[:1]).shape == (0, 9)
+    fresh = nlp.make_doc(texts[1])
+    one, other = ner.marginals([fresh]), ner.marginals([docs[1]])
+    np.testing.assert_allclose(one, other, atol=1e-6)
+    np.testing.assert_allclose(ner.marginals([docs[1], fresh]), [*one, *one], atol=1e-6)
+    with docs[1].retokenize() as retokenizer:
+        retokenizer.merge(docs[1][:2])
+    assert ner.marginals([docs[1]]).shape == (len(docs[1]), 9)
+
+
+def test_it_teaches(monkeypatch):
+    nlp = combined(plain(), plain(1, head="crf"))
+    teacher = Teacher.of(nlp, "ensemble", TYPES, "corpus")
+    assert soft_tagger(nlp) is nlp.get_pipe("ner") is teacher.taggers[0]
+    docs = list(nlp.pipe(texts_of(nlp)))
+    expected = np.concatenate([doc.user_data[TAG_PROBABILITIES] for doc in docs if len(doc)])
+    monkeypatch.setattr(Member, "probabilities", lambda *a: pytest.fail("read again"))
+    read = [s for sentences in teacher.read(docs, 0.5, True) for s in sentences]
+    assert teacher.soft_tags == [nlp.get_pipe("ner").codec.tags[i] for i in range(9)]
+    soft = np.exp(np.concatenate([s.log_p for s in read]).astype("float64"))
+    np.testing.assert_allclose(soft, expected, atol=2e-3)
+    assert any(s.mentions for s in read)
+
+
+def test_a_gate_counts_by_the_mean():
+    members = plain(), plain(1, head="crf")
+    docs = [two_sentences(nlp).predicted for nlp in members]
+    tags = [nlp.get_pipe("ner").labels for nlp in members]
+    rows = [
+        sentence_mentions(nlp.get_pipe("ner"), [doc]) for nlp, doc in zip(members, docs, strict=True)
+    ]
+    order = [tags[1].index(label) for label in tags[0]]
+    nlp = combined(*members)
+    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK, "threshold": 0.0})
+    found = sentence_mentions(nlp.get_pipe("ner"), [docs[0]])
+    np.testing.assert_allclose(found, (rows[0] + rows[1][:, order]) / 2, atol=1e-5)
+    assert len(nlp(docs[0]).spans["weak_sentences"]) == len(rows[0])
+
+
+def test_thresholds_are_chosen_for_it(tmp_path):
+    nlp = combined(plain(), plain(1))
+    nlp.to_disk(tmp_path / "ensemble")
+    DocBin(docs=toy_docs(6)).to_disk(tmp_path / "dev.spacy")
+    report = fit_thresholds(
+        tmp_path / "ensemble", tmp_path / "dev.spacy", goal=Goal(recall=0.5), min_mentions=1
+    )
+    own = spacy.load(tmp_path / "ensemble").get_pipe("ner")
+    assert report["ner"].types.keys() == set(own.labels)
+    assert own.cfg["thresholds"]
+    with pytest.raises(ValueError, match=r"L514.*is an ensemble itself"):
+        combined(spacy.load(tmp_path / "ensemble"), plain())
+
+
+# What is refused
+
+GOOD = {"m1": {"head": "softmax", "model": TOKEN_MODEL}, "m2": {"head": "crf", "model": TOKEN_MODEL}}
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "members"),
+    [
+        ("L304", "1 of them", {"m1": GOOD["m1"]}),
+        ("L304", "0 of them", {}),
+        ("L304", "'m3' with the settings none", {**GOOD, "m3": {}}),
+        ("L304", "'m2' with the settings head, model, rate", {**GOOD, "m2": {**GOOD["m2"], "rate": 1}}),
+        ("L304", "'m2' with the settings model", {**GOOD, "m2": {"model": TOKEN_MODEL}}),
+        ("L304", "whose model is 3", {**GOOD, "m2": {"head": "crf", "model": 3}}),
+        ("L304", "'sigmoid'", {**GOOD, "m2": {**GOOD["m2"], "head": "sigmoid"}}),
+        ("L304", "'two_task'", {**GOOD, "m2": {**GOOD["m2"], "head": "two_task"}}),
+        ("L211", "'linear'", {**GOOD, "m2": {**GOOD["m2"], "head": "linear"}}),
+        ("L216", "hashembed", {**GOOD, "m2": {"head": "crf", "model": SMALL}}),
+        (
+            "L213",
+            "member 'm1'",
+            {**GOOD, "m1": {**GOOD["m1"], "loss": {"@losses": "longtail.Focal.v1"}}},
+        ),
+    ],
+)
+def test_members_that_are_refused(code, said, members):
+    with pytest.raises(ValueError, match=rf"(?i){code}.*{said}"):
+        blank().add_pipe("longtail_ensemble_ner", config={"members": members})
+
+
+def test_settings_that_are_refused():
+    for settings, code in (
+        ({"thresholds": {"PER": 0.5}}, "L251"),
+        ({"abstain_key": "doubts"}, "L213"),
+        ({"thresholds": {"PER": 2.0}, "scores_key": "s"}, "L001"),
+    ):
+        with pytest.raises(ValueError, match=code):
+            blank().add_pipe("longtail_ensemble_ner", config={"members": GOOD, **settings})
+    with pytest.raises(ConfigValidationError):
+        blank().add_pipe("longtail_ensemble_ner", config={"members": GOOD, "scheme": "IOB1"})
+
+
+def test_weights_of_other_members_are_refused():
+    nlp = combined(plain(), plain(1))
+    data = nlp.get_pipe("ner").to_bytes(exclude=["vocab"])
+    names = {"one": GOOD["m1"], "m2": GOOD["m1"]}
+    with pytest.raises(ValueError, match=r"L305.*m1, m2.*m2, one"):
+        blank().add_pipe("longtail_ensemble_ner", name="ner", config={"members": names}).from_bytes(data)
+
+
+def test_members_are_put_in_the_order_of_their_names():
+    """A config file keeps no other, and weights go by it."""
+    nlp = combined(plain(), plain(1, head="crf"))
+    config = nlp.config.copy()
+    blocks = config["components"]["ner"]["members"]
+    config["components"]["ner"]["members"] = dict(reversed(blocks.items()))
+    again = spacy.blank("en").from_config(config).from_bytes(nlp.to_bytes())
+    np.testing.assert_array_equal(marginals(again), marginals(nlp))
+
+
+def differing(what):
+    nlp = plain(1)
+    if what == "language":
+        nlp = spacy.blank("de").from_config({**nlp.config, "nlp": {**nlp.config["nlp"], "lang": "de"}})
+    elif what == "tokenizer":
+        nlp.tokenizer.add_special_case("gimme", [{"ORTH": "gim"}, {"ORTH": "me"}])
+    elif what == "lookups":
+        nlp.vocab.lookups.add_table("lexeme_norm", {"colour": "color"})
+    elif what == "vectors":
+        toy_vectors(nlp, width=4)
+    return nlp
+
+
+@pytest.mark.parametrize("what", ["language", "tokenizer", "lookups", "vectors"])
+def test_pipelines_that_read_otherwise_are_refused(what):
+    first = plain()
+    toy_vectors(first, width=8)
+    other = plain(1) if what == "language" else differing(what)
+    if what == "language":
+        other.lang = "de"
+    with pytest.raises(ValueError, match=f"L514.*other 1.*{what}.*first"):
+        combined(first, plain(2), other)
+    assert first.get_pipe_meta("ner").factory == "longtail_token_ner"  # nothing has changed
+
+
+def test_listeners_that_read_what_another_encoder_wrote_are_refused():
+    with pytest.raises(ValueError, match=r"L514.*other 0.*tok2vec, more write doc.tensor"):
+        combined(plain(), learnt(listening({**LISTENER, "upstream": "tok2vec"}, ["more"])))
+
+
+def test_components_that_are_left_out_are_named():
+    other = plain(1)
+    other.add_pipe("sentencizer", name="bounds")
+    with pytest.warns(UserWarning, match=r"LW066.*other 0.*bounds"):
+        combined(plain(), other)
+    first = plain()
+    first.add_pipe("sentencizer", first=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        combined(first, learnt(listening(), 1))
+    assert first.pipe_names == ["sentencizer", "ner"]
+    assert len(list(first("It rained . Maria left .").sents)) == 2

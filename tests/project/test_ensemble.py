@@ -1,0 +1,226 @@
+"""`ensemble` as a command: the pipeline that it writes, what it prints, what it refuses."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.folder import write_corpus
+from spacy_longtail.evaluation.evaluate import evaluate_model
+from spacy_longtail.training.train import train_model
+from spacy_longtail.unlabelled import ensemble as module
+from spacy_longtail.unlabelled.ensemble import Ensemble
+from tests.project.test_distil import CONFIG, CONFIGS, SET, TINY, pool_texts
+from tests.util import blank, refused, run_spacy, small_ner, toy_corpus, toy_docs, train
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A corpus, a pool, and three runs of two configs."""
+    folder = tmp_path_factory.mktemp("ensemble")
+    toy_corpus(folder / "gold", train=toy_docs(2))
+    (folder / "pool.txt").write_text("\n".join(pool_texts()), encoding="utf8")
+    for name, config, seed in (("a", CONFIG, 0), ("b", CONFIG, 1), ("c", CONFIGS / "token_crf.cfg", 2)):
+        overrides = {**TINY, "training.max_steps": 30, "training.seed": seed}
+        train_model(config, folder / "gold", folder / name, overrides=overrides)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def done(place):
+    return place / "out", run(
+        *(place / name for name in "abc"), "-o", place / "out", "--gold", place / "gold"
+    )
+
+
+def run(*given):
+    result = CliRunner().invoke(app, ["ensemble", *map(str, given)])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def best(place, name):
+    return place / name / "model-best"
+
+
+def marginals(path):
+    nlp = spacy.load(path)
+    docs = list(nlp.pipe(doc.text for doc in toy_docs()))
+    return nlp.get_pipe("ner").marginals(docs), nlp.get_pipe("ner").codec.tags
+
+
+def test_what_is_written_is_a_pipeline(place, done):
+    output, _ = done
+    (mean, tags), *members = map(marginals, (output, *(best(place, name) for name in "abc")))
+    rows = [p[:, [own.index(tag) for tag in tags]] for p, own in members]
+    np.testing.assert_allclose(mean, np.mean(rows, axis=0), atol=1e-6)
+    nlp = spacy.load(output)
+    assert nlp.pipe_names == ["ner"]
+    assert [b["head"] for b in nlp.get_pipe_config("ner")["members"].values()] == ["softmax"] * 2 + [
+        "crf"
+    ]
+    assert "P" in run_spacy("evaluate", output, place / "gold/test.spacy")
+    assert len(evaluate_model(output, place / "gold/test.spacy", ["PER"], []).documents) == 4
+
+
+def test_what_is_measured(place, done):
+    output, result = done
+    found = Ensemble.model_validate_json((output / "ensemble.json").read_bytes())
+    assert [own.name for own in found.pipelines] == ["m1", "m2", "m3", "ensemble"]
+    assert [own.name for own in found.systems] == ["m1", "m2", "m3", "ensemble"]
+    assert set(found.types) == {"PER", "GEO", "ART", "NAT"} and found.scheme == "BIO"
+    first, *_, mean = found.systems
+    assert first.speed_ratio == 1.0 and mean.model == str(output)
+    assert first.model == str(best(place, "a")) and found.part == "dev"
+    assert mean.megabytes == pytest.approx(sum(own.megabytes for own in found.systems[:3]), rel=0.3)
+    for own in found.systems:
+        score = evaluate_model(
+            type(place)(own.model), place / "gold/dev.spacy", ["PER", "GEO", "ART", "NAT"], ["NAT"]
+        ).scores
+        assert (own.macro, own.tail) == pytest.approx((score.ents_macro_f, score.ents_tail_f))
+    lines = [line for line in result.stdout.splitlines() if line.startswith(("m1", "ensemble"))]
+    assert len(lines) == 2 and f"{100 * mean.macro:.1f}" in lines[1]
+    assert "macro F1 on dev" in result.stdout and "times m1" in result.stdout
+
+
+def test_without_a_corpus_there_are_sizes_alone(place, tmp_path):
+    output = tmp_path / "out"
+    result = run(best(place, "a"), place / "c", "-o", output)
+    assert "MB on disk" in result.stdout and "F1" not in result.stdout
+    data = json.loads(run(best(place, "a"), place / "c", "-o", output, "--json").stdout)  # replaces it
+    assert data["systems"] == [] and data["corpus"] is None
+    assert [own["model"] for own in data["pipelines"]] == [
+        str(best(place, "a")),
+        str(best(place, "c")),
+        str(output),
+    ]
+    assert data == json.loads((output / "ensemble.json").read_text(encoding="utf8"))
+    on_test = run(place / "a", place / "c", "-o", output, "--gold", place / "gold", "--part", "test")
+    assert "macro F1 on test" in on_test.stdout
+
+
+def test_an_ensemble_is_distilled(place, done, tmp_path):
+    """Back into one small model, and as the same teacher that --also makes of its members."""
+    settings = [
+        "--student",
+        CONFIG,
+        "--gold",
+        place / "gold",
+        "--threshold",
+        "0.5",
+        "--no-compare",
+        *SET,
+    ]
+    chosen = []
+    for name, teachers in (
+        ("ensemble", [done[0]]),
+        ("also", [best(place, "a"), *("--also", best(place, "b")), *("--also", best(place, "c"))]),
+    ):
+        given = [
+            "distil",
+            teachers[0],
+            place / "pool.txt",
+            *teachers[1:],
+            *settings,
+            "-o",
+            tmp_path / name,
+        ]
+        result = CliRunner().invoke(app, list(map(str, given)))
+        assert result.exit_code == 0, result.output
+        chosen.append((tmp_path / name / "silver.json").read_text(encoding="utf8"))
+    assert chosen[0] == chosen[1] and json.loads(chosen[0])["silver"] > 0
+
+
+def test_thresholds_and_report_take_it(place, done, tmp_path):
+    given = ["thresholds", done[0], place / "gold", "-o", tmp_path / "chosen", "--min-mentions", "1"]
+    result = CliRunner().invoke(app, list(map(str, given)))
+    assert result.exit_code == 0, result.output
+    assert spacy.load(tmp_path / "chosen").get_pipe("ner").labels
+    refused(
+        ["ensemble", tmp_path / "chosen", place / "a", "-o", tmp_path / "out"], "L514", tmp_path / "out"
+    )
+
+
+def test_nothing_is_left_of_what_fails(place, tmp_path, monkeypatch):
+    def fail(*given, **named):
+        raise OSError(28, "No space left on device", str(tmp_path))
+
+    monkeypatch.setattr(module, "measure", fail)
+    given = ["ensemble", place / "a", place / "b", "-o", tmp_path / "out", "--gold", place / "gold"]
+    refused(given, "L432", tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+# What is refused
+
+
+def test_runs_that_are_refused(place, tmp_path):
+    output = tmp_path / "out"
+
+    def check(code, *runs):
+        return refused(["ensemble", *runs, "-o", output], code, output).output
+
+    a, b = place / "a", place / "b"
+    check("L525", a)
+    check("L526", a, b, best(place, "a"))
+    check("L402", a, tmp_path / "none")
+    check("L402", a, place / "gold")
+    stock = blank()
+    stock.add_pipe("longtail_ner", name="ner", config=small_ner(scores_key="s"))
+    train(stock, 1)
+    stock.to_disk(tmp_path / "transition")
+    assert "softmax" in check("L514", a, tmp_path / "transition")
+    broken = tmp_path / "broken"
+    shutil.copytree(best(place, "a"), broken)
+    (broken / "ner/model").write_bytes(b"")
+    check("L408", a, broken)
+    for name, settings in (
+        ("two_task", {"components.ner.head": "two_task"}),
+        ("scheme", {"components.ner.scheme": "BILUO"}),
+        ("include", {"components.ner.include": ["PER", "GEO"]}),
+    ):
+        overrides = {**TINY, **settings, "training.max_steps": 2, "training.eval_frequency": 1}
+        train_model(CONFIG, place / "gold", tmp_path / name, overrides=overrides)
+        said = check("L514", a, tmp_path / name)
+        assert {"two_task": "head = 'two_task'", "scheme": "BILUO of", "include": "BIO of"}[name] in said
+    two = spacy.load(best(place, "a"))
+    two.add_pipe("entity_ruler")
+    two.to_disk(tmp_path / "two")
+    check("L514", a, tmp_path / "two")
+
+
+def test_places_that_are_refused(place, tmp_path):
+    a, b = place / "a", place / "b"
+    for output, code in ((a, "L436"), (a / "out", "L436"), (place, "L436")):
+        refused(["ensemble", a, b, "-o", output], code)
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/notes.txt").write_text("mine", encoding="utf8")
+    refused(["ensemble", a, b, "-o", tmp_path / "theirs"], "L437")
+    assert [path.name for path in (tmp_path / "theirs").iterdir()] == ["notes.txt"]
+    assert not (a / "out").exists() and best(place, "a").is_dir()
+
+
+def test_corpora_that_are_refused(place, tmp_path):
+    output = tmp_path / "out"
+
+    def check(code, *given):
+        refused(["ensemble", place / "a", place / "b", "-o", output, "--gold", *given], code, output)
+
+    check("L402", tmp_path / "none")
+    check("L402", place / "gold", "--part", "dew")
+    check("L436", output)
+    docs = [doc for doc in toy_docs() if not doc.ents]
+    for name, types in (
+        ("types", CorpusTypes(["EVE"], [], "en", "words")),
+        ("lang", CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "de", "words")),
+    ):
+        write_corpus(tmp_path / name, {"train": docs, "dev": docs, "test": docs}, types)
+        check("L527", tmp_path / name)
+    shutil.copytree(place / "gold", tmp_path / "damaged")
+    (tmp_path / "damaged/dev.spacy").write_bytes(b"nothing")
+    check("L404", tmp_path / "damaged")
