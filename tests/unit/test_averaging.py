@@ -161,7 +161,12 @@ def test_pipelines_that_cannot_be_averaged(saved):
     trained_once(pipeline, 2, scheme="BILUO")[0].to_disk(saved / "scheme")
     with pytest.raises(ValueError, match=r"L514.*BILUO of .* those of crf BIO of"):
         averaged(saved, "crf", "scheme")
-    for name, value in (("thresholds", {"PER": 0.5}), ("calibration", {"*": (1.0, 0.0)})):
+    judging = {
+        "thresholds": {"PER": 0.5},
+        "calibration": {"*": (1.0, 0.0)},
+        "decision_offsets": {"PER": 1.0},
+    }
+    for name, value in judging.items():
         own = spacy.load(saved / "crf")
         own.get_pipe("ner").cfg[name] = value
         with pytest.raises(ValueError, match=f"L514.*{name} of its own.*before `thresholds`"):
