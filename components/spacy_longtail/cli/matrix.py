@@ -9,7 +9,14 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..studies.matrix import Summary, summarize_trials, summary_tables, write_matrix_report
+from ..studies.matrix import (
+    Question,
+    Summary,
+    summarize_trials,
+    summary_tables,
+    write_forecasts,
+    write_matrix_report,
+)
 from ..studies.trials.needed import settle_steps
 from ..studies.trials.plan import Plan, presets, read_plan
 from ..studies.trials.run import Matrix, Options
@@ -31,6 +38,7 @@ from .trial_options import (
     read_steps,
 )
 
+FORECASTS = "mentions.json"  # beside the trials
 PlanName = Annotated[str, typer.Argument(help=f"A YAML file, or a preset: {', '.join(presets())}.")]
 Corpora = Annotated[
     list[Path] | None, typer.Argument(help="Folders that `convert` wrote; else those of the plan.")
@@ -76,18 +84,21 @@ def run_plan(
     options: Options,
     dry_run: bool,
     as_json: bool,
+    question: Question | None = None,
 ) -> None:
     """Run a plan as the command line says, or list its trials.
 
     plan (str): A YAML file, or a preset. given (Overrides): Values that replace the plan's.
     settings (Optional[Sequence[str]]): Of --set. output (Path): The folder of results.
     options (Options): How to run it. dry_run (bool): List the trials. as_json (bool): Print records.
+    question (Optional[Question]): What is asked of draws of mentions.
     """
     with coded_errors():
         read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
         if dry_run:
             return list_trials(Matrix(read.first_seed() if read.is_needed else read, output), read)
-        run_and_report(Matrix(settle_steps(read, output, options, say), output), options, as_json)
+        planned = Matrix(settle_steps(read, output, options, say), output)
+        run_and_report(planned, options, as_json, question)
 
 
 def say(text: str) -> None:
@@ -108,19 +119,25 @@ def list_trials(found: Matrix, plan: Plan) -> None:
         msg.text(f"Then {n} trials with the steps of the method that needs the most")
 
 
-def run_and_report(found: Matrix, options: Options, as_json: bool) -> Summary:
+def run_and_report(
+    found: Matrix, options: Options, as_json: bool, question: Question | None = None
+) -> Summary:
     """Run a plan, print and write its report, and end with exit code 1 if a trial failed.
 
     found (Matrix): The plan. options (Options): How to run it.
     as_json (bool): Print the records instead of tables.
+    question (Optional[Question]): What is asked of draws of mentions; null asks for F1 60.
     RETURNS (Summary): What the trials show.
     """
     records = found.run(options)
-    summary = summarize_trials(found, records)
+    summary = summarize_trials(found, records, question)
+    forecasts = write_forecasts(summary, found.output / FORECASTS)
     page = write_matrix_report(summary, found.output / "report") if summary.corpora else None
     if as_json:
         shown = [records[key].data() for key in found.trials if key in records]
-        sys.stdout.write(f"{json.dumps(shown)}\n")
+        own = [forecast.as_json() for forecast in forecasts]
+        text = json.dumps({"trials": shown, "forecasts": own} if own else shown)
+        sys.stdout.write(f"{text}\n")
     else:
         sys.stdout.write(summary_tables(summary))
         if page is not None:
