@@ -1,5 +1,6 @@
 """The power law of a learning curve: fitted to scores by size, extrapolated, and how sure that is."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -14,6 +15,7 @@ LEVEL = 0.90  # of intervals
 N_DRAWS = 2000
 FAR = 100  # times the largest size: nothing is said of numbers beyond
 FLATTEST, STEEPEST, N_EXPONENTS = 0.05, 3.0, 160  # of c, tried on a logarithmic grid
+MOST_IN_COMMON = 0.95  # correlation of neighbouring sizes
 PRIOR_RUNS = 4  # what the variance over all sizes weighs in that of one size, in degrees of freedom
 
 Reach = Literal["reached", "needed", "open", "out of reach"]
@@ -23,7 +25,7 @@ class Size(NamedTuple):
     """The runs with one size of the data."""
 
     n: float  # mean over the runs, such as mentions
-    scores: list[float]  # in [0, 1], one of each run
+    scores: list[float]  # in [0, 1], one of each run, in the order of their partitions
 
 
 class Law(NamedTuple):
@@ -146,20 +148,35 @@ def _resampled(sizes: Sequence[Size], deviations: Floats1d, n_draws: int, seed: 
 
     Few runs of one size say little of how they vary: what is drawn with replacement are the deviations
     of all runs from the mean of their size, in units of its standard deviation. One factor per draw is
-    for what is not known of the scale, as in Student's t.
+    for what is not known of the scale, as in Student's t. What neighbouring sizes have in common, since
+    a larger draw of a partition holds the smaller one, goes from each to the next.
     """
     rng = np.random.default_rng(seed)
     means = np.array([np.mean(size.scores) for size in sizes])
     if not deviations.any():
         return np.broadcast_to(means, (n_draws, len(means)))
-    pool = np.concatenate(
-        [(np.array(s.scores) - m) / d for s, m, d in zip(sizes, means, deviations, strict=True)]
-    )
+    rows = [(np.array(s.scores) - m) / d for s, m, d in zip(sizes, means, deviations, strict=True)]
+    pool = np.concatenate(rows)
     pool /= math.sqrt((pool**2).mean())
     freedom = len(pool) - len(sizes)
     scale = np.sqrt(freedom / rng.chisquare(freedom, n_draws))
-    moved = [pool[rng.integers(0, len(pool), (n_draws, len(s.scores)))].mean(axis=1) for s in sizes]
-    return means + scale[:, None] * deviations * np.stack(moved, axis=1)
+    shared = _in_common(rows)
+    moved = np.empty((n_draws, len(sizes)))
+    for i, row in enumerate(rows):
+        own = pool[rng.integers(0, len(pool), (n_draws, len(row)))].mean(axis=1)
+        if i:  # the mean of more runs varies less
+            before = moved[:, i - 1] * math.sqrt(len(rows[i - 1]) / len(row))
+            own = shared * before + math.sqrt(1 - shared**2) * own
+        moved[:, i] = own
+    return means + scale[:, None] * deviations * moved
+
+
+def _in_common(rows: Sequence[Floats1d]) -> float:
+    """The correlation of neighbouring sizes with as many runs, over their partitions; 0 at least."""
+    pairs = [(x, y) for x, y in itertools.pairwise(rows) if len(x) == len(y)]
+    first, second = (np.concatenate([p[i] for p in pairs] or [np.zeros(0)]) for i in (0, 1))
+    squares = math.sqrt((first**2).sum() * (second**2).sum())
+    return min(max(float(first @ second) / squares, 0.0), MOST_IN_COMMON) if squares else 0.0
 
 
 def _profile(n: Floats1d, scores: Floats2d, weights: Floats1d) -> Floats2d:
