@@ -228,6 +228,21 @@ def test_a_size_whose_runs_differ_weighs_less():
     assert high - low < np.subtract(*fit.at(640)[:0:-1])
 
 
+def test_an_end_above_one_is_held_at_one():
+    steep = [Size(n, [1.2 - 1.5 * n**-0.3] * 2) for n in (5, 10, 20, 40)]  # 0.7 at 40
+    fit = fit_power_law(steep)
+    assert fit.law.a == pytest.approx(1.0) and fit.draws[0][0] == pytest.approx(1.0)
+    for a, b, c in (fit.law, fit.draws[0]):
+        assert all(abs(a - b * s.n**-c - s.scores[0]) < 0.02 for s in steep)
+
+
+def test_a_size_with_many_runs_does_not_move_with_its_neighbour():
+    alike = [Size(n, [LAWS[0].at(n) - 0.1, LAWS[0].at(n) + 0.1]) for n in NS]
+    many = Size(160, np.random.default_rng(0).normal(LAWS[0].at(160), 0.02, 400).tolist())
+    _, low, high = fit_power_law([*alike, many]).at(160)
+    assert high - low < 0.03
+
+
 def test_more_runs_are_surer():
     widths = []
     for runs in (3, 48):

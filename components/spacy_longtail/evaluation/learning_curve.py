@@ -164,9 +164,8 @@ def _resampled(sizes: Sequence[Size], deviations: Floats1d, n_draws: int, seed: 
     moved = np.empty((n_draws, len(sizes)))
     for i, row in enumerate(rows):
         own = pool[rng.integers(0, len(pool), (n_draws, len(row)))].mean(axis=1)
-        if i:  # the mean of more runs varies less
-            before = moved[:, i - 1] * math.sqrt(len(rows[i - 1]) / len(row))
-            own = shared * before + math.sqrt(1 - shared**2) * own
+        if i and len(rows[i - 1]) == len(row):
+            own = shared * moved[:, i - 1] + math.sqrt(1 - shared**2) * own
         moved[:, i] = own
     return means + scale[:, None] * deviations * moved
 
