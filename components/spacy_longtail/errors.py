@@ -278,6 +278,15 @@ class Errors:
     L523 = "[L523] {path} was converted with --tokens {tokens}, but {base} has another kind of tokens. Convert the corpus with the other value of --tokens."
     L524 = "[L524] {path} is no pipeline to begin with: it has the components {found}, and must have tok2vec and ner, as the command `pretrain` writes them."
 
+    # Learning curves by mentions
+    L530 = "[L530] longtail.FewMentionsCorpus.v1 was asked for {wanted} mentions of {label!r}, but the corpus has {found}. Ask for fewer, or for another type. Known types: {known}."
+    L531 = "[L531] The training part of {path} has no mention of {label!r}. {hint}Its types: {known}."
+    L532 = "[L532] The training part of {path} has {total} mentions of {label!r}, found sizes beyond that: {asked}. Name sizes of at most {total} with --sizes, or annotate more."
+    L533 = "[L533] All {total} mentions of {label!r} in the training part of {path} stand in one sentence, so that there is nothing to draw. Annotate more, or take another type."
+    L534 = "[L534] --target must be F1 in percent, above 0 and at most 100, found {target:g}. 60 is F1 0.60."
+    L535 = "[L535] --{name} would be ignored: it is for --by-mentions. Leave it out, or name a type with --by-mentions EVE."
+    L536 = "[L536] {path} does not say what labels by `mine` cost: {problem}. {fix}"
+
     # Combining runs
     L525 = "[L525] An ensemble takes two runs or more, found {found}. Train the config again with another seed (--set training.seed=1), and name both."
     L526 = "[L526] {path} is named twice: its pipeline is {model}. Name each run once."
@@ -368,6 +377,9 @@ class Warnings:
     W095 = "[LW095] The baseline did not finish, so nothing is compared with it: {error} Correct the config, and name another --output."
     W096 = "[LW096] {path} cannot be read and is set aside as {aside}. A new one is begun: what is finished is known from the records."
     W097 = "[LW097] {path} is no longer a record of this trial, so it counts as not finished and is run again."
+    W099 = "[LW099] All {total} training mentions of {label!r} stand in one document: its partitions are alike, and the curve says little of other documents. Annotate more of them."
+    W100 = "[LW100] Sentences are drawn whole, and one with more mentions of {label!r} than a draw may have leaves it without any: {draws}. The fit leaves these runs out; name larger sizes with --sizes."
+    W101 = "[LW101] {n_sizes} sizes of {label!r} in {n_partitions} partitions are too few for a fit: there will be scores, and no forecast. It takes {sizes} sizes and {runs} partitions; name them with --sizes and --partitions."
 
     # Mining: LW098
     W098 = "[LW098] {n} labels, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

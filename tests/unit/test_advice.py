@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.evaluation.significance.resampled import resampled_t
 from spacy_longtail.studies.matrix import (
+    by_folds,
     fold_plan,
     summarize_trials,
     summary_tables,
@@ -275,7 +276,7 @@ def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):
     assert sorted(held) == sorted(texts(corpus / "train.spacy") + texts(corpus / "dev.spacy"))
     matrix = Matrix(cut, tmp_path / "out", inputs=[corpus])
     records = matrix.run(Options(), runner=Scored({"ner": 0.1, "crf": 0.95}))
-    summary = summarize_trials(matrix, records, folds)
+    summary = summarize_trials(matrix, records, folds=folds)
     (found,) = summary.corpora
     assert found.corpus == "toy" and found.report is None and found.recommendation.method == "crf"
     assert found.rows[0].method == "crf" and found.rows[0].n_trials == 3

@@ -12,10 +12,12 @@ from wasabi import msg
 
 from ..studies.matrix import (
     Folds,
+    Question,
     Summary,
     fold_plan,
     summarize_trials,
     summary_tables,
+    write_forecasts,
     write_matrix_report,
 )
 from ..studies.trials.needed import settle_steps
@@ -39,6 +41,7 @@ from .trial_options import (
     read_steps,
 )
 
+FORECASTS = "mentions.json"  # beside the trials
 PlanName = Annotated[str, typer.Argument(help=f"A YAML file, or a preset: {', '.join(presets())}.")]
 Corpora = Annotated[
     list[Path] | None, typer.Argument(help="Folders that `convert` wrote; else those of the plan.")
@@ -89,6 +92,7 @@ def run_plan(
     dry_run: bool,
     as_json: bool,
     folds: int | None = None,
+    question: Question | None = None,
 ) -> None:
     """Run a plan as the command line says, or list its trials.
 
@@ -96,6 +100,7 @@ def run_plan(
     settings (Optional[Sequence[str]]): Of --set. output (Path): The folder of results.
     options (Options): How to run it. dry_run (bool): List the trials. as_json (bool): Print records.
     folds (Optional[int]): Of train and dev, to compare on; null compares on dev.
+    question (Optional[Question]): What is asked of draws of mentions.
     """
     with coded_errors():
         read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
@@ -105,11 +110,12 @@ def run_plan(
                 return list_trials(Matrix(cut, output), cut)
         if folds is not None:
             cut, groups = fold_plan(read, output, folds)
-            run_and_report(Matrix(cut, output, inputs=read.corpora), options, as_json, groups)
+            run_and_report(Matrix(cut, output, inputs=read.corpora), options, as_json, folds=groups)
             return None
         if dry_run:
             return list_trials(Matrix(read.first_seed() if read.is_needed else read, output), read)
-        run_and_report(Matrix(settle_steps(read, output, options, say), output), options, as_json)
+        planned = Matrix(settle_steps(read, output, options, say), output)
+        run_and_report(planned, options, as_json, question=question)
 
 
 def say(text: str) -> None:
@@ -131,21 +137,30 @@ def list_trials(found: Matrix, plan: Plan) -> None:
 
 
 def run_and_report(
-    found: Matrix, options: Options, as_json: bool, folds: Folds | None = None
+    found: Matrix,
+    options: Options,
+    as_json: bool,
+    *,
+    folds: Folds | None = None,
+    question: Question | None = None,
 ) -> Summary:
     """Run a plan, print and write its report, and end with exit code 1 if a trial failed.
 
     found (Matrix): The plan. options (Options): How to run it.
     as_json (bool): Print the records instead of tables.
     folds (Optional[Mapping[Path, List[Path]]]): Of each corpus, of a plan on folds.
+    question (Optional[Question]): What is asked of draws of mentions; null asks for F1 60.
     RETURNS (Summary): What the trials show.
     """
     records = found.run(options)
-    summary = summarize_trials(found, records, folds)
+    summary = summarize_trials(found, records, folds=folds, question=question)
+    forecasts = write_forecasts(summary, found.output / FORECASTS)
     page = write_matrix_report(summary, found.output / "report") if summary.corpora else None
     if as_json:
         shown = [records[key].data() for key in found.trials if key in records]
-        sys.stdout.write(f"{json.dumps(shown)}\n")
+        own = [forecast.as_json() for forecast in forecasts]
+        text = json.dumps({"trials": shown, "forecasts": own} if own else shown)
+        sys.stdout.write(f"{text}\n")
     else:
         sys.stdout.write(summary_tables(summary))
         if page is not None:

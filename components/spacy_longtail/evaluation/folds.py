@@ -150,10 +150,10 @@ def _offsets(read: Sequence[_Read], name: str, wish: OffsetWish) -> list[ChosenO
     pipes: list[TokenNER] = [fold.nlp.get_pipe(name) for fold in read]
     labels = pipes[0].labels
     for pipe in pipes:
-        if pipe.labels != labels:
+        if set(pipe.labels) != set(labels):
             found, known = (", ".join(own) for own in (pipe.labels, labels))
             raise ValueError(Errors.L314.format(found=found, known=known))
-    folds = [HeldOut.of(pipe, fold.examples) for pipe, fold in zip(pipes, read, strict=True)]
+    folds = [HeldOut.of(pipe, fold.examples, labels) for pipe, fold in zip(pipes, read, strict=True)]
     among = [i for i, label in enumerate(labels) if not wish.tail or label in wish.tail]
     recalls = {labels.index(label): value for label, value in wish.recalls.items()}
     aim = Aim(mean_f1(among), _prior(read, labels), recalls)

@@ -27,7 +27,8 @@ class HeldOut:
     pipe (TokenNER): The model. scores: Its outputs for all documents. lengths (Ints1d): (n_sentences,),
     tokens of each. space, annotated (Ints1d): (n_tokens,), whether a token is whitespace, and annotated.
     gold (Ints1d): (n_entities,), codes of the annotated entities. n_gold (Ints1d): (n_labels,),
-    annotated mentions; those that do not align with tokens have no code.
+    annotated mentions; those that do not align with tokens have no code. order (Ints1d): (n_labels,),
+    the place in the pipe's labels of each of those that offsets and counts are of.
     """
 
     pipe: TokenNER
@@ -37,14 +38,16 @@ class HeldOut:
     annotated: Ints1d
     gold: Ints1d
     n_gold: Ints1d
+    order: Ints1d
     known: dict[tuple[float, ...], Ints2d] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pipe: TokenNER, examples: Sequence[Example]) -> "HeldOut":
+    def of(cls, pipe: TokenNER, examples: Sequence[Example], labels: Sequence[str]) -> "HeldOut":
         """Read the documents of a fold.
 
         pipe (TokenNER): Trained on other documents.
         examples (Sequence[Example]): Annotated documents, as the components before it leave them.
+        labels (Sequence[str]): The pipe's labels, in the order of offsets and counts.
         """
         read = [eg for eg in examples if len(eg.predicted)]
         batches = minibatch([eg.predicted for eg in read], BATCH)
@@ -62,6 +65,7 @@ class HeldOut:
             gold.mask > 0,
             _codes(*pipe.codec.spans(gold.tags)),
             np.bincount(columns, minlength=len(pipe.labels)),
+            np.asarray([pipe.labels.index(label) for label in labels]),
         )
 
     def counts(self, offsets: Floats1d) -> Ints2d:
@@ -76,7 +80,9 @@ class HeldOut:
 
     def _counted(self, offsets: Floats1d) -> Ints2d:
         outside = np.zeros(len(self.space), dtype="float32")
-        settings = self.pipe.decoding._replace(offsets=offsets if offsets.any() else None)
+        own = np.zeros(len(self.order))
+        own[self.order] = offsets
+        settings = self.pipe.decoding._replace(offsets=own if own.any() else None)
         tags = self.pipe.head.decode(self.scores, self.lengths, outside, False, settings).tags
         start, end, label = self.pipe.codec.spans(tags)
         start, end = trim_whitespace(start, end, self.space)
@@ -85,7 +91,7 @@ class HeldOut:
         right = np.isin(_codes(start, end, label), self.gold)
         n = len(self.n_gold)
         found = (np.bincount(label[right], minlength=n), np.bincount(label, minlength=n), self.n_gold)
-        return np.stack(found, axis=1)
+        return np.stack(found, axis=1)[self.order]
 
 
 def _codes(start: Ints1d, end: Ints1d, label: Ints1d) -> Ints1d:

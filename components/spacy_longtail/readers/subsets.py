@@ -23,7 +23,7 @@ SIZE_FIX = "Name how many to draw."
 N_CANDIDATES = 64  # sentences outside that an exchange chooses from
 
 
-class _Subset(WrappingReader):
+class Subset(WrappingReader):
     """Some units of a corpus, the same at each call, in corpus order, joined to documents."""
 
     refuses: ClassVar[Mapping[str, str]] = {
@@ -96,7 +96,7 @@ class _Fitted(NamedTuple):
     sizes: Sequence[int]  # (n_units,) tokens of each
 
 
-class LowResourceCorpus(_Subset):
+class LowResourceCorpus(Subset):
     """A seeded draw of few sentences: N of them, or k mentions of each type.
 
     With `n_sentences` the sentences are drawn uniformly, those without entities too, and a larger draw
@@ -163,7 +163,7 @@ class LowResourceCorpus(_Subset):
         return np.asarray(taken + bare[: round(per_taken * len(taken))], dtype="int64")
 
 
-class ImbalancedCorpus(_Subset):
+class ImbalancedCorpus(Subset):
     """A seeded draw of sentences in which entities have a given share of the tokens.
 
     From a uniform draw, a sentence inside is exchanged for one outside of about its length, whenever

@@ -6,10 +6,14 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import NamedTuple
 
+from ..corpus.descriptions import read_types
+from ..errors import Errors
+from ..evaluation.labelling import Lift
 from ..evaluation.report.plots import size_curves
 from ..evaluation.report.rendering import render
 from ..writing import write_file
-from .simulation import Round
+from .simulation import RECORDS, Round, read_rounds, setting_of
+from .strategies import MINE
 
 PAGE, TWIN = "simulation.html", "simulation.md"
 
@@ -50,6 +54,41 @@ def labels_for(points: Sequence[Point], strategy: str, tail: float) -> float | N
         if y0 < tail <= y1:
             return x0 + (x1 - x0) * (tail - y0) / (y1 - y0)
     return None
+
+
+def read_lift(folder: Path, corpus: Path, labels: Sequence[str]) -> Lift:
+    """How much richer in rare types the sentences were that `mine` chose in a simulation.
+
+    folder (Path): Where `mine --simulate` wrote its records; of several settings the last counts.
+    corpus (Path): Must be the one that was played with.
+    labels (Sequence[str]): Must be rare types of it.
+    RETURNS (Lift): After all labels that were spent, the mean over seeds.
+    RAISES (ValueError): L402, L430, L508, L536.
+    """
+    path = folder / RECORDS
+    rounds = read_rounds(path)
+    own = [r for r in rounds if (r.corpus, r.strategy) == (corpus.name, MINE) and r.round]
+    tail = read_types(corpus).tail
+    fix = f"Run `python -m spacy_longtail mine --simulate {corpus} -o {folder}` first."
+    problem = ""
+    if not rounds:
+        problem = f"it has no {RECORDS} of a simulation"
+    elif not own:
+        played = sorted({f"{r.strategy} on {r.corpus}" for r in rounds if r.round})
+        found = ", ".join(played) or "none"
+        problem = f"no labels were bought by {MINE} on {corpus.name}, found {found}"
+    elif strange := [label for label in labels if label not in tail]:
+        problem = f"{MINE} looks for the rare types {', '.join(tail)}, not for {', '.join(strange)}"
+        fix = "Leave --mine out, or name one of these types."
+    if not problem:
+        own = [r for r in own if setting_of(r) == setting_of(own[-1])]
+        last = [r for r in own if r.labelled == max(other.labelled for other in own)]
+        spent = last[0].labelled - last[0].start
+        factors = [r.rare_sentences / spent * r.pool / r.rare_in_pool for r in last if r.rare_in_pool]
+        if factors and mean(factors) > 0:
+            return Lift(MINE, mean(factors), spent, last[0].pool, len(factors))
+        problem = f"{MINE} found no sentence with a rare type"
+    raise ValueError(Errors.L536.format(path=folder, problem=problem, fix=fix))
 
 
 def headline(points: Sequence[Point]) -> str:

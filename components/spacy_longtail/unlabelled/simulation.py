@@ -108,8 +108,8 @@ def simulate(game: Game, output: Path) -> list[Round]:
                     progress.update(1 + game.rounds)
                     continue
                 for record in play.rounds(strategy, seed):
-                    same = _setting(record), record.strategy, record.seed, record.round
-                    done = [r for r in done if (_setting(r), r.strategy, r.seed, r.round) != same]
+                    same = setting_of(record), record.strategy, record.seed, record.round
+                    done = [r for r in done if (setting_of(r), r.strategy, r.seed, r.round) != same]
                     done.append(record)
                     write_file(path, "".join(f"{json.dumps(r.model_dump())}\n" for r in done))
                     progress.update(1)
@@ -136,7 +136,7 @@ def as_json(overrides: Overrides) -> dict[str, JsonValue]:
     return found
 
 
-def _setting(record: Round) -> tuple[object, ...]:
+def setting_of(record: Round) -> tuple[object, ...]:
     """What a training is of, beside its strategy and seed."""
     settings = json.dumps(record.settings, sort_keys=True)
     return record.corpus, record.config, settings, record.start, record.labels, record.pool
@@ -148,7 +148,7 @@ def is_of(record: Round, game: Game, n_sentences: int) -> bool:
     most = n_sentences - game.start
     pool = most if game.pool is None else min(game.pool, most)
     asked = (game.corpus.name, str(game.config), settings, game.start, game.labels, pool)
-    return _setting(record) == asked
+    return setting_of(record) == asked
 
 
 def _read(game: Game) -> tuple[CorpusTypes, list[Doc]]:

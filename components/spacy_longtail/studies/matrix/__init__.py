@@ -1,17 +1,20 @@
 """What the trials of a plan show: tables, learning curves, a recommendation, pages."""
 
 from .cutting import fold_plan
+from .forecasts import Question
 from .recommendation import Recommendation
 from .summary import CorpusSummary, Folds, Summary, summarize_trials
-from .writing import summary_tables, write_matrix_report
+from .writing import summary_tables, write_forecasts, write_matrix_report
 
 __all__ = [
     "CorpusSummary",
     "Folds",
+    "Question",
     "Recommendation",
     "Summary",
     "fold_plan",
     "summarize_trials",
     "summary_tables",
+    "write_forecasts",
     "write_matrix_report",
 ]

@@ -145,7 +145,7 @@ def advise(
     say(f"{len(candidates)} candidates, {folds} folds, {cut.schedule}, {minutes:g} minutes in all")
     records = Rounds(matrix, options, budget, read_types(corpus).labels, say).run()
     matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
-    summary = summarize_trials(matrix, records, groups)
+    summary = summarize_trials(matrix, records, folds=groups)
     choice = summary.corpora[0].recommendation if summary.corpora else None
     if choice is None:  # another machine has trained it, and the record is there
         problem = "It has no record in this folder."

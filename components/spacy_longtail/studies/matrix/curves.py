@@ -15,7 +15,7 @@ ALPHA = 0.05
 
 
 class Point(NamedTuple):
-    x: float  # sentences, or the share of entity tokens
+    x: float  # sentences, the share of entity tokens, or mentions of a type
     scores: dict[int, float]  # F1 on test by partition
 
     @property
@@ -31,8 +31,8 @@ class Point(NamedTuple):
 class Curves(NamedTuple):
     """The curves of one corpus."""
 
-    x_name: str  # "sentences" or "% entity tokens"
-    average: str  # "macro" or "micro"
+    x_name: str  # "sentences", "% entity tokens" or "mentions of" a type
+    average: str  # "macro", "micro" or a type
     lines: dict[str, list[Point]]  # by method, x ascending
     findings: list[str]
 
@@ -45,25 +45,23 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
 
     records (Sequence[TrialRecord]): Of finished trials.
     baseline (str): Name of the method that others are compared with.
-    average (str): "macro" or "micro".
+    average (str): "macro", "micro", or a type, whose F1 is then shown.
     RETURNS (Curves): With what may be said of them. RAISES (ValueError): L406.
     """
     found: dict[str, dict[float, list[TrialRecord]]] = {}
-    by_share = any(record.draw and record.draw.entity_share is not None for record in records)
+    x_name = "sentences"
     for record in records:
         if (draw := record.draw) is not None:
-            x = draw.n_sentences if draw.entity_share is None else 100 * draw.entity_share
-            found.setdefault(record.method, {}).setdefault(x, []).append(record)
-    score = SCORES[average]
+            x_name = draw.x_name
+            found.setdefault(record.method, {}).setdefault(draw.x, []).append(record)
     lines = {
-        name: [Point(x, {r.seed: r.score("test", score) or 0.0 for r in own[x]}) for x in sorted(own)]
+        name: [Point(x, {r.seed: _score(r, average) for r in own[x]}) for x in sorted(own)]
         for name, own in found.items()
     }
     rising = {
         name: {x: rising_of(run.data() for run in runs) for x, runs in own.items()}
         for name, own in found.items()
     }
-    x_name = "% entity tokens" if by_share else "sentences"
     findings = []
     for name in lines:
         if name != baseline and baseline in lines:
@@ -76,6 +74,13 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
     if findings and most < LEAST_SEEDS:
         findings.append(f"With fewer than {LEAST_SEEDS} partitions none of this is tested.")
     return Curves(x_name, average, lines, findings)
+
+
+def _score(record: TrialRecord, average: str) -> float:
+    """F1 on test, in [0, 1]."""
+    if average in SCORES:
+        return record.score("test", SCORES[average]) or 0.0
+    return record.type_f(average)
 
 
 def _too_early(name: str, baseline: str, early: Mapping[float, Rising], x_name: str) -> str:

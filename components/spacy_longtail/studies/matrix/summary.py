@@ -1,6 +1,6 @@
 """The records of a plan put together, corpus by corpus."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,11 +10,13 @@ from ...evaluation.convergence import Rising, rising_of
 from ...evaluation.report import read_report
 from ...evaluation.report.report import Report
 from ...evaluation.report.systems import mean, spread
+from ..trials.draws import MentionDraw
 from ..trials.ledger import Ledger
 from ..trials.records import TrialRecord
 from ..trials.run import Matrix
 from .by_folds import Cell, recommend_by_folds
 from .curves import Curves, read_curves
+from .forecasts import Forecast, Question, forecast
 from .recommendation import Recommendation, recommend
 
 COLUMNS = {  # of the tables: where a record has the score
@@ -51,6 +53,7 @@ class CorpusSummary(NamedTuple):
     report: Report | None  # null where trials have draws, or the baseline is not finished
     recommendation: Recommendation | None
     curves: list[Curves]
+    forecasts: Sequence[Forecast] = ()  # of trials on draws of mentions
 
 
 class Summary(NamedTuple):
@@ -64,14 +67,19 @@ class Summary(NamedTuple):
 
 
 def summarize_trials(
-    matrix: Matrix, records: Mapping[str, TrialRecord], folds: Folds | None = None
+    matrix: Matrix,
+    records: Mapping[str, TrialRecord],
+    *,
+    folds: Folds | None = None,
+    question: Question | None = None,
 ) -> Summary:
     """Put the finished trials of a plan together.
 
     matrix (Matrix): The plan. records (Mapping[str, TrialRecord]): By content key.
     folds (Optional[Mapping[Path, List[Path]]]): Of plans on folds, those of each corpus.
+    question (Optional[Question]): What is asked of draws of mentions; null asks for F1 60.
     RETURNS (Summary): Scores, tests and recommendations. The latter know nothing of test.
-    RAISES (ValueError): L405, L406, L411, L432.
+    RAISES (ValueError): L402, L404, L405, L406, L411, L432.
     """
     ledger = Ledger(matrix.output)
     by_corpus: dict[Path, dict[str, TrialRecord]] = {path: {} for path in matrix.plan.corpora}
@@ -79,7 +87,8 @@ def summarize_trials(
         if key in records and records[key].is_done:
             by_corpus[trial.corpus][key] = records[key]
     if folds is None:
-        found = [_corpus(path, matrix, ledger, own) for path, own in by_corpus.items() if own]
+        asked = question or Question()
+        found = [_corpus(path, matrix, ledger, own, asked) for path, own in by_corpus.items() if own]
     else:
         parts = {path: {fold: by_corpus[fold] for fold in own} for path, own in folds.items()}
         found = [_folded(path, matrix, ledger, own) for path, own in parts.items() if any(own.values())]
@@ -109,10 +118,16 @@ def _folded(
 
 
 def _corpus(
-    path: Path, matrix: Matrix, ledger: Ledger, records: Mapping[str, TrialRecord]
+    path: Path,
+    matrix: Matrix,
+    ledger: Ledger,
+    records: Mapping[str, TrialRecord],
+    question: Question,
 ) -> CorpusSummary:
     rows = _rows(records, COLUMNS)
     baseline = matrix.plan.baseline
+    if labels := dict.fromkeys(d.label for d in matrix.plan.draws if isinstance(d, MentionDraw)):
+        return _by_mentions(path, rows, list(records.values()), list(labels), baseline, question)
     if matrix.plan.draws:
         # of one type the averages are the same
         kinds = ("macro", "micro") if len(read_types(path).labels) > 1 else ("macro",)
@@ -129,6 +144,23 @@ def _corpus(
     evaluations = [ledger.folder(key) / "test.json" for key in records]
     report = read_report(statistics, evaluations, baseline)  # on the best of the others on dev
     return CorpusSummary(path.name, rows, report, choice, [])
+
+
+def _by_mentions(
+    path: Path,
+    rows: list[Row],
+    records: Sequence[TrialRecord],
+    labels: Sequence[str],
+    baseline: str,
+    question: Question,
+) -> CorpusSummary:
+    """A curve of each type that draws are of, and what it lets expect."""
+    curves, forecasts = [], []
+    for label in labels:
+        own = [r for r in records if isinstance(r.draw, MentionDraw) and r.draw.label == label]
+        curves.append(read_curves(own, baseline, label))
+        forecasts += forecast(own, path, label, question)
+    return CorpusSummary(path.name, rows, None, None, curves, forecasts)
 
 
 def _rows(records: Mapping[str, TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[Row]:

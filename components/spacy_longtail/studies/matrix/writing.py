@@ -1,15 +1,18 @@
 """The pages on a plan's trials: an index, and one page per corpus; a table for a terminal."""
 
+import json
 from pathlib import Path
 
 import wasabi
 
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
-from ...evaluation.report.plots import size_curves
+from ...evaluation.report.plots import forecast_plot, size_curves
 from ...evaluation.report.rendering import cell, render
-from ...writing import coded_io, replacing
+from ...evaluation.report.wording import percent
+from ...writing import coded_io, replacing, write_file
 from .curves import Curves, Point
+from .forecasts import Forecast
 from .summary import CorpusSummary, Summary
 
 INDEX = "index"
@@ -24,14 +27,14 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     for found in summary.corpora:
         if found.report is not None:
             write_report(found.report, folder / f"{found.corpus}.html")
-    values: dict[str, object] = {"summary": summary, "tables": curve_table}
-    values["columns"] = summary.columns
-    values["rising"] = not_trained
+    values: dict[str, object] = {"summary": summary, "columns": summary.columns, "tables": curve_table}
+    values |= {"rising": not_trained, "forecast_head": forecast_head, "forecast_rows": forecast_rows}
     plots = {
         (c.corpus, curves.average): _plot(c, curves) for c in summary.corpora for curves in c.curves
     }
+    ahead = {(f.corpus, f.method, f.label): _ahead(f) for c in summary.corpora for f in c.forecasts}
     texts = {
-        f"{INDEX}.html": render("matrix.html", plots=plots, **values),
+        f"{INDEX}.html": render("matrix.html", plots=plots, ahead=ahead, **values),
         f"{INDEX}.md": render("matrix.md", **values),
     }
     with coded_io(folder), replacing(folder) as new:
@@ -46,6 +49,47 @@ def _plot(found: CorpusSummary, curves: Curves) -> str:
         for name, points in curves.lines.items()
     }
     return size_curves(lines, f"{found.corpus}-{curves.average}", curves.x_name, curves.average)
+
+
+def _ahead(found: Forecast) -> str:
+    """The plot of a forecast; "" without a fit."""
+    if found.answer is None:
+        return ""
+    runs = [(size.mentions, score) for size in found.measured for score in size.scores]
+    key = f"ahead-{found.corpus}-{found.method}-{found.label}"
+    target, x_name = found.answer.target, f"mentions of {found.label}"
+    return forecast_plot(runs, found.line, target, found.present, key, x_name)
+
+
+def write_forecasts(summary: Summary, path: Path) -> list[Forecast]:
+    """Write what trials on draws of mentions let expect, as JSON; no file if there are none.
+
+    summary (Summary): What the trials show. path (Path): The file.
+    RETURNS (List[Forecast]): Of all corpora. RAISES (ValueError): L432.
+    """
+    found = [forecast for corpus in summary.corpora for forecast in corpus.forecasts]
+    if found:
+        write_file(path, json.dumps([forecast.as_json() for forecast in found], indent=1) + "\n")
+    return found
+
+
+def forecast_head(found: Forecast) -> tuple[str, ...]:
+    """The columns of a forecast's table."""
+    by = [f"sentences by {name}" for name in (found.expected[0].sentences if found.expected else ())]
+    return ("mentions", "F1 expected", f"{100 * found.level:g} % interval", *by)
+
+
+def forecast_rows(found: Forecast) -> list[tuple[str, ...]]:
+    """What there is, twice and four times as much: F1, and the sentences to label for it."""
+    return [
+        (
+            f"{row.mentions:,}",
+            percent(row.f1),
+            f"{percent(row.low)} to {percent(row.high)}",
+            *(f"{cost:,.0f}" for cost in row.sentences.values()),
+        )
+        for row in found.expected
+    ]
 
 
 def curve_table(curves: Curves) -> tuple[list[float], list[tuple[str, list[Point | None]]]]:
@@ -77,6 +121,8 @@ def summary_tables(summary: Summary) -> str:
         if found.curves:
             for curves in found.curves:
                 parts += [_curve_text(curves), *(f"- {text}" for text in curves.findings)]
+            for forecast in found.forecasts:
+                parts += _forecast_text(forecast)
             continue
         rows = [
             (
@@ -96,6 +142,13 @@ def summary_tables(summary: Summary) -> str:
         if found.recommendation is not None:
             parts += [found.recommendation.text, *(f"- {t}" for t in found.recommendation.evidence)]
     return "\n".join(parts) + "\n"
+
+
+def _forecast_text(found: Forecast) -> list[str]:
+    head, rows = forecast_head(found), forecast_rows(found)
+    table = wasabi.table(rows, header=head, divider=True, aligns=tuple("r" * len(head)))
+    title = f"{found.label}, {found.method}: {found.findings[0]}"
+    return ["", title, *([table] if rows else []), *(f"- {text}" for text in found.findings[1:])]
 
 
 def _curve_text(curves: Curves) -> str:

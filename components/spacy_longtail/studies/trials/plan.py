@@ -3,7 +3,6 @@
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,33 +12,24 @@ from thinc.api import Config
 from ...errors import Errors
 from ...types import Overrides
 from .compose import HERE, apply, compose, read_base
+from .draws import SEED, Draw, MentionDraw
 from .methods import Method, check_equal, read_methods
-from .plan_file import NEEDED, PATIENCE, beside, read_fields, unusable
+from .plan_file import DRAWN, NEEDED, PATIENCE, beside, read_fields, unusable
 
 PRESETS = HERE / "presets"
 PLAIN = "${corpora.plain}"
-
-
-@dataclass(frozen=True)
-class Draw:
-    """A part of the training sentences; the trial's seed is the number of its partition."""
-
-    n_sentences: int
-    entity_share: float | None = None  # null is a uniform draw
 
 
 class Trial(NamedTuple):
     corpus: Path
     method: Method
     seed: int
-    draw: Draw | None
+    draw: Draw | MentionDraw | None
 
     @property
     def title(self) -> str:
         """Corpus, method, draw and seed, for people."""
-        drawn = "" if self.draw is None else f", {self.draw.n_sentences} sentences"
-        share = None if self.draw is None else self.draw.entity_share
-        drawn += "" if share is None else f" with {100 * share:g} % entity tokens"
+        drawn = "" if self.draw is None else f", {self.draw.title}"
         return f"{self.corpus.name}, {self.method.name}{drawn}, seed {self.seed}"
 
     def config(self) -> Config:
@@ -54,7 +44,7 @@ class Plan(NamedTuple):
     corpora: list[Path]
     methods: list[Method]
     seeds: list[int]
-    draws: list[Draw]  # none is all of the training data
+    draws: list[Draw | MentionDraw]  # none is all of the training data
     steps: int  # of every training; with patience at most
     baseline: str
     patience: int = 0  # steps without a better score on dev that end a training; 0: equal steps for all
@@ -83,7 +73,7 @@ class Plan(NamedTuple):
 
     def trials(self) -> Iterator[Trial]:
         """All trials, those of one seed after the other, so that a table fills evenly."""
-        draws: list[Draw | None] = [*self.draws] or [None]
+        draws: list[Draw | MentionDraw | None] = [*self.draws] or [None]
         for seed, corpus, draw in itertools.product(self.seeds, self.corpora, draws):
             for method in self.methods:
                 yield Trial(corpus, method, seed, draw)
@@ -123,8 +113,9 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     if baseline not in names:
         raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=", ".join(names)))
     corpora = [Path(corpus) for corpus in fields.corpora]
-    draws = [Draw(size) for size in sorted(fields.sizes)]
+    draws: list[Draw | MentionDraw] = [Draw(size) for size in sorted(fields.sizes)]
     draws += [Draw(fields.n_sentences, share) for share in sorted(fields.shares)]
+    draws += [MentionDraw(t, n) for t, sizes in fields.mentions.items() for n in sorted(sizes)]
     seeds = fields.seed_list
     return Plan(corpora, methods, seeds, draws, steps, baseline, patience, fields.is_needed)
 
@@ -145,8 +136,8 @@ def _read(path: Path) -> Overrides:
 def _overridden(found: Overrides, given: Overrides) -> Overrides:
     """A plan with values of the command line: each replaces those that it has no place beside."""
     replaced: set[str] = set()
-    if {"sizes", "shares"} & set(given):
-        replaced |= {"sizes", "shares", "n_sentences", "seeds"}
+    if set(DRAWN) & set(given):
+        replaced |= {*DRAWN, "n_sentences", "seeds"}
         if found.get("steps") == NEEDED:
             replaced |= {"steps", "patience", "most_steps"}
     if given.get("steps", NEEDED) != NEEDED:
@@ -158,7 +149,7 @@ def _overridden(found: Overrides, given: Overrides) -> Overrides:
     return {**kept, **given, "settings": own}
 
 
-def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
+def _set_draw(config: Config, draw: Draw | MentionDraw, partition: int, name: str) -> None:
     """Let every reader of the training data read the draw. RAISES (ValueError): L475."""
     plain = config["corpora"].get("plain")
     train = config["corpora"]["train"]
@@ -166,16 +157,7 @@ def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
     is_through = train == plain or (PLAIN in reads and "${paths.train}" not in reads)
     if plain is None or not is_through:
         raise ValueError(Errors.L475.format(method=name))
-    reader = "LowResourceCorpus" if draw.entity_share is None else "ImbalancedCorpus"
-    share = {} if draw.entity_share is None else {"entity_share": draw.entity_share}
-    drawn = {
-        "@readers": f"longtail.{reader}.v1",
-        "corpus": plain,
-        "n_sentences": draw.n_sentences,
-        "partition": partition,
-        "seed": 0,
-        **share,
-    }
+    drawn = {**draw.reader(), "corpus": plain, "partition": partition, "seed": SEED}
     apply(config, {"corpora.plain": drawn})
     if train == plain:
         apply(config, {"corpora.train": drawn})

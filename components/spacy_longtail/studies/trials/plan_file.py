@@ -1,6 +1,6 @@
 """A plan's YAML file, checked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ OWNERS = {  # settings that the plan makes from these
     "paths.train": "corpora",
     "paths.dev": "corpora",
 }
+DRAWN = ("sizes", "shares", "mentions")  # one of them makes draws
 NEEDED = "needed"  # of steps: as many as the method takes that needs the most
 PATIENCE = 400  # where steps are needed
 KINDS = {"int_type": "int", "string_type": "str", "list_type": "list", "dict_type": "dict"}
@@ -26,10 +27,12 @@ ITEMS = {  # of lists, in words
     "seeds": "whole numbers from 0 to 2**32 - 1",
     "sizes": "different numbers above 0",
     "shares": "different numbers above 0",
+    "mentions": "different numbers above 0, by type",
 }
 
 Positive = Annotated[int, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Sizes = Annotated[list[Positive], Field(min_length=1)]
 Share = Positive | Annotated[float, Field(gt=0)]
 
 
@@ -49,8 +52,9 @@ class PlanFile(BaseModel):
     settings: dict[Any, Any] = {}
     config: str = ""
     baseline: str = ""
-    sizes: Annotated[list[Positive], Field(min_length=1)] = []
+    sizes: Sizes = []
     shares: Annotated[list[Share], Field(min_length=1)] = []
+    mentions: Annotated[dict[str, Sizes], Field(min_length=1)] = {}
     n_sentences: Positive = 100
     partitions: Positive = 5
 
@@ -65,36 +69,40 @@ class PlanFile(BaseModel):
         return self.most_steps if self.steps == "needed" else self.steps
 
     @property
+    def drawn(self) -> list[str]:
+        """The fields that make draws."""
+        return [name for name in DRAWN if getattr(self, name)]
+
+    @property
     def seed_list(self) -> list[int]:
         """Each once: those of partitions, where there are draws."""
-        seeds = self.partitions if self.sizes or self.shares else self.seeds
+        seeds = self.partitions if self.drawn else self.seeds
         return list(range(seeds)) if isinstance(seeds, int) else list(dict.fromkeys(seeds))
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Refuse what contradicts itself, or would be ignored."""
-        has_draws = bool(self.sizes or self.shares)
         names = [Path(corpus).name for corpus in self.corpora]
         if len(set(names)) < len(names):
             raise ValueError(f"two corpora have the same name, found {', '.join(names)}.")
-        for name in ("sizes", "shares"):
-            values = getattr(self, name)
+        lists: list[tuple[str, Sequence[float]]] = [("sizes", self.sizes), ("shares", self.shares)]
+        for name, values in (*lists, *(("mentions", own) for own in self.mentions.values())):
             if len(set(values)) < len(values):
                 raise ValueError(f"{name} must be {ITEMS[name]}, found {values!r}.")
         if any(share > 1 for share in self.shares):
             raise ValueError(f"shares are parts of 1, such as 0.05, found {self.shares!r}.")
-        if self.is_needed and has_draws:
+        if self.is_needed and self.drawn:
             raise ValueError(f"draws of different sizes need different steps: no steps = {NEEDED!r}.")
         if "most_steps" in self.model_fields_set and not self.is_needed:
             raise ValueError(f"most_steps would be ignored without steps: {NEEDED}.")
         for name in set(self.settings) & set(OWNERS):
             problem = f"it is what {OWNERS[name]} is for."
             raise ValueError(f"{name} would be ignored under settings: {problem}")
-        if has_draws and "seeds" in self.model_fields_set:
+        if self.drawn and "seeds" in self.model_fields_set:
             raise ValueError("each partition has its own seed: leave seeds out.")
-        if self.sizes and self.shares:
-            raise ValueError("it has sizes and shares: one study has one of them.")
-        for name, owners in {"partitions": ("sizes", "shares"), "n_sentences": ("shares",)}.items():
+        if len(self.drawn) > 1:
+            raise ValueError(f"it has {' and '.join(self.drawn)}: one study has one of them.")
+        for name, owners in {"partitions": DRAWN, "n_sentences": ("shares",)}.items():
             if name in self.model_fields_set and not any(getattr(self, owner) for owner in owners):
                 raise ValueError(f"{name} would be ignored without {' or '.join(owners)}.")
         return self
@@ -124,7 +132,8 @@ def _problem(error: ValidationError, found: Overrides) -> str:
     name = str(errors[0]["loc"][0])
     own = [problem for problem in errors if problem["loc"][0] == name]
     kinds = [problem["type"] for problem in own]
-    if "too_short" in kinds or any(isinstance(part, int) for p in own for part in p["loc"]):
+    within = isinstance(found[name], dict) and any(len(problem["loc"]) > 1 for problem in own)
+    if within or "too_short" in kinds or any(isinstance(part, int) for p in own for part in p["loc"]):
         wanted = ITEMS[name]
     elif "greater_than" in kinds:
         wanted = "above 0"

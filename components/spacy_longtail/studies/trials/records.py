@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ...training.provenance import DEV_SCORE
-from .plan import Draw
+from .draws import Draw, MentionDraw
 
 RECORD = "record.json"
 
@@ -35,7 +35,8 @@ class TrialRecord(BaseModel):
     method: str
     choices: dict[str, str]  # by axis
     seed: int
-    draw: Draw | None
+    draw: Draw | MentionDraw | None
+    n_mentions: int | None = None  # that a MentionDraw has: whole sentences may be fewer than it allows
     steps: int
     training: Schedule
     curve: list[Evaluated]  # of one that is done
@@ -55,6 +56,13 @@ class TrialRecord(BaseModel):
         """A score on dev or test, in [0, 1]; null where there is none."""
         found = (self.dev if part == "dev" else self.test).get(name)
         return found if isinstance(found, (int, float)) else None
+
+    def type_f(self, label: str) -> float:
+        """F1 of a type on test, in [0, 1]."""
+        types = self.test.get("ents_per_type")
+        found = types.get(label) if isinstance(types, dict) else None
+        f = found.get("f") if isinstance(found, dict) else None
+        return float(f) if isinstance(f, (int, float)) else 0.0
 
     @property
     def steps_trained(self) -> int:

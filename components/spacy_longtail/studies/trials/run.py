@@ -16,9 +16,11 @@ from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
 from ...writing import coded_io
 from .child import MODEL, SCORED
+from .draws import MentionDraw
 from .engine import PLACE, Ended, Engine, Stop
 from .keys import CorpusVersion, code_version, corpus_version, digest, trial_key
 from .ledger import FOLDER, Ledger, check_output
+from .mentions import check_mentions, count_train
 from .plan import Plan, Trial
 from .process import Outcome, Task, launch
 from .records import TrialRecord
@@ -56,7 +58,7 @@ class Matrix:
 
     plan (Plan): The plan. output (Path): The folder.
     inputs (Optional[Sequence[Path]]): What the folder must not hold; null is the plan's corpora.
-    RAISES (ValueError): L402, L430, L432, L434, L436, L475, L476, L479, L490.
+    RAISES (ValueError): L402, L404, L430, L432, L434, L436, L475, L476, L479, L490, L531, L532, L533.
     """
 
     def __init__(self, plan: Plan, output: Path, inputs: Sequence[Path] | None = None) -> None:
@@ -65,6 +67,9 @@ class Matrix:
         check_output(output, plan.corpora if inputs is None else inputs, FOLDER)
         self.plan, self.output = plan, output
         self.versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
+        if drawn := [draw for draw in plan.draws if isinstance(draw, MentionDraw)]:
+            for corpus in plan.corpora:
+                check_mentions(corpus, drawn, plan.seeds)
         self.trials: dict[str, Trial] = {}
         for trial in plan.trials():
             same = self.trials.setdefault(trial_key(trial, self.versions[trial.corpus]), trial)
@@ -226,6 +231,9 @@ def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: 
             evaluation = json.loads((work / f"{part}.json").read_text(encoding="utf8"))
             scores[part] = evaluation["scores"]
         points = read_curve(work / MODEL)
+    n_mentions = None
+    if isinstance(trial.draw, MentionDraw):
+        n_mentions = count_train(trial.corpus).drawn(trial.draw, trial.seed)
     return TrialRecord.model_validate(
         {
             "key": key,
@@ -234,6 +242,7 @@ def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: 
             "choices": trial.method.choices,
             "seed": trial.seed,
             "draw": trial.draw,
+            "n_mentions": n_mentions,
             "steps": matrix.plan.steps,
             "training": {"patience": matrix.plan.patience},
             "curve": [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],

@@ -7,6 +7,7 @@ from .curves import lambda_curves as lambda_curves
 from .curves import learning_curves as learning_curves
 from .curves import size_curves as size_curves
 from .dumbbells import dumbbells as dumbbells
+from .forecasts import forecast_plot as forecast_plot
 from .pr_moves import pr_moves as pr_moves
 from .reliability import reliability_plot as reliability_plot
 from .search import Point as Point

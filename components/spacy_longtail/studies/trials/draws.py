@@ -1,0 +1,65 @@
+"""The parts of the training data that trials are trained on; a trial's seed is its partition."""
+
+from dataclasses import dataclass
+
+from ...types import Block
+
+SEED = 0  # of all draws: partitions make them differ
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Some of the training sentences."""
+
+    n_sentences: int
+    entity_share: float | None = None  # null is a uniform draw
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        share = "" if self.entity_share is None else f" with {100 * self.entity_share:g} % entity tokens"
+        return f"{self.n_sentences} sentences{share}"
+
+    @property
+    def x(self) -> float:
+        """Where it stands on a curve."""
+        return self.n_sentences if self.entity_share is None else 100 * self.entity_share
+
+    @property
+    def x_name(self) -> str:
+        """What `x` is."""
+        return "sentences" if self.entity_share is None else "% entity tokens"
+
+    def reader(self) -> Block:
+        """The reader that draws it."""
+        name = "LowResourceCorpus" if self.entity_share is None else "ImbalancedCorpus"
+        share = {} if self.entity_share is None else {"entity_share": self.entity_share}
+        return {"@readers": f"longtail.{name}.v1", "n_sentences": self.n_sentences, **share}
+
+
+@dataclass(frozen=True)
+class MentionDraw:
+    """All training sentences but those of a type, of which there are some with few mentions."""
+
+    label: str
+    n_mentions: int  # at most
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return f"{self.n_mentions} mentions of {self.label}"
+
+    @property
+    def x(self) -> float:
+        """Where it stands on a curve."""
+        return self.n_mentions
+
+    @property
+    def x_name(self) -> str:
+        """What `x` is."""
+        return f"mentions of {self.label}"
+
+    def reader(self) -> Block:
+        """The reader that draws it."""
+        own = {"label": self.label, "n_mentions": self.n_mentions}
+        return {"@readers": "longtail.FewMentionsCorpus.v1", **own}
