@@ -322,6 +322,7 @@ def test_types_and_sizes_and_methods_of_choice(corpus, tmp_path, lawful):
     assert len(lawful.begun) == 2 * 2 * 4 * 2
     text = (tmp_path / "out" / "report" / "index.md").read_text(encoding="utf8")
     assert "| crf | 12.3 ± 0.0 | 12.3 ± 0.0 | 12.3 ± 0.0 | 12.3 ± 0.0 |" in text
+    assert "| 0.0" not in text  # where runs of another type count
 
 
 def test_records_have_the_mentions_that_there_were(tmp_path, lawful):

@@ -234,6 +234,11 @@ def test_an_end_above_one_is_held_at_one():
     assert fit.law.a == pytest.approx(1.0) and fit.draws[0][0] == pytest.approx(1.0)
     for a, b, c in (fit.law, fit.draws[0]):
         assert all(abs(a - b * s.n**-c - s.scores[0]) < 0.02 for s in steep)
+    fast = [Size(n, [y, y]) for n, y in zip((5, 10, 20, 40), (0.1, 0.2, 0.4, 0.8))]
+    fit = fit_power_law(fast, n_draws=2)
+    n, y = (np.array([s.n for s in fast]), np.array([s.scores[0] for s in fast]))
+    best, drawn = (((y - a + b * n**-c) ** 2).sum() for a, b, c in (fit.law, fit.draws[0]))
+    assert fit.law.a == pytest.approx(1.0) and drawn <= 1.005 * best  # the grid's b is the one of a = 1
 
 
 def test_a_size_with_many_runs_does_not_move_with_its_neighbour():
