@@ -28,7 +28,7 @@ from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, Options
 from tests.project.test_out_of_fold import numbered, texts
 from tests.unit.test_matrix_report import LABELS, Scored, evaluation
-from tests.util import refused, toy_corpus
+from tests.util import refused, tiny_bert, toy_corpus
 
 pytest.importorskip("scipy")
 TRAIN = Matrix.run
@@ -241,6 +241,20 @@ def test_advice_tries_a_pretrained_encoder(corpus, tmp_path, monkeypatch):
     assert config["paths"]["pretrained"] == str(encoder)
     assert config["components"]["tok2vec"] == {"source": str(encoder)}
     assert config["initialize"]["components"]["ner"]["pretrained"] == str(encoder)
+
+
+def test_advice_tries_a_transformer(corpus, tmp_path, monkeypatch):
+    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+    encoder = str(tiny_bert(tmp_path / "bert"))
+    runner = Scored({"ner": 0.2, "softmax-transformer": 0.95})
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, transformer=encoder)
+    assert found.recommendation.method == "softmax-transformer"
+    config = spacy.util.load_config(found.config).interpolate()
+    assert config["components"]["tok2vec"]["model"]["name"] == encoder
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ValueError, match="L265"):
+        advised(corpus, tmp_path / "x", monkeypatch, runner, minutes=1, transformer="no/where")
+    assert not (tmp_path / "x").exists()
 
 
 def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):

@@ -36,6 +36,9 @@ def recommend(
             show_default="the project's own, if it has one of the language",
         ),
     ] = None,
+    transformer: Annotated[
+        str | None, typer.Option(help="A transformer to try: its name on the hub, or its folder.")
+    ] = None,
     refit_model: Annotated[
         bool, typer.Option("--refit", help="Train the method on train and dev afterwards, into model/.")
     ] = False,
@@ -60,6 +63,7 @@ def recommend(
             steps=steps,
             options=Options(workers, gpu_id, storage),
             settings=read_settings(settings or []),
+            transformer=transformer,
             pretrained=pretrained or find_pretrained(read_types(corpus).lang),
         )
         page = write_matrix_report(found.summary, output / "report")

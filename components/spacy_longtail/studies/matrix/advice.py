@@ -15,6 +15,7 @@ from ...errors import Errors
 from ...layers.clusters import has_lookups
 from ...types import Overrides
 from ...writing import check_file, write_file
+from ..pretraining.encoders import check_transformer
 from ..trials.filling import commented, fill
 from ..trials.plan import Plan, Trial, read_plan
 from ..trials.plan_file import NEEDED
@@ -51,13 +52,17 @@ def find_pretrained(lang: str) -> Path | None:
 
 
 def choose_candidates(
-    statistics: Statistics, lang: str = "", pretrained: Path | None = None
+    statistics: Statistics,
+    lang: str = "",
+    pretrained: Path | None = None,
+    transformer: str | None = None,
 ) -> list[Candidate]:
     """What is worth a try on a corpus, the most promising first after stock spaCy.
 
     statistics (Statistics): Of the corpus.
     lang (str): Language code; an empty one has no word clusters.
     pretrained (Optional[Path]): A pipeline that `pretrain` wrote.
+    transformer (Optional[str]): A transformer's name on the hub, or its folder.
     RETURNS (List[Candidate]): Choices by axis, and the reason.
     """
     train = statistics.parts["train"]
@@ -65,7 +70,7 @@ def choose_candidates(
     rare = [t for t in tail if train.types[t].mentions]
     found = [
         Candidate({"head": "ner"}, "stock spaCy, the baseline"),
-        *_with_knowledge(lang, pretrained),
+        *_with_knowledge(lang, pretrained, transformer),
         Candidate({"head": "crf"}, "a CRF learns legal sequences with few examples"),
         Candidate({"head": "softmax"}, "the plain token classifier"),
     ]
@@ -88,9 +93,13 @@ def choose_candidates(
     return found
 
 
-def _with_knowledge(lang: str, pretrained: Path | None) -> list[Candidate]:
+def _with_knowledge(lang: str, pretrained: Path | None, transformer: str | None) -> list[Candidate]:
     """What brings in more than the corpus holds."""
     found = []
+    if transformer:
+        why = f"{transformer} has read far more text"
+        heads = ("softmax", "crf")
+        found += [Candidate({"head": head, "encoder": "transformer"}, why) for head in heads]
     if pretrained:
         grid = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
         found.append(Candidate(grid, f"{pretrained} has seen entities of other corpora"))
@@ -111,6 +120,7 @@ def advise(
     options: Options,
     settings: Overrides,
     pretrained: Path | None = None,
+    transformer: str | None = None,
     say: Callable[[str], None] = msg.info,
 ) -> Advice:
     """Compare candidates on folds of a corpus within a budget, and write the config of the one to use.
@@ -126,16 +136,21 @@ def advise(
     options (Options): How trials are run.
     settings (Overrides): Config values by dotted name, for all.
     pretrained (Optional[Path]): A pipeline that `pretrain` wrote, to be tried as an encoder.
+    transformer (Optional[str]): A transformer to be tried: its name on the hub, or its folder.
     say (Callable): Gets progress.
     RETURNS (Advice): What was found.
-    RAISES (ValueError): L274; L494 if stock spaCy could not be trained; L561; those of `write_folds`, of
-        `Matrix`, of reports.
+    RAISES (ValueError): L265 and L406 of a transformer; L274; L494 if stock spaCy could not be
+        trained; L561; those of `write_folds`, of `Matrix`, of reports.
     """
     check_file(config, [corpus], MARK)
     if pretrained and not (pretrained / "meta.json").is_file():
         problem = "no pipeline is there"
         raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
-    candidates = choose_candidates(corpus_statistics(corpus), read_types(corpus).lang, pretrained)
+    if transformer:
+        check_transformer(transformer)
+        settings = {**settings, "paths.transformer": transformer}
+    lang = read_types(corpus).lang
+    candidates = choose_candidates(corpus_statistics(corpus), lang, pretrained, transformer)
     if pretrained:
         settings = {**settings, "paths.pretrained": str(pretrained)}
     plan = _plan(corpus, candidates, steps, settings)
