@@ -266,6 +266,19 @@ class Errors:
     L523 = "[L523] {path} was converted with --tokens {tokens}, but {base} has another kind of tokens. Convert the corpus with the other value of --tokens."
     L524 = "[L524] {path} is no pipeline to begin with: it has the components {found}, and must have tok2vec and ner, as the command `pretrain` writes them."
 
+    # Any command: L540-L559
+    L540 = "[L540] The command cannot go on: {problem} {fix}"
+    L541 = "[L541] The system refuses: {problem} Check the disk, the permissions and the network."
+    L542 = "[L542] A package cannot be imported: {problem} Install it, or repair its installation."
+    L543 = "[L543] What was given is nested too deeply to be read. Write it with fewer brackets within brackets."
+    L544 = (
+        "[L544] The memory is not enough: {problem} Use smaller batches, fewer processes or less data."
+    )
+    L545 = "[L545] {problem} {fix}"
+    L546 = "[L546] This should not happen: {what} {where} Please report it with that file."
+    L547 = "[L547] {name} takes a finite number, found {found}. Correct it."
+    L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test, without / and \\."
+
 
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."

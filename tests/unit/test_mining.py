@@ -725,7 +725,7 @@ def test_options_that_name_nothing(tmp_path, pipeline, pool, monkeypatch, option
     monkeypatch.chdir(tmp_path)
     command = ["mine", pipeline, pool, "-o", "next.jsonl", *options]
     result = CliRunner().invoke(app, [str(a) for a in command])
-    assert result.exit_code == 1 and code in result.output and said in " ".join(result.output.split())
+    assert result.exit_code == 2 and code in result.output and said in " ".join(result.output.split())
     assert [p.name for p in tmp_path.iterdir()] == ["pool.txt"]
 
 
@@ -814,7 +814,12 @@ def test_an_interrupted_run_is_taken_up(tmp_path, pipeline, pool, monkeypatch):
     result = CliRunner().invoke(
         app, [str(a) for a in ["mine", pipeline, pool, "-o", out, "--batch-size", 1, *options]]
     )
-    assert result.exit_code and not out.exists() and (tmp_path / "next.jsonl.state").is_file()
+    assert (
+        result.exit_code == 130
+        and "goes on" in result.output
+        and not out.exists()
+        and (tmp_path / "next.jsonl.state").is_file()
+    )
     monkeypatch.setattr(mining, "read_pool", counted)
     run("mine", pipeline, pool, "-o", out, *options)
     assert [r["text"] for r in srsly.read_jsonl(out)] == [r["text"] for r in srsly.read_jsonl(whole)]

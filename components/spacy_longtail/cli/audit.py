@@ -12,7 +12,7 @@ from ..training.audit import Audit, audit_corpus
 from ..training.device import use_gpu
 from ..training.review import MARK, Format, problem, write_review
 from ..writing import check_file
-from .app import Corpus, GpuId, app, coded_errors, print_table
+from .app import Corpus, GpuId, app, print_table
 
 SHOWN = 10
 AROUND = 30  # characters of context on each side
@@ -38,13 +38,12 @@ def audit(
     gpu_id: GpuId = -1,
 ) -> None:
     """Find annotations that models trained on the rest of the corpus contradict, rare types first."""
-    with coded_errors():
-        use_gpu(gpu_id)
-        check_file(output, mark=MARK)
-        found = audit_corpus(
-            corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id
-        )
-        n_records = write_review(found, output, format, limit)
+    use_gpu(gpu_id)
+    check_file(output, mark=MARK)
+    found = audit_corpus(
+        corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id
+    )
+    n_records = write_review(found, output, format, limit)
     _print_agreement(found)
     _print_pairs(found)
     _print_first(found)

@@ -14,7 +14,7 @@ from ..training.device import use_gpu
 from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
 from ..unlabelled.silver import Policy
-from .app import GpuId, Json, app, coded_errors, print_table
+from .app import GpuId, Json, app, print_table
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
 from .trial_options import Set, read_settings
 
@@ -66,28 +66,27 @@ def distil_command(
 
     Teacher, student and the student without that text are compared on the gold test part.
     """
-    with coded_errors():
-        use_gpu(gpu_id)
-        request = Request(
-            teacher=teacher,
-            pool=pool,
-            config=student,
-            gold=gold,
-            policy=Policy(threshold, cap, floor, empty, seed),
-            settings=Settings(pool_format, encoding),
-            gold_copies=gold_copies,
-            soft=soft,
-            rounds=rounds,
-            compare=compare,
-            split=split,
-            batch_size=batch_size,
-            n_process=n_process,
-            gpu_id=gpu_id,
-            also=tuple(also or ()),
-            overrides=read_settings(settings or []),
-        )
-        found, events = distil(request, output, _say)
-        write_comparison(found, output)
+    use_gpu(gpu_id)
+    request = Request(
+        teacher=teacher,
+        pool=pool,
+        config=student,
+        gold=gold,
+        policy=Policy(threshold, cap, floor, empty, seed),
+        settings=Settings(pool_format, encoding),
+        gold_copies=gold_copies,
+        soft=soft,
+        rounds=rounds,
+        compare=compare,
+        split=split,
+        batch_size=batch_size,
+        n_process=n_process,
+        gpu_id=gpu_id,
+        also=tuple(also or ()),
+        overrides=read_settings(settings or []),
+    )
+    found, events = distil(request, output, _say)
+    write_comparison(found, output)
     if left_out := events.summary():
         msg.warn(f"Left out: {left_out}", no_print=as_json)
     if as_json:

@@ -14,7 +14,8 @@ from ..studies.trials.needed import settle_steps
 from ..studies.trials.plan import Plan, presets, read_plan
 from ..studies.trials.run import Matrix, Options
 from ..types import Overrides
-from .app import TEXT, GpuId, Json, app, coded_errors
+from .app import GpuId, Json, app
+from .boundary import FAILED, TEXT
 from .trial_options import (
     DryRun,
     KeepModels,
@@ -83,11 +84,10 @@ def run_plan(
     settings (Optional[Sequence[str]]): Of --set. output (Path): The folder of results.
     options (Options): How to run it. dry_run (bool): List the trials. as_json (bool): Print records.
     """
-    with coded_errors():
-        read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
-        if dry_run:
-            return list_trials(Matrix(read.first_seed() if read.is_needed else read, output), read)
-        run_and_report(Matrix(settle_steps(read, output, options, say), output), options, as_json)
+    read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
+    if dry_run:
+        return list_trials(Matrix(read.first_seed() if read.is_needed else read, output), read)
+    run_and_report(Matrix(settle_steps(read, output, options, say), output), options, as_json)
 
 
 def say(text: str) -> None:
@@ -131,5 +131,5 @@ def run_and_report(found: Matrix, options: Options, as_json: bool) -> Summary:
     if summary.failed:
         retry = "They are not run again unless the command has --retry-failed."
         sys.stderr.write(f"{TEXT.text(f'{len(summary.failed)} trials failed. {retry}')}\n")
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
     return summary

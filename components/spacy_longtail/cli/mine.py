@@ -19,7 +19,7 @@ from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
 from ..unlabelled.simulation import STRATEGIES, Game
 from ..unlabelled.simulation import simulate as simulate_mining
-from .app import GpuId, app, coded_errors, names_in
+from .app import GpuId, app, names_in
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
 from .trial_options import Set, read_numbers, read_settings
 
@@ -92,20 +92,19 @@ def mine_command(
         if config is None or pipeline is not None:
             raise typer.BadParameter("--simulate takes a --config, and neither PIPELINE nor POOL.")
         folder = output or Path("training/mine")
-        with coded_errors():
-            use_gpu(gpu_id)
-            game = Game(
-                corpus=simulate,
-                config=config,
-                start=start,
-                rounds=rounds,
-                labels=labels,
-                pool=pool_size,
-                strategies=_names("strategies", strategies, "Use some of " + ", ".join(STRATEGIES)),
-                seeds=_seeds(seeds),
-                overrides=read_settings(settings or []),
-            )
-            points = write_outcome(simulate_mining(game, folder), folder)
+        use_gpu(gpu_id)
+        game = Game(
+            corpus=simulate,
+            config=config,
+            start=start,
+            rounds=rounds,
+            labels=labels,
+            pool=pool_size,
+            strategies=_names("strategies", strategies, "Use some of " + ", ".join(STRATEGIES)),
+            seeds=_seeds(seeds),
+            overrides=read_settings(settings or []),
+        )
+        points = write_outcome(simulate_mining(game, folder), folder)
         typer.echo(headline(points))
         msg.good(f"Wrote {folder / PAGE}")
         return
@@ -115,24 +114,23 @@ def mine_command(
     suffix = Path(DEFAULT_NAMES[format]).suffix
     if output.suffix != suffix and (format == "spacy" or output.suffix in SUFFIXES):
         raise typer.BadParameter(f"--format {format} is not written to {output.name}.")
-    with coded_errors():
-        use_gpu(gpu_id)
-        request = Request(
-            labels=labels,
-            types=() if types is None else _names("types", types, "Name types, as EVE,NAT"),
-            corpus=corpus,
-            terms=terms,
-            quotas=_quotas(quota),
-            random=random,
-            diversity=Diversity(penalty=diversity, spread=spread),
-            seed=seed,
-            batch_size=batch_size,
-            n_process=n_process,
-            split=split,
-        )
-        found = mine(pipeline, pool, output, request, Settings(pool_format, encoding), format, page)
-        if page is not None:
-            write_page(found, page, str(pool))
+    use_gpu(gpu_id)
+    request = Request(
+        labels=labels,
+        types=() if types is None else _names("types", types, "Name types, as EVE,NAT"),
+        corpus=corpus,
+        terms=terms,
+        quotas=_quotas(quota),
+        random=random,
+        diversity=Diversity(penalty=diversity, spread=spread),
+        seed=seed,
+        batch_size=batch_size,
+        n_process=n_process,
+        split=split,
+    )
+    found = mine(pipeline, pool, output, request, Settings(pool_format, encoding), format, page)
+    if page is not None:
+        write_page(found, page, str(pool))
     _print(found)
     if left_out := found.events.summary():
         msg.warn(f"Left out: {left_out}")

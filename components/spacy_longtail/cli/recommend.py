@@ -11,7 +11,7 @@ from ..evaluation.report.wording import percent
 from ..studies.matrix import summary_tables, write_matrix_report
 from ..studies.matrix.advice import advise, find_pretrained
 from ..studies.trials.run import Options
-from .app import Corpus, GpuId, app, coded_errors
+from .app import Corpus, GpuId, app
 from .trial_options import Output, Set, Storage, Workers, read_settings
 
 
@@ -44,19 +44,18 @@ def recommend(
 
     Another method than stock spaCy is recommended only if it is shown to be better on dev.
     """
-    with coded_errors():
-        target = config or output / "recommended.cfg"
-        found = advise(
-            corpus,
-            output,
-            target,
-            minutes=minutes,
-            steps=steps,
-            options=Options(workers, gpu_id, storage),
-            settings=read_settings(settings or []),
-            pretrained=pretrained or find_pretrained(read_types(corpus).lang),
-        )
-        page = write_matrix_report(found.summary, output / "report")
+    target = config or output / "recommended.cfg"
+    found = advise(
+        corpus,
+        output,
+        target,
+        minutes=minutes,
+        steps=steps,
+        options=Options(workers, gpu_id, storage),
+        settings=read_settings(settings or []),
+        pretrained=pretrained or find_pretrained(read_types(corpus).lang),
+    )
+    page = write_matrix_report(found.summary, output / "report")
     msg.divider("Candidates")
     for candidate in found.candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")

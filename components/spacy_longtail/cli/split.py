@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..corpus.rare import rare_sentence
 from ..corpus.splitting import Split, read_shares, split_corpus
-from .app import app, coded_errors, print_table
+from .app import app, print_table
 
 
 @app.command()
@@ -42,20 +42,19 @@ def split(
     ] = False,
 ) -> None:
     """Split a corpus so that each part has its share of every type, the rarest first."""
-    with coded_errors():
-        found = split_corpus(
-            source,
-            target,
-            shares=None if parts is None else read_shares(parts),
-            folds=folds,
-            part=part,
-            unit=unit,
-            group_by=group_by,
-            scatter_duplicates=scatter_duplicates,
-            min_mentions=min_mentions,
-            seed=seed,
-            strict=strict,
-        )
+    found = split_corpus(
+        source,
+        target,
+        shares=None if parts is None else read_shares(parts),
+        folds=folds,
+        part=part,
+        unit=unit,
+        group_by=group_by,
+        scatter_duplicates=scatter_duplicates,
+        min_mentions=min_mentions,
+        seed=seed,
+        strict=strict,
+    )
     _print_split(found)
     msg.good(f"Wrote {target}")
 

@@ -18,7 +18,7 @@ from ..evaluation.thresholds import fit_thresholds
 from ..pipes.posterior_gate import check_budget
 from ..training.device import use_gpu
 from ..writing import check_folder
-from .app import Corpus, GpuId, Json, app, coded_errors, print_table
+from .app import Corpus, GpuId, Json, app, print_table
 
 
 @app.command()
@@ -57,24 +57,23 @@ def thresholds(
     as_json: Json = False,
 ) -> None:
     """Choose thresholds for types and for the gate on development data; write them into the model."""
-    with coded_errors():
-        use_gpu(gpu_id)
-        _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
-        gate_goal = _gate_goal(gate_recall, gate_beta, gate_budget)
-        if output is not None:
-            check_folder(output, [corpus])
-        if part == "test":
-            warnings.warn(Warnings.W086, stacklevel=2)
-        found = fit_thresholds(
-            model,
-            part_path(corpus, part),
-            goal=Goal(recall, precision, 1.0 if beta is None else beta),
-            gate_goal=gate_goal,
-            calibrate=calibrate,
-            abstain_key=abstain_key,
-            min_mentions=min_mentions,
-            output=output,
-        )
+    use_gpu(gpu_id)
+    _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
+    gate_goal = _gate_goal(gate_recall, gate_beta, gate_budget)
+    if output is not None:
+        check_folder(output, [corpus])
+    if part == "test":
+        warnings.warn(Warnings.W086, stacklevel=2)
+    found = fit_thresholds(
+        model,
+        part_path(corpus, part),
+        goal=Goal(recall, precision, 1.0 if beta is None else beta),
+        gate_goal=gate_goal,
+        calibrate=calibrate,
+        abstain_key=abstain_key,
+        min_mentions=min_mentions,
+        output=output,
+    )
     if as_json:
         sys.stdout.write(json.dumps(chosen_json(found), indent=2) + "\n")
         return
