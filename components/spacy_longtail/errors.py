@@ -278,6 +278,8 @@ class Errors:
     L546 = "[L546] This should not happen: {what} {where} Please report it with that file."
     L547 = "[L547] {name} takes a finite number, found {found}. Correct it."
     L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test, without / and \\."
+    L549 = "[L549] {path} is a database of something else, with the tables {tables}. Name a new file for --storage, or one of an earlier run."
+    L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
 
 
 class Warnings:

@@ -31,6 +31,7 @@ from ..errors import Errors
 from ..types import Overrides
 from ..writing import check_folder, coded_io, set_aside, whole_folder
 from .device import use_gpu
+from .limits import check_training
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 
 BEST = "model-best"
@@ -197,6 +198,7 @@ def check_trainable(config: Config, path: Path) -> Language:
         _check_known(config, nlp.config)
         filled = nlp.config.interpolate()
         training = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
+        check_training(training, filled["training"]["batcher"])
         registry.resolve(filled["initialize"], schema=ConfigSchemaInit)
         _, dev = resolve_dot_names(filled, [training["train_corpus"], training["dev_corpus"]])
         lost, known = uncomputed_scores(nlp, dev, training["score_weights"])

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import srsly
 from thinc.api import Config
 
 from ...errors import Errors
 from ...types import Overrides
 from .compose import HERE, apply, compose, read_base
 from .methods import Method, check_equal, read_methods
-from .plan_file import NEEDED, PATIENCE, beside, read_fields, unusable
+from .plan_file import MOST_TRIALS, NEEDED, PATIENCE, beside, read_fields, read_yaml, unusable
 
 PRESETS = HERE / "presets"
 PLAIN = "${corpora.plain}"
@@ -126,6 +125,9 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     draws = [Draw(size) for size in sorted(fields.sizes)]
     draws += [Draw(fields.n_sentences, share) for share in sorted(fields.shares)]
     seeds = fields.seed_list
+    n_trials = len(methods) * len(seeds) * max(len(corpora), 1) * max(len(draws), 1)
+    if n_trials > MOST_TRIALS:
+        raise unusable(path, f"it has {n_trials:,} trials, and a plan has {MOST_TRIALS:,} at most.")
     return Plan(corpora, methods, seeds, draws, steps, baseline, patience, fields.is_needed)
 
 
@@ -133,13 +135,7 @@ def _read(path: Path) -> Overrides:
     if not path.is_file():
         known = ", ".join(presets())
         raise ValueError(Errors.L402.format(path=path, fix=f"Name a YAML file or a preset: {known}."))
-    try:
-        found = srsly.read_yaml(path)
-    except Exception as error:  # srsly's parser has many
-        raise unusable(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
-    if not isinstance(found, dict):
-        raise unusable(path, "it holds no mapping.")
-    return found
+    return read_yaml(path)
 
 
 def _overridden(found: Overrides, given: Overrides) -> Overrides:
