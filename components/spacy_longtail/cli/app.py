@@ -23,6 +23,9 @@ app = App(
     pretty_exceptions_enable=False,
 )
 
+LARGEST_SEED = 2**32 - 1
+MOST_PROCESSES = 1024
+
 Corpus = Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 GpuId = Annotated[int, typer.Option(min=-1, help="GPU to use, -1 for the CPU.")]

@@ -19,7 +19,7 @@ from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
 from ..unlabelled.simulation import STRATEGIES, Game
 from ..unlabelled.simulation import simulate as simulate_mining
-from .app import GpuId, app, names_in
+from .app import LARGEST_SEED, GpuId, app, names_in
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
 from .trial_options import Set, read_numbers, read_settings
 
@@ -30,7 +30,6 @@ ALONE = (
     *("encoding", "split", "page", "batch_size", "n_process", "seed"),
 )
 SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
-LARGEST = 2**32 - 1  # seed
 
 
 @app.command("mine")
@@ -67,7 +66,7 @@ def mine_command(
     page: Annotated[Path | None, typer.Option(help="HTML page of the proposals.")] = None,
     batch_size: BatchSize = 64,
     n_process: Processes = 1,
-    seed: Annotated[int, typer.Option(help="Fixes the random share.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes the random share.")] = 0,
     simulate: Annotated[
         Path | None, typer.Option(help="Converted corpus to play mining through on, no pipeline needed.")
     ] = None,
@@ -181,8 +180,8 @@ def _names(option: str, text: str, fix: str, once: bool = True) -> tuple[str, ..
 def _seeds(text: str) -> tuple[int, ...]:
     """Seeds that numpy takes, too. RAISES (ValueError): L516."""
     found = read_numbers("--seeds", text, int)
-    if not all(0 <= seed <= LARGEST for seed in found):
-        fix = f"Use whole numbers from 0 to {LARGEST}."
+    if not all(0 <= seed <= LARGEST_SEED for seed in found):
+        fix = f"Use whole numbers from 0 to {LARGEST_SEED}."
         problem = "names a number that no generator begins with"
         raise ValueError(Errors.L516.format(name="seeds", found=text, problem=problem, fix=fix))
     _check_once("seeds", text, found)

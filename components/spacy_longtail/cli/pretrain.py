@@ -13,7 +13,7 @@ from ..evaluation.report.wording import percent
 from ..studies.pretraining import Options, pretrain
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
-from .app import GpuId, Json, app, names_in, print_table
+from .app import LARGEST_SEED, GpuId, Json, app, names_in, print_table
 from .trial_options import Set, read_settings
 
 
@@ -49,7 +49,9 @@ def pretrain_command(
     ] = False,
     evaluations: Annotated[int, typer.Option(min=1, help="How often donors are scored.")] = 10,
     settings: Set = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of weights, batches and dropout.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, batches and dropout.")
+    ] = 0,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

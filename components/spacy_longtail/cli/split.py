@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..corpus.rare import rare_sentence
 from ..corpus.splitting import Split, read_shares, split_corpus
-from .app import app, print_table
+from .app import LARGEST_SEED, app, print_table
 
 
 @app.command()
@@ -35,8 +35,10 @@ def split(
     scatter_duplicates: Annotated[
         bool, typer.Option("--scatter-duplicates", help="Let the same text be in different parts.")
     ] = False,
-    min_mentions: Annotated[int, typer.Option(help="Least mentions of each type in each part.")] = 1,
-    seed: Annotated[int, typer.Option(help="Fixes the split.")] = 0,
+    min_mentions: Annotated[
+        int, typer.Option(min=0, help="Least mentions of each type in each part.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes the split.")] = 0,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse where a type cannot be in all parts.")
     ] = False,

@@ -36,7 +36,7 @@ def thresholds(
         float | None, typer.Option(min=0, max=1, help="Precision to reach, of every type.")
     ] = None,
     beta: Annotated[
-        float | None, typer.Option(min=0, help="Best F-beta of every type.", show_default="1")
+        float | None, typer.Option(min=0, max=1000, help="Best F-beta of every type.", show_default="1")
     ] = None,
     gate_recall: Annotated[
         float | None,
@@ -44,7 +44,9 @@ def thresholds(
             min=0, max=1, help="Recall of the gate's sentences.", show_default="0.9, or its budget"
         ),
     ] = None,
-    gate_beta: Annotated[float | None, typer.Option(min=0, help="Best F-beta of the gate.")] = None,
+    gate_beta: Annotated[
+        float | None, typer.Option(min=0, max=1000, help="Best F-beta of the gate.")
+    ] = None,
     gate_budget: Annotated[
         float | None, typer.Option(help="Most sentences that the gate flags, a share above 0.")
     ] = None,

@@ -20,7 +20,7 @@ from ..studies.tuning.run import Options, run_search
 from ..studies.tuning.search import Search, read_config
 from ..studies.tuning.space import read_space
 from ..training.provenance import command
-from .app import Corpus, GpuId, Json, app, print_table
+from .app import LARGEST_SEED, Corpus, GpuId, Json, app, print_table
 from .trial_options import Minutes, Set, Steps, Storage, Workers, read_settings
 
 Choice = Annotated[str | None, typer.Option(help="A choice of docs/matrix.md, set in the config.")]
@@ -51,7 +51,9 @@ def tune(
     trials: Annotated[int, typer.Option(min=1, help="Trials of all machines, the baseline's too.")] = 20,
     steps: Steps = None,
     settings: Set = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the search; system.seed is the trainings'.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Of the search; system.seed is the trainings'.")
+    ] = 0,
     workers: Workers = 1,
     minutes: Minutes = None,
     storage: Storage = None,
