@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import cast
+from typing import Literal, cast
 
 import click
 import typer
@@ -29,7 +29,7 @@ CLOSED = 141  # whoever read stdout has gone: 128 + SIGPIPE
 
 DEBUG = "SPACY_LONGTAIL_DEBUG"
 RESUMING = ("curve", "distil", "imbalance", "matrix", "mine", "pretrain", "recommend", "tune")
-TEXT = Printer(no_print=True, line_max=10**6)  # gives texts, for stderr, unwrapped
+TEXT = Printer(no_print=True)  # gives texts, for stderr
 CODED = re.compile(r"\[LW?\d+\]")
 # typer may bring a click of its own, and spaCy raises what is in the other
 USAGE = (click.ClickException, typer.BadParameter.__mro__[2])
@@ -54,20 +54,25 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
             sys.exit(stopped.exit_code)
         except (KeyboardInterrupt, typer.Abort) as error:
             _trace(error, arguments)
-            _end(TEXT.warn(_interruption(arguments)), INTERRUPTED)
+            _end(marked("warn", _interruption(arguments)), INTERRUPTED)
         except BrokenPipeError:
             _drop_output()
             sys.exit(CLOSED)
         except SystemExit as stopped:  # a library's: it has said why
             if stopped.code in (None, 0):
                 raise
-            _end(TEXT.fail(Errors.L540.format(problem="see above.", fix="")), REFUSED)
+            _end(marked("fail", Errors.L540.format(problem="see above.", fix="")), REFUSED)
         except Exception as error:
             _trace(error, arguments)
             message = refusal(error, arguments)
             if message is not None:
-                _end(TEXT.fail(message), REFUSED)
-            _end(TEXT.fail(_fault(error, arguments)), FAULT)
+                _end(marked("fail", message), REFUSED)
+            _end(marked("fail", _fault(error, arguments)), FAULT)
+
+
+def marked(kind: Literal["fail", "warn", "info"], text: str) -> str:
+    """A message with the mark of its kind, on one line, so that what it names can be copied."""
+    return f"{getattr(TEXT, kind)('')} {text}"
 
 
 def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
@@ -177,7 +182,7 @@ def _terminable() -> Iterator[None]:
 def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:
     def show(message: Warning | str, *place: object) -> None:
         if CODED.match(str(message)):
-            sys.stderr.write(f"{TEXT.warn(str(message))}\n")
+            sys.stderr.write(f"{marked('warn', str(message))}\n")
         else:
             as_usual(message, *place)
 

@@ -15,7 +15,7 @@ from ..studies.trials.plan import Plan, presets, read_plan
 from ..studies.trials.run import Matrix, Options
 from ..types import Overrides
 from .app import GpuId, Json, app
-from .boundary import FAILED, TEXT
+from .boundary import FAILED, marked
 from .trial_options import (
     DryRun,
     KeepModels,
@@ -92,7 +92,7 @@ def run_plan(
 
 def say(text: str) -> None:
     """Progress, on stderr: stdout may be for JSON."""
-    sys.stderr.write(f"{TEXT.info(text)}\n")
+    sys.stderr.write(f"{marked('info', text)}\n")
 
 
 def list_trials(found: Matrix, plan: Plan) -> None:
@@ -127,9 +127,9 @@ def run_and_report(found: Matrix, options: Options, as_json: bool) -> Summary:
             sys.stdout.write(f"Report: {page.resolve()}\n")
     for record in summary.failed:
         title = f"{record.corpus}, {record.method}, seed {record.seed}: {record.status}"
-        sys.stderr.write(f"{TEXT.fail(title)}\n{record.error}\n")
+        sys.stderr.write(f"{marked('fail', title)}\n{record.error}\n")
     if summary.failed:
         retry = "They are not run again unless the command has --retry-failed."
-        sys.stderr.write(f"{TEXT.text(f'{len(summary.failed)} trials failed. {retry}')}\n")
+        sys.stderr.write(f"{len(summary.failed)} trials failed. {retry}\n")
         raise typer.Exit(FAILED)
     return summary
