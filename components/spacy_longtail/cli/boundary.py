@@ -33,6 +33,7 @@ TEXT = Printer(no_print=True)  # gives texts, for stderr
 CODED = re.compile(r"\[LW?\d+\]")
 # typer may bring a click of its own, and spaCy raises what is in the other
 USAGE = (click.ClickException, typer.BadParameter.__mro__[2])
+PARSERS = ("configparser", "srsly")  # whose errors are no ValueErrors
 CONFIGS = ("confection", "catalogue", "thinc.config")  # modules that call what a config names
 
 
@@ -101,7 +102,7 @@ def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
                 _drop_output()
             return Errors.L541.format(problem=problem)
         return Errors.L432.format(path=error.filename, problem=error.strerror or problem)
-    if isinstance(error, (ValueError, OverflowError)) or "yaml" in type(error).__module__:
+    if isinstance(error, (ValueError, OverflowError)) or type(error).__module__.startswith(PARSERS):
         return Errors.L540.format(problem=problem, fix="Correct what it names.")
     if isinstance(error, TypeError) and _is_of_config(error):
         return Errors.L540.format(problem=problem, fix="Correct the config.")
@@ -130,7 +131,8 @@ def _fault(error: Exception, arguments: Sequence[str]) -> str:
 
 
 def _interruption(arguments: Sequence[str]) -> str:
-    if any(name in RESUMING for name in arguments[:2]):
+    command = next((text for text in arguments if not text.startswith("-")), "")
+    if command in RESUMING:
         return "Interrupted. What is finished is kept: the same command goes on from there."
     return "Interrupted. Outputs are written whole or not at all: what was there is as it was."
 

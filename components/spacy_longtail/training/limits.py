@@ -39,12 +39,12 @@ def check_training(training: Mapping[str, object], batcher: Mapping[str, object]
     for name in SIZES:
         if isinstance(batcher.get(name), (int, float)):
             _check(f"batcher.{name}", batcher[name], 1, math.inf)
-    optimizer = training["optimizer"]
+    optimizer = training.get("optimizer")
     if isinstance(optimizer, Optimizer):
         for name, (low, high) in OPTIMIZER.items():
             above = name in ABOVE and name not in optimizer.schedules
             _check(f"optimizer.{name}", getattr(optimizer, name), low, high, above)
-    if not (training["max_steps"] or training["max_epochs"] or training["patience"]):
+    if not any(training.get(name, 1) for name in ("max_steps", "max_epochs", "patience")):
         raise ValueError("max_steps, max_epochs and patience are all 0: the training would never end.")
 
 
