@@ -323,7 +323,38 @@ def _options(rng: random.Random, folder: Path) -> Case:
     return Case(f"{name}, hostile {hit.name}", arguments)
 
 
-KINDS = (_source, _source, _record, _config, _plan, _options, _options)
+def _metrics(rng: random.Random, folder: Path) -> Case:
+    """An evaluation or statistics, broken, and what is made of them."""
+    shutil.copytree(folder / "shared" / "metrics", folder / "metrics")
+    path = rng.choice(sorted((folder / "metrics").glob("*.json")))
+    path.write_bytes(change(path.read_text(), rng))
+    command = rng.choice(
+        [["report", "metrics", "-o", f"{OUT}.html"], ["card", "metrics", "shared/model"]]
+    )
+    return Case(f"{command[0]}, broken {path.name}", command)
+
+
+def _beside(rng: random.Random, folder: Path) -> Case:
+    """Smaller files that commands take: exports of labels, terms, records of an earlier run."""
+    label = SOURCES["prodigy.jsonl"].replace("}\n", ', "answer": "accept"}\n')
+    record = '{"key": "abc", "status": "done", "method": "one", "corpus": "corpus", "seed": 0}\n'
+    mine = ["mine", "shared/model", "pool.txt", "-o", f"{OUT}.jsonl", "--types", "GEO"]
+    kinds = {
+        "labels.jsonl": (label, ["merge", "shared/corpus", "labels.jsonl", "--unchanged"]),
+        "terms.tsv": ("GEO\tOslo\nPER\tAnn\n", [*mine, "--terms", "terms.tsv"]),
+        f"{OUT}.jsonl.state": ("state", mine),
+        "training/trials.jsonl": (record, ["matrix", "plan.yml", "nowhere", "-o", "training"]),
+        "pool.jsonl": ('{"text": "Ann left"}\n', ["cost", "shared/model", "pool.jsonl"]),
+        "corpus.json": ('{"labels": ["PER"], "lang": "en"}', ["convert", "columns.iob", f"{OUT}/x"]),
+    }
+    name, (text, arguments) = rng.choice(list(kinds.items()))
+    (folder / "columns.iob").write_text(SOURCES["columns.iob"])
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(change(text, rng))
+    return Case(f"{arguments[0]}, broken {name}", arguments)
+
+
+KINDS = (_source, _source, _record, _config, _plan, _options, _options, _metrics, _beside)
 
 
 def make_shared(folder: Path) -> None:
@@ -346,6 +377,13 @@ def make_shared(folder: Path) -> None:
     examples = [spacy.training.Example(doc.copy(), doc) for doc in docs]
     nlp.initialize(lambda: examples)
     nlp.to_disk(folder / "model")
+    model, corpus, metrics = (str(folder / name) for name in ("model", "corpus", "metrics"))
+    for arguments in (
+        ["stats", corpus, "-o", f"{metrics}/stats.json"],
+        ["evaluate", model, corpus, "-o", f"{metrics}/one.json", "--name", "one"],
+    ):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+            app(arguments)
 
 
 def make_case(number: int, seed: int, folder: Path, shared: Path) -> Case:
@@ -414,8 +452,14 @@ def _tree(folder: Path) -> dict[str, tuple[int, int]]:
     return {str(p.relative_to(folder)): (p.stat().st_size, p.stat().st_mtime_ns) for p in files}
 
 
-def run_cases(numbers: list[int], seed: int) -> Iterator[dict[str, object]]:
-    """Run cases in this process. YIELDS (Dict): A record of each, and before it its number alone."""
+def run_cases(
+    numbers: list[int], seed: int, without: tuple[str, ...] = ()
+) -> Iterator[dict[str, object]]:
+    """Run cases in this process.
+
+    without (Tuple[str, ...]): How kinds of cases begin that are left out.
+    YIELDS (Dict): A record of each, and before it its number alone.
+    """
     with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
         work = Path(name)
         make_shared(work / "shared")
@@ -426,6 +470,8 @@ def run_cases(numbers: list[int], seed: int) -> Iterator[dict[str, object]]:
             folder = work / str(number)
             case = make_case(number, seed, folder, work / "shared")
             shown = [text if len(text) < 80 else f"{text[:80]}..." for text in case.arguments]
+            if without and case.kind.startswith(without):
+                continue
             found = run_case(case, folder)
             shutil.rmtree(folder, ignore_errors=True)
             yield {"case": number, "seed": seed, "kind": case.kind, "arguments": shown, **found}
