@@ -821,7 +821,16 @@ def test_an_interrupted_run_is_taken_up(tmp_path, pipeline, pool, monkeypatch):
         and (tmp_path / "next.jsonl.state").is_file()
     )
     monkeypatch.setattr(mining, "read_pool", counted)
+    bars = []
+
+    def bar(texts, *_, initial, **__):
+        texts = list(texts)
+        bars.append((initial, len(texts)))
+        return texts
+
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.tqdm", bar)
     run("mine", pipeline, pool, "-o", out, *options)
+    assert bars == [(len(seen) - bars[0][1], bars[0][1])] and bars[0][0] > 0  # from where it stopped
     assert [r["text"] for r in srsly.read_jsonl(out)] == [r["text"] for r in srsly.read_jsonl(whole)]
     assert not (tmp_path / "next.jsonl.state").exists()
 
@@ -873,7 +882,7 @@ def test_what_labels_are_worth():
 
 
 @pytest.mark.slow
-def test_mining_played_through(tmp_path):
+def test_mining_played_through(tmp_path, monkeypatch):
     corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(4))
     options = ["--config", ROOT / "configs" / "token_crf.cfg", "--start", 8, "--rounds", 2, "--labels", 3,
                "--seeds", 0, "--strategies", "mine,random,entropy,least_confidence",
@@ -886,7 +895,21 @@ def test_mining_played_through(tmp_path):
     first = {(r.macro, r.tail, r.micro) for r in rounds if not r.round}
     assert len(first) == 1  # one model, shared
     before = (tmp_path / "out" / RECORDS).read_bytes()
+    bars = []
+
+    class Bar:
+        def __init__(self, total, initial, **_):
+            bars.append([initial, total])
+
+        def update(self, n):
+            bars[-1][0] += n
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("spacy_longtail.unlabelled.simulation.tqdm", Bar)
     run("mine", "--simulate", corpus, "-o", tmp_path / "out", *options)
+    assert bars == [[bars[0][1]] * 2]  # nothing was left to do
     assert (tmp_path / "out" / RECORDS).read_bytes() == before
     assert "<svg" in (tmp_path / "out" / PAGE).read_text("utf8")
     for other, code in (
