@@ -44,7 +44,7 @@ def run(*arguments):
     return RUN.invoke(app, [str(a) for a in arguments])
 
 
-def said(result, code=boundary.REFUSED):
+def said(result, code=2):
     """The code of the one message on stderr, and the message."""
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.stderr
@@ -237,7 +237,7 @@ def test_what_nobody_foresaw_is_kept_in_a_log(failing, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("MY_API_KEY", "hunter22hunter22")
     result = failing(KeyError("hunter22hunter22 postgresql://me:secret1@host/db"))
-    code, text = said(result, boundary.FAULT)
+    code, text = said(result, 70)
     (log,) = tmp_path.glob("*.log")
     assert code == "L546" and str(log) in text and "hunter22" not in text and "secret1" not in text
     kept = log.read_text()
@@ -248,7 +248,7 @@ def test_what_nobody_foresaw_is_kept_in_a_log(failing, tmp_path, monkeypatch):
     failing(KeyError("x"))
     assert len(list(tmp_path.glob("*.log"))) == 2
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    assert "--debug" in said(failing(KeyError("x")), boundary.FAULT)[1]
+    assert "--debug" in said(failing(KeyError("x")), 70)[1]
 
 
 @pytest.mark.parametrize(
@@ -277,6 +277,11 @@ def test_tracebacks_where_they_are_wanted(monkeypatch):
     assert "Traceback" in run("stats", "x").stderr
     monkeypatch.setenv(boundary.DEBUG, "0")
     assert "Traceback" not in run("stats", "x").stderr
+
+
+def test_a_reader_that_has_gone(failing):
+    found = failing(BrokenPipeError(errno.EPIPE, "Broken pipe"))
+    assert found.exit_code == 141 and not found.stderr
 
 
 def test_an_interruption(failing):
@@ -367,29 +372,28 @@ def test_numbers_of_a_training(setting, corpus, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12)
+BOMB = "grids:\n- &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"- &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 7)
 )
 PLANS = {
-    "bomb": BOMB,
-    "in settings": BOMB.replace("a0:", "settings: {x.y: 1}\na0:"),
-    "of itself": "grids: &a [*a]\n",
-    "deep": "grids: " + "[" * 100_000,
-    "seeds": PLAN.replace("seeds: 1", "seeds: 1000000000"),
-    "partitions": PLAN.replace("seeds: 1", "partitions: 1000000000\nsizes: [5]"),
-    "steps": PLAN.replace("100", "1" + "0" * 30),
+    "aliases written out": BOMB,
+    "lists are within each other": "grids: &a [*a]\n",
+    "brackets are within each other": "grids: " + "[" * 100_000,
+    "seeds must be at most 10,000": PLAN.replace("seeds: 1", "seeds: 1000000000"),
+    "partitions must be": PLAN.replace("seeds: 1", "partitions: 1000000000\nsizes: [5]"),
+    "steps must be": PLAN.replace("100", "1" + "0" * 30),
     "trials": PLAN.replace("seeds: 1", "seeds: 9999")
     + f"corpora: [{', '.join(f'c{i}' for i in range(99))}]\n",
-    "large": "# " + "x" * plan_file.MOST_BYTES + "\n" + PLAN,
+    "1,000,000 at most": "# " + "x" * plan_file.MOST_BYTES + "\n" + PLAN,
 }
 
 
-@pytest.mark.parametrize("name", PLANS)
-def test_a_plan_has_bounds(name, tmp_path):
+@pytest.mark.parametrize("problem", PLANS)
+def test_a_plan_has_bounds(problem, tmp_path):
     path = tmp_path / "plan.yml"
-    path.write_text(PLANS[name])
+    path.write_text(PLANS[problem])
     code, text = said(run("matrix", path, "-o", tmp_path / "out", "--dry-run"))
-    assert code == "L470" and len(text) < 1000
+    assert code == "L470" and problem in text and len(text) < 1000
 
 
 def test_a_plan_of_a_usual_size_is_read(tmp_path):

@@ -52,9 +52,7 @@ def unknown_option(context: typer.Context, name: str, value: str = "VALUE") -> s
         return _close(name, own) or help_of(command)
     if dashed in options_of(context.parent.command):
         return f"{dashed} stands before the command: {PROGRAM} {dashed} {command} ..."
-    if "." in bare and "--set" in own:
-        return f"Use --set {setting}={value}."
-    if close := _close(name, own):
+    if "." not in bare and (close := _close(name, own)):
         return close
     if setting and "--set" in own:
         return f"Use --set {setting}={value}."
