@@ -372,6 +372,15 @@ def test_numbers_of_a_training(setting, corpus, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_a_section_that_is_there_twice(corpus, tmp_path):
+    path, plan = tmp_path / "twice.cfg", tmp_path / "plan.yml"
+    path.write_text(f"{CONFIG.read_text(encoding='utf8')}\n[nlp]\n", encoding="utf8")
+    plan.write_text(f"{PLAN}config: twice.cfg\n")
+    assert said(run("train", path, corpus, tmp_path / "out"))[0] == "L438"
+    assert said(run("matrix", plan, corpus, "-o", tmp_path / "out", "--dry-run"))[0] == "L470"
+    assert not (tmp_path / "out").exists()
+
+
 BOMB = "grids:\n- &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"- &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 7)
 )

@@ -4,6 +4,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from configparser import Error as ConfigParserError
 from itertools import islice
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
     try:  # refuses overrides of what is not there
         settings = filled_in(config, corpus, overrides)
         return load_config(config, overrides=settings, interpolate=False)
-    except ValueError as error:
+    except (ValueError, ConfigParserError) as error:
         if str(error).startswith("[L"):
             raise
         raise ValueError(Errors.L438.format(path=config, problem=message_of(error))) from error
