@@ -167,8 +167,8 @@ class Fixed:
 def refused(arguments: Iterable[Any], code: str, unwritten: Path | None = None) -> Result:
     """What a command says that ends with a coded error, and writes nothing."""
     result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 1, result.output
-    assert code in result.output and "Traceback" not in result.output
+    assert result.exit_code == 2, result.output
+    assert code in result.stderr and "Traceback" not in result.output
     assert unwritten is None or not unwritten.exists()
     return result
 

@@ -300,6 +300,21 @@ class Errors:
     L561 = "[L561] A budget of {minutes:g} minutes ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
     L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
 
+    # Any command: L540-L559
+    L540 = "[L540] The command cannot go on: {problem} {fix}"
+    L541 = "[L541] The system refuses: {problem} Check the disk, the permissions and the network."
+    L542 = "[L542] A package cannot be imported: {problem} Install it, or repair its installation."
+    L543 = "[L543] What was given is nested too deeply to be read. Write it with fewer brackets within brackets."
+    L544 = (
+        "[L544] The memory is not enough: {problem} Use smaller batches, fewer processes or less data."
+    )
+    L545 = "[L545] {problem} {fix}"
+    L546 = "[L546] This should not happen: {what} {where} Please report it with that file."
+    L547 = "[L547] {name} takes a finite number, found {found}. Correct it."
+    L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test, without / and \\."
+    L549 = "[L549] {path} is a database of something else, with the tables {tables}. Name a new file for --storage, or one of an earlier run."
+    L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
+
 
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."

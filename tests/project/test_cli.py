@@ -162,7 +162,7 @@ def test_train_refuses_before_it_writes(corpus, tmp_path):
         "L402",
     )
     result = RUN.invoke(app, ["train", str(CONFIG), str(corpus), str(output), "--typo.x", "1"])
-    assert result.exit_code != 0
+    assert result.exit_code == 2
     for path in ("vectors", "init_tok2vec"):
         refused(["train", CONFIG, corpus, output, f"--paths.{path}", "no/such"], "L402")
     weights = tmp_path / "weights.bin"

@@ -122,4 +122,4 @@ def test_the_command(bert, tmp_path):
     n_pieces = len(StaticModel.from_pretrained(tmp_path / "out").tokens)
     assert f"{n_pieces:,} pieces, 5 columns" in " ".join(shown.output.split())
     failed = RUN.invoke(app, ["distil-vectors", str(tmp_path / "none"), "-o", str(tmp_path / "new")])
-    assert failed.exit_code == 1 and "L265" in failed.output and "Traceback" not in failed.output
+    assert failed.exit_code == 2 and "L265" in failed.output and "Traceback" not in failed.output

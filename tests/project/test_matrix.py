@@ -12,8 +12,10 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 import spacy
@@ -123,9 +125,12 @@ def test_finished_trials_are_skipped(plan, corpus, tmp_path, fake, capsys):
     assert records[next(iter(found.trials))].dev == {"ents_macro_f": 0.5}
 
 
-def test_one_more_seed_runs_that_seed_alone(plan, corpus, tmp_path, fake):
+def test_one_more_seed_runs_that_seed_alone(plan, corpus, tmp_path, fake, monkeypatch):
     matrix(plan, corpus, tmp_path / "out", seeds=[0]).run(Options(), runner=fake)
+    bars = []
+    monkeypatch.setattr(engine, "tqdm", lambda **given: bars.append(given) or nullcontext(MagicMock()))
     matrix(plan, corpus, tmp_path / "out", seeds=[0, 1]).run(Options(), runner=fake)
+    assert [(bar["initial"], bar["total"]) for bar in bars] == [(2, 4)]
     assert fake.titles() == [f"tiny, {m}, seed {s}" for s in (0, 1) for m in ("softmax", "crf")]
 
 

@@ -91,7 +91,7 @@ REFUSED = {
 def test_what_a_command_did_not_write_stays(name, work):
     before = tree(work)
     ran = run(*REFUSED[name])
-    assert ran.exit_code != 0, ran.output
+    assert ran.exit_code == 2, ran.output
     assert "[L4" in ran.output and "Traceback" not in ran.output, ran.output
     assert tree(work) == before
 
@@ -143,7 +143,7 @@ def test_a_card_does_not_replace_a_readme(work):
     assert run("evaluate", MODEL, CORPUS, "-o", "metrics/run.json").exit_code == 0
     (work / MODEL / "README.md").write_text("mine")
     ran = run("card", "metrics", MODEL)
-    assert ran.exit_code == 1 and "L437" in ran.output
+    assert ran.exit_code == 2 and "L437" in ran.output
     assert (work / MODEL / "README.md").read_text() == "mine"
     (work / MODEL / "README.md").unlink()
     for _ in range(2):

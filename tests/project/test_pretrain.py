@@ -512,7 +512,7 @@ def test_the_command(donors, tmp_path):
     assert record["command"].endswith(f"--exclude {near}/target -o {near}/out")
     assert "--steps 4 --words 20" in record["command"]
     again = call(*donors, "-o", tmp_path / "out", *arguments)
-    assert again.exit_code == 1 and "L498" in again.output
+    assert again.exit_code == 2 and "L498" in again.output
     arguments += ["--set", "training.dropout=0.25"]
     machine = call(*donors, "-o", tmp_path / "json", *arguments, "--json")
     assert machine.exit_code == 0
@@ -521,9 +521,9 @@ def test_the_command(donors, tmp_path):
     with_settings = json.loads((tmp_path / "json" / "pretrain.json").read_text(encoding="utf8"))
     assert "--set training.dropout=0.25" in with_settings["command"]
     failed = call(*donors, "-o", tmp_path / "out", "--steps", 5)
-    assert failed.exit_code == 1 and "L497" in failed.output
+    assert failed.exit_code == 2 and "L497" in failed.output
     failed = call(tmp_path / "none", "-o", tmp_path / "new")
-    assert failed.exit_code == 1 and "L402" in failed.output and not (tmp_path / "new").exists()
+    assert failed.exit_code == 2 and "L402" in failed.output and not (tmp_path / "new").exists()
 
 
 def test_clusters_of_spacy_are_left_out_where_wanted(donors, tmp_path):

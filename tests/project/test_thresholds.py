@@ -251,7 +251,7 @@ def test_too_little_to_choose_on_is_said(model, corpus, tmp_path):
 def test_bad_options_change_nothing(model, corpus, options, code):
     before = {p: p.read_bytes() for p in model.rglob("*") if p.is_file()}
     result = RUN.invoke(app, ["thresholds", str(model), str(corpus), *options])
-    assert result.exit_code == 1 and code in result.output and "Traceback" not in result.output
+    assert result.exit_code == 2 and code in result.output and "Traceback" not in result.output
     assert {p: p.read_bytes() for p in model.rglob("*") if p.is_file()} == before
 
 
@@ -265,7 +265,7 @@ def test_pipelines_without_scores_are_refused(factory, config, code, corpus, tmp
     train(nlp, 1)
     nlp.to_disk(tmp_path / "model")
     result = RUN.invoke(app, ["thresholds", str(tmp_path / "model"), str(corpus)])
-    assert result.exit_code == 1 and code in result.output
+    assert result.exit_code == 2 and code in result.output
 
 
 @pytest.mark.parametrize("factory", list(NER))

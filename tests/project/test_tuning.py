@@ -561,13 +561,13 @@ def test_what_a_user_gets_wrong_ends_with_a_message(corpus, tmp_path):
         (["--storage", "nope://x"], "L477"),
     ]:
         done = RUN.invoke(app, command(corpus, tmp_path / "out", *more))
-        assert (done.exit_code, code in done.output) == (1, True), done.output
+        assert (done.exit_code, code in done.output) == (2, True), done.output
 
 
 def test_a_search_without_a_single_result_says_why(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning_run, "run_draw", lambda *_: Outcome("failed", 1.0, "trace\nthe reason."))
     done = RUN.invoke(app, command(corpus, tmp_path / "out", "--trials", "2"))
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "L487" in done.output
     assert "the reason." in done.output
 
@@ -587,5 +587,5 @@ def test_a_search_from_the_command_line(corpus, tmp_path):
     few = ["--training.max_steps", "2", "--training.eval_frequency", "1"]
     run_spacy("train", output / "best.cfg", *few)
     broken = RUN.invoke(app, command(corpus, output, "--trials", "2", "--test"))
-    assert broken.exit_code == 1
+    assert broken.exit_code == 2
     assert "L404" in broken.output  # now it is read

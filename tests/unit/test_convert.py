@@ -663,7 +663,7 @@ def test_the_command_shows_what_was_left_out_and_no_progress_bar(tmp_path):
 )
 def test_the_command_ends_with_a_coded_error(options, code, tmp_path):
     shown = run(write(tmp_path / "a.iob", IOB), tmp_path / "out", *options)
-    assert shown.exit_code == 1 and code in shown.output and "Traceback" not in shown.output
+    assert shown.exit_code == 2 and code in shown.output and "Traceback" not in shown.output
     assert not (tmp_path / "out").exists()
 
 

@@ -577,6 +577,6 @@ def test_bad_calls_get_a_code(corpus, tmp_path):
         ([corpus, "--config", tmp_path / "none.cfg"], "L402"),
     ):
         result = run(*arguments)
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert code in result.output
         assert "Traceback" not in result.output

@@ -725,7 +725,7 @@ def test_options_that_name_nothing(tmp_path, pipeline, pool, monkeypatch, option
     monkeypatch.chdir(tmp_path)
     command = ["mine", pipeline, pool, "-o", "next.jsonl", *options]
     result = CliRunner().invoke(app, [str(a) for a in command])
-    assert result.exit_code == 1 and code in result.output and said in " ".join(result.output.split())
+    assert result.exit_code == 2 and code in result.output and said in " ".join(result.output.split())
     assert [p.name for p in tmp_path.iterdir()] == ["pool.txt"]
 
 
@@ -814,9 +814,23 @@ def test_an_interrupted_run_is_taken_up(tmp_path, pipeline, pool, monkeypatch):
     result = CliRunner().invoke(
         app, [str(a) for a in ["mine", pipeline, pool, "-o", out, "--batch-size", 1, *options]]
     )
-    assert result.exit_code and not out.exists() and (tmp_path / "next.jsonl.state").is_file()
+    assert (
+        result.exit_code == 130
+        and "goes on" in result.output
+        and not out.exists()
+        and (tmp_path / "next.jsonl.state").is_file()
+    )
     monkeypatch.setattr(mining, "read_pool", counted)
+    bars = []
+
+    def bar(texts, *_, initial, **__):
+        texts = list(texts)
+        bars.append((initial, len(texts)))
+        return texts
+
+    monkeypatch.setattr("spacy_longtail.unlabelled.passes.tqdm", bar)
     run("mine", pipeline, pool, "-o", out, *options)
+    assert bars == [(len(seen) - bars[0][1], bars[0][1])] and bars[0][0] > 0  # from where it stopped
     assert [r["text"] for r in srsly.read_jsonl(out)] == [r["text"] for r in srsly.read_jsonl(whole)]
     assert not (tmp_path / "next.jsonl.state").exists()
 
@@ -868,7 +882,7 @@ def test_what_labels_are_worth():
 
 
 @pytest.mark.slow
-def test_mining_played_through(tmp_path):
+def test_mining_played_through(tmp_path, monkeypatch):
     corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(4))
     options = ["--config", ROOT / "configs" / "token_crf.cfg", "--start", 8, "--rounds", 2, "--labels", 3,
                "--seeds", 0, "--strategies", "mine,random,entropy,least_confidence",
@@ -881,7 +895,21 @@ def test_mining_played_through(tmp_path):
     first = {(r.macro, r.tail, r.micro) for r in rounds if not r.round}
     assert len(first) == 1  # one model, shared
     before = (tmp_path / "out" / RECORDS).read_bytes()
+    bars = []
+
+    class Bar:
+        def __init__(self, total, initial, **_):
+            bars.append([initial, total])
+
+        def update(self, n):
+            bars[-1][0] += n
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("spacy_longtail.unlabelled.simulation.tqdm", Bar)
     run("mine", "--simulate", corpus, "-o", tmp_path / "out", *options)
+    assert bars == [[bars[0][1]] * 2]  # nothing was left to do
     assert (tmp_path / "out" / RECORDS).read_bytes() == before
     assert "<svg" in (tmp_path / "out" / PAGE).read_text("utf8")
     for other, code in (

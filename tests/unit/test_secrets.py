@@ -106,6 +106,6 @@ def test_a_password_in_the_variable_is_not_printed(failing, tmp_path):
     arguments = ["matrix", "quick", tmp_path / "tiny", "-o", tmp_path / "out", "--steps", "100"]
     environment = {"SPACY_LONGTAIL_STORAGE": URL}
     found = CliRunner().invoke(app, [str(a) for a in arguments], env=environment)
-    assert found.exit_code == 1 and "L477" in found.output
+    assert found.exit_code == 2 and "L477" in found.output
     kept = "".join(p.read_text(errors="replace") for p in (tmp_path / "out").rglob("*") if p.is_file())
     assert "hunter2" not in found.output + kept

@@ -94,7 +94,7 @@ def test_bad_studies_are_refused(corpus, tmp_path):
     ):
         command = [*map(str, arguments), "-o", str(tmp_path / "out"), "--dry-run"]
         result = RUN.invoke(app, command)
-        assert result.exit_code != 0
+        assert result.exit_code == 2
         assert message in result.output + str(result.stderr), (command, result.output)
         assert not (tmp_path / "out").exists()
 

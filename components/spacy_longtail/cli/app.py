@@ -1,52 +1,73 @@
 """The typer app, and what commands share."""
 
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import Printer, msg, table
+from spacy.cli._util import parse_config_overrides
+from wasabi import table
 
-app = typer.Typer(
+from ..errors import Errors
+from ..types import Overrides
+from .commands import App, Program
+from .fault_log import versions
+from .suggestions import unknown_option, value_of
+
+app = App(
     name="spacy_longtail",
     help="NER for rare types: convert a corpus, look at it, train, evaluate, report.",
-    no_args_is_help=True,
+    cls=Program,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-TEXT = Printer(no_print=True)  # gives texts, for stderr
+LARGEST_SEED = 2**32 - 1
+MOST_PROCESSES = 1024
 
 Corpus = Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 GpuId = Annotated[int, typer.Option(min=-1, help="GPU to use, -1 for the CPU.")]
 
 
-@contextmanager
-def coded_errors() -> Iterator[None]:
-    """Coded errors end a command with a message and exit code 1, not with a traceback.
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"{versions()}\n")
+        raise typer.Exit
 
-    Coded warnings are messages too, without the line of code they come from.
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print versions.", callback=_print_version, is_eager=True),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print the traceback of an error, too.")
+    ] = False,
+) -> None:
+    """NER for rare types: convert a corpus, look at it, train, evaluate, report."""
+
+
+def config_overrides(context: typer.Context) -> Overrides:
+    """Config values among the arguments of a command, as --training.max_steps 500.
+
+    context (typer.Context): With the arguments that are no options of the command.
+    RAISES (ValueError): L545 for what is no config value.
     """
-    with warnings.catch_warnings():
-        warnings.showwarning = _shown(warnings.showwarning)
-        try:
-            yield
-        except ValueError as error:
-            msg.fail(str(error), exits=1)
-
-
-def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:
-    def show(message: Warning | str, *place: object) -> None:
-        if str(message).startswith("[LW"):
-            sys.stderr.write(f"{TEXT.warn(str(message))}\n")
+    is_value = False
+    for text in context.args:
+        name = text.partition("=")[0]
+        if text.startswith("--") and "." in name:
+            is_value = "=" not in text
+        elif is_value and not text.startswith("--"):
+            is_value = False
         else:
-            as_usual(message, *place)
-
-    return show
+            what = "option" if text.startswith("-") else "argument"
+            fix = unknown_option(context, name, value_of(name, context.args)) if what == "option" else ""
+            raise ValueError(Errors.L545.format(problem=f"There is no {what} {name!r}.", fix=fix))
+    return parse_config_overrides(list(context.args))
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: str = "") -> None:

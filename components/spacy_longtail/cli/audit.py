@@ -12,7 +12,7 @@ from ..training.audit import Audit, audit_corpus
 from ..training.device import use_gpu
 from ..training.review import MARK, Format, problem, write_review
 from ..writing import check_file
-from .app import Corpus, GpuId, app, coded_errors, print_table
+from .app import LARGEST_SEED, Corpus, GpuId, app, print_table
 
 SHOWN = 10
 AROUND = 30  # characters of context on each side
@@ -32,19 +32,20 @@ def audit(
     config: Annotated[
         Path | None, typer.Option(help="Config with a longtail_token_ner.", show_default="a small one")
     ] = None,
-    folds: Annotated[int, typer.Option(help="Trainings; each reads what it was not trained on.")] = 5,
-    steps: Annotated[int, typer.Option(help="Training steps of each.")] = 300,
-    seed: Annotated[int, typer.Option(help="Fixes folds and trainings.")] = 0,
+    folds: Annotated[
+        int, typer.Option(min=2, help="Trainings; each reads what it was not trained on.")
+    ] = 5,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps of each.")] = 300,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes folds and trainings.")] = 0,
     gpu_id: GpuId = -1,
 ) -> None:
     """Find annotations that models trained on the rest of the corpus contradict, rare types first."""
-    with coded_errors():
-        use_gpu(gpu_id)
-        check_file(output, mark=MARK)
-        found = audit_corpus(
-            corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id
-        )
-        n_records = write_review(found, output, format, limit)
+    use_gpu(gpu_id)
+    check_file(output, mark=MARK)
+    found = audit_corpus(
+        corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id
+    )
+    n_records = write_review(found, output, format, limit)
     _print_agreement(found)
     _print_pairs(found)
     _print_first(found)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..evaluation.report import metrics_files, write_card
-from .app import app, coded_errors
+from .app import app
 
 
 @app.command()
@@ -20,6 +20,5 @@ def card(
     `spacy package` includes both: data, mentions of each type, scores with intervals, thresholds,
     method, seeds and limits.
     """
-    with coded_errors():
-        path = write_card(*metrics_files(metrics), model)
+    path = write_card(*metrics_files(metrics), model)
     sys.stdout.write(f"Model card: {path.resolve()}\n")

@@ -10,7 +10,7 @@ from ..corpus.conversion import ConvertedPart, read_conversion
 from ..corpus.folder import convert_corpus
 from ..corpus.formats.context import Settings
 from ..corpus.rare import rare_sentence
-from .app import app, coded_errors
+from .app import app
 
 MEANINGS = {
     "misaligned": "spans that do not begin and end with a token",
@@ -60,19 +60,18 @@ def convert(
     ] = None,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
-    with coded_errors():
-        settings = Settings(
-            format=format,
-            encoding=encoding,
-            scheme=scheme,
-            token_column=token_column,
-            tag_column=tag_column,
-            documents=documents,
-            misaligned=misaligned,
-            tokens=tokens,
-            docs_per_file=docs_per_file,
-        )
-        types = convert_corpus(source, target, lang, settings)
+    settings = Settings(
+        format=format,
+        encoding=encoding,
+        scheme=scheme,
+        token_column=token_column,
+        tag_column=tag_column,
+        documents=documents,
+        misaligned=misaligned,
+        tokens=tokens,
+        docs_per_file=docs_per_file,
+    )
+    types = convert_corpus(source, target, lang, settings)
     parts = read_conversion(target).parts
     for part, found in parts.items():
         msg.text(f"{part}: {found.documents} documents, {found.tokens} tokens")

@@ -8,7 +8,7 @@ import typer
 
 from ..corpus.formats.context import Settings
 from ..training.device import use_gpu
-from .app import GpuId, Json, app, coded_errors, print_table
+from .app import GpuId, Json, app, print_table
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat
 
 
@@ -27,9 +27,8 @@ def cost(
     """Count the sentences that would go to a longtail_gated_pipe's secondary, without calling it."""
     from ..unlabelled.cost import estimate
 
-    with coded_errors():
-        use_gpu(gpu_id)
-        found = estimate(pipeline, texts, Settings(pool_format, encoding), batch_size)
+    use_gpu(gpu_id)
+    found = estimate(pipeline, texts, Settings(pool_format, encoding), batch_size)
     if as_json:
         shown = {name: own.as_json() for name, own in found.items()}
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")

@@ -12,7 +12,7 @@ from ..studies.trials.mentions import default_sizes
 from ..studies.trials.plan import presets
 from ..studies.trials.run import Options
 from ..unlabelled.outcome import read_lift
-from .app import Corpus, GpuId, Json, app, coded_errors, names_in
+from .app import Corpus, GpuId, Json, app, names_in
 from .matrix import run_plan
 from .trial_options import (
     DryRun,
@@ -100,17 +100,15 @@ def curve(
     question = None
     if by_mentions is None:
         given["sizes"] = numbers or read_numbers("--sizes", SIZES, int)
-        with coded_errors():
-            for name, value in (("target", target), ("mine", mined)):
-                if value is not None:
-                    raise ValueError(Errors.L535.format(name=name))
+        for name, value in (("target", target), ("mine", mined)):
+            if value is not None:
+                raise ValueError(Errors.L535.format(name=name))
     else:
         labels = list(dict.fromkeys(names_in(by_mentions)))
         if not labels:
             raise typer.BadParameter("--by-mentions takes types such as EVE,ART, found none.")
-        with coded_errors():
-            given["mentions"] = {t: numbers or default_sizes(corpus, t) for t in labels}
-            question = _question(target, mined, corpus, labels)
+        given["mentions"] = {t: numbers or default_sizes(corpus, t) for t in labels}
+        question = _question(target, mined, corpus, labels)
     plan = plan or (METHODS if by_mentions is None else MENTIONS)
     run_plan(plan, given, settings, output, options, dry_run, as_json, question=question)
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.cli._util import parse_config_overrides
 from wasabi import msg
 
 from ..errors import Errors
 from ..training.debugging import Check, debug_corpus
-from .app import Corpus, Json, app, coded_errors
+from .app import Corpus, Json, app, config_overrides
+from .boundary import FAILED
 
 N_SHOWN = 200  # characters of a text, unless --verbose
 
@@ -28,18 +28,17 @@ def debug(
     as_json: Json = False,
 ) -> None:
     """Check a corpus, and a config for it. Exit code 1 if something fails. Config values can follow."""
-    overrides = parse_config_overrides(context.args)
-    with coded_errors():
-        if config is None and (update or overrides):
-            found = "--update" if update else ", ".join(overrides)
-            raise ValueError(Errors.L461.format(found=found))
-        checks = list(debug_corpus(corpus, config, overrides=overrides, update=update))
+    overrides = config_overrides(context)
+    if config is None and (update or overrides):
+        found = "--update" if update else ", ".join(overrides)
+        raise ValueError(Errors.L461.format(found=found))
+    checks = list(debug_corpus(corpus, config, overrides=overrides, update=update))
     if as_json:
         sys.stdout.write(json.dumps([check._asdict() for check in checks], indent=2) + "\n")
     else:
         _print_checks(checks, verbose)
     if any(check.level == "fail" for check in checks):
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _print_checks(checks: list[Check], verbose: bool) -> None:

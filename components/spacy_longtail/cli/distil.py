@@ -14,7 +14,7 @@ from ..training.device import use_gpu
 from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
 from ..unlabelled.silver import Policy
-from .app import GpuId, Json, app, coded_errors, print_table
+from .app import LARGEST_SEED, GpuId, Json, app, print_table
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
 from .trial_options import Set, read_settings
 
@@ -34,7 +34,9 @@ def distil_command(
         list[str] | None,
         typer.Option(help="A pipeline to average the teacher with, as of another seed; repeatable."),
     ] = None,
-    threshold: Annotated[float, typer.Option(help="Least score of an entity, and of O.")] = 0.9,
+    threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="Least score of an entity, and of O.")
+    ] = 0.9,
     cap: Annotated[int, typer.Option(min=1, help="Most silver mentions of a type.")] = 2000,
     floor: Annotated[
         int, typer.Option(min=0, help="Mentions of a type to fill up with the best below the threshold.")
@@ -57,7 +59,10 @@ def distil_command(
     split: Split = False,
     batch_size: BatchSize = 64,
     n_process: Processes = 1,
-    seed: Annotated[int, typer.Option(help="Fixes which sentences without entities are drawn.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, max=LARGEST_SEED, help="Fixes which sentences without entities are drawn."),
+    ] = 0,
     settings: Set = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
@@ -66,28 +71,27 @@ def distil_command(
 
     Teacher, student and the student without that text are compared on the gold test part.
     """
-    with coded_errors():
-        use_gpu(gpu_id)
-        request = Request(
-            teacher=teacher,
-            pool=pool,
-            config=student,
-            gold=gold,
-            policy=Policy(threshold, cap, floor, empty, seed),
-            settings=Settings(pool_format, encoding),
-            gold_copies=gold_copies,
-            soft=soft,
-            rounds=rounds,
-            compare=compare,
-            split=split,
-            batch_size=batch_size,
-            n_process=n_process,
-            gpu_id=gpu_id,
-            also=tuple(also or ()),
-            overrides=read_settings(settings or []),
-        )
-        found, events = distil(request, output, _say)
-        write_comparison(found, output)
+    use_gpu(gpu_id)
+    request = Request(
+        teacher=teacher,
+        pool=pool,
+        config=student,
+        gold=gold,
+        policy=Policy(threshold, cap, floor, empty, seed),
+        settings=Settings(pool_format, encoding),
+        gold_copies=gold_copies,
+        soft=soft,
+        rounds=rounds,
+        compare=compare,
+        split=split,
+        batch_size=batch_size,
+        n_process=n_process,
+        gpu_id=gpu_id,
+        also=tuple(also or ()),
+        overrides=read_settings(settings or []),
+    )
+    found, events = distil(request, output, _say)
+    write_comparison(found, output)
     if left_out := events.summary():
         msg.warn(f"Left out: {left_out}", no_print=as_json)
     if as_json:

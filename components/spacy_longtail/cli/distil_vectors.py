@@ -7,7 +7,7 @@ import typer
 from wasabi import msg
 
 from ..training.vectors import distil_vectors
-from .app import app, coded_errors
+from .app import app
 
 
 @app.command("distil-vectors")
@@ -17,6 +17,5 @@ def distil_vectors_command(
     width: Annotated[int, typer.Option(min=1, help="Columns of the vectors.")] = 256,
 ) -> None:
     """Distil static vectors of subwords, for 'subwords' of longtail.RichEmbed.v1 (extra `distil`)."""
-    with coded_errors():
-        n_pieces, n_columns = distil_vectors(encoder, output, width)
+    n_pieces, n_columns = distil_vectors(encoder, output, width)
     msg.good(f"Wrote {output}: {n_pieces:,} pieces, {n_columns} columns")

@@ -10,7 +10,7 @@ from wasabi import msg
 from ..evaluation.report.wording import percent
 from ..training.device import use_gpu
 from ..unlabelled.ensemble import Ensemble, Request, build_ensemble
-from .app import GpuId, Json, app, coded_errors, print_table
+from .app import GpuId, Json, app, print_table
 
 
 @app.command("ensemble")
@@ -28,9 +28,8 @@ def ensemble_command(
 
     What is written is an ordinary pipeline, with tokenizer and other components of the first run.
     """
-    with coded_errors():
-        use_gpu(gpu_id)
-        found = build_ensemble(Request(tuple(runs), gold, part), output, _say)
+    use_gpu(gpu_id)
+    found = build_ensemble(Request(tuple(runs), gold, part), output, _say)
     if as_json:
         sys.stdout.write(found.model_dump_json(indent=2) + "\n")
         return

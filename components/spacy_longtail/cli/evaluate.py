@@ -15,7 +15,7 @@ from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..evaluation.report.systems import AVERAGES
 from ..training.device import use_gpu
 from ..writing import check_file
-from .app import Corpus, GpuId, Json, app, coded_errors, print_table
+from .app import Corpus, GpuId, Json, app, print_table
 
 
 @app.command()
@@ -29,23 +29,22 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Score a pipeline on the corpus's declared types, and keep every prediction for the report."""
-    with coded_errors():
-        use_gpu(gpu_id)
-        if output is not None:
-            check_file(output, mark=MARK)
-        types = read_types(corpus)
-        train = part_path(corpus, "train")
-        result = evaluate_model(
-            model,
-            part_path(corpus, part),
-            types.labels,
-            types.tail,
-            name,
-            train if train.exists() else None,
-            part,
-        )
-        if output is not None:
-            write_evaluation(result, output)
+    use_gpu(gpu_id)
+    if output is not None:
+        check_file(output, mark=MARK)
+    types = read_types(corpus)
+    train = part_path(corpus, "train")
+    result = evaluate_model(
+        model,
+        part_path(corpus, part),
+        types.labels,
+        types.tail,
+        name,
+        train if train.exists() else None,
+        part,
+    )
+    if output is not None:
+        write_evaluation(result, output)
     if as_json:
         shown = result.model_dump(exclude={"documents"}, exclude_unset=True)
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")

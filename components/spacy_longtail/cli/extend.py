@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..evaluation.report.wording import percent
 from ..studies.extending.run import MODEL, RECORD, Extended, Request, extend
-from .app import Corpus, GpuId, Json, app, coded_errors, names_in, print_table
+from .app import Corpus, GpuId, Json, app, names_in, print_table
 from .trial_options import Set, read_settings
 
 
@@ -38,18 +38,17 @@ def extend_command(
     Its components are frozen. A gate and a NER for the new types are trained beside them, and their
     entities fill in where it has none.
     """
-    with coded_errors():
-        request = Request(
-            base=base,
-            corpus=corpus,
-            types=names_in(types),
-            gated=gate,
-            pretrained=pretrained,
-            thresholds=thresholds,
-            overrides=read_settings(settings or []),
-            gpu_id=gpu_id,
-        )
-        found = extend(request, output, _say)
+    request = Request(
+        base=base,
+        corpus=corpus,
+        types=names_in(types),
+        gated=gate,
+        pretrained=pretrained,
+        thresholds=thresholds,
+        overrides=read_settings(settings or []),
+        gpu_id=gpu_id,
+    )
+    found = extend(request, output, _say)
     if as_json:
         sys.stdout.write(found.model_dump_json(indent=2) + "\n")
         return

@@ -24,7 +24,8 @@ from ..studies.trials.needed import settle_steps
 from ..studies.trials.plan import Plan, presets, read_plan
 from ..studies.trials.run import Matrix, Options
 from ..types import Overrides
-from .app import TEXT, GpuId, Json, app, coded_errors
+from .app import GpuId, Json, app
+from .boundary import FAILED, marked
 from .trial_options import (
     DryRun,
     KeepModels,
@@ -102,25 +103,24 @@ def run_plan(
     folds (Optional[int]): Of train and dev, to compare on; null compares on dev.
     question (Optional[Question]): What is asked of draws of mentions.
     """
-    with coded_errors():
-        read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
-        if folds is not None and dry_run:
-            with TemporaryDirectory() as place:  # a key is of data, which is cut for it
-                cut, _ = fold_plan(read, Path(place), folds)
-                return list_trials(Matrix(cut, output), cut)
-        if folds is not None:
-            cut, groups = fold_plan(read, output, folds)
-            run_and_report(Matrix(cut, output, inputs=read.corpora), options, as_json, folds=groups)
-            return None
-        if dry_run:
-            return list_trials(Matrix(read.first_seed() if read.is_needed else read, output), read)
-        planned = Matrix(settle_steps(read, output, options, say), output)
-        run_and_report(planned, options, as_json, question=question)
+    read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
+    if folds is not None and dry_run:
+        with TemporaryDirectory() as place:  # a key is of data, which is cut for it
+            cut, _ = fold_plan(read, Path(place), folds)
+            return list_trials(Matrix(cut, output), cut)
+    if folds is not None:
+        cut, groups = fold_plan(read, output, folds)
+        run_and_report(Matrix(cut, output, inputs=read.corpora), options, as_json, folds=groups)
+        return None
+    if dry_run:
+        return list_trials(Matrix(read.first_seed() if read.is_needed else read, output), read)
+    planned = Matrix(settle_steps(read, output, options, say), output)
+    run_and_report(planned, options, as_json, question=question)
 
 
 def say(text: str) -> None:
     """Progress, on stderr: stdout may be for JSON."""
-    sys.stderr.write(f"{TEXT.info(text)}\n")
+    sys.stderr.write(f"{marked('info', text)}\n")
 
 
 def list_trials(found: Matrix, plan: Plan) -> None:
@@ -167,9 +167,9 @@ def run_and_report(
             sys.stdout.write(f"Report: {page.resolve()}\n")
     for record in summary.failed:
         title = f"{record.corpus}, {record.method}, seed {record.seed}: {record.status}"
-        sys.stderr.write(f"{TEXT.fail(title)}\n{record.error}\n")
+        sys.stderr.write(f"{marked('fail', title)}\n{record.error}\n")
     if summary.failed:
         retry = "They are not run again unless the command has --retry-failed."
-        sys.stderr.write(f"{TEXT.text(f'{len(summary.failed)} trials failed. {retry}')}\n")
-        raise typer.Exit(1)
+        sys.stderr.write(f"{len(summary.failed)} trials failed. {retry}\n")
+        raise typer.Exit(FAILED)
     return summary

@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..corpus.formats.context import Settings
 from ..unlabelled.returning import CONFLICTS, merge_labels
-from .app import Corpus, app, coded_errors
+from .app import Corpus, app
 
 
 @app.command()
@@ -27,9 +27,8 @@ def merge(
     ] = None,
 ) -> None:
     """Add the labels of sentences that `mine` proposed to a corpus; conflicts are kept apart."""
-    with coded_errors():
-        settings = Settings(format=format, misaligned=misaligned)
-        merged = merge_labels(corpus, labelled, random_to, settings, unchanged)
+    settings = Settings(format=format, misaligned=misaligned)
+    merged = merge_labels(corpus, labelled, random_to, settings, unchanged)
     for part, n in merged.parts.items():
         msg.good(f"{part}: {n} sentences added")
     if not merged.parts:

@@ -19,7 +19,7 @@ from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
 from ..unlabelled.simulation import STRATEGIES, Game
 from ..unlabelled.simulation import simulate as simulate_mining
-from .app import GpuId, app, coded_errors, names_in
+from .app import LARGEST_SEED, GpuId, app, names_in
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
 from .trial_options import Set, read_numbers, read_settings
 
@@ -30,7 +30,6 @@ ALONE = (
     *("encoding", "split", "page", "batch_size", "n_process", "seed"),
 )
 SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
-LARGEST = 2**32 - 1  # seed
 
 
 @app.command("mine")
@@ -67,7 +66,7 @@ def mine_command(
     page: Annotated[Path | None, typer.Option(help="HTML page of the proposals.")] = None,
     batch_size: BatchSize = 64,
     n_process: Processes = 1,
-    seed: Annotated[int, typer.Option(help="Fixes the random share.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes the random share.")] = 0,
     simulate: Annotated[
         Path | None, typer.Option(help="Converted corpus to play mining through on, no pipeline needed.")
     ] = None,
@@ -92,20 +91,19 @@ def mine_command(
         if config is None or pipeline is not None:
             raise typer.BadParameter("--simulate takes a --config, and neither PIPELINE nor POOL.")
         folder = output or Path("training/mine")
-        with coded_errors():
-            use_gpu(gpu_id)
-            game = Game(
-                corpus=simulate,
-                config=config,
-                start=start,
-                rounds=rounds,
-                labels=labels,
-                pool=pool_size,
-                strategies=_names("strategies", strategies, "Use some of " + ", ".join(STRATEGIES)),
-                seeds=_seeds(seeds),
-                overrides=read_settings(settings or []),
-            )
-            points = write_outcome(simulate_mining(game, folder), folder)
+        use_gpu(gpu_id)
+        game = Game(
+            corpus=simulate,
+            config=config,
+            start=start,
+            rounds=rounds,
+            labels=labels,
+            pool=pool_size,
+            strategies=_names("strategies", strategies, "Use some of " + ", ".join(STRATEGIES)),
+            seeds=_seeds(seeds),
+            overrides=read_settings(settings or []),
+        )
+        points = write_outcome(simulate_mining(game, folder), folder)
         typer.echo(headline(points))
         msg.good(f"Wrote {folder / PAGE}")
         return
@@ -115,24 +113,23 @@ def mine_command(
     suffix = Path(DEFAULT_NAMES[format]).suffix
     if output.suffix != suffix and (format == "spacy" or output.suffix in SUFFIXES):
         raise typer.BadParameter(f"--format {format} is not written to {output.name}.")
-    with coded_errors():
-        use_gpu(gpu_id)
-        request = Request(
-            labels=labels,
-            types=() if types is None else _names("types", types, "Name types, as EVE,NAT"),
-            corpus=corpus,
-            terms=terms,
-            quotas=_quotas(quota),
-            random=random,
-            diversity=Diversity(penalty=diversity, spread=spread),
-            seed=seed,
-            batch_size=batch_size,
-            n_process=n_process,
-            split=split,
-        )
-        found = mine(pipeline, pool, output, request, Settings(pool_format, encoding), format, page)
-        if page is not None:
-            write_page(found, page, str(pool))
+    use_gpu(gpu_id)
+    request = Request(
+        labels=labels,
+        types=() if types is None else _names("types", types, "Name types, as EVE,NAT"),
+        corpus=corpus,
+        terms=terms,
+        quotas=_quotas(quota),
+        random=random,
+        diversity=Diversity(penalty=diversity, spread=spread),
+        seed=seed,
+        batch_size=batch_size,
+        n_process=n_process,
+        split=split,
+    )
+    found = mine(pipeline, pool, output, request, Settings(pool_format, encoding), format, page)
+    if page is not None:
+        write_page(found, page, str(pool))
     _print(found)
     if left_out := found.events.summary():
         msg.warn(f"Left out: {left_out}")
@@ -183,8 +180,8 @@ def _names(option: str, text: str, fix: str, once: bool = True) -> tuple[str, ..
 def _seeds(text: str) -> tuple[int, ...]:
     """Seeds that numpy takes, too. RAISES (ValueError): L516."""
     found = read_numbers("--seeds", text, int)
-    if not all(0 <= seed <= LARGEST for seed in found):
-        fix = f"Use whole numbers from 0 to {LARGEST}."
+    if not all(0 <= seed <= LARGEST_SEED for seed in found):
+        fix = f"Use whole numbers from 0 to {LARGEST_SEED}."
         problem = "names a number that no generator begins with"
         raise ValueError(Errors.L516.format(name="seeds", found=text, problem=problem, fix=fix))
     _check_once("seeds", text, found)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from .app import MOST_PROCESSES
+
 POOL = "Text: .txt, .jsonl, .spacy, a folder of files."
 Pool = Annotated[Path, typer.Argument(help=POOL)]
 PoolFormat = Annotated[str | None, typer.Option(help="As --format of `convert`, if not found.")]
@@ -16,8 +18,9 @@ BatchSize = Annotated[int, typer.Option(min=1, help="Texts at a time.")]
 
 
 def _processes(n: int) -> int:
-    if n == 0 or n < -1:
-        raise typer.BadParameter("--n-process is at least 1, or -1 for one per core.")
+    if n == 0 or n < -1 or n > MOST_PROCESSES:
+        limits = f"from 1 to {MOST_PROCESSES}, or -1 for one per core"
+        raise typer.BadParameter(f"--n-process is {limits}.")
     return n
 
 

@@ -13,7 +13,7 @@ from ..evaluation.report.wording import percent
 from ..studies.pretraining import Options, pretrain
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
-from .app import GpuId, Json, app, coded_errors, names_in, print_table
+from .app import LARGEST_SEED, GpuId, Json, app, names_in, print_table
 from .trial_options import Set, read_settings
 
 
@@ -49,7 +49,9 @@ def pretrain_command(
     ] = False,
     evaluations: Annotated[int, typer.Option(min=1, help="How often donors are scored.")] = 10,
     settings: Set = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of weights, batches and dropout.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, batches and dropout.")
+    ] = 0,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
@@ -59,34 +61,33 @@ def pretrain_command(
     for paths.init_tok2vec, a transformer as a folder for paths.transformer, and a page with the F1 of
     each donor.
     """
-    with coded_errors():
-        options = Options(
-            encoder,
-            steps,
-            words,
-            power,
-            names_in(parts),
-            clusters,
-            evaluations,
-            seed,
-            gpu_id,
-            read_settings(settings or []),
-        )
-        found = pretrain(donors, output, options, exclude or [], _say)
-        shown = {
-            "encoder": encoder,
-            "clusters": clusters,
-            "parts": parts,
-            "steps": found.record.steps,
-            "words": words,
-            "power": power,
-            "seed": seed,
-        }
-        made = command("pretrain", donors, {k: v for k, v in shown.items() if v is not None})
-        made += "".join(f" --set {shlex.quote(setting)}" for setting in settings or [])
-        made += "".join(f" --exclude {short(path)}" for path in exclude or [])
-        made += f"{' --slim' * slim} -o {short(output)}"
-        places = write_pretrained(found, output, made, slim)
+    options = Options(
+        encoder,
+        steps,
+        words,
+        power,
+        names_in(parts),
+        clusters,
+        evaluations,
+        seed,
+        gpu_id,
+        read_settings(settings or []),
+    )
+    found = pretrain(donors, output, options, exclude or [], _say)
+    shown = {
+        "encoder": encoder,
+        "clusters": clusters,
+        "parts": parts,
+        "steps": found.record.steps,
+        "words": words,
+        "power": power,
+        "seed": seed,
+    }
+    made = command("pretrain", donors, {k: v for k, v in shown.items() if v is not None})
+    made += "".join(f" --set {shlex.quote(setting)}" for setting in settings or [])
+    made += "".join(f" --exclude {short(path)}" for path in exclude or [])
+    made += f"{' --slim' * slim} -o {short(output)}"
+    places = write_pretrained(found, output, made, slim)
     if as_json:
         paths = {name: str(path) for name, path in places.items()}
         sys.stdout.write(json.dumps({**found.record.as_json(), **paths}, indent=2) + "\n")

@@ -11,7 +11,7 @@ from ..studies.matrix import summary_tables, write_matrix_report
 from ..studies.matrix.advice import FOLDS, advise, find_pretrained
 from ..studies.matrix.refit import refit
 from ..studies.trials.run import Options
-from .app import Corpus, GpuId, app, coded_errors
+from .app import Corpus, GpuId, app
 from .trial_options import Output, Set, Storage, Workers, read_settings
 
 
@@ -52,22 +52,21 @@ def recommend(
     Methods are compared on folds of train and dev; the better half goes on after 1, 2 and 4 folds. It is
     said how likely the best one is worse than stock spaCy.
     """
-    with coded_errors():
-        target = config or output / "recommended.cfg"
-        found = advise(
-            corpus,
-            output,
-            target,
-            minutes=minutes,
-            folds=folds,
-            steps=steps,
-            options=Options(workers, gpu_id, storage),
-            settings=read_settings(settings or []),
-            transformer=transformer,
-            pretrained=pretrained or find_pretrained(read_types(corpus).lang),
-        )
-        page = write_matrix_report(found.summary, output / "report")
-        model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None
+    target = config or output / "recommended.cfg"
+    found = advise(
+        corpus,
+        output,
+        target,
+        minutes=minutes,
+        folds=folds,
+        steps=steps,
+        options=Options(workers, gpu_id, storage),
+        settings=read_settings(settings or []),
+        transformer=transformer,
+        pretrained=pretrained or find_pretrained(read_types(corpus).lang),
+    )
+    page = write_matrix_report(found.summary, output / "report")
+    model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None
     msg.divider("Candidates")
     for candidate in found.candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")

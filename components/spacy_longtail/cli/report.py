@@ -15,7 +15,7 @@ from ..evaluation.report import (
     summary_table,
     write_report,
 )
-from .app import Json, app, coded_errors
+from .app import Json, app
 
 
 @app.command()
@@ -35,11 +35,10 @@ def report(
     One model is described, two are compared, of many the best on dev is compared with the baseline.
     Runs of one name and several seeds are one model.
     """
-    with coded_errors():
-        check_report(output)
-        statistics, evaluations = metrics_files(metrics)
-        found = read_report(statistics, evaluations, baseline, ours)
-        twin = write_report(found, output)
+    check_report(output)
+    statistics, evaluations = metrics_files(metrics)
+    found = read_report(statistics, evaluations, baseline, ours)
+    twin = write_report(found, output)
     summary = summarize(found)
     if as_json:
         sys.stdout.write(json.dumps(summary.as_json(), indent=2) + "\n")

@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..corpus.rare import rare_sentence
 from ..corpus.splitting import Split, read_shares, split_corpus
-from .app import app, coded_errors, print_table
+from .app import LARGEST_SEED, app, print_table
 
 
 @app.command()
@@ -35,27 +35,28 @@ def split(
     scatter_duplicates: Annotated[
         bool, typer.Option("--scatter-duplicates", help="Let the same text be in different parts.")
     ] = False,
-    min_mentions: Annotated[int, typer.Option(help="Least mentions of each type in each part.")] = 1,
-    seed: Annotated[int, typer.Option(help="Fixes the split.")] = 0,
+    min_mentions: Annotated[
+        int, typer.Option(min=0, help="Least mentions of each type in each part.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes the split.")] = 0,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse where a type cannot be in all parts.")
     ] = False,
 ) -> None:
     """Split a corpus so that each part has its share of every type, the rarest first."""
-    with coded_errors():
-        found = split_corpus(
-            source,
-            target,
-            shares=None if parts is None else read_shares(parts),
-            folds=folds,
-            part=part,
-            unit=unit,
-            group_by=group_by,
-            scatter_duplicates=scatter_duplicates,
-            min_mentions=min_mentions,
-            seed=seed,
-            strict=strict,
-        )
+    found = split_corpus(
+        source,
+        target,
+        shares=None if parts is None else read_shares(parts),
+        folds=folds,
+        part=part,
+        unit=unit,
+        group_by=group_by,
+        scatter_duplicates=scatter_duplicates,
+        min_mentions=min_mentions,
+        seed=seed,
+        strict=strict,
+    )
     _print_split(found)
     msg.good(f"Wrote {target}")
 

@@ -20,7 +20,7 @@ from ..corpus.statistics import (
 )
 from ..corpus.statistics.records import PartStatistics, SizeFactors
 from ..writing import check_file
-from .app import Corpus, Json, app, coded_errors, print_table
+from .app import Corpus, Json, app, print_table
 
 Rows = list[tuple[str, ...]]
 COUNTS = ("documents", "sentences", "entity_sentences", "tokens", "entity_tokens", "mentions")
@@ -41,16 +41,15 @@ def stats(
     as_json: Json = False,
 ) -> None:
     """Count a corpus by type and part: rareness, unseen mentions, leakage, policies; and what to try."""
-    with coded_errors():
-        if output is not None:
-            check_file(output, mark=MARK)
-        if plot is not None:
-            check_plot(plot)
-        found = corpus_statistics(corpus)
-        if plot is not None:
-            plot_statistics(found, plot)
-        if output is not None:
-            write_statistics(found, output)
+    if output is not None:
+        check_file(output, mark=MARK)
+    if plot is not None:
+        check_plot(plot)
+    found = corpus_statistics(corpus)
+    if plot is not None:
+        plot_statistics(found, plot)
+    if output is not None:
+        write_statistics(found, output)
     if as_json:
         sys.stdout.write(statistics_text(found) + "\n")
     else:

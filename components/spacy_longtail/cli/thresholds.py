@@ -23,7 +23,7 @@ from ..studies.out_of_fold import choose_out_of_fold
 from ..studies.trials.run import Options
 from ..training.device import use_gpu
 from ..writing import check_folder
-from .app import Corpus, GpuId, Json, app, coded_errors, print_table
+from .app import Corpus, GpuId, Json, app, print_table
 from .matrix import say
 from .trial_options import Retry, Workers
 
@@ -74,7 +74,7 @@ def thresholds(
         float | None, typer.Option(min=0, max=1, help="Precision to reach, of every type.")
     ] = None,
     beta: Annotated[
-        float | None, typer.Option(min=0, help="Best F-beta of every type.", show_default="1")
+        float | None, typer.Option(min=0, max=1000, help="Best F-beta of every type.", show_default="1")
     ] = None,
     gate_recall: Annotated[
         float | None,
@@ -82,7 +82,9 @@ def thresholds(
             min=0, max=1, help="Recall of the gate's sentences.", show_default="0.9, or its budget"
         ),
     ] = None,
-    gate_beta: Annotated[float | None, typer.Option(min=0, help="Best F-beta of the gate.")] = None,
+    gate_beta: Annotated[
+        float | None, typer.Option(min=0, max=1000, help="Best F-beta of the gate.")
+    ] = None,
     gate_budget: Annotated[
         float | None, typer.Option(help="Most sentences that the gate flags, a share above 0.")
     ] = None,
@@ -95,28 +97,25 @@ def thresholds(
     as_json: Json = False,
 ) -> None:
     """Choose thresholds for types and for the gate on development data; write them into the model."""
-    with coded_errors():
-        use_gpu(gpu_id)
-        _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
-        gate_goal = _gate_goal(gate_recall, gate_beta, gate_budget)
-        if output is not None:
-            check_folder(output, [corpus])
-        goal = Goal(recall, precision, 1.0 if beta is None else beta)
-        own: dict[str, Any] = {"goal": goal, "calibrate": calibrate, "abstain_key": abstain_key}
-        own |= {"min_mentions": min_mentions, "output": output}
-        wish = read_wish(offsets, offset_tail, offset_recall or [], corpus)
-        if out_of_fold is not None:
-            _refuse({"--part": part, "a goal of the gate": gate_goal}, "with --out-of-fold", GATE_FIX)
-            options = Options(workers, gpu_id, keep_models=True, retry_failed=retry_failed)
-            found = choose_out_of_fold(
-                model, corpus, out_of_fold, folds_output, options, wish, say, **own
-            )
-        else:
-            without = {"decision offsets": wish, "--retry-failed": retry_failed or None}
-            _refuse(without, "without --out-of-fold", "Add --out-of-fold 5.")
-            if part == "test":
-                warnings.warn(Warnings.W086, stacklevel=2)
-            found = fit_thresholds(model, part_path(corpus, part or "dev"), gate_goal=gate_goal, **own)
+    use_gpu(gpu_id)
+    _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
+    gate_goal = _gate_goal(gate_recall, gate_beta, gate_budget)
+    if output is not None:
+        check_folder(output, [corpus])
+    goal = Goal(recall, precision, 1.0 if beta is None else beta)
+    own: dict[str, Any] = {"goal": goal, "calibrate": calibrate, "abstain_key": abstain_key}
+    own |= {"min_mentions": min_mentions, "output": output}
+    wish = read_wish(offsets, offset_tail, offset_recall or [], corpus)
+    if out_of_fold is not None:
+        _refuse({"--part": part, "a goal of the gate": gate_goal}, "with --out-of-fold", GATE_FIX)
+        options = Options(workers, gpu_id, keep_models=True, retry_failed=retry_failed)
+        found = choose_out_of_fold(model, corpus, out_of_fold, folds_output, options, wish, say, **own)
+    else:
+        without = {"decision offsets": wish, "--retry-failed": retry_failed or None}
+        _refuse(without, "without --out-of-fold", "Add --out-of-fold 5.")
+        if part == "test":
+            warnings.warn(Warnings.W086, stacklevel=2)
+        found = fit_thresholds(model, part_path(corpus, part or "dev"), gate_goal=gate_goal, **own)
     if as_json:
         sys.stdout.write(json.dumps(chosen_json(found), indent=2) + "\n")
         return

@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from spacy.cli._util import parse_config_overrides
 from wasabi import msg
 
 from ..training.train import train_model
-from .app import Corpus, GpuId, app, coded_errors
+from .app import Corpus, GpuId, app, config_overrides
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -20,7 +19,6 @@ def train(
     gpu_id: GpuId = -1,
 ) -> None:
     """Train a config on a converted corpus. Any config value can follow, as --training.max_steps 500."""
-    overrides = parse_config_overrides(context.args)
-    with coded_errors():
-        best = train_model(config, corpus, output, gpu_id=gpu_id, overrides=overrides)
+    overrides = config_overrides(context)
+    best = train_model(config, corpus, output, gpu_id=gpu_id, overrides=overrides)
     msg.good(f"Saved to {output}; the best checkpoint is {best}")

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from ..studies.trials.plan_file import NEEDED
+from .app import MOST_PROCESSES
 
 Numeric = TypeVar("Numeric", int, float)
 
@@ -29,7 +30,7 @@ StepsOrNeeded = Annotated[
 Patience = Annotated[
     int | None, typer.Option(min=1, help="Steps without a better score on dev that end a training.")
 ]
-Workers = Annotated[int, typer.Option(min=1, help="Trials at a time.")]
+Workers = Annotated[int, typer.Option(min=1, max=MOST_PROCESSES, help="Trials at a time.")]
 Storage = Annotated[
     str | None,
     typer.Option(
@@ -53,10 +54,15 @@ def read_settings(given: Sequence[str]) -> dict[str, object]:
         if not (separator and "." in name):
             raise typer.BadParameter(f"--set takes SECTION.NAME=VALUE, found {text!r}.")
         try:
-            found[name] = json.loads(value)
-        except ValueError:
+            found[name] = json.loads(value, parse_constant=_no_number)
+        except (ValueError, RecursionError):
             found[name] = value
     return found
+
+
+def _no_number(text: str) -> None:
+    """NaN and Infinity, which JSON does not have."""
+    raise ValueError(text)
 
 
 def read_steps(text: str | None) -> int | str | None:

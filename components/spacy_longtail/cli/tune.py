@@ -20,7 +20,7 @@ from ..studies.tuning.run import Options, run_search
 from ..studies.tuning.search import Search, read_config
 from ..studies.tuning.space import read_space
 from ..training.provenance import command
-from .app import Corpus, GpuId, Json, app, coded_errors, print_table
+from .app import LARGEST_SEED, Corpus, GpuId, Json, app, print_table
 from .trial_options import Minutes, Set, Steps, Storage, Workers, read_settings
 
 Choice = Annotated[str | None, typer.Option(help="A choice of docs/matrix.md, set in the config.")]
@@ -51,7 +51,9 @@ def tune(
     trials: Annotated[int, typer.Option(min=1, help="Trials of all machines, the baseline's too.")] = 20,
     steps: Steps = None,
     settings: Set = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the search; system.seed is the trainings'.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Of the search; system.seed is the trainings'.")
+    ] = 0,
     workers: Workers = 1,
     minutes: Minutes = None,
     storage: Storage = None,
@@ -66,30 +68,29 @@ def tune(
     Trial 0 is the baseline. Hopeless trials are pruned. The same command resumes, and shares the trials
     with other machines that have the same --storage.
     """
-    with coded_errors():
-        axes = {"head": head, "gate": gate, "encoder": encoder, "outputs": outputs}
-        axes |= {"reader": reader, "loss": loss}
-        choices = {axis: name for axis, name in axes.items() if name is not None}
-        own = read_settings(settings or [])
-        if steps is not None:
-            own["training.max_steps"] = steps
-        space = read_space(read_config(config, choices, own), search or [])
-        found = Search(space, corpus, output, seed)
-        tried = run_search(found, Options(trials, workers, gpu_id, storage, minutes))
-        best = best_of(tried)
-        if best is None:
-            raise ValueError(Errors.L487.format(error=_last(tried[-1])))
-        given = {"config": config, **choices, "trials": trials, "steps": steps, "seed": seed}
-        made = command("tune", [corpus], {k: v for k, v in given.items() if v is not None})
-        for option, texts in {"--search": search, "--set": settings}.items():
-            made = " ".join([made, *(shlex.join([option, text]) for text in texts or [])])
-        baseline = baseline_of(tried)
-        if baseline is None:
-            error = next((_last(trial) for trial in tried if trial.is_baseline), "it was not run.")
-            warnings.warn(Warnings.W095.format(error=error), stacklevel=2)
-        written = write_best(found, tried, best, baseline, made)
-        holdout = hold_out(found, best, baseline, gpu_id) if test and baseline is not None else None
-        page = write_search(found, tried, best, holdout, made)
+    axes = {"head": head, "gate": gate, "encoder": encoder, "outputs": outputs}
+    axes |= {"reader": reader, "loss": loss}
+    choices = {axis: name for axis, name in axes.items() if name is not None}
+    own = read_settings(settings or [])
+    if steps is not None:
+        own["training.max_steps"] = steps
+    space = read_space(read_config(config, choices, own), search or [])
+    found = Search(space, corpus, output, seed)
+    tried = run_search(found, Options(trials, workers, gpu_id, storage, minutes))
+    best = best_of(tried)
+    if best is None:
+        raise ValueError(Errors.L487.format(error=_last(tried[-1])))
+    given = {"config": config, **choices, "trials": trials, "steps": steps, "seed": seed}
+    made = command("tune", [corpus], {k: v for k, v in given.items() if v is not None})
+    for option, texts in {"--search": search, "--set": settings}.items():
+        made = " ".join([made, *(shlex.join([option, text]) for text in texts or [])])
+    baseline = baseline_of(tried)
+    if baseline is None:
+        error = next((_last(trial) for trial in tried if trial.is_baseline), "it was not run.")
+        warnings.warn(Warnings.W095.format(error=error), stacklevel=2)
+    written = write_best(found, tried, best, baseline, made)
+    holdout = hold_out(found, best, baseline, gpu_id) if test and baseline is not None else None
+    page = write_search(found, tried, best, holdout, made)
     if as_json:
         sys.stdout.write(json.dumps(_data(tried, best, holdout, written, page), indent=2) + "\n")
         return

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from ..errors import Errors
 from ..records import Record
+from .labels import check_label
 from .tokenizers import TOKENS, Tokens
 
 DECLARED = "corpus.json"
@@ -38,7 +39,7 @@ def _with_words(text: str) -> str:
     return text
 
 
-TypeName = Annotated[str, Field(min_length=1)]
+TypeName = Annotated[str, AfterValidator(check_label)]
 
 
 class Declared(Record):

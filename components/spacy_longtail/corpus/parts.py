@@ -13,7 +13,12 @@ from .formats.docbin import Tally, write_docs
 
 
 def part_path(corpus: Path, part: str) -> Path:
-    """Where a part of a converted corpus is: PART.spacy, or a folder PART of .spacy files."""
+    """Where a part of a converted corpus is: PART.spacy, or a folder PART of .spacy files.
+
+    RAISES (ValueError): L548 for a name that leads out of the folder.
+    """
+    if part in ("", ".", "..") or set(part) & set("/\\\0"):
+        raise ValueError(Errors.L548.format(part=part))
     folder = corpus / part
     return folder if folder.is_dir() else corpus / f"{part}.spacy"
 

@@ -4,6 +4,7 @@ import logging
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from configparser import Error as ConfigParserError
 from itertools import islice
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from ..errors import Errors
 from ..types import Overrides
 from ..writing import check_folder, coded_io, set_aside, whole_folder
 from .device import use_gpu
+from .limits import check_training
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 
 BEST = "model-best"
@@ -82,7 +84,7 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
     try:  # refuses overrides of what is not there
         settings = filled_in(config, corpus, overrides)
         return load_config(config, overrides=settings, interpolate=False)
-    except ValueError as error:
+    except (ValueError, ConfigParserError) as error:
         if str(error).startswith("[L"):
             raise
         raise ValueError(Errors.L438.format(path=config, problem=message_of(error))) from error
@@ -197,6 +199,7 @@ def check_trainable(config: Config, path: Path) -> Language:
         _check_known(config, nlp.config)
         filled = nlp.config.interpolate()
         training = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
+        check_training(training, filled["training"]["batcher"])
         registry.resolve(filled["initialize"], schema=ConfigSchemaInit)
         _, dev = resolve_dot_names(filled, [training["train_corpus"], training["dev_corpus"]])
         lost, known = uncomputed_scores(nlp, dev, training["score_weights"])

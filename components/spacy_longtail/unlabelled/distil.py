@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import JsonValue, ValidationError
 from spacy.language import Language
 from spacy.tokens import Doc
-from tqdm import tqdm
 
 from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.folder import PARTS, stream_docs, write_corpus
@@ -293,8 +292,7 @@ def _annotated(
     known = corpus_keys(request.gold, teacher.nlp)
     seen = Pass(Selection(request.policy, teacher.labels))
     with resumed(seen, state, about) as save:
-        found = read_pool(request.pool, teacher.nlp, request.settings, events)
-        texts = tqdm(found, "texts", unit="text", delay=2, disable=None, leave=False)
+        texts = read_pool(request.pool, teacher.nlp, request.settings, events)
         given = request.batch_size, request.n_process, seen.n_texts
         return annotate(
             teacher, processed(teacher.nlp, iter(texts), *given), known, seen, request.soft, save

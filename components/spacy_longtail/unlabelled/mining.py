@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spacy.language import Language
-from tqdm import tqdm
 
 from ..corpus.descriptions import read_types
 from ..corpus.formats.context import Events, Settings
@@ -112,7 +111,7 @@ def mine(
     about = _settled(pipeline, pool, request, types, settings)
     events = Events()
     with resumed(scan, state, about) as save:
-        texts = tqdm(read_pool(pool, nlp, settings, events), "texts", unit="text", delay=2, disable=None)
+        texts = read_pool(pool, nlp, settings, events)
         batches = processed(nlp, iter(texts), request.batch_size, request.n_process, scan.n_texts)
         scan_pool(scan, batches, nlp, Signs(known, terms, likeness, request.seed), save)
     proposals = choose(scan, quotas, n_random, request.diversity)

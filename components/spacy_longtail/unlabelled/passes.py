@@ -12,6 +12,7 @@ import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
+from tqdm import tqdm
 
 from ..errors import Errors
 from ..writing import check_file, write_file
@@ -36,7 +37,7 @@ class State(Protocol):
 def processed(
     nlp: Language, texts: Iterator[Doc], batch_size: int, n_process: int, n_done: int = 0
 ) -> Iterator[list[Doc]]:
-    """What the pipeline makes of texts after the first `n_done`, `BATCH` at a time.
+    """What the pipeline makes of texts after the first `n_done`, `BATCH` at a time, behind a bar.
 
     A batch is of use until the next one: its words are forgotten, or the vocabulary would grow with
     the pool.
@@ -45,6 +46,8 @@ def processed(
     for at in range(0, n_done, size):
         with nlp.memory_zone():
             deque(islice(texts, min(size, n_done - at)), maxlen=0)
+    # from where it stopped: what is skipped takes no time, and would spoil the estimate
+    texts = iter(tqdm(texts, "texts", initial=n_done, unit="text", delay=2, disable=None, leave=False))
     while True:
         with nlp.memory_zone():
             first = next(texts, None)

@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,7 +95,14 @@ def simulate(game: Game, output: Path) -> list[Round]:
     done = read_rounds(output / RECORDS)
     path = output / RECORDS
     total = len(game.seeds) * len(game.strategies) * (1 + game.rounds)
-    progress = tqdm(total=total, unit="training", desc="mine", disable=None)
+
+    def is_played(strategy: str, seed: int) -> bool:
+        own = [r for r in done if (r.strategy, r.seed) == (strategy, seed)]
+        return len({r.round for r in own if is_of(r, game, len(sentences))}) > game.rounds
+
+    played = [pair for pair in product(game.strategies, game.seeds) if is_played(*pair)]
+    n_played = len(played) * (1 + game.rounds)
+    progress = tqdm(total=total, initial=n_played, unit="training", desc="mine", disable=None)
     for seed in game.seeds:
         order = np.random.default_rng(seed).permutation(len(sentences))
         if game.pool is not None:
@@ -102,10 +110,7 @@ def simulate(game: Game, output: Path) -> list[Round]:
         with tempfile.TemporaryDirectory(prefix="longtail-mine-") as folder:
             play = _Play(game, types, sentences, order, Path(folder))
             for strategy in game.strategies:
-                own = [r for r in done if (r.strategy, r.seed) == (strategy, seed)]
-                known = {r.round for r in own if is_of(r, game, len(sentences))}
-                if len(known) > game.rounds:
-                    progress.update(1 + game.rounds)
+                if (strategy, seed) in played:
                     continue
                 for record in play.rounds(strategy, seed):
                     same = setting_of(record), record.strategy, record.seed, record.round

@@ -14,6 +14,7 @@ from spacy.tokens import Doc, DocBin
 
 from ...errors import Errors
 from ..examples import trim_whitespace
+from ..labels import check_label
 from .context import Context, Events, Place
 
 STRINGS = ["NORM", "TAG", "LEMMA", "DEP", "ENT_TYPE", "ENT_KB_ID", "ENT_ID", "MORPH"]  # kept as hashes
@@ -40,7 +41,7 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
     """Write documents to a .spacy file.
 
     docs (Iterable[Doc]): Streamed; what is held is their arrays.
-    RAISES (ValueError): L435 where they are too many for one file.
+    RAISES (ValueError): L435 where they are too many for one file, L550.
     """
     store = DocBin()
     strings = None
@@ -60,6 +61,8 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
     begins = table[:, store.attrs.index(ENT_IOB)] == 3
     types, numbers = np.unique(table[begins, store.attrs.index(ENT_TYPE)], return_counts=True)
     mentions = {strings[t]: int(n) for t, n in zip(types, numbers, strict=True) if t}
+    for label in mentions:
+        check_label(label, f" in {path.name}")
     return Tally(len(store), len(table), Counter(mentions))
 
 

@@ -8,6 +8,7 @@ from spacy.tokens import Doc, Span
 
 from ...errors import Errors
 from ..examples import trim_whitespace
+from ..labels import check_label
 from .context import Events, Place, excerpt
 from .tokens import check_text
 
@@ -43,7 +44,7 @@ def check_span(
     start, end (object): Character offsets, end exclusive.
     events (Events): Counts what was trimmed.
     quote (Optional[str]): The text of the span as the file has it; tools fold the white space in it.
-    RAISES (ValueError): L424, L426.
+    RAISES (ValueError): L424, L426, L550.
     """
     span = f"{start!r} to {end!r} {label!r}"
     if not isinstance(label, str) or not label.strip():
@@ -63,7 +64,8 @@ def check_span(
     first, last = end - len(inner.lstrip()), start + len(inner.rstrip())
     if (first, last) != (start, end):
         events.add("trimmed", label, place, f"{label} in {excerpt(text, start, end)}")
-    return CharSpan(first, last, check_text(label.strip(), place), place)
+    name = check_label(check_text(label.strip(), place), f" at {place}")
+    return CharSpan(first, last, name, place)
 
 
 def check_quote(quote: str, covered: str, span: str, place: Place) -> None:

@@ -126,6 +126,7 @@ def described_types(
         ambiguous[label] += n_types[text] > 1
         minority[label] += n if n < most[text] else 0
     outside = Counter(label for word, label in tally.single_words if word in tally.outside)
+    unseen = {} if training is None else unseen_shares(tally, training)
     return {
         t: TypeStatistics(
             mentions=counts.mentions[t],
@@ -139,20 +140,23 @@ def described_types(
             ambiguous_surfaces=ambiguous[t],
             minority_mentions=minority[t],
             surfaces_also_outside=outside[t],
-            **({} if training is None else {"unseen": unseen_share(tally, training, t)}),
+            **({} if training is None else {"unseen": unseen.get(t)}),
         )
         for t in labels
     }
 
 
-def unseen_share(tally: PartTally, training: PartTally, label: str) -> float | None:
-    """Share of a type's mentions whose case-folded surface training does not have with that type.
+def unseen_shares(tally: PartTally, training: PartTally) -> dict[str, float]:
+    """Share of each type's mentions whose case-folded surface training does not have with that type.
 
-    RETURNS (Optional[float]): In [0, 1]; None without a mention.
+    RETURNS (Dict[str, float]): By type, in [0, 1]; none of a type without a mention.
     """
-    own = {surface: n for surface, n in tally.surfaces.items() if surface[1] == label}
-    unseen = sum(n for surface, n in own.items() if surface not in training.surfaces)
-    return _share(unseen, sum(own.values())) if own else None
+    mentions: Counter[str] = Counter()
+    unseen: Counter[str] = Counter()
+    for surface, n in tally.surfaces.items():
+        mentions[surface[1]] += n
+        unseen[surface[1]] += n if surface not in training.surfaces else 0
+    return {label: _share(unseen[label], n) for label, n in mentions.items()}
 
 
 def buckets(mentions: Mapping[str, int], labels: Iterable[str]) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ from spacy.util import load_config, load_model_from_config, registry
 from thinc.api import Config, Optimizer
 
 from ...errors import Errors
+from ...training.limits import check_training
 from ...training.train import message_of
 from ...types import Overrides
 from ..trials.compose import apply
@@ -66,7 +67,9 @@ def build_pipeline(config: Config) -> tuple[Language, Optimizer, float]:
     """
     try:
         nlp = load_model_from_config(config, auto_fill=True)
-        training = registry.resolve({"training": config.interpolate()["training"]})["training"]
+        written = config.interpolate()["training"]
+        training = registry.resolve({"training": written})["training"]
+        check_training(training, written.get("batcher", {}))
         return nlp, training["optimizer"], float(training["dropout"])
     except Exception as error:  # a config can name any function, and each fails in its own way
         message = Errors.L438.format(path="The encoder", problem=message_of(error))

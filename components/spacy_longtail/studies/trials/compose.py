@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping
+from configparser import Error as ConfigParserError
 from functools import cache
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def read_base(path: Path | None) -> Config:
         raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
     try:
         return load_config(path, interpolate=False)
-    except ValueError as error:
+    except (ValueError, ConfigParserError) as error:
         raise ValueError(Errors.L470.format(path=path, problem=error, fix="Fix the config.")) from error
 
 

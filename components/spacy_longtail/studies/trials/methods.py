@@ -1,7 +1,9 @@
 """The methods of a plan: combinations of choices, and configs of their own, with equal training."""
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +15,9 @@ from .compose import compose, known_choices, read_base
 from .plan_file import PlanFile, beside, check_settings, is_whole, unusable
 
 BATCHES = ("accumulate_gradient", "batcher")  # of [training], equal for equal encoders
+
+
+MOST_METHODS = 10_000  # of a grid
 
 
 class Method(NamedTuple):
@@ -42,9 +47,9 @@ def read_methods(fields: PlanFile, base: Config, settings: Overrides, path: Path
         own_settings = {k: v for k, v in own.items() if k != "config"}
         check_settings(own_settings, f"the method {name}", path)
         methods.append(Method(str(name), {}, compose(own_base, {}, {**settings, **own_settings})))
-    names = [method.name for method in methods]
-    for name in names:
-        if names.count(name) > 1 or not name or any(c in name for c in "/\\\n"):
+    names = Counter(method.name for method in methods)
+    for name, n in names.items():
+        if n > 1 or not name or any(c in name for c in "/\\\n"):
             raise unusable(path, f"{name!r} names two methods, or cannot be a file's name.")
     return methods
 
@@ -92,7 +97,9 @@ def _picked(
                 if not isinstance(name, str) or name not in catalog[axis]:
                     known = ", ".join(catalog[axis])
                     raise ValueError(Errors.L472.format(path=path, what=axis, name=name, known=known))
-        lists = [value if isinstance(value, list) else [value] for value in grid.values()]
+        lists = [dict.fromkeys(v) if isinstance(v, list) else [v] for v in grid.values()]
+        if (n_methods := prod(map(len, lists))) > MOST_METHODS:
+            raise unusable(path, f"a grid has {n_methods:,} methods, more than {MOST_METHODS:,}.")
         for combination in itertools.product(*lists):
             choices = {**first, **dict(zip(grid, combination, strict=True))}
             if (key := tuple(choices.values())) not in seen:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import srsly
 from thinc.api import Config
 
 from ...errors import Errors
@@ -14,7 +13,7 @@ from ...types import Overrides
 from .compose import HERE, apply, compose, read_base
 from .draws import SEED, Draw, MentionDraw
 from .methods import Method, check_equal, read_methods
-from .plan_file import DRAWN, NEEDED, PATIENCE, beside, read_fields, unusable
+from .plan_file import DRAWN, MOST_TRIALS, NEEDED, PATIENCE, beside, read_fields, read_yaml, unusable
 
 PRESETS = HERE / "presets"
 PLAIN = "${corpora.plain}"
@@ -117,6 +116,9 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     draws += [Draw(fields.n_sentences, share) for share in sorted(fields.shares)]
     draws += [MentionDraw(t, n) for t, sizes in fields.mentions.items() for n in sorted(sizes)]
     seeds = fields.seed_list
+    n_trials = len(methods) * len(seeds) * max(len(corpora), 1) * max(len(draws), 1)
+    if n_trials > MOST_TRIALS:
+        raise unusable(path, f"it has {n_trials:,} trials, and a plan has {MOST_TRIALS:,} at most.")
     return Plan(corpora, methods, seeds, draws, steps, baseline, patience, fields.is_needed)
 
 
@@ -124,13 +126,7 @@ def _read(path: Path) -> Overrides:
     if not path.is_file():
         known = ", ".join(presets())
         raise ValueError(Errors.L402.format(path=path, fix=f"Name a YAML file or a preset: {known}."))
-    try:
-        found = srsly.read_yaml(path)
-    except Exception as error:  # srsly's parser has many
-        raise unusable(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
-    if not isinstance(found, dict):
-        raise unusable(path, "it holds no mapping.")
-    return found
+    return read_yaml(path)
 
 
 def _overridden(found: Overrides, given: Overrides) -> Overrides:

@@ -1,14 +1,18 @@
 """A plan's YAML file, checked."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import srsly
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from typing_extensions import Self
 
 from ...errors import Errors
+from ...records import LONGEST
 from ...types import Overrides
+from ...writing import coded_io
 from .compose import OPTIONAL
 
 OWNERS = {  # settings that the plan makes from these
@@ -30,7 +34,16 @@ ITEMS = {  # of lists, in words
     "mentions": "different numbers above 0, by type",
 }
 
-Positive = Annotated[int, Field(gt=0)]
+MOST_STEPS = 10**9  # of a training
+MOST_SEEDS = 10_000
+MOST_TRIALS = 100_000  # of a plan
+MOST_BYTES = 1_000_000  # of a file
+MOST_VALUES = 100_000  # of a plan, with aliases written out
+DEEPEST = 20  # mappings and lists within each other
+MOST_BRACKETS = 100
+
+Positive = Annotated[int, Field(gt=0, le=MOST_STEPS)]
+Number = Annotated[int, Field(gt=0, le=MOST_SEEDS)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Sizes = Annotated[list[Positive], Field(min_length=1)]
 Share = Positive | Annotated[float, Field(gt=0)]
@@ -45,7 +58,7 @@ class PlanFile(BaseModel):
     steps: Positive | Literal["needed"] = 1000
     patience: Positive = 0
     most_steps: Positive = 4000
-    seeds: Positive | Annotated[list[Seed], Field(min_length=1)] = 3
+    seeds: Number | Annotated[list[Seed], Field(min_length=1, max_length=MOST_SEEDS)] = 3
     grids: list[object] = []
     methods: dict[object, object] = {}
     choices: dict[object, object] = {}
@@ -56,7 +69,7 @@ class PlanFile(BaseModel):
     shares: Annotated[list[Share], Field(min_length=1)] = []
     mentions: Annotated[dict[str, Sizes], Field(min_length=1)] = {}
     n_sentences: Positive = 100
-    partitions: Positive = 5
+    partitions: Number = 5
 
     @property
     def is_needed(self) -> bool:
@@ -108,6 +121,49 @@ class PlanFile(BaseModel):
         return self
 
 
+def read_yaml(path: Path) -> Overrides:
+    """What a plan's file says, before it is checked: no more than a plan can need.
+
+    path (Path): The file. RAISES (ValueError): L432, L470.
+    """
+    with coded_io(path):
+        size = path.stat().st_size
+        text = path.read_bytes() if size <= MOST_BYTES else b""
+    if size > MOST_BYTES:
+        raise unusable(path, f"it has {size:,} bytes, and a plan has {MOST_BYTES:,} at most.")
+    _check_brackets(text, path)
+    try:
+        found = srsly.yaml_loads(text.decode("utf8"))
+    except Exception as error:  # srsly's parser has many
+        raise unusable(path, f"it is no YAML ({' '.join(str(error).split())}).") from error
+    if not isinstance(found, dict):
+        raise unusable(path, "it holds no mapping.")
+    _check_size(found, path)
+    return found
+
+
+def _check_brackets(text: bytes, path: Path) -> None:
+    """Refuse what the parser would take seconds to give up on. RAISES (ValueError): L470."""
+    steps = (1 if bracket in b"[{" else -1 for bracket in text if bracket in b"[]{}")
+    if max(accumulate(steps), default=0) > MOST_BRACKETS:
+        raise unusable(path, f"more than {MOST_BRACKETS} brackets are within each other.")
+
+
+def _check_size(found: object, path: Path) -> None:
+    """Refuse what a few lines with aliases can stand for. RAISES (ValueError): L470."""
+    left = MOST_VALUES
+    level = [found]
+    for _ in range(DEEPEST):
+        parts = (v.values() if isinstance(v, dict) else v for v in level if isinstance(v, (dict, list)))
+        level = list(islice(chain.from_iterable(parts), left + 1))
+        left -= len(level)
+        if left < 0:
+            raise unusable(path, f"it has more than {MOST_VALUES:,} values, aliases written out.")
+        if not level:
+            return
+    raise unusable(path, f"more than {DEEPEST} mappings and lists are within each other.")
+
+
 def read_fields(found: Overrides, path: Path) -> PlanFile:
     """Check the fields of a plan.
 
@@ -137,9 +193,17 @@ def _problem(error: ValidationError, found: Overrides) -> str:
         wanted = ITEMS[name]
     elif "greater_than" in kinds:
         wanted = "above 0"
+    elif {"less_than_equal", "too_long"} & set(kinds):
+        most = next(
+            p["ctx"][key] for p in own for key in ("le", "max_length") if key in p.get("ctx", {})
+        )
+        wanted = f"at most {most:,}"
     else:
         wanted = " or ".join(KINDS.get(kind, repr(NEEDED)) for kind in kinds)
-    return f"{name} must be {wanted}, found {found[name]!r}."
+    shown = repr(found[name])
+    return (
+        f"{name} must be {wanted}, found {shown if len(shown) <= LONGEST else shown[:LONGEST] + '...'}."
+    )
 
 
 def unusable(path: Path, problem: str) -> ValueError:

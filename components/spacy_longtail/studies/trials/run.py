@@ -120,7 +120,7 @@ class Matrix:
             if runner is None:
                 self.check(wanted)
                 runner = partial(run_trial, self.versions, options)
-            Workers(self, ledger, records, options, runner).run(wanted)
+            Workers(self, ledger, records, options, runner).run(wanted, len(among) - len(wanted))
         records = {key: r for key, r in ledger.records().items() if key in self.trials}
         if elsewhere := [key for key in among if key not in records]:
             warnings.warn(Warnings.W091.format(n=len(elsewhere)), stacklevel=2)
@@ -151,12 +151,15 @@ class Workers(Engine):
         super().__init__(storage, name, matrix.output, place, options.workers)
         self.matrix, self.ledger, self.before, self.runner = matrix, ledger, before, runner
 
-    def run(self, keys: list[str]) -> None:
-        """Run trials until all are finished, here or elsewhere. keys (List[str]): Those to run."""
+    def run(self, keys: list[str], n_done: int = 0) -> None:
+        """Run trials until all are finished, here or elsewhere.
+
+        keys (List[str]): Those to run. n_done (int): Others that were finished before.
+        """
         n_elsewhere = sum(self._is_elsewhere(t) and t.user_attrs[KEY] in keys for t in self.trials())
         for key, attempt in self.missing(keys, self._is_elsewhere):
             self.put_up(key, attempt)
-        self.work(len(keys) - n_elsewhere)
+        self.work(n_done + len(keys), n_done + n_elsewhere)
 
     def _is_elsewhere(self, trial: "FrozenTrial") -> bool:
         return trial.state == self.states.COMPLETE and trial.user_attrs[PLACE] != self.place

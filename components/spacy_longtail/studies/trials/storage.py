@@ -23,6 +23,8 @@ KEY, ATTEMPT = "key", "attempt"  # attributes of a trial
 BEAT = 20  # seconds between signs of life
 GRACE = 60  # seconds without one until a trial counts as abandoned
 LOCKED = 60  # seconds that a process waits for another one's transaction in an SQLite file
+N_SHOWN = 5  # tables that a message names
+OWN_TABLES = {"studies", "version_info"}  # one of them is the first that Optuna makes
 DRIVERS = {
     "psycopg2": "psycopg2-binary",
     "psycopg": "'psycopg[binary]'",
@@ -49,16 +51,19 @@ def open_storage(storage: str | None, default: Path) -> "RDBStorage":
     storage (Optional[str]): A database URL, such as postgresql://user@host/name, or the path of an
         SQLite file. default (Path): The SQLite file that null stands for; one that cannot be read is
         set aside.
-    RAISES (ValueError): L406, L477.
+    RAISES (ValueError): L406, L477, L549.
     """
     import_optuna()
     try:
         if storage is not None and "://" in storage:
+            if path_of := _file_of(storage):
+                _check_own(path_of)
             return _open(storage)
         path = default if storage is None else Path(storage)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             _check_file(path)
+            _check_own(path)
         except sqlite3.OperationalError:  # it may be sound, but is locked or cannot be opened
             raise
         except sqlite3.DatabaseError:
@@ -67,6 +72,8 @@ def open_storage(storage: str | None, default: Path) -> "RDBStorage":
             _set_aside(path)
         return _open(_url(path))
     except Exception as error:  # of any database driver
+        if str(error).startswith("[L"):
+            raise
         url = storage or str(default)
         problem = masked(_said(error), url)
         for missing in (error, error.__cause__):
@@ -82,6 +89,27 @@ def _check_file(path: Path) -> None:
         (said,) = link.execute("PRAGMA quick_check(1)").fetchone()
     if said != "ok":
         raise sqlite3.DatabaseError(said)
+
+
+def _file_of(url: str) -> Path | None:
+    """The file of an SQLite URL; null of any other, and of a database in memory."""
+    from sqlalchemy import make_url
+
+    parts = make_url(url)
+    is_file = parts.get_backend_name() == "sqlite" and parts.database not in (None, "", ":memory:")
+    return Path(str(parts.database)) if is_file else None
+
+
+def _check_own(path: Path) -> None:
+    """Refuse an SQLite file of something else: Optuna would make its tables there. RAISES: L549."""
+    if not path.is_file():
+        return
+    with closing(sqlite3.connect(path, timeout=LOCKED)) as link:
+        rows = link.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    tables = {name for (name,) in rows}
+    # empty: another process may be making its tables at this moment
+    if tables and not tables & OWN_TABLES:
+        raise ValueError(Errors.L549.format(path=path, tables=", ".join(sorted(tables)[:N_SHOWN])))
 
 
 def _set_aside(path: Path) -> None:

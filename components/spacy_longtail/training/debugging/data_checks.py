@@ -15,6 +15,7 @@ from .checks import Check, Level, Said, check
 from .oddities import Oddities
 
 ALIKE = 0.83  # of difflib's ratio: PERSON and PERSNO are, CARDINAL and ORDINAL are not
+COMPARED = 300  # types, each with each other
 
 
 @dataclass(frozen=True)
@@ -85,15 +86,21 @@ def check_types(counted: Counted) -> Said:
 @check("Types")
 def check_names(counted: Counted) -> Said:
     """Types that may be one, misspelt."""
-    for one, other in combinations(counted.labels + counted.found.undeclared, 2):
-        first, second = sorted("".join(filter(str.isalnum, name.casefold())) for name in (one, other))
-        if first == second:
-            problem = "differ in case or punctuation alone"
-        elif SequenceMatcher(None, first, second).ratio() >= ALIKE:
-            problem = "are spelt almost alike"
-        else:
-            continue
-        yield "warn", f"Are these types one? {counted.listed([one, other])} {problem}."
+    labels = counted.labels + counted.found.undeclared
+    plain: dict[str, list[str]] = {}
+    for label in labels:
+        plain.setdefault("".join(filter(str.isalnum, label.casefold())), []).append(label)
+    for alike in plain.values():
+        if len(alike) > 1:
+            text = "differ in case or punctuation alone"
+            yield "warn", f"Are these types one? {counted.listed(alike)} {text}."
+    if len(plain) > COMPARED:
+        yield "info", f"{len(plain):,} types are too many to look for misspelt ones among them."
+        return
+    for one, other in combinations(sorted(plain), 2):
+        if SequenceMatcher(None, one, other).ratio() >= ALIKE:
+            both = sorted(plain[one] + plain[other], key=labels.index)
+            yield "warn", f"Are these types one? {counted.listed(both)} are spelt almost alike."
 
 
 @check("Types")
@@ -104,7 +111,8 @@ def check_rare(counted: Counted) -> Said:
 
 @check("Amount", f"Each type has at least {FEW_MENTIONS} training mentions.")
 def check_amount(counted: Counted) -> Said:
-    mentions = {t: counted.training[t] for t in counted.labels}
+    training = counted.training
+    mentions = {t: training[t] for t in counted.labels}
     very_few = [f"{t} ({n})" for t, n in mentions.items() if n < VERY_FEW_MENTIONS]
     few = [f"{t} ({n})" for t, n in mentions.items() if VERY_FEW_MENTIONS <= n < FEW_MENTIONS]
     if very_few:

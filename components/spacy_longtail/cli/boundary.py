@@ -1,0 +1,191 @@
+"""One boundary around all commands: what ends one becomes one message on stderr, and an exit code."""
+
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Literal, cast
+
+import click
+import typer
+from wasabi import Printer
+
+from ..errors import Errors
+from ..training.train import message_of
+from .fault_log import hidden, write_log
+from .suggestions import Usage, suggestion
+
+FAILED = 1  # the command did its work, and what it looked at is not in order
+REFUSED = 2  # it could not do its work with what it was given
+FAULT = 70  # it met what it was not made for; EX_SOFTWARE of sysexits.h
+INTERRUPTED = 130  # as shells have it: 128 + SIGINT
+CLOSED = 141  # whoever read stdout has gone: 128 + SIGPIPE
+
+DEBUG = "SPACY_LONGTAIL_DEBUG"
+RESUMING = ("curve", "distil", "imbalance", "matrix", "mine", "pretrain", "recommend", "tune")
+TEXT = Printer(no_print=True)  # gives texts, for stderr
+CODED = re.compile(r"\[LW?\d+\]")
+# typer may bring a click of its own, and spaCy raises what is in the other
+USAGE = (click.ClickException, typer.BadParameter.__mro__[2])
+PARSERS = ("configparser", "srsly")  # whose errors are no ValueErrors
+CONFIGS = ("confection", "catalogue", "thinc.config")  # modules that call what a config names
+
+
+@contextmanager
+def boundary(arguments: Sequence[str]) -> Iterator[None]:
+    """Run a command within it. What ends the command ends the process, with a message.
+
+    Coded warnings are messages too, without the line of code they come from.
+
+    arguments (Sequence[str]): What was typed after the program's name.
+    RAISES (SystemExit): 0, FAILED, REFUSED, FAULT, INTERRUPTED or CLOSED.
+    """
+    with warnings.catch_warnings(), _terminable():
+        warnings.showwarning = _shown(warnings.showwarning)
+        try:
+            yield
+            sys.stdout.flush()
+        except typer.Exit as stopped:
+            sys.exit(stopped.exit_code)
+        except (KeyboardInterrupt, typer.Abort) as error:
+            _trace(error, arguments)
+            _end(marked("warn", _interruption(arguments)), INTERRUPTED)
+        except BrokenPipeError:
+            _drop_output()
+            sys.exit(CLOSED)
+        except SystemExit as stopped:  # a library's: it has said why
+            if stopped.code in (None, 0):
+                raise
+            _end(marked("fail", Errors.L540.format(problem="see above.", fix="")), REFUSED)
+        except Exception as error:
+            _trace(error, arguments)
+            message = refusal(error, arguments)
+            if message is not None:
+                _end(marked("fail", message), REFUSED)
+            _end(marked("fail", _fault(error, arguments)), FAULT)
+
+
+def marked(kind: Literal["fail", "warn", "info"], text: str) -> str:
+    """A message with the mark of its kind, on one line, so that what it names can be copied."""
+    return f"{getattr(TEXT, kind)('')} {text}"
+
+
+def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
+    """What to say of an error that a user can cause; null of any other.
+
+    error (Exception): What ended a command. arguments (Sequence[str]): What was typed.
+    """
+    said = str(error)
+    if CODED.match(said):
+        return said
+    if isinstance(error, USAGE):
+        usage = cast(Usage, error)
+        is_unknown = type(error).__name__ == "NoSuchOption"  # whose own suggestions are fewer
+        problem = _sentence(usage.message if is_unknown else usage.format_message())
+        return Errors.L545.format(problem=problem, fix=suggestion(usage, arguments))
+    problem = hidden(message_of(error))
+    if isinstance(error, ImportError):
+        return Errors.L542.format(problem=problem)
+    if isinstance(error, RecursionError):
+        return Errors.L543
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":  # torch, cupy
+        return Errors.L544.format(problem=problem)
+    if isinstance(error, OSError):
+        if error.filename is None:
+            if error.strerror:  # as of a full disk that stdout is written to
+                _drop_output()
+            return Errors.L541.format(problem=problem)
+        return Errors.L432.format(path=error.filename, problem=error.strerror or problem)
+    if isinstance(error, (ValueError, OverflowError)) or type(error).__module__.startswith(PARSERS):
+        return Errors.L540.format(problem=problem, fix="Correct what it names.")
+    if isinstance(error, TypeError) and _is_of_config(error):
+        return Errors.L540.format(problem=problem, fix="Correct the config.")
+    return None
+
+
+def _is_of_config(error: Exception) -> bool:
+    """Whether a function was called with what a config says."""
+    frames = traceback.walk_tb(error.__traceback__)
+    modules = (str(frame.f_globals.get("__name__", "")) for frame, _ in frames)
+    return any(module.startswith(CONFIGS) for module in modules)
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _fault(error: Exception, arguments: Sequence[str]) -> str:
+    what = hidden(f"{type(error).__name__}: {message_of(error)}")
+    try:
+        where = f"The traceback is in {write_log(error, arguments)}."
+    except OSError as full:
+        where = f"The traceback could not be kept ({full.strerror}): add --debug to see it."
+    return Errors.L546.format(what=what, where=where)
+
+
+def _interruption(arguments: Sequence[str]) -> str:
+    command = next((text for text in arguments if not text.startswith("-")), "")
+    if command in RESUMING:
+        return "Interrupted. What is finished is kept: the same command goes on from there."
+    return "Interrupted. Outputs are written whole or not at all: what was there is as it was."
+
+
+def is_debugging(arguments: Sequence[str]) -> bool:
+    """Whether tracebacks are wanted: by --debug before the command, or by the environment."""
+    return os.environ.get(DEBUG, "0") not in ("", "0") or "--debug" in arguments[:1]
+
+
+def _trace(error: BaseException, arguments: Sequence[str]) -> None:
+    if is_debugging(arguments):
+        sys.stderr.write(hidden("".join(traceback.format_exception(error))))
+
+
+def _end(message: str, code: int) -> None:
+    with suppress(OSError, ValueError):  # a stderr that is closed
+        sys.stderr.write(f"{message}\n")
+        sys.stderr.flush()
+    sys.exit(code)
+
+
+def _drop_output() -> None:
+    """Let Python flush stdout at its end without an error of its own."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM interrupts as Ctrl-C does, so that what is half-written is taken away."""
+    own = os.getpid()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == own:
+            raise KeyboardInterrupt
+        signal.signal(number, signal.SIG_DFL)  # a process that spaCy forked, and now ends
+        os.kill(os.getpid(), number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:
+    def show(message: Warning | str, *place: object) -> None:
+        if CODED.match(str(message)):
+            sys.stderr.write(f"{marked('warn', str(message))}\n")
+        else:
+            as_usual(message, *place)
+
+    return show

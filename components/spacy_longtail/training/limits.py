@@ -1,0 +1,61 @@
+"""Numbers of [training] that no training can work with, and that spaCy takes."""
+
+import math
+from collections.abc import Mapping
+
+from thinc.api import Optimizer
+
+# (least, largest); the least of those in ABOVE is not allowed itself
+SETTINGS = {
+    "dropout": (0, 0.999),
+    "patience": (0, math.inf),
+    "max_epochs": (-1, math.inf),
+    "max_steps": (0, math.inf),
+    "eval_frequency": (1, math.inf),
+    "accumulate_gradient": (1, math.inf),
+    "seed": (0, 2**32 - 1),
+}
+OPTIMIZER = {
+    "learn_rate": (0, math.inf),
+    "L2": (0, math.inf),
+    "grad_clip": (0, math.inf),
+    "b1": (0, 1),
+    "b2": (0, 1),
+    "eps": (0, math.inf),
+}
+ABOVE = ("learn_rate", "eps")  # a schedule may begin with 0
+SIZES = ("size", "buffer")  # of a batcher
+
+
+def check_training(training: Mapping[str, object], batcher: Mapping[str, object]) -> None:
+    """Refuse numbers that are out of range, and a training that never ends.
+
+    training (Mapping[str, object]): [training], resolved.
+    batcher (Mapping[str, object]): [training.batcher] as it is written.
+    RAISES (ValueError): Without a code, for whoever knows which config it is.
+    """
+    for name, (low, high) in SETTINGS.items():
+        _check(name, training.get(name), low, high)
+    for name in SIZES:
+        if isinstance(batcher.get(name), (int, float)):
+            _check(f"batcher.{name}", batcher[name], 1, math.inf)
+    optimizer = training.get("optimizer")
+    if isinstance(optimizer, Optimizer):
+        for name, (low, high) in OPTIMIZER.items():
+            above = name in ABOVE and name not in optimizer.schedules
+            _check(f"optimizer.{name}", getattr(optimizer, name), low, high, above)
+    if not any(training.get(name, 1) for name in ("max_steps", "max_epochs", "patience")):
+        raise ValueError("max_steps, max_epochs and patience are all 0: the training would never end.")
+
+
+def _check(name: str, value: object, low: float, high: float, above: bool = False) -> None:
+    if value is None:
+        return
+    try:
+        number = float(value)  # type: ignore[arg-type]  # whatever a config says
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not (math.isfinite(number) and low <= number <= high and (number > low or not above)):
+        least = f"above {low}" if above else f"at least {low}"
+        most = f" and at most {high}" if math.isfinite(high) else ""
+        raise ValueError(f"[training] {name} must be {least}{most}, found {value!r}.")
