@@ -169,7 +169,8 @@ def test_plots_take_the_colours_of_the_page(tmp_path):
 def test_headings_are_in_order_and_tables_described(tmp_path):
     html, _ = page(tmp_path, evaluation("baseline"), evaluation("focal"))
     tags = [tag for tag, _ in Elements(html).found]
-    assert [t for t in tags if re.fullmatch("h[1-6]", t)] == ["h1"] + ["h2"] * 6
+    heads = ["h1", "h2", "h2", "h3", "h3", *["h2"] * 6]
+    assert [t for t in tags if re.fullmatch("h[1-6]", t)] == heads
     assert tags.count("caption") == tags.count("table") == 7
     assert all("scope" in attrs for tag, attrs in Elements(html).found if tag == "th")
 
@@ -281,7 +282,8 @@ def test_summary_table_has_a_row_per_type(tmp_path):
     cells = lines[4].split()
     assert cells[:6] == ["ART", "*", "10", "33.3", "100.0", "–"]  # all found: no interval
     assert "+66.7" in cells
-    assert lines[10].startswith("focal as trained here (1 seed) is better than baseline")
+    assert lines[10] == summary["sentence"]
+    assert lines[11].startswith("focal as trained here (1 seed) is better than baseline")
     assert lines[-2].startswith("- Test: paired bootstrap")
 
 

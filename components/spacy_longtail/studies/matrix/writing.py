@@ -6,7 +6,8 @@ import wasabi
 
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
-from ...evaluation.report.plots import size_curves
+from ...evaluation.report.plain import beside_it, in_one_sentence
+from ...evaluation.report.plots import heatmap, size_curves
 from ...evaluation.report.rendering import cell, render
 from ...writing import coded_io, replacing
 from .curves import Curves, Point
@@ -25,12 +26,19 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
         if found.report is not None:
             write_report(found.report, folder / f"{found.corpus}.html")
     values: dict[str, object] = {"summary": summary, "columns": COLUMNS, "tables": curve_table}
-    values["rising"] = not_trained
+    values |= {"rising": not_trained, "on_test": on_test}
     plots = {
-        (c.corpus, curves.average): _plot(c, curves) for c in summary.corpora for curves in c.curves
+        (c.corpus, curves.average): _plot(c, curves, summary.baseline)
+        for c in summary.corpora
+        for curves in c.curves
+    }
+    heats = {
+        c.corpus: heatmap(c.heat, f"heat{i}")
+        for i, c in enumerate(summary.corpora)
+        if c.heat is not None
     }
     texts = {
-        f"{INDEX}.html": render("matrix.html", plots=plots, **values),
+        f"{INDEX}.html": render("matrix.html", plots=plots, heats=heats, **values),
         f"{INDEX}.md": render("matrix.md", **values),
     }
     with coded_io(folder), replacing(folder) as new:
@@ -39,12 +47,22 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     return folder / f"{INDEX}.html"
 
 
-def _plot(found: CorpusSummary, curves: Curves) -> str:
+def on_test(found: CorpusSummary) -> list[str]:
+    """What the method that is best on dev finds on test, in plain words; none without a report."""
+    report = found.report
+    if report is None or report.comparison.early:
+        return []
+    comparison = report.comparison
+    return [in_one_sentence(report.finding, comparison), *beside_it(report.finding, comparison)]
+
+
+def _plot(found: CorpusSummary, curves: Curves, baseline: str) -> str:
     lines = {
         name: [(point.x, list(point.scores.values())) for point in points]
         for name, points in curves.lines.items()
     }
-    return size_curves(lines, f"{found.corpus}-{curves.average}", curves.x_name, curves.average)
+    key, roles = f"{found.corpus}-{curves.average}", {baseline: "baseline"}
+    return size_curves(lines, key, curves.x_name, curves.average, roles)
 
 
 def curve_table(curves: Curves) -> tuple[list[float], list[tuple[str, list[Point | None]]]]:
