@@ -1,5 +1,6 @@
 """Mentions that one of two models found and the other did not, in their sentences."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -27,12 +28,14 @@ class Differences(NamedTuple):
     lost: list[Example]  # the other way round
     n_gained: int
     n_lost: int
+    rare_gained: int  # of the former
+    rare_lost: int
 
 
 def differences(
     ours: Sequence[Document], baseline: Sequence[Document], tail: Sequence[str], n: int = SHOWN
 ) -> Differences:
-    """Where two models differ: rare types first, then types that have no example yet, short sentences.
+    """Where two models differ: rare types first, each mention once, types in turn, short sentences.
 
     ours (Sequence[Document]): With predictions. baseline (Sequence[Document]): The same documents.
     tail (Sequence[str]): The rare types. n (int): Most examples of each side.
@@ -44,9 +47,11 @@ def differences(
         first, second = (right_places(document) for document in (own, other))
         gained += [(own, other, place) for place in sorted(first - second)]
         lost += [(other, own, place) for place in sorted(second - first)]
-    return Differences(
-        _choose(gained, set(tail), n), _choose(lost, set(tail), n), len(gained), len(lost)
+    rare_gained, rare_lost = (
+        sum(label in tail for *_, (_, _, label) in side) for side in (gained, lost)
     )
+    first, second = (_choose(side, set(tail), n) for side in (gained, lost))
+    return Differences(first, second, len(gained), len(lost), rare_gained, rare_lost)
 
 
 def right_places(document: Document) -> set[Place]:
@@ -57,12 +62,12 @@ def right_places(document: Document) -> set[Place]:
 
 def _choose(found: Sequence[tuple[Document, Document, Place]], tail: set[str], n: int) -> list[Example]:
     ranked = sorted(found, key=lambda item: (item[2][2] not in tail, _length(item[0], item[2])))
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()  # labels, and mentions
     turns = []
-    for item in ranked:
-        label = item[2][2]
-        turns.append((label not in tail, seen.get(label, 0)))
-        seen[label] = seen.get(label, 0) + 1
+    for right, _, (start, end, label) in ranked:
+        mention = f"{label} {right.text[start:end].casefold()}"
+        turns.append((label not in tail, seen[mention], seen[label]))
+        seen.update((label, mention))
     order = sorted(range(len(ranked)), key=lambda i: turns[i])  # stable: one of each type, then another
     return [_example(*ranked[i], tail) for i in order[:n]]
 

@@ -33,7 +33,7 @@ class Found(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """How many mentions of the rare types are found; of all types where none is rare, or in the test part."""
+    """How many mentions of the rare types are found; of all types where the test part has no rare one."""
 
     is_rare: bool
     has_tail: bool  # the corpus has rare types
@@ -46,7 +46,8 @@ def finding(statistics: Statistics, choice: Choice) -> Finding:
     """Count what is found, over the seeds that both have.
 
     statistics (Statistics): Of the corpus: it says which types are rare.
-    choice (Choice): The method, and its baseline. RETURNS (Finding): The counts, and what may be claimed.
+    choice (Choice): The method, and its baseline.
+    RETURNS (Finding): The counts, and what may be claimed.
     RAISES (ValueError): L406.
     """
     baseline, ours, is_paired = choice.baseline, choice.ours, False
@@ -85,106 +86,112 @@ def in_one_sentence(found: Finding, comparison: Comparison) -> str:
     found (Finding): The counts. comparison (Comparison): Whose they are.
     RETURNS (str): One sentence; why nothing can be said where a model was not trained long enough.
     """
+    ours, baseline = comparison.ours, comparison.baseline
     if comparison.early:
         return comparison.early
     if found.baseline is None:
-        right = f"{_number(found.ours.right)} of {_all(found)}"
-        return f"{comparison.ours} finds {right}{_alone(found.ours)}."
-    return f"{_how_many(found, comparison)}{_how_exact(found)}."
+        return f"{ours} finds {_number(found.ours.right)} of {_all(found)}."
+    own, other = found.ours.right, found.baseline.right
+    if not own and not other:
+        return f"Neither {ours} nor {baseline} finds any of {_all(found)}."
+    if own == other:
+        return f"{ours} finds as many {_what(found)} as {baseline}{_how_exact(found)}."
+    if found.verdicts[RECALL].outcome == NO_CLAIM:
+        most = "more" if own > other else "fewer"
+        if found.verdicts[PRECISION].outcome != NO_CLAIM:
+            more = "higher" if found.verdicts[PRECISION].outcome == "better" else "lower"
+            claim = f"{ours} has {more} precision on {_what(found)} than {baseline}"
+            return f"No clear difference in how many are found, but {claim}."
+        change = f"{ours} finds {_number(abs(own - other))} {_what(found, abs(own - other))} {most}"
+        return f"No clear difference: {change} than {baseline}, which may be chance."
+    if not own or not other:
+        counts = f"{_number(own)} of {_all(found)}, {baseline} {_number(other)}"
+        return f"{ours} finds {counts}."
+    return f"{ours} finds {_how_many(own / other, _what(found))} {baseline}{_how_exact(found)}."
 
 
 def beside_it(found: Finding, comparison: Comparison) -> list[str]:
-    """What has to stand beside the sentence: how sure it is, and what it leaves out.
+    """What has to stand beside the sentence: the counts, how sure it is, and what it leaves out.
 
     RETURNS (List[str]): Sentences, in plain words too.
     """
-    texts = []
+    texts = _counted(found, comparison)
     if found.baseline is not None and not comparison.early:
         texts += _how_sure(found, comparison)
     if not found.has_tail:
         texts.append("No type of this corpus is rare, so this is about all of them.")
     elif not found.is_rare:
         texts.append("The test part has no mention of a rare type, so this is about all types.")
-    micro = comparison.averages["micro"]
-    if micro.scores.ours is not None and micro.scores.baseline is not None:
-        scores = f"F1 {percent(micro.scores.ours)} against {percent(micro.scores.baseline)} of 100"
-        outcome = NO_CLAIM if micro.verdict is None else micro.verdict.outcome
-        claim = ", no clear difference" if outcome == NO_CLAIM else f", which is {outcome}"
-        texts.append(f"All types together: {scores}{'' if comparison.early else claim}.")
+    elif micro := _all_types(comparison):
+        texts.append(micro)
     return texts
 
 
-def _how_many(found: Finding, comparison: Comparison) -> str:
-    ours, baseline = comparison.ours, comparison.baseline
-    own, what = found.ours.right, _what(found)
-    other = found.baseline.right if found.baseline else 0.0
-    if own == other:
-        if not own:
-            return f"Neither {ours} nor {baseline} finds any of {_all(found)}"
-        return f"{ours} finds as many {what} as {baseline}, {_number(own)} of {_all(found)}"
-    counts = f"{_number(own)} of {_all(found)}, {baseline} {_number(other)}"
-    if found.verdicts[RECALL].outcome == NO_CLAIM:
-        return f"No clear difference: {ours} finds {counts}, which may be chance"
-    if not own or not other:
-        return f"{ours} finds {counts}"
-    return f"{ours} finds {_times(own / other)} {what} {_than(own / other)} {baseline}"
-
-
-def _times(ratio: float) -> str:
+def _how_many(ratio: float, what: str) -> str:
     if ratio >= MANY:
-        return f"{ratio:.1f} times as many"
+        return f"{ratio:.1f} times as many {what} as"
     change = max(round(100 * abs(ratio - 1)), 1)
-    return f"{change} % {'more' if ratio > 1 else 'fewer'}"
-
-
-def _than(ratio: float) -> str:
-    return "as" if ratio >= MANY else "than"
+    return f"{change} % {'more' if ratio > 1 else 'fewer'} {what} than"
 
 
 def _how_exact(found: Finding) -> str:
     """What the precision of the same types is, next to the baseline's."""
     own, other = found.ours.precision, found.baseline.precision if found.baseline else None
-    if own is None:
+    if own is None or other is None:
         return ""
-    if other is None:
-        return _alone(found.ours)
     outcome = found.verdicts[PRECISION].outcome
-    scores = f" ({percent(own)} against {percent(other)} of 100 are right)"
     if outcome != NO_CLAIM:
-        return f", with {'higher' if outcome == 'better' else 'lower'} precision{scores}"
-    if abs(own - other) < SAME:
-        return ", with the same precision"
-    return f", with no clear difference in precision{scores}"
+        return f", with {'higher' if outcome == 'better' else 'lower'} precision"
+    return ", with the same precision" if abs(own - other) < SAME else ""
 
 
-def _alone(own: Found) -> str:
-    if own.precision is None:
-        return ""
-    return f"; of 100 that it names, {percent(own.precision)} are right"
+def _counted(found: Finding, comparison: Comparison) -> list[str]:
+    """How many are found, and how many of those that are named are right."""
+    texts = []
+    own, other = found.ours, found.baseline
+    if other is not None:
+        counts = f"{_number(own.right)} of {_all(found)}"
+        texts.append(f"{comparison.ours} finds {counts}, {comparison.baseline} {_number(other.right)}.")
+    if own.precision is not None:
+        what = f"Of 100 {_what(found)} that {comparison.ours} names"
+        exact = f"{what}, {percent(own.precision)} are right"
+        if other is not None and other.precision is not None:
+            exact += f"; of {comparison.baseline}'s, {percent(other.precision)}"
+        texts.append(f"{exact}.")
+    return texts
 
 
 def _how_sure(found: Finding, comparison: Comparison) -> list[str]:
     verdict = found.verdicts[RECALL]
     data = f"{comparison.n_units} test {comparison.unit}{'s' * (comparison.n_units != 1)}"
     if verdict.outcome == NO_CLAIM:
-        if not verdict.value:
-            return []
-        return [f"{_all(found, True)} in {data} are too few to tell so small a difference from chance."]
+        few = f"So few in {data} do not tell so small a difference from chance."
+        return [few] if verdict.value else []
     if comparison.n_seeds >= LEAST_SEEDS:
         return [f"Chance does not explain this, over {data} and {comparison.n_seeds} trainings of each."]
     each = "one training" if comparison.n_seeds == 1 else f"{comparison.n_seeds} trainings"
     return [
-        f"The choice of the {data} does not explain this; but with {each} of each, luck in training may."
+        f"The choice of the {data} does not explain this; luck in training may, with {each} of each."
     ]
 
 
-def _what(found: Finding) -> str:
-    return "rare entities" if found.is_rare else "entities"
+def _all_types(comparison: Comparison) -> str:
+    """Micro F1 in plain words; "" without a baseline."""
+    scores, _, verdict = comparison.averages["micro"]
+    if scores.ours is None or scores.baseline is None or verdict is None:
+        return ""
+    claim = ", no clear difference" if verdict.outcome == NO_CLAIM else f", which is {verdict.outcome}"
+    said = "" if comparison.early else claim
+    return f"All types together: F1 {percent(scores.ours)} against {percent(scores.baseline)}{said}."
 
 
-def _all(found: Finding, begins: bool = False) -> str:
-    what = _what(found) if found.ours.gold != 1 else _what(found).replace("entities", "entity")
-    return f"{'The' if begins else 'the'} {found.ours.gold:,.0f} {what}"
+def _what(found: Finding, n: float = 2) -> str:
+    what = "entity" if n == 1 else "entities"
+    return f"rare {what}" if found.is_rare else what
+
+
+def _all(found: Finding) -> str:
+    return f"the {found.ours.gold:,.0f} {_what(found, found.ours.gold)}"
 
 
 def _number(n: float) -> str:

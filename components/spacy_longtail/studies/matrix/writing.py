@@ -6,7 +6,7 @@ import wasabi
 
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
-from ...evaluation.report.plain import beside_it, in_one_sentence
+from ...evaluation.report.plain import in_one_sentence
 from ...evaluation.report.plots import heatmap, size_curves
 from ...evaluation.report.rendering import cell, render
 from ...writing import coded_io, replacing
@@ -47,13 +47,12 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     return folder / f"{INDEX}.html"
 
 
-def on_test(found: CorpusSummary) -> list[str]:
-    """What the method that is best on dev finds on test, in plain words; none without a report."""
+def on_test(found: CorpusSummary) -> str:
+    """What the method that is best on dev finds on test, in plain words; "" where there is no report."""
     report = found.report
     if report is None or report.comparison.early:
-        return []
-    comparison = report.comparison
-    return [in_one_sentence(report.finding, comparison), *beside_it(report.finding, comparison)]
+        return ""
+    return in_one_sentence(report.finding, report.comparison)
 
 
 def _plot(found: CorpusSummary, curves: Curves, baseline: str) -> str:

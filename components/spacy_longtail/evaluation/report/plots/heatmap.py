@@ -38,9 +38,9 @@ def heatmap(heat: Heat, key: str) -> str:
     RETURNS (str): An svg element. RAISES (ValueError): L406.
     """
     n_types, n_rows = len(heat.labels), len(heat.rows)
-    names = [f"{row.name} ({NOTES[row.role]})" if row.role else row.name for row in heat.rows]
+    names = [_name(row) for row in heat.rows]
     heads = [
-        f"{'◆ ' if rare else ''}{label} ({n})"
+        f"{label} ({n}){' rare' if rare else ''}"  # a turned ◆ is a square
         for label, n, rare in zip(heat.labels, heat.support, heat.rare, strict=True)
     ]
 
@@ -67,10 +67,13 @@ def heatmap(heat: Heat, key: str) -> str:
 
     wide = LETTER * max(map(len, names), default=0) + CELL[0] * (n_types + GAP + 1) + 0.9
     high = 0.055 * max(map(len, (*heads, "mean (macro F1)"))) + CELL[1] * n_rows + 0.4
-    title = (
-        "Table: F1 on test by method and type, points of 100; the same numbers are in the table below"
-    )
+    title = "Shades: F1 on test by method and type, points of 100; the table below has the numbers"
     return svg(draw, (max(wide, 4.0), high), key, title)
+
+
+def _name(row: HeatRow) -> str:
+    note = NOTES.get(row.role, "")
+    return row.name if note in ("", row.name) else f"{row.name} ({note})"
 
 
 def _look(colour: str) -> Look:

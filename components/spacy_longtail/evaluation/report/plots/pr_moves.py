@@ -46,7 +46,8 @@ def pr_moves(rows: list[TypeRow], baseline: str, ours: str) -> str:
             width = 2.0 if row.rare else 0.9
             axes.plot(*start, "o", ms=5, mfc=PAPER, mec=BASELINE, mew=1.4, clip_on=False)
             axes.plot(*end, "D" if row.rare else "o", ms=5, mfc=OURS, mec=OURS, clip_on=False)
-            arrow = {"arrowstyle": "-|>", "color": INK, "lw": width, "shrinkA": 3, "shrinkB": 2}
+            arrow: Look = {"arrowstyle": "-|>", "color": INK, "lw": width, "shrinkA": 3, "shrinkB": 4}
+            arrow["alpha"] = 0.6
             if math.dist(start, end) > 1e-3:
                 axes.annotate("", end, start, arrowprops=arrow)
         keys = [
