@@ -33,7 +33,7 @@ class Found(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """How many mentions of the rare types are found; of all types where the test part has no rare one."""
+    """How many rare entities are found; all entities, where the test part has no rare one."""
 
     is_rare: bool
     has_tail: bool  # the corpus has rare types
