@@ -158,6 +158,20 @@ def test_examples_are_what_one_found_and_the_other_did_not():
     assert found[2:] == (1, 1, 1, 0)
 
 
+@pytest.mark.parametrize(
+    ("predicted", "instead"),
+    [
+        ([[2, 5, "B"]], "B “234”"),
+        ([[0, 2, "B"], [2, 3, "A"]], "B “01” + A “2”"),
+        ([[0, 1, "B"], [3, 5, "B"]], ""),  # beside it
+    ],
+)
+def test_what_a_model_made_of_a_mention_is_what_overlaps_it(predicted, instead):
+    ours, baseline = pair(([A], [A], predicted))
+    (example,) = differences(ours, baseline, []).gained
+    assert example.instead == instead
+
+
 def test_examples_are_rare_first_and_of_each_mention_once():
     spans = [[1, 3, "A"], [4, 6, "A"], [12, 15, "R"], [23, 25, "S"], [27, 29, "S"]]
     ours, baseline = pair((spans, spans, []), (spans, spans, []))
