@@ -8,7 +8,6 @@ from typing import NamedTuple
 from ..records import Document
 from .examples import Place, right_places
 
-KINDS = ("correct", "missed", "type", "boundary", "spurious")
 AGAINST = ("gained", "lost", "neither", "both")  # of a gold entity: who found it, ours or the baseline
 LIMIT = 400  # sentences on a page: more than anyone reads, and still a page that opens at once
 
@@ -30,7 +29,7 @@ class Mark(NamedTuple):
     """Text with the gold and predicted entities that touch each other; plain text has no kinds."""
 
     segments: list[Segment]
-    kinds: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()  # correct, missed or spurious; or type, boundary, both
     gold: tuple[str, ...] = ()
     predicted: tuple[str, ...] = ()
     score: float | None = None

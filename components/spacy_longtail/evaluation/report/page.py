@@ -9,7 +9,7 @@ from ..significance import LEAST_SEEDS, bootstrap_standard_error
 from .comparison import HEADLINES, Comparison
 from .examples import differences
 from .figures import Documents, draw_plots
-from .marks import KINDS, LIMIT, Mark, mark_documents
+from .marks import LIMIT, Mark, mark_documents
 from .plain import beside_it, in_one_sentence
 from .rendering import render
 from .report import Report
@@ -105,7 +105,7 @@ def _entities(
     # a model may know types that the corpus does not declare
     every = stats.labels + sorted(labels - set(stats.labels))
     numbers = {label: i for i, label in enumerate(every)}  # a label may hold spaces
-    return {"marked": marked, "kinds": KINDS, "type_numbers": numbers, "tag": _tag, "hint": _hint}
+    return {"marked": marked, "type_numbers": numbers, "tag": _tag, "hint": _hint}
 
 
 def _tag(mark: Mark) -> str:
