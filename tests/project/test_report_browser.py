@@ -84,6 +84,11 @@ def opened(browser, report, **settings):
     return page
 
 
+def unfold(page):
+    page.evaluate("for (const details of document.querySelectorAll('details')) details.open = true")
+    return page
+
+
 def test_it_loads_itself_alone_and_runs_without_a_complaint(browser, report):
     page = opened(browser, report)
     assert page.requests == [report.as_uri()]
@@ -133,8 +138,40 @@ CONTRAST = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_the_contrast_that_wcag_asks_for(browser, report, scheme):
-    ratio, where = opened(browser, report, color_scheme=scheme).evaluate(CONTRAST)
+    ratio, where = unfold(opened(browser, report, color_scheme=scheme)).evaluate(CONTRAST)
     assert ratio >= 4.5, where
+
+
+def test_the_verdict_and_the_figure_are_on_the_first_screen(browser, report):
+    page = opened(browser, report, viewport={"width": 1280, "height": 800})
+    for selector in (".verdict", "#overview svg"):
+        box = page.locator(selector).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 800, selector
+    assert page.evaluate("document.documentElement.scrollHeight") <= 4 * 800
+
+
+def test_navigation_stays_in_sight_and_unfolds_what_it_leads_to(browser, report):
+    page = opened(browser, report, viewport={"width": 1280, "height": 800})
+    assert not page.locator("#models table").is_visible()
+    page.locator("nav a[href='#models']").click()
+    page.locator("#models table").wait_for(state="visible")
+    assert page.locator("nav").bounding_box()["y"] >= 0
+    page.locator("nav a[href='#overview']").click()
+    assert page.locator("#models table").is_visible()
+
+
+@pytest.mark.parametrize(("kind", "start"), [("SVG", b"<svg"), ("PNG", b"\x89PNG")])
+def test_a_figure_is_saved_in_the_colours_of_the_page(browser, report, kind, start):
+    page = opened(browser, report, color_scheme="dark")
+    with page.expect_download() as download:
+        page.locator("#overview .save button", has_text=kind).click()
+    assert download.value.suggested_filename == f"f1-by-type.{kind.lower()}"
+    data = download.value.path().read_bytes()
+    assert data.startswith(start) and len(data) > 5000
+    if kind == "SVG":
+        assert b'xmlns="http://www.w3.org/2000/svg"' in data and b"#14171b" in data  # dark paper
+        assert b"var(" not in data and b"currentColor" not in data
+    assert page.problems == []
 
 
 def column(page, table, i):
@@ -143,8 +180,8 @@ def column(page, table, i):
 
 
 def test_tables_sort_by_keyboard_and_averages_stay(browser, report):
-    page = opened(browser, report)
-    table = "#overview table"
+    page = unfold(opened(browser, report))
+    table = "#scores table"
     supports = page.locator(f"{table} thead th").nth(1)
     supports.locator("button").focus()
     page.keyboard.press("Enter")
@@ -161,13 +198,30 @@ def test_tables_sort_by_keyboard_and_averages_stay(browser, report):
 
 def test_the_filter_shows_what_was_asked_for(browser, report):
     page = opened(browser, report)
-    form = page.locator("#filter")
+    form, shown = page.locator("#filter"), page.locator("#sentences > li:visible")
     assert form.is_visible()
-    all_of_them = page.locator("#sentences > li:visible").count()
-    form.locator("[name=kind]").select_option("spurious")
-    spurious = page.locator("#sentences > li:visible").count()
-    assert 0 < spurious < all_of_them
-    assert form.locator("output").inner_text().startswith(f"{spurious} of {all_of_them}")
+    n = page.locator("#sentences > li").count()
+    for kind in ("spurious", "gained"):
+        form.locator("[name=kind]").select_option(kind)
+        found = page.locator(f"#sentences > li:has(.m[data-k~={kind}])").count()
+        assert 0 < found < n
+        assert shown.count() == min(found, 10)
+        assert form.locator("output").inner_text() == f"1 to {min(found, 10)} of {found}, {n} in all"
+
+
+def test_sentences_have_pages(browser, report):
+    page = opened(browser, report)
+    form, shown = page.locator("#filter"), page.locator("#sentences > li:visible")
+    back, on, output = (form.locator(name) for name in ("[name=back]", "[name=on]", "output"))
+    n = page.locator("#sentences > li").count()
+    assert 10 < n <= 20
+    assert (shown.count(), output.inner_text()) == (10, f"1 to 10 of {n}")
+    assert back.is_disabled()
+    on.click()
+    assert (shown.count(), output.inner_text()) == (n - 10, f"11 to {n} of {n}")
+    assert on.is_disabled()
+    form.locator("[name=rare]").check()  # begins with the first page again
+    assert output.inner_text().startswith("1 to ")
 
 
 def test_without_scripts_everything_is_there(browser, report):
@@ -176,7 +230,8 @@ def test_without_scripts_everything_is_there(browser, report):
     page.goto(report.as_uri())
     assert page.locator("#sentences > li").first.is_visible()
     assert not page.locator("#filter").is_visible()  # no dead filter
-    assert page.locator("th button").count() == 0
+    assert page.locator("th button, .save button").count() == 0
+    assert page.locator("#sentences-box").bounding_box()["height"] < 800  # it scrolls
     context.close()
 
 
@@ -214,6 +269,7 @@ def test_a_table_of_methods_sorts(browser, matrix_page):
     page = opened(browser, matrix_page)
     if not page.locator("table.sortable").count():
         pytest.skip("the page of curves has none")
-    page.locator("th button", has_text="Method").click()
-    names = page.locator("tbody th").all_inner_texts()
+    table = unfold(page).locator("table.sortable").first
+    table.locator("th button", has_text="Method").click()
+    names = table.locator("tbody th").all_inner_texts()
     assert names == sorted(names) and len(names) > 2

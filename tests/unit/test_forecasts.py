@@ -220,8 +220,8 @@ def test_what_is_refused_before_training(corpus, tmp_path):
     assert "Did you mean NAT?" in refused("L531", *call, "nta")
     assert "Did you mean" not in refused("L531", *call, "XYZW")
     assert "40 mentions" in refused("L532", *call, "NAT", "--sizes", "5,41")
-    for target in ("0", "-1", "101", "nan"):
-        refused("L534", *call, "NAT", "--target", target)
+    for target, code in (("0", "L534"), ("-1", "L534"), ("101", "L534"), ("nan", "L547")):
+        refused(code, *call, "NAT", "--target", target)
     refused("L535", corpus, "-o", out, "--target", "60")
     refused("L535", corpus, "-o", out, "--mine", tmp_path)
     refused("L536", *call, "NAT", "--mine", tmp_path)

@@ -353,6 +353,44 @@ def test_a_matrix_report_orders_by_dev_and_links_pages(corpus, tmp_path):
     assert 'href="tiny.html"' in html and (page.parent / "tiny.html").is_file()
     table = summary_tables(summary)
     assert table.index("crf") < table.index("ner ")
+    assert re.search(r"run \d{4}-\d\d-\d\d", html) and re.search(r"Run \d{4}-\d\d-\d\d", text)
+    assert html.index("Use crf") < html.index("<svg") < html.index("<table")
+
+
+def test_the_heatmap_is_of_means_over_seeds_on_test(corpus, tmp_path):
+    pytest.importorskip("optuna")
+    pytest.importorskip("matplotlib")
+    runner = Scored({"ner": 0.3, "crf": 0.9})
+    matrix, records = run(corpus, tmp_path / "out", runner, seeds=[0, 1])
+    summary = summarize_trials(matrix, records)
+    heat = summary.corpora[0].heat
+    assert sorted(heat.labels) == sorted(TYPES.labels)
+    assert heat.support == sorted(heat.support, reverse=True)
+    assert [label for label, rare in zip(heat.labels, heat.rare, strict=True) if rare] == ["NAT"]
+    assert [row.name for row in heat.rows] == [row.method for row in summary.corpora[0].rows]
+    assert {row.name: row.role for row in heat.rows if row.role} == {"ner": "baseline", "crf": "ours"}
+    for row in heat.rows:
+        own = [r.test for r in records.values() if r.method == row.name]
+        assert len(own) == 2
+        for label, value, support in zip(heat.labels, row.values, heat.support, strict=True):
+            assert value == pytest.approx(sum(t["ents_per_type"][label]["f"] for t in own) / 2)
+            assert support == own[0]["ents_per_type"][label]["support"]
+        assert row.mean == pytest.approx(sum(row.values) / len(row.values))
+    page = write_matrix_report(summary, tmp_path / "out" / "report")
+    html, text = page.read_text(encoding="utf8"), page.with_suffix(".md").read_text(encoding="utf8")
+    crf = next(row for row in heat.rows if row.name == "crf")
+    cells = [f"{100 * value:.1f}" for value in (*crf.values, crf.mean)]
+    assert f"| crf | {' | '.join(cells)} |" in text
+    shown = re.findall(r"<td[^>]*>([^<]*)", html[html.index('<th scope="row">crf<') :])[: len(cells)]
+    assert shown == cells
+    assert 'class="baseline-row"' in html and 'rare-head">◆ NAT<' in html
+
+
+def test_without_the_baseline_the_heatmap_has_no_roles(corpus, tmp_path):
+    pytest.importorskip("optuna")
+    matrix, records = run(corpus, tmp_path / "out", Scored({}, failing=("ner",)), seeds=[0])
+    heat = summarize_trials(matrix, records).corpora[0].heat
+    assert heat.rows and not any(row.role for row in heat.rows)
 
 
 def test_a_report_on_draws_has_curves(corpus, tmp_path):

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import re
 from html.parser import HTMLParser
 
@@ -169,9 +170,67 @@ def test_plots_take_the_colours_of_the_page(tmp_path):
 def test_headings_are_in_order_and_tables_described(tmp_path):
     html, _ = page(tmp_path, evaluation("baseline"), evaluation("focal"))
     tags = [tag for tag, _ in Elements(html).found]
-    assert [t for t in tags if re.fullmatch("h[1-6]", t)] == ["h1"] + ["h2"] * 6
+    heads = ["h1", "h2", "h2", "h3", "h3", *["h2"] * 6]
+    assert [t for t in tags if re.fullmatch("h[1-6]", t)] == heads
     assert tags.count("caption") == tags.count("table") == 7
     assert all("scope" in attrs for tag, attrs in Elements(html).found if tag == "th")
+
+
+def test_the_verdict_and_one_figure_come_first_and_statistics_are_one_click_below(tmp_path):
+    html, summary = page(tmp_path, evaluation("baseline", WEAK), evaluation("focal"))
+    main = html[html.index("<main") :]
+    sentence = "focal finds 5.0 times as many rare entities as baseline, with the same precision."
+    assert summary["sentence"] == sentence
+    places = [sentence, "<svg", 'id="sure"', 'id="examples"', 'id="entities"', "<table", 'id="models"']
+    found = [main.index(place) for place in places]
+    assert found == sorted(found)
+    first_screen = plain(main[: main.index("<details")])
+    for word in ("Holm", "bootstrap", "p <", "permutation", "macro", "tail F1", "seed"):
+        assert word not in first_screen
+    assert folded(main) == main.count("<table")
+    assert not any(tag == "details" and "open" in attrs for tag, attrs in Elements(html).found)
+    assert "Shown" not in plain(main) and ">nothing<" not in main
+
+
+def folded(html):
+    """Tables inside of details."""
+    before = [html[: found.start()] for found in re.finditer("<table", html)]
+    return sum(text.count("<details") > text.count("</details>") for text in before)
+
+
+def test_examples_show_what_changed_and_stay_text(tmp_path):
+    html, _ = page(tmp_path, evaluation("baseline", WEAK), evaluation("focal", {"LOC": 29}))
+    examples = html[html.index('id="examples"') : html.index('id="entities"')]
+    assert "baseline missed, focal found: 16, 8 of rare types" in examples
+    assert "baseline found, focal missed: 1, 0 of rare types" in examples
+    assert "<mark>&lt;script&gt;alert(1)&lt;/script&gt;</mark>" in examples
+    assert "<mark>Rome</mark>" in examples
+    twin = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    order = ["**focal finds 5.0 times", "## What changes", "**Rome** [LOC]", "## How sure", "## Types"]
+    assert [twin.index(text) for text in order] == sorted(twin.index(text) for text in order)
+    assert r"- Ann met **\<script\>alert(1)\</script\>** [◆ ART] in Rome." in twin
+
+
+def test_sentences_can_be_filtered_by_who_found_them(tmp_path):
+    html, _ = page(tmp_path, evaluation("baseline", WEAK), evaluation("focal", {"LOC": 29}))
+    form = html[html.index('<form id="filter" hidden') : html.index("</form>")]
+    values = re.findall(r'value="(\w*)"', form[form.index('name="kind"') :])
+    assert set(values) > {"gained", "lost", "neither", "both", "error", "missed", "spurious"}
+    assert {'name="back"', 'name="on"'} <= set(re.findall(r'name="\w+"', form))
+    kinds = [attrs["data-k"].split() for _, attrs in Elements(html).found if "data-k" in attrs]
+    assert (
+        ["correct", "gained"] in kinds and ["missed", "lost"] in kinds and ["correct", "both"] in kinds
+    )
+    html, _ = page(tmp_path, evaluation("focal", WEAK))
+    assert 'value="gained"' not in html and 'id="examples"' not in html
+
+
+def test_the_page_is_dated_by_its_evaluations(tmp_path):
+    stats, paths = write(tmp_path, statistics(), evaluation("focal"))
+    os.utime(paths[0], (86400 * 365, 86400 * 365))
+    twin = write_report(read_report(stats, paths), tmp_path / "r.html")
+    assert "evaluated 1971-01-01" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "Evaluated 1971-01-01." in twin.read_text(encoding="utf-8")
 
 
 def test_markup_in_the_data_stays_text(tmp_path):
@@ -281,7 +340,8 @@ def test_summary_table_has_a_row_per_type(tmp_path):
     cells = lines[4].split()
     assert cells[:6] == ["ART", "*", "10", "33.3", "100.0", "–"]  # all found: no interval
     assert "+66.7" in cells
-    assert lines[10].startswith("focal as trained here (1 seed) is better than baseline")
+    assert lines[10] == summary["sentence"]
+    assert lines[11].startswith("focal as trained here (1 seed) is better than baseline")
     assert lines[-2].startswith("- Test: paired bootstrap")
 
 

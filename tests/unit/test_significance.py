@@ -413,7 +413,7 @@ def test_holm_refuses_what_is_no_probability():
 def test_power_in_words():
     note = power_note(3, 0.02)
     assert "With 3 seeds no exact paired permutation test can give p below 0.25." in note.text
-    assert f"{note.least:.3f}" in note.text and "80 %" in note.text
+    assert f"{100 * note.least:.1f} points" in note.text and "80 %" in note.text
     assert "With 1 seed no" in power_note(1, 0.02).text and power_note(1, 0.02).least is None
     assert power_note(5, None).least is None
     with pytest.raises(ValueError, match="L001"):

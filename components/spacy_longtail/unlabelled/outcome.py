@@ -127,6 +127,7 @@ def _plot(rounds: Sequence[Round]) -> str:
         tails.setdefault(record.strategy, {}).setdefault(x, []).append(record.tail)
     points = {name: sorted(own.items()) for name, own in tails.items()}
     try:
-        return size_curves(points, "mined", "labelled sentences", "tail")
+        roles = {"mine": "ours", "random": "baseline"}
+        return size_curves(points, "mined", "labelled sentences", "tail", roles)
     except ValueError:  # L406
         return ""

@@ -50,7 +50,7 @@ def draw_plots(
         found["lambda"] = lambda_curves(lambdas)
     scored = {name: pairs for name, docs in documents.items() if (pairs := scored_entities(docs))}
     if scored:
-        found["reliability"] = reliability_plot(scored)
+        found["reliability"] = reliability_plot(scored, baseline)
     if statistics.policies:
         found["size"] = size_factors(statistics.policies)
     return found
@@ -70,7 +70,8 @@ def curve_lines(choice: Choice, systems: Sequence[System]) -> list[Line]:
         curves = [_dev_scores(run) for run in system.runs]
         steps = sorted(set.intersection(*(set(curve) for curve in curves)))
         if len(steps) > 1:
-            lines.append(Line(system.name, steps, [[curve[s] for curve in curves] for s in steps]))
+            values = [[curve[s] for curve in curves] for s in steps]
+            lines.append(Line(system.name, steps, values, choice.role(system)))
     return lines
 
 
@@ -93,7 +94,9 @@ def lambda_lines(runs: Sequence[Run]) -> list[Line]:
     by_value = [System("", [run for own, run in family if own == value]) for value in values]
     lines = [Line("macro, dev", values, [system.dev() for system in by_value])]
     kinds = [kind for kind in AVERAGES if kind != "weighted"]
-    lines += [Line(f"{k}, test", values, [s.scores(k) for s in by_value]) for k in kinds]
+    for kind in kinds:
+        role = "rare" if kind == "tail" else ""
+        lines.append(Line(f"{kind}, test", values, [s.scores(kind) for s in by_value], role))
     return [line for line in lines if all(line.values)]
 
 

@@ -1,13 +1,14 @@
 """Gold and predicted entities of a document, cut into sentences with marked errors."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from ..records import Document
+from .examples import Place, right_places
 
-KINDS = ("correct", "missed", "type", "boundary", "spurious")
+AGAINST = ("gained", "lost", "neither", "both")  # of a gold entity: who found it, ours or the baseline
 LIMIT = 400  # sentences on a page: more than anyone reads, and still a page that opens at once
 
 
@@ -28,11 +29,12 @@ class Mark(NamedTuple):
     """Text with the gold and predicted entities that touch each other; plain text has no kinds."""
 
     segments: list[Segment]
-    kinds: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()  # correct, missed or spurious; or type, boundary, both
     gold: tuple[str, ...] = ()
     predicted: tuple[str, ...] = ()
     score: float | None = None
     rare: bool = False
+    against: tuple[str, ...] = ()  # of AGAINST, where there is a baseline
 
 
 class MarkedSentence(NamedTuple):
@@ -48,6 +50,11 @@ class MarkedSentence(NamedTuple):
     def is_wrong(self) -> bool:
         return bool(self.errors)
 
+    @property
+    def gained(self) -> int:
+        """Marks with something that ours found and the baseline did not."""
+        return sum("gained" in mark.against for mark in self.marks)
+
 
 class MarkedCorpus(NamedTuple):
     sentences: list[MarkedSentence]  # the worst first
@@ -56,25 +63,32 @@ class MarkedCorpus(NamedTuple):
 
 
 def mark_documents(
-    documents: list[Document], tail: list[str], limit: int = LIMIT, *, errors_only: bool = False
+    documents: list[Document],
+    tail: list[str],
+    limit: int = LIMIT,
+    *,
+    errors_only: bool = False,
+    baseline: Sequence[Document] = (),
 ) -> MarkedCorpus:
-    """Every sentence with an error or a rare type, the worst first.
+    """Every sentence with an error, a rare type, or something that the baseline did not find.
 
-    That is: errors on rare types, then rare types found, then other errors; the more errors and the
-    surer the model was of them, the earlier.
+    The worst first, that is: errors on rare types, then rare types found, then others; the more errors
+    and finds that the baseline lacks, and the surer the model was of its errors, the earlier.
 
     documents (List[Document]): Of an evaluation.
     tail (List[str]): The rare types.
     limit (int): Most sentences to keep.
-    errors_only (bool): Leave out the sentences in which rare types are right, and all else is.
+    errors_only (bool): Leave out the sentences in which all is right.
+    baseline (Sequence[Document]): The same documents with the baseline's predictions, if there is one.
     RETURNS (MarkedCorpus): The sentences, and how many were left out.
     """
     kinds: Counter[str] = Counter()
     shown: list[MarkedSentence] = []
-    for doc in documents:
-        for sentence in _mark_sentences(doc, set(tail)):
+    for i, doc in enumerate(documents):
+        other = right_places(baseline[i]) if baseline else None
+        for sentence in _mark_sentences(doc, set(tail), other):
             kinds.update(kind for mark in sentence.marks for kind in mark.kinds)
-            if sentence.is_wrong or (sentence.rare and not errors_only):
+            if sentence.is_wrong or ((sentence.rare or sentence.gained) and not errors_only):
                 shown.append(sentence)
     shown.sort(key=_severity, reverse=True)  # stable: in the order of the text among equals
     return MarkedCorpus(shown[:limit], max(len(shown) - limit, 0), kinds)
@@ -83,10 +97,12 @@ def mark_documents(
 def _severity(sentence: MarkedSentence) -> tuple[int, bool, int, float]:
     wrong = sentence.errors
     surest = max((mark.score or 0.0 for mark in wrong), default=0.0)
-    return sum(mark.rare for mark in wrong), sentence.rare, len(wrong), surest
+    return sum(mark.rare for mark in wrong), sentence.rare, len(wrong) + sentence.gained, surest
 
 
-def _mark_sentences(doc: Document, tail: set[str]) -> Iterable[MarkedSentence]:
+def _mark_sentences(
+    doc: Document, tail: set[str], baseline: set[Place] | None
+) -> Iterable[MarkedSentence]:
     text = doc.text
     # a gold entity that matches no token of the prediction has no place in the text: (0, 0)
     gold = [Entity(*row) for row in doc.gold if row[0] < row[1]]
@@ -95,7 +111,8 @@ def _mark_sentences(doc: Document, tail: set[str]) -> Iterable[MarkedSentence]:
         marks, at = [], start
         for cluster in clusters:
             marks.append(Mark([Segment(text[at : cluster[0]], False, False)]))
-            marks.append(_mark(text, *cluster, tail))
+            mark = _mark(text, *cluster, tail)
+            marks.append(mark if baseline is None else _held_against(mark, cluster, baseline))
             at = cluster[1]
         marks.append(Mark([Segment(text[at:end], False, False)]))
         rare = any(mark.rare for mark in marks)
@@ -157,6 +174,15 @@ def _mark(
     scores = [e.score for e in predicted if e.score is not None]
     rare = not tail.isdisjoint(labels[0] + labels[1])
     return Mark(segments, kinds, *labels, min(scores, default=None), rare)
+
+
+def _held_against(mark: Mark, cluster: Cluster, baseline: set[Place]) -> Mark:
+    """A mark with who found its gold entities."""
+    *_, gold, predicted = cluster
+    ours = {e[:3] for e in predicted}
+    who = {(True, False): "gained", (False, True): "lost", (False, False): "neither"}
+    found = {who.get((e[:3] in ours, e[:3] in baseline), "both") for e in gold}
+    return mark._replace(against=tuple(name for name in AGAINST if name in found))
 
 
 def _covers(entities: list[Entity], place: int) -> bool:

@@ -7,12 +7,14 @@ from ...corpus.rare import rare_sentence
 from ...corpus.statistics import Statistics
 from ..significance import LEAST_SEEDS, bootstrap_standard_error
 from .comparison import HEADLINES, Comparison
+from .examples import differences
 from .figures import Documents, draw_plots
-from .marks import KINDS, LIMIT, Mark, mark_documents
+from .marks import LIMIT, Mark, mark_documents
+from .plain import beside_it, in_one_sentence
 from .rendering import render
 from .report import Report
 from .systems import System
-from .wording import verdict
+from .wording import percent, verdict
 
 WORST = 10  # sentences of the Markdown twin
 
@@ -25,22 +27,31 @@ def render_html(report: Report, documents: dict[str, Documents]) -> str:
     RETURNS (str): HTML. RAISES (ValueError): L406.
     """
     plots = draw_plots(report.comparison, report.choice, report.systems, report.statistics, documents)
-    entities = _entities(documents[report.choice.ours.name], report.statistics)
-    return _render("report.html", report, plots=plots, **entities)
+    ours, baseline = _sides(report, documents)
+    entities = _entities(ours, report.statistics, baseline=baseline)
+    return _render("report.html", report, documents, plots=plots, **entities)
 
 
-def render_markdown(report: Report, documents: Documents) -> str:
+def render_markdown(report: Report, documents: dict[str, Documents]) -> str:
     """The twin: the tables of the page, for a terminal, an issue or a repository.
 
     report (Report): What there is to say.
-    documents (List[Document]): Of ours, with predictions.
+    documents (Dict[str, List[Document]]): As for the page.
     RETURNS (str): Markdown.
     """
-    entities = _entities(documents, report.statistics, WORST, errors_only=True)
-    return _render("report.md", report, **entities)
+    ours, _ = _sides(report, documents)
+    entities = _entities(ours, report.statistics, WORST, errors_only=True)
+    return _render("report.md", report, documents, **entities)
 
 
-def _render(template: str, report: Report, **more: object) -> str:
+def _sides(report: Report, documents: dict[str, Documents]) -> tuple[Documents, Documents]:
+    """The documents of ours and of the baseline; without one there are none."""
+    ours, baseline = report.choice.ours, report.choice.baseline
+    return documents[ours.name], [] if baseline is None else documents[baseline.name]
+
+
+def _render(template: str, report: Report, documents: dict[str, Documents], **more: object) -> str:
+    own, other = _sides(report, documents)
     stats, comparison, ours = report.statistics, report.comparison, report.choice.ours
     headline, findings = verdict(comparison)
     training = {t: own.mentions for t, own in stats.parts["train"].types.items()}
@@ -50,6 +61,10 @@ def _render(template: str, report: Report, **more: object) -> str:
         stats=stats,
         parts=PARTS,
         comparison=comparison,
+        date=report.date,
+        sentence=in_one_sentence(report.finding, comparison),
+        beside=beside_it(report.finding, comparison),
+        differences=differences(own, other, stats.tail) if other else None,
         headline=headline,
         findings=findings,
         least_seeds=LEAST_SEEDS,
@@ -58,7 +73,7 @@ def _render(template: str, report: Report, **more: object) -> str:
         n_seeds=comparison.n_seeds,
         fewest=min((row.support for row in comparison.rows if row.rare and row.support), default=0),
         systems=report.systems,
-        roles={system.name: _role(system, report) for system in report.systems},
+        roles={system.name: report.choice.role(system) for system in report.systems},
         verdicts=report.verdicts,
         standard_error=bootstrap_standard_error,
         runs=[run for system in report.systems for run in system.runs],
@@ -76,20 +91,27 @@ def _render(template: str, report: Report, **more: object) -> str:
 
 
 def _entities(
-    documents: Documents, stats: Statistics, limit: int = LIMIT, *, errors_only: bool = False
+    documents: Documents,
+    stats: Statistics,
+    limit: int = LIMIT,
+    *,
+    errors_only: bool = False,
+    baseline: Documents | None = None,
 ) -> dict[str, object]:
-    marked = mark_documents(documents, stats.tail, limit, errors_only=errors_only)
+    marked = mark_documents(
+        documents, stats.tail, limit, errors_only=errors_only, baseline=baseline or []
+    )
     labels = {t for s in marked.sentences for m in s.marks for t in m.gold + m.predicted}
     # a model may know types that the corpus does not declare
     every = stats.labels + sorted(labels - set(stats.labels))
     numbers = {label: i for i, label in enumerate(every)}  # a label may hold spaces
-    return {"marked": marked, "kinds": KINDS, "type_numbers": numbers, "tag": _tag, "hint": _hint}
+    return {"marked": marked, "type_numbers": numbers, "tag": _tag, "hint": _hint}
 
 
 def _tag(mark: Mark) -> str:
     """The text beside an entity, which says in words what the line under it shows."""
     gold, predicted = " + ".join(mark.gold), " + ".join(mark.predicted)
-    score = "" if mark.score is None else f" {mark.score:.2f}"
+    score = "" if mark.score is None else f" {100 * mark.score:.0f}"
     if mark.kinds == ("correct",):
         return f"{gold} ✓{score}"
     if mark.kinds == ("missed",):
@@ -106,14 +128,8 @@ def _hint(mark: Mark) -> str:
     for side, labels in sides.items():
         text = "".join(s.text for s in mark.segments if getattr(s, side))
         texts.append(f"{side}: {' + '.join(labels)} “{text}”" if labels else f"{side}: none")
-    score = "" if mark.score is None else f"; entity score {mark.score:.4f}"
+    score = "" if mark.score is None else f"; entity score {percent(mark.score)} of 100"
     return "; ".join(texts) + score
-
-
-def _role(system: System, report: Report) -> str:
-    """baseline, ours or neither, ""."""
-    roles = {"baseline": report.choice.baseline, "ours": report.choice.ours}
-    return next((role for role, other in roles.items() if other is system), "")
 
 
 def _tests(comparison: Comparison) -> list[str]:

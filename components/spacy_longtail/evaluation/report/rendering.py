@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from ...about import __version__
 from ...training.provenance import short
 from .systems import mean, spread
-from .wording import p_value, percent, signed
+from .wording import claim, p_value, percent, signed, unbroken
 
 SPACES = re.compile(r"\s+")
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#&])")
@@ -28,7 +28,7 @@ def render(template: str, **values: object) -> str:
     made.trim_blocks = made.lstrip_blocks = True
     made.filters.update(percent=percent, signed=signed, points=_points, decimal=_decimal, count=_count)
     made.filters.update(p=p_value, cell=cell, md=_md, code=_code, setting=_setting)
-    made.filters.update(over_seeds=_over_seeds, short=short)
+    made.filters.update(over_seeds=_over_seeds, short=short, unbroken=unbroken, claim=claim)
     return made.get_template(template).render(version=__version__, **values)
 
 

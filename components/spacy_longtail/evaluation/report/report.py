@@ -10,7 +10,9 @@ from ...corpus.statistics import Statistics
 from ...records import Record
 from ..significance import NO_CLAIM, PowerNote, Verdict, corrected, power_note
 from .comparison import HEADLINES, Average, Comparison, Pair, TypeRow, compare, f1_metrics, hold_against
+from .dates import written
 from .inputs import read_runs, read_statistics
+from .plain import Finding, finding, in_one_sentence
 from .systems import Choice, System, choose, group, on_shared_seeds, spread
 from .wording import p_value, percent, signed, verdict
 
@@ -25,6 +27,8 @@ class Report(NamedTuple):
     # of all systems but the baseline, after Holm but for one chosen on dev
     verdicts: dict[str, dict[str, Verdict]]
     power: PowerNote | None  # what so few seeds could show; null without a baseline
+    finding: Finding  # how many mentions of the rare types are found
+    date: str  # on which the evaluations were written
 
 
 def read_systems(statistics: Path, evaluations: list[Path]) -> tuple[Statistics, list[System]]:
@@ -46,8 +50,9 @@ def read_report(
     """
     stats, systems = read_systems(statistics, evaluations)
     choice = choose(systems, baseline, ours)
+    counted, date = finding(stats, choice), written(evaluations)
     if choice.baseline is None:
-        return Report(stats, systems, choice, compare(choice, stats), {}, None)
+        return Report(stats, systems, choice, compare(choice, stats), {}, None, counted, date)
     metrics = f1_metrics(stats)
     averages = {name: metrics[name] for kind in HEADLINES if (name := f"{kind} F1") in metrics}
     ours_alone = hold_against(choice.baseline, choice.ours, metrics)
@@ -67,7 +72,8 @@ def read_report(
     if is_early or choice.ours.rising():
         ours_alone = _unclaimed(ours_alone)
     comparison = compare(choice, stats, {**ours_alone, **verdicts[choice.ours.name]})
-    return Report(stats, systems, choice, comparison, verdicts, _power(choice.baseline, choice.ours))
+    power = _power(choice.baseline, choice.ours)
+    return Report(stats, systems, choice, comparison, verdicts, power, counted, date)
 
 
 def _unclaimed(verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
@@ -112,6 +118,7 @@ class Summary(Record):
     baseline: str | None
     ours: str
     seeds: dict[str, list[int | None]]  # by name of the method
+    sentence: str  # the verdict in plain words
     verdict: str
     findings: list[str]
     rows: list[ShownType]  # the types with the most mentions first
@@ -134,6 +141,7 @@ def summarize(report: Report) -> Summary:
         baseline=comparison.baseline,
         ours=comparison.ours,
         seeds={system.name: system.seeds for system in report.systems},
+        sentence=in_one_sentence(report.finding, comparison),
         verdict=headline,
         findings=findings,
         rows=rows,
@@ -157,7 +165,7 @@ def summary_table(summary: Summary) -> str:
     """The result table for a terminal.
 
     summary (Summary): What `summarize` returned.
-    RETURNS (str): One line per type, then one per average, then the verdict.
+    RETURNS (str): One line per type, then one per average, then the verdict, in plain words first.
     """
     rows = []
     for row in summary.rows:
@@ -170,7 +178,8 @@ def summary_table(summary: Summary) -> str:
         header += ["Difference", "p"]
     aligns = ("l", *("r" for _ in header[1:]))
     table = wasabi.table(rows, header=header, divider=True, aligns=aligns)
-    return "\n".join([table, summary.verdict, *(f"- {text}" for text in summary.findings), ""])
+    said = list(dict.fromkeys((summary.sentence, summary.verdict)))  # one where nothing can be said yet
+    return "\n".join([table, *said, *(f"- {text}" for text in summary.findings), ""])
 
 
 def _cells(summary: Summary, row: Shown) -> list[str]:

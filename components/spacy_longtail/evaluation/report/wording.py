@@ -1,10 +1,13 @@
 """What a comparison says, in words and in numbers that people read."""
 
+import re
 from collections.abc import Mapping
 
-from ..significance import LEAST_SEEDS, Verdict, describe
+from ..significance import LEAST_SEEDS, NO_CLAIM, Verdict, describe
 from .comparison import HEADLINES, Comparison
 
+NO_BREAK = "\u00a0"
+NUMBERS = re.compile(r"\b[pt] [<=] (?=[-\d\u2212])|(?<=\d) (?:%|points?\b)")
 OF_MODELS = f"With fewer than {LEAST_SEEDS} seeds this is about the models trained here, not the method."
 
 
@@ -88,5 +91,15 @@ def signed(points: float | None) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p value with three decimals."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    """A p value with three decimals; its sign and its number are never on two lines."""
+    return f"<{NO_BREAK}0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def claim(outcome: str) -> str:
+    """What a table says of a verdict."""
+    return "no clear difference" if outcome == NO_CLAIM else outcome
+
+
+def unbroken(text: str) -> str:
+    """A text in which no line ends between a number and what belongs to it, as in p < 0.001 and 95 %."""
+    return NUMBERS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)

@@ -37,7 +37,7 @@ def write_report(report: Report, target: Path) -> Path:
     twin = check_report(target)
     ours, first = report.choice.ours, report.choice.baseline
     documents = {s.name: read_documents(s.runs[0]) for s in (ours, first) if s is not None}
-    texts = {target: render_html(report, documents), twin: render_markdown(report, documents[ours.name])}
+    texts = {target: render_html(report, documents), twin: render_markdown(report, documents)}
     with coded_io(target), replacing(target.parent) as folder:
         for path, text in texts.items():
             # a lone surrogate is legal in JSON and has no UTF-8

@@ -119,9 +119,9 @@ def power_note(n_seeds: int, spread: float | None) -> PowerNote:
         return PowerNote(text, None)
     least = least_difference(n_seeds, spread)
     found = (
-        f"Where the differences of seeds have a standard deviation of {spread:.3f}, a paired t-test at"
-        f" {ALPHA} finds a mean difference of {least:.3f} in {100 * POWER:.0f} % of such studies, and"
-        " smaller ones less often."
+        f"Where the differences of seeds have a standard deviation of {100 * spread:.1f} points, a"
+        f" paired t-test at {ALPHA} finds a mean difference of {100 * least:.1f} points in"
+        f" {100 * POWER:.0f} % of such studies, and smaller ones less often."
     )
     return PowerNote(f"{text} {found}", least)
 

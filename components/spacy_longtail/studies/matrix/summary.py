@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ...corpus.descriptions import CorpusTypes
 from ...corpus.folder import read_types
 from ...corpus.statistics import corpus_statistics, write_statistics
 from ...evaluation.convergence import Rising, rising_of
 from ...evaluation.report import read_report
+from ...evaluation.report.dates import written
+from ...evaluation.report.plots import Heat, HeatRow
 from ...evaluation.report.report import Report
 from ...evaluation.report.systems import mean, spread
 from ..trials.draws import MentionDraw
 from ..trials.ledger import Ledger
-from ..trials.records import TrialRecord
+from ..trials.records import RECORD, TrialRecord
 from ..trials.run import Matrix
 from .by_folds import Cell, recommend_by_folds
 from .curves import Curves, read_curves
@@ -54,6 +57,7 @@ class CorpusSummary(NamedTuple):
     recommendation: Recommendation | None
     curves: list[Curves]
     forecasts: Sequence[Forecast] = ()  # of trials on draws of mentions
+    heat: Heat | None = None  # F1 by method and type; null where trials have draws
 
 
 class Summary(NamedTuple):
@@ -63,6 +67,7 @@ class Summary(NamedTuple):
     n_trials: int
     failed: list[TrialRecord]
     missing: int  # trials that have no record here
+    date: str  # on which the trials ended
     columns: tuple[str, ...] = tuple(COLUMNS)
 
 
@@ -96,7 +101,8 @@ def summarize_trials(
     n_trials, plan = len(matrix.trials), matrix.plan
     missing = n_trials - len(records)
     columns = tuple(COLUMNS if folds is None else FOLD_COLUMNS)
-    return Summary(plan.schedule, plan.baseline, found, n_trials, failed, missing, columns)
+    date = written(ledger.folder(key) / RECORD for key in records)
+    return Summary(plan.schedule, plan.baseline, found, n_trials, failed, missing, date, columns)
 
 
 def _folded(
@@ -134,7 +140,8 @@ def _corpus(
         curves = [read_curves(list(records.values()), baseline, kind) for kind in kinds]
         return CorpusSummary(path.name, rows, None, None, curves)
     if baseline not in {row.method for row in rows}:
-        return CorpusSummary(path.name, rows, None, None, [])
+        heat = _heat(rows, read_types(path), records, {})
+        return CorpusSummary(path.name, rows, None, None, [], heat=heat)
     dev: dict[str, dict[int, Path]] = {}
     for key, record in records.items():
         dev.setdefault(record.method, {})[record.seed] = ledger.folder(key) / "dev.json"
@@ -143,7 +150,35 @@ def _corpus(
     write_statistics(corpus_statistics(path), statistics)
     evaluations = [ledger.folder(key) / "test.json" for key in records]
     report = read_report(statistics, evaluations, baseline)  # on the best of the others on dev
-    return CorpusSummary(path.name, rows, report, choice, [])
+    roles = {baseline: "baseline"}
+    if report.choice.baseline is not None:
+        roles[report.choice.ours.name] = "ours"
+    heat = _heat(rows, read_types(path), records, roles)
+    return CorpusSummary(path.name, rows, report, choice, [], heat=heat)
+
+
+def _heat(
+    rows: list[Row], types: CorpusTypes, records: Mapping[str, TrialRecord], roles: Mapping[str, str]
+) -> Heat:
+    """F1 of each method on each declared type; 0 where a type neither occurs nor is predicted."""
+    first = next(iter(records.values()))
+    support = {label: int(_of_type(first, label, "support")) for label in types.labels}
+    labels = sorted(types.labels, key=lambda label: -support[label])
+    shown = []
+    for row in rows:
+        own = [record for record in records.values() if record.method == row.method]
+        values = [mean([_of_type(record, label, "f") for record in own]) for label in labels]
+        macro = row.scores["macro, test"][0]
+        shown.append(HeatRow(row.method, values, macro, roles.get(row.method, "")))
+    return Heat(labels, [support[label] for label in labels], [t in types.tail for t in labels], shown)
+
+
+def _of_type(record: TrialRecord, label: str, name: str) -> float:
+    """A number of a type on test, 0 of one that does not occur."""
+    per_type = record.test.get("ents_per_type")
+    own = per_type.get(label) if isinstance(per_type, dict) else None
+    value = own.get(name) if isinstance(own, dict) else None
+    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _by_mentions(

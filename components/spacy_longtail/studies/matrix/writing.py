@@ -7,7 +7,8 @@ import wasabi
 
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
-from ...evaluation.report.plots import forecast_plot, size_curves
+from ...evaluation.report.plain import in_one_sentence
+from ...evaluation.report.plots import forecast_plot, heatmap, size_curves
 from ...evaluation.report.rendering import cell, render
 from ...evaluation.report.wording import percent
 from ...writing import coded_io, replacing, write_file
@@ -28,13 +29,21 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
         if found.report is not None:
             write_report(found.report, folder / f"{found.corpus}.html")
     values: dict[str, object] = {"summary": summary, "columns": summary.columns, "tables": curve_table}
-    values |= {"rising": not_trained, "forecast_head": forecast_head, "forecast_rows": forecast_rows}
+    values |= {"rising": not_trained, "on_test": on_test}
+    values |= {"forecast_head": forecast_head, "forecast_rows": forecast_rows}
     plots = {
-        (c.corpus, curves.average): _plot(c, curves) for c in summary.corpora for curves in c.curves
+        (c.corpus, curves.average): _plot(c, curves, summary.baseline)
+        for c in summary.corpora
+        for curves in c.curves
+    }
+    heats = {
+        c.corpus: heatmap(c.heat, f"heat{i}")
+        for i, c in enumerate(summary.corpora)
+        if c.heat is not None
     }
     ahead = {(f.corpus, f.method, f.label): _ahead(f) for c in summary.corpora for f in c.forecasts}
     texts = {
-        f"{INDEX}.html": render("matrix.html", plots=plots, ahead=ahead, **values),
+        f"{INDEX}.html": render("matrix.html", plots=plots, heats=heats, ahead=ahead, **values),
         f"{INDEX}.md": render("matrix.md", **values),
     }
     with coded_io(folder), replacing(folder) as new:
@@ -43,12 +52,21 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     return folder / f"{INDEX}.html"
 
 
-def _plot(found: CorpusSummary, curves: Curves) -> str:
+def on_test(found: CorpusSummary) -> str:
+    """What the method that is best on dev finds on test, in plain words; "" where there is no report."""
+    report = found.report
+    if report is None or report.comparison.early:
+        return ""
+    return in_one_sentence(report.finding, report.comparison)
+
+
+def _plot(found: CorpusSummary, curves: Curves, baseline: str) -> str:
     lines = {
         name: [(point.x, list(point.scores.values())) for point in points]
         for name, points in curves.lines.items()
     }
-    return size_curves(lines, f"{found.corpus}-{curves.average}", curves.x_name, curves.average)
+    key, roles = f"{found.corpus}-{curves.average}", {baseline: "baseline"}
+    return size_curves(lines, key, curves.x_name, curves.average, roles)
 
 
 def _ahead(found: Forecast) -> str:

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from ...evaluation.report.dates import written
 from ...evaluation.report.plots import Point, search_plot
 from ...evaluation.report.rendering import render
 from ...writing import coded_io, replacing
 from .draws import Tried
 from .holdout import Holdout
-from .search import Search
+from .search import RECORDS, Search
 from .space import Parameter
 
 PAGE = "tune.html"
@@ -33,6 +34,7 @@ def write_search(
         "baseline": next((trial for trial in tried if trial.is_baseline), None),
         "holdout": holdout,
         "made": made,
+        "date": written([search.output / RECORDS]),
         "shown": _shown,
     }
     plots = {p.name: plot for i, p in enumerate(parameters) if (plot := _plot(p, tried, best, i))}

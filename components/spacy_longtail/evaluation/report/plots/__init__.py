@@ -8,6 +8,9 @@ from .curves import learning_curves as learning_curves
 from .curves import size_curves as size_curves
 from .dumbbells import dumbbells as dumbbells
 from .forecasts import forecast_plot as forecast_plot
+from .heatmap import Heat as Heat
+from .heatmap import HeatRow as HeatRow
+from .heatmap import heatmap as heatmap
 from .pr_moves import pr_moves as pr_moves
 from .reliability import reliability_plot as reliability_plot
 from .search import Point as Point

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....corpus.statistics.records import SizeFactors
-from .drawing import BASELINE, INK, OURS, WIDTH, Look, svg
+from .drawing import INK, SERIES, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
@@ -37,7 +37,10 @@ def _paired_bars(
 ) -> None:
     places = np.arange(len(names))
     # hatched and solid: told apart without colour too
-    looks: list[Look] = [{"facecolor": "none", "edgecolor": BASELINE, "hatch": "////"}, {"color": OURS}]
+    looks: list[Look] = [
+        {"facecolor": "none", "edgecolor": INK, "hatch": "////"},
+        {"color": SERIES[1]},
+    ]
     for i, ((label, values), look) in enumerate(zip(series, looks, strict=True)):
         bars = axes.barh(places + 0.38 * i - 0.19, values, 0.32, label=label, **look)
         axes.bar_label(bars, [form.format(v) for v in values], padding=3, fontsize=7.5)

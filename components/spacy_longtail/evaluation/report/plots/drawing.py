@@ -13,8 +13,10 @@ if TYPE_CHECKING:  # matplotlib is an extra
 
 Look = dict[str, Any]  # keyword arguments of matplotlib
 
-# Colours nobody would draw with: the SVG gets the page's own in their place, light or dark.
-INK, FAINT, BASELINE, OURS, RARE, PAPER, OTHER = (f"#0102{i:02x}" for i in range(3, 10))
+# Colours nobody would draw with: the SVG gets the page's own in their place, light or dark. BASELINE,
+# OURS and RARE mean just that on every page; what has no such role is drawn in the colours of SERIES.
+INK, FAINT, BASELINE, OURS, RARE, PAPER, SHADE = (f"#0102{i:02x}" for i in range(3, 10))
+SERIES = tuple(f"#0103{i:02x}" for i in range(3, 9))
 PAGE_COLOURS = {
     INK: "currentColor",
     FAINT: "var(--line)",
@@ -22,7 +24,8 @@ PAGE_COLOURS = {
     OURS: "var(--ours)",
     RARE: "var(--rare)",
     PAPER: "var(--paper)",
-    OTHER: "var(--wrong)",
+    SHADE: "var(--shade)",
+    **{colour: f"var(--series-{i})" for i, colour in enumerate(SERIES, 1)},
 }
 WIDTH = 5.6  # inches: with 9 point text still readable on a phone
 STYLE = {

@@ -3,12 +3,13 @@
 from typing import TYPE_CHECKING
 
 from ..comparison import TypeRow
-from .drawing import BASELINE, FAINT, INK, OURS, PAPER, WIDTH, Look, svg
+from .drawing import BASELINE, INK, OURS, PAPER, RARE, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+ROW = 0.34  # inches: eight types and the verdict fit on the first screen
 OFFSET = 0.17  # of the two dots of a row: their intervals must not cover each other
 
 
@@ -28,7 +29,7 @@ def dumbbells(rows: list[TypeRow], baseline: str | None, ours: str) -> str:
         names = [f"{row.label} ({row.support})" + (" ◆" if row.rare else "") for row in rows]
         axes.set_yticks(range(len(rows)), names)
         for text, row in zip(axes.get_yticklabels(), rows, strict=True):
-            text.set_fontweight("bold" if row.rare else "normal")
+            text.set(fontweight="bold" if row.rare else "normal", color=RARE if row.rare else INK)
         axes.set(xlim=(-2, 102), ylim=(len(rows) - 0.5, -0.5), xlabel="F1 on test, points of 100")
         axes.set_xticks(range(0, 101, 20))
         axes.grid(axis="x", lw=0.5)
@@ -37,7 +38,7 @@ def dumbbells(rows: list[TypeRow], baseline: str | None, ours: str) -> str:
         _legend(fig, baseline, ours)
 
     title = f"F1 by type with 95 % intervals, {f'{baseline} and ' if baseline else ''}{ours}"
-    return svg(draw, (WIDTH, 1.1 + 0.42 * len(rows)), "f1", title)
+    return svg(draw, (WIDTH, 0.95 + ROW * len(rows)), "f1", title)
 
 
 def _draw_row(axes: "Axes", y: int, row: TypeRow, is_pair: bool) -> None:
@@ -55,7 +56,7 @@ def _draw_row(axes: "Axes", y: int, row: TypeRow, is_pair: bool) -> None:
         axes.plot(*ends[1], "o", ms=6, mfc=PAPER, mec=BASELINE, mew=1.6, zorder=3)
     axes.plot(*ends[0], "D" if row.rare else "o", ms=6, mfc=OURS, mec=OURS, zorder=3)
     if not row.support:
-        axes.annotate("no test mention", (50, y), color=FAINT, ha="center", va="center", fontsize=8)
+        axes.annotate("no test mention", (50, y), color=INK, ha="center", va="center", fontsize=8)
 
 
 def _legend(fig: "Figure", baseline: str | None, ours: str) -> None:

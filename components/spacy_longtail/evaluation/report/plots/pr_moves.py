@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..comparison import TypeRow
-from .drawing import FAINT, INK, OURS, PAPER, RARE, WIDTH, Look, svg
+from .drawing import BASELINE, FAINT, INK, OURS, PAPER, RARE, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.axes import Axes
@@ -36,20 +36,24 @@ def pr_moves(rows: list[TypeRow], baseline: str, ours: str) -> str:
         moves = [(row, *_ends(row)) for row in rows if row.support]
         lowest = min([0.9, *(v for _, *ends in moves for end in ends for v in end)])
         low = max(math.floor(10 * lowest - 0.2) / 10, 0.0)
-        axes.set(xlim=(low, 1.02), ylim=(low, 1.02), xlabel="recall", ylabel="precision")
+        axes.set(xlim=(low, 1.02), ylim=(low, 1.02))
+        axes.set(xlabel="recall, points of 100", ylabel="precision, points of 100")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
         axes.set_aspect("equal")
         _iso_f1(axes, low)
         for row, start, end in moves:
-            colour, width = (RARE, 2.2) if row.rare else (OURS, 1.1)
-            axes.plot(*start, "o", ms=5, mfc=PAPER, mec=colour, mew=width * 0.7, clip_on=False)
-            axes.plot(*end, "D" if row.rare else "o", ms=4, mfc=colour, mec=colour, clip_on=False)
-            arrow = {"arrowstyle": "-|>", "color": colour, "lw": width, "shrinkA": 2.5, "shrinkB": 1}
+            width = 2.0 if row.rare else 0.9
+            axes.plot(*start, "o", ms=5, mfc=PAPER, mec=BASELINE, mew=1.4, clip_on=False)
+            axes.plot(*end, "D" if row.rare else "o", ms=5, mfc=OURS, mec=OURS, clip_on=False)
+            arrow: Look = {"arrowstyle": "-|>", "color": INK, "lw": width, "shrinkA": 3, "shrinkB": 4}
+            arrow["alpha"] = 0.6
             if math.dist(start, end) > 1e-3:
                 axes.annotate("", end, start, arrowprops=arrow)
         keys = [
-            Line2D([], [], ls="", marker="o", mfc=PAPER, mec=INK, label=baseline),
-            Line2D([], [], color=OURS, marker="o", ms=4, label=ours),
-            Line2D([], [], color=RARE, lw=2.2, marker="D", ms=4, label=f"{ours}, rare type ◆"),
+            Line2D([], [], ls="", marker="o", ms=5, mfc=PAPER, mec=BASELINE, mew=1.4, label=baseline),
+            Line2D([], [], ls="", color=OURS, marker="o", ms=5, label=ours),
+            Line2D([], [], ls="", color=OURS, marker="D", ms=5, label=f"{ours}, rare type"),
         ]
         fig.legend(handles=keys, loc="outside upper center", ncols=3)
         _place_labels(fig, axes, moves)

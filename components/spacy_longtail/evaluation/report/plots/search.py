@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from .drawing import BASELINE, OURS, PAPER, RARE, WIDTH, Look, svg
+from .drawing import BASELINE, INK, OURS, PAPER, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.figure import Figure
@@ -18,10 +18,10 @@ class Point(NamedTuple):
 
 # told apart without colour too: hollow, square, diamond
 LOOKS: dict[str, Look] = {
-    "pruned": {"marker": "o", "color": OURS, "markerfacecolor": PAPER, "label": "pruned (best so far)"},
-    "done": {"marker": "o", "color": OURS, "label": "trained to the end"},
+    "pruned": {"marker": "o", "color": INK, "markerfacecolor": PAPER, "label": "pruned (best so far)"},
+    "done": {"marker": "o", "color": INK, "label": "trained to the end"},
     "baseline": {"marker": "s", "color": BASELINE, "label": "baseline"},
-    "best": {"marker": "D", "color": RARE, "label": "best"},
+    "best": {"marker": "D", "color": OURS, "markersize": 8, "label": "best"},
 }  # fmt: skip
 
 
@@ -40,14 +40,14 @@ def search_plot(name: str, points: list[Point], key: str, scale: str = "linear")
             own = [point for point in points if point.kind == kind]
             if own:
                 x = [words.index(str(point.x)) if words else point.x for point in own]
-                axes.plot(x, [100 * point.score for point in own], ls="", ms=5, **look)
+                axes.plot(x, [100 * point.score for point in own], ls="", **{"markersize": 5, **look})
         if words:
             axes.set_xticks(range(len(words)), words)
         if scale == "log":  # plain numbers: mathematical text is off
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
             axes.minorticks_off()
-        axes.set(xlabel=name, ylabel="macro F1 on dev")
+        axes.set(xlabel=name, ylabel="macro F1 on dev, points of 100")
         axes.grid(axis="y", lw=0.5)
         fig.legend(loc="outside upper center", ncols=2)
 

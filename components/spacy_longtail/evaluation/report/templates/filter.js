@@ -1,25 +1,43 @@
 "use strict";
+const PAGE = 10; // sentences
 const form = document.getElementById("filter");
+const box = document.getElementById("sentences-box");
 const items = [...document.querySelectorAll("#sentences > li")];
-const matches = (mark, type, kind, rare) =>
-  (!type || mark.dataset.t.split(" ").includes(type)) &&
-  (!kind || (kind === "error" ? mark.dataset.k !== "correct" : mark.dataset.k.split(" ").includes(kind))) &&
-  (!rare || mark.classList.contains("rare"));
-const filter = () => {
-  const { type, kind, rare } = form.elements;
-  let shown = 0;
-  for (const item of items) {
-    // one and the same entity has to meet all of it
-    const keep = [...item.querySelectorAll(".m")].some((m) => matches(m, type.value, kind.value, rare.checked));
-    item.hidden = !keep;
-    shown += keep;
-  }
-  form.querySelector("output").textContent = `${shown} of ${items.length} sentences`;
+let first = 0; // of those shown
+const matches = (mark, type, kind, rare) => {
+  const kinds = mark.dataset.k.split(" ");
+  return (
+    (!type || mark.dataset.t.split(" ").includes(type)) &&
+    (!kind || (kind === "error" ? !kinds.includes("correct") : kinds.includes(kind))) &&
+    (!rare || mark.classList.contains("rare"))
+  );
 };
-form.addEventListener("input", filter);
-form.addEventListener("submit", (event) => event.preventDefault());
-form.hidden = false; // without scripts every sentence stays, and no dead filter
-filter();
-window.addEventListener("beforeprint", () => {
-  for (const details of document.querySelectorAll("details")) details.open = true;
+const filter = () => {
+  const { type, kind, rare, back, on } = form.elements;
+  // one and the same entity has to meet all of it
+  const meets = (item) => [...item.querySelectorAll(".m")].some((m) => matches(m, type.value, kind.value, rare.checked));
+  const found = items.filter(meets);
+  first = Math.max(0, Math.min(first, Math.floor((found.length - 1) / PAGE) * PAGE));
+  const shown = new Set(found.slice(first, first + PAGE));
+  for (const item of items) item.hidden = !shown.has(item);
+  back.disabled = !first;
+  on.disabled = first + PAGE >= found.length;
+  const range = found.length ? `${first + 1} to ${first + shown.size} of ${found.length}` : "None";
+  form.querySelector("output").textContent = `${range}${found.length < items.length ? `, ${items.length} in all` : ""}`;
+};
+const turn = (pages) => {
+  first += pages * PAGE;
+  filter();
+  box.scrollTop = 0;
+  if (form.getBoundingClientRect().top < 0 || box.getBoundingClientRect().top < 0) form.scrollIntoView();
+};
+form.addEventListener("input", () => {
+  first = 0;
+  filter();
+  box.scrollTop = 0;
 });
+form.addEventListener("submit", (event) => event.preventDefault());
+form.elements.back.addEventListener("click", () => turn(-1));
+form.elements.on.addEventListener("click", () => turn(1));
+form.hidden = false; // without scripts every sentence is in the box, and no dead filter
+filter();
