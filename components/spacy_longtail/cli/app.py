@@ -18,6 +18,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+# what `--help` groups commands by
+CORPUS_PANEL = "Your corpus"
+TRAINING_PANEL = "Train and evaluate"
+PIPELINE_PANEL = "A trained pipeline"
+METHOD_PANEL = "Which method?"
+UNLABELLED_PANEL = "Text without labels"
+KNOWLEDGE_PANEL = "Knowledge from elsewhere"
+
 TEXT = Printer(no_print=True)  # gives texts, for stderr
 
 Corpus = Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")]

@@ -7,7 +7,7 @@ import typer
 
 from ..studies.trials.plan import presets
 from ..studies.trials.run import Options
-from .app import Corpus, GpuId, Json, app
+from .app import METHOD_PANEL, Corpus, GpuId, Json, app
 from .matrix import run_plan
 from .trial_options import (
     DryRun,
@@ -29,7 +29,7 @@ Methods = Annotated[
 Partitions = Annotated[int, typer.Option(min=1, help="Seeded draws of each; six or more can be tested.")]
 
 
-@app.command()
+@app.command(rich_help_panel=METHOD_PANEL)
 def curve(
     corpus: Corpus,
     output: Output = Path("training/curve"),
@@ -57,7 +57,7 @@ def curve(
     run_plan(plan, given, settings, output, options, dry_run, as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=METHOD_PANEL)
 def imbalance(
     corpus: Corpus,
     output: Output = Path("training/imbalance"),

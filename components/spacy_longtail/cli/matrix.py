@@ -14,7 +14,7 @@ from ..studies.trials.needed import settle_steps
 from ..studies.trials.plan import Plan, presets, read_plan
 from ..studies.trials.run import Matrix, Options
 from ..types import Overrides
-from .app import TEXT, GpuId, Json, app, coded_errors
+from .app import METHOD_PANEL, TEXT, GpuId, Json, app, coded_errors
 from .trial_options import (
     DryRun,
     KeepModels,
@@ -38,7 +38,7 @@ Corpora = Annotated[
 Seeds = Annotated[str | None, typer.Option(help="Seeds, separated by commas.")]
 
 
-@app.command()
+@app.command(rich_help_panel=METHOD_PANEL)
 def matrix(
     plan: PlanName,
     corpora: Corpora = None,

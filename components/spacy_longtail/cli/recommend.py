@@ -11,11 +11,11 @@ from ..evaluation.report.wording import percent
 from ..studies.matrix import summary_tables, write_matrix_report
 from ..studies.matrix.advice import advise, find_pretrained
 from ..studies.trials.run import Options
-from .app import Corpus, GpuId, app, coded_errors
+from .app import METHOD_PANEL, Corpus, GpuId, app, coded_errors
 from .trial_options import Output, Set, Storage, Workers, read_settings
 
 
-@app.command()
+@app.command(rich_help_panel=METHOD_PANEL)
 def recommend(
     corpus: Corpus,
     output: Output = Path("training/recommend"),

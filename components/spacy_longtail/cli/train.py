@@ -8,10 +8,13 @@ from spacy.cli._util import parse_config_overrides
 from wasabi import msg
 
 from ..training.train import train_model
-from .app import Corpus, GpuId, app, coded_errors
+from .app import TRAINING_PANEL, Corpus, GpuId, app, coded_errors
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    rich_help_panel=TRAINING_PANEL,
+)
 def train(
     context: typer.Context,
     config: Annotated[Path, typer.Argument(help="A config, such as configs/config.cfg.")],
