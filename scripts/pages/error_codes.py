@@ -1,13 +1,13 @@
 """docs/errors.md: every code with its cause, its fix and the modules that use it, from the code."""
 
+import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "components" / "spacy_longtail"
 GROUP = re.compile(r"^    # (.+?)(?:: .*)?$")
-MESSAGE = re.compile(r'^    (L\d+|LW\d+) = "\[\w+\] (.*)"$')
-FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 SENTENCE = re.compile(r"(?<=[.:]) (?=[A-Z{])")
 # what a sentence begins with that says what to do
 FIX = re.compile(
@@ -20,30 +20,40 @@ HEAD = """# Errors and warnings
 Written by `python scripts/document.py` from `errors.py`; do not edit.
 
 Every error begins with a code such as `[L102]` and says what is wrong, what was found, and what to do.
-Warnings begin with `[LW`. Words in *italics* stand for what the message fills in. Where there is no
-fix, the cause says what is allowed.
+Warnings begin with `[LW`. Words in *italics* stand for what the message fills in. Where no fix is
+named, the cause says what is allowed.
 """
 
 
 def render() -> str:
     """The whole page."""
+    source = (PACKAGE / "errors.py").read_text(encoding="utf8")
     places = _places()
-    lines, table = [HEAD.rstrip()], ""
-    for line in (PACKAGE / "errors.py").read_text(encoding="utf8").splitlines():
-        if line.startswith("class "):
-            kind = line.removeprefix("class ").rstrip(":")
-            group, table = "General", ""
-        elif match := GROUP.match(line):
-            group = match[1]
-        elif match := MESSAGE.match(line):
-            if table != group:
-                table = group
-                lines += ["", f"## {kind}: {group[0].lower() + group[1:]}", ""]
-                lines += ["| code | cause | fix | from |", "| --- | --- | --- | --- |"]
-            cause, fix = _parts(match[2])
-            where = _modules(sorted(places[match[1]]))
-            lines.append(f'| <a id="{match[1]}"></a>`{match[1]}` | {cause} | {fix} | {where} |')
+    lines, table = [HEAD.rstrip()], ("", "")
+    for kind, group, code, message in _messages(source):
+        if table != (kind, group):
+            table = kind, group
+            lines += ["", f"## {kind}: {group[0].lower() + group[1:]}", ""]
+            lines += ["| code | cause, fix, and the modules that use it |", "| --- | --- |"]
+        cause, fix = _parts(message)
+        where = _modules(sorted(places[code]))
+        text = "<br>".join(filter(None, (cause, fix and f"**Fix:** {fix}", where)))
+        lines.append(f'| <a id="{code}"></a>`{code}` | {text} |')
     return "\n".join(lines) + "\n"
+
+
+def _messages(source: str) -> Iterator[tuple[str, str, str, str]]:
+    """Class, comment above, code and message of each, in their order."""
+    comments = {i: m[1] for i, line in enumerate(source.splitlines(), 1) if (m := GROUP.match(line))}
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for entry in node.body:
+            if isinstance(entry, ast.Assign) and isinstance(entry.targets[0], ast.Name):
+                above = [i for i in comments if node.lineno < i < entry.lineno]
+                group = comments[max(above)] if above else "General"
+                code, message = entry.targets[0].id, ast.literal_eval(entry.value)
+                yield node.name, group, code, message.removeprefix(f"[{code}] ")
 
 
 def _modules(names: list[str]) -> str:
@@ -63,7 +73,7 @@ def _places() -> dict[str, set[str]]:
 
 def _parts(message: str) -> tuple[str, str]:
     """The sentences that say what is wrong, and those that say what to do, as Markdown."""
-    sentences = SENTENCE.split(message.replace('\\"', '"'))
+    sentences = SENTENCE.split(message)
     first = next((i for i, s in enumerate(sentences[1:], 1) if FIX.match(s)), len(sentences))
     return _markdown(sentences[:first]), _markdown(sentences[first:])
 
