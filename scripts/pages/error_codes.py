@@ -8,6 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "components" / "spacy_longtail"
 GROUP = re.compile(r"^    # (.+?)(?:: .*)?$")
+CODED = re.compile(r"^\[(\w+)\] ")
 SENTENCE = re.compile(r"(?<=[.:]) (?=[A-Z{])")
 # what a sentence begins with that says what to do
 FIX = re.compile(
@@ -30,20 +31,21 @@ def render() -> str:
     source = (PACKAGE / "errors.py").read_text(encoding="utf8")
     places = _places()
     lines, table = [HEAD.rstrip()], ("", "")
-    for kind, group, code, message in _messages(source):
+    for kind, group, name, message in _messages(source):
+        _, code, message = CODED.split(message, maxsplit=1)
         if table != (kind, group):
             table = kind, group
             lines += ["", f"## {kind}: {group[0].lower() + group[1:]}", ""]
             lines += ["| code | cause, fix, and the modules that use it |", "| --- | --- |"]
         cause, fix = _parts(message)
-        where = _modules(sorted(places[code]))
+        where = _modules(sorted(places[name]))
         text = "<br>".join(filter(None, (cause, fix and f"**Fix:** {fix}", where)))
         lines.append(f'| <a id="{code}"></a>`{code}` | {text} |')
     return "\n".join(lines) + "\n"
 
 
 def _messages(source: str) -> Iterator[tuple[str, str, str, str]]:
-    """Class, comment above, code and message of each, in their order."""
+    """Class, comment above, name and message of each, in their order."""
     comments = {i: m[1] for i, line in enumerate(source.splitlines(), 1) if (m := GROUP.match(line))}
     for node in ast.parse(source).body:
         if not isinstance(node, ast.ClassDef):
@@ -52,8 +54,7 @@ def _messages(source: str) -> Iterator[tuple[str, str, str, str]]:
             if isinstance(entry, ast.Assign) and isinstance(entry.targets[0], ast.Name):
                 above = [i for i in comments if node.lineno < i < entry.lineno]
                 group = comments[max(above)] if above else "General"
-                code, message = entry.targets[0].id, ast.literal_eval(entry.value)
-                yield node.name, group, code, message.removeprefix(f"[{code}] ")
+                yield node.name, group, entry.targets[0].id, ast.literal_eval(entry.value)
 
 
 def _modules(names: list[str]) -> str:

@@ -4,8 +4,8 @@ The blocks of a page run in order, in one namespace, in a folder that has what t
 Notes as a corpus, and small pipelines where the docs say that there are trained ones. A text block after
 a Python block is what it prints, as is a literal in a comment behind the print of a block with one line of
 output. `<!-- only parsed: REASON -->` before a fence says why a block is not run.
-Bash blocks are not run but parsed, down to the options of this package's and spaCy's commands: what they
-name takes minutes to hours. Blocks of configs are trained in test_ini_blocks.py.
+Bash blocks are parsed, down to the options of this package's and spaCy's commands, and not run: what they
+name takes minutes to hours. The first of docs/start.md, from an export to a model, runs with few steps. Blocks of configs are trained in test_ini_blocks.py.
 """
 
 import ast
@@ -18,14 +18,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import srsly
 import typer
 from spacy.cli import app as spacy_app
 from spacy.language import Language
+from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import convert_corpus
 from tests.pipes import gated  # noqa: F401  # registers factories
-from tests.util import GATE_MODEL, SMALL, TOKEN_MODEL, blank, examples, shared_gliner, small_ner, train
+from tests.util import (
+    GATE_MODEL,
+    SENTENCES,
+    SMALL,
+    TOKEN_MODEL,
+    blank,
+    examples,
+    parse,
+    shared_gliner,
+    small_ner,
+    train,
+)
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -37,7 +50,7 @@ FENCE = re.compile(
     r"(?:^<!-- only parsed: ([^\n]+) -->\n)?^( *)```(\w+)\n(.*?)^\2```$(?:\n+```text\n(.*?)^```$)?",
     flags=re.MULTILINE | re.DOTALL,
 )
-PARSED = re.compile(r"<!-- only parsed: .+ -->")
+PARSED = re.compile(r"^<!-- only parsed: .+ -->$", flags=re.MULTILINE)
 SHELL = ("bash", "shell")
 LANGUAGES = {*SHELL, "python", "ini", "json", "yaml", "text", "math", "mermaid"}
 
@@ -258,3 +271,26 @@ def test_commands_parse(block, tmp_path, monkeypatch):
             check_parses(spacy_app, words[1:] if words[0] == "spacy" else words[3:])
         elif words[:1] == ["python"] and words[1].endswith(".py"):
             assert (ROOT / words[1]).is_file()
+
+
+def test_the_way_from_an_export_to_a_model_works(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
+    monkeypatch.setenv("SPACY_CONFIG_OVERRIDES", "--training.max_steps 2 --training.eval_frequency 2")
+    nlp = blank()
+    records = []
+    for i in range(40):
+        doc = parse(nlp, SENTENCES[i % len(SENTENCES)].replace("Maria", f"Maria{i}"))
+        spans = [{"start": e.start_char, "end": e.end_char, "label": e.label_} for e in doc.ents]
+        records.append({"text": f"{doc.text} {i}", "spans": spans})
+    srsly.write_jsonl("export.jsonl", records)
+    block = next(b for b in SHELL_BLOCKS if b.page == "docs/start.md" and "export.jsonl" in b.text)
+    ran = []
+    for words in commands_of(block.text):
+        assert words[:3] == ["python", "-m", "spacy_longtail"]
+        result = CliRunner().invoke(app, words[3:])
+        assert result.exit_code == 0 and "Traceback" not in result.output, result.output
+        ran.append(words[3])
+    assert ran == ["convert", "split", "stats", "debug", "train"]
+    assert Path("training/mine/model-best").is_dir()
