@@ -64,7 +64,10 @@ def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
         if isinstance(info, ArgumentInfo):
             shown = name.upper()
         else:
-            shown = ", ".join(info.param_decls or (f"--{name.replace('_', '-')}",))
+            first = [info.default] if isinstance(info.default, str) else []  # typer takes it for a name
+            option = name.replace("_", "-")
+            usual = [f"--{option}", f"--no-{option}"] if kind is bool else [f"--{option}"]
+            shown = ", ".join([*first, *(info.param_decls or ())] or usual)
         yield Parameter(shown, info, kind, parameter.default)
 
 

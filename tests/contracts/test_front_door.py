@@ -2,11 +2,13 @@
 
 import re
 import sys
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import srsly
+import typer
 from typer.testing import CliRunner
 
 import spacy_longtail
@@ -115,6 +117,22 @@ def test_every_command_is_on_its_page():
     assert set(re.findall(r"^### (\S+)$", page, flags=re.MULTILINE)) == COMMANDS
 
 
+def test_options_and_defaults_are_those_that_the_commands_take():
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf8")
+    parts = re.split(r"^### (\S+)$", page, flags=re.MULTILINE)
+    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+        command = typer.main.get_command(app).commands[name]
+        rows = dict(re.findall(r"^\| `(-[^`]*|[A-Z_]+)[^`]*` \| ([^|]*) \|", text, flags=re.MULTILINE))
+        shown = {option for row in rows for option in re.findall(r"(?<!\S)--?[\w-]+", row)}
+        options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
+        assert shown == {o for p in options for o in (*p.opts, *p.secondary_opts)}, name
+        for parameter in command.params:
+            if parameter.default not in (None, False, (), []) and not parameter.required:
+                assert f"`{parameter.default}`" in rows.values(), f"{name}: {parameter.name}"
+        n_required = sum(default == "required" for default in rows.values())
+        assert n_required == sum(p.required for p in command.params), name
+
+
 def test_every_code_is_on_its_page():
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf8")
     messages = [text for kind in (Errors, Warnings) for text in vars(kind).values()]
@@ -145,12 +163,57 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-@pytest.mark.skipif(find_spec("mkdocs") is None, reason="needs the extra 'docs'")
-def test_the_site_has_every_page():
-    """Without a build, which takes seconds and is a step of .ci/run."""
+# The site: without a build, which takes seconds and is a step of .ci/run
+
+
+@pytest.fixture
+def hooks(monkeypatch):
+    for name in ("mkdocs", "latex2mathml"):
+        pytest.importorskip(name, reason="needs the extra 'docs'")
+    monkeypatch.syspath_prepend(ROOT / "scripts" / "site")
+    return import_module("hooks")
+
+
+def test_the_site_has_every_page(hooks):
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf8")
     named = set(re.findall(r"[\w/]+\.md", text[text.index("\nnav:") :]))
-    sys.path.insert(0, str(ROOT / "scripts" / "site"))
-    import hooks
-
     assert named == {page.name for page in (ROOT / "docs").glob("*.md")} | set(hooks.PAGES.values())
+
+
+PAGE = """See [it](../README.md#try-it) and [them](matrix.md), $`a_1 * b_1 * c`$.
+
+```math
+x^2 \\tag{G1}
+```
+
+```bash
+echo "$`a`$ [x](../README.md)"
+```
+"""
+
+
+def test_links_and_formulas_of_a_page_become_those_of_the_site(hooks):
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="gate.md"), meta={})
+    text = hooks.on_page_markdown(PAGE, page, None, None)
+    assert text.startswith(
+        "See [it](overview.md#try-it) and [them](matrix.md), FORMULA1X.\n\nFORMULA0X\n"
+    )
+    assert text.endswith(PAGE[PAGE.index("```bash") :])
+    html = hooks.on_page_content(text, page, None, None)
+    assert html.count("<math") == 2 and 'display="block"' in html
+    assert "<mtext>G1</mtext>" in html and "FORMULA" not in html
+    page.file.src_uri = "overview.md"
+    shown = hooks.on_page_markdown(
+        "[a](docs/gate.md) [b](project.yml) [c](https://x.org/a.md)", page, None, None
+    )
+    assert shown == "[a](gate.md) [b](files/project.yml) [c](https://x.org/a.md)"
+
+
+def test_docstrings_become_lists(monkeypatch):
+    pytest.importorskip("griffe", reason="needs the extra 'docs'")
+    monkeypatch.syspath_prepend(ROOT / "scripts" / "site")
+    text = "Do it.\n\nnlp (Language): A pipeline,\n    changed.\na, b (int): Two.\nRETURNS (str): Text.\n\nMore."
+    assert import_module("docstrings").as_markdown(text) == (
+        "Do it.\n\n- `nlp` (Language): A pipeline,\n    changed.\n- `a, b` (int): Two.\n"
+        "- **RETURNS** (str): Text.\n\nMore."
+    )
