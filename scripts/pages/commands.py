@@ -88,6 +88,8 @@ def _values(parameter: Parameter) -> str:
         return " " + "/".join(map(str, get_args(single)))
     if get_origin(single) in (list, tuple):
         single = get_args(single)[0]
+    if isinstance(single, type) and issubclass(single, Enum):
+        return " " + "/".join(str(member.value) for member in single)
     names = {str: "TEXT", int: "INTEGER", float: "NUMBER"}
     return " " + names.get(single, single.__name__.upper())
 

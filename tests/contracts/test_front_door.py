@@ -127,8 +127,9 @@ def test_options_and_defaults_are_those_that_the_commands_take():
         options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
         assert shown == {o for p in options for o in (*p.opts, *p.secondary_opts)}, name
         for parameter in command.params:
-            if parameter.default not in (None, False, (), []) and not parameter.required:
-                assert f"`{parameter.default}`" in rows.values(), f"{name}: {parameter.name}"
+            default = getattr(parameter.default, "value", parameter.default)
+            if default not in (None, False, (), []) and not parameter.required:
+                assert f"`{default}`" in rows.values(), f"{name}: {parameter.name}"
         n_required = sum(default == "required" for default in rows.values())
         assert n_required == sum(p.required for p in command.params), name
 
