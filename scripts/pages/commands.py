@@ -67,7 +67,7 @@ def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
             first = [info.default] if isinstance(info.default, str) else []  # typer takes it for a name
             option = name.replace("_", "-")
             usual = [f"--{option}", f"--no-{option}"] if kind is bool else [f"--{option}"]
-            shown = ", ".join([*first, *(info.param_decls or ())] or usual)
+            shown = ", ".join([*first, *(info.param_decls or ())] or usual).replace("/--", ", --")
         yield Parameter(shown, info, kind, parameter.default)
 
 
