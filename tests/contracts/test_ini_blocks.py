@@ -410,9 +410,9 @@ def test_a_comment_has_a_line_of_its_own(block):
 # The rules
 
 
-def test_the_readme_needs_no_rule_but_its_own():
-    """Sections are replaced and added there, and nothing else is said."""
-    blocks = [sections(block.text) for block in BLOCKS if block.where.startswith("README")]
+def test_the_first_blocks_need_no_rule_but_their_own():
+    """Sections are replaced and added in docs/start.md, and nothing else is said."""
+    blocks = [sections(block.text) for block in BLOCKS if block.where.startswith("start:")]
     assert len(blocks) == 3
     for block in blocks:
         assert put(block, stock()) == {**stock(), **block}
@@ -445,12 +445,12 @@ def test_other_lines_that_are_kept_are_those_that_spacy_fills_in(name):
 
 # A page, a text of one of its blocks, what it becomes, and what is said of it
 BROKEN = [
-    ("README", 'factory = "longtail_ner"', 'factory = "longtail_ner"  # ours', "E002"),
-    ("README", 'head = "crf"', 'head = "crf"  # or softmax', "L211"),
-    ("README", 'labels = ["PER"', 'labels = ["PIR"', "LW002"),
-    ("README", "ents_f = 0.0\n", "", "ents_macro_f"),
-    ("README", "ents_macro_f", "ents_marco_f", "ents_marco_f"),
-    ("README", '[components.ner.model]\n@architectures = "longtail.TokenClassifier.v1"\n', "", "L216"),
+    ("start", 'factory = "longtail_ner"', 'factory = "longtail_ner"  # ours', "E002"),
+    ("start", 'head = "crf"', 'head = "crf"  # or softmax', "L211"),
+    ("start", 'labels = ["PER"', 'labels = ["PIR"', "LW002"),
+    ("start", "ents_f = 0.0\n", "", "ents_macro_f"),
+    ("start", "ents_macro_f", "ents_marco_f", "ents_marco_f"),
+    ("start", '[components.ner.model]\n@architectures = "longtail.TokenClassifier.v1"\n', "", "L216"),
     ("losses", "gamma = 2.0", "gama = 2.0", "gama"),
     ("losses", "gamma = 2.0", 'gamma = "two"', "gamma"),
     ("losses", '"longtail.Focal.v1"', '"longtail.Focal.v2"', "Focal.v2"),

@@ -1,5 +1,7 @@
 """The commands: `python -m spacy_longtail ...`. Thin: parse, call the package, print."""
 
+from collections.abc import Sequence
+
 from . import (  # noqa: F401  # each adds its command
     audit,
     card,
@@ -27,6 +29,15 @@ from . import (  # noqa: F401  # each adds its command
 from .app import app as app
 
 
-def main() -> None:
-    """Entry point of `python -m spacy_longtail`."""
-    app(prog_name="python -m spacy_longtail")
+def main(args: Sequence[str] | None = None, prog_name: str = "python -m spacy_longtail") -> None:
+    """Entry point of `python -m spacy_longtail`, `longtail` and `spacy longtail`.
+
+    args (Optional[Sequence[str]]): What follows the program's name; else of the process.
+    prog_name (str): What help calls the program.
+    """
+    app(args=args, prog_name=prog_name)
+
+
+def longtail() -> None:
+    """Entry point of the console script."""
+    main(prog_name="longtail")

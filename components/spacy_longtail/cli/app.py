@@ -25,6 +25,14 @@ app = App(
 
 LARGEST_SEED = 2**32 - 1
 MOST_PROCESSES = 1024
+# what `--help` groups commands by
+CORPUS_PANEL = "Your corpus"
+TRAINING_PANEL = "Train and evaluate"
+PIPELINE_PANEL = "A trained pipeline"
+METHOD_PANEL = "Which method?"
+UNLABELLED_PANEL = "Text without labels"
+KNOWLEDGE_PANEL = "Knowledge from elsewhere"
+
 
 Corpus = Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]

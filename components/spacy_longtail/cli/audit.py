@@ -12,13 +12,13 @@ from ..training.audit import Audit, audit_corpus
 from ..training.device import use_gpu
 from ..training.review import MARK, Format, problem, write_review
 from ..writing import check_file
-from .app import LARGEST_SEED, Corpus, GpuId, app, print_table
+from .app import CORPUS_PANEL, LARGEST_SEED, Corpus, GpuId, app, print_table
 
 SHOWN = 10
 AROUND = 30  # characters of context on each side
 
 
-@app.command()
+@app.command(rich_help_panel=CORPUS_PANEL)
 def audit(
     corpus: Corpus,
     output: Annotated[Path, typer.Option("--output", "-o", help="The review file.")] = Path(

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 
 from ..evaluation.report import metrics_files, write_card
-from .app import app
+from .app import TRAINING_PANEL, app
 
 
-@app.command()
+@app.command(rich_help_panel=TRAINING_PANEL)
 def card(
     metrics: Annotated[Path, typer.Argument(help="Folder with stats.json and the evaluations.")],
     model: Annotated[Path, typer.Argument(help="The pipeline, one of those evaluated.")],

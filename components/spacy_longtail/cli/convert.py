@@ -10,7 +10,7 @@ from ..corpus.conversion import ConvertedPart, read_conversion
 from ..corpus.folder import convert_corpus
 from ..corpus.formats.context import Settings
 from ..corpus.rare import rare_sentence
-from .app import app
+from .app import CORPUS_PANEL, app
 
 MEANINGS = {
     "misaligned": "spans that do not begin and end with a token",
@@ -36,7 +36,7 @@ POLICIES = {
 N_SHOWN = 3  # examples of each kind
 
 
-@app.command()
+@app.command(rich_help_panel=CORPUS_PANEL)
 def convert(
     source: Annotated[Path, typer.Argument(help="A folder with train, dev, test; or one file.")],
     target: Annotated[Path, typer.Argument(help="Folder for train.spacy, dev.spacy, test.spacy.")],

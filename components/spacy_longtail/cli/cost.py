@@ -8,11 +8,11 @@ import typer
 
 from ..corpus.formats.context import Settings
 from ..training.device import use_gpu
-from .app import GpuId, Json, app, print_table
+from .app import PIPELINE_PANEL, GpuId, Json, app, print_table
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat
 
 
-@app.command()
+@app.command(rich_help_panel=PIPELINE_PANEL)
 def cost(
     pipeline: Annotated[
         str, typer.Argument(help="A pipeline with a longtail_gated_pipe: a folder or a package.")

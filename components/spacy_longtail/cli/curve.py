@@ -12,7 +12,7 @@ from ..studies.trials.mentions import default_sizes
 from ..studies.trials.plan import presets
 from ..studies.trials.run import Options
 from ..unlabelled.outcome import read_lift
-from .app import Corpus, GpuId, Json, app, names_in
+from .app import METHOD_PANEL, Corpus, GpuId, Json, app, names_in
 from .matrix import run_plan
 from .trial_options import (
     DryRun,
@@ -55,7 +55,7 @@ Mined = Annotated[
 ]
 
 
-@app.command()
+@app.command(rich_help_panel=METHOD_PANEL)
 def curve(
     corpus: Corpus,
     output: Output = Path("training/curve"),
@@ -121,7 +121,7 @@ def _question(target: float | None, mined: Path | None, corpus: Path, labels: li
     return Question(TARGET if target is None else target / 100, lift)
 
 
-@app.command()
+@app.command(rich_help_panel=METHOD_PANEL)
 def imbalance(
     corpus: Corpus,
     output: Output = Path("training/imbalance"),

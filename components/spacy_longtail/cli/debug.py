@@ -10,13 +10,16 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..training.debugging import Check, debug_corpus
-from .app import Corpus, Json, app, config_overrides
+from .app import CORPUS_PANEL, Corpus, Json, app, config_overrides
 from .boundary import FAILED
 
 N_SHOWN = 200  # characters of a text, unless --verbose
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    rich_help_panel=CORPUS_PANEL,
+)
 def debug(
     context: typer.Context,
     corpus: Corpus,

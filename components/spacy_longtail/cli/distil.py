@@ -14,12 +14,12 @@ from ..training.device import use_gpu
 from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
 from ..unlabelled.silver import Policy
-from .app import LARGEST_SEED, GpuId, Json, app, print_table
+from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, Json, app, print_table
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
 from .trial_options import Set, read_settings
 
 
-@app.command("distil")
+@app.command("distil", rich_help_panel=UNLABELLED_PANEL)
 def distil_command(
     teacher: Annotated[
         str, typer.Argument(help="A trained pipeline with scores: a folder or a package.")

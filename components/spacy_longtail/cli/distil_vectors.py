@@ -7,10 +7,10 @@ import typer
 from wasabi import msg
 
 from ..training.vectors import distil_vectors
-from .app import app
+from .app import KNOWLEDGE_PANEL, app
 
 
-@app.command("distil-vectors")
+@app.command("distil-vectors", rich_help_panel=KNOWLEDGE_PANEL)
 def distil_vectors_command(
     encoder: Annotated[str, typer.Argument(help="A transformer: a name on the hub, or a folder.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the vectors.")],

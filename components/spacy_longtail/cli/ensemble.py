@@ -10,7 +10,7 @@ from wasabi import msg
 from ..evaluation.report.wording import percent
 from ..training.device import use_gpu
 from ..unlabelled.ensemble import Ensemble, Request, build_ensemble
-from .app import GpuId, Json, app, print_table
+from .app import PIPELINE_PANEL, GpuId, Json, app, print_table
 
 
 @app.command("ensemble")

@@ -15,10 +15,10 @@ from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..evaluation.report.systems import AVERAGES
 from ..training.device import use_gpu
 from ..writing import check_file
-from .app import Corpus, GpuId, Json, app, print_table
+from .app import TRAINING_PANEL, Corpus, GpuId, Json, app, print_table
 
 
-@app.command()
+@app.command(rich_help_panel=TRAINING_PANEL)
 def evaluate(
     model: Annotated[Path, typer.Argument(help="A trained pipeline.")],
     corpus: Corpus,

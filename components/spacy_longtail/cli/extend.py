@@ -9,11 +9,11 @@ from wasabi import msg
 
 from ..evaluation.report.wording import percent
 from ..studies.extending.run import MODEL, RECORD, Extended, Request, extend
-from .app import Corpus, GpuId, Json, app, names_in, print_table
+from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, names_in, print_table
 from .trial_options import Set, read_settings
 
 
-@app.command("extend")
+@app.command("extend", rich_help_panel=PIPELINE_PANEL)
 def extend_command(
     base: Annotated[str, typer.Argument(help="A trained pipeline: a folder or an installed package.")],
     corpus: Corpus,

@@ -24,7 +24,7 @@ from ..studies.trials.needed import settle_steps
 from ..studies.trials.plan import Plan, presets, read_plan
 from ..studies.trials.run import Matrix, Options
 from ..types import Overrides
-from .app import GpuId, Json, app
+from .app import METHOD_PANEL, GpuId, Json, app
 from .boundary import FAILED, marked
 from .trial_options import (
     DryRun,
@@ -50,7 +50,7 @@ Corpora = Annotated[
 Seeds = Annotated[str | None, typer.Option(help="Seeds, separated by commas.")]
 
 
-@app.command()
+@app.command(rich_help_panel=METHOD_PANEL)
 def matrix(
     plan: PlanName,
     corpora: Corpora = None,

@@ -8,10 +8,10 @@ from wasabi import msg
 
 from ..corpus.formats.context import Settings
 from ..unlabelled.returning import CONFLICTS, merge_labels
-from .app import Corpus, app
+from .app import UNLABELLED_PANEL, Corpus, app
 
 
-@app.command()
+@app.command(rich_help_panel=UNLABELLED_PANEL)
 def merge(
     corpus: Corpus,
     labelled: Annotated[Path, typer.Argument(help="What the annotation tool exported.")],

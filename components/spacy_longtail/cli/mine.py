@@ -19,7 +19,7 @@ from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
 from ..unlabelled.simulation import STRATEGIES, Game
 from ..unlabelled.simulation import simulate as simulate_mining
-from .app import LARGEST_SEED, GpuId, app, names_in
+from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, app, names_in
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
 from .trial_options import Set, read_numbers, read_settings
 
@@ -32,7 +32,7 @@ ALONE = (
 SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
 
 
-@app.command("mine")
+@app.command("mine", rich_help_panel=UNLABELLED_PANEL)
 def mine_command(
     context: typer.Context,
     pipeline: Annotated[

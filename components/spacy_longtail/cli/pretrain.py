@@ -13,11 +13,11 @@ from ..evaluation.report.wording import percent
 from ..studies.pretraining import Options, pretrain
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
-from .app import LARGEST_SEED, GpuId, Json, app, names_in, print_table
+from .app import KNOWLEDGE_PANEL, LARGEST_SEED, GpuId, Json, app, names_in, print_table
 from .trial_options import Set, read_settings
 
 
-@app.command("pretrain")
+@app.command("pretrain", rich_help_panel=KNOWLEDGE_PANEL)
 def pretrain_command(
     donors: Annotated[list[Path], typer.Argument(help="Folders that `convert` wrote, of one language.")],
     output: Annotated[

@@ -11,11 +11,11 @@ from ..studies.matrix import summary_tables, write_matrix_report
 from ..studies.matrix.advice import FOLDS, advise, find_pretrained
 from ..studies.matrix.refit import refit
 from ..studies.trials.run import Options
-from .app import Corpus, GpuId, app
+from .app import METHOD_PANEL, Corpus, GpuId, app
 from .trial_options import Output, Set, Storage, Workers, read_settings
 
 
-@app.command()
+@app.command(rich_help_panel=METHOD_PANEL)
 def recommend(
     corpus: Corpus,
     output: Output = Path("training/recommend"),

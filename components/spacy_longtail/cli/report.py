@@ -15,10 +15,10 @@ from ..evaluation.report import (
     summary_table,
     write_report,
 )
-from .app import Json, app
+from .app import TRAINING_PANEL, Json, app
 
 
-@app.command()
+@app.command(rich_help_panel=TRAINING_PANEL)
 def report(
     metrics: Annotated[Path, typer.Argument(help="Folder with stats.json and the evaluations.")],
     output: Annotated[

@@ -9,10 +9,10 @@ from wasabi import msg
 
 from ..corpus.rare import rare_sentence
 from ..corpus.splitting import Split, read_shares, split_corpus
-from .app import LARGEST_SEED, app, print_table
+from .app import CORPUS_PANEL, LARGEST_SEED, app, print_table
 
 
-@app.command()
+@app.command(rich_help_panel=CORPUS_PANEL)
 def split(
     source: Annotated[
         Path, typer.Argument(help="A folder that `convert` wrote, a .spacy file or a folder of them.")

@@ -20,7 +20,7 @@ from ..corpus.statistics import (
 )
 from ..corpus.statistics.records import PartStatistics, SizeFactors
 from ..writing import check_file
-from .app import Corpus, Json, app, print_table
+from .app import CORPUS_PANEL, Corpus, Json, app, print_table
 
 Rows = list[tuple[str, ...]]
 COUNTS = ("documents", "sentences", "entity_sentences", "tokens", "entity_tokens", "mentions")
@@ -33,7 +33,7 @@ SHARES = {
 }
 
 
-@app.command()
+@app.command(rich_help_panel=CORPUS_PANEL)
 def stats(
     corpus: Corpus,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write JSON here.")] = None,

@@ -23,7 +23,7 @@ from ..studies.out_of_fold import choose_out_of_fold
 from ..studies.trials.run import Options
 from ..training.device import use_gpu
 from ..writing import check_folder
-from .app import Corpus, GpuId, Json, app, print_table
+from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, print_table
 from .matrix import say
 from .trial_options import Retry, Workers
 
@@ -39,7 +39,7 @@ class Offsets(str, Enum):
     auto = "auto"
 
 
-@app.command()
+@app.command(rich_help_panel=PIPELINE_PANEL)
 def thresholds(
     model: Annotated[Path, typer.Argument(help="A trained pipeline; it is changed.")],
     corpus: Corpus,

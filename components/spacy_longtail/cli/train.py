@@ -7,10 +7,13 @@ import typer
 from wasabi import msg
 
 from ..training.train import train_model
-from .app import Corpus, GpuId, app, config_overrides
+from .app import TRAINING_PANEL, Corpus, GpuId, app, config_overrides
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    rich_help_panel=TRAINING_PANEL,
+)
 def train(
     context: typer.Context,
     config: Annotated[Path, typer.Argument(help="A config, such as configs/config.cfg.")],

@@ -20,13 +20,13 @@ from ..studies.tuning.run import Options, run_search
 from ..studies.tuning.search import Search, read_config
 from ..studies.tuning.space import read_space
 from ..training.provenance import command
-from .app import LARGEST_SEED, Corpus, GpuId, Json, app, print_table
+from .app import LARGEST_SEED, METHOD_PANEL, Corpus, GpuId, Json, app, print_table
 from .trial_options import Minutes, Set, Steps, Storage, Workers, read_settings
 
 Choice = Annotated[str | None, typer.Option(help="A choice of docs/matrix.md, set in the config.")]
 
 
-@app.command()
+@app.command(rich_help_panel=METHOD_PANEL)
 def tune(
     corpus: Corpus,
     config: Annotated[

@@ -1,0 +1,105 @@
+"""docs/commands.md: every command with what its `--help` says, from the functions that typer calls."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from typer import Context
+from typer.models import ArgumentInfo, OptionInfo
+
+from spacy_longtail.cli import app
+
+HEAD = """# Commands
+
+Written by `python scripts/document.py` from the commands themselves; do not edit.
+
+`python -m spacy_longtail COMMAND`, for short `longtail COMMAND`, or `spacy longtail COMMAND`.
+Each has `--help`.
+"""
+
+
+class Parameter(NamedTuple):
+    name: str  # as it is typed
+    info: ArgumentInfo | OptionInfo
+    kind: Any  # its Python type
+    default: Any
+
+
+def render() -> str:
+    """The whole page."""
+    panels: dict[str, list[tuple[str, Callable[..., Any]]]] = {}
+    for found in app.registered_commands:
+        assert found.callback is not None
+        name = found.name or found.callback.__name__
+        panels.setdefault(str(found.rich_help_panel), []).append((name, found.callback))
+    lines = [HEAD, "| To do with | |", "| --- | --- |"]
+    for panel, commands in panels.items():
+        lines.append(f"| {panel} | {', '.join(f'[{name}](#{name})' for name, _ in commands)} |")
+    for panel, commands in panels.items():
+        lines += ["", f"## {panel}"]
+        for name, function in commands:
+            lines += _section(name, function)
+    return "\n".join(lines) + "\n"
+
+
+def _section(name: str, function: Callable[..., Any]) -> Iterator[str]:
+    parameters = list(_parameters(function))
+    words = [p.name if _required(p) else f"[{p.name}]" for p in parameters if not p.name.startswith("-")]
+    usage = " ".join(("longtail", name, "[OPTIONS]", *words))
+    yield from ("", f"### {name}", "", "```text", usage, "```", "", inspect.getdoc(function) or "", "")
+    yield from ("| | default | |", "| --- | --- | --- |")
+    for parameter in parameters:
+        text = " ".join((parameter.info.help or "").split()).replace("|", "\\|")
+        yield f"| `{parameter.name}{_values(parameter)}` | {_default(parameter)} | {text} |"
+
+
+def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
+    hints = get_type_hints(function, include_extras=True)
+    for name, parameter in inspect.signature(function).parameters.items():
+        if hints[name] is Context:
+            continue
+        assert get_origin(hints[name]) is Annotated, f"{function.__module__}: {name}"
+        kind, info = get_args(hints[name])[:2]
+        if isinstance(info, ArgumentInfo):
+            shown = name.upper()
+        else:
+            first = [info.default] if isinstance(info.default, str) else []  # typer takes it for a name
+            option = name.replace("_", "-")
+            usual = [f"--{option}", f"--no-{option}"] if kind is bool else [f"--{option}"]
+            shown = ", ".join([*first, *(info.param_decls or ())] or usual).replace("/--", ", --")
+        yield Parameter(shown, info, kind, parameter.default)
+
+
+def _required(parameter: Parameter) -> bool:
+    return parameter.default is inspect.Parameter.empty
+
+
+def _values(parameter: Parameter) -> str:
+    """What an option takes, after its name."""
+    kind = parameter.kind
+    if isinstance(parameter.info, ArgumentInfo) or kind is bool:
+        return ""
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    named = [k for k in get_args(kind) if k is not type(None)] if _is_union(kind) else [kind]
+    (single,) = named
+    if get_origin(single) is Literal:
+        return " " + "/".join(map(str, get_args(single)))
+    if get_origin(single) in (list, tuple):
+        single = get_args(single)[0]
+    if isinstance(single, type) and issubclass(single, Enum):
+        return " " + "/".join(str(member.value) for member in single)
+    names = {str: "TEXT", int: "INTEGER", float: "NUMBER"}
+    return " " + names.get(single, single.__name__.upper())
+
+
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) is Union or type(kind).__name__ == "UnionType"
+
+
+def _default(parameter: Parameter) -> str:
+    value = parameter.default.value if isinstance(parameter.default, Enum) else parameter.default
+    if _required(parameter):
+        return "required"
+    return "" if value is None or value is False or value in ((), []) else f"`{value}`"
