@@ -13,7 +13,7 @@ from ..unlabelled.ensemble import Ensemble, Request, build_ensemble
 from .app import PIPELINE_PANEL, GpuId, Json, app, print_table
 
 
-@app.command("ensemble")
+@app.command("ensemble", rich_help_panel=PIPELINE_PANEL)
 def ensemble_command(
     runs: Annotated[list[Path], typer.Argument(help="Folders of `train`, or pipelines: two or more.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pipeline.")],
