@@ -9,6 +9,7 @@ name takes minutes to hours. The first of docs/start.md, from an export to a mod
 """
 
 import ast
+import itertools
 import re
 import shlex
 import subprocess
@@ -26,6 +27,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import convert_corpus
+from spacy_longtail.unlabelled.averaging import average
 from tests.pipes import gated  # noqa: F401  # registers factories
 from tests.util import (
     GATE_MODEL,
@@ -135,6 +137,15 @@ def with_adjusted_loss() -> Language:
     return nlp
 
 
+def ensemble() -> Language:
+    members = [tagger(), tagger()]
+    for seed, nlp in enumerate(members):
+        train(nlp, 20, seed=seed)
+    first, other = members
+    average(first, "first", [other], ["other"])
+    return first
+
+
 DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "tok2vec": SMALL, "width": 16}
 MODELS = {
     "training/main/field_notes/baseline/model-best": stock,
@@ -148,6 +159,7 @@ MODELS = {
     "training/mine/model-best": with_posterior_gate,
     "training/model-best": stock,
     "my_pipeline": with_rescue,
+    "training/ensemble": ensemble,
 }
 GLINER = "urchade/gliner_medium-v2.1"
 LIISBET = "f20-ice-on-blades.txt"  # an article that docs/augmentation.md reads
@@ -173,7 +185,8 @@ def prepare(text: str) -> None:
     for path, build in MODELS.items():
         if f'"{path}"' in text and not Path(path).exists():
             nlp = build()
-            train(nlp, 20)
+            if build is not ensemble:  # whose members are trained
+                train(nlp, 20)
             Path(path).parent.mkdir(parents=True, exist_ok=True)
             nlp.to_disk(path)
     if GLINER in text and not Path(GLINER).exists():
@@ -243,7 +256,7 @@ def commands_of(text: str) -> Iterator[list[str]]:
 def check_parses(command: typer.Typer, words: list[str]) -> None:
     """Fails as the command would for options that it does not have, or arguments that it lacks."""
     group = typer.main.get_command(command)
-    name, *given = words
+    name, *given = itertools.dropwhile(lambda word: word.startswith("--"), words)
     while name in getattr(group, "commands", {}):
         group = group.commands[name]
         if getattr(group, "commands", None):
