@@ -1,0 +1,137 @@
+"""docs/results.md: what was measured, every table from the records in benchmarks/results."""
+
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import srsly
+
+RECORDS = Path(__file__).parents[2] / "benchmarks" / "results"
+TEXT = Path(__file__).with_name("results.md")
+SCORES = ("ents_macro_f", "ents_tail_f", "ents_f")
+CROSSNER = {name: f"crossner_{name}" for name in ("AI", "literature", "music", "politics", "science")}
+LARGER = {"GMB subset": "gmb", "BioNLP 2013 CG": "bionlp13cg", "WNUT-17": "wnut17"}
+METHODS = {
+    "stock `ner`": "ner",
+    "CRF": "crf",
+    "CRF, clusters": "crf-clusters",
+    "CRF, pretrained, types in words": "crf-pretrained-described",
+}
+ON_TRANSFORMER = {
+    "softmax": "softmax",
+    "types in words": "described",
+    "pretrained, types in words": "pretrained-described",
+}
+BUDGETS = ("primary", "secondary", "replace 0.01", "replace 0.03", "replace 0.1", "fill 0.1")
+
+
+def read(name: str) -> list[dict]:
+    return list(srsly.read_jsonl(RECORDS / f"{name}.jsonl"))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def points(values: Sequence[float]) -> str:
+    """A mean in points of 100, and its standard deviation over seeds."""
+    mean = f"{100 * statistics.mean(values):.1f}"
+    return mean if len(values) < 2 else f"{mean} ± {100 * statistics.stdev(values):.1f}"
+
+
+def trials(rows: Sequence[dict], corpus: str, method: str) -> list[dict]:
+    return [r["test"] for r in rows if (r["corpus"].lower(), r["method"]) == (corpus.lower(), method)]
+
+
+def knowledge(corpora: dict[str, str]) -> str:
+    rows = read("knowledge")
+    found = []
+    for name, corpus in corpora.items():
+        for label, method in METHODS.items():
+            tests = trials(rows, corpus, method)
+            cells = [points([t[score] for t in tests]) for score in SCORES]
+            found.append((name if method == "ner" else "", label, str(len(tests)), *cells))
+    return table(("corpus", "method", "seeds", "macro", "tail", "micro"), found)
+
+
+def transformer() -> str:
+    """At 150 steps, the seeds that all methods have."""
+    rows = [r for r in read("knowledge_transformer") if r["steps"] == 150]
+    found = []
+    for name, corpus in CROSSNER.items():
+        seeds = [
+            {r["seed"] for r in rows if (r["corpus"].lower(), r["method"]) == (corpus.lower(), method)}
+            for method in ON_TRANSFORMER.values()
+        ]
+        shared = set.intersection(*seeds)
+        own = [r for r in rows if r["seed"] in shared]
+        cells = []
+        for method in ON_TRANSFORMER.values():
+            tests = trials(own, corpus, method)
+            cells.append(" / ".join(points([t[score] for t in tests]) for score in SCORES[:2]))
+        found.append((name, str(len(shared)), *cells))
+    return table(("corpus", "seeds", *ON_TRANSFORMER), found)
+
+
+def averaging() -> str:
+    rows, ensembles = read("averaging"), read("ensembles")
+    corpora = [(n, c) for n, c in CROSSNER.items() if trials(rows, c, "averaged")]
+    found = []
+    for label, method in (("no moving average", "plain"), ("moving average", "averaged")):
+        cells = []
+        for _, corpus in corpora:
+            tests = trials(rows, corpus, method)
+            cells.append(f"{points([t[SCORES[0]] for t in tests])} ({len(tests)})")
+        found.append((f"one training, {label}", *cells))
+    for n in (3, 5):
+        cells = []
+        for _, corpus in corpora:
+            own = [e for e in ensembles if (e["corpus"], e["members"]) == (corpus.lower(), n)]
+            cells.append(points([own[0]["systems"][-1]["macro"]]) if own else "")
+        found.append((f"{n} trainings behind one pipe", *cells))
+    return table(("macro F1 on test (seeds)", *(name for name, _ in corpora)), found)
+
+
+def budgets() -> str:
+    rows = {(r["corpus"], r["system"]): r for r in read("budgets")}
+    corpora = {"GMB": "gmb", "Field Notes": "field_notes", "BioNLP": "bionlp13cg"}
+    found = []
+    for label, corpus in corpora.items():
+        tests = [rows[corpus, system]["test"] for system in BUDGETS]
+        found.append((label, *(f"{100 * t['macro_f']:.1f} / {100 * t['tail_f']:.1f}" for t in tests)))
+    head = ("macro / tail", "CNN", "transformer", "`replace` 1 %", "3 %", "10 %", "`fill` 10 %")
+    return table(head, found)
+
+
+def mining() -> str:
+    rows = [r for r in read("mining_rounds") if (r["corpus"], r["seed"]) == ("gmb_full", 0)]
+    found = []
+    for strategy in ("mine", "entropy", "least_confidence", "random"):
+        own = sorted((r for r in rows if r["strategy"] == strategy), key=lambda r: r["round"])
+        if own:
+            last = own[-1]
+            scores = (f"{100 * last[name]:.1f}" for name in ("macro", "tail", "micro"))
+            found.append((strategy, str(last["rare_mentions"]), *scores))
+    first = min(rows, key=lambda r: r["round"])
+    before = (f"{100 * first[name]:.1f}" for name in ("macro", "tail", "micro"))
+    return table(
+        ("600 labels", "rare mentions found", "macro", "tail", "micro"),
+        [("(before)", "", *before), *found],
+    )
+
+
+def render() -> str:
+    """The page: the text of results.md beside this module, with its tables."""
+    tables = {
+        "crossner": knowledge(CROSSNER),
+        "larger": knowledge(LARGER),
+        "transformer": transformer(),
+        "averaging": averaging(),
+        "budgets": budgets(),
+        "mining": mining(),
+    }
+    text = TEXT.read_text(encoding="utf8")
+    for name, found in tables.items():
+        text = text.replace(f"{{{name}}}", found)
+    return text
