@@ -121,6 +121,12 @@ def mining() -> str:
     )
 
 
+def distilled() -> str:
+    systems = read("distil")[-1]["systems"]
+    rows = [(s["name"], *(points([s[name]]) for name in ("macro", "tail", "micro"))) for s in systems]
+    return table(("", "macro", "tail", "micro"), rows)
+
+
 def render() -> str:
     """The page: the text of results.md beside this module, with its tables."""
     tables = {
@@ -130,6 +136,7 @@ def render() -> str:
         "averaging": averaging(),
         "budgets": budgets(),
         "mining": mining(),
+        "distil": distilled(),
     }
     text = TEXT.read_text(encoding="utf8")
     for name, found in tables.items():
