@@ -395,6 +395,7 @@ class Warnings:
     W099 = "[LW099] All {total} training mentions of {label!r} stand in one document: its partitions are alike, and the curve says little of other documents. Annotate more of them."
     W100 = "[LW100] Sentences are drawn whole, and one with more mentions of {label!r} than a draw may have leaves it without any: {draws}. The fit leaves these runs out; name larger sizes with --sizes."
     W101 = "[LW101] {n_sizes} sizes of {label!r} in {n_partitions} partitions are too few for a fit: there will be scores, and no forecast. It takes {sizes} sizes and {runs} partitions; name them with --sizes and --partitions."
+    W102 = "[LW102] {path} has types that not all of {n} folds can learn: {problem}. Methods are compared all the same, but what they do for these types is left to chance."
 
     # Mining: LW098
     W098 = "[LW098] {n} labels, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

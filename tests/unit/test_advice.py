@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.tokens import Span
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
 from spacy_longtail.evaluation.significance.resampled import resampled_t
 from spacy_longtail.studies.matrix import (
     by_folds,
@@ -27,7 +29,7 @@ from spacy_longtail.studies.trials.ledger import Ledger
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, Options
 from tests.project.test_out_of_fold import numbered, texts
-from tests.unit.test_matrix_report import LABELS, Scored, evaluation
+from tests.unit.test_matrix_report import LABELS, TYPES, Scored, evaluation
 from tests.util import refused, tiny_bert, toy_corpus
 
 pytest.importorskip("scipy")
@@ -298,6 +300,19 @@ def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):
     assert "macro, held out" in summary_tables(summary)
     page = write_matrix_report(summary, tmp_path / "report").read_text(encoding="utf8")
     assert "Macro, held out" in page and "Use crf" in page
+
+
+def test_a_type_that_is_too_rare_for_folds_is_warned_of(tmp_path):
+    docs = numbered(12)
+    docs[0].set_ents(
+        [*docs[0].ents, Span(docs[0], len(docs[0]) - 1, len(docs[0]), "SHIP")], default="outside"
+    )
+    corpus = toy_corpus(tmp_path / "odd", train=docs[:8], dev=docs[8:], test=docs[:4])
+    write_types(corpus, CorpusTypes([*TYPES.labels, "SHIP"], ["SHIP"], "en", "words"))
+    plan = read_plan("quick", {"corpora": [str(corpus)], "seeds": 1})
+    with pytest.warns(UserWarning, match="LW102.*SHIP has 1 mention"):
+        cut, _ = fold_plan(plan, tmp_path / "out", 3)
+    assert len(cut.corpora) == 3
 
 
 def test_draws_cannot_be_cut_into_folds(corpus, tmp_path):

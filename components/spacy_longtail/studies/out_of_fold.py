@@ -1,6 +1,7 @@
 """Folds of a corpus's training part, and a model for each that has never seen it."""
 
 import shutil
+import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from thinc.types import Ints1d
 
 from ..corpus.folder import load_docs, part_path, read_types, write_corpus
 from ..corpus.units import document_folds
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..evaluation.chosen import Chosen
 from ..evaluation.evaluate import load_pipeline
 from ..evaluation.folds import FoldModel, OffsetWish, check_one_ner, fit_out_of_fold
@@ -22,6 +23,7 @@ from ..settings import whole
 from ..training.provenance import checksum
 from ..writing import coded_io, whole_folder
 from .trials.child import MODEL
+from .trials.filling import interpolated
 from .trials.keys import digest
 from .trials.ledger import FOLDER, Ledger, check_output
 from .trials.methods import Method
@@ -50,7 +52,7 @@ def write_folds(
     n_folds (int): At least 2, or 3 with dev. seed (int): Fixes the folds.
     with_dev (bool): Whether dev is cut into folds, too.
     RAISES (ValueError): L001, L402 to L404, L430, L432, L434, L436, L442, L476; L537 where a type has
-        too few mentions.
+        too few mentions for decisions of its own (with dev a warning).
     """
     n_folds = whole("folds", n_folds, "5 is the default.", low=LEAST + with_dev)
     types = read_types(corpus)
@@ -58,7 +60,10 @@ def write_folds(
     vocab = spacy.blank(types.lang)
     docs = [doc for path in ([train, dev] if with_dev else [train]) for doc in load_docs(path, vocab)]
     fold = document_folds(docs, n_folds, seed)
-    _check_types(corpus, docs, fold, types.labels, n_folds)
+    if problem := _unlearnt(docs, fold, types.labels, n_folds):
+        if not with_dev:  # of what is decided for each type
+            raise ValueError(Errors.L537.format(path=corpus, n=n_folds, problem=problem))
+        warnings.warn(Warnings.W102.format(path=corpus, n=n_folds, problem=problem), stacklevel=2)
     data = {"train": checksum(train), "dev": checksum(dev), "with_dev": with_dev}
     place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": seed})
     check_output(output, [corpus], FOLDER)
@@ -83,8 +88,8 @@ def write_folds(
     return found
 
 
-def _check_types(corpus: Path, docs: list[Doc], fold: Ints1d, labels: list[str], n_folds: int) -> None:
-    """Every type that occurs must be learnt by every model. RAISES (ValueError): L537."""
+def _unlearnt(docs: list[Doc], fold: Ints1d, labels: list[str], n_folds: int) -> str:
+    """Which types some model cannot learn, in words; "" if there is none."""
     folds: dict[str, set[int]] = defaultdict(set)
     mentions: dict[str, int] = defaultdict(int)
     for doc, i in zip(docs, fold.tolist(), strict=True):
@@ -95,8 +100,7 @@ def _check_types(corpus: Path, docs: list[Doc], fold: Ints1d, labels: list[str],
     lone = [t for t, found in folds.items() if t in labels and t not in few and len(found) == 1]
     problems = [f"{t} has {n} mention{'s' * (n > 1)}" for t, n in sorted(few.items())]
     problems += [f"{t} stands in one document, or in copies of one" for t in sorted(lone)]
-    if problems:
-        raise ValueError(Errors.L537.format(path=corpus, n=n_folds, problem="; ".join(problems)))
+    return "; ".join(problems)
 
 
 def fold_models(
@@ -110,12 +114,13 @@ def fold_models(
     RETURNS (List[Path]): A pipeline for each fold.
     RAISES (ValueError): L402, L406, L432, L434, L436, L476, L480; L560 if a training failed.
     """
-    training = config["training"]
+    filled = interpolated(config)
+    training = filled["training"]
     method = Method("out of fold", {}, config)
     plan = Plan(
         corpora=[fold.corpus for fold in folds],
         methods=[method],
-        seeds=[int(config.get("system", {}).get("seed", 0) or 0)],
+        seeds=[int(filled.get("system", {}).get("seed", 0) or 0)],
         draws=[],
         steps=int(training["max_steps"]),
         baseline=method.name,
