@@ -9,6 +9,8 @@ from wasabi import msg
 from ..corpus.conversion import ConvertedPart, read_conversion
 from ..corpus.folder import convert_corpus
 from ..corpus.formats.context import Settings
+from ..corpus.formats.sources import FORMATS
+from ..corpus.formats.tag_names import USUAL, parse_columns, read_tag_names
 from ..corpus.rare import rare_sentence
 from .app import app, coded_errors
 
@@ -41,13 +43,17 @@ def convert(
     source: Annotated[Path, typer.Argument(help="A folder with train, dev, test; or one file.")],
     target: Annotated[Path, typer.Argument(help="Folder for train.spacy, dev.spacy, test.spacy.")],
     lang: Annotated[str | None, typer.Option(help="spaCy language code.")] = None,
-    format: Annotated[
-        str | None, typer.Option(help="columns, json, csv, spacy, brat or articles, if not found.")
-    ] = None,
+    format: Annotated[str | None, typer.Option(help=f"{', '.join(FORMATS)}, if not found.")] = None,
     encoding: Annotated[str, typer.Option(help="Of text files, as cp1252.")] = "utf8",
     scheme: Annotated[str, typer.Option(help="Of tags: auto, iob1, iob2, bioes or bilou.")] = "auto",
     token_column: Annotated[int, typer.Option(help="From 0, or from -1 backwards.")] = 0,
     tag_column: Annotated[int, typer.Option(help="From 0, or from -1 backwards.")] = -1,
+    columns: Annotated[
+        str | None, typer.Option(help="By name, as token=word,tag=ner,sentence=sent_id.")
+    ] = None,
+    tag_names: Annotated[
+        str | None, typer.Option(help="Of tags that are numbers: O,B-PER,..., or a file.")
+    ] = None,
     documents: Annotated[
         bool, typer.Option("--documents", help="One document from -DOCSTART- to -DOCSTART-.")
     ] = False,
@@ -61,12 +67,15 @@ def convert(
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
     with coded_errors():
+        named = parse_columns(columns) if columns else USUAL
         settings = Settings(
             format=format,
             encoding=encoding,
             scheme=scheme,
             token_column=token_column,
             tag_column=tag_column,
+            columns=named,
+            tag_names=read_tag_names(tag_names, named.tag) if tag_names else None,
             documents=documents,
             misaligned=misaligned,
             tokens=tokens,

@@ -12,6 +12,8 @@ from ...errors import Errors
 from ...settings import one_of, whole
 from ..tokenizers import TOKENS
 from .schemes import SCHEMES
+from .tag_names import USUAL, Columns
+from .text import place_text
 
 MISALIGNED = ("missing", "expand", "contract", "error")
 N_EXAMPLES = 20  # kept of each kind of event
@@ -22,10 +24,13 @@ WIDTH = 30  # characters of context on each side of an example
 class Settings:
     """How a corpus is read and written. `None` is the format's or the corpus's own choice.
 
-    format (Optional[str]): "columns", "json", "csv", "spacy", "brat" or "articles"; null finds it.
+    format (Optional[str]): "columns", "json", "csv", "conllu", "spacy", "brat" or "articles"; null
+        finds it.
     encoding (str): Of text files, by Python's name; utf8 also reads a byte order mark.
     scheme (str): Of tags: "iob1", "iob2", "bioes", "bilou"; "auto" tells the last three apart.
     token_column, tag_column (int): From 0, or from -1 backwards.
+    columns (Columns): The names of columns, where they have names and are not the usual ones.
+    tag_names (Optional[Tuple[str, ...]]): Tags by number, where records have numbers as tags.
     documents (bool): Whether the sentences between -DOCSTART- lines form one document.
     misaligned (Optional[str]): What becomes of a span that cuts a token: "missing" leaves its tokens
         without annotation, "expand" takes them whole, "contract" takes those that lie inside, "error"
@@ -41,6 +46,8 @@ class Settings:
     scheme: str = "auto"
     token_column: int = 0
     tag_column: int = -1
+    columns: Columns = USUAL
+    tag_names: tuple[str, ...] | None = None
     documents: bool = False
     misaligned: str | None = None
     tokens: str | None = None
@@ -65,9 +72,10 @@ class Place(NamedTuple):
 
     path: Path
     line: int  # from 1
+    record: int = 0  # from 1, in an array of records
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}"
+        return f"{self.path}:{place_text(self.line, self.record)}"
 
 
 @dataclass
@@ -81,7 +89,7 @@ class Events:
         """kind (str): What happened. what (str): The type, or what else it happened to."""
         self.counts[kind][what] += 1
         if len(self.examples[kind]) < N_EXAMPLES:
-            self.examples[kind].append(f"{place.path.name}:{place.line}: {detail or what}")
+            self.examples[kind].append(f"{place._replace(path=Path(place.path.name))}: {detail or what}")
 
     def summary(self) -> str:
         """Every kind with its number and what it happened to."""

@@ -1,4 +1,5 @@
-"""JSON records of a text and its spans: Prodigy, Doccano, Label Studio, and plain text with entities."""
+"""JSON records of a text and its spans: Prodigy, Doccano, Label Studio, spaCy 2, and plain text with
+entities; or of tokens, which `token_records` reads."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from ...errors import Errors
 from .context import Context, Events, Place
 from .json_stream import FIX, no_record, read_records
 from .spans import annotate, check_span
+from .tagged import Tagger
+from .token_records import read_tokens, refuse_ignored
 from .tokens import check_text, given_tokens, tokenize
 
 KEYS = ("spans", "entities", "labels", "label")  # the first that a record has
@@ -35,11 +38,19 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """One document per record that was accepted. Plain values beside the text go to its user_data.
 
     context (Context): Tokenizer, settings, and events, which count what is skipped or does not align.
-    RAISES (ValueError): L402, L403, and with the line L423 to L427.
+    RAISES (ValueError): L402, L403, L580, L584, and with the line L401, L423 to L427, L582.
     """
-    n_records = 0
+    n_records = n_tokenized = 0
+    tagger = Tagger(path, context)
     for place, record in read_records(path, context.settings.encoding):
         n_records += 1
+        doc = read_tokens(record, place, context, tagger)
+        if doc is not None:
+            n_tokenized += 1
+            if len(doc):
+                _keep_about(doc, record, place)
+                yield doc
+            continue
         read = _exported if "annotations" in record else _own
         task = read(record, place, context.events)
         if task is None:
@@ -51,6 +62,8 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
             context.events.add("empty", "records", place)
     if not n_records:
         raise ValueError(Errors.L403.format(path=path, fix=FIX))
+    if not n_tokenized:
+        refuse_ignored(context.settings)
 
 
 def _doc(text: str, task: _Task, place: Place, context: Context) -> Doc:
@@ -60,10 +73,14 @@ def _doc(text: str, task: _Task, place: Place, context: Context) -> Doc:
         doc = tokenize(context.nlp, text, place)
     else:
         doc = given_tokens(context.nlp, text, task.tokens, place)
-    for name, value in task.about.items():
+    _keep_about(doc, task.about, place)
+    return annotate(doc, mentions, context.settings.misaligned, events)
+
+
+def _keep_about(doc: Doc, about: dict[str, object], place: Place) -> None:
+    for name, value in about.items():
         if name not in NAMED and name[:1] != "_" and _is_plain(value, place):
             doc.user_data[check_text(name, place)] = value
-    return annotate(doc, mentions, context.settings.misaligned, events)
 
 
 def _is_plain(value: object, place: Place) -> bool:

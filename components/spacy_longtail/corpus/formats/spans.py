@@ -12,6 +12,7 @@ from .context import Events, Place, excerpt
 from .tokens import check_text
 
 COUNT = "Count characters from 0, the end exclusive."
+COUNT_TOKENS = "Count tokens from 0, the last one inclusive."
 
 
 class CharSpan(NamedTuple):
@@ -46,24 +47,30 @@ def check_span(
     RAISES (ValueError): L424, L426.
     """
     span = f"{start!r} to {end!r} {label!r}"
-    if not isinstance(label, str) or not label.strip():
-        raise _bad_span(place, span, "has no type", "Name one.")
+    label = check_label(label, span, place)
     if not (type(start) is int and type(end) is int):
-        raise _bad_span(place, span, "has no whole numbers as offsets", COUNT)
+        raise bad_span(place, span, "has no whole numbers as offsets", COUNT)
     problem = ""
     if start < 0 or end > len(text):
         problem = f"lies outside the text of {len(text)} characters"
     elif end <= start or text[start:end].isspace():
         problem = "covers no text"
     if problem:
-        raise _bad_span(place, span, problem, COUNT)
+        raise bad_span(place, span, problem, COUNT)
     inner = text[start:end]
     if quote is not None:
         check_quote(quote, inner, span, place)
     first, last = end - len(inner.lstrip()), start + len(inner.rstrip())
     if (first, last) != (start, end):
         events.add("trimmed", label, place, f"{label} in {excerpt(text, start, end)}")
-    return CharSpan(first, last, check_text(label.strip(), place), place)
+    return CharSpan(first, last, label, place)
+
+
+def check_label(label: object, span: str, place: Place) -> str:
+    """The type of a span, which errors name as `span`. RAISES (ValueError): L424, L426."""
+    if not isinstance(label, str) or not label.strip():
+        raise bad_span(place, span, "has no type", "Name one.")
+    return check_text(label.strip(), place)
 
 
 def check_quote(quote: str, covered: str, span: str, place: Place) -> None:
@@ -73,10 +80,11 @@ def check_quote(quote: str, covered: str, span: str, place: Place) -> None:
     """
     if "".join(quote.replace("\\n", " ").split()) != "".join(covered.split()):
         problem = f"is said to be {quote[:60]!r} but covers {covered[:60]!r}"
-        raise _bad_span(place, span, problem, COUNT)
+        raise bad_span(place, span, problem, COUNT)
 
 
-def _bad_span(place: Place, span: str, problem: str, fix: str) -> ValueError:
+def bad_span(place: Place, span: str, problem: str, fix: str) -> ValueError:
+    """L424, to be raised."""
     return ValueError(Errors.L424.format(place=place, span=span, problem=problem, fix=fix))
 
 
