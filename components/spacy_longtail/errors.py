@@ -205,6 +205,7 @@ class Errors:
     L583 = "[L583] --tag-names {found!r} names no tags: {problem}. Write O,B-PER,I-PER and so on in the order of the numbers, or a file with them."
     L584 = "[L584] {path} is in UTF-16 without a byte order mark. Use --encoding {encoding}."
     L585 = "[L585] {path} has no tag: no word has {sought}. Name another column, or key of MISC, with --columns tag=..."
+    L586 = "[L586] The pipeline of --sentences sets no sentence boundaries, found the components {found}. Name one with a parser, senter or sentencizer, or write --sentences sentencizer."
 
     L440 = "[L440] '{found}' is not a split: {problem}. Write it as train=0.8,dev=0.1,test=0.1."
     L441 = "[L441] {path} has no part {part!r} to split, found {found}. Name another with --part."

@@ -563,6 +563,51 @@ def test_what_was_not_accepted_is_counted(tmp_path):
     assert set(events.counts) <= set(MEANINGS)
 
 
+MINIMAL = {"annotation_id": 3, "annotator": 1, "created_at": "2026-01-01", "lead_time": 1.5, "ref": "x"}
+
+
+def test_label_studios_minimal_records_without_regions_have_no_entity(tmp_path):
+    """JSON-MIN has a record per annotation, and calls the regions as the labelling interface does."""
+    span = {"start": 0, "end": 3, "text": "abc", "labels": ["X"]}
+    records = [
+        MINIMAL | {"text": "abc def"},
+        MINIMAL | {"text": "abc def", "ner": [span], "sentiment": "good", "notes": ["abc"]},
+        MINIMAL
+        | {"text": "abc def", "label": [span], "other": [span | {"start": 4, "end": 7, "text": "def"}]},
+        MINIMAL | {"text": "abc def", "label": []},
+    ]
+    events = Events()
+    docs = read(write(tmp_path / "a.json", dump(records, "array")), events)
+    assert [[e.text for e in d.ents] for d in docs] == [[], ["abc"], ["abc", "def"], []]
+    assert all(d.has_annotation("ENT_IOB") for d in docs) and not events.counts
+    assert [d.user_data for d in docs] == [
+        {"ref": "x"},
+        {"ref": "x", "sentiment": "good"},
+        *[{"ref": "x"}] * 2,
+    ]
+    with pytest.raises(ValueError, match=r"L426.*b\.jsonl:1: .*no 'text', found the texts .*--text-key"):
+        read(write(tmp_path / "b.jsonl", json.dumps(MINIMAL | {"body": "abc"})))
+
+
+@pytest.mark.parametrize(
+    "kind", ["prodigy", "generic", "doccano_label", "label_studio", "label_studio_min"]
+)
+def test_the_text_may_have_another_key(kind, tmp_path):
+    record = RECORDS[kind]("abc", [(0, 3, "X")])
+    if kind == "label_studio_min":
+        record |= MINIMAL
+    inner = record["data"] if kind == "label_studio" else record
+    inner |= {"body": inner.pop("text"), "title": "T"}
+    path = write(tmp_path / "a.jsonl", json.dumps(record))
+    (doc,) = read(path, text_key="body")
+    assert chars(doc) == ("abc", [(0, 3, "X")])
+    assert doc.user_data["title"] == "T" and "body" not in doc.user_data
+    with pytest.raises(ValueError, match=r"L426.*a\.jsonl:1: .*no 'corpus', found the texts .*body"):
+        read(path, text_key="corpus")
+    with pytest.raises(ValueError, match=r"L420.*--text-key"):
+        read(write(tmp_path / "b.jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}'), text_key="body")
+
+
 def test_nothing_accepted_says_what_was_left_out(tmp_path):
     path = write(tmp_path / "a.jsonl", dump([prodigy("abc", []) | {"answer": "reject"}], "lines"))
     with pytest.raises(ValueError, match=r"L403.*a\.jsonl.*rejected 1 \(reject 1\)"):

@@ -4,14 +4,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from spacy.language import Language
 from wasabi import msg
 
 from ..corpus.conversion import ConvertedPart, read_conversion
 from ..corpus.folder import convert_corpus
-from ..corpus.formats.context import Settings
+from ..corpus.formats.context import SENTENCIZER, Settings
 from ..corpus.formats.sources import FORMATS
 from ..corpus.formats.tag_names import USUAL, parse_columns, read_tag_names
 from ..corpus.rare import rare_sentence
+from ..evaluation.evaluate import load_pipeline
 from .app import app, coded_errors
 
 MEANINGS = {
@@ -28,6 +30,7 @@ MEANINGS = {
     "ignored": "annotations that are not entities, left out",
     "mended": "entities in illegal annotation, fixed",
     "unannotated": "documents without any entity annotation, kept as such",
+    "joined": "entities across a sentence boundary, which is dropped",
     "spaced": "tokens with white space inside, kept as they are",
 }
 POLICIES = {
@@ -61,6 +64,10 @@ def convert(
         str | None, typer.Option(help="Spans that cut a token: missing, expand, contract or error.")
     ] = None,
     tokens: Annotated[str | None, typer.Option(help="words or characters.")] = None,
+    text_key: Annotated[str | None, typer.Option(help="Of the text in JSON records.")] = None,
+    sentences: Annotated[
+        str | None, typer.Option(help="Where there are none: sentencizer, or a pipeline.")
+    ] = None,
     docs_per_file: Annotated[
         int | None, typer.Option(help="Write folders of files of this many documents.")
     ] = None,
@@ -79,6 +86,8 @@ def convert(
             documents=documents,
             misaligned=misaligned,
             tokens=tokens,
+            text_key=text_key,
+            sentences=_boundaries(sentences),
             docs_per_file=docs_per_file,
         )
         types = convert_corpus(source, target, lang, settings)
@@ -92,6 +101,10 @@ def convert(
     msg.text(rare_sentence(types.tail, training))
     if list(parts) == ["all"]:
         msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
+
+
+def _boundaries(sentences: str | None) -> str | Language | None:
+    return sentences if sentences in (None, SENTENCIZER) else load_pipeline(sentences)
 
 
 def _show_events(found: ConvertedPart) -> None:

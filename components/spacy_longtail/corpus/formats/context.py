@@ -15,6 +15,7 @@ from .schemes import SCHEMES
 from .tag_names import USUAL, Columns
 from .text import place_text
 
+SENTENCIZER = "sentencizer"  # spaCy's
 MISALIGNED = ("missing", "expand", "contract", "error")
 N_EXAMPLES = 20  # kept of each kind of event
 WIDTH = 30  # characters of context on each side of an example
@@ -37,6 +38,9 @@ class Settings:
         stops. null is "error" for articles, else "missing".
     tokens (Optional[str]): "words", of the language's tokenizer, or "characters"; null takes
         corpus.json's, else words.
+    text_key (Optional[str]): The key of the text in records; null is each tool's own.
+    sentences (Optional[str | Language]): What sets boundaries where a format has none: "sentencizer", by
+        spaCy's rules of punctuation, or a pipeline; null leaves a document whole.
     docs_per_file (Optional[int]): Documents per file; null writes one file per part.
     RAISES (ValueError): L001.
     """
@@ -51,12 +55,16 @@ class Settings:
     documents: bool = False
     misaligned: str | None = None
     tokens: str | None = None
+    text_key: str | None = None
+    sentences: str | Language | None = None
     docs_per_file: int | None = None
 
     def __post_init__(self) -> None:
         one_of("scheme", self.scheme, SCHEMES)
         one_of("misaligned", self.misaligned, (None, *MISALIGNED))
         one_of("tokens", self.tokens, (None, *TOKENS))
+        if not isinstance(self.sentences, Language):
+            one_of("sentences", self.sentences, (None, SENTENCIZER))
         if self.docs_per_file is not None:
             whole("docs_per_file", self.docs_per_file, "Leave it out for one file per part.", low=1)
         try:

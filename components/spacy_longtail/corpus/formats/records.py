@@ -3,7 +3,7 @@ entities; or of tokens, which `token_records` reads."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from spacy.tokens import Doc
 
@@ -17,6 +17,9 @@ from .tokens import check_text, given_tokens, tokenize
 
 KEYS = ("spans", "entities", "labels", "label")  # the first that a record has
 NAMED = ("id", "text", "data", "answer", *KEYS)  # what user_data has no use for
+MINIMAL = "annotation_id"  # in Label Studio's JSON-MIN
+# what Label Studio says of an annotation, not of a text
+CLERICAL = (MINIMAL, "annotator", "created_at", "updated_at", "lead_time", "agreement")
 SPAN_FIX = "A span is [start, end, type], or an object with start, end and label."
 
 
@@ -51,8 +54,8 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
                 _keep_about(doc, record, place)
                 yield doc
             continue
-        read = _exported if "annotations" in record else _own
-        task = read(record, place, context.events)
+        read = _exported if "annotations" in record else _minimal if MINIMAL in record else _own
+        task = read(record, place, context)
         if task is None:
             continue
         text = check_text(task.text, place)
@@ -62,8 +65,8 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
             context.events.add("empty", "records", place)
     if not n_records:
         raise ValueError(Errors.L403.format(path=path, fix=FIX))
-    if not n_tokenized:
-        refuse_ignored(context.settings)
+    if not n_tokenized or n_tokenized == n_records:
+        refuse_ignored(context.settings, bool(n_tokenized))
 
 
 def _doc(text: str, task: _Task, place: Place, context: Context) -> Doc:
@@ -90,29 +93,63 @@ def _is_plain(value: object, place: Place) -> bool:
     return type(value) is int and abs(value) < 2**63
 
 
-def _own(record: dict[str, object], place: Place, events: Events) -> _Task | None:
+def _own(record: dict[str, object], place: Place, context: Context) -> _Task | None:
     """A record with its spans beside the text."""
     answer = record.get("answer", "accept")
     if answer != "accept":
-        events.add("rejected", str(answer), place)
+        context.events.add("rejected", str(answer), place)
         return None
     key = next((k for k in KEYS if record.get(k) is not None), None)
     if key is None and "answer" not in record:  # an accepted record without spans has no entity
         raise no_record(place, f"found none of {', '.join(KEYS)}", "Give every text its list of spans.")
-    text = record.get("text", record.get("data"))
+    wanted = context.settings.text_key
+    text = _text(record, wanted, place) if wanted else record.get("text", record.get("data"))
     meta = record.get("meta")
-    about = record | (meta if isinstance(meta, dict) else {})
-    return _Task(text, _spans(record[key] if key else [], place, events), about, record.get("tokens"))
+    about = _without(record, wanted) | (meta if isinstance(meta, dict) else {})
+    spans = _spans(record[key] if key else [], place, context.events)
+    return _Task(text, spans, about, record.get("tokens"))
 
 
-def _exported(record: dict[str, object], place: Place, events: Events) -> _Task | None:
+def _minimal(record: dict[str, object], place: Place, context: Context) -> _Task | None:
+    """A record of Label Studio's JSON-MIN: the regions stand under the name of each control.
+
+    It has a record per annotation, and none for texts without: no regions mean no entity.
+    """
+    wanted = context.settings.text_key
+    regions = [item for value in record.values() if _are_regions(value) for item in value]
+    usual = "data" if "data" in record and "text" not in record else "text"
+    text = _text(record, wanted or usual, place)
+    about = {name: value for name, value in _without(record, wanted).items() if name not in CLERICAL}
+    return _Task(text, _spans(regions, place, context.events), about)
+
+
+def _are_regions(value: object) -> TypeGuard[list[dict[str, object]]]:
+    return isinstance(value, list) and all(
+        isinstance(item, dict) and {"start", "labels"} <= item.keys() for item in value
+    )
+
+
+def _text(record: dict[str, object], key: str, place: Place) -> object:
+    if key not in record:
+        found = ", ".join(name for name, value in record.items() if isinstance(value, str))
+        problem = f"it has no {key!r}, found the texts {found or 'none'}"
+        raise no_record(place, problem, "Name the key of the text with --text-key.")
+    return record[key]
+
+
+def _without(record: dict[str, object], key: str | None) -> dict[str, object]:
+    return {name: value for name, value in record.items() if name != key}
+
+
+def _exported(record: dict[str, object], place: Place, context: Context) -> _Task | None:
     """A task of Label Studio: the first annotation that was not cancelled."""
+    events, wanted = context.events, context.settings.text_key
     data, annotations = record.get("data"), record["annotations"]
     if not isinstance(data, dict) or not isinstance(annotations, list):
         raise no_record(place, "a task needs data and a list of annotations", "Export it as JSON.")
     texts = {k: v for k, v in data.items() if isinstance(v, str)}
-    if "text" not in texts and len(texts) != 1:
-        fix = "Call the annotated text 'text'."
+    if not wanted and "text" not in texts and len(texts) != 1:
+        fix = "Name the key of the annotated text with --text-key."
         raise no_record(place, f"found the texts {', '.join(texts) or 'none'} in data", fix)
     kept: list[list[object]] = []
     for annotation in annotations:
@@ -136,8 +173,8 @@ def _exported(record: dict[str, object], place: Place, events: Events) -> _Task 
             values.append(value)
         else:
             events.add("ignored", str(kind), place)
-    text = texts["text"] if "text" in texts else next(iter(texts.values()))
-    about = {name: value for name, value in data.items() if value is not text}
+    key = wanted or ("text" if "text" in texts else next(iter(texts)))
+    text, about = _text(data, key, place), _without(data, key)
     return _Task(text, _spans(values, place, events), about)
 
 

@@ -25,6 +25,7 @@ class Format(NamedTuple):
 
 
 SPANS = ("encoding", "misaligned", "tokens")
+UNDIVIDED = (*SPANS, "sentences")  # formats without sentence boundaries
 FORMATS = {
     "columns": Format(
         columns.read_docs,
@@ -34,7 +35,7 @@ FORMATS = {
     "json": Format(
         records.read_docs,
         (".jsonl", ".json"),
-        (*SPANS, "scheme", "columns", "tag_names"),
+        (*UNDIVIDED, "scheme", "columns", "tag_names", "text_key"),
         columns=("token", "tag"),
     ),
     "csv": Format(
@@ -46,8 +47,8 @@ FORMATS = {
         ("encoding", "scheme", "documents", "columns"),
         columns=("tag",),
     ),
-    "spacy": Format(docbin.read_docs, (".spacy",), (), is_text=False),
-    "brat": Format(brat.read_docs, (".txt",), SPANS),
+    "spacy": Format(docbin.read_docs, (".spacy",), ("sentences",), is_text=False),
+    "brat": Format(brat.read_docs, (".txt",), UNDIVIDED),
     "articles": Format(markup.read_docs, (".txt",), SPANS, misaligned="error"),
 }
 WANTED = "Give a file, or a folder with train, dev and test, each a file PART.* or a folder PART."

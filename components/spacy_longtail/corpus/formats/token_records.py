@@ -46,12 +46,20 @@ def read_tokens(record: dict[str, object], place: Place, context: Context, tagge
     return doc
 
 
-def refuse_ignored(settings: Settings) -> None:
-    """Refuse what is set for tags, where no record has any. RAISES (ValueError): L420."""
-    for name in ("scheme", "columns", "tag_names"):
+def refuse_ignored(settings: Settings, tokenized: bool) -> None:
+    """Refuse what is set for other records than a file has.
+
+    tokenized (bool): Whether all records are of tokens, or none. RAISES (ValueError): L420.
+    """
+    found, users = (
+        ("json of tokens", "records of a text")
+        if tokenized
+        else ("json without tokens", "records of tokens")
+    )
+    for name in ("text_key",) if tokenized else ("scheme", "columns", "tag_names"):
         if getattr(settings, name) != getattr(Settings, name):
-            option, found = name.replace("_", "-"), "json without tokens"
-            raise ValueError(Errors.L420.format(name=option, found=found, users="records of tokens"))
+            option = name.replace("_", "-")
+            raise ValueError(Errors.L420.format(name=option, found=found, users=users))
 
 
 def _words(found: object, key: str, place: Place) -> list[str]:
