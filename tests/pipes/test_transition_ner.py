@@ -5,8 +5,10 @@ import pytest
 import spacy
 from spacy import util
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 
 from spacy_longtail import convert_ner
+from spacy_longtail.types import INCORRECT_SPANS
 from tests.util import (
     MOM,
     SENTENCES,
@@ -151,6 +153,22 @@ def test_a_type_that_is_added_is_included():
     assert pipe.add_label("NAT") == 0 and pipe.include == ["PER", "GEO", "NAT"]
     kept = {ent.label_ for eg in pipe._kept(examples(nlp)) for ent in eg.reference.ents}
     assert kept == {"PER", "GEO", "NAT"}
+
+
+@pytest.mark.parametrize("loss", [None, CE])
+def test_rejected_spans_are_unlearnt(loss):
+    nlp, _ = trained(steps=60, loss=loss, incorrect_spans_key=INCORRECT_SPANS)
+    doc = nlp(words(nlp, SENTENCES[0]))
+    first, *others = doc.ents
+    gold = words(nlp, SENTENCES[0])
+    gold.set_ents([], default="missing")
+    gold.spans[INCORRECT_SPANS] = [Span(gold, first.start, first.end, label=first.label_)]
+    bare = Doc(nlp.vocab, words=[t.text for t in gold])
+    optimizer = nlp.resume_training()
+    for _ in range(12):
+        nlp.update([Example(bare.copy(), gold)], sgd=optimizer)
+    found = {(e.start, e.end, e.label_) for e in nlp(words(nlp, SENTENCES[0])).ents}
+    assert others and (first.start, first.end, first.label_) not in found
 
 
 @pytest.mark.parametrize("include", [None, ["PER", "GEO"]])

@@ -608,6 +608,36 @@ def test_the_text_may_have_another_key(kind, tmp_path):
         read(write(tmp_path / "b.jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}'), text_key="body")
 
 
+def test_single_decisions_say_nothing_of_other_tokens(tmp_path):
+    records = [
+        prodigy("Ann saw Rome", [(0, 3, "PER")]),
+        prodigy("Ann saw Rome", [(4, 7, "PER"), (8, 10, "GEO")]) | {"answer": "reject"},
+        prodigy("Ann saw Rome", [(0, 3, "PER")]) | {"answer": "ignore"},
+        prodigy("Ann saw Rome", []) | {"answer": "reject"},
+        prodigy("Ann saw Rome", []),
+    ]
+    path, events = write(tmp_path / "a.jsonl", dump(records, "lines")), Events()
+    convert_corpus(path, tmp_path / "out", settings=Settings(decisions=True))
+    right, wrong = load_docs(tmp_path / "out" / "all.spacy", NLP)
+    assert [t.ent_iob_ for t in right] == ["B", "", ""] and right.ents[0].label_ == "PER"
+    assert [t.ent_iob_ for t in wrong] == ["", "", ""]
+    assert [(s.text, s.label_) for s in wrong.spans["incorrect_spans"]] == [("saw", "PER")]
+    read(path, events, decisions=True)
+    assert {k: dict(v) for k, v in events.counts.items()} == {
+        "incorrect": {"PER": 1},
+        "misaligned": {"GEO": 1},
+        "rejected": {"ignore": 1},
+        "unlabelled": {"records": 2},
+    }
+    assert set(events.counts) <= set(MEANINGS)
+    report = json.loads((tmp_path / "out" / "conversion.json").read_text())["parts"]["all"]
+    assert report["events"]["incorrect"] == {"PER": 1}
+    with pytest.raises(ValueError, match=r"L426.*b\.jsonl:1: .*no answer.*--decisions"):
+        read(write(tmp_path / "b.jsonl", json.dumps(RECORDS["generic"]("abc", []))), decisions=True)
+    with pytest.raises(ValueError, match=r"L420.*--decisions"):
+        read(write(tmp_path / "c.jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}'), decisions=True)
+
+
 def test_nothing_accepted_says_what_was_left_out(tmp_path):
     path = write(tmp_path / "a.jsonl", dump([prodigy("abc", []) | {"answer": "reject"}], "lines"))
     with pytest.raises(ValueError, match=r"L403.*a\.jsonl.*rejected 1 \(reject 1\)"):

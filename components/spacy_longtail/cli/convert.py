@@ -31,6 +31,7 @@ MEANINGS = {
     "mended": "entities in illegal annotation, fixed",
     "unannotated": "documents without any entity annotation, kept as such",
     "joined": "entities across a sentence boundary, which is dropped",
+    "incorrect": "rejected spans, kept as incorrect ones",
     "spaced": "tokens with white space inside, kept as they are",
 }
 POLICIES = {
@@ -64,6 +65,9 @@ def convert(
         str | None, typer.Option(help="Spans that cut a token: missing, expand, contract or error.")
     ] = None,
     tokens: Annotated[str | None, typer.Option(help="words or characters.")] = None,
+    decisions: Annotated[
+        bool, typer.Option("--decisions", help="Prodigy's answers are on the spans alone.")
+    ] = False,
     text_key: Annotated[str | None, typer.Option(help="Of the text in JSON records.")] = None,
     sentences: Annotated[
         str | None, typer.Option(help="Where there are none: sentencizer, or a pipeline.")
@@ -86,6 +90,7 @@ def convert(
             documents=documents,
             misaligned=misaligned,
             tokens=tokens,
+            decisions=decisions,
             text_key=text_key,
             sentences=_boundaries(sentences),
             docs_per_file=docs_per_file,

@@ -38,6 +38,8 @@ class Settings:
         stops. null is "error" for articles, else "missing".
     tokens (Optional[str]): "words", of the language's tokenizer, or "characters"; null takes
         corpus.json's, else words.
+    decisions (bool): Whether Prodigy's answers are on the spans of a record alone: an accepted span is
+        right, a rejected one wrong, and nothing is known of the other tokens.
     text_key (Optional[str]): The key of the text in records; null is each tool's own.
     sentences (Optional[str | Language]): What sets boundaries where a format has none: "sentencizer", by
         spaCy's rules of punctuation, or a pipeline; null leaves a document whole.
@@ -55,6 +57,7 @@ class Settings:
     documents: bool = False
     misaligned: str | None = None
     tokens: str | None = None
+    decisions: bool = False
     text_key: str | None = None
     sentences: str | Language | None = None
     docs_per_file: int | None = None

@@ -3,14 +3,14 @@ entities; or of tokens, which `token_records` reads."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, TypeGuard
+from typing import Literal, NamedTuple, TypeGuard
 
 from spacy.tokens import Doc
 
 from ...errors import Errors
 from .context import Context, Events, Place
 from .json_stream import FIX, no_record, read_records
-from .spans import annotate, check_span
+from .spans import annotate, check_span, mark_incorrect
 from .tagged import Tagger
 from .token_records import read_tokens, refuse_ignored
 from .tokens import check_text, given_tokens, tokenize
@@ -35,6 +35,7 @@ class _Task(NamedTuple):
     spans: list[_Span]
     about: dict[str, object]  # what else is known of the text
     tokens: object = None
+    decision: str = ""  # "accept" or "reject", on the spans alone
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
@@ -77,7 +78,10 @@ def _doc(text: str, task: _Task, place: Place, context: Context) -> Doc:
     else:
         doc = given_tokens(context.nlp, text, task.tokens, place)
     _keep_about(doc, task.about, place)
-    return annotate(doc, mentions, context.settings.misaligned, events)
+    if task.decision == "reject":
+        return mark_incorrect(doc, mentions, events)
+    others: Literal["missing", "outside"] = "missing" if task.decision else "outside"
+    return annotate(doc, mentions, context.settings.misaligned, events, others=others)
 
 
 def _keep_about(doc: Doc, about: dict[str, object], place: Place) -> None:
@@ -95,8 +99,11 @@ def _is_plain(value: object, place: Place) -> bool:
 
 def _own(record: dict[str, object], place: Place, context: Context) -> _Task | None:
     """A record with its spans beside the text."""
+    decisions = context.settings.decisions
+    if decisions and "answer" not in record:
+        raise no_record(place, "it has no answer", "Leave --decisions out.")
     answer = record.get("answer", "accept")
-    if answer != "accept":
+    if answer != "accept" and not (decisions and answer == "reject"):
         context.events.add("rejected", str(answer), place)
         return None
     key = next((k for k in KEYS if record.get(k) is not None), None)
@@ -107,7 +114,10 @@ def _own(record: dict[str, object], place: Place, context: Context) -> _Task | N
     meta = record.get("meta")
     about = _without(record, wanted) | (meta if isinstance(meta, dict) else {})
     spans = _spans(record[key] if key else [], place, context.events)
-    return _Task(text, spans, about, record.get("tokens"))
+    if decisions and not spans:
+        context.events.add("unlabelled", "records", place)
+        return None
+    return _Task(text, spans, about, record.get("tokens"), str(answer) if decisions else "")
 
 
 def _minimal(record: dict[str, object], place: Place, context: Context) -> _Task | None:

@@ -2,11 +2,12 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from spacy.tokens import Doc, Span
 
 from ...errors import Errors
+from ...types import INCORRECT_SPANS
 from ..examples import trim_whitespace
 from .context import Events, Place, excerpt
 from .tokens import check_text
@@ -94,6 +95,7 @@ def annotate(
     misaligned: str | None,
     events: Events,
     unclear: Iterable[CharSpan] = (),
+    others: Literal["outside", "missing"] = "outside",
 ) -> Doc:
     """Set the entities of a document. Of those that overlap, the longest is kept.
 
@@ -103,6 +105,7 @@ def annotate(
     events (Events): Counts what is misaligned, repeated or overlapping.
     unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no annotation,
         as do those of misaligned and of dropped entities, where no kept entity covers them.
+    others (str): What all other tokens are: "outside" of entities, or "missing" annotation.
     RAISES (ValueError): L425.
     """
     starts = [token.idx for token in doc]
@@ -125,7 +128,26 @@ def annotate(
         missing.update(tokens)
     ents = [Span(doc, c.first, c.last, label=c.mention.label) for c in kept if c.clear]
     missing.difference_update(i for ent in ents for i in range(ent.start, ent.end))
-    doc.set_ents(ents, missing=[doc[i : i + 1] for i in sorted(missing)], default="outside")
+    doc.set_ents(ents, missing=[doc[i : i + 1] for i in sorted(missing)], default=others)
+    return doc
+
+
+def mark_incorrect(doc: Doc, mentions: Iterable[CharSpan], events: Events) -> Doc:
+    """Keep spans that were rejected in doc.spans, and give no token annotation.
+
+    doc (Doc): Tokens; it is changed and returned.
+    mentions (Iterable[CharSpan]): Checked spans of its text; those that do not align are left out.
+    events (Events): Counts them, kept or not.
+    """
+    found = []
+    starts, ends = [token.idx for token in doc], [token.idx + len(token) for token in doc]
+    for mention in mentions:
+        own = _candidate(doc, starts, ends, mention, None, events)
+        if own.clear:
+            found.append(Span(doc, own.first, own.last, label=mention.label))
+            _count(events, "incorrect", mention, doc.text)
+    doc.spans[INCORRECT_SPANS] = found
+    doc.set_ents([], default="missing")
     return doc
 
 

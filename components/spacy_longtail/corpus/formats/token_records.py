@@ -56,7 +56,7 @@ def refuse_ignored(settings: Settings, tokenized: bool) -> None:
         if tokenized
         else ("json without tokens", "records of tokens")
     )
-    for name in ("text_key",) if tokenized else ("scheme", "columns", "tag_names"):
+    for name in ("text_key", "decisions") if tokenized else ("scheme", "columns", "tag_names"):
         if getattr(settings, name) != getattr(Settings, name):
             option = name.replace("_", "-")
             raise ValueError(Errors.L420.format(name=option, found=found, users=users))
