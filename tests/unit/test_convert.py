@@ -678,6 +678,6 @@ def test_every_code_of_the_import_is_tested():
         "project/test_train_output",
     )
     tests = "".join((ROOT / "tests" / f"{name}.py").read_text(encoding="utf8") for name in files)
-    codes = re.findall(r"\[(L4[23]\d|L58\d|LW03\d)\]", errors)
+    codes = re.findall(r"\[(L4[23]\d|L58[0-6]|LW03\d)\]", errors)
     assert len(codes) == 32
     assert not [code for code in codes if code not in tests]

@@ -234,6 +234,13 @@ def test_broken_tables(text, columns, message, tmp_path):
         read(write(tmp_path / "a.tsv", text), columns=columns)
 
 
+def test_quotation_marks_of_a_tsv_are_tokens_and_of_a_csv_enclose(tmp_path):
+    for name, gap, words in (("a.tsv", "\t", ['"', 'a"b', '"c"']), ("a.csv", ",", ['"', 'a"b', "c,d"])):
+        cells = words if gap == "\t" else ['"' + word.replace('"', '""') + '"' for word in words]
+        text = f"w{gap}t\n" + "".join(f"{cell}{gap}O\n" for cell in cells)
+        assert shown(read(write(tmp_path / name, text), columns=Columns("w", "t"))) == [(words, [])]
+
+
 def test_tsv_without_names_is_columns(tmp_path):
     assert shown(read(write(tmp_path / "a.tsv", "a\tO\n"))) == [(["a"], [])]
 
