@@ -2,5 +2,6 @@
 
 from .about import __version__
 from .pipes.conversion import convert_ner
+from .pipes.score_extension import register_score_extension
 
-__all__ = ["__version__", "convert_ner"]
+__all__ = ["__version__", "convert_ner", "register_score_extension"]

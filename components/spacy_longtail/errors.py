@@ -199,6 +199,15 @@ class Errors:
     L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
 
     # Splitting: L44x
+    L580 = "[L580] {path} is not an intact gzip file: {problem}. Copy it again, or unpack it yourself."
+    L581 = "[L581] --columns '{found}' cannot be used: {problem}. Write it as token=word,tag=ner,sentence=sent_id, with the names of the source's columns."
+    L582 = "[L582] {place}: this is not what --tag-names is for: {problem}. {fix}"
+    L583 = "[L583] --tag-names {found!r} names no tags: {problem}. Write O,B-PER,I-PER and so on in the order of the numbers, or a file with them."
+    L584 = "[L584] {path} is in UTF-16 without a byte order mark. Use --encoding {encoding}."
+    L585 = "[L585] {path} has no tag: no word has {sought}. Name another column, or key of MISC, with --columns tag=..."
+    L586 = "[L586] The pipeline of --sentences sets no sentence boundaries, found the components {found}. Name one with a parser, senter or sentencizer, or write --sentences sentencizer."
+    L587 = "[L587] Spans have an extension {name!r} already, which {found}. Give this one another name, with name = 'entity_score'."
+
     L440 = "[L440] '{found}' is not a split: {problem}. Write it as train=0.8,dev=0.1,test=0.1."
     L441 = "[L441] {path} has no part {part!r} to split, found {found}. Name another with --part."
     L442 = "[L442] {n_groups} groups cannot fill {n_parts} parts. Units with the same text or the same --group-by key stay in one group: ask for fewer parts, or use --unit sentence or --scatter-duplicates."

@@ -59,6 +59,7 @@ class Case(NamedTuple):
     ] = ()  # name, factory, settings of what it needs
     learns: bool = True  # else it is not trained itself, and what stands before it is
     made: Callable[[], Language] | None = None  # of what trained pipelines are put together to
+    toys: Mapping[str, Any] = {}  # settings whose default needs more than the toy corpus
 
 
 class Trained(NamedTuple):
@@ -68,7 +69,7 @@ class Trained(NamedTuple):
 
 def given_to(case: Case, **settings: Any) -> dict[str, Any]:
     """The settings of a case; what takes time to make is a function."""
-    given = {**case.required, **case.small, **settings}
+    given = {**case.required, **case.toys, **case.small, **settings}
     return {k: v() if callable(v) else copy.deepcopy(v) for k, v in given.items()}
 
 

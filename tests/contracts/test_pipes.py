@@ -72,7 +72,7 @@ PIPES = {
         "": Case("longtail_ensemble_ner", {"members": MEMBERS}, learns=False, made=ensemble),
     },
     "longtail_sentence_gate": {
-        "": Case("longtail_sentence_gate", {"weak_labels": WEAK}, GATE),
+        "": Case("longtail_sentence_gate", small=GATE, toys={"weak_labels": WEAK}),
     },
     "longtail_posterior_gate": {
         about: Case("longtail_posterior_gate", {"weak_labels": WEAK}, settings, READ, learns=False)
@@ -82,7 +82,9 @@ PIPES = {
         }.items()
     },
     "longtail_gated_ner": {
-        "": Case("longtail_gated_ner", {"labels": WEAK}, {"model": TOKEN_MODEL}, BEHIND),
+        "": Case(
+            "longtail_gated_ner", small={"model": TOKEN_MODEL}, before=BEHIND, toys={"labels": WEAK}
+        ),
     },
     "longtail_gated_pipe": {
         "": Case("longtail_gated_pipe", {}, {"pipe": SECONDARY}, BEHIND, learns=False),

@@ -384,6 +384,24 @@ def test_another_initialisation_keeps_nothing_of_the_first():
     assert again.get_pipe("gate").weak_weight == gate.weak_weight
 
 
+def test_pipes_that_are_added_without_a_config_find_their_types():
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(scores_key="entity_scores"))
+    gate, weak = nlp.add_pipe("longtail_sentence_gate"), nlp.add_pipe("longtail_gated_ner")
+    rare = {"ART", "NAT"}
+    usual = [eg for eg in examples(nlp) if not rare & {e.label_ for e in eg.reference.ents}]
+    data = [*examples(nlp), *usual * 50]  # ART and NAT are below the default share
+    with pytest.raises(ValueError, match=r"L004.*counts_corpus"):
+        nlp.initialize(lambda: data)
+    gate.initialize = partial(gate.initialize, counts_corpus=lambda nlp: data)
+    nlp.initialize(lambda: data)
+    assert gate.labels and set(gate.labels) == rare and weak.labels == gate.labels
+    again = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert again.get_pipe("longtail_gated_ner").labels == gate.labels
+    with pytest.raises(ValueError, match="L204"):
+        nlp.add_pipe("longtail_gated_ner", name="alone", config={"spans_key": None})
+
+
 @pytest.mark.parametrize("labels", [["ART", "ART"], ["ART", ""], ["ART", " "], []])
 def test_types_are_named_once_and_none_is_blank(labels):
     for gate, weak in (({"weak_labels": labels}, {}), ({}, {"labels": labels})):

@@ -5,8 +5,10 @@ import pytest
 import spacy
 from spacy import util
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 
 from spacy_longtail import convert_ner
+from spacy_longtail.types import INCORRECT_SPANS
 from tests.util import (
     MOM,
     SENTENCES,
@@ -151,6 +153,61 @@ def test_a_type_that_is_added_is_included():
     assert pipe.add_label("NAT") == 0 and pipe.include == ["PER", "GEO", "NAT"]
     kept = {ent.label_ for eg in pipe._kept(examples(nlp)) for ent in eg.reference.ents}
     assert kept == {"PER", "GEO", "NAT"}
+
+
+@pytest.mark.parametrize("loss", [None, CE])
+def test_rejected_spans_are_unlearnt(loss):
+    nlp, _ = trained(steps=60, loss=loss, incorrect_spans_key=INCORRECT_SPANS)
+    doc = nlp(words(nlp, SENTENCES[0]))
+    first, *others = doc.ents
+    gold = words(nlp, SENTENCES[0])
+    gold.set_ents([], default="missing")
+    gold.spans[INCORRECT_SPANS] = [Span(gold, first.start, first.end, label=first.label_)]
+    bare = Doc(nlp.vocab, words=[t.text for t in gold])
+    optimizer = nlp.resume_training()
+    for _ in range(12):
+        nlp.update([Example(bare.copy(), gold)], sgd=optimizer)
+    found = {(e.start, e.end, e.label_) for e in nlp(words(nlp, SENTENCES[0])).ents}
+    assert others and (first.start, first.end, first.label_) not in found
+
+
+@pytest.mark.parametrize("include", [None, ["PER", "GEO"]])
+def test_a_sourced_pipe_keeps_what_it_learnt_with_a_new_type_and_reloaded(include, tmp_path):
+    weights = {"@misc": "longtail.label_weights.v1", "weights": {"PER": 3.0}}
+    own = {"loss": {**CE, "weights": weights}, "scores_key": "entity_scores", "include": include}
+    source, _ = trained(steps=60, **own)
+    source.get_pipe("ner").cfg.update(thresholds={"PER": 0.1}, calibration={"*": [0.9, 0.1]})
+
+    def read(nlp):
+        docs = [nlp(words(nlp, s)) for s in SENTENCES]
+        scores = [d.spans["entity_scores"].attrs["scores"] for d in docs]
+        return [entities(d) for d in docs], scores
+
+    before, scores = read(source)
+    assert any(before) and any(scores)
+    nlp = blank()
+    pipe = nlp.add_pipe("ner", source=source)
+    assert read(nlp) == (before, scores)
+    kept = {k: v for k, v in pipe.cfg.items() if k != "include"}
+    labels = set(pipe.labels)
+    for i in range(2):  # of another pipeline, then of itself
+        assert pipe.add_label(f"NEW{i}") == 1
+        found, own_scores = read(nlp)
+        assert found == before
+        assert all(a == pytest.approx(b, abs=1e-5) for a, b in zip(own_scores, scores, strict=True))
+        nlp.to_disk(tmp_path / str(i))
+        nlp = spacy.load(tmp_path / str(i))
+        pipe = nlp.get_pipe("ner")
+        again, own_scores = read(nlp)
+        assert again == before
+        assert all(a == pytest.approx(b, abs=1e-5) for a, b in zip(own_scores, scores, strict=True))
+        labels |= {f"NEW{i}"}
+        assert set(pipe.labels) == labels
+        assert {k: v for k, v in pipe.cfg.items() if k != "include"} == kept
+        assert (pipe.include is None) == (include is None)
+        assert type(pipe.loss) is type(source.get_pipe("ner").loss)
+    losses = nlp.update(examples(nlp), sgd=nlp.resume_training())
+    assert 0 < losses["ner"] < np.inf
 
 
 def test_include_leaves_the_callers_annotation_alone():

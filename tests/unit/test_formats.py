@@ -1,6 +1,7 @@
 """What `convert` reads: round trips of every format, spans that cut tokens, and files that are broken."""
 
 import csv
+import gzip
 import io
 import itertools
 import json
@@ -365,6 +366,7 @@ RECORDS = {
         "entities": [{"start": a, "end": b, "label": t} for a, b, t in spans],
     },
     "label_studio": label_studio,
+    "spacy_2": lambda text, spans: [text, {"entities": [list(s) for s in spans]}],
     "label_studio_min": lambda text, spans: {
         "text": text,
         "label": [{"start": a, "end": b, "text": text[a:b], "labels": [t]} for a, b, t in spans],
@@ -399,7 +401,8 @@ def test_the_line_of_a_record_in_an_array(layout, tmp_path):
     good = RECORDS["generic"]("abc", [(0, 3, "X")])
     text = dump([good, good, RECORDS["generic"]("abc", [(0, 9, "X")])], layout)
     line = text[: text.rindex('{"text"' if layout == "array" else '{\n    "text"')].count("\n") + 1
-    with pytest.raises(ValueError, match=rf"L424.*a\.json:{line}: span 0 to 9 'X' lies outside"):
+    place = rf"a\.json:{line}, record 3: "
+    with pytest.raises(ValueError, match=rf"L424.*{place}span 0 to 9 'X' lies outside"):
         read(write(tmp_path / "a.json", text))
 
 
@@ -465,7 +468,7 @@ def region(**value):
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ([1], "L426.*:1: .*found .*1.* instead of an object"),
+        (3, "L426.*:1: .*found '3' instead of an object"),
         (GENERIC(text=None), "L426.*:1: .*'None' is not text"),
         (GENERIC(text="a\ud800"), "L426.*:1: .*surrogate"),
         ({"text": "abc"}, "L426.*found none of spans, entities, labels, label"),
@@ -497,7 +500,7 @@ def test_broken_records_are_named(record, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         read(write(tmp_path / "a.jsonl", json.dumps(record) + "\n"))
     good = label_studio("abc", [])
-    with pytest.raises(ValueError, match=message.replace(":1:", ":2:")):
+    with pytest.raises(ValueError, match=message.replace(":1:", ":2, record 2:")):
         read(write(tmp_path / "a.json", f"[{json.dumps(good)},\n{json.dumps(record)}\n]"))
 
 
@@ -519,7 +522,7 @@ def test_broken_records_are_named(record, message, tmp_path):
     ],
 )
 def test_broken_json_is_named(text, line, tmp_path):
-    with pytest.raises(ValueError, match=rf"L426.*a\.json:{line}: "):
+    with pytest.raises(ValueError, match=rf"L426.*a\.json:{line}(, record \d)?: "):
         read(write(tmp_path / "a.json", text.replace("{}", json.dumps(GENERIC()))))
 
 
@@ -558,6 +561,81 @@ def test_what_was_not_accepted_is_counted(tmp_path):
         "ignored": Counter({"relation": 1, "without a type": 1}),
     }
     assert set(events.counts) <= set(MEANINGS)
+
+
+MINIMAL = {"annotation_id": 3, "annotator": 1, "created_at": "2026-01-01", "lead_time": 1.5, "ref": "x"}
+
+
+def test_label_studios_minimal_records_without_regions_have_no_entity(tmp_path):
+    """JSON-MIN has a record per annotation, and calls the regions as the labelling interface does."""
+    span = {"start": 0, "end": 3, "text": "abc", "labels": ["X"]}
+    records = [
+        MINIMAL | {"text": "abc def"},
+        MINIMAL | {"text": "abc def", "ner": [span], "sentiment": "good", "notes": ["abc"]},
+        MINIMAL
+        | {"text": "abc def", "label": [span], "other": [span | {"start": 4, "end": 7, "text": "def"}]},
+        MINIMAL | {"text": "abc def", "label": []},
+    ]
+    events = Events()
+    docs = read(write(tmp_path / "a.json", dump(records, "array")), events)
+    assert [[e.text for e in d.ents] for d in docs] == [[], ["abc"], ["abc", "def"], []]
+    assert all(d.has_annotation("ENT_IOB") for d in docs) and not events.counts
+    assert [d.user_data for d in docs] == [
+        {"ref": "x"},
+        {"ref": "x", "sentiment": "good"},
+        *[{"ref": "x"}] * 2,
+    ]
+    with pytest.raises(ValueError, match=r"L426.*b\.jsonl:1: .*no 'text', found the texts .*--text-key"):
+        read(write(tmp_path / "b.jsonl", json.dumps(MINIMAL | {"body": "abc"})))
+
+
+@pytest.mark.parametrize(
+    "kind", ["prodigy", "generic", "doccano_label", "label_studio", "label_studio_min"]
+)
+def test_the_text_may_have_another_key(kind, tmp_path):
+    record = RECORDS[kind]("abc", [(0, 3, "X")])
+    if kind == "label_studio_min":
+        record |= MINIMAL
+    inner = record["data"] if kind == "label_studio" else record
+    inner |= {"body": inner.pop("text"), "title": "T"}
+    path = write(tmp_path / "a.jsonl", json.dumps(record))
+    (doc,) = read(path, text_key="body")
+    assert chars(doc) == ("abc", [(0, 3, "X")])
+    assert doc.user_data["title"] == "T" and "body" not in doc.user_data
+    with pytest.raises(ValueError, match=r"L426.*a\.jsonl:1: .*no 'corpus', found the texts .*body"):
+        read(path, text_key="corpus")
+    with pytest.raises(ValueError, match=r"L420.*--text-key"):
+        read(write(tmp_path / "b.jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}'), text_key="body")
+
+
+def test_single_decisions_say_nothing_of_other_tokens(tmp_path):
+    records = [
+        prodigy("Ann saw Rome", [(0, 3, "PER")]),
+        prodigy("Ann saw Rome", [(4, 7, "PER"), (8, 10, "GEO")]) | {"answer": "reject"},
+        prodigy("Ann saw Rome", [(0, 3, "PER")]) | {"answer": "ignore"},
+        prodigy("Ann saw Rome", []) | {"answer": "reject"},
+        prodigy("Ann saw Rome", []),
+    ]
+    path, events = write(tmp_path / "a.jsonl", dump(records, "lines")), Events()
+    convert_corpus(path, tmp_path / "out", settings=Settings(decisions=True))
+    right, wrong = load_docs(tmp_path / "out" / "all.spacy", NLP)
+    assert [t.ent_iob_ for t in right] == ["B", "", ""] and right.ents[0].label_ == "PER"
+    assert [t.ent_iob_ for t in wrong] == ["", "", ""]
+    assert [(s.text, s.label_) for s in wrong.spans["incorrect_spans"]] == [("saw", "PER")]
+    read(path, events, decisions=True)
+    assert {k: dict(v) for k, v in events.counts.items()} == {
+        "incorrect": {"PER": 1},
+        "misaligned": {"GEO": 1},
+        "rejected": {"ignore": 1},
+        "unlabelled": {"records": 2},
+    }
+    assert set(events.counts) <= set(MEANINGS)
+    report = json.loads((tmp_path / "out" / "conversion.json").read_text())["parts"]["all"]
+    assert report["events"]["incorrect"] == {"PER": 1}
+    with pytest.raises(ValueError, match=r"L426.*b\.jsonl:1: .*no answer.*--decisions"):
+        read(write(tmp_path / "b.jsonl", json.dumps(RECORDS["generic"]("abc", []))), decisions=True)
+    with pytest.raises(ValueError, match=r"L420.*--decisions"):
+        read(write(tmp_path / "c.jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}'), decisions=True)
 
 
 def test_nothing_accepted_says_what_was_left_out(tmp_path):
@@ -908,6 +986,18 @@ def valid(folder):
         files[f"{kind}_array"] = write(
             folder / f"{kind}_array" / "a.json", dump([make(*p) for p in pairs], "indented")
         )
+    units = "".join(
+        "".join(
+            f"{i}\t{w}\t_\t_\t_\t_\t_\t_\t_\t{'_' if t == 'O' else f'NE={t}'}\n"
+            for i, (w, t) in enumerate(zip(s.words, tags(s)), 1)
+        )
+        + "\n"
+        for s in found
+    )
+    files["conllu"] = write(folder / "conllu" / "a.conllu", units)
+    files["gz"] = folder / "gz" / "a.jsonl.gz"
+    (folder / "gz").mkdir()
+    files["gz"].write_bytes(gzip.compress(files["generic"].read_bytes()))
     (folder / "spacy").mkdir()
     DocBin(docs=docs_of(found), store_user_data=True).to_disk(files["spacy"])
     return files
@@ -962,7 +1052,7 @@ def sources(tmp_path_factory):
 
 
 N_MUTANTS = 25
-N_KINDS = 8 + 2 * len(RECORDS)
+N_KINDS = 10 + 2 * len(RECORDS)
 
 
 def test_every_valid_source_is_read(sources, tmp_path):
@@ -1004,7 +1094,7 @@ def test_records_with_values_of_another_kind(kind, data, tmp_path):
     try:
         problem = str(read(path))
     except ValueError as error:
-        problem = re.sub(rf"^\[L4\d\d\] {re.escape(str(path))}", "coded", str(error))
+        problem = re.sub(rf"^\[L(4\d|58)\d\] {re.escape(str(path))}", "coded", str(error))
     assert problem.startswith(("coded", "["))
     assert not problem.startswith("[L")
 
@@ -1028,7 +1118,7 @@ def test_broken_files_give_coded_errors_and_nothing_else(i_kind, sources, tmp_pa
             except ValueError as error:
                 n_refused += 1
                 text = str(error)
-                assert text.startswith("[L4"), (text, path.read_bytes())
+                assert text.startswith(("[L4", "[L58")), (text, path.read_bytes())
                 named = path.parent if "L402" in text or "L422" in text else path
                 if kind in ("brat", "corpus"):  # the fault may show in the other file
                     named = path.parent

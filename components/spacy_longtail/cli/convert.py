@@ -4,12 +4,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from spacy.language import Language
 from wasabi import msg
 
 from ..corpus.conversion import ConvertedPart, read_conversion
 from ..corpus.folder import convert_corpus
-from ..corpus.formats.context import Settings
+from ..corpus.formats.context import SENTENCIZER, Settings
+from ..corpus.formats.sources import FORMATS
+from ..corpus.formats.tag_names import USUAL, parse_columns, read_tag_names
 from ..corpus.rare import rare_sentence
+from ..evaluation.evaluate import load_pipeline
 from .app import CORPUS_PANEL, app
 
 MEANINGS = {
@@ -26,6 +30,8 @@ MEANINGS = {
     "ignored": "annotations that are not entities, left out",
     "mended": "entities in illegal annotation, fixed",
     "unannotated": "documents without any entity annotation, kept as such",
+    "joined": "entities across a sentence boundary, which is dropped",
+    "incorrect": "rejected spans, kept as incorrect ones",
     "spaced": "tokens with white space inside, kept as they are",
 }
 POLICIES = {
@@ -41,13 +47,17 @@ def convert(
     source: Annotated[Path, typer.Argument(help="A folder with train, dev, test; or one file.")],
     target: Annotated[Path, typer.Argument(help="Folder for train.spacy, dev.spacy, test.spacy.")],
     lang: Annotated[str | None, typer.Option(help="spaCy language code.")] = None,
-    format: Annotated[
-        str | None, typer.Option(help="columns, json, csv, spacy, brat or articles, if not found.")
-    ] = None,
+    format: Annotated[str | None, typer.Option(help=f"{', '.join(FORMATS)}, if not found.")] = None,
     encoding: Annotated[str, typer.Option(help="Of text files, as cp1252.")] = "utf8",
     scheme: Annotated[str, typer.Option(help="Of tags: auto, iob1, iob2, bioes or bilou.")] = "auto",
     token_column: Annotated[int, typer.Option(help="From 0, or from -1 backwards.")] = 0,
     tag_column: Annotated[int, typer.Option(help="From 0, or from -1 backwards.")] = -1,
+    columns: Annotated[
+        str | None, typer.Option(help="By name, as token=word,tag=ner,sentence=sent_id.")
+    ] = None,
+    tag_names: Annotated[
+        str | None, typer.Option(help="Of tags that are numbers: O,B-PER,..., or a file.")
+    ] = None,
     documents: Annotated[
         bool, typer.Option("--documents", help="One document from -DOCSTART- to -DOCSTART-.")
     ] = False,
@@ -55,20 +65,33 @@ def convert(
         str | None, typer.Option(help="Spans that cut a token: missing, expand, contract or error.")
     ] = None,
     tokens: Annotated[str | None, typer.Option(help="words or characters.")] = None,
+    decisions: Annotated[
+        bool, typer.Option("--decisions", help="Prodigy's answers are on the spans alone.")
+    ] = False,
+    text_key: Annotated[str | None, typer.Option(help="Of the text in JSON records.")] = None,
+    sentences: Annotated[
+        str | None, typer.Option(help="Where there are none: sentencizer, or a pipeline.")
+    ] = None,
     docs_per_file: Annotated[
         int | None, typer.Option(help="Write folders of files of this many documents.")
     ] = None,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
+    named = parse_columns(columns) if columns else USUAL
     settings = Settings(
         format=format,
         encoding=encoding,
         scheme=scheme,
         token_column=token_column,
         tag_column=tag_column,
+        columns=named,
+        tag_names=read_tag_names(tag_names, named.tag) if tag_names else None,
         documents=documents,
         misaligned=misaligned,
         tokens=tokens,
+        decisions=decisions,
+        text_key=text_key,
+        sentences=_boundaries(sentences),
         docs_per_file=docs_per_file,
     )
     types = convert_corpus(source, target, lang, settings)
@@ -82,6 +105,10 @@ def convert(
     msg.text(rare_sentence(types.tail, training))
     if list(parts) == ["all"]:
         msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
+
+
+def _boundaries(sentences: str | None) -> str | Language | None:
+    return sentences if sentences in (None, SENTENCIZER) else load_pipeline(sentences)
 
 
 def _show_events(found: ConvertedPart) -> None:

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from ..errors import Errors, Warnings
 from ..writing import check_folder, coded_io
+from .boundaries import boundary_pipeline, with_boundaries
 from .conversion import REPORT, Conversion, ConvertedPart, write_conversion
 from .counts import CorpusCounts
 from .descriptions import TYPES, CorpusTypes, Declared, read_declared, read_types, write_types
@@ -46,7 +47,7 @@ def convert_corpus(
     source (Path): A file or folder in one of the formats; a folder may have train, dev and test in it.
         corpus.json in it, or beside the file, may declare lang, tokens, labels and tail.
     lang (Optional[str]): spaCy language code; null takes corpus.json's, else "en".
-    RAISES (ValueError): L401 to L404, L407, L420 to L437.
+    RAISES (ValueError): L401 to L404, L407, L420 to L437, L580 to L586.
     """
     settings = settings or Settings()
     with coded_io(source):
@@ -58,6 +59,7 @@ def convert_corpus(
     lang = lang or declared.lang
     tokens = settings.tokens or declared.tokens
     nlp = blank(lang, tokens)
+    boundaries = settings.sentences and boundary_pipeline(settings.sentences, lang, tokens)
     check_corpus_folder(target, parts)
     with replacing_parts(target, parts) as folder:
         tallies: dict[str, Tally] = {}
@@ -66,7 +68,10 @@ def convert_corpus(
             misaligned = settings.misaligned or FORMATS[part.format].misaligned
             settled = replace(settings, tokens=tokens, misaligned=misaligned)
             context = Context(nlp, settled, Events(), labels)
-            docs = tqdm(part.read(context), name, delay=PATIENCE, disable=None, leave=False)
+            found = part.read(context)
+            if boundaries:
+                found = with_boundaries(found, boundaries, part.path, context.events)
+            docs = tqdm(found, name, delay=PATIENCE, disable=None, leave=False)
             tallies[name] = write_part(folder, name, docs, settings.docs_per_file)
             report[name] = _reported(part.format, misaligned, tallies[name], context.events)
         types = _types(tallies, declared, lang, tokens)

@@ -34,6 +34,7 @@ from .weighting import Reader
 WHO = "longtail_gated_ner"
 
 DEFAULTS: Block = {
+    "labels": AUTO,
     "head": "softmax",
     "loss": None,
     "merge": "span",

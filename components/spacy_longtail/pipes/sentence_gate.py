@@ -28,6 +28,7 @@ WHO = "longtail_sentence_gate"
 
 DEFAULTS: Block = Config().from_str(f"""
 [pipe]
+weak_labels = "auto"
 threshold = 0.5
 auto_share = {AUTO_SHARE}
 auto_mentions = null

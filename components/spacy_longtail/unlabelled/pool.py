@@ -10,10 +10,11 @@ from spacy.tokens import Doc
 
 from ..corpus.examples import in_sentences
 from ..corpus.formats import docbin
+from ..corpus.formats.brat import annotation_file
 from ..corpus.formats.context import Context, Events, Place, Settings
 from ..corpus.formats.json_stream import no_record, read_records
 from ..corpus.formats.sources import FORMATS, OURS, find_parts
-from ..corpus.formats.text import lines
+from ..corpus.formats.text import lines, unzipped
 from ..corpus.formats.tokens import check_text, given_tokens
 from ..corpus.tokenizers import blank
 from ..errors import Errors
@@ -93,10 +94,10 @@ def pool_files(source: Path, settings: Settings) -> list[tuple[Path, Read]]:
         raise ValueError(Errors.L402.format(path=source, fix="Name a file, or a folder with files."))
     found: list[tuple[Path, Read]] = []
     for path in files:
-        suffix = path.suffix.lower()
+        suffix = unzipped(path).suffix.lower()
         if settings.format in (None, "json") and suffix in FORMATS["json"].suffixes:
             found.append((path, _records))
-        elif settings.format is None and suffix == ".txt" and not path.with_suffix(".ann").is_file():
+        elif settings.format is None and suffix == ".txt" and not annotation_file(path).is_file():
             found.append((path, _lines))
         else:
             for part in find_parts(path, ("all",), settings).values():
@@ -116,7 +117,7 @@ def _check_readable(paths: list[Path]) -> None:
 def _is_of_pool(path: Path, root: Path) -> bool:
     """Whether a file may hold texts: not what is hidden, describes a corpus or belongs to brat."""
     hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
-    return not hidden and path.name not in OURS and path.suffix.lower() != ".ann"
+    return not hidden and path.name not in OURS and unzipped(path).suffix.lower() != ".ann"
 
 
 def _lines(path: Path, context: Context) -> Iterator[Doc]:

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from .context import Context, Events, Place
 from .spans import CharSpan, annotate, check_quote, check_span
-from .text import bad_line, lines, read_text
+from .text import GZIP, bad_line, lines, read_text, unzipped
 from .tokens import check_text, tokenize
 
 # T<id> TAB type start end[;start end ...] TAB text
@@ -30,12 +30,19 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     settings, events = context.settings, context.events
     # brat counts the characters of the file as it is, line ends included
     text = check_text(read_text(path, settings.encoding, newline=""), Place(path, 1))
-    mentions, fragments = _read_annotations(path.with_suffix(".ann"), text, settings.encoding, events)
+    mentions, fragments = _read_annotations(annotation_file(path), text, settings.encoding, events)
     if not text.strip():
         events.add("empty", "files", Place(path, 1))
         return
     doc = tokenize(context.nlp, text, Place(path, 1))
     yield annotate(doc, mentions, settings.misaligned, events, fragments)
+
+
+def annotation_file(path: Path) -> Path:
+    """The .ann file of a .txt file; the one of a .txt.gz file may be gzipped, too."""
+    plain = unzipped(path).with_suffix(".ann")
+    packed = plain.with_name(f"{plain.name}{GZIP}")
+    return packed if packed.is_file() and not plain.is_file() else plain
 
 
 def _read_annotations(

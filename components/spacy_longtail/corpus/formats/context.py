@@ -12,7 +12,10 @@ from ...errors import Errors
 from ...settings import one_of, whole
 from ..tokenizers import TOKENS
 from .schemes import SCHEMES
+from .tag_names import USUAL, Columns
+from .text import place_text
 
+SENTENCIZER = "sentencizer"  # spaCy's
 MISALIGNED = ("missing", "expand", "contract", "error")
 N_EXAMPLES = 20  # kept of each kind of event
 WIDTH = 30  # characters of context on each side of an example
@@ -22,16 +25,24 @@ WIDTH = 30  # characters of context on each side of an example
 class Settings:
     """How a corpus is read and written. `None` is the format's or the corpus's own choice.
 
-    format (Optional[str]): "columns", "json", "csv", "spacy", "brat" or "articles"; null finds it.
+    format (Optional[str]): "columns", "json", "csv", "conllu", "spacy", "brat" or "articles"; null
+        finds it.
     encoding (str): Of text files, by Python's name; utf8 also reads a byte order mark.
     scheme (str): Of tags: "iob1", "iob2", "bioes", "bilou"; "auto" tells the last three apart.
     token_column, tag_column (int): From 0, or from -1 backwards.
+    columns (Columns): The names of columns, where they have names and are not the usual ones.
+    tag_names (Optional[Tuple[str, ...]]): Tags by number, where records have numbers as tags.
     documents (bool): Whether the sentences between -DOCSTART- lines form one document.
     misaligned (Optional[str]): What becomes of a span that cuts a token: "missing" leaves its tokens
         without annotation, "expand" takes them whole, "contract" takes those that lie inside, "error"
         stops. null is "error" for articles, else "missing".
     tokens (Optional[str]): "words", of the language's tokenizer, or "characters"; null takes
         corpus.json's, else words.
+    decisions (bool): Whether Prodigy's answers are on the spans of a record alone: an accepted span is
+        right, a rejected one wrong, and nothing is known of the other tokens.
+    text_key (Optional[str]): The key of the text in records; null is each tool's own.
+    sentences (Optional[str | Language]): What sets boundaries where a format has none: "sentencizer", by
+        spaCy's rules of punctuation, or a pipeline; null leaves a document whole.
     docs_per_file (Optional[int]): Documents per file; null writes one file per part.
     RAISES (ValueError): L001.
     """
@@ -41,15 +52,22 @@ class Settings:
     scheme: str = "auto"
     token_column: int = 0
     tag_column: int = -1
+    columns: Columns = USUAL
+    tag_names: tuple[str, ...] | None = None
     documents: bool = False
     misaligned: str | None = None
     tokens: str | None = None
+    decisions: bool = False
+    text_key: str | None = None
+    sentences: str | Language | None = None
     docs_per_file: int | None = None
 
     def __post_init__(self) -> None:
         one_of("scheme", self.scheme, SCHEMES)
         one_of("misaligned", self.misaligned, (None, *MISALIGNED))
         one_of("tokens", self.tokens, (None, *TOKENS))
+        if not isinstance(self.sentences, Language):
+            one_of("sentences", self.sentences, (None, SENTENCIZER))
         if self.docs_per_file is not None:
             whole("docs_per_file", self.docs_per_file, "Leave it out for one file per part.", low=1)
         try:
@@ -65,9 +83,10 @@ class Place(NamedTuple):
 
     path: Path
     line: int  # from 1
+    record: int = 0  # from 1, in an array of records
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}"
+        return f"{self.path}:{place_text(self.line, self.record)}"
 
 
 @dataclass
@@ -81,7 +100,7 @@ class Events:
         """kind (str): What happened. what (str): The type, or what else it happened to."""
         self.counts[kind][what] += 1
         if len(self.examples[kind]) < N_EXAMPLES:
-            self.examples[kind].append(f"{place.path.name}:{place.line}: {detail or what}")
+            self.examples[kind].append(f"{place._replace(path=Path(place.path.name))}: {detail or what}")
 
     def summary(self) -> str:
         """Every kind with its number and what it happened to."""

@@ -16,6 +16,7 @@ from .text import lines, open_text
 
 CHUNK = 1 << 20  # characters read at a time
 GAP = re.compile(r"[ \t\r\n]*")
+ARRAY = re.compile(r'\[(?!\s*")')  # a pair on a line of its own begins with [ and a text
 FIX = "Write one JSON object per line, or one array of objects."
 
 
@@ -24,10 +25,21 @@ def no_record(place: Place, problem: object, fix: str) -> ValueError:
 
 
 def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, dict[str, object]]]:
-    """Each record of a file and where it begins. RAISES (ValueError): L402, L423, L426."""
+    """Each record of a file and where it begins.
+
+    A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'.
+
+    RAISES (ValueError): L402, L423, L426, L580, L584.
+    """
+    head = ""
     with open_text(path, encoding) as file:
-        is_array = file.read(CHUNK).lstrip()[:1] == "["
+        while head in ("", "[") and (block := file.read(CHUNK)):
+            head += block.lstrip()
+    is_array = ARRAY.match(head) is not None
     for place, record in _array(path, encoding) if is_array else _lines(path, encoding):
+        if isinstance(record, list) and [type(part) for part in record] == [str, dict]:
+            text, about = record
+            record = {**about, "text": text}
         if not isinstance(record, dict):
             raise no_record(place, f"found {str(record)[:60]!r} instead of an object", FIX)
         yield place, record
@@ -50,6 +62,7 @@ def _array(path: Path, encoding: str) -> Iterator[tuple[Place, object]]:
         while not closed:
             yield window.place, window.value()
             closed = window.take(",]") == "]"
+            window.place = window.place._replace(record=window.place.record + 1)
             window.peek()  # on to the line of the next record
         if found := window.peek():
             raise no_record(window.place, f"found {found!r} after the array", FIX)
@@ -59,7 +72,7 @@ class _Window:
     """The part of a file that is being parsed, and the line it begins on."""
 
     def __init__(self, path: Path, file: IO[str]) -> None:
-        self.place = Place(path, 1)
+        self.place = Place(path, 1, 1)
         self.file = file
         self.buffer = ""
         self.at = 0
@@ -100,4 +113,4 @@ class _Window:
 
     def _move(self, at: int) -> None:
         n_lines = self.buffer.count("\n", self.at, at)
-        self.place, self.at = Place(self.place.path, self.place.line + n_lines), at
+        self.place, self.at = self.place._replace(line=self.place.line + n_lines), at

@@ -55,14 +55,21 @@ def find_scheme(tags: Iterable[str]) -> str:
     return "iob2" if prefixes else "auto"
 
 
-def to_iob2(tags: Sequence[str], scheme: str, path: Path, at: Sequence[int]) -> list[str]:
+def to_iob2(
+    tags: Sequence[str], scheme: str, path: Path, at: Sequence[int], record: int = 0
+) -> list[str]:
     """The tags of a sentence as IOB2.
 
     tags (Sequence[str]): As they stand in the file. (n_tokens,)
     path (Path): The file. at (Sequence[int]): The line of each tag. (n_tokens,)
+    record (int): Where a line holds more than one, the number of this one, from 1.
     RAISES (ValueError): L401 with the line.
     """
     letters = _SCHEMES[scheme]
+
+    def _bad(i: int, problem: str, fix: str) -> ValueError:
+        return bad_line(path, at[i], problem, fix, record)
+
     found: list[str] = []
     running = ""  # type of the entity that the next tag may continue, or must if `letters.last`
     for i, tag in enumerate(tags):
@@ -74,13 +81,13 @@ def to_iob2(tags: Sequence[str], scheme: str, path: Path, at: Sequence[int]) -> 
         after = f"tag {tag!r} after {tags[i - 1] if i else 'O'!r}"
         inner = prefix in ("I", letters.last)
         if tag != "O" and (prefix not in letters.known or not label):
-            raise bad_line(path, at[i], f"unknown tag {tag!r}", letters.legal(scheme))
+            raise _bad(i, f"unknown tag {tag!r}", letters.legal(scheme))
         if running and letters.last and not (inner and label == running):
-            raise bad_line(path, at[i], f"{after} leaves an entity open", letters.closing(running))
+            raise _bad(i, f"{after} leaves an entity open", letters.closing(running))
         if inner and label != running and not letters.bare:
-            raise bad_line(path, at[i], f"{after} opens no entity", letters.opening(label))
+            raise _bad(i, f"{after} opens no entity", letters.opening(label))
         found.append(f"{'I' if inner and label == running else 'B'}-{label}")
         running = label if prefix in ("B", "I") else ""
     if running and letters.last:
-        raise bad_line(path, at[-1], "the sentence leaves an entity open", letters.closing(running))
+        raise _bad(-1, "the sentence leaves an entity open", letters.closing(running))
     return found

@@ -9,8 +9,10 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from ...settings import one_of
-from . import brat, columns, docbin, kaggle, markup, records
+from . import brat, columns, conllu, docbin, markup, records, table
 from .context import Context, Settings
+from .tag_names import Columns
+from .text import GZIP, unzipped
 
 
 class Format(NamedTuple):
@@ -18,19 +20,35 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...]
     heeds: tuple[str, ...]  # the settings that are not for all formats
     misaligned: str = "missing"  # unless the settings say more
+    columns: tuple[str, ...] = ()  # those of `Columns` that can be named
+    is_text: bool = True  # and may be gzipped
 
 
 SPANS = ("encoding", "misaligned", "tokens")
+UNDIVIDED = (*SPANS, "sentences")  # formats without sentence boundaries
 FORMATS = {
     "columns": Format(
         columns.read_docs,
         (".iob", ".iob1", ".iob2", ".bio", ".bioes", ".bilou", ".conll", ".tsv", ".txt"),
         ("encoding", "scheme", "token_column", "tag_column", "documents"),
     ),
-    "json": Format(records.read_docs, (".jsonl", ".json"), SPANS),
-    "csv": Format(kaggle.read_docs, (".csv",), ("encoding", "scheme")),
-    "spacy": Format(docbin.read_docs, (".spacy",), ()),
-    "brat": Format(brat.read_docs, (".txt",), SPANS),
+    "json": Format(
+        records.read_docs,
+        (".jsonl", ".json"),
+        (*UNDIVIDED, "scheme", "columns", "tag_names", "text_key", "decisions"),
+        columns=("token", "tag"),
+    ),
+    "csv": Format(
+        table.read_docs, (".csv",), ("encoding", "scheme", "columns"), columns=Columns._fields
+    ),
+    "conllu": Format(
+        conllu.read_docs,
+        (".conllu", ".conllup"),
+        ("encoding", "scheme", "documents", "columns"),
+        columns=("tag",),
+    ),
+    "spacy": Format(docbin.read_docs, (".spacy",), ("sentences",), is_text=False),
+    "brat": Format(brat.read_docs, (".txt",), UNDIVIDED),
     "articles": Format(markup.read_docs, (".txt",), SPANS, misaligned="error"),
 }
 WANTED = "Give a file, or a folder with train, dev and test, each a file PART.* or a folder PART."
@@ -64,17 +82,17 @@ def find_parts(source: Path, names: Sequence[str], settings: Settings) -> dict[s
     names (Sequence[str]): The parts to look for; the first must be there if any is.
     settings (Settings): Their format, if it is not to be found.
     RETURNS (Dict[str, Part]): By name, at least one.
-    RAISES (ValueError): L001, L402 where there is nothing to read, L420, L421, L422.
+    RAISES (ValueError): L001, L402 where there is nothing to read, L420, L421, L422, L580, L581, L584.
     """
     one_of("format", settings.format, (None, *FORMATS))
     parts = {}
     if source.is_dir():
         beside = _visible(source.iterdir())
         for name in names:
-            files = [path for path in beside if path.stem == name]
+            files = [path for path in beside if unzipped(path).stem == name]
             if (source / name).is_dir():
                 parts[name] = _folder(source / name, _visible((source / name).rglob("*")), settings)
-            elif _by_format(files, settings.format):
+            elif _by_format(files, settings):
                 parts[name] = _file(files, settings)
         if parts and names[0] not in parts:
             raise ValueError(Errors.L402.format(path=source / names[0], fix=WANTED))
@@ -92,7 +110,7 @@ def _visible(paths: Iterable[Path]) -> list[Path]:
 
 
 def _folder(path: Path, files: list[Path], settings: Settings) -> Part:
-    found = _by_format(files, settings.format)
+    found = _by_format(files, settings)
     if not found:
         raise ValueError(Errors.L402.format(path=path / "*", fix=WANTED))
     if len(found) > 1:
@@ -102,7 +120,7 @@ def _folder(path: Path, files: list[Path], settings: Settings) -> Part:
 
 
 def _file(files: list[Path], settings: Settings) -> Part:
-    found = [(path, name) for name, of in _by_format(files, settings.format).items() for path in of]
+    found = [(path, name) for name, of in _by_format(files, settings).items() for path in of]
     if not found:
         raise ValueError(Errors.L421.format(path=files[0], known=", ".join(FORMATS)))
     if len(found) > 1:
@@ -115,31 +133,43 @@ def _ambiguous(path: Path, readings: list[str]) -> ValueError:
     return ValueError(Errors.L422.format(path=path, found=", ".join(readings)))
 
 
-def _by_format(files: list[Path], wanted: str | None) -> dict[str, list[Path]]:
+def _named_by(path: Path) -> list[str]:
+    """The formats that a file's name may be of."""
+    plain = unzipped(path)
+    packed = plain != path
+    suffix = plain.suffix.lower()
+    return [n for n, f in FORMATS.items() if suffix in f.suffixes and (f.is_text or not packed)]
+
+
+def _by_format(files: list[Path], settings: Settings) -> dict[str, list[Path]]:
     """Files by the format that name and content speak for, or those that may be in the wanted one."""
+    wanted = settings.format
     if wanted not in (None, "brat"):
-        usual = [p for p in files if p.suffix.lower() in FORMATS[wanted].suffixes]
-        unknown = [p for p in files if not any(p.suffix.lower() in f.suffixes for f in FORMATS.values())]
+        usual = [p for p in files if wanted in _named_by(p)]
+        unknown = [p for p in files if not _named_by(p)]
         return {wanted: usual or unknown or files} if files else {}
-    annotated = {path.parent for path in files if path.suffix == ".ann"}
+    annotated = {path.parent for path in files if unzipped(path).suffix == ".ann"}
     found: dict[str, list[Path]] = {}
     for path in files:
-        name = _detect(path, path.parent in annotated)
+        name = _detect(path, path.parent in annotated, settings)
         if name and wanted in (None, name):
             found.setdefault(name, []).append(path)
     return found
 
 
-def _detect(path: Path, in_brat: bool) -> str | None:
-    suffix = path.suffix.lower()
-    if suffix == ".ann" and not path.with_suffix(".txt").is_file():
+def _detect(path: Path, in_brat: bool, settings: Settings) -> str | None:
+    plain = unzipped(path)
+    suffix, text = plain.suffix.lower(), plain.with_suffix(".txt")
+    if suffix == ".ann" and not (text.is_file() or text.with_name(f"{text.name}{GZIP}").is_file()):
         fix = "Every .ann file needs its .txt file."
-        raise ValueError(Errors.L402.format(path=path.with_suffix(".txt"), fix=fix))
-    if suffix == ".txt" and (in_brat or path.with_suffix(".ann").is_file()):
+        raise ValueError(Errors.L402.format(path=text, fix=fix))
+    if suffix == ".txt" and (in_brat or brat.annotation_file(path).is_file()):
         return "brat"
-    if suffix == ".txt" and markup.is_article(path):
+    if suffix == ".txt" and markup.is_article(path, settings.encoding):
         return "articles"
-    return next((name for name, known in FORMATS.items() if suffix in known.suffixes), None)
+    if suffix == ".tsv" and settings.columns.named:
+        return "csv"
+    return next(iter(_named_by(path)), None)
 
 
 def _refuse_ignored(parts: Iterable[Part], settings: Settings) -> None:
@@ -150,3 +180,13 @@ def _refuse_ignored(parts: Iterable[Part], settings: Settings) -> None:
         if users and not used & set(users) and getattr(settings, field.name) != field.default:
             name, found = field.name.replace("_", "-"), ", ".join(sorted(used))
             raise ValueError(Errors.L420.format(name=name, found=found, users=", ".join(users)))
+    named, known = set(settings.columns.named), {c for name in used for c in FORMATS[name].columns}
+    problem = ""
+    if named - known:
+        names = " and ".join(sorted(known))
+        problem = f"the source is read as {', '.join(sorted(used))}, and has {names} alone"
+    elif named and "csv" in used and not named >= {"token", "tag"}:
+        problem = "csv needs token and tag"
+    if problem:
+        found = ",".join(f"{c}={getattr(settings.columns, c)}" for c in settings.columns.named)
+        raise ValueError(Errors.L581.format(found=found, problem=problem))

@@ -2,17 +2,19 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from spacy.tokens import Doc, Span
 
 from ...errors import Errors
+from ...types import INCORRECT_SPANS
 from ..examples import trim_whitespace
 from ..labels import check_label
 from .context import Events, Place, excerpt
 from .tokens import check_text
 
 COUNT = "Count characters from 0, the end exclusive."
+COUNT_TOKENS = "Count tokens from 0, the last one inclusive."
 
 
 class CharSpan(NamedTuple):
@@ -47,25 +49,30 @@ def check_span(
     RAISES (ValueError): L424, L426, L550.
     """
     span = f"{start!r} to {end!r} {label!r}"
-    if not isinstance(label, str) or not label.strip():
-        raise _bad_span(place, span, "has no type", "Name one.")
+    label = read_label(label, span, place)
     if not (type(start) is int and type(end) is int):
-        raise _bad_span(place, span, "has no whole numbers as offsets", COUNT)
+        raise bad_span(place, span, "has no whole numbers as offsets", COUNT)
     problem = ""
     if start < 0 or end > len(text):
         problem = f"lies outside the text of {len(text)} characters"
     elif end <= start or text[start:end].isspace():
         problem = "covers no text"
     if problem:
-        raise _bad_span(place, span, problem, COUNT)
+        raise bad_span(place, span, problem, COUNT)
     inner = text[start:end]
     if quote is not None:
         check_quote(quote, inner, span, place)
     first, last = end - len(inner.lstrip()), start + len(inner.rstrip())
     if (first, last) != (start, end):
         events.add("trimmed", label, place, f"{label} in {excerpt(text, start, end)}")
-    name = check_label(check_text(label.strip(), place), f" at {place}")
-    return CharSpan(first, last, name, place)
+    return CharSpan(first, last, label, place)
+
+
+def read_label(label: object, span: str, place: Place) -> str:
+    """The type of a span, which errors name as `span`. RAISES (ValueError): L424, L426, L550."""
+    if not isinstance(label, str) or not label.strip():
+        raise bad_span(place, span, "has no type", "Name one.")
+    return check_label(check_text(label.strip(), place), f" at {place}")
 
 
 def check_quote(quote: str, covered: str, span: str, place: Place) -> None:
@@ -75,10 +82,11 @@ def check_quote(quote: str, covered: str, span: str, place: Place) -> None:
     """
     if "".join(quote.replace("\\n", " ").split()) != "".join(covered.split()):
         problem = f"is said to be {quote[:60]!r} but covers {covered[:60]!r}"
-        raise _bad_span(place, span, problem, COUNT)
+        raise bad_span(place, span, problem, COUNT)
 
 
-def _bad_span(place: Place, span: str, problem: str, fix: str) -> ValueError:
+def bad_span(place: Place, span: str, problem: str, fix: str) -> ValueError:
+    """L424, to be raised."""
     return ValueError(Errors.L424.format(place=place, span=span, problem=problem, fix=fix))
 
 
@@ -88,6 +96,7 @@ def annotate(
     misaligned: str | None,
     events: Events,
     unclear: Iterable[CharSpan] = (),
+    others: Literal["outside", "missing"] = "outside",
 ) -> Doc:
     """Set the entities of a document. Of those that overlap, the longest is kept.
 
@@ -97,6 +106,7 @@ def annotate(
     events (Events): Counts what is misaligned, repeated or overlapping.
     unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no annotation,
         as do those of misaligned and of dropped entities, where no kept entity covers them.
+    others (str): What all other tokens are: "outside" of entities, or "missing" annotation.
     RAISES (ValueError): L425.
     """
     starts = [token.idx for token in doc]
@@ -119,7 +129,26 @@ def annotate(
         missing.update(tokens)
     ents = [Span(doc, c.first, c.last, label=c.mention.label) for c in kept if c.clear]
     missing.difference_update(i for ent in ents for i in range(ent.start, ent.end))
-    doc.set_ents(ents, missing=[doc[i : i + 1] for i in sorted(missing)], default="outside")
+    doc.set_ents(ents, missing=[doc[i : i + 1] for i in sorted(missing)], default=others)
+    return doc
+
+
+def mark_incorrect(doc: Doc, mentions: Iterable[CharSpan], events: Events) -> Doc:
+    """Keep spans that were rejected in doc.spans, and give no token annotation.
+
+    doc (Doc): Tokens; it is changed and returned.
+    mentions (Iterable[CharSpan]): Checked spans of its text; those that do not align are left out.
+    events (Events): Counts them, kept or not.
+    """
+    found = []
+    starts, ends = [token.idx for token in doc], [token.idx + len(token) for token in doc]
+    for mention in mentions:
+        own = _candidate(doc, starts, ends, mention, None, events)
+        if own.clear:
+            found.append(Span(doc, own.first, own.last, label=mention.label))
+            _count(events, "incorrect", mention, doc.text)
+    doc.spans[INCORRECT_SPANS] = found
+    doc.set_ents([], default="missing")
     return doc
 
 

@@ -1,4 +1,4 @@
-"""Tagged tokens, as column files and CSV have them, to documents."""
+"""Tagged tokens, as column files, CSV and token records have them, to documents."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +16,26 @@ class TaggedSentence(NamedTuple):
     at: Sequence[int]  # the line of each token
     words: list[str]
     tags: list[str]  # in the scheme of the file
-    opens: bool  # whether a document is marked to begin here
+    opens: bool = False  # whether a document is marked to begin here
+    record: int = 0  # its number, from 1, where a line holds more than one
+
+
+class Tagger:
+    """Words and IOB2 tags of sentence after sentence; the scheme shows with the first entity.
+
+    path (Path): The file, as errors name it. context (Context): The scheme, if it is set; events, which
+        count tokens with white space inside.
+    """
+
+    def __init__(self, path: Path, context: Context) -> None:
+        self.path, self.events, self.scheme = path, context.events, context.settings.scheme
+
+    def __call__(self, sentence: TaggedSentence) -> tuple[list[str], list[str]]:
+        """RAISES (ValueError): L401 with the line."""
+        if self.scheme == "auto":
+            self.scheme = find_scheme(sentence.tags)
+        tags = to_iob2(sentence.tags, self.scheme, self.path, sentence.at, sentence.record)
+        return checked_words(self.path, sentence, self.events), tags
 
 
 def tagged_docs(
@@ -29,7 +48,7 @@ def tagged_docs(
     fix (str): What to do where there is no sentence.
     RAISES (ValueError): L401 with the line, L403, L431.
     """
-    settings, scheme = context.settings, context.settings.scheme
+    settings, read = context.settings, Tagger(path, context)
     words: list[str] = []
     tags: list[str] = []
     starts: list[bool] = []
@@ -39,17 +58,16 @@ def tagged_docs(
             words, tags, starts = [], [], []
         if settings.documents and not words and not sentence.opens:
             raise ValueError(Errors.L431.format(path=path))
-        if scheme == "auto":
-            scheme = find_scheme(sentence.tags)
-        words += _checked(path, sentence, context.events)
-        tags += to_iob2(sentence.tags, scheme, path, sentence.at)
+        own_words, own_tags = read(sentence)
+        words += own_words
+        tags += own_tags
         starts += [True] + [False] * (len(sentence.words) - 1)
     if not words:
         raise ValueError(Errors.L403.format(path=path, fix=fix))
     yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
 
 
-def _checked(path: Path, sentence: TaggedSentence, events: Events) -> list[str]:
+def checked_words(path: Path, sentence: TaggedSentence, events: Events) -> list[str]:
     """The tokens, trimmed. Those with white space inside are kept as they are, and counted."""
     words = " ".join(sentence.words).split()
     if words == sentence.words:
@@ -57,7 +75,8 @@ def _checked(path: Path, sentence: TaggedSentence, events: Events) -> list[str]:
     words = [word.strip() for word in sentence.words]
     for line, word in zip(sentence.at, words, strict=True):
         if not word:
-            raise bad_line(path, line, "expected a token and a tag, found no token", "Write a token.")
+            problem = "expected a token and a tag, found no token"
+            raise bad_line(path, line, problem, "Write a token.", sentence.record)
         if len(word.split()) > 1:
-            events.add("spaced", "tokens", Place(path, line), repr(word))
+            events.add("spaced", "tokens", Place(path, line, sentence.record), repr(word))
     return words

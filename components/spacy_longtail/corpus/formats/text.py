@@ -1,32 +1,67 @@
-"""Text files line by line, in any encoding; invalid bytes are named by file and line."""
+"""Text files line by line, in any encoding, gzipped or not; invalid bytes are named by file and line."""
 
 import codecs
+import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO, cast
 
 from ...errors import Errors
 
+GZIP = ".gz"
+MARKS = {  # byte order marks, the longer ones first: that of UTF-32 begins with that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
-def bad_line(path: Path, line: int, problem: str, fix: str) -> ValueError:
+
+def bad_line(path: Path, line: int, problem: str, fix: str, record: int = 0) -> ValueError:
     """L401, to be raised."""
-    return ValueError(Errors.L401.format(path=path, line=line, problem=problem, fix=fix))
+    place = place_text(line, record)
+    return ValueError(Errors.L401.format(path=path, line=place, problem=problem, fix=fix))
+
+
+def place_text(line: int, record: int = 0) -> str:
+    """line (int): From 1. record (int): In an array, from 1; 0 where a line holds no more than one."""
+    return f"{line}, record {record}" if record else str(line)
+
+
+def unzipped(path: Path) -> Path:
+    """A file's path as its name tells the format: without .gz."""
+    return path.with_suffix("") if path.suffix.lower() == GZIP else path
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """The bytes of a file, unpacked where its name ends in .gz."""
+    return cast(BinaryIO, gzip.open(path)) if unzipped(path) != path else path.open("rb")
+
+
+@contextmanager
+def _intact(path: Path) -> Iterator[None]:
+    """Where a file is read that may be gzipped. RAISES (ValueError): L580."""
+    try:
+        yield
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(Errors.L580.format(path=path, problem=error)) from error
 
 
 @contextmanager
 def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[IO[str]]:
-    """Open a text file to read. A byte order mark is skipped in UTF-8.
+    """Open a text file to read, gzipped or not. A byte order mark is skipped.
 
+    encoding (str): Where it is UTF-8 and the file has the mark of UTF-16 or UTF-32, it is read as that.
     newline (Optional[str]): As in Python's open: null makes every line end a newline, "" leaves them.
-    RAISES (ValueError): L402, L423 with the line.
+    RAISES (ValueError): L402, L423 with the line, L580, L584.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Put the file there."))
-    if codecs.lookup(encoding).name == "utf-8":
-        encoding = "utf-8-sig"
-    with path.open(encoding=encoding, newline=newline) as file:
+    encoding = find_encoding(path, encoding)
+    with _intact(path), io.TextIOWrapper(open_bytes(path), encoding, newline=newline) as file:
         try:
             yield file
         except UnicodeError as error:
@@ -34,6 +69,24 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
             line = _bad_line(path, encoding)
             message = Errors.L423.format(path=path, line=line, encoding=name, problem=problem)
             raise ValueError(message) from error
+
+
+def find_encoding(path: Path, encoding: str) -> str:
+    """The encoding to read a file in: another than UTF-8 as it is, else what its first bytes say.
+
+    RAISES (ValueError): L580, L584 for UTF-16 without its mark.
+    """
+    if codecs.lookup(encoding).name != "utf-8":
+        return encoding
+    with _intact(path), open_bytes(path) as file:
+        head = file.read(4)
+    for mark, name in MARKS.items():
+        if head.startswith(mark):
+            return name
+    for name, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if zeros == b"\0\0":
+            raise ValueError(Errors.L584.format(path=path, encoding=name))
+    return "utf-8-sig"
 
 
 def lines(path: Path, encoding: str) -> Iterator[str]:
@@ -53,7 +106,7 @@ def _bad_line(path: Path, encoding: str) -> int:
     """The line of the first byte that cannot be decoded: Python decodes blocks, not lines."""
     decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
     line = 1
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         while block := file.read(1 << 16):
             before = decoder.getstate()
             try:

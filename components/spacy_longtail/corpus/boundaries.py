@@ -1,0 +1,86 @@
+"""Sentence boundaries for documents that were converted without any."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+from spacy.attrs import SENT_START
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..errors import Errors
+from .formats.context import SENTENCIZER, Events, Place
+from .tokenizers import blank
+
+BATCH = 64  # documents
+# factories that set no boundaries and that no component which does listens to
+UNNEEDED = (
+    *(
+        "ner",
+        "beam_ner",
+        "entity_ruler",
+        "entity_linker",
+        "span_ruler",
+        "spancat",
+        "spancat_singlelabel",
+    ),
+    *("textcat", "textcat_multilabel", "lemmatizer", "trainable_lemmatizer"),
+)
+
+
+def boundary_pipeline(found: str | Language, lang: str, tokens: str) -> Language:
+    """The pipeline that sets boundaries, tried on a few words.
+
+    found (str | Language): "sentencizer", spaCy's rules of punctuation; or a pipeline that has more.
+    lang (str): Language code. tokens (str): "words" or "characters".
+    RAISES (ValueError): L586 for a pipeline that sets none.
+    """
+    if isinstance(found, Language):
+        nlp = found
+    else:
+        nlp = blank(lang, tokens)
+        nlp.add_pipe(SENTENCIZER)
+    (probe,) = _pipe(nlp, [Doc(nlp.vocab, words=["This", "ends", ".", "That", "begins", "."])])
+    if not probe.has_annotation("SENT_START"):
+        raise ValueError(Errors.L586.format(found=", ".join(nlp.pipe_names) or "none"))
+    return nlp
+
+
+def with_boundaries(docs: Iterable[Doc], nlp: Language, path: Path, events: Events) -> Iterator[Doc]:
+    """Documents with sentences; those that have boundaries keep their own.
+
+    nlp (Language): As `boundary_pipeline` gives it. It sees the words of a document, and no entities.
+    path (Path): What events name, with the document's number.
+    events (Events): Counts entities across a boundary, which is dropped.
+    """
+    numbered = enumerate(docs, 1)
+    for batch in minibatch(numbered, BATCH):
+        bare = [(i, doc) for i, doc in batch if not doc.has_annotation("SENT_START")]
+        copies = (_copy(doc, nlp) for _, doc in bare)
+        for (i, doc), parsed in zip(bare, _pipe(nlp, copies), strict=True):
+            _set(doc, parsed, Place(path, i), events)
+        yield from (doc for _, doc in batch)
+
+
+def _pipe(nlp: Language, docs: Iterable[Doc]) -> Iterator[Doc]:
+    unneeded = [name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory in UNNEEDED]
+    with nlp.select_pipes(disable=unneeded):
+        yield from nlp.pipe(docs)
+
+
+def _copy(doc: Doc, nlp: Language) -> Doc:
+    """The words in the pipeline's own vocabulary."""
+    spaces = [bool(token.whitespace_) for token in doc]
+    return Doc(nlp.vocab, words=[token.text for token in doc], spaces=spaces)
+
+
+def _set(doc: Doc, parsed: Doc, place: Place, events: Events) -> None:
+    starts = parsed.to_array(SENT_START).astype("int64") == 1
+    starts[:1] = True
+    for ent in doc.ents:
+        inner = slice(ent.start + 1, ent.end)
+        if starts[inner].any():
+            events.add("joined", ent.label_, place, f"{ent.label_} {ent.text!r}")
+            starts[inner] = False
+    doc.from_array([SENT_START], np.where(starts, 1, -1).astype("uint64").reshape(-1, 1))

@@ -1,0 +1,69 @@
+"""`ent._.score`: the score of an entity, wherever a pipe wrote it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from spacy.tokens import Span
+
+from ..errors import Errors
+from ..types import ENTITY_SCORES
+from .scores import scored_spans
+
+SCORE = "score"  # of Span._
+
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True)
+class ScoreOf:
+    """The score of a span in doc.spans; null where it has none.
+
+    key (str): Key in doc.spans.
+    """
+
+    key: str
+
+    def __call__(self, span: Span) -> float | None:
+        place = (span.start, span.end, span.label_)
+        found = (own.score for own in scored_spans(span.doc, self.key) if own.place == place)
+        return next((score for score in found if math.isfinite(score)), None)
+
+
+def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> None:
+    """Let every span say its score, as `ent._.score`. Nothing happens where that is so already.
+
+    The score is read when it is asked for: of the span of these bounds and this type in doc.spans[key],
+    null for one without a score.
+
+    key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
+    name (str): Name of the extension.
+    RAISES (ValueError): L587 where spans have another extension of that name.
+    """
+    getter = ScoreOf(key)
+    if Span.has_extension(name):
+        _, _, own, _ = Span.get_extension(name)
+        if own != getter:
+            found = f"reads doc.spans[{own.key!r}]" if isinstance(own, ScoreOf) else "is not of ours"
+            raise ValueError(Errors.L587.format(name=name, found=found))
+        return
+    Span.set_extension(name, getter=getter)
+
+
+def create_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Callable[[Given], Given]:
+    """Lets every span say its score as `ent._.score`, from the moment that a pipeline is loaded.
+
+    For [nlp.before_creation], and after_creation and after_pipeline_creation as well.
+
+    key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
+    name (str): Name of the extension.
+    RETURNS (Callable): What it is given.
+    RAISES (ValueError): L587 where spans have another extension of that name.
+    """
+
+    def register(given: Given) -> Given:
+        register_score_extension(key, name)
+        return given
+
+    return register

@@ -1,0 +1,76 @@
+import pickle
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.util import registry
+
+import spacy_longtail
+from spacy_longtail.pipes.score_extension import create_score_extension
+from spacy_longtail.pipes.scores import ScoredSpan, write_scores
+from spacy_longtail.types import ENTITY_SCORES
+
+NLP = spacy.blank("en")
+
+
+@pytest.fixture(autouse=True)
+def _no_extensions():
+    remove()
+    yield
+    remove()
+
+
+def remove():
+    for name in ("score", "unsure"):
+        if Span.has_extension(name):
+            Span.remove_extension(name)
+
+
+def scored(key=ENTITY_SCORES):
+    doc = Doc(NLP.vocab, words=["Ann", "saw", "New", "Rome", "and", "Bo"])
+    ents = [Span(doc, 0, 1, "PER"), Span(doc, 2, 4, "GEO"), Span(doc, 5, 6, "PER")]
+    doc.set_ents(ents)
+    found = [ScoredSpan(2, 4, "GEO", 0.5, (0.4, 0.6)), ScoredSpan(0, 1, "PER", 0.25, (0.25,))]
+    write_scores(doc, key, [*found, ScoredSpan(5, 6, "PER", float("inf"), (1.0,))])
+    return doc
+
+
+def test_entities_say_their_score():
+    assert not Span.has_extension("score")
+    spacy_longtail.register_score_extension()
+    spacy_longtail.register_score_extension()
+    doc = scored()
+    assert [ent._.score for ent in doc.ents] == [0.25, 0.5, None]
+    assert Span(doc, 2, 4, "PER")._.score is None and doc[2:3]._.score is None
+    assert [ent._.score for ent in Doc(NLP.vocab, words=["a"], ents=["B-PER"]).ents] == [None]
+    again = Doc(NLP.vocab).from_bytes(doc.to_bytes())
+    assert [ent._.score for ent in again.ents] == [0.25, 0.5, None]
+    assert pickle.loads(pickle.dumps(Span.get_extension("score")[2])) == Span.get_extension("score")[2]
+
+
+def test_scores_of_another_key_under_another_name():
+    spacy_longtail.register_score_extension()
+    with pytest.raises(ValueError, match=r"L587.*'score'.*reads doc.spans\['entity_scores'\]"):
+        spacy_longtail.register_score_extension("unsure")
+    spacy_longtail.register_score_extension("unsure", "unsure")
+    ent = scored("unsure").ents[0]
+    assert ent._.unsure == 0.25 and ent._.score is None
+
+
+def test_the_extension_of_another_package_stays():
+    Span.set_extension("score", default=1)
+    with pytest.raises(ValueError, match="L587"):
+        spacy_longtail.register_score_extension()
+    assert scored().ents[0]._.score == 1
+
+
+@pytest.mark.parametrize("when", ["before_creation", "after_creation", "after_pipeline_creation"])
+def test_a_loaded_pipeline_brings_it_along(when, tmp_path):
+    name = "longtail.score_extension.v1"
+    if name not in registry.callbacks:  # an environment that was installed before
+        registry.callbacks.register(name, func=create_score_extension)
+    callback = {"@callbacks": name, "key": ENTITY_SCORES}
+    spacy.blank("en", config={"nlp": {when: callback}}).to_disk(tmp_path)
+    remove()
+    spacy.load(tmp_path)
+    assert scored().ents[1]._.score == 0.5

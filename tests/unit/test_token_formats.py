@@ -1,0 +1,418 @@
+"""Formats of tokens with names for their parts: records, CoNLL-U, tables; and files that are gzipped."""
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.corpus.folder import convert_corpus, stream_docs
+from spacy_longtail.corpus.formats.context import Events, Settings
+from spacy_longtail.corpus.formats.sources import FORMATS
+from spacy_longtail.corpus.formats.tag_names import Columns, parse_columns, read_tag_names
+from spacy_longtail.unlabelled.pool import read_pool
+
+from .test_formats import ANYTHING, LETTERS, NLP, QUICK, iob, read, sents, tags, write
+
+NAMES = ("O", "B-PER", "I-PER", "B-GEO", "I-GEO", "B-ART-X", "I-ART-X", "B-人名", "I-人名")
+RUN = CliRunner()
+
+
+def shown(docs):
+    return [([t.text for t in d], sorted((e.start, e.end, e.label_) for e in d.ents)) for d in docs]
+
+
+def expected(found):
+    return [(s.words, sorted(s.ents)) for s in found]
+
+
+def records(path, rows, array=False):
+    text = json.dumps(rows) if array else "".join(json.dumps(row) + "\n" for row in rows)
+    return write(path, text)
+
+
+# ---------------------------------------------------------------- records of tokens
+
+
+@QUICK
+@given(
+    found=sents(ANYTHING),
+    array=st.booleans(),
+    numbers=st.booleans(),
+    scheme=st.sampled_from(["iob2", "bilou"]),
+)
+def test_tagged_records_round_trip(found, array, numbers, scheme, tmp_path):
+    scheme = "iob2" if numbers else scheme
+    rows = []
+    for s in found:
+        own = [NAMES.index(t) for t in tags(s)] if numbers else tags(s, scheme)
+        rows.append({"id": "0", "tokens": s.words, "ner_tags": own, "ref": "x"})
+    path = records(tmp_path / "a.json", rows, array)
+    docs = read(path, tag_names=NAMES if numbers else None)
+    assert shown(docs) == expected(found)
+    assert all(d.user_data == {"ref": "x"} and d.has_annotation("ENT_IOB") for d in docs)
+    assert all(d.has_unknown_spaces for d in docs)
+
+
+def test_columns_name_the_keys_of_records(tmp_path):
+    rows = [{"words": ["Ann", "left"], "fine": ["B-PER", "O"], "tokens": 3, "ner_tags": None}]
+    docs = read(records(tmp_path / "a.jsonl", rows), columns=Columns("words", "fine"))
+    assert shown(docs) == [(["Ann", "left"], [(0, 1, "PER")])]
+    with pytest.raises(ValueError, match=r"L581.*sentence=x.*read as json, and has tag and token alone"):
+        read(tmp_path / "a.jsonl", columns=Columns("words", "fine", "x"))
+
+
+@QUICK
+@given(found=sents(ANYTHING), array=st.booleans())
+def test_gliner_records_round_trip(found, array, tmp_path):
+    rows = [{"tokenized_text": s.words, "ner": [[a, b - 1, t] for a, b, t in s.ents]} for s in found]
+    docs = read(records(tmp_path / "a.json", rows, array))
+    assert shown(docs) == expected(found)
+    assert all(d.has_annotation("ENT_IOB") for d in docs)
+
+
+def test_of_nested_gliner_spans_the_longest_is_kept(tmp_path):
+    row = {
+        "tokenized_text": ["New", "Rome", "fell"],
+        "ner": [[0, 1, "GEO"], [1, 1, "ORG"], [0, 1, "GEO"]],
+    }
+    events = Events()
+    (doc,) = read(records(tmp_path / "a.jsonl", [row, {"tokenized_text": [], "ner": []}]), events)
+    assert iob(doc) == ["B-GEO", "I-GEO", "O"]
+    assert {k: dict(v) for k, v in events.counts.items()} == {
+        "overlapping": {"ORG": 1},
+        "repeated": {"GEO": 1},
+        "empty": {"records": 1},
+    }
+
+
+HF = {"tokens": ["a", "b"], "ner_tags": ["O", "O"]}
+GLINER = {"tokenized_text": ["a", "b"], "ner": []}
+
+
+@pytest.mark.parametrize(
+    ("row", "names", "message"),
+    [
+        (HF | {"tokens": "ab"}, None, "L426.*:2: .*found 'ab' as tokens"),
+        (HF | {"tokens": ["a", 1]}, None, "L426.*:2: .*'1' is not text"),
+        (HF | {"ner_tags": ["O"]}, None, "L426.*:2: .*found 1 tags for 2 tokens"),
+        (HF | {"ner_tags": None}, None, "L426.*:2: .*found 'None' for 2 tokens"),
+        (HF | {"ner_tags": ["O", 1]}, None, "L426.*:2: .*as tags"),
+        (HF | {"ner_tags": [True, False]}, None, "L426.*:2: .*as tags"),
+        (HF | {"ner_tags": ["O", "I-X"]}, None, "L401.*:2: .*opens no entity"),
+        (HF | {"ner_tags": ["O", "X"]}, None, "L401.*:2: unknown tag 'X'"),
+        (HF | {"tokens": ["a", " "]}, None, "L401.*:2: .*found no token"),
+        (HF | {"ner_tags": [0, 1]}, None, "L582.*:2: .*numbers.*--tag-names"),
+        (HF | {"ner_tags": [0, 2]}, ("O", "B-X"), "L582.*:2: .*tag 2 is none of 0 to 1"),
+        (HF | {"ner_tags": [0, -1]}, ("O", "B-X"), "L582.*:2: .*tag -1"),
+        (HF, ("O", "B-X"), "L582.*:2: .*the tags are texts"),
+        (GLINER | {"tokenized_text": {}}, None, "L426.*:2: .*as tokenized_text"),
+        ({"tokenized_text": ["a"]}, None, "L426.*:2: .*found 'None' as ner"),
+        (GLINER | {"ner": [[0, 1]]}, None, "L426.*:2: .*as a span"),
+        (GLINER | {"ner": [[0, 2, "X"]]}, None, "L424.*:2: span 0 to 2 'X' is not of the 2 tokens"),
+        (GLINER | {"ner": [[1, 0, "X"]]}, None, "L424.*:2: "),
+        (GLINER | {"ner": [[-1, 0, "X"]]}, None, "L424.*:2: "),
+        (GLINER | {"ner": [[0.0, 1, "X"]]}, None, "L424.*:2: "),
+        (GLINER | {"ner": [[0, 1, " "]]}, None, "L424.*:2: .*has no type"),
+    ],
+)
+def test_broken_token_records_are_named(row, names, message, tmp_path):
+    first = HF | {"ner_tags": [0, 1]} if names else {"text": "a", "entities": []}
+    with pytest.raises(ValueError, match=message):
+        read(records(tmp_path / "a.jsonl", [first, row]), tag_names=names)
+    with pytest.raises(ValueError, match=message.replace(":2:", ":1, record 2:")):
+        read(records(tmp_path / "a.json", [first, row], array=True), tag_names=names)
+
+
+def test_records_of_tokens_are_no_characters(tmp_path):
+    with pytest.raises(ValueError, match=r"L426.*a\.jsonl:1: .*tokens of its own"):
+        read(records(tmp_path / "a.jsonl", [HF]), tokens="characters")
+
+
+def test_pairs_of_spacy_2(tmp_path):
+    """A line of its own begins as an array does."""
+    pairs = [["Ann left", {"entities": [[0, 3, "PER"]]}], [" So", {"entities": [], "cats": {"x": 1}}]]
+    for layout in ("lines", "array"):
+        (first, second) = read(records(tmp_path / f"{layout}.json", pairs, layout == "array"))
+        assert shown([first]) == [(["Ann", "left"], [(0, 1, "PER")])]
+        assert second.text == " So" and not second.user_data
+    for bad in (["Ann"], ["Ann", []], ["Ann", {}], [{}, "Ann"], ["Ann", {"entities": []}, 1]):
+        with pytest.raises(ValueError, match=r"L426.*a\.jsonl:1"):
+            read(records(tmp_path / "a.jsonl", [bad]))
+
+
+# ---------------------------------------------------------------- names of tags and columns
+
+
+FEATURE = {"feature": {"names": list(NAMES), "_type": "ClassLabel"}, "_type": "Sequence"}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        list(NAMES),
+        {"names": list(NAMES)},
+        {"label_names": list(NAMES)},
+        {"id2label": {str(i): name for i, name in enumerate(NAMES)}},
+        {"features": {"pos": {"feature": {"names": ["O", "X"]}}, "ner_tags": FEATURE}},
+        {"ner_tags": FEATURE},
+    ],
+)
+def test_names_of_tags_in_a_file(found, tmp_path):
+    assert read_tag_names(str(write(tmp_path / "a.json", json.dumps(found)))) == NAMES
+
+
+def test_names_of_tags_are_those_of_the_column(tmp_path):
+    found = {"features": {"fine": {"feature": {"names": ["O", "B-X"]}}, "ner_tags": FEATURE}}
+    path = write(tmp_path / "a.json", json.dumps(found))
+    assert read_tag_names(str(path), "fine") == ("O", "B-X")
+    with pytest.raises(ValueError, match=r"L583.*a\.json.*no list of names"):
+        read_tag_names(str(path), "coarse")
+    assert read_tag_names("O, B-X") == read_tag_names(str(write(tmp_path / "a.txt", "O\nB-X\n")))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [("names.json", "no such file"), ("O,B-X,O", "twice"), ("", "no such file"), (",", "no such file")],
+)
+def test_names_that_are_none(text, problem):
+    with pytest.raises(ValueError, match=rf"L583.*{problem}"):
+        read_tag_names(text)
+
+
+@pytest.mark.parametrize("text", ["[", '["O", 1]', "{}", '{"names": 3}', '{"id2label": {"1": "O"}}'])
+def test_files_without_names(text, tmp_path):
+    with pytest.raises(ValueError, match=r"L583.*a\.json"):
+        read_tag_names(str(write(tmp_path / "a.json", text)))
+
+
+def test_columns_by_name():
+    assert parse_columns("token=word, tag = ner") == Columns("word", "ner")
+    for text in ("", "token", "token=", "word=token", "tag=a,tag=b", "tag=a,"):
+        with pytest.raises(ValueError, match="L581"):
+            parse_columns(text)
+
+
+# ---------------------------------------------------------------- tables
+
+
+@QUICK
+@given(found=sents(ANYTHING), gap=st.sampled_from("\t;,"), sentence=st.booleans())
+def test_tables_round_trip(found, gap, sentence, tmp_path):
+    """A sentence column with numbers of documents that come again, or blank rows; quotes in a TSV are text."""
+
+    def quoted(word):
+        return word if gap == "\t" else '"' + word.replace('"', '""') + '"'
+
+    text = gap.join(["i", "sent_id", "word", "ner"]) + "\r\n"
+    for i, s in enumerate(found):
+        for word, tag in zip(s.words, tags(s)):
+            text += gap.join(["1", f"s{i % 2}", quoted(word), tag]) + "\r\n"
+        text += "" if sentence else gap * 3 + "\r\n"
+    path = write(tmp_path / ("a.tsv" if gap == "\t" else "a.csv"), text)
+    columns = Columns("word", "ner", "sent_id" if sentence else "")
+    assert shown(read(path, columns=columns)) == expected(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("w\tt\na\tO\n", Columns("word", "t"), "L401.*a.tsv:1: found the columns w, t.*'word', 't'"),
+        ("w\tt\na\tO\nb\n", Columns("w", "t"), "L401.*a.tsv:3: found 1 columns"),
+        ("w\tt\na\tI-X\n", Columns("w", "t"), "L401.*a.tsv:2: .*opens no entity"),
+        ("w\tt\ts\na\tO\t\n", Columns("w", "t", "s"), "L401.*a.tsv:2: .*no sentence number"),
+        ("w\tt\na\tO\n", Columns(token="w"), "L581.*token=w.*csv needs token and tag"),
+        ("w\tt\n", Columns("w", "t"), "L403"),
+        ("", Columns("w", "t"), "L401.*found the columns none"),
+    ],
+)
+def test_broken_tables(text, columns, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        read(write(tmp_path / "a.tsv", text), columns=columns)
+
+
+def test_quotation_marks_of_a_tsv_are_tokens_and_of_a_csv_enclose(tmp_path):
+    for name, gap, words in (("a.tsv", "\t", ['"', 'a"b', '"c"']), ("a.csv", ",", ['"', 'a"b', "c,d"])):
+        cells = words if gap == "\t" else ['"' + word.replace('"', '""') + '"' for word in words]
+        text = f"w{gap}t\n" + "".join(f"{cell}{gap}O\n" for cell in cells)
+        assert shown(read(write(tmp_path / name, text), columns=Columns("w", "t"))) == [(words, [])]
+
+
+def test_tsv_without_names_is_columns(tmp_path):
+    assert shown(read(write(tmp_path / "a.tsv", "a\tO\n"))) == [(["a"], [])]
+
+
+# ---------------------------------------------------------------- CoNLL-U
+
+
+def unit(i, word, tag="_", misc="_"):
+    return "\t".join([str(i), word, "_", "X", tag, "_", "0", "_", "_", misc]) + "\n"
+
+
+@QUICK
+@given(found=sents(LETTERS.map("_".join)), data=st.data())
+def test_conllu_round_trip(found, data, tmp_path):
+    own_column, key = data.draw(st.booleans()), data.draw(st.sampled_from(["NE", "ner", "Name"]))
+    text = "# newdoc id = 1\n"
+    for n, s in enumerate(found):
+        text += f"# sent_id = {n}\n# text = {' '.join(s.words)}\n"
+        for i, (word, tag) in enumerate(zip(s.words, tags(s)), 1):
+            if data.draw(st.booleans()):
+                text += unit(f"{i}-{i + 1}", "both") + unit(f"{i}.1", "nothing")
+            bare = tag == "O" and data.draw(st.booleans())
+            misc = "SpaceAfter=No" if bare else f"SpaceAfter=No|{key}={tag}"
+            text += unit(i, word, "_" if bare else tag) if own_column else unit(i, word, misc=misc)
+        text += "\n"
+    path = write(tmp_path / "a.conllu", text + unit(1, "Z", "B-Z", "ner=B-Z|NE=B-Z|name=B-Z"))
+    found = [*found, type(found[0])(["Z"], [(0, 1, "Z")])]
+    columns = Columns(tag=data.draw(st.sampled_from(["xpos", "XPOS"])) if own_column else "")
+    assert shown(read(path, columns=columns)) == expected(found)
+    (doc,) = read(path, columns=columns, documents=True)
+    assert [len(sent) for sent in doc.sents] == [len(s.words) for s in found]
+
+
+def test_conllu_plus_names_its_columns(tmp_path):
+    text = "# global.columns = ID FORM PARSEME:NE\n1\tAnn\tB-PER\n2\tleft\t_\n"
+    path = write(tmp_path / "a.conllup", text)
+    assert shown(read(path, columns=Columns(tag="parseme:ne"))) == [(["Ann", "left"], [(0, 1, "PER")])]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        (unit(1, "a"), "", r"L585.*a\.conllu.*NE= or NER= or NAME= in MISC"),
+        (unit(1, "a", misc="NE=O"), "Entity", r"L585.*ENTITY= in MISC"),
+        (unit(1, "a"), "XPOS", r"L585.*a tag in the column XPOS"),
+        ("1\ta\n", "", r"L401.*a\.conllu:1: found 2 columns instead of 10"),
+        (unit(1, "a", misc="NE=O") + unit(2, "b", misc="NE=I-X"), "", r"L401.*:2: .*opens no entity"),
+        (unit(1, " ", misc="NE=O"), "", r"L401.*:1: .*found no token"),
+        ("\n# global.columns = ID LEMMA MISC\n", "", r"L401.*:2: found the columns ID, LEMMA, MISC"),
+        ("# global.columns = ID FORM\n", "", r"L401.*:1: .*--columns tag"),
+        ("", "", r"L403"),
+    ],
+)
+def test_broken_conllu(text, columns, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        read(write(tmp_path / "a.conllu", text), columns=Columns(tag=columns))
+
+
+# ---------------------------------------------------------------- gzip
+
+
+def packed(path, text, encoding="utf8"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text.encode(encoding)))
+    return path
+
+
+def test_every_text_format_may_be_gzipped(tmp_path):
+    article = "title: T\nkind: k\n\n[Ann|PER] left.\n"
+    texts = {
+        "columns": ("train.iob", "Ann\tB-PER\n"),
+        "conllu": ("train.conllu", unit(1, "Ann", misc="NE=B-PER")),
+        "json": ("train.jsonl", json.dumps({"text": "Ann", "label": [[0, 3, "PER"]]})),
+        "csv": ("train.csv", "Sentence #,Word,Tag\n1,Ann,B-PER\n"),
+        "brat": ("train.txt", "Ann"),
+        "articles": ("train.txt", article),
+    }
+    assert set(texts) == {name for name, known in FORMATS.items() if known.is_text}
+    for kind, (name, text) in texts.items():
+        source = tmp_path / kind
+        packed(source / f"{name}.gz", text)
+        write(source / "corpus.json", '{"labels": ["PER"]}')
+        if kind == "brat":
+            packed(source / "train.ann.gz", "T1\tPER 0 3\tAnn\n")
+        with pytest.warns(UserWarning, match="LW030"):
+            assert convert_corpus(source, tmp_path / "out" / kind).labels == ["PER"]
+        (doc,) = stream_docs(tmp_path / "out" / kind / "train.spacy", NLP)
+        assert [e.text for e in doc.ents] == ["Ann"]
+        assert (
+            json.loads((tmp_path / "out" / kind / "conversion.json").read_text())["parts"]["train"][
+                "format"
+            ]
+            == kind
+        )
+    path = packed(tmp_path / "a.spacy.gz", "x")
+    with pytest.raises(ValueError, match="L421"):
+        read(path)
+
+
+def test_gzip_that_is_not_intact(tmp_path):
+    whole = packed(tmp_path / "a.iob.gz", "a\tO\n" * 100_000).read_bytes()
+    for content in (b"a\tO\n", whole[:-20], whole[:100] + b"xxxx" + whole[104:], whole[:5]):
+        (tmp_path / "a.iob.gz").write_bytes(content)
+        with pytest.raises(ValueError, match=r"L580.*a\.iob\.gz"):
+            read(tmp_path / "a.iob.gz")
+    packed(tmp_path / "a.iob.gz", "a\tO\nb\n")
+    with pytest.raises(ValueError, match=r"L401.*a\.iob\.gz:2: "):
+        read(tmp_path / "a.iob.gz")
+    (tmp_path / "a.iob.gz").write_bytes(gzip.compress(b"a\tO\n\xff"))
+    with pytest.raises(ValueError, match=r"L423.*a\.iob\.gz:2: "):
+        read(tmp_path / "a.iob.gz")
+
+
+def test_pools_may_be_gzipped(tmp_path):
+    packed(tmp_path / "pool" / "a.txt.gz", "Ann left.\nSo did I.\n")
+    packed(tmp_path / "pool" / "b.jsonl.gz", json.dumps({"text": "No spans."}))
+    packed(tmp_path / "pool" / "c.iob.gz", "Ann\tB-PER\n")
+    docs = read_pool(tmp_path / "pool", NLP, Settings(), Events())
+    assert [d.text.strip() for d in docs] == ["Ann left.", "So did I.", "No spans.", "Ann"]
+
+
+# ---------------------------------------------------------------- UTF-16
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_byte_order_mark_tells_the_encoding(encoding, zipped, tmp_path):
+    texts = {
+        "a.iob": "Änn\tB-PER\n",
+        "a.jsonl": json.dumps({"text": "Änn", "label": [[0, 3, "PER"]]}, ensure_ascii=False),
+        "a.txt": "title: T\nkind: k\n\n[Änn|PER]\n",
+        "a.csv": "Sentence #,Word,Tag\n1,Änn,B-PER\n",
+    }
+    for name, text in texts.items():
+        path = write(tmp_path / name, text, encoding)
+        path = packed(tmp_path / f"{name}.gz", text, encoding) if zipped else path
+        (doc,) = read(path, labels=["PER"])
+        assert [(e.text, e.label_) for e in doc.ents] == [("Änn", "PER")]
+
+
+def test_a_mark_does_not_overrule_an_encoding(tmp_path):
+    path = write(tmp_path / "a.iob", "a\tO\n", "utf-16")
+    with pytest.raises(ValueError, match="L401"):
+        read(path, encoding="cp1252")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_its_mark_is_named(encoding, tmp_path):
+    for name, text in (("a.iob", "a\tO\n"), ("a.txt", "title: x")):
+        path = write(tmp_path / name, text, encoding)
+        with pytest.raises(ValueError, match=rf"L584.*{name}.*--encoding {encoding}"):
+            read(path)
+    assert shown(read(tmp_path / "a.iob", encoding=encoding)) == [(["a"], [])]
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_the_command_takes_names(tmp_path):
+    rows = [{"words": ["Ann", "left"], "tags": [1, 0]}]
+    path = records(tmp_path / "a.jsonl", rows)
+    chosen = ["--columns", "token=words,tag=tags", "--tag-names", "O,B-PER"]
+    found = RUN.invoke(app, ["convert", str(path), str(tmp_path / "out"), *chosen])
+    assert found.exit_code == 0, found.output
+    (doc,) = stream_docs(tmp_path / "out" / "all.spacy", NLP)
+    assert iob(doc) == ["B-PER", "O"]
+    found = RUN.invoke(app, ["convert", str(path), str(tmp_path / "out2"), "--columns", "x"])
+    assert found.exit_code == 1 and "L581" in found.output
+
+
+@pytest.mark.parametrize("chosen", [{"columns": Columns(tag="x")}, {"tag_names": ("O", "B-X")}])
+def test_names_that_would_be_ignored_are_refused(chosen, tmp_path):
+    with pytest.raises(ValueError, match="L420"):
+        read(write(tmp_path / "a.iob", "a\tO\n"), **chosen)
+    assert Settings(**chosen)
