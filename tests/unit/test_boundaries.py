@@ -125,7 +125,7 @@ def test_the_pipelines_own_entities_are_not_taken(tmp_path):
     shown = RUN.invoke(
         app, ["convert", str(path), str(tmp_path / "out"), "--sentences", str(tmp_path / "none")]
     )
-    assert shown.exit_code == 1 and "L408" in shown.output
+    assert shown.exit_code == 2 and "L408" in shown.output
     shown = RUN.invoke(
         app,
         ["convert", str(path), str(tmp_path / "o2"), "--sentences", "sentencizer", "--text-key", "text"],

@@ -408,7 +408,7 @@ def test_the_command_takes_names(tmp_path):
     (doc,) = stream_docs(tmp_path / "out" / "all.spacy", NLP)
     assert iob(doc) == ["B-PER", "O"]
     found = RUN.invoke(app, ["convert", str(path), str(tmp_path / "out2"), "--columns", "x"])
-    assert found.exit_code == 1 and "L581" in found.output
+    assert found.exit_code == 2 and "L581" in found.output
 
 
 @pytest.mark.parametrize("chosen", [{"columns": Columns(tag="x")}, {"tag_names": ("O", "B-X")}])
