@@ -47,10 +47,10 @@ SECONDARY = {"factory": "test_secondary", "covers": ["Fram", "Ida"], **SCORED}
 MEMBERS = {head: {"head": head, "model": TOKEN_MODEL} for head in ("softmax", "crf")}
 
 
-def ensemble():
+def ensemble(model=TOKEN_MODEL):
     """A softmax and a CRF, trained on the toy corpus, as one."""
     nlp, other = (
-        build(Case("longtail_token_ner", small={"head": head, "model": TOKEN_MODEL, **SCORED}))
+        build(Case("longtail_token_ner", small={"head": head, "model": model, **SCORED}))
         for head in MEMBERS
     )
     for seed, own in enumerate((nlp, other)):
