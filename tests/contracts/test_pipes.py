@@ -141,3 +141,9 @@ def test_the_contract(case, check, tmp_path):
 
 def test_spawned_processes_find_the_same():
     assert_same_when_spawned({n: case for n, case in CASES.items() if case.factory not in ABSENT})
+
+
+def test_a_fork_server_finds_the_same():
+    """The default of Python 3.14 on Linux."""
+    name = "longtail_token_ner: softmax"
+    assert_same_when_spawned({name: CASES[name]}, "forkserver")

@@ -9,6 +9,7 @@ from thinc.api import Config
 
 from ...errors import Errors
 from ...types import Overrides
+from ...writing import is_file_name
 from .compose import compose, known_choices, read_base
 from .plan_file import PlanFile, beside, check_settings, is_whole, unusable
 
@@ -44,7 +45,7 @@ def read_methods(fields: PlanFile, base: Config, settings: Overrides, path: Path
         methods.append(Method(str(name), {}, compose(own_base, {}, {**settings, **own_settings})))
     names = [method.name for method in methods]
     for name in names:
-        if names.count(name) > 1 or not name or any(c in name for c in "/\\\n"):
+        if names.count(name) > 1 or not is_file_name(name):
             raise unusable(path, f"{name!r} names two methods, or cannot be a file's name.")
     return methods
 
