@@ -17,6 +17,8 @@ NEW = ".longtail-"  # how a folder or file begins that is being written
 ASSETS = "assets"  # a project's own data
 ENDS = 1 << 16  # bytes of a file's beginning, and of its end, that are searched for a mark
 LONGEST = 40  # characters of a target's name in a folder that is being written
+NOT_IN_NAMES = frozenset('<>:"/\\|?*')  # of files, on Windows
+DEVICES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{i}" for port in ("COM", "LPT") for i in range(1, 10))}
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of renameat2 on Linux
 
 
@@ -120,6 +122,15 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
         problem = "it cannot be written to" if near.is_dir() else "it is not a folder"
         raise ValueError(Errors.L432.format(path=near, problem=problem))
     return full
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a file or folder may have the name on every system: what is written travels.
+
+    Windows takes a device for a file whatever its extension, and drops a dot or a space at the end.
+    """
+    bad = not name or name[-1] in " ." or any(c in NOT_IN_NAMES or ord(c) < 32 for c in name)
+    return not bad and name.partition(".")[0].rstrip().upper() not in DEVICES
 
 
 def nearest(path: Path) -> Path:

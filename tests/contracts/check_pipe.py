@@ -197,13 +197,13 @@ def start_method(method: str) -> Iterator[None]:
         multiprocessing.set_start_method(before, force=True)
 
 
-def assert_same_when_spawned(cases: Mapping[str, Case]) -> None:
+def assert_same_when_spawned(cases: Mapping[str, Case], method: str = "spawn") -> None:
     """All in one pair of processes: they take seconds to start."""
     nlp = blank()
     for name, case in cases.items():
         nlp.add_pipe("pipeline_apart", name=name).nlp = trained(case).nlp
     expected = [doc.user_data for doc in nlp.pipe(documents(nlp))]
-    with start_method("spawn"):
+    with start_method(method):
         found = [doc.user_data for doc in nlp.pipe(documents(nlp), n_process=2, batch_size=3)]
     for name in cases:
         seen, own = ([json.loads(data[name]) for data in docs] for docs in (found, expected))

@@ -1,5 +1,6 @@
 """`pretrain`: what it learns, what it writes, that it goes on where it was killed, and what its results are good for."""
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -280,6 +281,21 @@ def test_moments_find_their_layer_whatever_its_number(is_taken, tmp_path):
     again, fresh, *keys = build(not is_taken)
     assert load_state(tmp_path / "state", again, fresh).step == 1
     assert [(fresh.mom1[key][0], fresh.nr_update[key]) for key in keys] == [(1.0, 1), (2.0, 2)]
+
+
+def test_a_full_disk_leaves_the_state_before(tmp_path, monkeypatch):
+    nlp, optimizer = blank(), Adam(0.1)
+    save_state(tmp_path / "state", nlp, optimizer, Progress(step=1))
+
+    def full(*given, **arrays):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "savez", full)
+        with pytest.raises(ValueError, match=r"L432.*No space left"):
+            save_state(tmp_path / "state", nlp, optimizer, Progress(step=2))
+    assert load_state(tmp_path / "state", nlp, optimizer).step == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["state"]
 
 
 @pytest.mark.parametrize("damage", ["progress.json", "optimizer.npz", "model/ner/model", "empty"])

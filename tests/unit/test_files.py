@@ -1,15 +1,17 @@
 """Reading corpora: markup, IOB2, conversion; every bad line is named and nothing is half-written."""
 
+import errno
 from pathlib import Path
 
 import pytest
 import srsly
+from spacy.tokens import DocBin
 
 from spacy_longtail.corpus.folder import convert_corpus, load_docs, read_types
 from spacy_longtail.corpus.formats.columns import read_docs
 from spacy_longtail.corpus.formats.context import Context, Events, Settings
 from spacy_longtail.corpus.formats.markup import article_doc, parse_line, read_article
-from tests.util import blank
+from tests.util import blank, toy_corpus
 
 LABELS = ["PER", "GEO", "ART"]
 NLP = blank()
@@ -172,3 +174,16 @@ def test_files_spacy_cannot_read(content, code, tmp_path):
         path.write_bytes(content)
     with pytest.raises(ValueError, match=code):
         load_docs(path, NLP)
+
+
+def test_a_full_disk_leaves_the_corpus_before(tmp_path, monkeypatch):
+    toy_corpus(tmp_path / "corpus")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "corpus").iterdir()}
+
+    def full(*given):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(DocBin, "to_disk", full)
+    with pytest.raises(ValueError, match=r"L432.*No space left"):
+        toy_corpus(tmp_path / "corpus")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "corpus").iterdir()} == before

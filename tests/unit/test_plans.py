@@ -293,6 +293,8 @@ GRID = "grids: [{head: softmax}]\n"
         ("methods: {a: {dropout: 0.1}}", "the method a must be values by dotted name"),
         ("methods: {a/b: {}}", "cannot be a file's name"),
         ("methods: {'': {}}", "cannot be a file's name"),
+        ("methods: {nul: {}}", "cannot be a file's name"),
+        ("methods: {'a:b': {}}", "cannot be a file's name"),
         (GRID + "methods: {softmax: {training.dropout: 0.1}}", "'softmax' names two methods"),
         (GRID + "choices: {head: 3}", "choices of head must be settings"),
         (GRID + "choices: {head: {mine: 3}}", "choices of head must be settings"),

@@ -135,6 +135,14 @@ def test_an_entity_of_whitespace_alone_is_nothing(policy, formula):
     assert policy(formula=formula).fit(EXAMPLE)(SentenceCounts({"a": 0}, 0, {"a": 1}, {})) == 1
 
 
+@pytest.mark.parametrize("policy", [sCR, sCRD, nsCRD])
+@pytest.mark.parametrize("formula", ["paper", "code"])
+def test_a_type_that_the_corpus_lacks_is_not_rare(policy, formula):
+    """As in a part that was not counted."""
+    copies = policy(formula=formula).fit(EXAMPLE)
+    assert copies(SentenceCounts({"unseen": 4}, 4, {"unseen": 1}, {})) == 1
+
+
 def test_code_can_leave_an_entity_sentence_at_one_copy():
     fitted = sCRD(formula="code").fit(corpus(16, a=1))
     assert fitted(sentence(25, a=1)) == 1 and fitted(sentence(24, a=1)) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from ..writing import replacing
+from ..writing import coded_io, replacing
 from .formats.docbin import Tally, write_docs
 
 
@@ -54,5 +54,5 @@ def replacing_parts(target: Path, parts: Iterable[str]) -> Iterator[Path]:
     for path in stale:
         if path.is_dir() and any(p.suffix != ".spacy" for p in path.rglob("*") if p.is_file()):
             raise ValueError(Errors.L433.format(path=path))
-    with replacing(target, stale) as folder:
+    with coded_io(target), replacing(target, stale) as folder:
         yield folder

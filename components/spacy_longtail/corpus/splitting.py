@@ -15,7 +15,7 @@ from thinc.types import Ints1d
 
 from ..errors import Errors, Warnings
 from ..settings import one_of
-from ..writing import NEW, check_folder
+from ..writing import NEW, check_folder, is_file_name
 from .counts import count_docs
 from .folder import (
     PARTS,
@@ -114,6 +114,9 @@ def read_shares(text: str) -> dict[str, float]:
         match = SHARE.fullmatch(piece.strip())
         if match is None or match[1] in shares:
             problem = f"{piece!r} is {'no NAME=NUMBER' if match is None else 'there twice'}"
+            raise ValueError(Errors.L440.format(found=text, problem=problem))
+        if not is_file_name(match[1]):
+            problem = f"Windows has no file of the name {match[1]!r}"
             raise ValueError(Errors.L440.format(found=text, problem=problem))
         shares[match[1]] = float(match[2])
     return shares

@@ -8,12 +8,13 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thinc.api import (
     ArgsKwargs,
     Model,
     PyTorchGradScaler,
+    PyTorchShim,
     PyTorchWrapper_v3,
     get_torch_default_device,
     torch2xp,
@@ -65,10 +66,9 @@ def torch_layer(
     """
     require_torch()
     on_gpu = get_torch_default_device().type == "cuda"
-    model = PyTorchWrapper_v3(
+    model = PyTorchWrapper_v3(module, convert_inputs=convert_inputs, convert_outputs=convert_outputs)
+    model.shims[0] = TorchShim(
         module,
-        convert_inputs=convert_inputs,
-        convert_outputs=convert_outputs,
         mixed_precision=mixed_precision and on_gpu,  # what a GPU trained is to predict anywhere
         grad_scaler=grad_scaler,
         serialize_model=to_safetensors,
@@ -79,6 +79,20 @@ def torch_layer(
     if mixed_precision and not on_gpu:
         model.init = refuse_mixed_precision
     return model
+
+
+class TorchShim(PyTorchShim):
+    """thinc's, for threads: after each prediction that goes back to training mode, in which dropout
+    changes what other threads are predicting at that moment.
+    """
+
+    def predict(self, inputs: ArgsKwargs) -> Any:
+        """The module's outputs, in evaluation mode; `begin_update` sets training mode by itself."""
+        import torch
+
+        self._model.eval()
+        with torch.no_grad(), torch.autocast("cuda", enabled=self._mixed_precision):
+            return self._model(*inputs.args, **inputs.kwargs)
 
 
 def refuse_mixed_precision(model: Model, X: object = None, Y: object = None) -> None:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from thinc.types import Floats1d
 
+from .locks import Lock
+
 WINDOW = 10_000  # recent scores that a new one is compared with, those of the start included
 N_START = 2_000  # scores that are kept of development data
 BURST = 5  # sentences that may be flagged ahead of the budget
@@ -45,11 +47,16 @@ class Budget:
         self.usage = GateUsage()
         self._recent = deque(np.round(list(start), N_DIGITS).tolist(), WINDOW)  # in order of arrival
         self._sorted = sorted(self._recent)
+        self._lock = Lock()
 
     def flag(self, scores: Floats1d) -> np.ndarray:
-        """Decide on the next sentences of the stream, one after the other. (n_sentences,)"""
+        """Decide on the next sentences of the stream, one after the other. (n_sentences,)
+
+        Threads are let in one at a time: those of one call follow each other in the stream.
+        """
         rounded = np.round(np.asarray(scores, dtype="float64"), N_DIGITS).tolist()
-        return np.fromiter(map(self._decide, rounded), dtype=bool, count=len(rounded))
+        with self._lock:
+            return np.fromiter(map(self._decide, rounded), dtype=bool, count=len(rounded))
 
     def _decide(self, score: float) -> bool:
         n_seen, n_flagged = self.usage

@@ -219,7 +219,7 @@ class GatedPipe(UntrainedPipe):
             else:
                 merge_by_score(doc, found.entities, self._merging)
             if found.entities:
-                self.usage.entities += len(set(doc.ents) - before)
+                self.usage.add(entities=len(set(doc.ents) - before))
 
     def _read(
         self, docs: list[Doc], places: list[Place], sentences: list[Doc]
@@ -238,22 +238,22 @@ class GatedPipe(UntrainedPipe):
 
     def _fail(self, problem: str) -> None:
         """RAISES (StoppedError): L290."""
-        self.usage.failures += 1
-        logger.warning(Warnings.W062.format(who=self.name, n=self.usage.failures, problem=problem))
+        n = self.usage.add(failures=1).failures
+        logger.warning(Warnings.W062.format(who=self.name, n=n, problem=problem))
         limit = self.cfg["max_failures"]
-        if limit is not None and self.usage.failures > limit:
-            shown = {"who": self.name, "n": self.usage.failures, "limit": limit, "problem": problem}
+        if limit is not None and n > limit:
+            shown = {"who": self.name, "n": n, "limit": limit, "problem": problem}
             raise StoppedError(Errors.L290.format(**shown))
 
     def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
         """RAISES (ValueError): L291 where the result is not of these sentences."""
-        self.usage.calls += len(sentences)
+        self.usage.add(calls=len(sentences))
         words = [sentence.to_array("ORTH") for sentence in sentences]
         start = time.perf_counter()
         try:
             read = self.secondary.read(sentences)
         finally:
-            self.usage.seconds += time.perf_counter() - start
+            self.usage.add(seconds=time.perf_counter() - start)
         if len(read) != len(words):
             raise self._unusable(f"{len(words)} sentences became {len(read)}")
         if not all(map(np.array_equal, words, (doc.to_array("ORTH") for doc in read))):
@@ -271,7 +271,7 @@ class GatedPipe(UntrainedPipe):
             if self._types.allows(name):
                 yield ent._replace(label=name)
                 continue
-            self.usage.refused += 1
+            self.usage.add(refused=1)
             if name not in self._refused:
                 self._refused.add(name)
                 if ent.label in self.secondary.labels:  # left out on purpose

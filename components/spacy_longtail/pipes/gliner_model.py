@@ -13,6 +13,7 @@ from thinc.types import Ints1d
 
 from ..errors import Errors
 from ..settings import extra
+from .locks import Lock
 from .windows import Found, Limits, Words
 
 if TYPE_CHECKING:  # an extra
@@ -41,6 +42,7 @@ class GLiNERModel:
     def __init__(self, model: "BaseEncoderGLiNER", who: str) -> None:
         self.model = model
         self.who = who
+        self._lock = Lock()  # a tokenizer cannot be used by two threads at once
 
     @classmethod
     def of(cls, name: str, who: str) -> "GLiNERModel":
@@ -85,10 +87,13 @@ class GLiNERModel:
 
     def to_disk(self, path: Path) -> None:
         """Write weights (safetensors), config and tokenizer: no pickle, and all that loading needs."""
-        for tokenizer in self._tokenizers:  # they would keep what the last batch was cut and padded to
-            tokenizer.backend_tokenizer.no_truncation()
-            tokenizer.backend_tokenizer.no_padding()
-        self.model.save_pretrained(path, safe_serialization=True)
+        with self._lock:
+            for (
+                tokenizer
+            ) in self._tokenizers:  # they would keep what the last batch was cut and padded to
+                tokenizer.backend_tokenizer.no_truncation()
+                tokenizer.backend_tokenizer.no_padding()
+            self.model.save_pretrained(path, safe_serialization=True)
 
     def to_bytes(self) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
@@ -127,9 +132,14 @@ class GLiNERModel:
         texts = list(texts)
         if not any(texts):
             return [np.zeros(0, dtype="int64") for _ in texts]
-        rows = self._tokenizer(
-            texts, is_split_into_words=True, add_special_tokens=False, truncation=False, verbose=False
-        )
+        with self._lock:
+            rows = self._tokenizer(
+                texts,
+                is_split_into_words=True,
+                add_special_tokens=False,
+                truncation=False,
+                verbose=False,
+            )
         own = [[at for at in rows.word_ids(i) if at is not None] for i in range(len(texts))]
         return [
             np.bincount(np.asarray(at, dtype="int64"), minlength=len(words))
@@ -181,7 +191,10 @@ class GLiNERModel:
 
         label_of = {words: label for label, words in types.items()}
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        with torch.random.fork_rng(devices=[]):  # the package draws a seed that it does not use
+        with (
+            self._lock,
+            torch.random.fork_rng(devices=[]),
+        ):  # the package draws a seed that it does not use
             rows = self.model.inference(
                 [texts[i] for i in order], list(label_of), threshold=threshold, batch_size=batch_size
             )

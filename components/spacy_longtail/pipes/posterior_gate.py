@@ -22,6 +22,7 @@ from .base import UntrainedPipe
 from .budget import Budget, GateUsage
 from .flagging import write_all_flagged
 from .label_checks import check_labels, check_types
+from .locks import Lock
 from .pipeline_checks import check_kept, find_primary
 from .posteriors import Counting, has_posteriors, sentence_mentions
 from .scores import scored_spans
@@ -166,7 +167,8 @@ class PosteriorGate(UntrainedPipe):
     It has no model and is not trained; a document without sentence boundaries is one sentence. With a
     budget the order of sentences counts: what was seen decides on what comes. That state is of this
     process, is moved by `set_annotations` alone, and is not saved: a loaded gate begins with the scores
-    that the command `thresholds` gave it.
+    that the command `thresholds` gave it. Threads share it: which of their sentences comes first is
+    chance.
     """
 
     def __init__(
@@ -180,6 +182,7 @@ class PosteriorGate(UntrainedPipe):
         # start: scores of development data, for a budget
         self.cfg: Block = {**own, "start": None, **settings}
         self._warned: set[str] = set()
+        self._lock = Lock()
         self.restart()
 
     @property
@@ -321,8 +324,9 @@ class PosteriorGate(UntrainedPipe):
         """Add the flagged sentences to doc.spans[spans_key], with their scores."""
         if self._budget is None:
             flags = self.flags(scores)
-            seen, flagged = self._usage
-            self._usage = GateUsage(seen + len(flags), flagged + int(flags.sum()))
+            with self._lock:
+                seen, flagged = self._usage
+                self._usage = GateUsage(seen + len(flags), flagged + int(flags.sum()))
         else:
             if not self.cfg["start"]:
                 n = int(np.ceil(1 / self._budget.share))
@@ -332,8 +336,10 @@ class PosteriorGate(UntrainedPipe):
 
     def _warn(self, text: str) -> None:
         """Once."""
-        if text not in self._warned:
+        with self._lock:
+            is_new = text not in self._warned
             self._warned.add(text)
+        if is_new:
             warnings.warn(text, stacklevel=4)
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:

@@ -1,10 +1,11 @@
 """What a secondary was given and what came back, counted."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 
 from spacy.tokens import Doc
 
 from ..corpus.examples import sentence_lengths
+from .locks import Lock
 from .weak_sentences import Parts
 
 
@@ -21,6 +22,9 @@ class Usage:
     failures: int = 0  # sentences that the secondary failed on
     seconds: float = 0.0  # spent in the secondary
 
+    def __post_init__(self) -> None:
+        self._lock = Lock()
+
     @property
     def share(self) -> float:
         """Of the sentences, how many are flagged. In [0, 1]."""
@@ -28,13 +32,21 @@ class Usage:
 
     def add_document(self, doc: Doc, parts: Parts) -> None:
         """Count the sentences of a document, and those that are flagged. parts (Parts): These."""
-        self.sentences += len(sentence_lengths(doc))
-        self.flagged += len(parts)
-        self.words += sum(end - start for start, end in parts)
+        n_words = sum(end - start for start, end in parts)
+        self.add(sentences=len(sentence_lengths(doc)), flagged=len(parts), words=n_words)
+
+    def add(self, **counts: float) -> "Usage":
+        """Add to counts by their names, whatever other threads add. RETURNS (Usage): As it is then."""
+        with self._lock:
+            for name, n in counts.items():
+                setattr(self, name, getattr(self, name) + n)
+            return replace(self)
 
     def clear(self) -> None:
         """Begin to count anew."""
-        self.__init__()  # type: ignore[misc]
+        with self._lock:
+            for field in fields(self):
+                setattr(self, field.name, field.default)
 
     def as_json(self) -> dict[str, int | float]:
         return asdict(self)

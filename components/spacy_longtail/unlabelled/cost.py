@@ -44,7 +44,7 @@ def estimate(pipeline: str, texts: Path, settings: Settings, batch_size: int = 6
         for name, usage in used.items():
             parts = flagged_parts(doc, keys[name], name)
             usage.add_document(doc, parts)
-            usage.calls += len(parts)
+            usage.add(calls=len(parts))
     return {
         name: Cost(
             texts=n_texts,

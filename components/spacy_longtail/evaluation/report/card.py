@@ -11,7 +11,7 @@ from ...corpus.statistics import Statistics
 from ...errors import Errors
 from ...records import Record
 from ...training.provenance import Block
-from ...writing import check_file, replacing
+from ...writing import check_file, coded_io, replacing
 from ..records import Scores
 from ..significance import Interval, named_metrics, stack
 from .comparison import HEADLINES, ranges_of
@@ -52,7 +52,7 @@ def write_card(
     meta[META_KEY] = found.as_json()
     shown = {"corpus": stats.corpus, "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
     text = render("card.md", card=found, meta=meta, few=FEW, **shown)
-    with replacing(target) as folder:  # both or none
+    with coded_io(target), replacing(target) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)
         (folder / CARD).write_text(text, encoding="utf8", errors="replace")
     return target / CARD

@@ -9,7 +9,7 @@ from spacy.language import Language
 from thinc.api import Model, Optimizer, Shim, get_current_ops, to_numpy
 
 from ...errors import Errors
-from ...writing import whole_folder
+from ...writing import coded_io, whole_folder
 from .records import Progress
 
 WEIGHTS, MOMENTS, PROGRESS = "model", "optimizer.npz", "progress.json"
@@ -60,7 +60,7 @@ def save_state(folder: Path, nlp: Language, optimizer: Optimizer, progress: Prog
         if (name := name_of(*key)) is not None
     }
     updates = {name: n for key, n in optimizer.nr_update.items() if (name := name_of(*key)) is not None}
-    with whole_folder(folder) as new:
+    with coded_io(folder), whole_folder(folder) as new:
         nlp.to_disk(new / WEIGHTS)
         np.savez(new / MOMENTS, **arrays)  # type: ignore[arg-type]
         state = progress.model_copy(update={"updates": updates})

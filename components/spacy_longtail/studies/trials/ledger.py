@@ -21,6 +21,7 @@ except ImportError:  # Windows
 
 LEDGER = "trials.jsonl"
 FOLDER = "trials"
+BINARY = getattr(os, "O_BINARY", 0)  # of Windows, which else writes two bytes at the end of a line
 
 
 def append_line(path: Path, record: Mapping[str, JsonValue]) -> None:
@@ -31,7 +32,7 @@ def append_line(path: Path, record: Mapping[str, JsonValue]) -> None:
     """
     line = json.dumps(record).encode("utf8") + b"\n"
     with coded_io(path):
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o666)
         try:
             end = os.fstat(file).st_size
             if end and _last_byte(path) != b"\n":  # cut off by a crash

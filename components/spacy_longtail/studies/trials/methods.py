@@ -11,6 +11,7 @@ from thinc.api import Config
 
 from ...errors import Errors
 from ...types import Overrides
+from ...writing import is_file_name
 from .compose import compose, known_choices, read_base
 from .plan_file import PlanFile, beside, check_settings, is_whole, unusable
 
@@ -49,7 +50,7 @@ def read_methods(fields: PlanFile, base: Config, settings: Overrides, path: Path
         methods.append(Method(str(name), {}, compose(own_base, {}, {**settings, **own_settings})))
     names = Counter(method.name for method in methods)
     for name, n in names.items():
-        if n > 1 or not name or any(c in name for c in "/\\\n"):
+        if n > 1 or not is_file_name(name):
             raise unusable(path, f"{name!r} names two methods, or cannot be a file's name.")
     return methods
 

@@ -1,0 +1,98 @@
+"""Pipelines that earlier versions saved are read by this one, and find what they found."""
+
+import json
+import pickle
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import srsly
+from packaging.version import Version
+
+from spacy_longtail.about import __version__
+from tests.contracts import saved
+from tests.contracts.test_pipes import PIPES
+from tests.util import run_script
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "fixtures.py"
+ALL = list(saved.all_saved())
+TOLERANCE = 1e-4  # of a score: machines multiply in another order
+
+
+def needs(name: str) -> list[str]:
+    packages = ["torch", "safetensors"] if name in map(saved.folder_name, saved.NEEDS_TORCH) else []
+    return [*packages, "gliner"] if name == "longtail_gliner" else packages
+
+
+@pytest.fixture
+def no_unpickling(monkeypatch):
+    """Whatever reads a pickle fails: in one there may be any code."""
+
+    def forbidden(*args, **kwargs):
+        raise AssertionError("a pickle was read")
+
+    for name in ("load", "loads"):
+        monkeypatch.setattr(pickle, name, forbidden)
+    if find_spec("torch"):
+        import torch
+
+        monkeypatch.setattr(torch, "load", forbidden)
+
+
+@pytest.mark.parametrize("one", ALL, ids=[f"{one.version}-{one.name}" for one in ALL])
+def test_an_earlier_version_s_pipeline_finds_the_same(one, no_unpickling):
+    for package in needs(one.name):
+        pytest.importorskip(package)
+    nlp, expected = saved.load(one.path)
+    docs = [nlp(row["text"]) for row in expected]
+    for doc, row in zip(docs, expected, strict=True):
+        found = saved.seen(doc)
+        scores, own = found.pop("scores"), row.pop("scores")
+        assert {"text": doc.text, **found} == row
+        assert scores.keys() == own.keys()
+        for key, values in own.items():
+            assert scores[key] == pytest.approx(values, abs=TOLERANCE)
+    assert sum(bool(row["ents"] or any(row["spans"].values())) for row in expected) >= 3
+    for doc, again in zip(docs, nlp.pipe([row["text"] for row in expected]), strict=True):
+        assert saved.seen(again)["ents"] == saved.seen(doc)["ents"]
+
+
+def test_each_version_saved_all_its_pipelines():
+    by_version = {}
+    for one in ALL:
+        by_version.setdefault(one.version, set()).add(one.name)
+    assert "0.1.0" in by_version
+    newest = max(by_version, key=Version)
+    assert Version(newest) <= Version(__version__)
+    names = set(map(saved.folder_name, saved.SAVED))
+    assert {name.partition("-")[0] for name in by_version[newest]} >= set(PIPES)
+    if newest == __version__:
+        assert by_version[newest] == names
+
+
+def test_a_pipeline_is_small():
+    for one in ALL:
+        sizes = [path.stat().st_size for path in one.path.rglob("*") if path.is_file()]
+        assert sum(sizes) < 130 * 1024, one.path
+
+
+def test_a_version_is_written_once(tmp_path):
+    (tmp_path / __version__).mkdir()
+    result = run_script(SCRIPT, tmp_path)
+    assert result.exit_code == 1 and "stays as it was" in result.output
+    assert not list((tmp_path / __version__).iterdir())
+
+
+def test_what_is_saved_is_what_was_trained(tmp_path):
+    """The writer and the reader agree on one pipe; the others take as long to train as their contract."""
+    saved.can_save()["longtail_token_ner-softmax"](tmp_path / "one")
+    nlp, expected = saved.load(tmp_path / "one")
+    assert expected[0]["ents"]
+    assert [json.loads(json.dumps(saved.seen(nlp(row["text"])))) for row in expected] == [
+        {key: value for key, value in row.items() if key != "text"} for row in expected
+    ]
+    assert srsly.read_json(tmp_path / "one" / "meta.json")["lang"] == "en"
+    assert find_spec("torch") is None or set(map(saved.folder_name, saved.TORCH)) <= set(
+        saved.can_save()
+    )

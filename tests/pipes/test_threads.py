@@ -1,0 +1,188 @@
+"""A pipeline that eight threads use at once finds what one thread finds, and its counts are whole.
+
+Where a race would lose something only now and then, the test makes a thread wait at that very place.
+"""
+
+import copy
+import pickle
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier
+
+import numpy as np
+import pytest
+import spacy
+
+from spacy_longtail.pipes import budget as budgets
+from spacy_longtail.pipes.budget import BURST, Budget, GateUsage
+from spacy_longtail.pipes.locks import Lock
+from spacy_longtail.pipes.usage import Usage
+from tests.contracts import saved
+from tests.contracts.check_pipe import OWN, assert_same
+from tests.contracts.test_saved_pipelines import needs
+from tests.pipes.gated import TEXT, pipeline
+
+N = 8
+NEWEST = [one for one in saved.all_saved() if one.version == max(o.version for o in saved.all_saved())]
+TEXTS = [
+    *saved.TEXTS,
+    *("Maria met Storm Ida . " * n for n in range(1, 8)),
+    *("The Fram left Oslo . It rained . " * n for n in range(1, 6)),
+]
+
+
+@pytest.fixture(autouse=True)
+def often():
+    """Threads take turns after a microsecond: after five milliseconds most of these would be done."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def by_threads(call, rows):
+    """The results in order; all threads begin together, and what one raises is raised."""
+    gate = Barrier(N)
+    with ThreadPoolExecutor(N, initializer=gate.wait) as pool:
+        return list(pool.map(call, rows))
+
+
+def shown(doc):
+    found = saved.seen(doc)
+    scores = [score for _, own in sorted(found.pop("scores").items()) for score in own]
+    return found["ents"], {**found["spans"], "tokens": found["tokens"]}, scores
+
+
+@pytest.mark.parametrize("one", NEWEST, ids=[one.name for one in NEWEST])
+def test_eight_threads_find_what_one_finds(one):
+    for package in needs(one.name):
+        pytest.importorskip(package)
+    nlp = spacy.load(one.path)
+    expected = [shown(nlp(text)) for text in TEXTS]
+    assert any(ents or any(spans.values()) for ents, spans, _ in expected)
+    nlp = spacy.load(one.path)
+    assert_same(by_threads(lambda text: shown(nlp(text)), TEXTS * 3), expected * 3, 1e-4)
+
+
+def test_torch_layers_stay_in_evaluation_mode():
+    """Going back to training mode after a prediction, another thread's prediction would have dropout."""
+    pytest.importorskip("torch")
+    for one in NEWEST:
+        if one.name in map(saved.folder_name, saved.TORCH):
+            nlp = spacy.load(one.path)
+            layers = nlp.get_pipe(OWN).model.walk()
+            modules = [shim._model for layer in layers for shim in layer.shims]
+            assert modules
+            nlp("Maria met Storm Ida .")
+            assert not [own for module in modules for own in module.modules() if own.training], one.name
+
+
+class Slow(int):
+    """A number that another thread can overtake while it is added."""
+
+    def __radd__(self, other):
+        time.sleep(0.001)
+        return other + int(self)
+
+
+def test_no_count_is_lost():
+    usage = Usage()
+    found = by_threads(lambda _: usage.add(calls=Slow(1), failures=Slow(2)), range(40))
+    assert (usage.calls, usage.failures) == (40, 80)
+    assert sorted(own.calls for own in found) == list(range(1, 41))  # each its own state
+    usage.clear()
+    assert usage == Usage()
+
+
+def test_a_budget_is_kept_by_all_threads(monkeypatch):
+    original = budgets.insort
+    monkeypatch.setattr(budgets, "insort", lambda *given: (time.sleep(0.0005), original(*given)))
+    rng = np.random.default_rng(0)
+    budget = Budget(0.25, rng.random(20))
+    batches = [rng.random(5) for _ in range(40)]
+    flags = by_threads(budget.flag, batches)
+    assert budget.usage.sentences == 200
+    assert budget.usage.flagged == sum(int(own.sum()) for own in flags) <= 0.25 * 200 + BURST
+    assert budget._sorted == sorted(budget._recent) and len(budget._sorted) == 220
+
+
+def gate(**settings):
+    path = next(one.path for one in NEWEST if one.name == "longtail_posterior_gate")
+    nlp = spacy.load(path)
+    own = nlp.get_pipe(OWN)
+    own.cfg.update(settings)
+    own.restart()
+    return nlp, own
+
+
+def test_a_gate_counts_the_sentences_of_all_threads(monkeypatch):
+    nlp, own = gate()
+
+    class Flags(np.ndarray):
+        def sum(self, *given, **settings):
+            time.sleep(0.001)
+            return super().sum(*given, **settings)
+
+    flags = own.flags
+    monkeypatch.setattr(own, "flags", lambda signals: flags(signals).view(Flags))
+    by_threads(nlp, ["Maria met Storm Ida . It rained ."] * 40)
+    assert own.usage.sentences == 80
+
+
+@pytest.mark.filterwarnings("ignore:.*LW06.*")
+def test_a_gate_with_a_budget_flags_no_more_in_threads():
+    nlp, own = gate(budget=0.2, threshold=0.1, start=np.linspace(0, 1, 50).tolist())
+    docs = by_threads(nlp, ["Maria met Storm Ida . It rained ."] * 60)
+    n_flagged = sum(len(doc.spans["weak_sentences"]) for doc in docs)
+    assert own.usage == GateUsage(120, n_flagged)
+    assert 0 < n_flagged <= 0.2 * 120 + BURST
+
+
+def test_a_gate_warns_once(recwarn):
+    nlp, _ = gate(budget=0.2, start=None)
+    by_threads(nlp, ["Maria met Storm Ida ."] * 20)
+    assert sum("LW061" in str(warning.message) for warning in recwarn) == 1
+
+
+def test_a_gated_pipe_counts_all_threads():
+    nlp = pipeline()
+    one = pipeline()
+    expected = saved.seen(one(TEXT))["ents"]
+    docs = by_threads(nlp, [TEXT] * 60)
+    assert [saved.seen(doc)["ents"] for doc in docs] == [expected] * 60
+    own, alone = nlp.get_pipe("rescue").usage.as_json(), one.get_pipe("rescue").usage.as_json()
+    for name in ("sentences", "flagged", "words", "calls", "entities", "refused", "failures"):
+        assert own[name] == 60 * alone[name]
+
+
+def test_failures_of_all_threads_stop_the_run():
+    nlp = pipeline(max_failures=10)
+
+    def read(text):
+        with suppress(ValueError):
+            nlp(text)
+            return False
+        return True
+
+    assert sum(by_threads(read, ["FLAG BAD ."] * 30)) == 20
+    assert nlp.get_pipe("rescue").usage.failures == 30
+
+
+def test_a_lock_lets_one_in_and_its_copies_are_other_locks():
+    lock, inside, most = Lock(), [], []
+
+    def enter(i):
+        with lock, lock:
+            inside.append(i)
+            time.sleep(0.001)
+            most.append(len(inside))
+            inside.remove(i)
+
+    by_threads(enter, range(20))
+    assert set(most) == {1}
+    for own in (copy.deepcopy(lock), pickle.loads(pickle.dumps(lock))):
+        assert type(own) is Lock and own is not lock
+        with lock, ThreadPoolExecutor(1) as pool:  # another thread enters while this one is in the first
+            assert pool.submit(lambda own=own: own.__enter__() or True).result(timeout=60)
