@@ -290,3 +290,11 @@ def test_what_lost_no_token_keeps_its_score():
         [ScoredSpan(0, 2, "ART", 0.2, (0.9, 0.5)), ScoredSpan(0, 2, "ART", 0.1, (0.4, 0.7), True)]
     )
     assert [(s.place, s.score) for s in mixed] == [((0, 2, "ART"), 0.8)]
+
+
+def test_what_stands_beside_a_blocked_token_is_not_blocked():
+    doc = Doc(blank().vocab, words=list("abcdef"))
+    doc.set_ents([], blocked=[doc[2:3]], default="outside")
+    merge_into(doc, [ScoredSpan(4, 5, "ART", 0.9, (0.9,), True)], Merging("span", "keep", None))
+    rows = [(token.ent_iob_, token.ent_type_) for token in doc]
+    assert rows == [("O", ""), ("O", ""), ("B", ""), ("O", ""), ("B", "ART"), ("O", "")]
