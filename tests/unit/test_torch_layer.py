@@ -201,7 +201,7 @@ def test_settings_reach_the_shim(monkeypatch):
     found = {}
     module = "spacy_longtail.layers.torch_layer"
     monkeypatch.setattr(f"{module}.get_torch_default_device", lambda: torch.device("cuda:0"))
-    monkeypatch.setattr(f"{module}.PyTorchWrapper_v3", lambda net, **kwargs: found.update(kwargs))
+    monkeypatch.setattr(f"{module}.TorchShim", lambda net, **kwargs: found.update(kwargs))
     torch_layer(Net(), mixed_precision=True, grad_scaler=scaler)
     assert found["mixed_precision"] is True and found["grad_scaler"] is scaler
 
