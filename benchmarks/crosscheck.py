@@ -33,7 +33,7 @@ from spacy.training.loop import create_train_batches
 from spacy.util import fix_random_seed, load_config, registry
 from transformers import AutoConfig
 
-from spacy_longtail.corpus.examples import bare
+from spacy_longtail.corpus.cutting import bare
 from spacy_longtail.corpus.folder import load_docs, part_path, read_types
 from spacy_longtail.training.train import filled_in
 

@@ -13,7 +13,8 @@ from thinc.api import Ragged
 
 from spacy_longtail.chains.packing import Transitions
 from spacy_longtail.chains.tags import TagCodec
-from spacy_longtail.corpus.examples import sentences_with, take_tokens
+from spacy_longtail.corpus.cutting import take_tokens
+from spacy_longtail.corpus.examples import sentences_with
 from spacy_longtail.heads import HEADS, Gold
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers import Lattice

@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.util import registry
 
 from spacy_longtail.corpus.counts import count_doc, count_docs
-from spacy_longtail.corpus.examples import take_tokens
+from spacy_longtail.corpus.cutting import take_tokens
 from spacy_longtail.corpus.repeats import kept_tokens
 from spacy_longtail.readers import (
     FewMentionsCorpus,

@@ -5,7 +5,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_longtail.corpus.counts import CorpusCounts, count_doc, count_docs
-from spacy_longtail.corpus.examples import keep_types, sentence_lengths, sentences_with
+from spacy_longtail.corpus.examples import keep_types, sentences_with
+from spacy_longtail.corpus.sentences import sentence_lengths
 from tests.util import blank, examples, parse, two_sentences
 
 NLP = blank()

@@ -8,7 +8,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_longtail.corpus import examples as module
-from spacy_longtail.corpus.examples import cut, sentences_with, split_sentences, trim_whitespace
+from spacy_longtail.corpus.cutting import cut
+from spacy_longtail.corpus.examples import sentences_with, split_sentences, trim_whitespace
 from tests.util import SENTENCES, blank, parse
 
 NLP = blank()

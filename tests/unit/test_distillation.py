@@ -12,7 +12,7 @@ from spacy.util import fix_random_seed
 
 from spacy_longtail.chains.packing import Transitions
 from spacy_longtail.chains.tags import TagCodec
-from spacy_longtail.corpus.examples import cut
+from spacy_longtail.corpus.cutting import cut
 from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
 from spacy_longtail.losses import (

@@ -14,7 +14,7 @@ from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
-from spacy_longtail.corpus.examples import sentence_bounds
+from spacy_longtail.corpus.sentences import sentence_bounds
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.scorers.tokens import token_results

@@ -12,7 +12,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.counts import CorpusCounts, count_doc
-from ..corpus.examples import bare, same_tokens
+from ..corpus.cutting import bare
+from ..corpus.examples import same_tokens
 from ..corpus.repeats import Repeats
 from ..errors import Errors
 from ..settings import finite, seed_of, unused, whole

@@ -11,7 +11,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 from .casing import Piece, capitalised, in_capitals, upper
 
 MISSING, INSIDE, OUTSIDE, BEGINS = range(4)  # spaCy's codes

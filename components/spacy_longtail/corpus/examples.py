@@ -1,78 +1,18 @@
-"""Views of documents and examples that pipes and readers train on: sentences, and types left out."""
+"""Views of examples that pipes and readers train on and are scored by: sentences, types, gold tokens."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import pairwise
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
-from spacy.attrs import ENT_IOB, SENT_START
 from spacy.strings import get_string_id
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
-from ..types import ANNOTATED_TYPES
-from .soft import read_soft, write_soft
-
-
-class Bounded(Protocol):
-    """What begins and ends at a token, as spaCy's spans do."""
-
-    @property
-    def start(self) -> int: ...
-
-    @property
-    def end(self) -> int: ...
-
+from .cutting import bare, cut
+from .sentences import Bounded, bounds_at, has_boundaries, sentence_bounds, sentence_lengths
 
 Placed = TypeVar("Placed", bound=Bounded)
-ENTITY_ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
-# of a token by itself, without heads
-KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
-
-
-def sentence_lengths(doc: Doc) -> Ints1d:
-    """Tokens of each sentence; the whole document where no boundary is set. (n_sentences,)"""
-    if not len(doc):
-        return np.zeros(0, dtype="int64")
-    starts = np.flatnonzero(doc.to_array("SENT_START") == 1)
-    bounds = np.concatenate([[0], starts[starts > 0], [len(doc)]])
-    return np.diff(bounds)
-
-
-def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
-    """Whether a span has a token in each sentence. (n_sentences,)"""
-    ends = np.cumsum(sentence_lengths(doc))
-    flags = np.zeros(len(ends), dtype=bool)
-    for span in spans:
-        if span.end > span.start:
-            first, last = np.searchsorted(ends, [span.start, span.end - 1], side="right")
-            flags[first : last + 1] = True
-    return flags
-
-
-def trim_whitespace(start: Ints1d, end: Ints1d, space: np.ndarray) -> tuple[Ints1d, Ints1d]:
-    """Spans without the whitespace tokens at their ends: no entity begins or ends with one.
-
-    start, end (Ints1d): (n_spans,), first token of each span and one past the last.
-    space (ndarray): (n_tokens,), whether a token is whitespace.
-    RETURNS (Tuple[Ints1d, Ints1d]): (n_spans,) each; start is end where a span holds nothing else.
-    """
-    words = np.flatnonzero(np.equal(space, 0))
-    next_word, last_word = np.append(words, len(space)), np.append(-1, words)
-    start = np.minimum(next_word[np.searchsorted(words, start)], end)
-    return start, np.maximum(last_word[np.searchsorted(words, end)] + 1, start)
-
-
-def has_boundaries(doc: Doc) -> bool:
-    """Whether sentence boundaries are annotated, even if there are none."""
-    return doc.has_annotation("SENT_START")
-
-
-def is_single(doc: Doc) -> bool:
-    """Whether the document is one sentence, as far as its boundaries are set."""
-    return not np.count_nonzero(doc.to_array(SENT_START)[1:] == 1)
 
 
 def split_sentences(eg: Example, make_doc: Callable[[str], Doc] | None = None) -> Iterator[Example]:
@@ -96,45 +36,6 @@ def _parts(
         yield Example(bare(reference) if make_doc is None else make_doc(reference.text), reference)
 
 
-def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
-    """Parts of a document as documents, with the annotation that `Span.as_doc` keeps.
-
-    `as_doc` reads the whole document for each part: most of the time where there are many.
-
-    bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending, without
-        overlap. Heads are kept where none is in another part. An entity that is cut is not annotated.
-        Each part keeps which types the document was annotated with, and its tokens' soft targets.
-    """
-    if not bounds:
-        return
-    attributes = [*KEPT_ATTRIBUTES, "NORM", "DEP", "HEAD"]
-    rows = doc.to_array(attributes)
-    annotated, soft = doc.user_data.get(ANNOTATED_TYPES), read_soft(doc)
-    place = np.arange(len(doc))
-    part = np.searchsorted(np.unique(np.asarray(bounds)), place, side="right")
-    for ent in doc.ents:
-        if part[ent.start] != part[ent.end - 1]:
-            rows[ent.start : ent.end, : len(ENTITY_ATTRIBUTES)] = 0
-    if (part[place + rows[:, -1].astype("int32")] != part).any():
-        attributes, rows = attributes[:-1], rows[:, :-1]
-    for start, end in bounds:
-        tokens = doc[start:end]
-        words, spaces = [t.text for t in tokens], [bool(t.whitespace_) for t in tokens]
-        own = Doc(doc.vocab, words=words, spaces=spaces).from_array(attributes, rows[start:end])
-        own.has_unknown_spaces = doc.has_unknown_spaces
-        own.tensor = doc.tensor[start:end]
-        if annotated is not None:
-            own.user_data[ANNOTATED_TYPES] = annotated
-        if soft is not None:
-            write_soft(own, soft.tags, soft.log_p[start:end])
-        yield own
-
-
-def sentence_bounds(doc: Doc) -> list[tuple[int, int]]:
-    """First token, and one past the last, of each sentence. Boundaries inside entities do not count."""
-    return _bounds(doc, doc.to_array(SENT_START) == 1)
-
-
 def _gold_bounds(eg: Example) -> list[tuple[int, int]]:
     """The sentences by gold tokens: as they are annotated, else as the predicted document has them."""
     if has_boundaries(eg.reference):
@@ -145,28 +46,7 @@ def _gold_bounds(eg: Example) -> list[tuple[int, int]]:
     sentence = np.zeros(len(eg.reference), dtype="int64")
     aligned = y2x.lengths > 0
     sentence[aligned] = np.repeat(np.arange(len(lengths)), lengths)[y2x.data[first[aligned]]]
-    return _bounds(eg.reference, np.diff(np.maximum.accumulate(sentence), prepend=0) > 0)
-
-
-def _bounds(doc: Doc, begins: np.ndarray) -> list[tuple[int, int]]:
-    starts = np.flatnonzero(begins[1:] & (doc.to_array(ENT_IOB)[1:] != 1)) + 1
-    return list(pairwise([0, *starts.tolist(), len(doc)])) if len(doc) else []
-
-
-def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
-    """The words and spaces of a document, without annotation; in another vocabulary if one is given."""
-    words = [token.text for token in doc]
-    spaces = [bool(token.whitespace_) for token in doc]
-    return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=spaces)
-
-
-def in_sentences(doc: Doc, vocab: Vocab) -> Doc:
-    """The words and spaces of a document in another vocabulary, with its sentence boundaries alone."""
-    own = bare(doc, vocab)
-    if doc.has_annotation("SENT_START"):
-        for token, known in zip(own, doc, strict=True):
-            token.is_sent_start = known.is_sent_start
-    return own
+    return bounds_at(eg.reference, np.diff(np.maximum.accumulate(sentence), prepend=0) > 0)
 
 
 def gold_entities(eg: Example) -> tuple[Ints1d, Ints1d]:
@@ -218,26 +98,6 @@ def keep_types(eg: Example, labels: Collection[str], others: Literal["O", "missi
 def same_tokens(eg: Example) -> bool:
     """Whether both sides have the same words, as with gold tokens."""
     return np.array_equal(eg.predicted.to_array("ORTH"), eg.reference.to_array("ORTH"))
-
-
-def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
-    """A document of some of the tokens, with their entities, tags and lemmas.
-
-    kept (Ints1d): (n_kept,) ascending; entities are expected whole.
-    RETURNS (Doc): The first kept token of each sentence begins it; boundaries that are unknown stay so.
-    """
-    words = [doc[int(i)].text for i in kept]
-    spaces = None if doc.has_unknown_spaces else [bool(doc[int(i)].whitespace_) for i in kept]
-    taken = Doc(doc.vocab, words=words, spaces=spaces)
-    rows = doc.to_array(KEPT_ATTRIBUTES)[kept]
-    if doc.has_annotation("SENT_START"):
-        lengths = sentence_lengths(doc)
-        sentence = np.repeat(np.arange(len(lengths)), lengths)[kept]
-        begins = np.diff(sentence, prepend=-1) > 0
-        rows[:, KEPT_ATTRIBUTES.index("SENT_START")] = np.where(begins, 1, -1).astype("uint64")
-    if ANNOTATED_TYPES in doc.user_data:
-        taken.user_data[ANNOTATED_TYPES] = doc.user_data[ANNOTATED_TYPES]
-    return taken.from_array(KEPT_ATTRIBUTES, rows)
 
 
 def sentences_with(examples: Iterable[Example], labels: Collection[str]) -> list[Example]:
@@ -306,3 +166,16 @@ def on_gold_tokens(eg: Example, spans: Iterable[Placed]) -> Iterator[tuple[Place
             start, end = int(tokens[0]), int(tokens[-1]) + 1
             if not unannotated[start:end].any():
                 yield span, start, end
+
+
+def trim_whitespace(start: Ints1d, end: Ints1d, space: np.ndarray) -> tuple[Ints1d, Ints1d]:
+    """Spans without the whitespace tokens at their ends: no entity begins or ends with one.
+
+    start, end (Ints1d): (n_spans,), first token of each span and one past the last.
+    space (ndarray): (n_tokens,), whether a token is whitespace.
+    RETURNS (Tuple[Ints1d, Ints1d]): (n_spans,) each; start is end where a span holds nothing else.
+    """
+    words = np.flatnonzero(np.equal(space, 0))
+    next_word, last_word = np.append(words, len(space)), np.append(-1, words)
+    start = np.minimum(next_word[np.searchsorted(words, start)], end)
+    return start, np.maximum(last_word[np.searchsorted(words, end)] + 1, start)

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from thinc.types import Ints1d, Ints2d
 
 from .counts import count_docs
-from .examples import sentence_bounds, sentence_lengths
+from .sentences import sentence_bounds, sentence_lengths
 from .splits import bound_groups, stratify
 
 

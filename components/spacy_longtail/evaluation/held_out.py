@@ -11,7 +11,8 @@ from spacy.util import minibatch
 from thinc.api import get_array_module
 from thinc.types import Floats1d, Ints1d, Ints2d, Ragged
 
-from ..corpus.examples import sentence_lengths, trim_whitespace
+from ..corpus.examples import trim_whitespace
+from ..corpus.sentences import sentence_lengths
 from ..heads import Scores
 from ..layers import Lattice
 from ..pipes.entity_tags import gold_tags

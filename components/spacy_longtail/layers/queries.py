@@ -12,7 +12,7 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 
 FORM = 'Write a JSON object of types and queries, as {"PER": "Find persons, such as ..."}.'

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d, Ragged
 
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 
 
 def with_sentences(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc], Ragged]:

@@ -11,7 +11,8 @@ from thinc.api import Model, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
 
 from ..chains.tags import TagCodec
-from ..corpus.examples import gold_entities, sentence_lengths
+from ..corpus.examples import gold_entities
+from ..corpus.sentences import sentence_lengths
 from ..errors import Warnings
 from ..layers import Reading
 from ..layers.queries import Questions

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d, Ints1d, Ragged
 
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 from ..heads import SOFT_HEADS, Decoding, Head, Scores
 from ..losses.base import Loss

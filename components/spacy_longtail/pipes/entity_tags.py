@@ -10,7 +10,8 @@ from spacy.training import Example
 from thinc.types import Floats1d, Floats2d
 
 from ..chains.tags import Others, TagCodec
-from ..corpus.examples import gold_entities, sentence_lengths, trim_whitespace
+from ..corpus.examples import gold_entities, trim_whitespace
+from ..corpus.sentences import sentence_lengths
 from ..errors import Warnings
 from ..heads import Decoded, Gold
 from ..types import ANNOTATED_TYPES

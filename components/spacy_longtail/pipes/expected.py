@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.types import Floats2d
 
-from ..corpus.examples import touched_sentences
+from ..corpus.sentences import touched_sentences
 from .gated_ner import GatedNER
 from .posteriors import has_posteriors, sentence_mentions
 from .sentence_gate import SentenceGate

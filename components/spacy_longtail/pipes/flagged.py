@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from spacy.tokens import Doc
 
-from ..corpus.examples import cut, trim_whitespace
+from ..corpus.cutting import cut
+from ..corpus.examples import trim_whitespace
 from .merging import Merging, merge_into, remove_from
 from .scores import ScoredSpan, read_scores, write_scores
 from .weak_sentences import Parts

@@ -6,7 +6,7 @@ import numpy as np
 from spacy.tokens import Doc, Span, SpanGroup
 from thinc.types import Floats1d
 
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 from .thresholding import PIPES
 
 RULE_SCORE = 1.0  # of a span that came without one, such as a ruler's

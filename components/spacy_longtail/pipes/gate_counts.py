@@ -8,8 +8,9 @@ from typing import NamedTuple
 from spacy.training import Example
 from spacy.util import logger
 
-from ..corpus.examples import entity_sentences, has_boundaries, sentence_lengths
+from ..corpus.examples import entity_sentences
 from ..corpus.rare import RareRule
+from ..corpus.sentences import has_boundaries, sentence_lengths
 from ..errors import Errors, Warnings
 from ..types import Block, Overrides
 from .label_checks import check_known

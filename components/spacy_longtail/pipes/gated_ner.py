@@ -12,7 +12,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
-from ..corpus.examples import flagged_sentences, sentence_lengths, sentences_with
+from ..corpus.examples import flagged_sentences, sentences_with
+from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 from ..heads import Gold
 from ..layers import listener_in

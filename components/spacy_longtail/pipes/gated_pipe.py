@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
 
-from ..corpus.examples import cut
+from ..corpus.cutting import cut
 from ..errors import Errors, Warnings
 from ..settings import whole
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block

@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats1d, Floats2d
 
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 from ..errors import Errors, Warnings
 from ..settings import finite, one_of, unused
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block

@@ -11,7 +11,7 @@ from spacy.pipeline import EntityRecognizer
 from spacy.tokens import Doc
 from thinc.types import Floats2d
 
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 from .actions import Actions, beginnings
 from .tagging import TokenTagger
 

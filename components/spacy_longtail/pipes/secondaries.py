@@ -13,7 +13,7 @@ from spacy.training import Example
 from spacy.util import registry
 from thinc.api import Config, ConfigValidationError
 
-from ..corpus.examples import bare
+from ..corpus.cutting import bare
 from ..errors import Errors
 from ..types import Block
 from .secrets import without_secrets

@@ -16,7 +16,7 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Ragged
 
 from ..chains.tags import TagCodec
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 from ..corpus.type_words import words_of
 from ..errors import Errors
 from ..heads import HEADS, Decoding, Gold, Head, Scores

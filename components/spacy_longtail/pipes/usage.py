@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from spacy.tokens import Doc
 
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 from .locks import Lock
 from .weak_sentences import Parts
 

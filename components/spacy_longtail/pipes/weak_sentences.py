@@ -8,13 +8,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats1d
 
-from ..corpus.examples import (
-    annotated_sentences,
-    flagged_sentences,
-    has_boundaries,
-    sentence_lengths,
-    touched_sentences,
-)
+from ..corpus.examples import annotated_sentences, flagged_sentences
+from ..corpus.sentences import has_boundaries, sentence_lengths, touched_sentences
 from ..errors import Errors
 from .pipeline_checks import boundary_setters
 from .scores import ScoredSpan

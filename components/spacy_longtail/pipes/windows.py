@@ -7,7 +7,7 @@ import numpy as np
 from spacy.tokens import Doc
 from thinc.types import Ints1d
 
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 from .merging import merge_spans
 from .scores import ScoredSpan
 from .weak_sentences import Parts

@@ -17,7 +17,8 @@ from spacy.util import dot_to_object
 from tqdm import tqdm
 
 from ..corpus.counts import count_doc
-from ..corpus.examples import is_single, split_sentences
+from ..corpus.examples import split_sentences
+from ..corpus.sentences import is_single
 from ..errors import Errors, Warnings
 from .unit_counts import UnitCounts
 

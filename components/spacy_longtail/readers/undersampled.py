@@ -9,8 +9,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Ints1d
 
-from ..corpus.examples import bare, same_tokens, sentence_lengths, take_tokens
+from ..corpus.cutting import bare, take_tokens
+from ..corpus.examples import same_tokens
 from ..corpus.repeats import TOKEN_RATIO, kept_tokens
+from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 from ..settings import finite
 from .base import Reader, WrappingReader, warn_of_document_annotation

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
-from ..corpus.examples import annotated_sentences, flagged_sentences, touched_sentences
+from ..corpus.examples import annotated_sentences, flagged_sentences
+from ..corpus.sentences import touched_sentences
 
 
 class GateScorer:

@@ -11,8 +11,8 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d, Ints1d
 
-from ..corpus.examples import sentence_bounds
 from ..corpus.folder import load_docs, part_path, read_types
+from ..corpus.sentences import sentence_bounds
 from ..corpus.statistics.tallies import present_parts
 from ..corpus.units import document_folds
 from ..errors import Errors, Warnings

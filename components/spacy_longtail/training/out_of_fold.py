@@ -18,7 +18,7 @@ from thinc.api import Config
 from thinc.types import Floats2d, Ints1d
 from tqdm import tqdm
 
-from ..corpus.examples import bare
+from ..corpus.cutting import bare
 from ..corpus.folder import CorpusTypes
 from ..errors import Errors
 from ..heads import SOFT_HEADS

@@ -6,8 +6,8 @@ from typing import Literal
 import srsly
 from spacy.tokens import Doc
 
-from ..corpus.examples import sentence_bounds
 from ..corpus.formats.tasks import TASKS, Task
+from ..corpus.sentences import sentence_bounds
 from ..writing import write_file
 from .audit import Audit, Suspect
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..corpus.examples import in_sentences
+from ..corpus.cutting import in_sentences
 from ..corpus.formats import docbin
 from ..corpus.formats.brat import annotation_file
 from ..corpus.formats.context import Context, Events, Place, Settings

@@ -14,8 +14,9 @@ from spacy.util import load_config
 from thinc.types import Ints1d
 from tqdm import tqdm
 
+from ..corpus.cutting import bare
 from ..corpus.descriptions import CorpusTypes, read_types
-from ..corpus.examples import bare, holds
+from ..corpus.examples import holds
 from ..corpus.folder import load_docs, write_corpus
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from thinc.types import Floats1d
 
-from ..corpus.examples import sentence_lengths
+from ..corpus.sentences import sentence_lengths
 from ..pipes.expected import has_expectations
 from ..pipes.sentence_gate import SentenceGate
 from ..pipes.tagging import TokenTagger

@@ -12,7 +12,8 @@ from spacy.vocab import Vocab
 from thinc.api import to_numpy
 from thinc.types import Floats1d
 
-from ..corpus.examples import sentence_lengths, trim_whitespace
+from ..corpus.examples import trim_whitespace
+from ..corpus.sentences import sentence_lengths
 from ..corpus.units import plain_text
 
 N_HASHED = 128  # columns of the vectors of words, where the pipeline has none

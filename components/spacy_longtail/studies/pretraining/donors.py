@@ -9,9 +9,10 @@ from spacy.attrs import ENT_IOB, ENT_TYPE
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ...corpus.examples import cut, sentence_bounds
+from ...corpus.cutting import cut
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.formats.docbin import stream_docs
+from ...corpus.sentences import sentence_bounds
 from ...corpus.type_words import in_words
 from ...corpus.units import plain_text
 from ...errors import Errors

@@ -14,8 +14,8 @@ from spacy.util import fix_random_seed
 from thinc.api import Config, Optimizer
 from tqdm import tqdm
 
+from ...corpus.cutting import bare
 from ...corpus.descriptions import read_types
-from ...corpus.examples import bare
 from ...errors import Errors
 from ...pipes.token_ner import TokenNER
 from ...training.averages import keep

@@ -9,7 +9,7 @@ from thinc.api import get_array_module
 from thinc.types import Ragged
 
 from ...chains.tags import ILLEGAL
-from ...corpus.examples import bare
+from ...corpus.cutting import bare
 from ...pipes.token_ner import TokenNER
 from ...scorers import make_ner_scorer
 from .donors import Donor

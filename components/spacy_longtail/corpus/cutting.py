@@ -1,0 +1,86 @@
+"""Documents made of documents: parts, some of the tokens, the words alone."""
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+from thinc.types import Ints1d
+
+from ..types import ANNOTATED_TYPES
+from .sentences import sentence_lengths
+from .soft import read_soft, write_soft
+
+ENTITY_ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
+# of a token by itself, without heads
+KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
+
+
+def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
+    """Parts of a document as documents, with the annotation that `Span.as_doc` keeps.
+
+    `as_doc` reads the whole document for each part: most of the time where there are many.
+
+    bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending, without
+        overlap. Heads are kept where none is in another part. An entity that is cut is not annotated.
+        Each part keeps which types the document was annotated with, and its tokens' soft targets.
+    """
+    if not bounds:
+        return
+    attributes = [*KEPT_ATTRIBUTES, "NORM", "DEP", "HEAD"]
+    rows = doc.to_array(attributes)
+    annotated, soft = doc.user_data.get(ANNOTATED_TYPES), read_soft(doc)
+    place = np.arange(len(doc))
+    part = np.searchsorted(np.unique(np.asarray(bounds)), place, side="right")
+    for ent in doc.ents:
+        if part[ent.start] != part[ent.end - 1]:
+            rows[ent.start : ent.end, : len(ENTITY_ATTRIBUTES)] = 0
+    if (part[place + rows[:, -1].astype("int32")] != part).any():
+        attributes, rows = attributes[:-1], rows[:, :-1]
+    for start, end in bounds:
+        tokens = doc[start:end]
+        words, spaces = [t.text for t in tokens], [bool(t.whitespace_) for t in tokens]
+        own = Doc(doc.vocab, words=words, spaces=spaces).from_array(attributes, rows[start:end])
+        own.has_unknown_spaces = doc.has_unknown_spaces
+        own.tensor = doc.tensor[start:end]
+        if annotated is not None:
+            own.user_data[ANNOTATED_TYPES] = annotated
+        if soft is not None:
+            write_soft(own, soft.tags, soft.log_p[start:end])
+        yield own
+
+
+def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
+    """A document of some of the tokens, with their entities, tags and lemmas.
+
+    kept (Ints1d): (n_kept,) ascending; entities are expected whole.
+    RETURNS (Doc): The first kept token of each sentence begins it; boundaries that are unknown stay so.
+    """
+    words = [doc[int(i)].text for i in kept]
+    spaces = None if doc.has_unknown_spaces else [bool(doc[int(i)].whitespace_) for i in kept]
+    taken = Doc(doc.vocab, words=words, spaces=spaces)
+    rows = doc.to_array(KEPT_ATTRIBUTES)[kept]
+    if doc.has_annotation("SENT_START"):
+        lengths = sentence_lengths(doc)
+        sentence = np.repeat(np.arange(len(lengths)), lengths)[kept]
+        begins = np.diff(sentence, prepend=-1) > 0
+        rows[:, KEPT_ATTRIBUTES.index("SENT_START")] = np.where(begins, 1, -1).astype("uint64")
+    if ANNOTATED_TYPES in doc.user_data:
+        taken.user_data[ANNOTATED_TYPES] = doc.user_data[ANNOTATED_TYPES]
+    return taken.from_array(KEPT_ATTRIBUTES, rows)
+
+
+def bare(doc: Doc, vocab: Vocab | None = None) -> Doc:
+    """The words and spaces of a document, without annotation; in another vocabulary if one is given."""
+    words = [token.text for token in doc]
+    spaces = [bool(token.whitespace_) for token in doc]
+    return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=spaces)
+
+
+def in_sentences(doc: Doc, vocab: Vocab) -> Doc:
+    """The words and spaces of a document in another vocabulary, with its sentence boundaries alone."""
+    own = bare(doc, vocab)
+    if doc.has_annotation("SENT_START"):
+        for token, known in zip(own, doc, strict=True):
+            token.is_sent_start = known.is_sent_start
+    return own

@@ -1,0 +1,64 @@
+"""The sentences of a document: how long they are, where they begin, which of them spans touch."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+from spacy.attrs import ENT_IOB, SENT_START
+from spacy.tokens import Doc
+from thinc.types import Ints1d
+
+
+class Bounded(Protocol):
+    """What begins and ends at a token, as spaCy's spans do."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+
+def sentence_lengths(doc: Doc) -> Ints1d:
+    """Tokens of each sentence; the whole document where no boundary is set. (n_sentences,)"""
+    if not len(doc):
+        return np.zeros(0, dtype="int64")
+    starts = np.flatnonzero(doc.to_array("SENT_START") == 1)
+    bounds = np.concatenate([[0], starts[starts > 0], [len(doc)]])
+    return np.diff(bounds)
+
+
+def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
+    """Whether a span has a token in each sentence. (n_sentences,)"""
+    ends = np.cumsum(sentence_lengths(doc))
+    flags = np.zeros(len(ends), dtype=bool)
+    for span in spans:
+        if span.end > span.start:
+            first, last = np.searchsorted(ends, [span.start, span.end - 1], side="right")
+            flags[first : last + 1] = True
+    return flags
+
+
+def has_boundaries(doc: Doc) -> bool:
+    """Whether sentence boundaries are annotated, even if there are none."""
+    return doc.has_annotation("SENT_START")
+
+
+def is_single(doc: Doc) -> bool:
+    """Whether the document is one sentence, as far as its boundaries are set."""
+    return not np.count_nonzero(doc.to_array(SENT_START)[1:] == 1)
+
+
+def sentence_bounds(doc: Doc) -> list[tuple[int, int]]:
+    """First token, and one past the last, of each sentence. Boundaries inside entities do not count."""
+    return bounds_at(doc, doc.to_array(SENT_START) == 1)
+
+
+def bounds_at(doc: Doc, begins: np.ndarray) -> list[tuple[int, int]]:
+    """First token, and one past the last, of each part; none begins inside an entity.
+
+    begins (ndarray): (n_tokens,), whether a part begins at each token.
+    """
+    starts = np.flatnonzero(begins[1:] & (doc.to_array(ENT_IOB)[1:] != 1)) + 1
+    return list(pairwise([0, *starts.tolist(), len(doc)])) if len(doc) else []
