@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import re
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -96,3 +98,17 @@ def test_what_is_saved_is_what_was_trained(tmp_path):
     assert find_spec("torch") is None or set(map(saved.folder_name, saved.TORCH)) <= set(
         saved.can_save()
     )
+
+
+def test_what_is_kept_names_no_folder_of_a_machine():
+    places = re.compile(r"/(?:tmp|home|root|opt|var|Users)/")
+    for one in ALL:
+        for path in one.path.rglob("*"):
+            if path.name == "cfg" or path.suffix in (".cfg", ".json"):
+                assert not places.search(path.read_text(encoding="utf8")), path
+
+
+def test_folders_are_taken_out(tmp_path):
+    (tmp_path / "cfg").write_text(f'{{"model": "{tempfile.gettempdir()}/gliner1/encoder", "n": 1}}')
+    saved.without_folders(tmp_path)
+    assert json.loads((tmp_path / "cfg").read_text()) == {"model": "tiny", "n": 1}

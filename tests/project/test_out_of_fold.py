@@ -226,9 +226,6 @@ def test_offsets_are_used_only_where_nested_folds_gain(
     before = choose(model, folds, corpus, tmp_path / "before")["ner"].offsets
     assert before == ()
     monkeypatch.setattr(module, "find_offsets", forged)
-    for fold in folds:  # of which none is perfect
-        nlp = spacy.load(fold.model)
-        nlp.get_pipe("ner").cfg["decision_offsets"] = {"PER": -2.0}
     report = choose(model, folds, corpus, tmp_path / "out", offsets=OffsetWish())
     tried = report["ner"].offsets
     assert [own.family for own in tried] == ["prior", "types"]
@@ -257,27 +254,31 @@ def test_the_command_trains_each_fold_once_and_resumes(model, corpus, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "code"),
+    ("options", "code", "named"),
     [
-        (["--out-of-fold", "3", "--part", "dev"], "L538"),
-        (["--out-of-fold", "3", "--gate-recall", "0.9"], "L538"),
-        (["--offsets", "auto"], "L538"),
-        (["--offset-tail"], "L538"),
-        (["--offset-recall", "ART=0.9"], "L538"),
-        (["--out-of-fold", "3", "--offset-recall", "ART=0.9", "--offsets", "auto"], "L538"),
-        (["--out-of-fold", "3", "--offset-tail"], "L538"),
-        (["--retry-failed"], "L538"),
-        (["--out-of-fold", "3", "--offset-recall", "ART=1.5"], "L539"),
-        (["--out-of-fold", "3", "--offset-recall", "ART"], "L539"),
-        (["--out-of-fold", "3", "--offset-recall", "ART=nan"], "L539"),
-        (["--out-of-fold", "3", "--offset-recall", "=0.5"], "L539"),
-        (["--out-of-fold", "3", "--offset-recall", "SHIP=0.5"], "L313"),
+        (["--out-of-fold", "3", "--part", "dev"], "L538", "--part"),
+        (["--out-of-fold", "3", "--gate-recall", "0.9"], "L538", "a goal of the gate"),
+        (["--offsets", "auto"], "L538", "decision offsets"),
+        (["--offset-tail"], "L538", "--offset-tail"),
+        (["--offset-recall", "ART=0.9"], "L538", "decision offsets"),
+        (["--out-of-fold", "3", "--offset-recall", "ART=0.9", "--offsets", "auto"], "L538", "--offsets"),
+        (["--out-of-fold", "3", "--offset-tail"], "L538", "--offset-tail"),
+        (["--retry-failed"], "L538", "--retry-failed"),
+        (["--workers", "2"], "L538", "--workers"),
+        (["--folds-output", "elsewhere"], "L538", "--folds-output"),
+        (["--out-of-fold", "3", "--offset-recall", "ART=1.5"], "L539", "ART=1.5"),
+        (["--out-of-fold", "3", "--offset-recall", "ART"], "L539", "'ART'"),
+        (["--out-of-fold", "3", "--offset-recall", "ART=nan"], "L539", "ART=nan"),
+        (["--out-of-fold", "3", "--offset-recall", "=0.5"], "L539", "=0.5"),
+        (["--out-of-fold", "3", "--offset-recall", "SHIP=0.5"], "L313", "SHIP"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(options, code, model, corpus, tmp_path):
-    out = tmp_path / "out"
-    refused(["thresholds", model, corpus, "-o", out, "--folds-output", tmp_path / "f", *options], code)
-    assert not out.exists() and not (tmp_path / "f").exists()
+def test_options_that_do_not_go_together_are_refused(options, code, named, model, corpus, tmp_path):
+    out, place = tmp_path / "out", tmp_path / "folds"
+    given = ["--folds-output", place] if "--out-of-fold" in options else []
+    told = refused(["thresholds", model, corpus, "-o", out, *given, *options], code)
+    assert f"{named} cannot be used" in told.stderr if code == "L538" else named in told.stderr
+    assert not out.exists() and not place.exists()
 
 
 def test_offsets_of_a_transition_ner_are_refused(corpus, tmp_path):

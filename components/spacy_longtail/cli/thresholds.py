@@ -18,7 +18,7 @@ from ..evaluation.folds import OffsetWish
 from ..evaluation.goal import Goal
 from ..evaluation.offsets import FAMILIES
 from ..evaluation.thresholds import fit_thresholds
-from ..pipes.posterior_gate import check_budget
+from ..pipes.posterior_settings import check_budget
 from ..studies.out_of_fold import choose_out_of_fold
 from ..studies.trials.run import Options
 from ..training.device import use_gpu
@@ -27,6 +27,7 @@ from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, print_table
 from .matrix import say
 from .trial_options import Retry, Workers
 
+FOLDS_OUTPUT = Path("training/out_of_fold")
 GATE_FIX = "The folds are of the training part, and have the NER alone."
 
 
@@ -54,8 +55,12 @@ def thresholds(
         typer.Option(min=2, help="Choose on the training part, by a model for each of so many folds."),
     ] = None,
     folds_output: Annotated[
-        Path, typer.Option(help="Folder of the folds' trainings; what is there is not trained again.")
-    ] = Path("training/out_of_fold"),
+        Path | None,
+        typer.Option(
+            help="Folder of the folds' trainings; what is there is not trained again.",
+            show_default=str(FOLDS_OUTPUT),
+        ),
+    ] = None,
     offsets: Annotated[
         Offsets, typer.Option(help="Choose decision offsets too, where they gain on held-out folds.")
     ] = Offsets.off,
@@ -109,9 +114,16 @@ def thresholds(
     if out_of_fold is not None:
         _refuse({"--part": part, "a goal of the gate": gate_goal}, "with --out-of-fold", GATE_FIX)
         options = Options(workers, gpu_id, keep_models=True, retry_failed=retry_failed)
-        found = choose_out_of_fold(model, corpus, out_of_fold, folds_output, options, wish, say, **own)
+        found = choose_out_of_fold(
+            model, corpus, out_of_fold, folds_output or FOLDS_OUTPUT, options, wish, say, **own
+        )
     else:
-        without = {"decision offsets": wish, "--retry-failed": retry_failed or None}
+        without = {
+            "decision offsets": wish,
+            "--folds-output": folds_output,
+            "--workers": None if workers == 1 else workers,
+            "--retry-failed": retry_failed or None,
+        }
         _refuse(without, "without --out-of-fold", "Add --out-of-fold 5.")
         if part == "test":
             warnings.warn(Warnings.W086, stacklevel=2)

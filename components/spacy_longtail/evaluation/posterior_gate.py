@@ -11,7 +11,8 @@ from thinc.types import Floats1d
 
 from ..errors import Warnings
 from ..pipes.budget import Budget, start_scores
-from ..pipes.posterior_gate import LIMITS, PosteriorGate, Signals
+from ..pipes.posterior_gate import PosteriorGate, Signals
+from ..pipes.posterior_settings import LIMITS
 from ..pipes.thresholds import OperatingPoint, as_stored, points
 from ..pipes.weak_sentences import sentence_targets
 from ..types import Block

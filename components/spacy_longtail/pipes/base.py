@@ -93,10 +93,7 @@ class EntityScorer:
 
     name: str
     cfg: Block
-
-    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The entities of each document, with their scores."""
-        raise NotImplementedError
+    predict: Callable[[list[Doc]], list[list[ScoredSpan]]]  # the entities of each, with their scores
 
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """What `predict` finds: entities before calibration and thresholds."""

@@ -178,9 +178,14 @@ class EnsembleNER(TokenTagger):
     def marginals(self, docs: list[Doc]) -> Floats2d:
         """As of any TokenTagger; what documents keep is not computed again."""
         kept = [doc.user_data.get(self.cfg["probabilities_key"], ()) for doc in docs]
-        if any(map(len, kept)) and list(map(len, kept)) == list(map(len, docs)):
-            return np.concatenate([rows for rows in kept if len(rows)])
-        return super().marginals(docs)
+        if not any(map(len, kept)) or list(map(len, kept)) != list(map(len, docs)):
+            return super().marginals(docs)
+        p: Floats2d = np.concatenate([rows for rows in kept if len(rows)])
+        offsets = self.decoding.offsets  # which what is kept does not have
+        if offsets is None:
+            return p
+        p = p * np.exp(self.codec.by_tag(offsets))
+        return p / p.sum(axis=1, keepdims=True)
 
     def add_label(self, label: str, description: str | None = None) -> int:
         """Refused for a type that its members have not learnt. RAISES (ValueError): L303."""

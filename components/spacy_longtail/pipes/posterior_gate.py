@@ -1,7 +1,7 @@
 """`longtail_posterior_gate`: flags sentences by what the primary NER before it is unsure of."""
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -16,35 +16,16 @@ from thinc.types import Floats1d, Floats2d
 
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors, Warnings
-from ..settings import finite, one_of, unused
-from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
+from ..types import Block
 from .base import UntrainedPipe
 from .budget import Budget, GateUsage
 from .flagging import write_all_flagged
-from .label_checks import check_labels, check_types
+from .label_checks import check_labels
 from .locks import Lock
 from .pipeline_checks import check_kept, find_primary
+from .posterior_settings import DEFAULTS, READS, WHO, check_settings
 from .posteriors import Counting, has_posteriors, sentence_mentions
 from .scores import scored_spans
-
-WHO = "longtail_posterior_gate"
-
-LIMITS: Block = {"threshold": 0.1, "thresholds": None, "min_entity_score": 0.5}
-
-DEFAULTS: Block = {
-    "primary": None,
-    "signal": "expected",
-    **LIMITS,
-    "budget": None,
-    "spans_key": WEAK_SENTENCES,
-    "scores_key": ENTITY_SCORES,
-    "scorer": {"@scorers": "longtail.gate_scorer.v1"},
-}
-
-READS = {  # settings that have an effect, by signal
-    "expected": ("primary", "threshold", "thresholds"),
-    "entity_scores": ("scores_key", "min_entity_score"),
-}
 
 
 class Signals(NamedTuple):
@@ -102,63 +83,15 @@ def make_posterior_gate(
     scorer (Optional[Callable]): The scoring function.
     RAISES (ValueError): L001, L204, L213, L257, L280.
     """
-    one_of("signal", signal, (*READS, "both"))
-    given = {
+    given: Block = {
         "primary": primary,
-        "threshold": finite("threshold", threshold, "mentions, 0 or more", "0.1 is usual.", 0.0),
-        "thresholds": None if thresholds is None else _check_thresholds(thresholds),
-        "min_entity_score": finite(
-            "min_entity_score", min_entity_score, "a score, 0 to 1", "0.5 is usual.", 0.0, 1.0
-        ),
+        "threshold": threshold,
+        "thresholds": thresholds,
+        "min_entity_score": min_entity_score,
         "scores_key": scores_key,
     }
-    labels = check_types("weak_labels", weak_labels, WHO)
-    if unknown := sorted(set(thresholds or ()) - set(labels)):
-        rule = f"of types among weak_labels ({', '.join(labels)})"
-        fix = "Name these alone, or add to weak_labels."
-        raise ValueError(Errors.L001.format(name="thresholds", rule=rule, value=unknown, fix=fix))
-    for other in READS.keys() - {signal} if signal != "both" else ():
-        _refuse_unused(given, READS[other], f'signal = "{other}" or "both"')
-    if budget is not None:
-        _refuse_unused(given, LIMITS, "budget = null")
-        budget = check_budget(budget)
-    if spans_key == scores_key and signal != "expected":
-        raise ValueError(Errors.L257.format(settings="spans_key and scores_key", who=WHO, key=spans_key))
-    return PosteriorGate(
-        nlp,
-        name,
-        scorer=scorer,
-        weak_labels=labels,
-        signal=signal,
-        budget=budget,
-        spans_key=spans_key,
-        **given,
-    )
-
-
-def _check_thresholds(thresholds: Mapping[str, float]) -> dict[str, float]:
-    """RAISES (ValueError): L001."""
-    fix = "0 flags every sentence."
-    return {
-        label: finite(f"thresholds.{label}", value, "mentions, 0 or more", fix, 0.0)
-        for label, value in thresholds.items()
-    }
-
-
-def _refuse_unused(given: Block, names: Collection[str], where: str) -> None:
-    """Whether settings without an effect are as they come. RAISES (ValueError): L213."""
-    for name in names:
-        if given[name] != DEFAULTS[name]:
-            raise unused(name, given[name], WHO, where)
-
-
-def check_budget(value: object) -> float:
-    """A share of all sentences. RAISES (ValueError): L001, L280."""
-    rule, fix = "a share of all sentences, above 0 and at most 1", "0.03 flags at most 3 %."
-    share = finite("budget", value, rule, fix, 0.0, 1.0)
-    if share == 0:
-        raise ValueError(Errors.L280.format(who=WHO))
-    return share
+    settings = check_settings(weak_labels, signal, budget, spans_key, given)
+    return PosteriorGate(nlp, name, scorer=scorer, **settings)
 
 
 class PosteriorGate(UntrainedPipe):
