@@ -78,7 +78,7 @@ def main(
             continue
         types = read_types(corpus)
         place = output / corpus.name
-        pretrained = find_pretrained(types.lang)
+        pretrained = find_pretrained(corpus)
         settings = {"training.eval_frequency": FREQUENCY}
         config = place / "recommend" / "recommended.cfg"
         found = advise(
@@ -112,6 +112,7 @@ def main(
             "minutes": minutes,
             "advice": choice.method,
             "guess": choice.best,
+            "pretrained": pretrained is not None,
             "text": choice.text,
             "folds": max(row.n_trials for row in found.summary.corpora[0].rows),
             "seeds": SEEDS,

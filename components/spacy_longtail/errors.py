@@ -308,6 +308,7 @@ class Errors:
     L560 = "[L560] The training of {fold} in {path} left no model: {problem}. Correct that, and run the command again with --retry-failed."
     L561 = "[L561] A budget of {minutes:g} minutes ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
     L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
+    L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
 
     # Any command: L540-L559
     L540 = "[L540] The command cannot go on: {problem} {fix}"
@@ -405,6 +406,7 @@ class Warnings:
     W100 = "[LW100] Sentences are drawn whole, and one with more mentions of {label!r} than a draw may have leaves it without any: {draws}. The fit leaves these runs out; name larger sizes with --sizes."
     W101 = "[LW101] {n_sizes} sizes of {label!r} in {n_partitions} partitions are too few for a fit: there will be scores, and no forecast. It takes {sizes} sizes and {runs} partitions; name them with --sizes and --partitions."
     W102 = "[LW102] {path} has types that not all of {n} folds can learn: {problem}. Methods are compared all the same, but what they do for these types is left to chance."
+    W103 = "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: scores there are partly memory, and more than new text will give. Score on other text, or pretrain an encoder with --exclude on this corpus."
 
     # Mining: LW098
     W098 = "[LW098] {n} labels, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

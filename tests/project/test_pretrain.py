@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
+from spacy_longtail.corpus.seen import FILE as SEEN
+from spacy_longtail.corpus.seen import sketch
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.studies.pretraining import Options, pretrain
 from spacy_longtail.studies.pretraining import run as module
@@ -372,6 +374,8 @@ def test_what_is_written(trained, donors):
     assert [d["sentences"] for d in record["donors"]] == [8, 4]
     assert record["donors"][1]["types"] == {"PORT": "port", "SHIP": "ship"}
     assert record["steps"] == 60 and record["excluded"] == []
+    read = sketch(doc for donor in found.donors for doc in donor.train)
+    assert len(read) and (places["model"] / SEEN).read_bytes() == read.tobytes()
     page = (output / "pretrain.html").read_text(encoding="utf8")
     assert all(text in page for text in ("toy", "ships", "SHIP", record["command"]))
     assert str(output.parent) not in json.dumps(record) + page

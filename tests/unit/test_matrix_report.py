@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import shutil
 
 import pytest
 import spacy
@@ -443,10 +444,18 @@ def test_candidates_with_knowledge_come_first_where_there_is_any(tmp_path, monke
         c.grid for c in choose_candidates(statistics(), "fi", None)
     ]  # a language without clusters
     assert not any("encoder" in grid for grid in without)
+
+
+def test_the_encoder_of_the_project_is_taken_for_its_language(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert find_pretrained("en") is None
+    assert find_pretrained(corpus) is None
     (tmp_path / "assets" / "encoders" / "en_donors").mkdir(parents=True)
-    assert find_pretrained("en") and find_pretrained("de") is None
+    assert find_pretrained(corpus)
+    types = json.loads((corpus / "types.json").read_text(encoding="utf8"))
+    german = tmp_path / "german"
+    shutil.copytree(corpus, german)
+    (german / "types.json").write_text(json.dumps({**types, "lang": "de"}), encoding="utf8")
+    assert find_pretrained(german) is None
 
 
 def test_an_encoder_that_is_none_is_refused(corpus, tmp_path):

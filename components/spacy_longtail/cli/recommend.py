@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..corpus.folder import read_types
 from ..studies.matrix import summary_tables, write_matrix_report
 from ..studies.matrix.advice import FOLDS, advise, find_pretrained
 from ..studies.matrix.refit import refit
@@ -63,7 +62,7 @@ def recommend(
         options=Options(workers, gpu_id, storage),
         settings=read_settings(settings or []),
         transformer=transformer,
-        pretrained=pretrained or find_pretrained(read_types(corpus).lang),
+        pretrained=pretrained or find_pretrained(corpus),
     )
     page = write_matrix_report(found.summary, output / "report")
     model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None

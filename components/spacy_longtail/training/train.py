@@ -31,6 +31,7 @@ from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..types import Overrides
 from ..writing import check_folder, coded_io, set_aside, whole_folder
+from .contamination import warn_seen
 from .device import use_gpu
 from .limits import check_training
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
@@ -150,6 +151,7 @@ def train_model(
     _check_pretrained(filled)
     for path in parts.values():
         check_docs(path)
+    warn_seen(filled, corpus)
     use_gpu(gpu_id)
     check_trainable(given, config)
     logger.setLevel(logging.INFO)  # the gate reports its class weights

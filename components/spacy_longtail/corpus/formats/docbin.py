@@ -11,10 +11,13 @@ import srsly
 from spacy.attrs import ENT_IOB, ENT_TYPE
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 
 from ...errors import Errors
+from ..cutting import cut
 from ..examples import trim_whitespace
 from ..labels import check_label
+from ..sentences import sentence_bounds
 from .context import Context, Events, Place
 
 STRINGS = ["NORM", "TAG", "LEMMA", "DEP", "ENT_TYPE", "ENT_KB_ID", "ENT_ID", "MORPH"]  # kept as hashes
@@ -100,6 +103,13 @@ def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
     One file at a time is in memory. RAISES (ValueError): L402, L403, L404.
     """
     yield from stream_bins(path, lambda docs: docs.get_docs(nlp.vocab))
+
+
+def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    """The sentences of a .spacy file as documents. RAISES (ValueError): L402, L403, L404."""
+    for doc in stream_bins(path, lambda docs: docs.get_docs(vocab)):
+        bounds = sentence_bounds(doc)
+        yield from cut(doc, bounds) if len(bounds) > 1 else [doc]
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:

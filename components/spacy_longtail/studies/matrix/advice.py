@@ -9,7 +9,8 @@ from typing import NamedTuple
 from wasabi import msg
 
 from ...about import __version__
-from ...corpus.folder import read_types
+from ...corpus.folder import PARTS, part_path, read_types
+from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
 from ...errors import Errors
 from ...layers.clusters import has_lookups
@@ -45,10 +46,23 @@ class Advice(NamedTuple):
     steps: int  # after which a training of the method was best, in the middle of those that there are
 
 
-def find_pretrained(lang: str) -> Path | None:
-    """The encoder that comes with the project, if this is the project and has one of the language."""
-    found = ENCODERS / f"{lang}_donors"
-    return found if found.is_dir() else None
+def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> Path | None:
+    """The encoder that comes with the project, if this is the project, and it can be judged on a corpus.
+
+    corpus (Path): A folder that `convert` wrote; the encoder is of its language, and has not seen it.
+    say (Callable): Gets progress.
+    """
+    found = ENCODERS / f"{read_types(corpus).lang}_donors"
+    if not found.is_dir():
+        return None
+    if (share := _seen(found, corpus)) > MOST:
+        say(f"{found} is left out: it was pretrained on {100 * share:.0f} % of these sentences")
+        return None
+    return found
+
+
+def _seen(pretrained: Path, corpus: Path) -> float:
+    return seen_share(pretrained, [part_path(corpus, part) for part in PARTS])
 
 
 def choose_candidates(
@@ -140,12 +154,16 @@ def advise(
     say (Callable): Gets progress.
     RETURNS (Advice): What was found.
     RAISES (ValueError): L265 and L406 of a transformer; L274; L494 if stock spaCy could not be
-        trained; L561; those of `write_folds`, of `Matrix`, of reports.
+        trained; L561; L563 of an encoder that has seen the corpus; those of `write_folds`, of `Matrix`,
+        of reports.
     """
     check_file(config, [corpus], MARK)
     if pretrained and not (pretrained / "meta.json").is_file():
         problem = "no pipeline is there"
         raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
+    if pretrained and (share := _seen(pretrained, corpus)) > MOST:
+        shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
+        raise ValueError(Errors.L563.format(**shown))
     if transformer:
         check_transformer(transformer)
         settings = {**settings, "paths.transformer": transformer}

@@ -9,10 +9,8 @@ from spacy.attrs import ENT_IOB, ENT_TYPE
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ...corpus.cutting import cut
 from ...corpus.folder import PARTS, part_path, read_types
-from ...corpus.formats.docbin import stream_docs
-from ...corpus.sentences import sentence_bounds
+from ...corpus.formats.docbin import stream_sentences
 from ...corpus.type_words import in_words
 from ...corpus.units import plain_text
 from ...errors import Errors
@@ -80,20 +78,8 @@ def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
         if not paths:
             raise _unusable(corpus, "it has no dev and no test to exclude", "Name a converted corpus")
         for path in paths:
-            found.update(plain_text(doc.text) for doc in _sentences(path, vocab))
+            found.update(plain_text(doc.text) for doc in stream_sentences(path, vocab))
     return found
-
-
-def _sentences(path: Path, vocab: Vocab) -> Iterable[Doc]:
-    for doc in stream_docs(path, _Loader(vocab)):  # type: ignore[arg-type]
-        bounds = sentence_bounds(doc)
-        yield from cut(doc, bounds) if len(bounds) > 1 else [doc]
-
-
-class _Loader(NamedTuple):
-    """All that reading documents needs of a pipeline."""
-
-    vocab: Vocab
 
 
 def _read(
@@ -109,8 +95,8 @@ def _read(
     wanted = [part for part in parts if part in there] or [part for part in ("all",) if part in there]
     if not wanted:
         raise _unusable(folder, f"it has none of the parts {', '.join(parts)}", "Convert it again")
-    dev = [] if "dev" not in there or "dev" in wanted else list(_sentences(there["dev"], vocab))
-    read = [doc for part in wanted for doc in _sentences(there[part], vocab) if len(doc)]
+    dev = [] if "dev" not in there or "dev" in wanted else list(stream_sentences(there["dev"], vocab))
+    read = [doc for part in wanted for doc in stream_sentences(there[part], vocab) if len(doc)]
     seen = {plain_text(doc.text) for doc in dev}
     train, n_excluded = [], 0
     for doc in read:

@@ -6,6 +6,7 @@ from pathlib import Path
 from spacy.language import Language
 from spacy.util import load_model_from_config
 
+from ...corpus.seen import write_seen
 from ...evaluation.report.plots import MOST, Line, learning_curves
 from ...evaluation.report.rendering import render
 from ...layers.clusters import leave_out_tables
@@ -46,6 +47,7 @@ def write_pretrained(
     }
     with coded_io(output), replacing(output, [output / STATE]) as new:
         nlp.to_disk(new / MODEL)
+        write_seen(new / MODEL, (doc for donor in found.donors for doc in donor.train))
         places = {"model": output / MODEL, "page": output / PAGE}
         if "transformer" in nlp.pipe_names:
             _write_transformer(nlp, new / TRANSFORMER)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import Errors, Warnings
+from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
 from ...writing import coded_io
@@ -91,10 +92,12 @@ class Matrix:
                 path = Path(folder) / "config.cfg"
                 trial.config().to_disk(path, interpolate=False)
                 try:
-                    check_trainable(load_filled(path, trial.corpus), Path(path.name))
+                    filled = load_filled(path, trial.corpus)
+                    check_trainable(filled, Path(path.name))
                 except ValueError as error:
                     message = Errors.L480.format(method=trial.method.name, problem=str(error).strip())
                     raise ValueError(message) from error
+            warn_seen(filled.interpolate(), trial.corpus)
 
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Those of the trials that have no record here. RAISES (ValueError): L432."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from thinc.api import Config
 
 from ...errors import Errors, Warnings
+from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE
 from ...types import Overrides
 from ..trials.compose import compose, known_choices, read_base
@@ -94,6 +95,7 @@ class Search:
         if chosen_by != [DEV_SCORE]:
             found = ", ".join(chosen_by) or "spaCy's own scores"
             warnings.warn(Warnings.W092.format(found=found), stacklevel=2)
+        warn_seen(filled.interpolate(), self.corpus)
 
     def _check_names(self, filled: Config) -> None:
         """Whether spaCy knows what is searched: in some sections it ignores unknown names."""

@@ -1,0 +1,61 @@
+"""Sentences that an encoder was pretrained on, known again in a corpus by a sample of their hashes."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+from thinc.types import Ints1d
+
+from ..errors import Errors
+from .formats.docbin import stream_sentences
+
+FILE = "seen.bin"  # beside the meta.json of a pipeline: ascending, 4 bytes each, little-endian
+SAMPLED = 4  # one sentence in so many, the same whatever corpus it is in
+LEAST_WORDS = 5  # shorter ones are alike by chance
+MOST = 0.02  # of a corpus, from which its scores are said to be no measurement
+
+
+def sketch(sentences: Iterable[Doc]) -> Ints1d:
+    """The sampled hashes of sentences, up to white space and case.
+
+    sentences (Iterable[Doc]): One each. RETURNS (Ints1d): (n_sampled,) uint32, ascending, once each.
+    """
+    found = {_digest(doc.text) for doc in sentences if len(doc) >= LEAST_WORDS}
+    kept = sorted({number // SAMPLED for number in found if number % SAMPLED == 0})
+    return np.array(kept, dtype="<u4")
+
+
+def _digest(text: str) -> int:
+    plain = "".join(text.split()).casefold().encode("utf8", "replace")
+    return int.from_bytes(hashlib.blake2b(plain, digest_size=8).digest(), "big") % (SAMPLED << 32)
+
+
+def write_seen(pipeline: Path, sentences: Iterable[Doc]) -> None:
+    """Say beside a pipeline what it has been pretrained on.
+
+    pipeline (Path): Its folder. sentences (Iterable[Doc]): One each.
+    """
+    (pipeline / FILE).write_bytes(sketch(sentences).tobytes())
+
+
+def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
+    """The share of a corpus's sentences that a pipeline was pretrained on, by the sample of them.
+
+    pipeline (Path): Its folder. One that does not say what it has seen has seen nothing.
+    parts (Iterable[Path]): Files of a corpus; those that are not there do not count.
+    RAISES (ValueError): L402 to L404; L274 for a file that is damaged.
+    """
+    path = pipeline / FILE
+    if not path.is_file():
+        return 0.0
+    data = path.read_bytes()
+    if len(data) % 4:
+        problem = f"{FILE} is damaged"
+        raise ValueError(Errors.L274.format(who="A training", path=pipeline, problem=problem))
+    vocab = Vocab()
+    there = (part for part in parts if part.is_file())
+    own = sketch(doc for part in there for doc in stream_sentences(part, vocab))
+    return float(np.isin(own, np.frombuffer(data, dtype="<u4")).mean()) if len(own) else 0.0

@@ -1,0 +1,143 @@
+"""An encoder that was pretrained on the sentences that a model is judged on is known, and said to be."""
+
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+from thinc.api import Config
+
+from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
+from spacy_longtail.corpus.seen import FILE, LEAST_WORDS, MOST, SAMPLED, seen_share, sketch, write_seen
+from spacy_longtail.studies.matrix.advice import advise, find_pretrained
+from spacy_longtail.studies.trials.run import Options
+from spacy_longtail.training.contamination import warn_seen
+from tests.util import blank, parse
+
+ENCODERS = Path(__file__).parents[2] / "assets" / "encoders"
+
+
+VOCAB = Vocab()
+
+
+def sentences(name, n):
+    return [Doc(VOCAB, words=f"The {name} number {i} left at noon .".split()) for i in range(n)]
+
+
+def save(path, docs):
+    DocBin(docs=docs).to_disk(path)
+    return path
+
+
+def test_a_sample_of_the_sentences_is_kept():
+    found = sketch(sentences("ship", 4000))
+    assert found.dtype == "<u4" and (found[1:] > found[:-1]).all()
+    assert 4000 / SAMPLED * 0.9 < len(found) < 4000 / SAMPLED * 1.1
+
+
+def test_the_share_is_that_of_the_sentences_in_common(tmp_path):
+    write_seen(tmp_path, sentences("ship", 3000))
+    seen = save(tmp_path / "seen.spacy", sentences("ship", 900))
+    mixed = save(tmp_path / "mixed.spacy", sentences("ship", 900) + sentences("boat", 2700))
+    other = save(tmp_path / "other.spacy", sentences("boat", 2000))
+    assert seen_share(tmp_path, [seen]) == 1
+    assert seen_share(tmp_path, [other]) == 0
+    assert seen_share(tmp_path, [mixed]) == pytest.approx(0.25, abs=0.03)
+    assert seen_share(tmp_path, [seen, tmp_path / "none.spacy"]) == 1
+
+
+def test_spaces_and_case_make_no_difference(tmp_path):
+    write_seen(tmp_path, sentences("ship", 400))
+    nlp = spacy.blank("en")
+    shouted = [
+        nlp(" ".join(doc.text.split()).replace(" .", ".").upper()) for doc in sentences("ship", 400)
+    ]
+    assert seen_share(tmp_path, [save(tmp_path / "a.spacy", shouted)]) == 1
+
+
+def test_sentences_of_documents_are_compared(tmp_path):
+    write_seen(tmp_path, sentences("ship", 400))
+    both = Doc.from_docs(sentences("ship", 200))
+    for i, token in enumerate(both):
+        token.is_sent_start = i % 8 == 0
+    assert seen_share(tmp_path, [save(tmp_path / "a.spacy", [both])]) == 1
+
+
+def test_short_sentences_do_not_count(tmp_path):
+    short = [Doc(VOCAB, words=["See", "page", str(i), "."]) for i in range(200)]
+    assert len(short[0]) < LEAST_WORDS and not len(sketch(short))
+    write_seen(tmp_path, short)
+    assert seen_share(tmp_path, [save(tmp_path / "a.spacy", short)]) == 0
+
+
+def test_a_pipeline_that_does_not_say_has_seen_nothing(tmp_path):
+    assert seen_share(tmp_path, [save(tmp_path / "a.spacy", sentences("ship", 20))]) == 0
+
+
+def test_a_damaged_file_is_an_error(tmp_path):
+    (tmp_path / FILE).write_bytes(b"12345")
+    with pytest.raises(ValueError, match=r"L274.*damaged"):
+        seen_share(tmp_path, [])
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    def make(parts):
+        nlp = blank()
+        docs = {
+            part: [parse(nlp, f"The [Fram{i}|SHIP] left [Oslo|PORT] at {word} .") for i in range(60)]
+            for part, word in parts.items()
+        }
+        folder = tmp_path / "corpus" / "-".join(parts.values())
+        write_corpus(folder, docs, CorpusTypes(["SHIP", "PORT"], [], "en", descriptions={}))
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    folder = tmp_path / "assets" / "encoders" / "en_donors"
+    folder.mkdir(parents=True)
+    words = ([f"The Fram{i} left Oslo at noon ."] for i in range(60))
+    write_seen(folder, (Doc(VOCAB, words=text[0].split()) for text in words))
+    (folder / "meta.json").write_text("{}", encoding="utf8")
+    return folder
+
+
+def test_what_a_training_is_scored_on_is_compared(corpus, encoder, recwarn):
+    config = Config({"paths": {"pretrained": str(encoder), "train": None, "count": 3}})
+    warn_seen(config, corpus({"train": "noon", "dev": "dusk", "test": "dawn"}))  # train may be known
+    assert not len(recwarn)
+    for parts in ({"train": "dusk", "dev": "noon"}, {"train": "dusk", "dev": "dawn", "test": "noon"}):
+        with pytest.warns(UserWarning, match=r"LW103.*en_donors was pretrained on (100|5\d|4\d) %"):
+            warn_seen(config, corpus(parts))
+
+
+def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = []
+    known = corpus({"train": "noon", "dev": "dusk", "test": "dawn"})
+    fresh = corpus({"train": "morning", "dev": "dusk", "test": "dawn"})
+    assert find_pretrained(known, said.append) is None
+    assert len(said) == 1 and "left out" in said[0]
+    assert find_pretrained(fresh, said.append).name == "en_donors" and len(said) == 1
+    with pytest.raises(ValueError, match=r"L563.*3. %"):
+        advise(
+            known,
+            tmp_path / "out",
+            tmp_path / "recommended.cfg",
+            minutes=1,
+            steps=5,
+            options=Options(),
+            settings={},
+            pretrained=encoder,
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_encoders_of_the_project_say_what_they_have_seen():
+    for folder in (path for path in ENCODERS.iterdir() if path.is_dir()):
+        assert (folder / FILE).stat().st_size > 1000, folder
+    assert MOST < 0.05
