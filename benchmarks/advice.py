@@ -27,17 +27,17 @@ from spacy_longtail.studies.trials.run import Matrix, Options
 RESULTS = Path(__file__).parent / "results" / "advice.jsonl"
 SEEDS = [11, 12, 13]  # that no fold had
 METRICS = {"macro": "macro F1", "tail": "tail F1", "micro": "micro F1"}
-STEPS, PATIENCE, FREQUENCY = 3000, 200, 50
+STEPS, PATIENCE = 3000, 300
 
 
-def trained(corpus: Path, found: Advice, output: Path, every: bool, pretrained: Path | None) -> dict:
+def trained(
+    corpus: Path, found: Advice, output: Path, every: bool, workers: int, pretrained: Path | None
+) -> dict:
     """Test evaluations by method, of fresh trainings to the end."""
     rows = found.summary.corpora[0].rows
     most = max(row.n_trials for row in rows)
     wanted = {row.method for row in rows if row.n_trials == most} | {found.recommendation.baseline}
-    settings = {"training.eval_frequency": FREQUENCY}
-    if pretrained is not None:
-        settings["paths.pretrained"] = str(pretrained)
+    settings = {} if pretrained is None else {"paths.pretrained": str(pretrained)}
     given = {
         "corpora": [str(corpus)],
         "steps": STEPS,
@@ -51,7 +51,7 @@ def trained(corpus: Path, found: Advice, output: Path, every: bool, pretrained: 
     matrix = Matrix(plan, output)
     ledger = Ledger(output)
     paths: dict[str, dict[int, Path]] = {}
-    for key, record in matrix.run(Options()).items():
+    for key, record in matrix.run(Options(workers)).items():
         if record.is_done:
             paths.setdefault(record.method, {})[record.seed] = ledger.folder(key) / "test.json"
     return paths
@@ -67,6 +67,7 @@ def main(
         "training/advice"
     ),
     minutes: Annotated[float, typer.Option(help="Of each `recommend`.")] = 20,
+    workers: Annotated[int, typer.Option(help="Trials at a time.")] = 1,
     every: Annotated[bool, typer.Option("--every", help="Train all candidates to the end.")] = False,
 ) -> None:
     """Compare advice with stock spaCy on test."""
@@ -79,7 +80,6 @@ def main(
         types = read_types(corpus)
         place = output / corpus.name
         pretrained = find_pretrained(corpus)
-        settings = {"training.eval_frequency": FREQUENCY}
         config = place / "recommend" / "recommended.cfg"
         found = advise(
             corpus,
@@ -87,12 +87,12 @@ def main(
             config,
             minutes=minutes,
             steps=None,
-            options=Options(),
-            settings=settings,
+            options=Options(workers),
+            settings={},
             pretrained=pretrained,
         )
         choice = found.recommendation
-        paths = trained(corpus, found, place / "trained", every, pretrained)
+        paths = trained(corpus, found, place / "trained", every, workers, pretrained)
         metrics = named_metrics(types.labels, types.tail)
         metrics = {key: metrics[name] for key, name in METRICS.items() if name in metrics}
         runs = {
@@ -110,6 +110,7 @@ def main(
         record = {
             "corpus": corpus.name,
             "minutes": minutes,
+            "workers": workers,
             "advice": choice.method,
             "guess": choice.best,
             "pretrained": pretrained is not None,

@@ -132,13 +132,13 @@ def test_the_better_half_goes_on_in_whatever_order():
 # `recommend`
 
 
-def test_a_budget_counts_rounds_of_workers(monkeypatch):
+def test_a_budget_is_what_workers_take_together(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("spacy_longtail.studies.matrix.rounds.time.monotonic", lambda: now[0])
     budget = Budget(1.0, 2)
-    assert budget.allows(3, 30.0) and not budget.allows(5, 30.0)
+    assert budget.allows([30.0] * 4) and not budget.allows([30.0] * 5) and not budget.allows([61.0])
     now[0] += 31
-    assert not budget.allows(3, 30.0) and budget.allows(2, 29.0)
+    assert not budget.allows([30.0] * 2) and budget.allows([29.0] * 2) and budget.allows([])
     assert math.isclose(budget.left(), 29.0)
 
 

@@ -1,5 +1,6 @@
 """`recommend`: which method to use on a corpus."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,10 @@ from ..studies.matrix import summary_tables, write_matrix_report
 from ..studies.matrix.advice import FOLDS, advise, find_pretrained
 from ..studies.matrix.refit import refit
 from ..studies.trials.run import Options
-from .app import METHOD_PANEL, Corpus, GpuId, app
-from .trial_options import Output, Set, Storage, Workers, read_settings
+from .app import METHOD_PANEL, MOST_PROCESSES, Corpus, GpuId, app
+from .trial_options import Output, Set, Storage, read_settings
+
+USUAL_WORKERS = 4  # at most: each has a pipeline in memory
 
 
 @app.command(rich_help_panel=METHOD_PANEL)
@@ -42,7 +45,15 @@ def recommend(
         bool, typer.Option("--refit", help="Train the method on train and dev afterwards, into model/.")
     ] = False,
     settings: Set = None,
-    workers: Workers = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MOST_PROCESSES,
+            help="Trials at a time.",
+            show_default=f"one a core, {USUAL_WORKERS} at most; 1 with a transformer or a GPU",
+        ),
+    ] = None,
     storage: Storage = None,
     gpu_id: GpuId = -1,
 ) -> None:
@@ -59,7 +70,7 @@ def recommend(
         minutes=minutes,
         folds=folds,
         steps=steps,
-        options=Options(workers, gpu_id, storage),
+        options=Options(workers or usual_workers(transformer, gpu_id), gpu_id, storage),
         settings=read_settings(settings or []),
         transformer=transformer,
         pretrained=pretrained or find_pretrained(corpus),
@@ -76,3 +87,13 @@ def recommend(
     else:
         typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
     typer.echo(f"Report: {page.resolve()}")
+
+
+def usual_workers(transformer: str | None, gpu_id: int) -> int:
+    """Trials at a time, where nobody says: a transformer takes all cores, a GPU is one."""
+    if transformer is not None or gpu_id >= 0:
+        return 1
+    return min(
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        USUAL_WORKERS,
+    )

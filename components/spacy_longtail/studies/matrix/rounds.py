@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ...errors import Errors
@@ -29,10 +29,9 @@ class Budget:
         """Seconds."""
         return self.seconds - (time.monotonic() - self.start)
 
-    def allows(self, n_trials: int, seconds: float) -> bool:
-        """Whether so many more trials of so many seconds each fit."""
-        rounds = -(-n_trials // self.workers)
-        return rounds * seconds <= self.left()
+    def allows(self, seconds: Sequence[float]) -> bool:
+        """Whether more trials fit. seconds (Sequence[float]): Of each."""
+        return max(sum(seconds) / self.workers, *seconds, 0.0) <= self.left()
 
 
 class Rounds:
@@ -96,14 +95,14 @@ class Rounds:
 
     def _affordable(self, names: list[str], fold: Path) -> list[str]:
         """The methods for which another fold fits into the budget: stock spaCy, and the best others."""
-        others = sorted((n for n in names if n != self.baseline), key=lambda name: -self._score(name))
-        for n_others in range(len(others), 0, -1):
-            some = [self.baseline, *others[:n_others]]
-            missing = self.matrix.missing(self._key(name, fold) for name in some)
-            own = [self._seconds(self.matrix.trials[key].method.name) for key in missing]
-            if self.budget.allows(len(missing), max(own, default=0.0)):
-                return some
-        return []
+        found = [self.baseline]
+        for name in sorted(
+            (n for n in names if n != self.baseline), key=lambda name: -self._score(name)
+        ):
+            missing = self.matrix.missing(self._key(n, fold) for n in (*found, name))
+            if self.budget.allows([self._seconds(self.matrix.trials[k].method.name) for k in missing]):
+                found.append(name)
+        return found if len(found) > 1 else []
 
     def _key(self, name: str, fold: Path) -> str:
         trials = self.matrix.trials.items()
