@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import random
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from spacy.tokens import Span
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.cli.recommend import usual_workers
 from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
 from spacy_longtail.evaluation.significance.resampled import resampled_t
 from spacy_longtail.studies.matrix import (
@@ -202,6 +204,19 @@ def test_where_not_all_fit_the_best_go_on(corpus, tmp_path, monkeypatch):
     assert n["ner"] == n["crf"] > 1 and n["softmax"] == 1
 
 
+def test_what_does_not_fit_makes_room_for_the_next_best(corpus, tmp_path, monkeypatch):
+    class Uneven(Scored):
+        def __call__(self, trial, work, stop):
+            seconds = 300.0 if trial.method.name == "crf" else 15.0
+            return super().__call__(trial, work, stop)._replace(seconds=seconds)
+
+    runner = Uneven({"ner": 0.3, "crf": 0.95, "softmax": 0.9}, seconds=15.0)
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=2)
+    n = by_method(runner)
+    assert n["crf"] == 1 and n["softmax"] == n["ner"] > 1
+    assert found.recommendation.best == "softmax"
+
+
 def test_a_budget_too_small_for_one_training_says_the_least(corpus, tmp_path, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("spacy_longtail.studies.matrix.rounds.time.monotonic", lambda: now[0])
@@ -349,3 +364,13 @@ def test_the_final_training_is_on_train_and_dev(corpus, tmp_path, monkeypatch):
     assert texts(given["folder"] / "train.spacy") == both
     own = given["overrides"]
     assert own == {"training.max_steps": 30, "training.patience": 0, "training.eval_frequency": 30}
+
+
+@pytest.mark.parametrize(("cores", "expected"), [(1, 1), (2, 2), (16, 4)])
+def test_there_are_as_many_trials_at_a_time_as_cores(cores, expected, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(cores)), raising=False)
+    assert usual_workers(None, -1) == expected
+    assert usual_workers("roberta-base", -1) == usual_workers(None, 0) == 1
+    monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert usual_workers(None, -1) == expected

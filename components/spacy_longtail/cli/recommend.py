@@ -93,7 +93,6 @@ def usual_workers(transformer: str | None, gpu_id: int) -> int:
     """Trials at a time, where nobody says: a transformer takes all cores, a GPU is one."""
     if transformer is not None or gpu_id >= 0:
         return 1
-    return min(
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
-        USUAL_WORKERS,
-    )
+    own = getattr(os, "sched_getaffinity", None)  # where there is none, all cores are this process's
+    n_cores = len(own(0)) if own else os.cpu_count() or 1
+    return min(n_cores, USUAL_WORKERS)
