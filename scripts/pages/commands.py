@@ -15,7 +15,9 @@ HEAD = """# Commands
 Written by `python scripts/document.py` from the commands themselves; do not edit.
 
 `python -m spacy_longtail COMMAND`, for short `longtail COMMAND`, or `spacy longtail COMMAND`.
-Each has `--help`.
+Each has `--help`, and `--json` in place of tables, but `train`, which leaves its record in `run.json`.
+A shell completes `longtail` once its start-up file has `eval "$(longtail --show-completion bash)"`
+(zsh, fish and powershell too).
 """
 
 

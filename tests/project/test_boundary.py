@@ -1,12 +1,15 @@
 """Whatever a user types: one message on stderr and an exit code, or a log of what nobody foresaw."""
 
+import contextlib
 import errno
 import inspect
+import io
 import json
 import os
 import re
 import signal
 import sqlite3
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,6 +24,7 @@ from spacy.tokens import Doc, Span
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from spacy_longtail import cli
 from spacy_longtail.cli import app, boundary, fault_log
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
@@ -490,3 +494,37 @@ def test_many_types_are_checked_in_time():
 def test_codes_of_the_boundary_are_in_its_range():
     names = [name for name in vars(Errors) if name.startswith("L54") or name.startswith("L55")]
     assert len(names) == len(set(names)) and all(f"[{name}]" in getattr(Errors, name) for name in names)
+
+
+def test_a_reader_that_has_gone_while_help_is_printed():
+    command = [sys.executable, "-m", "spacy_longtail", "--help"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+    assert process.returncode == 141 and not said
+
+
+# Completion
+
+
+def test_a_shell_is_answered(monkeypatch):
+    monkeypatch.setenv("COMP_CWORD", "1")
+    monkeypatch.setenv("COMP_WORDS", "longtail ma")
+    monkeypatch.setenv("_LONGTAIL_COMPLETE", "complete_bash")
+    with pytest.raises(SystemExit) as ended, contextlib.redirect_stdout(io.StringIO()) as shown:
+        cli.main([], prog_name="longtail")
+    assert not ended.value.code and shown.getvalue().split() == ["matrix"]
+    with pytest.raises(SystemExit), contextlib.redirect_stdout(io.StringIO()) as shown:
+        cli.main(["--version"], prog_name="python -m spacy_longtail")
+    assert "spacy" in shown.getvalue()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_a_shell_is_told_how_to_ask(shell):
+    found = run("--show-completion", shell)
+    assert found.exit_code == 0 and "_LONGTAIL_COMPLETE" in found.stdout and "longtail" in found.stdout
+
+
+def test_a_shell_that_nobody_knows_is_refused():
+    found = run("--show-completion", "tcsh")
+    assert found.exit_code == 2 and "L545" in found.stderr and "'fish'" in found.stderr

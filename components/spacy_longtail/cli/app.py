@@ -1,5 +1,6 @@
 """The typer app, and what commands share."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from wasabi import table
 from ..errors import Errors
 from ..types import Overrides
 from .commands import App, Program
+from .completion import Shell, show_script
 from .fault_log import versions
 from .suggestions import unknown_option, value_of
 
@@ -54,6 +56,14 @@ def program(
     debug: Annotated[
         bool, typer.Option("--debug", help="Print the traceback of an error, too.")
     ] = False,
+    show_completion: Annotated[
+        Shell | None,
+        typer.Option(
+            callback=show_script,
+            is_eager=True,
+            help="Print what lets a shell complete `longtail`, for its start-up file.",
+        ),
+    ] = None,
 ) -> None:
     """NER for rare types: convert a corpus, look at it, train, evaluate, report."""
 
@@ -82,6 +92,11 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: s
     """Print a table. aligns (str): l or r for each column; else all but the first are numbers."""
     sides = tuple(aligns or "l" + "r" * (len(head) - 1))
     sys.stdout.write(table(rows, header=head, divider=True, aligns=sides) + "\n")
+
+
+def print_json(data: object) -> None:
+    """Print what a program is to read. data (object): What JSON has."""
+    sys.stdout.write(json.dumps(data, indent=2) + "\n")
 
 
 def names_in(text: str | None) -> tuple[str, ...]:

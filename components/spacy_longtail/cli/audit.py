@@ -12,7 +12,7 @@ from ..training.audit import Audit, audit_corpus
 from ..training.device import use_gpu
 from ..training.review import MARK, Format, problem, write_review
 from ..writing import check_file
-from .app import CORPUS_PANEL, LARGEST_SEED, Corpus, GpuId, app, print_table
+from .app import CORPUS_PANEL, LARGEST_SEED, Corpus, GpuId, Json, app, print_json, print_table
 
 SHOWN = 10
 AROUND = 30  # characters of context on each side
@@ -38,6 +38,7 @@ def audit(
     steps: Annotated[int, typer.Option(min=1, help="Training steps of each.")] = 300,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes folds and trainings.")] = 0,
     gpu_id: GpuId = -1,
+    as_json: Json = False,
 ) -> None:
     """Find annotations that models trained on the rest of the corpus contradict, rare types first."""
     use_gpu(gpu_id)
@@ -46,10 +47,19 @@ def audit(
         corpus, part=part, config=config, folds=folds, steps=steps, seed=seed, gpu_id=gpu_id
     )
     n_records = write_review(found, output, format, limit)
+    if as_json:
+        return print_json(_data(found, n_records))
     _print_agreement(found)
     _print_pairs(found)
     _print_first(found)
     msg.good(f"Wrote {output}: {n_records} sentences with suspects")
+    return None
+
+
+def _data(found: Audit, n_records: int) -> dict[str, object]:
+    agreement = {name: {"alike": alike, "tokens": n} for name, (alike, n) in found.agreement.items()}
+    suspects = [suspect._asdict() for suspect in found.suspects]
+    return {"sentences": n_records, "agreement": agreement, "suspects": suspects}
 
 
 def _print_agreement(found: Audit) -> None:

@@ -62,6 +62,8 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
         except SystemExit as stopped:  # a library's: it has said why
             if stopped.code in (None, 0):
                 raise
+            if isinstance(stopped.__context__, BrokenPipeError):  # rich, while it prints help
+                sys.exit(CLOSED)
             _end(marked("fail", Errors.L540.format(problem="see above.", fix="")), REFUSED)
         except Exception as error:
             _trace(error, arguments)

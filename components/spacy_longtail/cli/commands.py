@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from ..errors import Errors
 from .boundary import boundary
+from .completion import PROGRAM, answer
 from .suggestions import unknown_command
 
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -26,6 +27,8 @@ class Program(TyperGroup):
         """
         arguments = list(sys.argv[1:] if args is None else args)
         name = settings.get("prog_name") or "python -m spacy_longtail"
+        if name == PROGRAM:
+            answer(self)
         with boundary(arguments), self.make_context(str(name), list(arguments) or ["--help"]) as context:
             self.invoke(context)
         sys.exit(0)

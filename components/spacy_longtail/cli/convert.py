@@ -14,7 +14,7 @@ from ..corpus.formats.sources import FORMATS
 from ..corpus.formats.tag_names import USUAL, parse_columns, read_tag_names
 from ..corpus.rare import rare_sentence
 from ..evaluation.evaluate import load_pipeline
-from .app import CORPUS_PANEL, app
+from .app import CORPUS_PANEL, Json, app, print_json
 
 MEANINGS = {
     "misaligned": "spans that do not begin and end with a token",
@@ -75,6 +75,7 @@ def convert(
     docs_per_file: Annotated[
         int | None, typer.Option(help="Write folders of files of this many documents.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
     named = parse_columns(columns) if columns else USUAL
@@ -95,7 +96,10 @@ def convert(
         docs_per_file=docs_per_file,
     )
     types = convert_corpus(source, target, lang, settings)
-    parts = read_conversion(target).parts
+    conversion = read_conversion(target)
+    if as_json:
+        return print_json({**conversion.as_json(), "labels": types.labels, "tail": types.tail})
+    parts = conversion.parts
     for part, found in parts.items():
         msg.text(f"{part}: {found.documents} documents, {found.tokens} tokens")
         _show_events(found)
@@ -105,6 +109,7 @@ def convert(
     msg.text(rare_sentence(types.tail, training))
     if list(parts) == ["all"]:
         msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
+    return None
 
 
 def _boundaries(sentences: str | None) -> str | Language | None:

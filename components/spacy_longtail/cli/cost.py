@@ -1,14 +1,12 @@
 """`cost`: what texts would cost, before they are given to an expensive secondary."""
 
-import json
-import sys
 from typing import Annotated
 
 import typer
 
 from ..corpus.formats.context import Settings
 from ..training.device import use_gpu
-from .app import PIPELINE_PANEL, GpuId, Json, app, print_table
+from .app import PIPELINE_PANEL, GpuId, Json, app, print_json, print_table
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat
 
 
@@ -31,7 +29,7 @@ def cost(
     found = estimate(pipeline, texts, Settings(pool_format, encoding), batch_size)
     if as_json:
         shown = {name: own.as_json() for name, own in found.items()}
-        sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+        print_json(shown)
         return
     rows = [
         (

@@ -1,7 +1,5 @@
 """`debug`: what is wrong with a corpus, or with a config for it."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +8,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..training.debugging import Check, debug_corpus
-from .app import CORPUS_PANEL, Corpus, Json, app, config_overrides
+from .app import CORPUS_PANEL, Corpus, Json, app, config_overrides, print_json
 from .boundary import FAILED
 
 N_SHOWN = 200  # characters of a text, unless --verbose
@@ -37,7 +35,7 @@ def debug(
         raise ValueError(Errors.L461.format(found=found))
     checks = list(debug_corpus(corpus, config, overrides=overrides, update=update))
     if as_json:
-        sys.stdout.write(json.dumps([check._asdict() for check in checks], indent=2) + "\n")
+        print_json([check._asdict() for check in checks])
     else:
         _print_checks(checks, verbose)
     if any(check.level == "fail" for check in checks):

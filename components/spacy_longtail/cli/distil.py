@@ -1,6 +1,5 @@
 """`distil`: a student that learns from what a teacher reads in a pool."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ from ..training.device import use_gpu
 from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
 from ..unlabelled.silver import Policy
-from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, Json, app, print_table
+from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, Json, app, print_json, print_table
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
 from .trial_options import Set, read_settings
 
@@ -95,7 +94,7 @@ def distil_command(
     if left_out := events.summary():
         msg.warn(f"Left out: {left_out}", no_print=as_json)
     if as_json:
-        sys.stdout.write(json.dumps(found.model_dump(), indent=2) + "\n")
+        print_json(found.model_dump())
         return
     rows = [
         (

@@ -1,7 +1,5 @@
 """`evaluate`: scores of a trained pipeline."""
 
-import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +13,7 @@ from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..evaluation.report.systems import AVERAGES
 from ..training.device import use_gpu
 from ..writing import check_file
-from .app import TRAINING_PANEL, Corpus, GpuId, Json, app, print_table
+from .app import TRAINING_PANEL, Corpus, GpuId, Json, app, print_json, print_table
 
 
 @app.command(rich_help_panel=TRAINING_PANEL)
@@ -47,7 +45,7 @@ def evaluate(
         write_evaluation(result, output)
     if as_json:
         shown = result.model_dump(exclude={"documents"}, exclude_unset=True)
-        sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+        print_json(shown)
         return
     _show(result, part)
 

@@ -7,8 +7,8 @@ import typer
 from wasabi import msg
 
 from ..corpus.formats.context import Settings
-from ..unlabelled.returning import CONFLICTS, merge_labels
-from .app import UNLABELLED_PANEL, Corpus, app
+from ..unlabelled.returning import CONFLICTS, Merged, merge_labels
+from .app import UNLABELLED_PANEL, Corpus, Json, app, print_json
 
 
 @app.command(rich_help_panel=UNLABELLED_PANEL)
@@ -25,10 +25,13 @@ def merge(
     misaligned: Annotated[
         str | None, typer.Option(help="Spans that cut a token: missing, expand, contract or error.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Add the labels of sentences that `mine` proposed to a corpus; conflicts are kept apart."""
     settings = Settings(format=format, misaligned=misaligned)
     merged = merge_labels(corpus, labelled, random_to, settings, unchanged)
+    if as_json:
+        return print_json(_data(merged))
     for part, n in merged.parts.items():
         msg.good(f"{part}: {n} sentences added")
     if not merged.parts:
@@ -43,3 +46,16 @@ def merge(
         msg.warn(f"Left out or changed: {summary}")
     if merged.conflicts:
         msg.warn(f"{len(merged.conflicts)} conflicts, not added: {corpus / CONFLICTS}")
+    return None
+
+
+def _data(merged: Merged) -> dict[str, object]:
+    return {
+        "added": dict(merged.parts),
+        "mentions": dict(merged.mentions.most_common()),
+        "new_types": merged.new_types,
+        "known": merged.n_known,
+        "repeated": merged.n_repeated,
+        "conflicts": len(merged.conflicts),
+        "left_out": merged.events.summary(),
+    }

@@ -1,6 +1,5 @@
 """`pretrain`: an encoder that has seen entities of other corpora."""
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from ..evaluation.report.wording import percent
 from ..studies.pretraining import Options, pretrain
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
-from .app import KNOWLEDGE_PANEL, LARGEST_SEED, GpuId, Json, app, names_in, print_table
+from .app import KNOWLEDGE_PANEL, LARGEST_SEED, GpuId, Json, app, names_in, print_json, print_table
 from .trial_options import Set, read_settings
 
 
@@ -90,7 +89,7 @@ def pretrain_command(
     places = write_pretrained(found, output, made, slim)
     if as_json:
         paths = {name: str(path) for name, path in places.items()}
-        sys.stdout.write(json.dumps({**found.record.as_json(), **paths}, indent=2) + "\n")
+        print_json({**found.record.as_json(), **paths})
         return
     last = found.scores[-1][1]
     left_out = {donor.name: donor.n_excluded for donor in found.donors}

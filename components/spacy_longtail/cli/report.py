@@ -1,6 +1,5 @@
 """`report`: the HTML page."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +14,7 @@ from ..evaluation.report import (
     summary_table,
     write_report,
 )
-from .app import TRAINING_PANEL, Json, app
+from .app import TRAINING_PANEL, Json, app, print_json
 
 
 @app.command(rich_help_panel=TRAINING_PANEL)
@@ -41,7 +40,7 @@ def report(
     twin = write_report(found, output)
     summary = summarize(found)
     if as_json:
-        sys.stdout.write(json.dumps(summary.as_json(), indent=2) + "\n")
+        print_json(summary.as_json())
         return
     sys.stdout.write(summary_table(summary))
     # unwrapped, so that they can be copied

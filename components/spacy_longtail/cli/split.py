@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..corpus.rare import rare_sentence
 from ..corpus.splitting import Split, read_shares, split_corpus
-from .app import CORPUS_PANEL, LARGEST_SEED, app, print_table
+from .app import CORPUS_PANEL, LARGEST_SEED, Json, app, print_json, print_table
 
 
 @app.command(rich_help_panel=CORPUS_PANEL)
@@ -42,6 +42,7 @@ def split(
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse where a type cannot be in all parts.")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Split a corpus so that each part has its share of every type, the rarest first."""
     found = split_corpus(
@@ -57,8 +58,11 @@ def split(
         seed=seed,
         strict=strict,
     )
+    if as_json:
+        return print_json({name: own._asdict() for name, own in found.parts.items()})
     _print_split(found)
     msg.good(f"Wrote {target}")
+    return None
 
 
 def _print_split(found: Split) -> None:

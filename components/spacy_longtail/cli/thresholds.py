@@ -1,7 +1,5 @@
 """`thresholds`: least scores of entities and of flagged sentences, chosen on development data."""
 
-import json
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -23,7 +21,7 @@ from ..studies.out_of_fold import choose_out_of_fold
 from ..studies.trials.run import Options
 from ..training.device import use_gpu
 from ..writing import check_folder
-from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, print_table
+from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, print_json, print_table
 from .matrix import say
 from .trial_options import Retry, Workers
 
@@ -129,7 +127,7 @@ def thresholds(
             warnings.warn(Warnings.W086, stacklevel=2)
         found = fit_thresholds(model, part_path(corpus, part or "dev"), gate_goal=gate_goal, **own)
     if as_json:
-        sys.stdout.write(json.dumps(chosen_json(found), indent=2) + "\n")
+        print_json(chosen_json(found))
         return
     for name, chosen in found.items():
         where = part or "dev" if out_of_fold is None else f"{out_of_fold} folds of train"

@@ -1,8 +1,6 @@
 """`tune`: the best values of a method's parameters, searched on development data."""
 
-import json
 import shlex
-import sys
 import warnings
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +18,7 @@ from ..studies.tuning.run import Options, run_search
 from ..studies.tuning.search import Search, read_config
 from ..studies.tuning.space import read_space
 from ..training.provenance import command
-from .app import LARGEST_SEED, METHOD_PANEL, Corpus, GpuId, Json, app, print_table
+from .app import LARGEST_SEED, METHOD_PANEL, Corpus, GpuId, Json, app, print_json, print_table
 from .trial_options import Minutes, Set, Steps, Storage, Workers, read_settings
 
 Choice = Annotated[str | None, typer.Option(help="A choice of docs/matrix.md, set in the config.")]
@@ -92,7 +90,7 @@ def tune(
     holdout = hold_out(found, best, baseline, gpu_id) if test and baseline is not None else None
     page = write_search(found, tried, best, holdout, made)
     if as_json:
-        sys.stdout.write(json.dumps(_data(tried, best, holdout, written, page), indent=2) + "\n")
+        print_json(_data(tried, best, holdout, written, page))
         return
     _print(found, tried, best, holdout)
     msg.good(f"Wrote {written} and {page}")
