@@ -111,7 +111,7 @@ class Errors:
     L261 = "[L261] {path}:{line} is not a line of Brown clusters, found {found!r}. Write bits, TAB, word, TAB, count, as Liang's wcluster does."
     L264 = "[L264] {path} cannot be read as a Model2Vec model: {problem} Name a folder that `python -m spacy_longtail distil-vectors` wrote, or a model on the hub such as minishlab/potion-base-8M."
 
-    L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder that transformers wrote."
+    L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder that transformers wrote, which works offline."
     L270 = "[L270] 'describe' of {who} must be a function from texts to one row each, found {found}. Use @misc = longtail.TransformerDescriptions.v1 or another describer, or null."
     L271 = "[L271] The descriptions of {who} have {problem}. Correct [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
     L272 = "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite numbers for each text, not all zeros."

@@ -267,6 +267,9 @@ def test_advice_tries_a_transformer(corpus, tmp_path, monkeypatch):
     assert found.recommendation.method == "softmax-transformer"
     config = spacy.util.load_config(found.config).interpolate()
     assert config["components"]["tok2vec"]["model"]["name"] == encoder
+    gated = {"head": "crf", "gate": "gated", "encoder": "transformer"}
+    assert gated in [candidate.grid for candidate in found.candidates]
+    assert "crf-gated-transformer" in by_method(runner)  # and can be built
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(ValueError, match="L265"):
         advised(corpus, tmp_path / "x", monkeypatch, runner, minutes=1, transformer="no/where")

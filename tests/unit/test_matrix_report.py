@@ -446,6 +446,14 @@ def test_candidates_with_knowledge_come_first_where_there_is_any(tmp_path, monke
     assert not any("encoder" in grid for grid in without)
 
 
+@pytest.mark.parametrize("mentions", [0, 20])
+def test_a_transformer_is_tried_with_a_gate_where_there_are_rare_types(mentions):
+    grids = [c.grid for c in choose_candidates(statistics(mentions=mentions), "xx", None, "bert")]
+    plain = [{"head": head, "encoder": "transformer"} for head in ("softmax", "crf")]
+    gated = {"head": "crf", "gate": "gated", "encoder": "transformer"}
+    assert grids[1:3] == plain and (gated in grids) == (mentions > 0)
+
+
 def test_the_encoder_of_the_project_is_taken_for_its_language(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert find_pretrained(corpus) is None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from thinc.types import Floats2d
 
 from ..errors import Errors
+from ..hub import check_model
 from ..settings import extra
 from .base import unit_rows
 
@@ -31,6 +32,7 @@ class TransformerDescriptions:
     def _loaded(self) -> tuple["PreTrainedTokenizerBase", "PreTrainedModel"]:
         with extra("transformers", "transformers"):
             from transformers import AutoModel, AutoTokenizer
+        check_model(self.name)
         try:
             tokenizer = AutoTokenizer.from_pretrained(self.name)
             return tokenizer, AutoModel.from_pretrained(self.name).eval()

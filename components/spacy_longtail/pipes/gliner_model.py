@@ -12,6 +12,7 @@ from thinc.api import get_torch_default_device
 from thinc.types import Ints1d
 
 from ..errors import Errors
+from ..hub import problem_of
 from ..settings import extra
 from .locks import Lock
 from .windows import Found, Limits, Words
@@ -208,6 +209,8 @@ def _download(name: str, who: str) -> Path:
     """RAISES (ValueError): L295, L406."""
     with extra("gliner", "gliner"):
         from huggingface_hub import snapshot_download
+    if problem := problem_of(name):
+        raise ValueError(Errors.L295.format(who=who, name=name, problem=f"{problem}."))
     try:
         return Path(snapshot_download(name, ignore_patterns=OTHER_FORMATS))
     except Exception as error:  # of the hub, of the network, of the name: each its own kind

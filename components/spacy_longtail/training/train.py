@@ -29,6 +29,7 @@ from ..corpus.formats.docbin import check_docs
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words
 from ..errors import Errors
+from ..hub import check_models
 from ..types import Overrides
 from ..writing import check_folder, coded_io, set_aside, whole_folder
 from .contamination import warn_seen
@@ -138,8 +139,8 @@ def train_model(
     overrides (Optional[Overrides]): Config values by dotted name.
     RETURNS (Path): model-best.
     RAISES (ValueError): L402, L403, L404, L409, L438, L439 for a config, corpus, vectors or weights that
-        cannot be read or used; L432, L434, L436, L437 for a folder that must stay; L402 if no model was
-        written.
+        cannot be read or used; L265 for a model of the hub that cannot be had; L432, L434, L436, L437
+        for a folder that must stay; L402 if no model was written.
     """
     given = load_filled(config, corpus, overrides)
     settings = filled_in(config, corpus, overrides)
@@ -154,6 +155,7 @@ def train_model(
     warn_seen(filled, corpus)
     use_gpu(gpu_id)
     check_trainable(given, config)
+    check_models(filled)
     logger.setLevel(logging.INFO)  # the gate reports its class weights
     with coded_io(output), whole_folder(output) as new:
         start = time.perf_counter()

@@ -5,6 +5,7 @@ from pathlib import Path
 import srsly
 
 from ..errors import Errors
+from ..hub import check_model
 from ..writing import check_folder, coded_io, whole_folder
 
 CONFIG, KIND = "config.json", "model2vec"  # of a Model2Vec model, and what it says there
@@ -20,8 +21,7 @@ def distil_vectors(encoder: str, output: Path, width: int = 256) -> tuple[int, i
     RAISES (ValueError): L406, L432, L434, L436, L437; L265 for an encoder that cannot be loaded.
     """
     check_folder(output, [Path(encoder)] if Path(encoder).exists() else [], _foreign)
-    if Path(encoder).is_file():
-        raise ValueError(Errors.L265.format(name=encoder, problem="It is a file."))
+    check_model(encoder)
     try:
         from model2vec.distill import distill
     except ImportError as error:

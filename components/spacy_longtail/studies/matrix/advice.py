@@ -84,7 +84,7 @@ def choose_candidates(
     rare = [t for t in tail if train.types[t].mentions]
     found = [
         Candidate({"head": "ner"}, "stock spaCy, the baseline"),
-        *_with_knowledge(lang, pretrained, transformer),
+        *_with_knowledge(lang, pretrained, transformer, bool(rare)),
         Candidate({"head": "crf"}, "a CRF learns legal sequences with few examples"),
         Candidate({"head": "softmax"}, "the plain token classifier"),
     ]
@@ -107,13 +107,19 @@ def choose_candidates(
     return found
 
 
-def _with_knowledge(lang: str, pretrained: Path | None, transformer: str | None) -> list[Candidate]:
+def _with_knowledge(
+    lang: str, pretrained: Path | None, transformer: str | None, has_rare: bool
+) -> list[Candidate]:
     """What brings in more than the corpus holds."""
     found = []
     if transformer:
         why = f"{transformer} has read far more text"
         heads = ("softmax", "crf")
         found += [Candidate({"head": head, "encoder": "transformer"}, why) for head in heads]
+        if has_rare:
+            why = "rare types have a gate and a secondary of their own over the same transformer"
+            grid = {"head": "crf", "gate": "gated", "encoder": "transformer"}
+            found.append(Candidate(grid, why))
     if pretrained:
         grid = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
         found.append(Candidate(grid, f"{pretrained} has seen entities of other corpora"))

@@ -7,6 +7,7 @@ from spacy.util import load_config, load_model_from_config, registry
 from thinc.api import Config, Optimizer
 
 from ...errors import Errors
+from ...hub import check_model
 from ...training.limits import check_training
 from ...training.train import message_of
 from ...types import Overrides
@@ -53,6 +54,7 @@ def check_transformer(name: str) -> None:
         from transformers import AutoConfig
     except ImportError as error:
         raise ValueError(Errors.L406.format(package="transformers", extra="transformers")) from error
+    check_model(name)
     try:
         AutoConfig.from_pretrained(name)
     except Exception as error:  # of the hub and of what is in a folder: each its own kind

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import Errors, Warnings
+from ...hub import check_models
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
@@ -94,6 +95,7 @@ class Matrix:
                 try:
                     filled = load_filled(path, trial.corpus)
                     check_trainable(filled, Path(path.name))
+                    check_models(filled.interpolate())
                 except ValueError as error:
                     message = Errors.L480.format(method=trial.method.name, problem=str(error).strip())
                     raise ValueError(message) from error

@@ -6,6 +6,7 @@ from pathlib import Path
 from thinc.api import Config
 
 from ...errors import Errors, Warnings
+from ...hub import check_models
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE
 from ...types import Overrides
@@ -95,6 +96,7 @@ class Search:
         if chosen_by != [DEV_SCORE]:
             found = ", ".join(chosen_by) or "spaCy's own scores"
             warnings.warn(Warnings.W092.format(found=found), stacklevel=2)
+        check_models(filled.interpolate())
         warn_seen(filled.interpolate(), self.corpus)
 
     def _check_names(self, filled: Config) -> None:
