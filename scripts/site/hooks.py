@@ -12,7 +12,8 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 # files of the repository, and the pages of the site that they are
 PAGES = {
-    "README.md": "overview.md",
+    "README.md": "index.md",
+    "docs/README.md": "questions.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "recipes/README.md": "recipes.md",
@@ -34,7 +35,9 @@ FENCE = re.compile(r"^( *)```(?!math)\w*\n.*?^\1```$", flags=re.MULTILINE | re.D
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what stands outside docs/."""
+    """Add what stands outside docs/; the first page is the repository's README."""
+    if (index := files.get_file_from_path("README.md")) is not None:
+        files.remove(index)
     for source, page in PAGES.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     for source in COPIED:
