@@ -203,9 +203,7 @@ echo "$`a`$ [x](../README.md)"
 def test_links_and_formulas_of_a_page_become_those_of_the_site(hooks):
     page = SimpleNamespace(file=SimpleNamespace(src_uri="gate.md"), meta={})
     text = hooks.on_page_markdown(PAGE, page, None, None)
-    assert text.startswith(
-        "See [it](index.md#try-it) and [them](matrix.md), FORMULA1X.\n\nFORMULA0X\n"
-    )
+    assert text.startswith("See [it](index.md#try-it) and [them](matrix.md), FORMULA1X.\n\nFORMULA0X\n")
     assert text.endswith(PAGE[PAGE.index("```bash") :])
     html = hooks.on_page_content(text, page, None, None)
     assert html.count("<math") == 2 and 'display="block"' in html

@@ -189,44 +189,61 @@ def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monke
     assert not again.begun and resumed.recommendation.text == found.recommendation.text
 
 
+class Timed(Scored):
+    """A runner for whose trials time passes."""
+
+    def __init__(self, skills, monkeypatch, seconds, usual=15.0):
+        super().__init__(skills)
+        self.by_name, self.usual, self.now = seconds, usual, 0.0
+        monkeypatch.setattr("spacy_longtail.studies.matrix.rounds.time.monotonic", lambda: self.now)
+
+    def __call__(self, trial, work, stop):
+        seconds = self.by_name.get(trial.method.name, self.usual)
+        self.now += seconds
+        return super().__call__(trial, work, stop)._replace(seconds=seconds)
+
+
 def test_advice_ends_with_its_budget(corpus, tmp_path, monkeypatch):
-    runner = Scored({"ner": 0.5}, seconds=100.0)
-    found, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=1)  # no second fold fits
-    assert set(by_method(runner).values()) == {1}
+    skills = {"ner": 0.3, "crf-clusters": 0.9, "crf": 0.9}
+    runner = Timed(skills, monkeypatch, {}, usual=100.0)
+    found, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=3)  # no second fold fits
+    assert len(runner.begun) == 2 and set(by_method(runner).values()) == {1}
     assert any("No time for fold 2" in text for text in said)
     assert found.recommendation.verdict is None or found.recommendation.verdict.n_seeds == 1
 
 
 def test_where_not_all_fit_the_best_go_on(corpus, tmp_path, monkeypatch):
-    runner = Scored({"ner": 0.3, "crf": 0.95, "softmax": 0.9, "softmax-sCR": 0.85}, seconds=50.0)
-    advised(corpus, tmp_path, monkeypatch, runner, minutes=2)  # a fold of two methods fits
+    runner = Timed({"ner": 0.3, "crf": 0.95, "softmax": 0.9}, monkeypatch, {}, usual=90.0)
+    _, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
     n = by_method(runner)
-    assert n["ner"] == n["crf"] > 1 and n["softmax"] == 1
+    assert n["ner"] == n["crf"] == 2 and set(n.values()) == {1, 2} and runner.now <= 600
+    assert any("are left out: the time is for another fold" in text for text in said)
+
+
+def test_while_nothing_is_ahead_of_stock_spacy_more_is_tried(corpus, tmp_path, monkeypatch):
+    runner = Timed({"ner": 0.95, "softmax-sCR": 1.0}, monkeypatch, {}, usual=90.0)
+    advised(corpus, tmp_path, monkeypatch, runner, minutes=15)
+    n = by_method(runner)
+    assert next(iter(n)) == "ner" and len(n) > 5 and runner.now <= 900 + 90
+    assert n["ner"] == n.get("softmax-sCR", 1)
+
+
+def test_a_second_fold_is_worth_more_than_a_third_candidate(corpus, tmp_path, monkeypatch):
+    runner = Timed({"ner": 0.3, "crf-clusters": 0.9, "crf": 0.9}, monkeypatch, {}, usual=100.0)
+    advised(corpus, tmp_path, monkeypatch, runner, minutes=450 / 60)  # less than half is used by two
+    assert len(runner.begun) == 4 and set(by_method(runner).values()) == {2}
 
 
 def test_what_does_not_fit_makes_room_for_the_next_best(corpus, tmp_path, monkeypatch):
-    class Uneven(Scored):
-        def __call__(self, trial, work, stop):
-            seconds = 300.0 if trial.method.name == "crf" else 15.0
-            return super().__call__(trial, work, stop)._replace(seconds=seconds)
-
-    runner = Uneven({"ner": 0.3, "crf": 0.95, "softmax": 0.9}, seconds=15.0)
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=2)
+    runner = Timed({"ner": 0.3, "softmax": 0.95, "crf": 0.9}, monkeypatch, {"softmax": 400.0})
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=14)
     n = by_method(runner)
-    assert n["crf"] == 1 and n["softmax"] == n["ner"] > 1
-    assert found.recommendation.best == "softmax"
+    assert n["softmax"] == 1 and n["crf"] == n["ner"] > 1
+    assert found.recommendation.best == "crf"
 
 
 def test_a_budget_too_small_for_one_training_says_the_least(corpus, tmp_path, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("spacy_longtail.studies.matrix.rounds.time.monotonic", lambda: now[0])
-
-    class Slow(Scored):
-        def __call__(self, trial, work, stop):
-            now[0] += 90
-            return super().__call__(trial, work, stop)
-
-    runner = Slow({}, seconds=90.0)
+    runner = Timed({}, monkeypatch, {}, usual=90.0)
     with pytest.raises(ValueError, match=r"L561.*ner.*1\.5.*3\.0 minutes at least"):
         advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
     assert len(runner.begun) == 1 and not (tmp_path / "out" / "recommended.cfg").exists()

@@ -145,8 +145,8 @@ def advise(
 ) -> Advice:
     """Compare candidates on folds of a corpus within a budget, and write the config of the one to use.
 
-    Every candidate gets a fold while half of the budget lasts; after 1, 2 and 4 folds the better half of
-    them and stock spaCy go on, while there is time.
+    Every candidate gets a fold while half of the budget lasts, and a second fold of two methods still
+    fits; after 1, 2 and 4 folds the better half of them and stock spaCy go on, while there is time.
 
     corpus (Path): A folder that `convert` wrote. output (Path): Folder of the trials; resumed.
     config (Path): The file to write. minutes (float): Budget. Stock spaCy and one candidate are run

@@ -75,11 +75,11 @@ class Rounds:
         return self.records
 
     def _first(self, keys: list[str]) -> None:
-        """A fold of as many methods as half of the budget allows, two at least."""
+        """A fold of as many methods as there is time for, two at least."""
         workers = self.options.workers
         for start in range(0, len(keys), workers):
-            if start > 1 and self.budget.left() < (1 - FIRST_PART) * self.budget.seconds:
-                self.say(f"Half of the time is used: {len(keys) - start} candidates are left out")
+            if start > 1 and not self._has_room(workers):
+                self.say(f"{len(keys) - start} candidates are left out: the time is for another fold")
                 break
             some = keys[start : start + workers]
             self._train(some)
@@ -88,6 +88,21 @@ class Rounds:
                 taken = self.records[some[0]].seconds / 60
                 names = {"minutes": self.budget.seconds / 60, "name": self.baseline}
                 raise ValueError(Errors.L561.format(taken=taken, least=2 * taken, **names))
+
+    def _has_room(self, n: int) -> bool:
+        """Whether there is time for so many more methods: with one ahead of stock spaCy half of it is
+        kept for further folds, and enough for another fold of two.
+        """
+        usual = statistics.mean(record.seconds for record in self.records.values())
+        if not self._is_one_ahead():
+            return self.budget.allows([usual] * n)
+        is_half_left = self.budget.left() >= (1 - FIRST_PART) * self.budget.seconds
+        return is_half_left and self.budget.allows([*[usual] * n, self._seconds(self.baseline), usual])
+
+    def _is_one_ahead(self) -> bool:
+        fold = self.matrix.plan.corpora[0]
+        names = [method.name for method in self.matrix.plan.methods if self._is_done(method.name, fold)]
+        return any(self._score(name) > self._score(self.baseline) for name in names)
 
     def _train(self, keys: list[str]) -> None:
         found = self.matrix.run(self.options, keys)
