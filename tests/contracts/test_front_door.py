@@ -51,7 +51,7 @@ def test_the_claim_of_the_readme_is_that_of_the_records():
     assert f"**{stock:.1f} with stock spaCy and {ours:.1f} with this package**" in said
     higher = sum(t.ours > t.stock for t in types)
     assert f"higher for {higher} of the {len(types)}" in said
-    assert f"{len(types)} types have at most {max(t.mentions for t in types)} training examples" in said
+    assert f"{len(types)} types have at most {max(t.number for t in types)} training examples" in said
 
 
 def test_the_rare_types_of_the_picture_are_those_that_were_scored_as_tail():
