@@ -89,9 +89,8 @@ class GLiNERModel:
     def to_disk(self, path: Path) -> None:
         """Write weights (safetensors), config and tokenizer: no pickle, and all that loading needs."""
         with self._lock:
-            for (
-                tokenizer
-            ) in self._tokenizers:  # they would keep what the last batch was cut and padded to
+            # they would keep what the last batch was cut and padded to
+            for tokenizer in self._tokenizers:
                 tokenizer.backend_tokenizer.no_truncation()
                 tokenizer.backend_tokenizer.no_padding()
             self.model.save_pretrained(path, safe_serialization=True)

@@ -169,10 +169,8 @@ def own_encoders(nlp: Language, name: str) -> list[str]:
         as_own = pipe.model.attrs.get("replace_listener_cfg", lambda block, _: block)
         listeners = {path: b for path, b in _listeners(block["model"], "model") if _hears(b, upstream)}
         nlp.replace_listeners(upstream, name, list(listeners))
-        for (
-            path,
-            listener,
-        ) in listeners.items():  # spaCy looks at model.tok2vec, wherever the listener is
+        # spaCy looks at model.tok2vec, wherever the listener is
+        for path, listener in listeners.items():
             set_dot_to_object(block, path, as_own(own, listener))
     return found
 
