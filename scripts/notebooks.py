@@ -34,12 +34,13 @@ import notebook_kernel
 
 notebook_kernel.begin({folder!r})
 """
+QUIET = {"kernel_name": "python3", "extra_arguments": ["--log-level=ERROR"]}
 SECONDS = 600  # most for one cell
 
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # what a run has no control of: bars of progress and what they are deleted with, logs with their times,
 # messages with folders whose names are drawn by lot
-BAR = re.compile(r"^.*\r(?!\n)|^.*\d+%\|.*\n?", flags=re.MULTILINE)
+BAR = re.compile(r"^(?:.*\r)?.*\d+%\|.*\n?|^.*\r", flags=re.MULTILINE)
 LOG = re.compile(r"^\[\d{4}-\d\d-\d\d [\d:,]+\] \[INFO\].*\n", flags=re.MULTILINE)
 BY_LOT = re.compile(r"^(?:. Saving|. Saved pipeline)[^/]*?\s\S*\.longtail-.*\n", flags=re.MULTILINE)
 
@@ -93,7 +94,7 @@ class Kernel:
     """One kernel for several notebooks, which begin without the names and figures of those before."""
 
     def __init__(self) -> None:
-        self.client = NotebookClient(nbformat.v4.new_notebook(), timeout=SECONDS, kernel_name="python3")
+        self.client = NotebookClient(nbformat.v4.new_notebook(), timeout=SECONDS, **QUIET)
         self.stack = ExitStack()
 
     def __enter__(self) -> Self:
