@@ -1,7 +1,7 @@
 """Runs in the kernel of the tutorials: a `!` command that fails ends the notebook.
 
-IPython goes on after a command that failed. And a command of spaCy or of this package would be a process of
-its own, which takes seconds to start: here `!python -m spacy_longtail ...` runs in the kernel.
+IPython goes on after a command that failed. And a command of spaCy or of this package would be a process
+of its own, which takes seconds to start: here `!python -m spacy_longtail ...` runs in the kernel.
 """
 
 import io
@@ -13,8 +13,9 @@ import sys
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 
-import spacy_longtail.cli  # noqa: F401  # before any redirection: loggers keep the stderr that they find
 from IPython.core.getipython import get_ipython
+
+import spacy_longtail.cli  # noqa: F401  # before any redirection: loggers keep the stderr that they find
 
 HERE = ("spacy", "spacy_longtail")  # modules whose commands need no process
 SHELL = {"|", "||", "&&", ";", ">", "2>&1"}  # what only a shell understands

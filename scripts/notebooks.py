@@ -53,18 +53,18 @@ class Shape(NamedTuple):
 
 
 def main(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Notebooks of tutorials/, all if left out.")
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(exists=True, dir_okay=False, help="Notebooks; those of tutorials/ if left out."),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; fail for a cell whose output is of another kind.")
+        bool, typer.Option("--check", help="Write nothing; fail for outputs of other kinds.")
     ] = False,
 ) -> None:
     """Run notebooks in a folder of their own; write their outputs, or compare."""
-    paths = [FOLDER / Path(name).name for name in names or []] or sorted(FOLDER.glob("*.ipynb"))
     different = False
     with Kernel() as kernel:
-        for path in paths:
+        for path in paths or sorted(FOLDER.glob("*.ipynb")):
             before = read(path)
             try:
                 after = kernel.run(before)
