@@ -40,7 +40,8 @@ SECONDS = 600  # most for one cell
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # what a run has no control of: bars of progress and what they are deleted with, logs with their times,
 # messages with folders whose names are drawn by lot
-BAR = re.compile(r"^(?:.*\r)?.*\d+%\|.*\n?|^.*\r", flags=re.MULTILINE)
+OVERWRITTEN = re.compile(r"^.*\r", flags=re.MULTILINE)
+BAR = re.compile(r"^.*\d+%\|.*\n?", flags=re.MULTILINE)
 LOG = re.compile(r"^\[\d{4}-\d\d-\d\d [\d:,]+\] \[INFO\].*\n", flags=re.MULTILINE)
 BY_LOT = re.compile(r"^(?:. Saving|. Saved pipeline)[^/]*?\s\S*\.longtail-.*\n", flags=re.MULTILINE)
 
@@ -176,8 +177,9 @@ def _plain_data(kind: str, data: str, folder: str) -> str:
 
 def plain(text: str, folder: str) -> str:
     """Text without colours, bars of progress, times of logs, and the folder it was made in."""
-    text = BAR.sub("", LOG.sub("", ANSI.sub("", text)))
-    return BY_LOT.sub("", text).replace(f"{folder}/", "").replace(folder, ".")
+    for noise in (ANSI, LOG, OVERWRITTEN, BAR, BY_LOT):
+        text = noise.sub("", text)
+    return text.replace(f"{folder}/", "").replace(folder, ".")
 
 
 def shapes(notebook: NotebookNode) -> list[Shape]:

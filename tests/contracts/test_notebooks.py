@@ -124,13 +124,14 @@ def test_outputs_are_tidied_and_run_in_order(kernel):
         "import os, sys\n"
         "print('\\x1b[31mred\\x1b[0m', os.getcwd() + '/corpus')\n"
         "print('  5%|   | 1/20\\r 99%|###| 19/20', file=sys.stderr)\n"
+        "print(' 50%|## | 1/2\\r      \\rfirst: done\\n 99%|###| 2/2\\r   \\rsecond: done')\n"
         "print('[2026-01-01 10:00:00,123] [INFO] chatter')\n"
         "print('\\u2139 Saving results to\\n/a/b/.longtail-x-123/new')\n"
         "print('   \\r\\nend')\n"
         "{'a': 1}"
     )
     found = kernel.run(new(source))
-    assert texts_of(found) == ["red corpus\n\nend\n", "{'a': 1}"]
+    assert texts_of(found) == ["red corpus\nfirst: done\nsecond: done\n\nend\n", "{'a': 1}"]
     assert found.cells[0].id == "cell-0" and found.cells[0].metadata == {}
     assert found.cells[0].execution_count == found.cells[0].outputs[1].execution_count == 1
     assert found.metadata == notebooks.METADATA
