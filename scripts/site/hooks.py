@@ -17,6 +17,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "recipes/README.md": "recipes.md",
+    "tutorials/README.md": "tutorials.md",
     "assets/encoders/en_donors/README.md": "en_donors.md",
 }
 SOURCES = {page: source for source, page in PAGES.items()}
@@ -27,6 +28,7 @@ COPIED = (  # linked as they are
     "recipes/ray_bulk.py",
     "recipes/ray_matrix.py",
     "recipes/spark_bulk.py",
+    *(f"tutorials/{path.name}" for path in sorted((ROOT / "tutorials").glob("*.ipynb"))),
 )
 LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(#[^)\s]*)?(?=\))")
 INLINE = re.compile(r"\$`(.+?)`\$")

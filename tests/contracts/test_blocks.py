@@ -44,7 +44,10 @@ from tests.util import (
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "recipes/README.md")),
+    *(
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "recipes/README.md", "tutorials/README.md")
+    ),
     *(ROOT / "assets" / "encoders").glob("*/README.md"),
     *sorted((ROOT / "docs").glob("*.md")),
 ]

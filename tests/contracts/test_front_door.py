@@ -162,7 +162,11 @@ def test_one_version_everywhere():
 def test_links_between_pages_lead_somewhere():
     """As GitHub shows them; the site has its own check."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
-    pages += [*(ROOT / "docs").glob("*.md"), *(ROOT / "recipes").glob("*.md")]
+    pages += [
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "recipes").glob("*.md"),
+        ROOT / "tutorials" / "README.md",
+    ]
     for page in pages:
         text = re.sub(
             r"^```.*?^```$", "", page.read_text(encoding="utf8"), flags=re.MULTILINE | re.DOTALL
