@@ -333,6 +333,13 @@ def run(corpus, output, runner, **given):
     return matrix, matrix.run(Options(), runner=runner)
 
 
+def assert_tables(text):
+    """Whether the rows of each Markdown table follow each other, each with as many cells."""
+    tables = [block.splitlines() for block in re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE)]
+    assert tables and all(re.fullmatch(r"[|: -]+", table[1]) for table in tables)
+    assert all(len({row.count("|") for row in table}) == 1 for table in tables)
+
+
 def test_a_matrix_report_orders_by_dev_and_links_pages(corpus, tmp_path):
     pytest.importorskip("optuna")
     pytest.importorskip("matplotlib")
@@ -348,6 +355,7 @@ def test_a_matrix_report_orders_by_dev_and_links_pages(corpus, tmp_path):
     shown = [r.dev["ents_macro_f"] for r in records.values() if r.method == "crf"]
     assert found.rows[0].scores["macro, dev"][0] == pytest.approx(sum(shown) / 2)
     page = write_matrix_report(summary, tmp_path / "out" / "report")
+    assert_tables(page.with_suffix(".md").read_text(encoding="utf8"))
     html, text = page.read_text(encoding="utf8"), page.with_suffix(".md").read_text(encoding="utf8")
     for content in (html, text):
         assert "Use crf" in content and "Kaboom" in content
@@ -404,6 +412,7 @@ def test_a_report_on_draws_has_curves(corpus, tmp_path):
     assert [curves.average for curves in found.curves] == ["macro", "micro"]
     assert all(len(p.scores) == 2 for p in found.curves[0].lines["crf"])
     page = write_matrix_report(summary, tmp_path / "out" / "report")
+    assert_tables(page.with_suffix(".md").read_text(encoding="utf8"))
     html = page.read_text(encoding="utf8")
     assert html.count("<svg") == 2 and "crf against ner" in html
     assert "sentences" in summary_tables(summary)
