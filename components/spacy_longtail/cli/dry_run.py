@@ -1,0 +1,21 @@
+"""`--dry-run`: what a command would do, and how long it would take, printed."""
+
+import json
+import sys
+
+from wasabi import msg
+
+from ..estimates import Outlook, rows, summary
+from .app import print_table
+
+
+def show(found: Outlook, as_json: bool = False) -> None:
+    """Print what a command would do. found (Outlook): That. as_json (bool): As JSON."""
+    if as_json:
+        sys.stdout.write(f"{json.dumps(found.as_json(), indent=2)}\n")
+        return
+    for fact in found.facts:
+        msg.text(fact)
+    if found.open:
+        print_table(("", "how many", "each", "in all", "estimate"), rows(found.open), "lrrrl")
+    msg.info(summary(found))

@@ -1,0 +1,78 @@
+"""What a plan would train, and how long it would take."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ...estimates import Outlook
+from ..trials.estimate import Say, estimate_trials
+from ..trials.ledger import read_finished
+from ..trials.needed import steps_trained
+from ..trials.plan import Plan
+from ..trials.run import Matrix, Options
+from .cutting import fold_plan
+from .summary import Folds
+
+
+def plan_outlook(
+    plan: Plan, output: Path, options: Options, say: Say, n_folds: int | None = None
+) -> Outlook:
+    """The trials of a plan that are not finished, and how long they would take. Nothing is written.
+
+    plan (Plan): The plan. output (Path): The folder of its results.
+    options (Options): How it would be run. say (Callable): Gets progress.
+    n_folds (Optional[int]): Of train and dev, to compare on; null compares on dev.
+    RETURNS (Outlook): Its data has every trial, by content key.
+    RAISES (ValueError): Those of `Matrix`, `fold_plan` and `estimate_trials`.
+    """
+    if n_folds is not None:
+        with TemporaryDirectory(prefix="longtail-") as place:  # a key is of data, which is cut for it
+            cut, folds = fold_plan(plan, Path(place), n_folds)
+            matrix = Matrix(cut, output, inputs=plan.corpora)
+            return _listed(matrix, estimate_trials(matrix, options, say, sources=fold_sources(folds)))
+    if not plan.is_needed:
+        matrix = Matrix(plan, output)
+        return _listed(matrix, estimate_trials(matrix, options, say))
+    first = Matrix(plan.first_seed(), output)
+    records = read_finished(output)
+    if not first.wanted(records, options, first.trials):
+        own = (record for key, record in records.items() if key in first.trials)
+        matrix = Matrix(plan.at_equal_steps(steps_trained(own) or plan.steps), output)
+        return _listed(matrix, estimate_trials(matrix, options, say))
+    found = _listed(first, estimate_trials(first, options, say))
+    n_each = len(plan.seeds) * max(len(plan.draws), 1)
+    later = [
+        stage._replace(
+            name=f"{stage.name}, all seeds",
+            n=n_each,
+            each=stage.each and stage.each._replace(at_most=True),
+        )
+        for stage in found.stages
+    ]
+    then = f"Then {n_each * len(later)} trials with the steps of the method that needs the most"
+    return found._replace(facts=[*found.facts, then], stages=[*found.stages, *later])
+
+
+def _listed(matrix: Matrix, outlook: Outlook) -> Outlook:
+    """With the trials, and how many there are."""
+    finished = read_finished(matrix.output)
+    trials = [
+        {
+            "key": key,
+            "title": trial.title,
+            "corpus": trial.corpus.name,
+            "method": trial.method.name,
+            "seed": trial.seed,
+            "status": finished[key].status if key in finished else "open",
+        }
+        for key, trial in matrix.trials.items()
+    ]
+    count = f"{len(matrix.trials)} trials, {matrix.plan.schedule}"
+    return outlook._replace(facts=[count, *outlook.facts], data={"trials": trials})
+
+
+def fold_sources(folds: Folds) -> dict[str, str]:
+    """The name of the corpus that a fold is of, by the fold's own.
+
+    folds (Mapping[Path, List[Path]]): Of each corpus.
+    """
+    return {fold.name: corpus.resolve().name for corpus, own in folds.items() for fold in own}
