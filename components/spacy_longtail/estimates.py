@@ -41,6 +41,7 @@ class Outlook(NamedTuple):
     facts: list[str]  # in words, in their order
     stages: list[Stage]
     workers: int = 1  # pieces at a time
+    lines: Sequence[str] = ()  # of a list, before the facts
     data: Mapping[str, JsonValue] = {}  # beside the stages, for --json
 
     @property
@@ -80,10 +81,15 @@ class Outlook(NamedTuple):
             }
             for stage in self.stages
         ]
-        found: dict[str, JsonValue] = {**self.data, "facts": [*self.facts], "stages": stages}
-        unknown: list[JsonValue] = [*self.unknown]
-        time = {"seconds": _rounded(self.seconds), "at_most": self.at_most, "unknown": unknown}
-        return {**found, "workers": self.workers, **time}
+        return {
+            **self.data,
+            "facts": [*self.facts],
+            "stages": stages,
+            "workers": self.workers,
+            "seconds": _rounded(self.seconds),
+            "at_most": self.at_most,
+            "unknown": [*self.unknown],
+        }
 
 
 def duration(seconds: float) -> str:

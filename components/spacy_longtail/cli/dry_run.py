@@ -14,6 +14,7 @@ def show(found: Outlook, as_json: bool = False) -> None:
     if as_json:
         sys.stdout.write(f"{json.dumps(found.as_json(), indent=2)}\n")
         return
+    sys.stdout.writelines(f"{line}\n" for line in found.lines)
     for fact in found.facts:
         msg.text(fact)
     if found.open:

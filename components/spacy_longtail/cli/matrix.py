@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from ..estimates import Outlook
 from ..studies.matrix import (
     Folds,
     Question,
@@ -106,10 +105,7 @@ def run_plan(
     """
     read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
     if dry_run:
-        found = plan_outlook(read, output, options, say, folds)
-        if not as_json:
-            list_trials(found)
-        return show(found, as_json)
+        return show(plan_outlook(read, output, options, say, folds), as_json)
     if folds is not None:
         cut, groups = fold_plan(read, output, folds)
         run_and_report(Matrix(cut, output, inputs=read.corpora), options, as_json, folds=groups)
@@ -121,14 +117,6 @@ def run_plan(
 def say(text: str) -> None:
     """Progress, on stderr: stdout may be for JSON."""
     sys.stderr.write(f"{marked('info', text)}\n")
-
-
-def list_trials(found: Outlook) -> None:
-    """Print the trials of a plan, one per line, with their content keys."""
-    trials = found.data["trials"]
-    for trial in trials if isinstance(trials, list) else ():
-        status = "" if trial["status"] == "open" else f", {trial['status']}"
-        sys.stdout.write(f"{trial['key']}  {trial['title']}{status}\n")
 
 
 def run_and_report(

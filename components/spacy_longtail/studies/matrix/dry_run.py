@@ -3,6 +3,8 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from pydantic import JsonValue
+
 from ...estimates import Outlook
 from ..trials.estimate import Say, estimate_trials
 from ..trials.ledger import read_finished
@@ -55,19 +57,24 @@ def plan_outlook(
 def _listed(matrix: Matrix, outlook: Outlook) -> Outlook:
     """With the trials, and how many there are."""
     finished = read_finished(matrix.output)
-    trials = [
-        {
-            "key": key,
-            "title": trial.title,
-            "corpus": trial.corpus.name,
-            "method": trial.method.name,
-            "seed": trial.seed,
-            "status": finished[key].status if key in finished else "open",
-        }
-        for key, trial in matrix.trials.items()
-    ]
+    lines: list[str] = []
+    trials: list[JsonValue] = []
+    for key, trial in matrix.trials.items():
+        status = finished[key].status if key in finished else "open"
+        lines.append(f"{key}  {trial.title}" + (f", {status}" if key in finished else ""))
+        trials.append(
+            {
+                "key": key,
+                "title": trial.title,
+                "corpus": trial.corpus.name,
+                "method": trial.method.name,
+                "seed": trial.seed,
+                "status": status,
+            }
+        )
     count = f"{len(matrix.trials)} trials, {matrix.plan.schedule}"
-    return outlook._replace(facts=[count, *outlook.facts], data={"trials": trials})
+    facts = [count, *outlook.facts]
+    return outlook._replace(facts=facts, lines=lines, data={"trials": trials})
 
 
 def fold_sources(folds: Folds) -> dict[str, str]:

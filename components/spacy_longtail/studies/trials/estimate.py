@@ -88,7 +88,8 @@ class _Clock:
     def estimates(self, groups: Mapping[Group, list[str]]) -> dict[Group, Estimate | None]:
         """Of a trial of each group. groups (Mapping[Tuple[str, str], List[str]]): Keys of its trials."""
         found = {g: self._by_records(g) for g in groups}
-        begin, measured = monotonic(), []
+        begin = monotonic()
+        measured: list[Estimate] = []
         unmeasured = []
         for g, keys in groups.items():
             if found[g] is not None or not keys:
