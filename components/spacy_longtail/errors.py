@@ -413,6 +413,7 @@ class Warnings:
 
     # Dry runs: LW104 and LW105
     W104 = "[LW104] How long {name} takes cannot be measured: {problem}"
+    W105 = "[LW105] A budget of {minutes:g} minutes would end before a method can be compared with the baseline: two trainings take about {least}. Give --minutes more, or --steps fewer."
 
     # Mining: LW098
     W098 = "[LW098] {n} labels, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

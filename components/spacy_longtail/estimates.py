@@ -20,6 +20,12 @@ class Estimate(NamedTuple):
         """As often, or as much. n (float): How often."""
         return self._replace(seconds=n * self.seconds)
 
+    def within(self, limit: float) -> "Estimate":
+        """With a time limit. limit (float): Seconds that --minutes allows."""
+        if self.seconds <= limit:
+            return self
+        return Estimate(limit, f"{self.basis}; --minutes ends it", True)
+
 
 class Stage(NamedTuple):
     """A part of a command's work."""
@@ -43,6 +49,7 @@ class Outlook(NamedTuple):
     workers: int = 1  # pieces at a time
     lines: Sequence[str] = ()  # of a list, before the facts
     data: Mapping[str, JsonValue] = {}  # beside the stages, for --json
+    note: str = ""  # after the sum
 
     @property
     def open(self) -> list[Stage]:
@@ -122,7 +129,7 @@ def summary(outlook: Outlook) -> str:
         return "How long it would take is not known."
     text = about(outlook.seconds, outlook.at_most)
     at_a_time = f" with {outlook.workers} at a time" if outlook.workers > 1 else ""
-    return f"{text[0].upper()}{text[1:]} in all{at_a_time}{lacking}"
+    return f"{text[0].upper()}{text[1:]} in all{at_a_time}{lacking}{outlook.note}"
 
 
 def rows(stages: Sequence[Stage]) -> list[tuple[str, str, str, str, str]]:

@@ -11,6 +11,7 @@ from wasabi import msg, table
 from ..corpus.formats.context import Settings
 from ..errors import Errors
 from ..training.device import use_gpu
+from ..unlabelled.dry_run import mine_outlook, simulation_outlook
 from ..unlabelled.mining import Mined, Request, mine
 from ..unlabelled.outcome import PAGE, headline, write_outcome
 from ..unlabelled.page import write_page
@@ -20,8 +21,10 @@ from ..unlabelled.selection import Diversity
 from ..unlabelled.simulation import STRATEGIES, Game
 from ..unlabelled.simulation import simulate as simulate_mining
 from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, app, names_in
+from .dry_run import show
+from .matrix import say
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
-from .trial_options import Set, read_numbers, read_settings
+from .trial_options import DryRun, Set, read_numbers, read_settings
 
 # options by what they are of; the others are of both
 PLAYED = ("config", "start", "rounds", "pool_size", "strategies", "seeds", "settings")
@@ -79,6 +82,7 @@ def mine_command(
     ] = "mine,entropy,least_confidence,random",
     seeds: Annotated[str, typer.Option(help="Seeds of a simulation.")] = "0,1,2",
     settings: Set = None,
+    dry_run: DryRun = False,
     gpu_id: GpuId = -1,
 ) -> None:
     """Find the sentences of a pool that are most likely to hold rare types, for you to label.
@@ -103,10 +107,12 @@ def mine_command(
             seeds=_seeds(seeds),
             overrides=read_settings(settings or []),
         )
+        if dry_run:
+            return show(simulation_outlook(game, folder, say))
         points = write_outcome(simulate_mining(game, folder), folder)
         typer.echo(headline(points))
         msg.good(f"Wrote {folder / PAGE}")
-        return
+        return None
     if pipeline is None or pool is None:
         raise typer.BadParameter("Name a PIPELINE and a POOL, or --simulate CORPUS.")
     output = output or Path(DEFAULT_NAMES[format])
@@ -127,7 +133,10 @@ def mine_command(
         n_process=n_process,
         split=split,
     )
-    found = mine(pipeline, pool, output, request, Settings(pool_format, encoding), format, page)
+    read_as = Settings(pool_format, encoding)
+    if dry_run:
+        return show(mine_outlook(pipeline, pool, output, request, read_as, format, page, say))
+    found = mine(pipeline, pool, output, request, read_as, format, page)
     if page is not None:
         write_page(found, page, str(pool))
     _print(found)
@@ -138,6 +147,7 @@ def mine_command(
     msg.good(f"Wrote {output}: {len(found.proposals)} sentences to label")
     if page is not None:
         msg.good(f"Wrote {page}")
+    return None
 
 
 def _refuse_ignored(context: typer.Context, names: Sequence[str]) -> None:

@@ -1,17 +1,20 @@
 """`recommend`: which method to use on a corpus."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from wasabi import msg
 
 from ..studies.matrix import summary_tables, write_matrix_report
 from ..studies.matrix.advice import FOLDS, advise, find_pretrained
+from ..studies.matrix.dry_run import advice_outlook
 from ..studies.matrix.refit import refit
 from ..studies.trials.run import Options
 from .app import METHOD_PANEL, Corpus, GpuId, app
-from .trial_options import Output, Set, Storage, Workers, read_settings
+from .dry_run import show
+from .matrix import say
+from .trial_options import DryRun, Output, Set, Storage, Workers, read_settings
 
 
 @app.command(rich_help_panel=METHOD_PANEL)
@@ -44,6 +47,7 @@ def recommend(
     settings: Set = None,
     workers: Workers = 1,
     storage: Storage = None,
+    dry_run: DryRun = False,
     gpu_id: GpuId = -1,
 ) -> None:
     """Try what a corpus's statistics suggest, within a budget, and write the config of what to use.
@@ -52,18 +56,18 @@ def recommend(
     said how likely the best one is worse than stock spaCy.
     """
     target = config or output / "recommended.cfg"
-    found = advise(
-        corpus,
-        output,
-        target,
-        minutes=minutes,
-        folds=folds,
-        steps=steps,
-        options=Options(workers, gpu_id, storage),
-        settings=read_settings(settings or []),
-        transformer=transformer,
-        pretrained=pretrained or find_pretrained(corpus),
-    )
+    given: dict[str, Any] = {
+        "minutes": minutes,
+        "folds": folds,
+        "steps": steps,
+        "options": Options(workers, gpu_id, storage),
+        "settings": read_settings(settings or []),
+        "transformer": transformer,
+        "pretrained": pretrained or find_pretrained(corpus),
+    }
+    if dry_run:
+        return show(advice_outlook(corpus, output, target, say=say, **given))
+    found = advise(corpus, output, target, **given)
     page = write_matrix_report(found.summary, output / "report")
     model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None
     msg.divider("Candidates")
@@ -76,3 +80,4 @@ def recommend(
     else:
         typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
     typer.echo(f"Report: {page.resolve()}")
+    return None

@@ -1,8 +1,10 @@
 """A training probed: a few updates and a few documents scored, to know how long all of it would take."""
 
+import io
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -59,7 +61,7 @@ def probe_training(config: Config, gpu_id: int = -1) -> Probe:
     RAISES (ValueError): L564 where the training would fail.
     """
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):  # readers print
             warnings.simplefilter("ignore")  # the training gives them
             return _probed(config, gpu_id)
     except Exception as error:  # a config can name any function, and each fails in its own way
@@ -87,7 +89,7 @@ def _probed(config: Config, gpu_id: int) -> Probe:
         annotating_components=training["annotating_components"],
         before_update=training["before_update"],
     )
-    start, update, n_measured = _timed(steps, begin)
+    start, update, n_measured = time_steps(steps, begin)
     examples = list(dev(nlp))
     word = _seconds_per_word(nlp, examples)
     with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
@@ -101,8 +103,13 @@ def _probed(config: Config, gpu_id: int) -> Probe:
     return Probe(start, update, save, word, n_measured, updates, evaluations, dev_words, may_end)
 
 
-def _timed(steps: Iterable[object], begin: float) -> tuple[float, float, int]:
-    """Seconds until the first update and of one, and how many were measured."""
+def time_steps(steps: Iterable[object], begin: float) -> tuple[float, float, int]:
+    """Take a few updates.
+
+    steps (Iterable): Takes an update whenever it is asked for the next. begin (float): `perf_counter`
+        before they were made ready.
+    RETURNS (Tuple[float, float, int]): Seconds until the first, of one, and how many were measured.
+    """
     ends: list[float] = []
     for _ in steps:
         ends.append(perf_counter())

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ...errors import Errors
@@ -10,7 +10,7 @@ from ..trials.ledger import Ledger
 from ..trials.records import TrialRecord
 from ..trials.run import Matrix, Options
 from .by_folds import macro_of
-from .halving import is_rung, survivors
+from .halving import FACTOR, is_rung, survivors
 
 FIRST_PART = 0.5  # of the budget, for one fold of every candidate
 
@@ -33,6 +33,53 @@ class Budget:
         """Whether so many more trials of so many seconds each fit."""
         rounds = -(-n_trials // self.workers)
         return rounds * seconds <= self.left()
+
+
+class Imagined(Budget):
+    """A budget that is used up by what trials are expected to take."""
+
+    def __init__(self, minutes: float, workers: int) -> None:
+        super().__init__(minutes, workers)
+        self.used = 0.0  # seconds
+
+    def left(self) -> float:
+        """Seconds."""
+        return self.seconds - self.used
+
+    def use(self, seconds: Sequence[float]) -> None:
+        """Run trials. seconds (Sequence[float]): That each takes."""
+        for start in range(0, len(seconds), self.workers):
+            self.used += max(seconds[start : start + self.workers])
+
+
+def fitting(seconds: Sequence[float], n_folds: int, budget: Imagined) -> list[int]:
+    """How many methods get each fold, as `Rounds` goes about it.
+
+    seconds (Sequence[float]): Of a trial of each method in their order, the baseline's first.
+    n_folds (int): Of the corpus. budget (Imagined): Their time.
+    RETURNS (List[int]): By fold, of folds that are begun. Which methods go on is not known beforehand:
+        after the first fold each takes the mean of the others.
+    """
+    first = 0
+    for start in range(0, len(seconds), budget.workers):
+        if start > 1 and budget.left() < (1 - FIRST_PART) * budget.seconds:
+            break
+        some = seconds[start : start + budget.workers]
+        budget.use(some)
+        first += len(some)
+    found = [first]
+    usual = statistics.mean(seconds[1:first]) if first > 1 else 0.0
+    left = first
+    for i in range(1, n_folds):
+        if is_rung(i):
+            left = min(left, max(left // FACTOR, 1) + 1)  # the baseline goes on whatever it scores
+        while left > 1 and not budget.allows(left, max(seconds[0], usual)):
+            left -= 1
+        if left < 2:
+            break
+        budget.use([seconds[0]] + (left - 1) * [usual])
+        found.append(left)
+    return found
 
 
 class Rounds:

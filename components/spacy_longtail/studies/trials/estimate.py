@@ -103,7 +103,10 @@ class _Clock:
             usual = mean(estimate.seconds for estimate in measured)
             basis = f"not measured: the mean of {len(measured)} others"
             found |= dict.fromkeys(unmeasured, Estimate(usual, basis, bool(self.matrix.plan.patience)))
-        return {g: None if own is None else self._limited(own) for g, own in found.items()}
+        limit = None if self.options.minutes is None else self.options.minutes * MINUTE
+        return {
+            g: own if own is None or limit is None else own.within(limit) for g, own in found.items()
+        }
 
     def _largest(self, keys: list[str]) -> Trial:
         """The trial with the most training data, of which batches are fullest."""
@@ -151,10 +154,3 @@ class _Clock:
         scored = sum(count_tokens(part_path(trial.corpus, part)) for part in SCORED)
         found = probe.training(scored)
         return found and found._replace(at_most=found.at_most or len(self.matrix.plan.draws) > 1)
-
-    def _limited(self, estimate: Estimate) -> Estimate:
-        """With the limit of --minutes."""
-        limit = None if self.options.minutes is None else self.options.minutes * MINUTE
-        if limit is None or estimate.seconds <= limit:
-            return estimate
-        return Estimate(limit, f"{estimate.basis}; --minutes ends it", True)
