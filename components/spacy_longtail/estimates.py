@@ -142,7 +142,8 @@ def rows(stages: Sequence[Stage]) -> list[tuple[str, str, str, str, str]]:
         else:
             most = "at most " * each.at_most
             times = (f"{most}{duration(each.seconds)}", f"{most}{duration(seconds)}", each.basis)
-        found.append((stage.name, f"{stage.n:,} {stage.unit}", *times))
+        unit = stage.unit if stage.n != 1 else stage.unit.removesuffix("s")
+        found.append((stage.name, f"{stage.n:,} {unit}", *times))
     return found
 
 

@@ -3,8 +3,6 @@
 import json
 import sys
 
-from wasabi import msg
-
 from ..estimates import Outlook, rows, summary
 from .app import print_table
 
@@ -14,9 +12,7 @@ def show(found: Outlook, as_json: bool = False) -> None:
     if as_json:
         sys.stdout.write(f"{json.dumps(found.as_json(), indent=2)}\n")
         return
-    sys.stdout.writelines(f"{line}\n" for line in found.lines)
-    for fact in found.facts:
-        msg.text(fact)
+    sys.stdout.writelines(f"{line}\n" for line in [*found.lines, *found.facts])
     if found.open:
         print_table(("", "how many", "each", "in all", "estimate"), rows(found.open), "lrrrl")
-    msg.info(summary(found))
+    sys.stdout.write(f"{summary(found)}\n")

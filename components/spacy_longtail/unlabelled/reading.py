@@ -16,6 +16,7 @@ from ..estimates import Estimate
 from .pool import read_pool
 
 COUNTING = 20.0  # seconds, after which a pool is not counted any further
+LOOK = 1000  # texts between two looks at the clock
 MEASURED = 200  # texts
 CHUNK = 20  # texts that are timed together
 LONGEST = 8.0  # seconds of reading, after which no more are measured
@@ -45,7 +46,7 @@ def count_texts(pool: Path, nlp: Language, settings: Settings) -> tuple[int, boo
     begin, n = perf_counter(), 0
     for _ in tqdm(texts, "counting", unit="text", delay=2, disable=None, leave=False):
         n += 1
-        if n % 1000 == 0 and perf_counter() - begin > COUNTING:
+        if n % LOOK == 0 and perf_counter() - begin > COUNTING:
             return n, next(iter(texts), None) is None
     return n, True
 
