@@ -7,8 +7,11 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.corpus.formats.context import Settings
 from spacy_longtail.errors import Errors
+from spacy_longtail.studies.pretraining import Options as PretrainOptions
 from spacy_longtail.studies.pretraining import dry_run as pretraining
+from spacy_longtail.studies.pretraining import pretrain
 from spacy_longtail.studies.trials import estimate
 from spacy_longtail.studies.trials.keys import code_version
 from spacy_longtail.studies.trials.ledger import Ledger
@@ -21,12 +24,15 @@ from spacy_longtail.studies.tuning.space import read_space
 from spacy_longtail.training.probe import Probe
 from spacy_longtail.training.train import train_model
 from spacy_longtail.unlabelled import dry_run as unlabelled
-from spacy_longtail.unlabelled import reading
+from spacy_longtail.unlabelled import mining, reading
+from spacy_longtail.unlabelled.passes import save_state
+from spacy_longtail.unlabelled.reading import time_texts
 from tests.project.test_distil import CONFIG as TOKENS
 from tests.project.test_out_of_fold import numbered
-from tests.project.test_pretrain import DEV, SHIPS, write
+from tests.project.test_pretrain import DEV, SHIPS, kill_at, write
 from tests.project.test_pretrain import TINY as TINY_ENCODER
-from tests.util import SENTENCES, refused, toy_corpus, toy_docs
+from tests.unit.test_estimates import Ticks
+from tests.util import SENTENCES, blank, refused, toy_corpus, toy_docs
 
 pytest.importorskip("optuna")
 RUN = CliRunner()
@@ -135,7 +141,7 @@ def test_finished_trials_say_how_long_the_others_take(corpus, tmp_path, probed):
     assert f"{first}  toy, crf, seed 0, done\n" in text and f"{second}  toy, crf, seed 1\n" in text
     assert files(tmp_path) == before
     for key in matrix.trials:
-        finish(matrix, key, status="failed" if key == second else "done")
+        finish(matrix, key, **({"status": "failed", "seconds": 5.0} if key == second else {}))
     text = dry("matrix", "quick", corpus, "-o", tmp_path / "out", *OPTIONS, as_json=False)
     assert "Nothing to do" in text
     again = dry("matrix", "quick", corpus, "-o", tmp_path / "out", *OPTIONS, "--retry-failed")
@@ -179,6 +185,13 @@ def test_draws_are_estimated_by_the_largest(corpus, tmp_path, probed):
     found = dry(*call)
     assert {n for n, _ in stages(found).values()} == {4} and found["at_most"]
     assert {c["corpora"]["plain"]["n_sentences"] for c in probed} == {8}
+    given = {"corpora": [str(corpus)], "sizes": [2, 8], "partitions": 2}
+    matrix = Matrix(read_plan("paper-auc", given), tmp_path / "out")
+    keys = {t.draw.n_sentences: key for key, t in matrix.trials.items() if t.method.name == "softmax"}
+    for size, n_probed, seconds in ((2, 5, 100.0), (8, 4, 30.0)):
+        finish(matrix, keys[size])
+        probed.clear()
+        assert stages(dry(*call))["softmax"][1] == seconds and len(probed) == n_probed
 
 
 def test_folds_of_a_corpus_are_one_stage(corpus, tmp_path, probed):
@@ -279,6 +292,20 @@ def test_a_finished_pretraining_has_nothing_to_do(donors, tmp_path):
     refused([*call, "--dry-run", "--seed", "1"], "L497")
 
 
+def test_a_pretraining_that_was_killed_goes_on(donors, tmp_path, monkeypatch):
+    options = {"steps": 12, "words": 20, "evaluations": 3, "settings": TINY_ENCODER}
+    kill_at(monkeypatch, 9, (4, 8))
+    with pytest.raises(KeyboardInterrupt):
+        pretrain(donors, tmp_path / "out", PretrainOptions(**options), [], print)
+    monkeypatch.undo()
+    before = files(tmp_path)
+    found = pretraining.pretraining_outlook(
+        donors, tmp_path / "out", PretrainOptions(**options), [], print
+    )
+    assert [stage.n for stage in found.stages] == [4, 1] and "8 steps are done." in found.facts
+    assert files(tmp_path) == before
+
+
 # Text without labels
 
 
@@ -329,6 +356,32 @@ def test_the_pool_of_a_mining(place, tmp_path, monkeypatch):
     assert "more than 20 texts" in text and "there are more" in text
     refused([*call, "--dry-run", "--types", "NONE"], "L501")
     refused([*call[:2], place / "none.txt", *call[3:], "--dry-run"], "L402")
+
+
+def test_what_an_interrupted_mining_has_read_is_not_counted(place, tmp_path):
+    call = (place / "teacher/model-best", place / "pool.txt", tmp_path / "out.jsonl")
+    call += (mining.Request(10, ("ART", "NAT")), Settings(None, "utf8"), "prodigy", None)
+    own = mining.ready(*call)
+    own.scan.n_texts = 20
+    save_state(own.scan, own.state, own.about)
+    found = unlabelled.mine_outlook(*call, print)
+    assert [stage.n for stage in found.stages] == [30] and "20 of them are read." in found.facts
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl.state"]
+
+
+def test_the_first_texts_are_not_measured_and_processes_share(monkeypatch):
+    monkeypatch.setattr(reading, "perf_counter", Ticks())
+    nlp, taken = blank(), []
+    for n_process, share in ((1, ""), (2, ", shared by 2 processes")):
+        texts = (nlp.make_doc("Oslo") for _ in range(50))
+        found = time_texts(texts, nlp, taken.extend, n_process)
+        assert found.seconds == pytest.approx(2 / 30 / n_process)  # a tick for 20 texts, one for 10
+        assert found.basis == f"measured on 30 texts{share}"
+    assert len(taken) == 100 and time_texts(iter(()), nlp, taken.extend) is None
+    slow = Ticks(reading.LONGEST)
+    monkeypatch.setattr(reading, "perf_counter", slow)
+    texts = (nlp.make_doc("Oslo") for _ in range(50))
+    assert time_texts(texts, nlp, taken.extend).basis == "measured on 20 texts" and len(taken) == 120
 
 
 def test_the_trainings_of_a_simulation(place, tmp_path, probed):

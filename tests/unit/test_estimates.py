@@ -136,6 +136,12 @@ def test_a_probe_knows_how_long_a_training_is(
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
+def test_what_readers_print_is_not_the_commands(tmp_path, capsys):
+    corpus = toy_corpus(tmp_path / "toy", train=toy_docs(3), dev=toy_docs())
+    probe_training(load_filled(CONFIG.with_name("resampled.cfg"), corpus))
+    assert not capsys.readouterr().out
+
+
 def test_a_training_that_would_fail_is_told(tmp_path):
     corpus = toy_corpus(tmp_path / "toy")
     config = load_filled(CONFIG, corpus, {"paths.vectors": "nowhere"})
