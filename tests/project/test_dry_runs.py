@@ -404,3 +404,4 @@ def test_the_trainings_of_thresholds_out_of_fold(place, corpus, tmp_path, probed
     assert stages(found) == {"out of fold": (3, 100.0)} and files(place) == before
     assert not (tmp_path / "out").exists()
     refused(["thresholds", model, corpus, "--dry-run"], "L538")
+    refused([*call[:3], "--folds-output", corpus, "--out-of-fold", 3, "--dry-run"], "L436")
