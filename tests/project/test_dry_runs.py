@@ -152,7 +152,9 @@ def test_what_was_not_measured_is_taken_like_the_others(corpus, tmp_path, probed
     monkeypatch.setattr(estimate, "PROBING", -1.0)
     found = dry("matrix", "quick", corpus, "-o", tmp_path / "out", *OPTIONS, "--minutes", "1")
     assert len(probed) == 1 and set(stages(found).values()) == {(2, 60.0)} and found["at_most"]
-    assert found["stages"][1]["basis"] == "not measured: the mean of 1 others; --minutes ends it"
+    assert found["stages"][1]["basis"] == "not measured: like the one that was; --minutes ends it"
+    call = ("curve", corpus, "-o", tmp_path / "out", "--sizes", "2,8", "--partitions", "2")
+    assert all(stage["at_most"] for stage in dry(*call)["stages"])
 
 
 def test_a_method_that_would_fail_is_named(corpus, tmp_path, probed, monkeypatch):

@@ -101,8 +101,10 @@ class _Clock:
                 measured.append(estimate)
         if unmeasured:
             usual = mean(estimate.seconds for estimate in measured)
-            basis = f"not measured: the mean of {len(measured)} others"
-            found |= dict.fromkeys(unmeasured, Estimate(usual, basis, bool(self.matrix.plan.patience)))
+            n = len(measured)
+            basis = f"not measured: {'like the one that was' if n == 1 else f'the mean of {n} others'}"
+            at_most = any(estimate.at_most for estimate in measured)
+            found |= dict.fromkeys(unmeasured, Estimate(usual, basis, at_most))
         limit = None if self.options.minutes is None else self.options.minutes * MINUTE
         return {
             g: own if own is None or limit is None else own.within(limit) for g, own in found.items()
