@@ -310,6 +310,9 @@ class Errors:
     L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
     L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
 
+    # Dry runs: L564
+    L564 = "[L564] The training would fail: {problem} Correct the config."
+
     # Any command: L540-L559
     L540 = "[L540] The command cannot go on: {problem} {fix}"
     L541 = "[L541] The system refuses: {problem} Check the disk, the permissions and the network."
@@ -407,6 +410,10 @@ class Warnings:
     W101 = "[LW101] {n_sizes} sizes of {label!r} in {n_partitions} partitions are too few for a fit: there will be scores, and no forecast. It takes {sizes} sizes and {runs} partitions; name them with --sizes and --partitions."
     W102 = "[LW102] {path} has types that not all of {n} folds can learn: {problem}. Methods are compared all the same, but what they do for these types is left to chance."
     W103 = "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: scores there are partly memory, and more than new text will give. Score on other text, or pretrain an encoder with --exclude on this corpus."
+
+    # Dry runs: LW104 and LW105
+    W104 = "[LW104] How long {name} takes cannot be measured: {problem}"
+    W105 = "[LW105] A budget of {minutes:g} minutes would end before a method can be compared with the baseline: two trainings take about {least}. Give --minutes more, or --steps fewer."
 
     # Mining: LW098
     W098 = "[LW098] {n} labels, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

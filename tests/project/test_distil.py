@@ -238,13 +238,13 @@ def test_a_pass_forgets_the_words_of_the_pool(place, tmp_path, monkeypatch):
     pool = tmp_path / "pool.txt"
     pool.write_text("".join(f"{text} Zq{i}\n" for i, text in enumerate(pool_texts())), encoding="utf8")
     request, seen = Request(**{**vars(request_for(place)), "pool": pool}), []
-    load = module._teacher
+    load = module.teacher_of
 
     def loaded(*given):
         seen.append(load(*given))
         return seen[-1]
 
-    monkeypatch.setattr(module, "_teacher", loaded)
+    monkeypatch.setattr(module, "teacher_of", loaded)
     distil(request, tmp_path / "out")
     assert not any(f"Zq{i}" in seen[-1].nlp.vocab.strings for i in range(52))
 

@@ -59,7 +59,7 @@ def extended(base, corpus, output, *options):
     arguments = ["extend", base, corpus, "-o", output, "--json", *options]
     result = CliRunner().invoke(app, [str(a) for a in arguments])
     assert result.exit_code == 0, result.output
-    return json.loads(result.stdout[result.stdout.index("{\n") :])
+    return json.loads(result.stdout)
 
 
 def weights(pipe):

@@ -143,7 +143,7 @@ def test_the_weights_that_are_kept_are_the_averages(donors, tmp_path):
 
 def kill_at(monkeypatch, step, saves):
     """A process that dies at a step; a state is written after each of `saves`."""
-    whole = module._Training._step
+    whole = module.Training.step
 
     def own(self, docs, at):
         if at == step:
@@ -151,7 +151,7 @@ def kill_at(monkeypatch, step, saves):
         monkeypatch.setattr(module, "SECONDS", -1.0 if at + 1 in saves else 1e9)
         return whole(self, docs, at)
 
-    monkeypatch.setattr(module._Training, "_step", own)
+    monkeypatch.setattr(module.Training, "step", own)
 
 
 @pytest.mark.parametrize(("killed_at", "saves"), [(7, (5,)), (9, (4, 8)), (3, ())])

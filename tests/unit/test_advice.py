@@ -358,6 +358,7 @@ def test_draws_cannot_be_cut_into_folds(corpus, tmp_path):
 
 
 def test_a_dry_run_on_folds_writes_nothing(corpus, tmp_path):
+    pytest.importorskip("optuna")
     options = ["--folds", "3", "--dry-run", "--steps", "100", "--seeds", "0", "-o", tmp_path / "out"]
     found = CliRunner().invoke(app, ["matrix", "quick", str(corpus), *map(str, options)])
     assert found.exit_code == 0, found.output

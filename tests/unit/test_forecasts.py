@@ -339,6 +339,7 @@ def test_records_have_the_mentions_that_there_were(tmp_path, lawful):
 
 
 def test_curves_by_sentences_are_as_they_were(corpus, tmp_path, lawful):
+    pytest.importorskip("optuna", reason="needs the extra 'tune'")
     ran = curve(corpus, "--dry-run", "--partitions", "1", "-o", tmp_path / "out")
     assert "20 sentences" in ran.output and "softmax" in ran.output and "1000 sentences" in ran.output
 
@@ -388,6 +389,7 @@ def test_records_that_do_not_say_it(given, labels, problem, corpus, tmp_path):
 
 
 def test_no_warning_where_nothing_is_wrong(corpus, tmp_path):
+    pytest.importorskip("optuna", reason="needs the extra 'tune'")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert curve(corpus, "--by-mentions", "NAT", "--dry-run", "-o", tmp_path / "o").exit_code == 0

@@ -680,6 +680,18 @@ def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
     assert not (tmp_path / "next.jsonl.state").exists()
 
 
+def test_proposals_for_a_program(tmp_path, pipeline, pool):
+    out = tmp_path / "next.jsonl"
+    result = CliRunner().invoke(
+        app,
+        ["mine", str(pipeline), str(pool), "-o", str(out), "--types", "NAT", "--labels", "4", "--json"],
+    )
+    found = json.loads(result.stdout)
+    assert found["texts"] == 17 and len(found["proposals"]) == 4
+    assert [p["text"] for p in found["proposals"]] == [row["text"] for row in srsly.read_jsonl(out)]
+    assert {p["chosen_for"] for p in found["proposals"]} <= {"NAT", RANDOM}
+
+
 def test_the_same_pool_gives_the_same_proposals(tmp_path, pipeline, pool):
     for name in ("a", "b"):
         run("mine", pipeline, pool, "-o", tmp_path / name, "--types", "NAT", "--labels", 4, "--seed", 5)

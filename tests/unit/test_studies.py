@@ -18,6 +18,7 @@ def corpus(tmp_path):
 
 
 def listed(*arguments):
+    pytest.importorskip("optuna", reason="needs the extra 'tune'")
     result = RUN.invoke(app, [*map(str, arguments), "--dry-run"])
     assert result.exit_code == 0, result.output
     return result.output

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
@@ -92,6 +93,13 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: s
     """Print a table. aligns (str): l or r for each column; else all but the first are numbers."""
     sides = tuple(aligns or "l" + "r" * (len(head) - 1))
     sys.stdout.write(table(rows, header=head, divider=True, aligns=sides) + "\n")
+
+
+@contextmanager
+def for_json(as_json: bool) -> Iterator[None]:
+    """Where trainings run: what spaCy prints of them goes to stderr, if stdout is for JSON."""
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        yield
 
 
 def print_json(data: object) -> None:

@@ -12,10 +12,12 @@ from ..evaluation.report.wording import percent
 from ..training.device import use_gpu
 from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
+from ..unlabelled.dry_run import distil_outlook
 from ..unlabelled.silver import Policy
-from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, Json, app, print_json, print_table
+from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, Json, app, for_json, print_json, print_table
+from .dry_run import show
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
-from .trial_options import Set, read_settings
+from .trial_options import DryRun, Set, read_settings
 
 
 @app.command("distil", rich_help_panel=UNLABELLED_PANEL)
@@ -63,6 +65,7 @@ def distil_command(
         typer.Option(min=0, max=LARGEST_SEED, help="Fixes which sentences without entities are drawn."),
     ] = 0,
     settings: Set = None,
+    dry_run: DryRun = False,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
@@ -89,13 +92,15 @@ def distil_command(
         also=tuple(also or ()),
         overrides=read_settings(settings or []),
     )
-    found, events = distil(request, output, _say)
+    if dry_run:
+        return show(distil_outlook(request, output, _say), as_json)
+    with for_json(as_json):
+        found, events = distil(request, output, _say)
     write_comparison(found, output)
     if left_out := events.summary():
         msg.warn(f"Left out: {left_out}", no_print=as_json)
     if as_json:
-        print_json(found.model_dump())
-        return
+        return print_json(found.model_dump())
     rows = [
         (
             s.name,
@@ -117,6 +122,7 @@ def distil_command(
     if silver.lacking:
         msg.warn(f"The teacher cannot read {', '.join(silver.lacking)}: silver says nothing about them.")
     msg.good(f"The student is {best.student}. Wrote {output / PAGE}")
+    return None
 
 
 def _say(text: str) -> None:

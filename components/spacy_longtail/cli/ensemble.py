@@ -10,7 +10,7 @@ from wasabi import msg
 from ..evaluation.report.wording import percent
 from ..training.device import use_gpu
 from ..unlabelled.ensemble import Ensemble, Request, build_ensemble
-from .app import PIPELINE_PANEL, GpuId, Json, app, print_table
+from .app import PIPELINE_PANEL, GpuId, Json, app, print_json, print_table
 
 
 @app.command("ensemble", rich_help_panel=PIPELINE_PANEL)
@@ -31,7 +31,7 @@ def ensemble_command(
     use_gpu(gpu_id)
     found = build_ensemble(Request(tuple(runs), gold, part), output, _say)
     if as_json:
-        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+        print_json(found.model_dump())
         return
     _print(found)
     msg.good(f"Wrote {output}")

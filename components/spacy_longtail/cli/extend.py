@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..evaluation.report.wording import percent
 from ..studies.extending.run import MODEL, RECORD, Extended, Request, extend
-from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, names_in, print_table
+from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, for_json, names_in, print_json, print_table
 from .trial_options import Set, read_settings
 
 
@@ -48,10 +48,10 @@ def extend_command(
         overrides=read_settings(settings or []),
         gpu_id=gpu_id,
     )
-    found = extend(request, output, _say)
+    with for_json(as_json):
+        found = extend(request, output, _say)
     if as_json:
-        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
-        return
+        return print_json(found.model_dump())
     _print(found)
     if found.lost:
         msg.warn(f"{found.lost:,} entities of {base} are not where they were.")
@@ -59,6 +59,7 @@ def extend_command(
         n = sum(own.before for own in found.entities.values())
         msg.good(f"All {n:,} entities that {base} found on {found.part} are where they were.")
     msg.good(f"Wrote {output / MODEL} and {output / RECORD}")
+    return None
 
 
 def _print(found: Extended) -> None:

@@ -4,28 +4,28 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
-from wasabi import msg
 
 from ..studies.matrix import (
     Folds,
     Question,
     Summary,
     fold_plan,
+    plan_outlook,
     summarize_trials,
     summary_tables,
     write_forecasts,
     write_matrix_report,
 )
 from ..studies.trials.needed import settle_steps
-from ..studies.trials.plan import Plan, presets, read_plan
+from ..studies.trials.plan import presets, read_plan
 from ..studies.trials.run import Matrix, Options
 from ..types import Overrides
 from .app import METHOD_PANEL, GpuId, Json, app
 from .boundary import FAILED, marked
+from .dry_run import show
 from .trial_options import (
     DryRun,
     KeepModels,
@@ -104,16 +104,12 @@ def run_plan(
     question (Optional[Question]): What is asked of draws of mentions.
     """
     read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
-    if folds is not None and dry_run:
-        with TemporaryDirectory() as place:  # a key is of data, which is cut for it
-            cut, _ = fold_plan(read, Path(place), folds)
-            return list_trials(Matrix(cut, output), cut)
+    if dry_run:
+        return show(plan_outlook(read, output, options, say, folds), as_json)
     if folds is not None:
         cut, groups = fold_plan(read, output, folds)
         run_and_report(Matrix(cut, output, inputs=read.corpora), options, as_json, folds=groups)
         return None
-    if dry_run:
-        return list_trials(Matrix(read.first_seed() if read.is_needed else read, output), read)
     planned = Matrix(settle_steps(read, output, options, say), output)
     run_and_report(planned, options, as_json, question=question)
 
@@ -121,19 +117,6 @@ def run_plan(
 def say(text: str) -> None:
     """Progress, on stderr: stdout may be for JSON."""
     sys.stderr.write(f"{marked('info', text)}\n")
-
-
-def list_trials(found: Matrix, plan: Plan) -> None:
-    """Print the trials of a plan, one per line, with their content keys.
-
-    found (Matrix): The trials. plan (Plan): The plan, of which they may be the first seed alone.
-    """
-    for key, trial in found.trials.items():
-        sys.stdout.write(f"{key}  {trial.title}\n")
-    msg.text(f"{len(found.trials)} trials, {found.plan.schedule}")
-    if plan.is_needed:
-        n = len(list(plan.trials()))
-        msg.text(f"Then {n} trials with the steps of the method that needs the most")
 
 
 def run_and_report(

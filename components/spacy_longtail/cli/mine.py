@@ -11,6 +11,7 @@ from wasabi import msg, table
 from ..corpus.formats.context import Settings
 from ..errors import Errors
 from ..training.device import use_gpu
+from ..unlabelled.dry_run import mine_outlook, simulation_outlook
 from ..unlabelled.mining import Mined, Request, mine
 from ..unlabelled.outcome import PAGE, headline, write_outcome
 from ..unlabelled.page import write_page
@@ -19,9 +20,11 @@ from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
 from ..unlabelled.simulation import STRATEGIES, Game
 from ..unlabelled.simulation import simulate as simulate_mining
-from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, app, names_in
+from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, Json, app, for_json, names_in, print_json
+from .dry_run import show
+from .matrix import say
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
-from .trial_options import Set, read_numbers, read_settings
+from .trial_options import DryRun, Set, read_numbers, read_settings
 
 # options by what they are of; the others are of both
 PLAYED = ("config", "start", "rounds", "pool_size", "strategies", "seeds", "settings")
@@ -79,7 +82,9 @@ def mine_command(
     ] = "mine,entropy,least_confidence,random",
     seeds: Annotated[str, typer.Option(help="Seeds of a simulation.")] = "0,1,2",
     settings: Set = None,
+    dry_run: DryRun = False,
     gpu_id: GpuId = -1,
+    as_json: Json = False,
 ) -> None:
     """Find the sentences of a pool that are most likely to hold rare types, for you to label.
 
@@ -103,10 +108,15 @@ def mine_command(
             seeds=_seeds(seeds),
             overrides=read_settings(settings or []),
         )
-        points = write_outcome(simulate_mining(game, folder), folder)
+        if dry_run:
+            return show(simulation_outlook(game, folder, say), as_json)
+        with for_json(as_json):
+            points = write_outcome(simulate_mining(game, folder), folder)
+        if as_json:
+            return print_json([point._asdict() for point in points])
         typer.echo(headline(points))
         msg.good(f"Wrote {folder / PAGE}")
-        return
+        return None
     if pipeline is None or pool is None:
         raise typer.BadParameter("Name a PIPELINE and a POOL, or --simulate CORPUS.")
     output = output or Path(DEFAULT_NAMES[format])
@@ -127,9 +137,15 @@ def mine_command(
         n_process=n_process,
         split=split,
     )
-    found = mine(pipeline, pool, output, request, Settings(pool_format, encoding), format, page)
+    read_as = Settings(pool_format, encoding)
+    if dry_run:
+        outlook = mine_outlook(pipeline, pool, output, request, read_as, format, page, say)
+        return show(outlook, as_json)
+    found = mine(pipeline, pool, output, request, read_as, format, page)
     if page is not None:
         write_page(found, page, str(pool))
+    if as_json:
+        return print_json(_data(found))
     _print(found)
     if left_out := found.events.summary():
         msg.warn(f"Left out: {left_out}")
@@ -138,6 +154,7 @@ def mine_command(
     msg.good(f"Wrote {output}: {len(found.proposals)} sentences to label")
     if page is not None:
         msg.good(f"Wrote {page}")
+    return None
 
 
 def _refuse_ignored(context: typer.Context, names: Sequence[str]) -> None:
@@ -196,6 +213,20 @@ def _check_once(option: str, text: str, names: Sequence[object]) -> None:
         raise ValueError(
             Errors.L516.format(name=option, found=text, problem=problem, fix="Name it once.")
         )
+
+
+def _data(found: Mined) -> dict[str, object]:
+    scan = found.scan
+    return {
+        "texts": scan.n_texts,
+        "sentences": scan.n_sentences,
+        "known": scan.n_known,
+        "left_out": found.events.summary(),
+        "proposals": [
+            {"text": p.unit.text, "chosen_for": p.chosen_for, "expected": round(float(p.score), 4)}
+            for p in found.proposals
+        ],
+    }
 
 
 def _print(found: Mined) -> None:

@@ -9,11 +9,12 @@ import typer
 from wasabi import msg
 
 from ..evaluation.report.wording import percent
-from ..studies.pretraining import Options, pretrain
+from ..studies.pretraining import Options, pretrain, pretraining_outlook
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
 from .app import KNOWLEDGE_PANEL, LARGEST_SEED, GpuId, Json, app, names_in, print_json, print_table
-from .trial_options import Set, read_settings
+from .dry_run import show
+from .trial_options import DryRun, Set, read_settings
 
 
 @app.command("pretrain", rich_help_panel=KNOWLEDGE_PANEL)
@@ -51,6 +52,7 @@ def pretrain_command(
     seed: Annotated[
         int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, batches and dropout.")
     ] = 0,
+    dry_run: DryRun = False,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
@@ -72,6 +74,8 @@ def pretrain_command(
         gpu_id,
         read_settings(settings or []),
     )
+    if dry_run:
+        return show(pretraining_outlook(donors, output, options, exclude or [], _say), as_json)
     found = pretrain(donors, output, options, exclude or [], _say)
     shown = {
         "encoder": encoder,
@@ -89,8 +93,7 @@ def pretrain_command(
     places = write_pretrained(found, output, made, slim)
     if as_json:
         paths = {name: str(path) for name, path in places.items()}
-        print_json({**found.record.as_json(), **paths})
-        return
+        return print_json({**found.record.as_json(), **paths})
     last = found.scores[-1][1]
     left_out = {donor.name: donor.n_excluded for donor in found.donors}
     rows = [
@@ -100,6 +103,7 @@ def pretrain_command(
     print_table(("donor", "measured on", "left out", "micro F1", "macro F1"), rows)
     for name, path in places.items():
         msg.text(f"{name}: {path}")
+    return None
 
 
 def _say(text: str) -> None:

@@ -2,17 +2,20 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from wasabi import msg
 
 from ..studies.matrix import summary_tables, write_matrix_report
-from ..studies.matrix.advice import FOLDS, advise, find_pretrained
+from ..studies.matrix.advice import FOLDS, Advice, advise, find_pretrained
+from ..studies.matrix.dry_run import advice_outlook
 from ..studies.matrix.refit import refit
 from ..studies.trials.run import Options
-from .app import METHOD_PANEL, MOST_PROCESSES, Corpus, GpuId, app
-from .trial_options import Output, Set, Storage, read_settings
+from .app import METHOD_PANEL, MOST_PROCESSES, Corpus, GpuId, Json, app, print_json
+from .dry_run import show
+from .matrix import say
+from .trial_options import DryRun, Output, Set, Storage, read_settings
 
 USUAL_WORKERS = 4  # at most: each has a pipeline in memory
 
@@ -55,7 +58,9 @@ def recommend(
         ),
     ] = None,
     storage: Storage = None,
+    dry_run: DryRun = False,
     gpu_id: GpuId = -1,
+    as_json: Json = False,
 ) -> None:
     """Try what a corpus's statistics suggest, within a budget, and write the config of what to use.
 
@@ -63,20 +68,23 @@ def recommend(
     said how likely the best one is worse than stock spaCy.
     """
     target = config or output / "recommended.cfg"
-    found = advise(
-        corpus,
-        output,
-        target,
-        minutes=minutes,
-        folds=folds,
-        steps=steps,
-        options=Options(workers or usual_workers(transformer, gpu_id), gpu_id, storage),
-        settings=read_settings(settings or []),
-        transformer=transformer,
-        pretrained=pretrained or find_pretrained(corpus),
-    )
+    given: dict[str, Any] = {
+        "minutes": minutes,
+        "folds": folds,
+        "steps": steps,
+        "options": Options(workers or usual_workers(transformer, gpu_id), gpu_id, storage),
+        "settings": read_settings(settings or []),
+        "transformer": transformer,
+        "pretrained": pretrained or find_pretrained(corpus, say),
+        "say": say,
+    }
+    if dry_run:
+        return show(advice_outlook(corpus, output, target, **given), as_json)
+    found = advise(corpus, output, target, **given)
     page = write_matrix_report(found.summary, output / "report")
     model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None
+    if as_json:
+        return print_json(_data(found, page, model))
     msg.divider("Candidates")
     for candidate in found.candidates:
         msg.text(f"{' '.join(candidate.grid.values())}: {candidate.why}")
@@ -87,6 +95,25 @@ def recommend(
     else:
         typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
     typer.echo(f"Report: {page.resolve()}")
+    return None
+
+
+def _data(found: Advice, page: Path, model: Path | None) -> dict[str, object]:
+    choice = found.recommendation
+    names = ("method", "best", "baseline", "text", "evidence")
+    rows = found.summary.corpora[0].rows
+    return {
+        **{name: getattr(choice, name) for name in names},
+        "methods": [
+            {"method": row.method, "folds": row.n_trials, "macro": row.scores["macro, held out"][0]}
+            for row in rows
+        ],
+        "candidates": [candidate._asdict() for candidate in found.candidates],
+        "steps": found.steps,
+        "config": str(found.config),
+        "report": str(page),
+        "model": None if model is None else str(model),
+    }
 
 
 def usual_workers(transformer: str | None, gpu_id: int) -> int:

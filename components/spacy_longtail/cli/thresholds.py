@@ -17,13 +17,14 @@ from ..evaluation.goal import Goal
 from ..evaluation.offsets import FAMILIES
 from ..evaluation.thresholds import fit_thresholds
 from ..pipes.posterior_settings import check_budget
-from ..studies.out_of_fold import choose_out_of_fold
+from ..studies.out_of_fold import choose_out_of_fold, out_of_fold_outlook
 from ..studies.trials.run import Options
 from ..training.device import use_gpu
 from ..writing import check_folder
 from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, print_json, print_table
+from .dry_run import show
 from .matrix import say
-from .trial_options import Retry, Workers
+from .trial_options import DryRun, Retry, Workers
 
 FOLDS_OUTPUT = Path("training/out_of_fold")
 GATE_FIX = "The folds are of the training part, and have the NER alone."
@@ -96,6 +97,7 @@ def thresholds(
         str | None, typer.Option(help="Key in doc.spans for what falls below.", show_default="dropped")
     ] = None,
     min_mentions: Annotated[int, typer.Option(min=1, help="Mentions to choose on, at least.")] = 10,
+    dry_run: DryRun = False,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
@@ -112,23 +114,25 @@ def thresholds(
     if out_of_fold is not None:
         _refuse({"--part": part, "a goal of the gate": gate_goal}, "with --out-of-fold", GATE_FIX)
         options = Options(workers, gpu_id, keep_models=True, retry_failed=retry_failed)
-        found = choose_out_of_fold(
-            model, corpus, out_of_fold, folds_output or FOLDS_OUTPUT, options, wish, say, **own
-        )
+        place = folds_output or FOLDS_OUTPUT
+        if dry_run:
+            outlook = out_of_fold_outlook(model, corpus, out_of_fold, place, options, wish, say)
+            return show(outlook, as_json)
+        found = choose_out_of_fold(model, corpus, out_of_fold, place, options, wish, say, **own)
     else:
         without = {
             "decision offsets": wish,
             "--folds-output": folds_output,
             "--workers": None if workers == 1 else workers,
             "--retry-failed": retry_failed or None,
+            "--dry-run": dry_run or None,
         }
         _refuse(without, "without --out-of-fold", "Add --out-of-fold 5.")
         if part == "test":
             warnings.warn(Warnings.W086, stacklevel=2)
         found = fit_thresholds(model, part_path(corpus, part or "dev"), gate_goal=gate_goal, **own)
     if as_json:
-        print_json(chosen_json(found))
-        return
+        return print_json(chosen_json(found))
     for name, chosen in found.items():
         where = part or "dev" if out_of_fold is None else f"{out_of_fold} folds of train"
         msg.divider(f"{name}: {chosen.goal}, on {where}")
@@ -144,6 +148,7 @@ def thresholds(
             before, after = chosen.reliability.before.error, chosen.reliability.after.error
             msg.text(f"expected calibration error {before:.3f}, cross-fitted {after:.3f} afterwards")
     msg.good(f"Wrote {output or model}")
+    return None
 
 
 def read_wish(

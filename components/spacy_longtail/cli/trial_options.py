@@ -43,7 +43,9 @@ Storage = Annotated[
 Minutes = Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")]
 KeepModels = Annotated[bool, typer.Option(help="Keep the trained pipelines.")]
 Retry = Annotated[bool, typer.Option(help="Run trials again that failed or ran out of time.")]
-DryRun = Annotated[bool, typer.Option(help="List the trials, and run none.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would run and how long it would take; run nothing.")
+]
 
 
 def read_settings(given: Sequence[str]) -> dict[str, object]:

@@ -12,6 +12,7 @@ from ..errors import Errors, Warnings
 from ..evaluation.report.wording import percent
 from ..studies.tuning.best_config import write_best
 from ..studies.tuning.draws import Tried, baseline_of, best_of
+from ..studies.tuning.dry_run import search_outlook
 from ..studies.tuning.holdout import Holdout, hold_out
 from ..studies.tuning.report import write_search
 from ..studies.tuning.run import Options, run_search
@@ -19,7 +20,9 @@ from ..studies.tuning.search import Search, read_config
 from ..studies.tuning.space import read_space
 from ..training.provenance import command
 from .app import LARGEST_SEED, METHOD_PANEL, Corpus, GpuId, Json, app, print_json, print_table
-from .trial_options import Minutes, Set, Steps, Storage, Workers, read_settings
+from .dry_run import show
+from .matrix import say
+from .trial_options import DryRun, Minutes, Set, Steps, Storage, Workers, read_settings
 
 Choice = Annotated[str | None, typer.Option(help="A choice of docs/matrix.md, set in the config.")]
 
@@ -58,6 +61,7 @@ def tune(
     test: Annotated[
         bool, typer.Option("--test", help="At the end, compare the best with the baseline on test.")
     ] = False,
+    dry_run: DryRun = False,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
@@ -74,7 +78,10 @@ def tune(
         own["training.max_steps"] = steps
     space = read_space(read_config(config, choices, own), search or [])
     found = Search(space, corpus, output, seed)
-    tried = run_search(found, Options(trials, workers, gpu_id, storage, minutes))
+    options = Options(trials, workers, gpu_id, storage, minutes)
+    if dry_run:
+        return show(search_outlook(found, options, say), as_json)
+    tried = run_search(found, options)
     best = best_of(tried)
     if best is None:
         raise ValueError(Errors.L487.format(error=_last(tried[-1])))
@@ -90,10 +97,10 @@ def tune(
     holdout = hold_out(found, best, baseline, gpu_id) if test and baseline is not None else None
     page = write_search(found, tried, best, holdout, made)
     if as_json:
-        print_json(_data(tried, best, holdout, written, page))
-        return
+        return print_json(_data(tried, best, holdout, written, page))
     _print(found, tried, best, holdout)
     msg.good(f"Wrote {written} and {page}")
+    return None
 
 
 def _last(trial: Tried) -> str:

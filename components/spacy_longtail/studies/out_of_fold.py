@@ -5,6 +5,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import spacy
@@ -16,6 +17,7 @@ from thinc.types import Ints1d
 from ..corpus.folder import load_docs, part_path, read_types, write_corpus
 from ..corpus.units import document_folds
 from ..errors import Errors, Warnings
+from ..estimates import Outlook
 from ..evaluation.chosen import Chosen
 from ..evaluation.evaluate import load_pipeline
 from ..evaluation.folds import FoldModel, OffsetWish, check_one_ner, fit_out_of_fold
@@ -23,6 +25,7 @@ from ..settings import whole
 from ..training.provenance import checksum
 from ..writing import coded_io, whole_folder
 from .trials.child import MODEL
+from .trials.estimate import estimate_trials
 from .trials.filling import interpolated
 from .trials.keys import digest
 from .trials.ledger import FOLDER, Ledger, check_output
@@ -114,6 +117,26 @@ def fold_models(
     RETURNS (List[Path]): A pipeline for each fold.
     RAISES (ValueError): L402, L406, L432, L434, L436, L476, L480; L560 if a training failed.
     """
+    matrix = fold_matrix(config, folds, output)
+    done = len(matrix.trials) - len(matrix.missing(matrix.trials))
+    say(f"{len(folds)} trainings, {matrix.plan.schedule}" + (f"; {done} are there" if done else ""))
+    records = matrix.run(options)
+    found = []
+    for key, trial in matrix.trials.items():
+        record = records.get(key)
+        model = output / FOLDER / key / MODEL / "model-best"
+        if record is None or not record.is_done or not model.is_dir():
+            problem = "has no model there" if record is None or record.is_done else record.error.strip()
+            raise ValueError(Errors.L560.format(fold=trial.corpus.name, path=output, problem=problem))
+        found.append(model)
+    return found
+
+
+def fold_matrix(config: Config, folds: list[Fold], output: Path) -> Matrix:
+    """The trainings of a config on each fold's training part: arguments as `fold_models` has them.
+
+    RAISES (ValueError): Those of `Matrix`.
+    """
     filled = interpolated(config)
     training = filled["training"]
     method = Method("out of fold", {}, config)
@@ -126,19 +149,31 @@ def fold_models(
         baseline=method.name,
         patience=int(training["patience"]),
     )
-    matrix = Matrix(plan, output, inputs=[])
-    done = len(matrix.trials) - len(matrix.missing(matrix.trials))
-    say(f"{len(folds)} trainings, {plan.schedule}" + (f"; {done} are there" if done else ""))
-    records = matrix.run(options)
-    found = []
-    for key, trial in matrix.trials.items():
-        record = records.get(key)
-        model = output / FOLDER / key / MODEL / "model-best"
-        if record is None or not record.is_done or not model.is_dir():
-            problem = "has no model there" if record is None or record.is_done else record.error.strip()
-            raise ValueError(Errors.L560.format(fold=trial.corpus.name, path=output, problem=problem))
-        found.append(model)
-    return found
+    return Matrix(plan, output, inputs=[])
+
+
+def out_of_fold_outlook(
+    model: Path,
+    corpus: Path,
+    n_folds: int,
+    folds_output: Path,
+    options: Options,
+    offsets: OffsetWish | None,
+    say: Callable[[str], None],
+) -> Outlook:
+    """The trainings of `choose_out_of_fold` that are not finished. Nothing is written.
+
+    RETURNS (Outlook): What there is to do. RAISES (ValueError): As `choose_out_of_fold`.
+    """
+    check_one_ner(load_pipeline(model), model, offsets)
+    check_output(folds_output, [corpus], FOLDER)
+    config = load_config(model / "config.cfg", interpolate=False)
+    with TemporaryDirectory(prefix="longtail-") as place:
+        folds = write_folds(corpus, Path(place), n_folds)
+        matrix = fold_matrix(config, folds, folds_output)
+        sources = {fold.corpus.name: corpus.resolve().name for fold in folds}
+        found = estimate_trials(matrix, options, say, sources=sources)
+    return found._replace(facts=[f"{n_folds} trainings, {matrix.plan.schedule}", *found.facts])
 
 
 def choose_out_of_fold(

@@ -107,7 +107,7 @@ def distil(
     RAISES (ValueError): L001, L402, L403, L404, L408, L420 to L438, L507, L509 to L514, L516, and what
         training raises.
     """
-    types, about = _check(request, output)
+    types, about = checked(request, output)
     teacher, events = request.teacher, Events()
     rounds: list[Round] = []
     for i in range(1, request.rounds + 1):
@@ -154,7 +154,7 @@ def foreign_to_distil(folder: Path) -> str:
     return "" if (folder / SETTINGS).is_file() else f"it holds no {SETTINGS} of an earlier `distil`"
 
 
-def _check(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, JsonValue]]:
+def checked(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, JsonValue]]:
     """Refuse what cannot work, before any work. RETURNS: The types; what the folder is of."""
     types = read_types(request.gold)
     for part in PARTS:
@@ -195,7 +195,7 @@ def _check(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, JsonV
             names = [k for k in about if not isinstance(before, dict) or before.get(k) != about[k]]
             problem = f"{', '.join(names)} of {SETTINGS} are others"
             raise ValueError(Errors.L512.format(path=output, problem=problem))
-    _teacher(request, request.teacher, types)
+    teacher_of(request, request.teacher, types)
     return types, about
 
 
@@ -226,8 +226,11 @@ def _load(request: Request, path: Path | str) -> Language:
     return nlp
 
 
-def _teacher(request: Request, path: Path | str, types: CorpusTypes) -> Teacher:
-    """RAISES (ValueError): L408, L509, L511, L513, L514."""
+def teacher_of(request: Request, path: Path | str, types: CorpusTypes) -> Teacher:
+    """A pipeline that reads the pool; the first teacher reads with the others.
+
+    RAISES (ValueError): L408, L509, L511, L513, L514.
+    """
     found = Teacher.of(_load(request, path), path, types.labels, request.gold)
     if request.soft:
         soft_tagger(found.nlp)
@@ -259,12 +262,12 @@ def _silver(
         except ValidationError as error:
             problem = problem_of(error, record.name)
             raise ValueError(Errors.L512.format(path=folder, problem=problem)) from error
-    teacher = _teacher(request, path, types)
+    teacher = teacher_of(request, path, types)
     state = state_path(folder)
     read = " and ".join(map(str, _readers(request, path)))
     resumed_at = ", from where it was interrupted" if state.is_file() else ""
     say(f"{read}: reading {request.pool}{resumed_at}.")
-    seen = _annotated(request, teacher, state, _settled(request, path, about), events)
+    seen = _annotated(request, teacher, state, settled(request, path, about), events)
     chosen = seen.selection.choose()
     if not any(own.kept for own in chosen):
         if folder != output:
@@ -299,7 +302,7 @@ def _annotated(
         )
 
 
-def _settled(request: Request, teacher: Path | str, about: dict[str, JsonValue]) -> dict[str, Any]:
+def settled(request: Request, teacher: Path | str, about: dict[str, JsonValue]) -> dict[str, Any]:
     """What the state of a pass must be of to be taken up."""
     files = [path for path, _ in pool_files(request.pool, request.settings)]
     files += [part_path(request.gold, part) for part in CORPUS_PARTS]

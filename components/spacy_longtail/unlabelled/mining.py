@@ -88,6 +88,49 @@ def mine(
     page (Optional[Path]): Where the caller will write a page: checked with the output.
     RAISES (ValueError): L402, L403, L408, L420 to L437, L500 to L507.
     """
+    own = ready(pipeline, pool, output, request, settings, format, page)
+    nlp, types, scan = own.nlp, own.types, own.scan
+    events = Events()
+    with resumed(scan, own.state, own.about) as save:
+        texts = read_pool(pool, nlp, settings, events)
+        batches = processed(nlp, iter(texts), request.batch_size, request.n_process, scan.n_texts)
+        scan_pool(scan, batches, nlp, own.signs, save)
+    proposals = choose(scan, own.quotas, own.n_random, request.diversity)
+    if not proposals:
+        corpus = request.corpus or "the pool"
+        message = Errors.L503.format(path=pool, n=scan.n_sentences, known=scan.n_known, corpus=corpus)
+        raise ValueError(message)
+    write_proposals(proposals, types, output, format, nlp.vocab)
+    own.state.unlink(missing_ok=True)
+    return Mined(proposals, types, scan, events)
+
+
+class Ready(NamedTuple):
+    """Mining before it reads the pool."""
+
+    nlp: Language
+    types: list[str]
+    signs: Signs
+    scan: Scan  # with nothing in it
+    quotas: dict[str, int]
+    n_random: int
+    state: Path  # where an interrupted pass leaves what it has found
+    about: dict[str, object]  # what such a pass must be of
+
+
+def ready(
+    pipeline: Path | str,
+    pool: Path,
+    output: Path,
+    request: Request,
+    settings: Settings,
+    format: Format,
+    page: Path | None = None,
+) -> Ready:
+    """Check all that is given, and load the pipeline: arguments as `mine` has them.
+
+    RAISES (ValueError): Those of `mine` that come before the pool is read.
+    """
     inputs = [pool, Path(pipeline), *filter(None, (request.corpus, request.terms))]
     inputs = [path for path in inputs if path.exists()]
     check_file(output, inputs, mark=MARK if format != "spacy" else NEVER)
@@ -109,19 +152,8 @@ def mine(
     if request.split:
         add_sentences(nlp)
     about = _settled(pipeline, pool, request, types, settings)
-    events = Events()
-    with resumed(scan, state, about) as save:
-        texts = read_pool(pool, nlp, settings, events)
-        batches = processed(nlp, iter(texts), request.batch_size, request.n_process, scan.n_texts)
-        scan_pool(scan, batches, nlp, Signs(known, terms, likeness, request.seed), save)
-    proposals = choose(scan, quotas, n_random, request.diversity)
-    if not proposals:
-        corpus = request.corpus or "the pool"
-        message = Errors.L503.format(path=pool, n=scan.n_sentences, known=scan.n_known, corpus=corpus)
-        raise ValueError(message)
-    write_proposals(proposals, types, output, format, nlp.vocab)
-    state.unlink(missing_ok=True)
-    return Mined(proposals, types, scan, events)
+    signs = Signs(known, terms, likeness, request.seed)
+    return Ready(nlp, types, signs, scan, quotas, n_random, state, about)
 
 
 def load_counting(pipeline: Path | str) -> Language:

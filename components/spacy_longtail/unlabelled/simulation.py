@@ -86,22 +86,9 @@ def simulate(game: Game, output: Path) -> list[Round]:
     RAISES (ValueError): L402, L403, L404, L432, L434, L436, L438, L439, L508, L516, and what training
         raises.
     """
-    refuse_parts(game.overrides)
-    check_folder(output, [game.corpus, game.config])
-    check_outside(output, [game.corpus], "folder")
-    types, sentences = _read(game)
-    _check_strategies(game)
-    if MINE in game.strategies:
-        warn_of_none(game.labels, 0.0, types.tail, {})
-    done = read_rounds(output / RECORDS)
+    types, sentences, done, played = prepared(game, output)
     path = output / RECORDS
     total = len(game.seeds) * len(game.strategies) * (1 + game.rounds)
-
-    def is_played(strategy: str, seed: int) -> bool:
-        own = [r for r in done if (r.strategy, r.seed) == (strategy, seed)]
-        return len({r.round for r in own if is_of(r, game, len(sentences))}) > game.rounds
-
-    played = [pair for pair in product(game.strategies, game.seeds) if is_played(*pair)]
     n_played = len(played) * (1 + game.rounds)
     progress = tqdm(total=total, initial=n_played, unit="training", desc="mine", disable=None)
     for seed in game.seeds:
@@ -122,6 +109,37 @@ def simulate(game: Game, output: Path) -> list[Round]:
     progress.close()
     asked = [r for r in done if is_of(r, game, len(sentences))]
     return [r for r in asked if r.strategy in game.strategies and r.seed in game.seeds]
+
+
+class Prepared(NamedTuple):
+    """A simulation before its first training."""
+
+    types: CorpusTypes
+    sentences: list[Doc]  # of the training part
+    done: list[Round]  # of the folder, of this game and others
+    played: list[tuple[str, int]]  # strategies and seeds that are finished
+
+
+def prepared(game: Game, output: Path) -> Prepared:
+    """Check all that is given, and read the corpus: arguments as `simulate` has them.
+
+    RAISES (ValueError): Those of `simulate`, without those of training.
+    """
+    refuse_parts(game.overrides)
+    check_folder(output, [game.corpus, game.config])
+    check_outside(output, [game.corpus], "folder")
+    types, sentences = _read(game)
+    _check_strategies(game)
+    if MINE in game.strategies:
+        warn_of_none(game.labels, 0.0, types.tail, {})
+    done = read_rounds(output / RECORDS)
+
+    def is_played(strategy: str, seed: int) -> bool:
+        own = [r for r in done if (r.strategy, r.seed) == (strategy, seed)]
+        return len({r.round for r in own if is_of(r, game, len(sentences))}) > game.rounds
+
+    played = [pair for pair in product(game.strategies, game.seeds) if is_played(*pair)]
+    return Prepared(types, sentences, done, played)
 
 
 def read_rounds(path: Path) -> list[Round]:

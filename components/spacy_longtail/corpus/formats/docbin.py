@@ -97,6 +97,14 @@ def check_docs(path: Path) -> None:
     deque(stream_bins(path, lambda docs: iter(docs.tokens)), maxlen=0)
 
 
+def count_tokens(path: Path) -> int:
+    """How many tokens a .spacy file or folder has, no document built.
+
+    RAISES (ValueError): L402, L403, L404.
+    """
+    return sum(len(tokens) for tokens in stream_bins(path, lambda docs: iter(docs.tokens)))
+
+
 def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
     """The documents of a .spacy file, or of every .spacy file below a folder in order of name.
 

@@ -1,6 +1,7 @@
 """What the trials of a plan show: tables, learning curves, a recommendation, pages."""
 
 from .cutting import fold_plan
+from .dry_run import plan_outlook
 from .forecasts import Question
 from .recommendation import Recommendation
 from .summary import CorpusSummary, Folds, Summary, summarize_trials
@@ -13,6 +14,7 @@ __all__ = [
     "Recommendation",
     "Summary",
     "fold_plan",
+    "plan_outlook",
     "summarize_trials",
     "summary_tables",
     "write_forecasts",

@@ -163,21 +163,7 @@ def advise(
         trained; L561; L563 of an encoder that has seen the corpus; those of `write_folds`, of `Matrix`,
         of reports.
     """
-    check_file(config, [corpus], MARK)
-    if pretrained and not (pretrained / "meta.json").is_file():
-        problem = "no pipeline is there"
-        raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
-    if pretrained and (share := _seen(pretrained, corpus)) > MOST:
-        shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
-        raise ValueError(Errors.L563.format(**shown))
-    if transformer:
-        check_transformer(transformer)
-        settings = {**settings, "paths.transformer": transformer}
-    lang = read_types(corpus).lang
-    candidates = choose_candidates(corpus_statistics(corpus), lang, pretrained, transformer)
-    if pretrained:
-        settings = {**settings, "paths.pretrained": str(pretrained)}
-    plan = _plan(corpus, candidates, steps, settings)
+    candidates, plan = planned(corpus, config, steps, settings, pretrained, transformer)
     cut, groups = fold_plan(plan, output, folds)
     matrix = Matrix(cut, output, inputs=[corpus])
     budget = Budget(minutes, options.workers)
@@ -194,6 +180,36 @@ def advise(
     best = [r.best_step for r in own if r.best_step]
     write_config(trial._replace(corpus=corpus), config, _evidence(summary, choice, candidates))
     return Advice(summary, choice, candidates, config, int(median(best)) if best else plan.steps)
+
+
+def planned(
+    corpus: Path,
+    config: Path,
+    steps: int | None,
+    settings: Overrides,
+    pretrained: Path | None,
+    transformer: str | None,
+) -> tuple[list[Candidate], Plan]:
+    """What is to be compared, when all that is given has been checked: arguments as `advise` has them.
+
+    RETURNS (Tuple[List[Candidate], Plan]): The candidates, and their plan on the corpus as it is.
+    RAISES (ValueError): L265, L274, L406, L563; those of `check_file`, of corpora and of plans.
+    """
+    check_file(config, [corpus], MARK)
+    if pretrained and not (pretrained / "meta.json").is_file():
+        problem = "no pipeline is there"
+        raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
+    if pretrained and (share := _seen(pretrained, corpus)) > MOST:
+        shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
+        raise ValueError(Errors.L563.format(**shown))
+    if transformer:
+        check_transformer(transformer)
+        settings = {**settings, "paths.transformer": transformer}
+    lang = read_types(corpus).lang
+    candidates = choose_candidates(corpus_statistics(corpus), lang, pretrained, transformer)
+    if pretrained:
+        settings = {**settings, "paths.pretrained": str(pretrained)}
+    return candidates, _plan(corpus, candidates, steps, settings)
 
 
 def _plan(corpus: Path, candidates: list[Candidate], steps: int | None, settings: Overrides) -> Plan:

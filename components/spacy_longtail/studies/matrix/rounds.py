@@ -10,7 +10,7 @@ from ..trials.ledger import Ledger
 from ..trials.records import TrialRecord
 from ..trials.run import Matrix, Options
 from .by_folds import macro_of
-from .halving import is_rung, survivors
+from .halving import FACTOR, is_rung, survivors
 
 FIRST_PART = 0.5  # of the budget, for one fold of every candidate
 
@@ -32,6 +32,62 @@ class Budget:
     def allows(self, seconds: Sequence[float]) -> bool:
         """Whether more trials fit. seconds (Sequence[float]): Of each."""
         return max(sum(seconds) / self.workers, *seconds, 0.0) <= self.left()
+
+    def has_room(self, n: int, usual: float, baseline: float) -> bool:
+        """Whether more methods leave half of the time for other folds, and enough for one of two.
+
+        n (int): Of them. usual (float): Seconds of a trial. baseline (float): Of the baseline's.
+        """
+        is_half_left = self.left() >= (1 - FIRST_PART) * self.seconds
+        return is_half_left and self.allows([*[usual] * n, baseline, usual])
+
+
+class Imagined(Budget):
+    """A budget that is used up by what trials are expected to take."""
+
+    def __init__(self, minutes: float, workers: int) -> None:
+        super().__init__(minutes, workers)
+        self.used = 0.0  # seconds
+
+    def left(self) -> float:
+        """Seconds."""
+        return self.seconds - self.used
+
+    def use(self, seconds: Sequence[float]) -> None:
+        """Run trials. seconds (Sequence[float]): That each takes."""
+        for start in range(0, len(seconds), self.workers):
+            self.used += max(seconds[start : start + self.workers])
+
+
+def fitting(seconds: Sequence[float], n_folds: int, budget: Imagined) -> list[int]:
+    """How many methods get each fold, as `Rounds` goes about it once one is ahead of the baseline.
+
+    seconds (Sequence[float]): Of a trial of each method in their order, the baseline's first.
+    n_folds (int): Of the corpus. budget (Imagined): Their time.
+    RETURNS (List[int]): By fold, of folds that are begun. Which methods go on is not known beforehand:
+        after the first fold each takes the mean of the others.
+    """
+    first = 0
+    for start in range(0, len(seconds), budget.workers):
+        usual = statistics.mean(seconds[:start] or [0.0])
+        if start > 1 and not budget.has_room(budget.workers, usual, seconds[0]):
+            break
+        some = seconds[start : start + budget.workers]
+        budget.use(some)
+        first += len(some)
+    found = [first]
+    usual = statistics.mean(seconds[1:first]) if first > 1 else 0.0
+    left = first
+    for i in range(1, n_folds):
+        if is_rung(i):
+            left = min(left, max(left // FACTOR, 1) + 1)  # the baseline goes on whatever it scores
+        while left > 1 and not budget.allows([seconds[0], *(left - 1) * [usual]]):
+            left -= 1
+        if left < 2:
+            break
+        budget.use([seconds[0]] + (left - 1) * [usual])
+        found.append(left)
+    return found
 
 
 class Rounds:
@@ -96,8 +152,7 @@ class Rounds:
         usual = statistics.mean(record.seconds for record in self.records.values())
         if not self._is_one_ahead():
             return self.budget.allows([usual] * n)
-        is_half_left = self.budget.left() >= (1 - FIRST_PART) * self.budget.seconds
-        return is_half_left and self.budget.allows([*[usual] * n, self._seconds(self.baseline), usual])
+        return self.budget.has_room(n, usual, self._seconds(self.baseline))
 
     def _is_one_ahead(self) -> bool:
         fold = self.matrix.plan.corpora[0]

@@ -91,36 +91,21 @@ def pretrain(
     RETURNS (Pretrained): The result; nothing is written but checkpoints.
     RAISES (ValueError): L265, L402 to L404, L406, L430, L432, L434, L436 to L438, L471, L495 to L498.
     """
-    check_folder(output, [*folders, *exclude], _foreign)
-    use_gpu(options.gpu_id)
-    is_cnn = options.encoder == CNN
-    steps = options.steps or (STEPS[CNN] if is_cnn else TRANSFORMER_STEPS)
-    words = options.words or (WORDS[CNN] if is_cnn else TRANSFORMER_WORDS)
-    lang = read_types(folders[0]).lang
-    config = read_encoder(options.encoder, lang, options.clusters, steps, options.settings)
-    key = _key(config, folders, exclude, steps, words, options)
-    _check_same(output, key)
-    if (output / RECORD).is_file() and not (output / STATE).is_dir():
+    found = settled(folders, output, options, exclude)
+    if found.is_finished:
         raise ValueError(Errors.L498.format(path=output))
-    fix_random_seed(options.seed)
-    if not is_cnn:
-        check_transformer(options.encoder)
-    nlp, optimizer, dropout = build_pipeline(config)
-    donors = read_donors(folders, exclude, options.parts, nlp.vocab)
+    nlp, optimizer, donors, training = prepared(folders, found, options, exclude)
     for donor in donors:
-        left_out = f", {donor.n_excluded} left out" if exclude else ""
-        say(f"{donor.name}: {len(donor.train):,} sentences{left_out}, {len(donor.descriptions)} types")
-    _initialize(nlp, donors)
+        say(in_words(donor, bool(exclude)))
     progress = load_state(output / STATE, nlp, optimizer) or Progress()
     if progress.step:
         say(f"Continues at step {progress.step:,}")
-    training = _Training(nlp, optimizer, donors, options, words, dropout, steps)
-    training.run(output / STATE, progress, key)
+    training.run(output / STATE, progress, found.key)
     record = PretrainRecord(
-        key=key,
+        key=found.key,
         encoder=shortened(options.encoder),
-        steps=steps,
-        words=words,
+        steps=found.steps,
+        words=found.words,
         power=options.power,
         parts=list(options.parts),
         clusters=shortened(options.clusters),
@@ -142,6 +127,58 @@ def pretrain(
         scores=progress.scores,
     )
     return Pretrained(nlp, donors, progress.scores, record)
+
+
+class Settled(NamedTuple):
+    """A pretraining whose settings and folders have been checked."""
+
+    config: Config
+    key: str
+    steps: int
+    words: int
+    is_finished: bool
+
+
+class Prepared(NamedTuple):
+    """A pretraining before its first step."""
+
+    nlp: Language  # initialized
+    optimizer: Optimizer
+    donors: list[Donor]
+    training: "Training"
+
+
+def settled(folders: list[Path], output: Path, options: Options, exclude: list[Path]) -> Settled:
+    """Check settings and folders. Arguments as `pretrain` has them. RAISES (ValueError): So."""
+    check_folder(output, [*folders, *exclude], _foreign)
+    use_gpu(options.gpu_id)
+    is_cnn = options.encoder == CNN
+    steps = options.steps or (STEPS[CNN] if is_cnn else TRANSFORMER_STEPS)
+    words = options.words or (WORDS[CNN] if is_cnn else TRANSFORMER_WORDS)
+    lang = read_types(folders[0]).lang
+    config = read_encoder(options.encoder, lang, options.clusters, steps, options.settings)
+    key = _key(config, folders, exclude, steps, words, options)
+    _check_same(output, key)
+    is_finished = (output / RECORD).is_file() and not (output / STATE).is_dir()
+    return Settled(config, key, steps, words, is_finished)
+
+
+def prepared(folders: list[Path], found: Settled, options: Options, exclude: list[Path]) -> Prepared:
+    """Read the donors, and initialize. Arguments as `pretrain` has them. RAISES (ValueError): So."""
+    fix_random_seed(options.seed)
+    if options.encoder != CNN:
+        check_transformer(options.encoder)
+    nlp, optimizer, dropout = build_pipeline(found.config)
+    donors = read_donors(folders, exclude, options.parts, nlp.vocab)
+    _initialize(nlp, donors)
+    training = Training(nlp, optimizer, donors, options, found.words, dropout, found.steps)
+    return Prepared(nlp, optimizer, donors, training)
+
+
+def in_words(donor: Donor, is_excluding: bool) -> str:
+    """A donor in a line. is_excluding (bool): Whether there are corpora to exclude."""
+    left_out = f", {donor.n_excluded} left out" if is_excluding else ""
+    return f"{donor.name}: {len(donor.train):,} sentences{left_out}, {len(donor.descriptions)} types"
 
 
 def _foreign(folder: Path) -> str:
@@ -187,7 +224,7 @@ def _example(doc: Doc) -> Example:
     return Example(bare(doc), doc)
 
 
-class _Training:
+class Training:
     """The loop. What a step does depends on its number and the seed alone."""
 
     def __init__(
@@ -210,11 +247,11 @@ class _Training:
         progress.key = key
         for _ in range(progress.step):
             self.optimizer.step_schedules()
-        stream = self._batches(progress.step)
+        stream = self.batches(progress.step)
         bar = tqdm(total=self.steps, initial=progress.step, unit="step", file=sys.stderr)
         with bar:
             while progress.step < self.steps:
-                losses = self._step(next(stream), progress.step)
+                losses = self.step(next(stream), progress.step)
                 progress.step += 1
                 progress.seconds = time.monotonic() - start
                 bar.update()
@@ -231,14 +268,18 @@ class _Training:
                     saved = time.monotonic()
         keep(self.nlp, self.optimizer.averages or {})
 
-    def _batches(self, start: int) -> Iterator[list[Doc]]:
+    def batches(self, start: int) -> Iterator[list[Doc]]:
+        """The batches from a step on. start (int): Its number."""
         lengths = [[len(doc) for doc in donor.train] for donor in self.donors]
         drawn = batches(lengths, self.words, self.options.power, self.options.seed, start)
         for i, chosen in drawn:
             yield [self.donors[i].train[k] for k in chosen]
 
-    def _step(self, docs: list[Doc], step: int) -> float:
-        """One update. RETURNS (float): The loss of a word."""
+    def step(self, docs: list[Doc], step: int) -> float:
+        """One update. docs (List[Doc]): Its batch. step (int): Its number.
+
+        RETURNS (float): The loss of a word.
+        """
         fix_random_seed((self.options.seed * 1_000_003 + step) % 2**31)  # dropout, when resumed too
         losses: dict[str, float] = {}
         self.nlp.update([_example(doc) for doc in docs], drop=self.dropout, sgd=False, losses=losses)

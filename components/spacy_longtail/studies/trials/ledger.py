@@ -94,7 +94,7 @@ class Ledger:
                 (output / name).mkdir(parents=True, exist_ok=True)
         with self._alone():
             lines = {line["key"]: parse_record(line) for line in read_lines(self.path)}
-            for record in self._folders():
+            for record in _records(self.output):
                 if _text(lines.get(record.key)) != _text(record):
                     append_line(self.path, record.data())
 
@@ -111,18 +111,9 @@ class Ledger:
         finally:
             os.close(file)
 
-    def _folders(self) -> Iterable[TrialRecord]:
-        for path in sorted((self.output / FOLDER).glob(f"*/{RECORD}")):
-            with coded_io(path):
-                record = read_record(path.parent)
-            if record is not None and record.key == path.parent.name:
-                yield record
-            else:
-                warnings.warn(Warnings.W097.format(path=path), stacklevel=2)
-
     def records(self) -> dict[str, TrialRecord]:
         """By content key."""
-        return {record.key: record for record in self._folders()}
+        return read_finished(self.output)
 
     def record(self, key: str) -> TrialRecord | None:
         """The record of a trial, null if it is not finished. RAISES (ValueError): L432."""
@@ -154,6 +145,24 @@ class Ledger:
                 os.rename(work, target)
             append_line(self.path, record.data())
         return True
+
+
+def read_finished(output: Path) -> dict[str, TrialRecord]:
+    """The records of an output folder by content key; nothing is written, and it need not be there.
+
+    output (Path): The folder. RAISES (ValueError): L432.
+    """
+    return {record.key: record for record in _records(output)}
+
+
+def _records(output: Path) -> Iterator[TrialRecord]:
+    for path in sorted((output / FOLDER).glob(f"*/{RECORD}")):
+        with coded_io(path):
+            record = read_record(path.parent)
+        if record is not None and record.key == path.parent.name:
+            yield record
+        else:
+            warnings.warn(Warnings.W097.format(path=path), stacklevel=2)
 
 
 def _text(record: TrialRecord | None) -> str:

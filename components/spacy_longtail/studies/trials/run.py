@@ -101,6 +101,17 @@ class Matrix:
                     raise ValueError(message) from error
             warn_seen(filled.interpolate(), trial.corpus)
 
+    def wanted(
+        self, records: Mapping[str, TrialRecord], options: Options, keys: Iterable[str]
+    ) -> list[str]:
+        """Those of the trials that are not finished.
+
+        records (Mapping[str, TrialRecord]): Of the output folder. options (Options): How it is run.
+        keys (Iterable[str]): Of the trials.
+        """
+        final = {"done"} if options.retry_failed else {"done", "failed", "timeout"}
+        return [key for key in keys if key not in records or records[key].status not in final]
+
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Those of the trials that have no record here. RAISES (ValueError): L432."""
         records = Ledger(self.output).records()
@@ -118,9 +129,8 @@ class Matrix:
         """
         ledger = Ledger(self.output)
         records = ledger.records()
-        final = {"done"} if options.retry_failed else {"done", "failed", "timeout"}
         among = list(self.trials if keys is None else keys)
-        wanted = [k for k in among if k not in records or records[k].status not in final]
+        wanted = self.wanted(records, options, among)
         if wanted:
             if runner is None:
                 self.check(wanted)

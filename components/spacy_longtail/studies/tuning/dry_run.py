@@ -1,0 +1,65 @@
+"""What a search would try, and how long it would take."""
+
+from collections.abc import Callable
+from statistics import mean
+
+from pydantic import JsonValue
+
+from ...corpus.folder import part_path
+from ...corpus.formats.docbin import count_tokens
+from ...estimates import MINUTE, Estimate, Outlook, Stage
+from ...training.device import use_gpu
+from ...training.probe import probe_training
+from ..trials.estimate import ELSEWHERE
+from ..trials.filling import fill
+from ..trials.ledger import read_lines
+from ..trials.storage import import_optuna
+from .run import STARTUP, Options
+from .search import Search
+
+
+def search_outlook(search: Search, options: Options, say: Callable[[str], None]) -> Outlook:
+    """The trials of a search that are not finished, and how long they would take. Nothing is written.
+
+    search (Search): What is searched. options (Options): How. say (Callable): Gets progress.
+    RETURNS (Outlook): Its data has the parameters.
+    RAISES (ValueError): L406, L482, L486, L515; L564 if a training of the baseline would fail.
+    """
+    own = [line for line in read_lines(search.records) if str(line["key"]).startswith(f"{search.name}-")]
+    done = {str(line["key"]): line for line in own}
+    n_left = max(options.n_trials - len(done), 0)
+    if n_left:
+        import_optuna()
+        search.check()
+    each = _each(search, options, [*done.values()], say) if n_left else None
+    facts = [f"{options.n_trials} trials with the baseline's, {search.steps:,} steps each at most"]
+    facts += [f"{len(done)} of them are finished."] if done else []
+    facts += [ELSEWHERE] if options.storage and n_left else []
+    parameters: list[JsonValue] = [
+        {"name": p.name, "range": p.text, "baseline": str(p.baseline)} for p in search.space.parameters
+    ]
+    lines = [f"{p.name}: {p.text}; baseline {p.baseline}" for p in search.space.parameters]
+    stages = [Stage("search", n_left, "trainings", each)]
+    return Outlook(facts, stages, options.workers, lines, {"parameters": parameters})
+
+
+def _each(
+    search: Search, options: Options, done: list[dict[str, JsonValue]], say: Callable[[str], None]
+) -> Estimate | None:
+    """A trial's time: by those that are done, else by a probe of the baseline."""
+    is_pruned = options.n_trials > STARTUP  # once so many are done
+    seconds = [line["seconds"] for line in done if line.get("status") == "done"]
+    own = [float(s) for s in seconds if isinstance(s, (int, float))]
+    if own:
+        basis = f"from {len(own)} finished trial{'s' * (len(own) > 1)}"
+        found = Estimate(mean(own), basis, is_pruned)
+    else:
+        use_gpu(options.gpu_id)
+        say("Measuring the baseline")
+        probe = probe_training(fill(search.space.config, search.corpus, {}), options.gpu_id)
+        probed = probe.training(count_tokens(part_path(search.corpus, "dev")))
+        if probed is None:
+            return None
+        found = probed._replace(at_most=is_pruned)
+    limit = None if options.minutes is None else MINUTE * options.minutes
+    return found if limit is None else found.within(limit)
