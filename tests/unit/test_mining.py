@@ -687,7 +687,7 @@ def test_proposals_for_a_program(tmp_path, pipeline, pool):
         ["mine", str(pipeline), str(pool), "-o", str(out), "--types", "NAT", "--labels", "4", "--json"],
     )
     found = json.loads(result.stdout)
-    assert found["texts"] == 17 and len(found["proposals"]) == 4
+    assert found["texts"] == len(pool.read_text("utf8").splitlines()) and len(found["proposals"]) == 4
     assert [p["text"] for p in found["proposals"]] == [row["text"] for row in srsly.read_jsonl(out)]
     assert {p["chosen_for"] for p in found["proposals"]} <= {"NAT", RANDOM}
 
