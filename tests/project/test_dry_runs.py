@@ -59,6 +59,8 @@ def probed(monkeypatch):
 
     for module in (estimate, tuning, unlabelled):
         monkeypatch.setattr(module, "probe_training", probe)
+    for module in (estimate, tuning):
+        monkeypatch.setattr(module, "time_start", lambda: 0.0)
     return found
 
 
@@ -202,6 +204,13 @@ def test_folds_of_a_corpus_are_one_stage(corpus, tmp_path, probed):
     assert not (tmp_path / "out").exists()
     told = refused(["matrix", "quick", corpus, "--folds", 3, "--dry-run", "-o", corpus], "L436")
     assert told.exit_code
+
+
+def test_each_trial_has_a_process_that_takes_its_time_to_start(corpus, tmp_path, probed, monkeypatch):
+    begun = []
+    monkeypatch.setattr(estimate, "time_start", lambda: begun.append(1) or 7.0)
+    found = dry("matrix", "quick", corpus, *OPTIONS, "-o", tmp_path / "out")
+    assert all(each == 107.0 for _, each in stages(found).values()) and len(begun) == 1
 
 
 def test_bad_input_is_refused_as_in_a_real_run(corpus, tmp_path, probed):

@@ -29,9 +29,13 @@ class Budget:
         """Seconds."""
         return self.seconds - (time.monotonic() - self.start)
 
+    def takes(self, seconds: Sequence[float]) -> float:
+        """How long trials take together. seconds (Sequence[float]): Of each."""
+        return max(sum(seconds) / self.workers, *seconds, 0.0)
+
     def allows(self, seconds: Sequence[float]) -> bool:
         """Whether more trials fit. seconds (Sequence[float]): Of each."""
-        return max(sum(seconds) / self.workers, *seconds, 0.0) <= self.left()
+        return self.takes(seconds) <= self.left()
 
     def has_room(self, n: int, usual: float, baseline: float) -> bool:
         """Whether more methods leave half of the time for other folds, and enough for one of two.
@@ -55,8 +59,7 @@ class Imagined(Budget):
 
     def use(self, seconds: Sequence[float]) -> None:
         """Run trials. seconds (Sequence[float]): That each takes."""
-        for start in range(0, len(seconds), self.workers):
-            self.used += max(seconds[start : start + self.workers])
+        self.used += self.takes(seconds)
 
 
 def fitting(seconds: Sequence[float], n_folds: int, budget: Imagined) -> list[int]:

@@ -3,6 +3,7 @@
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from statistics import mean
 from time import monotonic
@@ -17,6 +18,7 @@ from ...training.train import load_filled
 from .child import SCORED
 from .ledger import read_finished
 from .plan import Trial
+from .process import time_start
 from .records import TrialRecord
 from .run import Matrix, Options
 from .storage import import_optuna
@@ -81,6 +83,11 @@ class _Clock:
     ) -> None:
         self.matrix, self.options, self.records, self.say = matrix, options, records, say
         self.sources = sources
+
+    @cached_property
+    def start(self) -> float:
+        """Seconds until a trial's process does something."""
+        return time_start()
 
     def group(self, trial: Trial) -> Group:
         return trial.method.name, self.sources.get(trial.corpus.name, trial.corpus.name)
@@ -154,5 +161,7 @@ class _Clock:
             warnings.warn(Warnings.W104.format(name=name, problem=error), stacklevel=2)
             return None
         scored = sum(count_tokens(part_path(trial.corpus, part)) for part in SCORED)
-        found = probe.training(scored)
-        return found and found._replace(at_most=found.at_most or len(self.matrix.plan.draws) > 1)
+        if (found := probe.training(scored)) is None:
+            return None
+        at_most = found.at_most or len(self.matrix.plan.draws) > 1
+        return found._replace(seconds=self.start + found.seconds, at_most=at_most)

@@ -22,6 +22,14 @@ POLL = 0.05  # seconds between looks at a process
 SHOWN = 5  # last lines of a log that an error shows
 
 
+def time_start() -> float:
+    """Seconds that a trial's process takes to start: to import what it needs."""
+    begin = time.perf_counter()
+    imports = f"import {CHILD[-1]}"
+    subprocess.run([sys.executable, "-c", imports], stdin=subprocess.DEVNULL, capture_output=True)
+    return time.perf_counter() - begin
+
+
 class Task(TypedDict):
     """What a trial's process is told: task.json."""
 

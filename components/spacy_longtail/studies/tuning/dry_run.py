@@ -13,6 +13,7 @@ from ...training.probe import probe_training
 from ..trials.estimate import ELSEWHERE
 from ..trials.filling import fill
 from ..trials.ledger import read_lines
+from ..trials.process import time_start
 from ..trials.storage import import_optuna
 from .run import STARTUP, Options
 from .search import Search
@@ -60,6 +61,6 @@ def _each(
         probed = probe.training(count_tokens(part_path(search.corpus, "dev")))
         if probed is None:
             return None
-        found = probed._replace(at_most=is_pruned)
+        found = probed._replace(seconds=time_start() + probed.seconds, at_most=is_pruned)
     limit = None if options.minutes is None else MINUTE * options.minutes
     return found if limit is None else found.within(limit)
