@@ -40,6 +40,8 @@ POLICIES = {
     "contract": "contracted to the tokens inside",
 }
 N_SHOWN = 3  # examples of each kind
+LONG = 60  # tokens of a document that is probably more than a sentence
+DIVIDED = "spacy"  # a format that may bring sentence boundaries of its own
 
 
 @app.command(rich_help_panel=CORPUS_PANEL)
@@ -103,6 +105,8 @@ def convert(
     for part, found in parts.items():
         msg.text(f"{part}: {found.documents} documents, {found.tokens} tokens")
         _show_events(found)
+        if settings.sentences is None:
+            _warn_of_length(part, found)
     msg.good(f"Wrote {target}")
     msg.text(f"Types: {', '.join(types.labels)}")
     training = next(iter(parts.values())).mentions
@@ -114,6 +118,17 @@ def convert(
 
 def _boundaries(sentences: str | None) -> str | Language | None:
     return sentences if sentences in (None, SENTENCIZER) else load_pipeline(sentences)
+
+
+def _warn_of_length(part: str, found: ConvertedPart) -> None:
+    """Say where whole texts were taken for sentences."""
+    mean = found.tokens / max(found.documents, 1)
+    if "sentences" in FORMATS[found.format].heeds and found.format != DIVIDED and mean > LONG:
+        msg.warn(
+            f"{part}: documents of {mean:.0f} tokens on average, each of which counts as one sentence"
+            " for resampling, the gate and the secondary NER. If they have several, convert with"
+            " --sentences sentencizer."
+        )
 
 
 def _show_events(found: ConvertedPart) -> None:

@@ -35,10 +35,10 @@ ADVICE = {
         "Scores on them are memory. `python -m spacy_longtail split` keeps equal texts in one part."
     ),
     "few_mentions": (
-        "More annotation is the surest help. Then try, chosen on dev and over several seeds: "
-        "longtail.ResampledCorpus.v1 (configs/resampled.cfg), longtail.mention_replacement.v1 with "
-        "`labels`, longtail.Focal.v1 (configs/focal.cfg), the gate (configs/gated.cfg). None of them "
-        "always helps: docs/results.md."
+        "More annotation is the surest help (`python -m spacy_longtail mine` says of what). Then begin "
+        "with an encoder that has seen entities elsewhere: configs/pretrained_cnn.cfg for English, "
+        "docs/pretraining.md. Resampling, augmentation, focal loss and the gate were not shown to beat "
+        "stock spaCy without one (docs/results.md); `python -m spacy_longtail recommend` tries them."
     ),
     "not_measurable.dev": (
         "Where such a type decides, the best model is chosen by luck. Weigh ents_f beside "
@@ -58,8 +58,9 @@ ADVICE = {
         "annotators told them apart (`python -m spacy_longtail audit`)."
     ),
     "low_resource": (
-        "Try a token head (configs/token_crf.cfg), the two-task AUC loss, which was made for this "
-        "size (configs/token_two_task.cfg), and above all a pretrained encoder."
+        "Begin with a pretrained encoder: configs/pretrained_cnn.cfg for English, or a transformer. "
+        "Without one try a CRF (configs/token_crf.cfg), and the two-task AUC loss, which was made for "
+        "this size (configs/token_two_task.cfg)."
     ),
     "sparse": (
         "Sentence resampling was made for such corpora: longtail.ResampledCorpus.v1 with "
