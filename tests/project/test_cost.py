@@ -59,6 +59,16 @@ def test_what_cannot_be_counted_has_a_code(texts, tmp_path):
     nlp.to_disk(tmp_path / "model")
     refused(["cost", tmp_path / "model", texts], "L293")
     refused(["cost", tmp_path / "gone", texts], "L408")
+    config = tmp_path / "model" / "config.cfg"
+    whole = config.read_text(encoding="utf8")
+    for broken in (
+        '[nlp]\nlang = "en"\n',
+        whole.replace("[components.", "[parts."),
+        "",
+        "[components]\nner = 3\n",
+    ):
+        config.write_text(broken, encoding="utf8")
+        refused(["cost", tmp_path / "model", texts], "L")
     pipeline().to_disk(tmp_path / "other")
     refused(["cost", tmp_path / "other", tmp_path / "gone.txt"], "L402")
 

@@ -502,6 +502,15 @@ def test_languages_that_cannot_be_had():
     assert blank("vi", "characters").lang == "vi"
 
 
+@pytest.mark.parametrize("mark", ["[", "🙂", "-."])
+def test_a_text_whose_tokens_would_never_come_is_refused(mark, tmp_path, monkeypatch):
+    record = json.dumps({"text": f"Ann {mark * 100_000} left", "spans": []}, ensure_ascii=False)
+    path = write(tmp_path / "a.jsonl", record)
+    with pytest.raises(ValueError, match=r"L426.*a\.jsonl:1.*2,000 punctuation marks"):
+        convert_corpus(path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_tokenizer_that_fails_on_a_text(tmp_path, monkeypatch):
     path = write(tmp_path / "a.jsonl", "\n" + JSONL)
 

@@ -485,6 +485,14 @@ def test_texts_that_are_too_long_are_counted(tmp_path):
     assert events.counts["too long"]["texts"] == 1
 
 
+def test_a_text_whose_tokens_would_never_come_is_left_out(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text(f"Short .\nAnn {'[' * 100_000}\n{'.' * 1999}\n", encoding="utf8")
+    nlp, events = blank(), Events()
+    monkeypatch.setattr(nlp, "make_doc", lambda text: Doc(nlp.vocab, words=[text]))  # in no time
+    assert len(list(read_pool(tmp_path / "a.txt", nlp, Settings(), events))) == 2
+    assert events.counts["too long"]["texts"] == 1
+
+
 # the way out and the way back
 
 

@@ -60,14 +60,16 @@ def estimate(pipeline: str, texts: Path, settings: Settings, batch_size: int = 6
 
 def _secondaries(pipeline: str) -> dict[str, str]:
     """The key of flagged sentences of each secondary. RAISES (ValueError): L293, L408."""
-    blocks = _config(pipeline)["components"]
+    blocks = _config(pipeline).get("components")
+    if not isinstance(blocks, dict) or not all(isinstance(block, dict) for block in blocks.values()):
+        blocks = load_pipeline(pipeline).config["components"]  # says what is wrong
     found = {
         name: block.get("spans_key", DEFAULTS["spans_key"])
         for name, block in blocks.items()
         if block.get("factory") == WHO
     }
     if not found:
-        shown = ", ".join(block["factory"] for block in blocks.values()) or "no component"
+        shown = ", ".join(block.get("factory", name) for name, block in blocks.items()) or "no component"
         raise ValueError(Errors.L293.format(path=pipeline, found=shown))
     return found
 

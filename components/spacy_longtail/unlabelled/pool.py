@@ -15,7 +15,7 @@ from ..corpus.formats.context import Context, Events, Place, Settings
 from ..corpus.formats.json_stream import no_record, read_records
 from ..corpus.formats.sources import FORMATS, OURS, find_parts
 from ..corpus.formats.text import lines, unzipped
-from ..corpus.formats.tokens import check_text, given_tokens
+from ..corpus.formats.tokens import check_text, given_tokens, is_tangled
 from ..corpus.tokenizers import blank
 from ..errors import Errors
 
@@ -144,7 +144,7 @@ def _made(text: str, context: Context, place: Place, tokens: object = None) -> I
     """The document of a text; none where the pipeline cannot read it."""
     if not text.strip():
         context.events.add("empty", "texts", place)
-    elif len(text) > context.nlp.max_length:
+    elif len(text) > context.nlp.max_length or is_tangled(text):
         context.events.add("too long", "texts", place)
     elif tokens is not None:
         yield given_tokens(context.nlp, text, tokens, place)

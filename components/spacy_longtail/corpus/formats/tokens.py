@@ -1,5 +1,6 @@
 """Texts to documents: by a tokenizer, or with the tokens that a record brings."""
 
+import re
 from collections.abc import Iterator
 
 from spacy.language import Language
@@ -7,6 +8,14 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from .context import Place
+
+# spaCy's tokenizer looks at all of a word again for each punctuation mark that it takes off
+TANGLE = re.compile(r"[^\w\s]{2000}")
+
+
+def is_tangled(text: str) -> bool:
+    """Whether a text has so many punctuation marks in a row that its tokenizer takes hours."""
+    return TANGLE.search(text) is not None
 
 
 def check_text(text: object, place: Place) -> str:
@@ -22,7 +31,13 @@ def check_text(text: object, place: Place) -> str:
 
 
 def tokenize(nlp: Language, text: str, place: Place) -> Doc:
-    """A text as a document. RAISES (ValueError): L427 where the tokenizer fails or changes the text."""
+    """A text as a document.
+
+    RAISES (ValueError): L427 where the tokenizer fails or changes the text; L426 where it does not end.
+    """
+    if is_tangled(text):
+        tangle = "it has 2,000 punctuation marks without a space between them"
+        raise ValueError(Errors.L426.format(place=place, problem=tangle, fix="Leave them out."))
     problem: object = "its tokens give another text"
     try:
         doc = nlp.tokenizer(text)
