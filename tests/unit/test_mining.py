@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -704,6 +705,18 @@ def test_the_same_pool_gives_the_same_proposals(tmp_path, pipeline, pool):
     for name in ("a", "b"):
         run("mine", pipeline, pool, "-o", tmp_path / name, "--types", "NAT", "--labels", 4, "--seed", 5)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_pipeline_whose_weights_are_damaged_is_refused(tmp_path, pipeline, pool):
+    broken = tmp_path / "broken"
+    shutil.copytree(pipeline, broken)
+    name = "ner"
+    weights = broken / name / "model"
+    whole = weights.read_bytes()
+    for data in (b"", b"\x81\x80\x01", whole[:-7], whole.replace(b"nodes", b"\x80nod")):
+        weights.write_bytes(data)  # an empty file, a mapping by mappings, one that ends early
+        refused(["mine", broken, pool, "-o", tmp_path / "next.jsonl", "--types", "NAT"], "L408")
+    assert not (tmp_path / "next.jsonl").exists()
 
 
 def test_what_mining_refuses(tmp_path, pipeline, pool):

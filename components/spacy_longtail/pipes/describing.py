@@ -144,7 +144,7 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
     """
     try:
         nlp = spacy.load(path)
-    except (OSError, ValueError, ImportError, KeyError, AttributeError) as error:
+    except Exception as error:  # what is damaged can fail anywhere, each in its own way
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(Errors.L274.format(who=who, path=path, problem=problem)) from error
     for name, pipe in nlp.pipeline:

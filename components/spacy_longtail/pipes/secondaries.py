@@ -167,7 +167,7 @@ class OwnPipeline(Secondary):
     def _load(self, source: str | Path) -> Language:
         try:
             return spacy.load(source)
-        except (OSError, ValueError, ImportError, AttributeError, KeyError) as error:
+        except Exception as error:  # what is damaged can fail anywhere, each in its own way
             raise self._bad(without_secrets(f"{type(error).__name__}: {error}")) from None
 
     def _take(self, nlp: Language) -> None:

@@ -189,7 +189,8 @@ def _problem(error: ValidationError, found: Overrides) -> str:
     own = [problem for problem in errors if problem["loc"][0] == name]
     kinds = [problem["type"] for problem in own]
     within = isinstance(found[name], dict) and any(len(problem["loc"]) > 1 for problem in own)
-    if within or "too_short" in kinds or any(isinstance(part, int) for p in own for part in p["loc"]):
+    is_item = any(isinstance(part, int) for p in own for part in p["loc"])
+    if name in ITEMS and (within or is_item or "too_short" in kinds):
         wanted = ITEMS[name]
     elif "greater_than" in kinds:
         wanted = "above 0"
