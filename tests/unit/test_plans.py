@@ -251,7 +251,7 @@ GRID = "grids: [{head: softmax}]\n"
         (GRID + "patience: {a: 1}", "patience must be int"),
         (GRID + "config: {a: {b: 1}}", "config must be "),
         (GRID + "settings: [1]", "settings must be "),
-        (GRID + "grids: {a: 1}", "grids must be "),
+        ("grids: {a: 1}", "grids must be "),
         (GRID + "choices: [1]", "choices must be "),
         (GRID + "methods: 3", "methods must be "),
         (GRID + "mentions: [1]", "mentions must be "),
