@@ -26,7 +26,7 @@ from spacy_longtail.studies.matrix.advice import advise
 from spacy_longtail.studies.matrix.by_folds import macro_of, recommend_by_folds
 from spacy_longtail.studies.matrix.halving import is_rung, survivors
 from spacy_longtail.studies.matrix.refit import refit
-from spacy_longtail.studies.matrix.rounds import Budget
+from spacy_longtail.studies.matrix.rounds import Budget, Imagined
 from spacy_longtail.studies.trials.ledger import Ledger
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, Options
@@ -142,6 +142,14 @@ def test_a_budget_is_what_workers_take_together(monkeypatch):
     now[0] += 31
     assert not budget.allows([30.0] * 2) and budget.allows([29.0] * 2) and budget.allows([])
     assert math.isclose(budget.left(), 29.0)
+
+
+def test_half_of_a_budget_is_for_further_folds():
+    budget = Imagined(10, 1)
+    budget.use([290.0])
+    assert budget.has_room(1, 5.0, 5.0) and not budget.has_room(1, 105.0, 105.0)
+    budget.use([20.0])
+    assert not budget.has_room(1, 5.0, 5.0) and budget.allows([5.0] * 3)
 
 
 def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4, folds=5, **options):

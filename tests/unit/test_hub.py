@@ -67,7 +67,9 @@ def test_behind_a_proxy_the_libraries_ask(plain, monkeypatch):
 def test_a_hub_of_ones_own_is_asked(plain, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://models.example:8080/hf")
     assert "models.example cannot be reached" in problem_of(NAME)
-    assert plain == [("models.example", 8080)]
+    monkeypatch.setenv("HF_ENDPOINT", "http://models.example")
+    assert problem_of(NAME)
+    assert plain == [("models.example", 8080), ("models.example", 80)]
 
 
 def test_a_hub_that_answers_is_believed(monkeypatch):

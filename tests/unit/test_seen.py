@@ -36,6 +36,10 @@ def test_a_sample_of_the_sentences_is_kept():
     assert 4000 / SAMPLED * 0.9 < len(found) < 4000 / SAMPLED * 1.1
 
 
+def test_files_that_were_written_before_are_understood():
+    assert sketch(sentences("ship", 12)).tolist() == [456404693, 1530798459]
+
+
 def test_the_share_is_that_of_the_sentences_in_common(tmp_path):
     write_seen(tmp_path, sentences("ship", 3000))
     seen = save(tmp_path / "seen.spacy", sentences("ship", 900))
