@@ -8,7 +8,7 @@ import typer
 from wasabi import msg
 
 import picture
-from pages import commands, error_codes, registered, results
+from pages import advice, commands, error_codes, registered, results
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
@@ -16,6 +16,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "commands.md": commands.render,
     "errors.md": error_codes.render,
     "rare_types.svg": picture.render,
+    "advice.svg": advice.render,
     "results.md": results.render,
 }
 

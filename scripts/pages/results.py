@@ -1,12 +1,11 @@
 """docs/results.md: what was measured, every table from the records in benchmarks/results."""
 
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import srsly
+from . import advice
+from .records import points, read, table
 
-RECORDS = Path(__file__).parents[2] / "benchmarks" / "results"
 TEXT = Path(__file__).with_name("results.md")
 SCORES = ("ents_macro_f", "ents_tail_f", "ents_f")
 CROSSNER = {name: f"crossner_{name}" for name in ("AI", "literature", "music", "politics", "science")}
@@ -23,21 +22,6 @@ ON_TRANSFORMER = {
     "pretrained, types in words": "pretrained-described",
 }
 BUDGETS = ("primary", "secondary", "replace 0.01", "replace 0.03", "replace 0.1", "fill 0.1")
-
-
-def read(name: str) -> list[dict]:
-    return list(srsly.read_jsonl(RECORDS / f"{name}.jsonl"))
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---", *["--:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def points(values: Sequence[float]) -> str:
-    """A mean in points of 100, and its standard deviation over seeds."""
-    mean = f"{100 * statistics.mean(values):.1f}"
-    return mean if len(values) < 2 else f"{mean} ± {100 * statistics.stdev(values):.1f}"
 
 
 def trials(rows: Sequence[dict], corpus: str, method: str) -> list[dict]:
@@ -134,6 +118,7 @@ def render() -> str:
         "larger": knowledge(LARGER),
         "transformer": transformer(),
         "averaging": averaging(),
+        "advice": advice.rows(),
         "budgets": budgets(),
         "mining": mining(),
         "distil": distilled(),

@@ -1,0 +1,45 @@
+"""What `recommend` advised, beside stock spaCy: a table and a picture of its records."""
+
+from statistics import mean
+
+from dumbbells import Row, draw
+
+from .records import points, read, table
+
+STOCK = "ner"
+
+
+def _score(record: dict, method: str, score: str = "macro") -> float:
+    return mean(record["scores"][method][score])
+
+
+def rows() -> str:
+    """The table: one corpus a row."""
+    found = []
+    for r in read("advice"):
+        macro = r.get("tests", {}).get("macro", {"low": 0.0, "high": 0.0})
+        interval = f"{100 * r['gain']:+.1f} ({100 * macro['low']:.1f} to {100 * macro['high']:.1f})"
+        methods = (STOCK, r["advice"])
+        tail = [points(r["scores"][m]["tail"]) if "tail" in r["scores"][m] else "" for m in methods]
+        macros = [points(r["scores"][m]["macro"]) for m in methods]
+        best = r["best"] if r["regret"] else "the advice"
+        cells = (str(r["folds"]), *macros, interval, *tail, f"{100 * r['regret']:.1f}", best)
+        found.append((r["corpus"], f"`{r['advice']}`", *cells))
+    head = ("corpus", "advice", "folds", "stock, macro", "advice, macro", "gain", "stock, tail")
+    return table((*head, "advice, tail", "regret", "best"), found)
+
+
+def render() -> str:
+    """The picture, as SVG."""
+    own = [
+        Row(r["corpus"], r["folds"], 100 * _score(r, STOCK), 100 * _score(r, r["advice"]))
+        for r in read("advice")
+    ]
+    gain = mean(row.ours - row.stock for row in own)
+    better = sum(row.ours > row.stock for row in own)
+    said = (
+        f"Macro F1 of what recommend advised within 20 minutes on {len(own)} corpora, beside stock "
+        f"spaCy: {gain:.1f} points more on average, more on {better}."
+    )
+    title = "What recommend advised, and the folds it had"
+    return draw(own, title, "what recommend advised, trained to the end", said, "macro F1 on test")
