@@ -12,7 +12,7 @@ from ..studies.matrix.advice import FOLDS, Advice, advise, find_pretrained
 from ..studies.matrix.dry_run import advice_outlook
 from ..studies.matrix.refit import refit
 from ..studies.trials.run import Options
-from .app import METHOD_PANEL, MOST_PROCESSES, Corpus, GpuId, Json, app, print_json
+from .app import METHOD_PANEL, MOST_PROCESSES, Corpus, GpuId, Json, app, for_json, print_json
 from .dry_run import show
 from .matrix import say
 from .trial_options import DryRun, Output, Set, Storage, read_settings
@@ -82,7 +82,8 @@ def recommend(
         return show(advice_outlook(corpus, output, target, **given), as_json)
     found = advise(corpus, output, target, **given)
     page = write_matrix_report(found.summary, output / "report")
-    model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None
+    with for_json(as_json):
+        model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None
     if as_json:
         return print_json(_data(found, page, model))
     msg.divider("Candidates")
