@@ -462,6 +462,7 @@ def waiting(study):
 
 
 def test_an_owner_is_dead_or_silent(tmp_path, monkeypatch):
+    patient = Bare(tmp_path)
     monkeypatch.setattr(storages, "GRACE", 2)
     study = Bare(tmp_path)
     for key in "ab":
@@ -470,7 +471,7 @@ def test_an_owner_is_dead_or_silent(tmp_path, monkeypatch):
     with study._alive(silent):
         pass
     with study._alive(beating):
-        study.reap()
+        patient.reap()
         assert running(study) == ["a", "b"]
         until(lambda: study.reap() or running(study) == ["a"])
         assert waiting(study) == [("b", 1)]
@@ -481,12 +482,13 @@ def test_an_owner_is_dead_or_silent(tmp_path, monkeypatch):
 
 def test_who_dies_before_a_sign_of_life_is_missed_too(tmp_path, monkeypatch):
     """Also a process that died between asking the study and closing the trial made for nothing."""
+    patient = Bare(tmp_path)
     monkeypatch.setattr(storages, "GRACE", 1)
     study = Bare(tmp_path)
     study.put_up("k")
     assert PLACE not in study.take().user_attrs
     study.study.ask()
-    study.reap()
+    patient.reap()
     assert running(study) == ["k", None]
     until(lambda: study.reap() or not running(study))
     assert waiting(study) == [("k", 1)]
