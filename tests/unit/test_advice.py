@@ -152,7 +152,7 @@ def test_half_of_a_budget_is_for_further_folds():
     assert not budget.has_room(1, 5.0, 5.0) and budget.allows([5.0] * 3)
 
 
-def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4, folds=5, **options):
+def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4, folds=5, workers=1, **options):
     pytest.importorskip("optuna")
     monkeypatch.setattr(
         Matrix, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
@@ -165,7 +165,7 @@ def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4, folds=5, **
         minutes=minutes,
         folds=folds,
         steps=steps,
-        options=Options(),
+        options=Options(workers),
         settings={"training.eval_frequency": 2},
         say=said.append,
         **options,
@@ -255,6 +255,12 @@ def test_a_budget_too_small_for_one_training_says_the_least(corpus, tmp_path, mo
     with pytest.raises(ValueError, match=r"L561.*ner.*1\.5.*3\.0 minutes at least"):
         advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
     assert len(runner.begun) == 1 and not (tmp_path / "out" / "recommended.cfg").exists()
+
+
+def test_two_at_a_time_are_compared_however_small_the_budget(corpus, tmp_path, monkeypatch):
+    runner = Timed({"ner": 0.3, "crf-clusters": 0.9, "crf": 0.9}, monkeypatch, {}, usual=90.0)
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=1, workers=2)
+    assert len(runner.begun) == 2 and found.recommendation.best != "ner"
 
 
 def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):

@@ -30,6 +30,7 @@ from spacy_longtail.corpus.folder import (
     write_corpus,
 )
 from spacy_longtail.corpus.formats.context import Settings
+from spacy_longtail.corpus.formats.tokens import TANGLE, is_tangled
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
 from spacy_longtail.training.train import filled_in, train_model
 
@@ -509,6 +510,12 @@ def test_a_text_whose_tokens_would_never_come_is_refused(mark, tmp_path, monkeyp
     with pytest.raises(ValueError, match=r"L426.*a\.jsonl:1.*2,000 punctuation marks"):
         convert_corpus(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_many_rows_of_marks_are_looked_at_once():
+    text = f"{'-' * 1999}a" * 500
+    assert not is_tangled(text) and is_tangled(f"{text}-{'-' * 1999}")
+    assert TANGLE.match("-" * 2000) and not TANGLE.match("a" + "-" * 2000, 2)  # not from within a row
 
 
 def test_a_tokenizer_that_fails_on_a_text(tmp_path, monkeypatch):

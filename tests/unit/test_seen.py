@@ -1,5 +1,6 @@
 """An encoder that was pretrained on the sentences that a model is judged on is known, and said to be."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.corpus.seen import FILE, LEAST_WORDS, MOST, SAMPLED, seen_share, sketch, write_seen
 from spacy_longtail.studies.matrix.advice import advise, find_pretrained
 from spacy_longtail.studies.trials.run import Options
+from spacy_longtail.training import contamination
 from spacy_longtail.training.contamination import warn_seen
 from tests.util import blank, parse
 
@@ -110,13 +112,35 @@ def encoder(tmp_path):
     return folder
 
 
-def test_what_a_training_is_scored_on_is_compared(corpus, encoder, recwarn):
-    config = Config({"paths": {"pretrained": str(encoder), "train": None, "count": 3}})
+@pytest.mark.parametrize("place", ["components.tok2vec.source", "initialize.components.ner.pretrained"])
+def test_what_a_training_is_scored_on_is_compared(place, corpus, encoder, recwarn):
+    block = {}
+    config = Config({"paths": {"pretrained": str(encoder), "train": None, "count": 3}, **block})
+    known = {"train": "dusk", "dev": "noon"}
+    warn_seen(config, corpus(known))  # a method that does not begin with it
+    for name in reversed(place.split(".")):
+        block = {name: block or str(encoder)}
+    config = Config({**config, **block})
     warn_seen(config, corpus({"train": "noon", "dev": "dusk", "test": "dawn"}))  # train may be known
     assert not len(recwarn)
-    for parts in ({"train": "dusk", "dev": "noon"}, {"train": "dusk", "dev": "dawn", "test": "noon"}):
+    for parts in (known, {"train": "dusk", "dev": "dawn", "test": "noon"}):
         with pytest.warns(UserWarning, match=r"LW103.*en_donors was pretrained on (100|5\d|4\d) %"):
             warn_seen(config, corpus(parts))
+
+
+def test_a_corpus_is_read_once_for_all_methods_and_again_when_it_has_changed(
+    corpus, encoder, monkeypatch
+):
+    read = []
+    monkeypatch.setattr(contamination, "seen_share", lambda *given: read.append(given) or 0.0)
+    config = Config({"components": {"tok2vec": {"source": str(encoder)}}})
+    folder = corpus({"train": "dusk", "dev": "night"})
+    for _ in range(3):
+        warn_seen(config, folder)
+    assert len(read) == 1
+    os.utime(folder / "dev.spacy", ns=(1, 1))
+    warn_seen(config, folder)
+    assert len(read) == 2
 
 
 def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder, tmp_path, monkeypatch):

@@ -1,12 +1,14 @@
 """Whether what a config begins with has seen the sentences that its models are scored on."""
 
 import warnings
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from thinc.api import Config
 
 from ..corpus.folder import part_path
-from ..corpus.seen import MOST, seen_share
+from ..corpus.seen import FILE, MOST, seen_share
 from ..errors import Warnings
 
 SCORED = ("dev", "test")
@@ -15,11 +17,30 @@ SCORED = ("dev", "test")
 def warn_seen(config: Config, corpus: Path) -> None:
     """Warn of an encoder that was pretrained on the parts of a corpus that models are scored on.
 
-    config (Config): Interpolated; an encoder is a folder that [paths] names.
+    config (Config): Interpolated; an encoder is a folder that a component or [initialize] begins with.
     corpus (Path): A folder that `convert` wrote.
     """
-    parts = [part_path(corpus, part) for part in SCORED]
-    for value in config.get("paths", {}).values():
-        if isinstance(value, str) and value and (share := seen_share(Path(value), parts)) > MOST:
-            shown = {"path": value, "corpus": corpus, "share": f"{100 * share:.0f} %"}
+    named = {name: config.get(name, {}) for name in ("components", "initialize")}
+    for folder in sorted(set(_texts(named))):
+        if not Path(folder, FILE).is_file():
+            continue
+        parts = [path for part in SCORED if (path := part_path(corpus, part)).is_file()]
+        share = _share(folder, tuple((path, path.stat().st_mtime_ns) for path in parts))
+        if share > MOST:
+            shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}
             warnings.warn(Warnings.W103.format(**shown), stacklevel=3)
+
+
+def _texts(block: Mapping[str, object]) -> Iterator[str]:
+    """The values of a config that may name a folder."""
+    for value in block.values():
+        if isinstance(value, Mapping):
+            yield from _texts(value)
+        elif isinstance(value, str) and value and "\n" not in value and "\0" not in value:
+            yield value
+
+
+@lru_cache(maxsize=64)
+def _share(folder: str, parts: tuple[tuple[Path, int], ...]) -> float:
+    """As `seen_share`, once for all methods of a plan. parts: Files, and when they were changed."""
+    return seen_share(Path(folder), [path for path, _ in parts])

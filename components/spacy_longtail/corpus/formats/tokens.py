@@ -10,7 +10,7 @@ from ...errors import Errors
 from .context import Place
 
 # spaCy's tokenizer looks at all of a word again for each punctuation mark that it takes off
-TANGLE = re.compile(r"[^\w\s]{2000}")
+TANGLE = re.compile(r"(?<![^\w\s])[^\w\s]{2000}")  # from where a row begins: each character once
 
 
 def is_tangled(text: str) -> bool:

@@ -143,7 +143,7 @@ class Rounds:
             some = keys[start : start + workers]
             self._train(some)
             _check_baseline(self.matrix, self.records)
-            if start == 0 and self.budget.left() <= 0:
+            if start == 0 and len(some) == 1 and self.budget.left() <= 0:
                 taken = self.records[some[0]].seconds / 60
                 names = {"minutes": self.budget.seconds / 60, "name": self.baseline}
                 raise ValueError(Errors.L561.format(taken=taken, least=2 * taken, **names))
