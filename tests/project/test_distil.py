@@ -155,7 +155,16 @@ def test_what_is_finished_is_not_done_again(place, done, monkeypatch):
     for found in (first, again):
         for system in found["systems"]:
             del system["words_per_second"], system["speed_ratio"]
-    assert first == again
+    assert {**first, "left_out": ""} == again
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_what_is_left_out_of_the_pool_is_said(place, tmp_path, options):
+    rows = [{"text": text} for text in pool_texts()]
+    (tmp_path / "pool.jsonl").write_text("\n".join(json.dumps(row) for row in [*rows, {"text": ""}]))
+    given = ["--threshold", "0.6", "--no-compare", "--set", "training.max_steps=4", *options]
+    said = run(place, tmp_path / "out", *given, pool=tmp_path / "pool.jsonl").stdout
+    assert "empty 1 (texts 1)" in (json.loads(said)["left_out"] if options else said)
 
 
 def test_an_interrupted_run_goes_on(place, tmp_path, monkeypatch):

@@ -97,10 +97,9 @@ def distil_command(
     with for_json(as_json):
         found, events = distil(request, output, _say)
     write_comparison(found, output)
-    if left_out := events.summary():
-        msg.warn(f"Left out: {left_out}", no_print=as_json)
+    left_out = events.summary()
     if as_json:
-        return print_json(found.model_dump())
+        return print_json({**found.model_dump(), "left_out": left_out})
     rows = [
         (
             s.name,
@@ -121,6 +120,8 @@ def distil_command(
         msg.warn(f"Types that {gold} does not declare were left out: {shown}")
     if silver.lacking:
         msg.warn(f"The teacher cannot read {', '.join(silver.lacking)}: silver says nothing about them.")
+    if left_out:
+        msg.warn(f"Left out: {left_out}")
     msg.good(f"The student is {best.student}. Wrote {output / PAGE}")
     return None
 
