@@ -12,7 +12,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import convert_corpus, read_types
 from spacy_longtail.corpus.rare import AUTO_SHARE, TAIL, RareRule, rare_sentence
 
-RULE = "at most 10 % of the training mentions of the most frequent type; if no type is that rare, the rarest third"
+RULE = "at most 10 % of the training mentions of the most frequent type"
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,18 @@ def test_a_declared_tail_is_said_to_be_one():
     assert rare_sentence(["ART"], mentions) == f"Rare: ART ({RULE})."
     assert rare_sentence(["ART", "EVE"], mentions) == "Rare: ART, EVE (the tail that types.json names)."
     assert rare_sentence([], mentions) == "Rare: no type (the tail that types.json names)."
+
+
+@pytest.mark.parametrize(
+    ("mentions", "said"),
+    [
+        ({"a": 100, "b": 10, "c": 11}, f"Rare: b ({RULE})."),
+        ({"a": 100, "b": 30, "c": 11}, f"Rare: c (the rarest third; no type has {RULE})."),
+    ],
+)
+def test_what_is_said_is_what_chose(mentions, said):
+    assert rare_sentence(TAIL.types(mentions), mentions) == said
+    assert RareRule(at_most=30).applied(mentions) == "at most 30 training mentions"
 
 
 def corpus(folder, **declared):

@@ -51,8 +51,13 @@ class RareRule(NamedTuple):
             limits.append(f"{100 * self.of_all:g} % of all training mentions")
         if self.at_most is not None:
             limits.append(f"{self.at_most} training mentions")
-        text = f"at most {' or '.join(limits)}"
-        return f"{text}; if no type is that rare, the rarest third" if self.or_third else text
+        return f"at most {' or '.join(limits)}"
+
+    def applied(self, mentions: Mapping[str, int]) -> str:
+        """Which part of the rule chose the rare types. mentions (Mapping[str, int]): By type."""
+        if self.or_third and not self._replace(or_third=False).types(mentions):
+            return f"the rarest third; no type has {self}"
+        return str(self)
 
 
 TAIL = RareRule(of_most=0.1, or_third=True)
@@ -63,5 +68,6 @@ def rare_sentence(tail: Collection[str], mentions: Mapping[str, int]) -> str:
 
     tail (Collection[str]): The rare types of types.json. mentions (Mapping[str, int]): In training.
     """
-    why = str(TAIL) if set(tail) == set(TAIL.types(mentions)) else "the tail that types.json names"
+    is_rule = set(tail) == set(TAIL.types(mentions))
+    why = TAIL.applied(mentions) if is_rule else "the tail that types.json names"
     return f"Rare: {', '.join(tail) or 'no type'} ({why})."
