@@ -150,6 +150,8 @@ def test_half_of_a_budget_is_for_further_folds():
     assert budget.has_room(1, 5.0, 5.0) and not budget.has_room(1, 105.0, 105.0)
     budget.use([20.0])
     assert not budget.has_room(1, 5.0, 5.0) and budget.allows([5.0] * 3)
+    assert not budget.has_room(1, 145.0, 145.0)  # exactly the time for another fold of two
+    assert budget.has_room(2, 145.0, 146.0) and not budget.has_room(3, 100.0, 200.0)
 
 
 def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4, folds=5, workers=1, **options):
@@ -226,6 +228,15 @@ def test_where_not_all_fit_the_best_go_on(corpus, tmp_path, monkeypatch):
     n = by_method(runner)
     assert n["ner"] == n["crf"] == 2 and set(n.values()) == {1, 2} and runner.now <= 600
     assert any("are left out: the time is for another fold" in text for text in said)
+
+
+def test_where_no_second_fold_fits_more_candidates_are_tried(corpus, tmp_path, monkeypatch):
+    skills = {"ner": 0.3, "crf-clusters": 0.9, "crf": 0.9}
+    runner = Timed(skills, monkeypatch, {"ner": 300.0}, usual=90.0)
+    _, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    assert len(runner.begun) == 4 and set(by_method(runner).values()) == {1} and runner.now == 570
+    assert any("are left out: there is no time for them" in text for text in said)
+    assert any("No time for fold 2" in text for text in said)
 
 
 def test_while_nothing_is_ahead_of_stock_spacy_more_is_tried(corpus, tmp_path, monkeypatch):

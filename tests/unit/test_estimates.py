@@ -159,6 +159,7 @@ def test_half_of_a_budget_is_for_the_first_fold():
     assert fitting([60.0] * 8, 5, Imagined(1, 1)) == [2]
     assert fitting([60.0] * 8, 5, Imagined(1, 8)) == [8]
     assert fitting([0.0] * 4, 3, Imagined(1, 1)) == [4, 3, 2]  # finished before
+    assert fitting([300.0] + [90.0] * 7, 5, Imagined(10, 1)) == [4]  # no second fold fits
 
 
 @given(

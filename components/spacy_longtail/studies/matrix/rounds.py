@@ -38,10 +38,13 @@ class Budget:
         return self.takes(seconds) <= self.left()
 
     def has_room(self, n: int, usual: float, baseline: float) -> bool:
-        """Whether more methods leave half of the time for other folds, and enough for one of two.
+        """Whether more methods leave half of the time for other folds, and enough for one of two. Where
+        there is no time for another fold of two, whether they fit.
 
         n (int): Of them. usual (float): Seconds of a trial. baseline (float): Of the baseline's.
         """
+        if not self.allows([baseline, usual]):
+            return self.allows([usual] * n)
         is_half_left = self.left() >= (1 - FIRST_PART) * self.seconds
         return is_half_left and self.allows([*[usual] * n, baseline, usual])
 
@@ -72,7 +75,7 @@ def fitting(seconds: Sequence[float], n_folds: int, budget: Imagined) -> list[in
     """
     first = 0
     for start in range(0, len(seconds), budget.workers):
-        usual = statistics.mean(seconds[:start] or [0.0])
+        usual = statistics.mean(seconds[1:start] or [0.0])
         if start > 1 and not budget.has_room(budget.workers, usual, seconds[0]):
             break
         some = seconds[start : start + budget.workers]
@@ -138,7 +141,7 @@ class Rounds:
         workers = self.options.workers
         for start in range(0, len(keys), workers):
             if start > 1 and not self._has_room(workers):
-                self.say(f"{len(keys) - start} candidates are left out: the time is for another fold")
+                self.say(f"{len(keys) - start} candidates are left out: {self._purpose()}")
                 break
             some = keys[start : start + workers]
             self._train(some)
@@ -150,12 +153,21 @@ class Rounds:
 
     def _has_room(self, n: int) -> bool:
         """Whether there is time for so many more methods: with one ahead of stock spaCy half of it is
-        kept for further folds, and enough for another fold of two.
+        kept for further folds, and enough for another fold of two, as long as one fits.
         """
-        usual = statistics.mean(record.seconds for record in self.records.values())
+        usual = self._usual()
         if not self._is_one_ahead():
             return self.budget.allows([usual] * n)
         return self.budget.has_room(n, usual, self._seconds(self.baseline))
+
+    def _usual(self) -> float:
+        """Seconds of a trial of others than stock spaCy, if there is one."""
+        others = [r.seconds for r in self.records.values() if r.method != self.baseline]
+        return statistics.mean(others or [self._seconds(self.baseline)])
+
+    def _purpose(self) -> str:
+        is_time = self.budget.allows([self._seconds(self.baseline), self._usual()])
+        return "the time is for another fold" if is_time else "there is no time for them"
 
     def _is_one_ahead(self) -> bool:
         fold = self.matrix.plan.corpora[0]
