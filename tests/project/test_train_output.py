@@ -177,3 +177,48 @@ def test_a_killed_training_leaves_the_old_model(work):
             Path("training/old"),
             overrides={"training.max_steps": 2},
         )
+
+
+def without(config, *sections):
+    """A config file's text without these sections and those within them."""
+    kept, leaves = [], False
+    for line in config.read_text(encoding="utf8").splitlines():
+        if line.startswith("["):
+            name = line.strip("[]")
+            leaves = any(name == section or name.startswith(f"{section}.") for section in sections)
+        kept += [] if leaves else [line]
+    return "\n".join(kept)
+
+
+def test_a_config_needs_no_logger(work):
+    """As those of spaCy's quickstart page."""
+    (work / "short.cfg").write_text(without(work / "my.cfg", "training.logger"), encoding="utf8")
+    ran = train("training/short", *FEW, config="short.cfg")
+    assert ran.exit_code == 0, ran.output
+    assert len((work / "training/short/curve.jsonl").read_text().splitlines()) > 1
+    saved = load_config(work / "training/short/model-best/config.cfg")
+    assert saved["training"]["logger"] == {"@loggers": "spacy.ConsoleLogger.v1"}
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (
+            ("--training.score_weights.ents_f", '"much"'),
+            "[training] score_weights.ents_f must be at least 0, found 'much'",
+        ),
+        (
+            ("--training.score_weights.ents_f", "-1"),
+            "[training] score_weights.ents_f must be at least 0, found -1",
+        ),
+        (
+            ("--training.score_weights", "[1]"),
+            "[training] score_weights must be a section of numbers, found [1]",
+        ),
+        ((), "it has no [training]"),
+    ],
+)
+def test_what_spacy_would_stumble_over_is_refused(work, options, problem):
+    if not options:
+        (work / "my.cfg").write_text(without(work / "my.cfg", "training"), encoding="utf8")
+    refused(work, f"[L438] my.cfg cannot be trained: {problem}", "training/new", *options)

@@ -448,6 +448,7 @@ FAULTY = [
         "Scores",
         "No score has a weight above 0",
     ),
+    ("baseline", {"training__score_weights__ents_f": "."}, "Config", "ents_f must be at least 0"),
     ("baseline", {"longtail__labels": ["PER", "ART", "EVE"]}, "Config", "the corpus lacks: EVE."),
     (
         "baseline",

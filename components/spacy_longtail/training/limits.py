@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from thinc.api import Optimizer
+from thinc.api import Config, Optimizer
 
 # (least, largest); the least of those in ABOVE is not allowed itself
 SETTINGS = {
@@ -48,11 +48,26 @@ def check_training(training: Mapping[str, object], batcher: Mapping[str, object]
         raise ValueError("max_steps, max_epochs and patience are all 0: the training would never end.")
 
 
+def check_written(config: Config) -> None:
+    """Refuse a config without [training], and weights of scores that spaCy cannot add up, which it does
+    before it reads that section.
+
+    config (Config): Not interpolated. RAISES (ValueError): Without a code, as `check_training`.
+    """
+    if "training" not in config:
+        raise ValueError("it has no [training].")
+    weights = config.interpolate()["training"].get("score_weights", {})
+    if not isinstance(weights, Mapping):
+        raise ValueError(f"[training] score_weights must be a section of numbers, found {weights!r}.")
+    for name, weight in weights.items():
+        _check(f"score_weights.{name}", weight, 0, math.inf)
+
+
 def _check(name: str, value: object, low: float, high: float, above: bool = False) -> None:
     if value is None:
         return
     try:
-        number = float(value)  # type: ignore[arg-type]  # whatever a config says
+        number = math.nan if isinstance(value, str) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and low <= number <= high and (number > low or not above)):

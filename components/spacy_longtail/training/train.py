@@ -34,7 +34,7 @@ from ..types import Overrides
 from ..writing import check_folder, coded_io, set_aside, whole_folder
 from .contamination import warn_seen
 from .device import use_gpu
-from .limits import check_training
+from .limits import check_training, check_written
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 
 BEST = "model-best"
@@ -85,7 +85,9 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
         raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
     try:  # refuses overrides of what is not there
         settings = filled_in(config, corpus, overrides)
-        return load_config(config, overrides=settings, interpolate=False)
+        found = load_config(config, overrides=settings, interpolate=False)
+        check_written(found)
+        return found
     except (ValueError, ConfigParserError) as error:
         if str(error).startswith("[L"):
             raise
@@ -249,22 +251,26 @@ def message_of(error: Exception) -> str:
 
 def _logged(config: Config, output: Path) -> Overrides:
     """The overrides that make spaCy's console logger write to a file too; another logger stays."""
-    logger_block = config["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
-    if not logger_block["@loggers"].startswith(CONSOLE) or logger_block.get("output_file"):
+    written = config["training"].get("logger", {})
+    block = {"@loggers": f"{CONSOLE}v1", **written}
+    if not block["@loggers"].startswith(CONSOLE) or block.get("output_file"):
         return {}
-    bar = logger_block.get("progress_bar")
-    return {
-        "training.logger.@loggers": f"{CONSOLE}v3",
-        "training.logger.progress_bar": "eval" if bar is True else bar or None,
-        "training.logger.output_file": str(output / CURVE_FILE),
+    bar = block.get("progress_bar")
+    own = {
+        "@loggers": f"{CONSOLE}v3",
+        "progress_bar": "eval" if bar is True else bar or None,
+        "output_file": str(output / CURVE_FILE),
     }
+    if not written:  # a section that a config lacks can only be set as a whole
+        return {"training.logger": own}
+    return {f"training.logger.{name}": value for name, value in own.items()}
 
 
 def _restore_logger(path: Path, trained: Config) -> None:
     """Undo `_logged` in a saved pipeline: training it again would write into the same file."""
-    if path.is_file() and "logger" in trained["training"]:
+    if path.is_file():
         config = load_config(path, interpolate=False)
-        config["training"]["logger"] = trained["training"]["logger"]
+        config["training"]["logger"] = trained["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
         config.to_disk(path)
 
 

@@ -9,6 +9,7 @@ from spacy.util import load_config, load_model_from_config
 from ...corpus.statistics.records import Statistics
 from ...errors import Errors
 from ...types import Overrides
+from ..limits import check_written
 from ..train import filled_in, message_of
 from .checks import BuiltConfig, Check, Said, check, listed
 from .run_checks import check_dev, check_readers, check_scores, check_update
@@ -35,6 +36,7 @@ def check_config(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             given = load_config(path, overrides=filled_in(path, corpus, overrides), interpolate=False)
+            check_written(given)
             built = BuiltConfig(path, given, load_model_from_config(given, auto_fill=True), found)
     except Exception as error:  # a config can name any function, and each fails in its own way
         yield Check("fail", "Config", f"{path} does not build: {message_of(error)}")
