@@ -200,6 +200,13 @@ def test_a_config_needs_no_logger(work):
     assert saved["training"]["logger"] == {"@loggers": "spacy.ConsoleLogger.v1"}
 
 
+def test_a_config_needs_a_seed(work):
+    lines = (work / "my.cfg").read_text(encoding="utf8").splitlines()
+    kept = [line for line in lines if not line.startswith(("seed = ${", "gpu_allocator = ${"))]
+    (work / "my.cfg").write_text("\n".join(kept), encoding="utf8")
+    refused(work, "[L438] my.cfg cannot be trained: [training] has no seed and no gpu", "training/new")
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -25,6 +25,7 @@ OPTIMIZER = {
 }
 ABOVE = ("learn_rate", "eps")  # a schedule may begin with 0
 SIZES = ("size", "buffer")  # of a batcher
+NEEDED = ("seed", "gpu_allocator")  # without which spaCy begins no training
 
 
 def check_training(training: Mapping[str, object], batcher: Mapping[str, object]) -> None:
@@ -49,13 +50,16 @@ def check_training(training: Mapping[str, object], batcher: Mapping[str, object]
 
 
 def check_written(config: Config) -> None:
-    """Refuse a config without [training], and weights of scores that spaCy cannot add up, which it does
-    before it reads that section.
+    """Refuse a config without what spaCy needs of [training], and weights of scores that it cannot add
+    up, which it does before it reads that section.
 
     config (Config): Not interpolated. RAISES (ValueError): Without a code, as `check_training`.
     """
     if "training" not in config:
         raise ValueError("it has no [training].")
+    if missing := [name for name in NEEDED if name not in config["training"]]:
+        fix = "`python -m spacy init fill-config` writes all defaults"
+        raise ValueError(f"[training] has no {' and no '.join(missing)}; {fix}.")
     weights = config.interpolate()["training"].get("score_weights", {})
     if not isinstance(weights, Mapping):
         raise ValueError(f"[training] score_weights must be a section of numbers, found {weights!r}.")
