@@ -264,6 +264,6 @@ class MRCNER(NERPipe):
                 raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(part.token)))
             backprop(d_reading)
             losses[self.name] += loss
-        if sgd not in (None, False):
+        if sgd is not None and sgd is not False:
             self.finish_update(sgd)
         return losses
