@@ -240,7 +240,7 @@ class SentenceGate(LongtailPipe):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Optimizer | None = None,
+        sgd: Optimizer | Literal[False] | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Learn from a batch. A shared encoder always gets its gradient, zeros included."""
