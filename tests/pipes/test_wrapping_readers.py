@@ -88,6 +88,13 @@ def test_taken_tokens_keep_tags_and_spacing():
     assert not found.has_annotation("SENT_START")
 
 
+def test_the_first_taken_token_of_a_sentence_begins_it():
+    starts = [True, False, False, True, False, False]
+    doc = Doc(NLP.vocab, words=["He", "saw", "it", "So", "did", "we"], sent_starts=starts)
+    found = take_tokens(doc, np.array([1, 2, 4, 5]))
+    assert [sentence.text for sentence in found.sents] == ["saw it", "did we"]
+
+
 def test_a_raw_text_is_tokenized_anew():
     reference = Doc(
         NLP.vocab, words=["It", "'s", "New", "York-", "bound"], spaces=[False, True, True, False, True]

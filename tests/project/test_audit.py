@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 from typer.testing import CliRunner
 
@@ -368,6 +369,27 @@ def test_class_probabilities_are_those_of_the_pipe(head):
             assert (own >= np.array(scores) - 1e-5).all()  # the class has the tag's share, and more
             n_found += 1
     assert n_found > 2
+
+
+HEARD = []  # the first words that `longtail_test_hears` has read
+
+
+@Language.component("longtail_test_hears")
+def hear(doc):
+    HEARD.append(doc[0].text)
+    return doc
+
+
+def test_class_probabilities_behind_a_component_that_is_a_function():
+    """spaCy takes a plain function for a component: it has no `pipe`."""
+    nlp = blank()
+    nlp.add_pipe("longtail_test_hears")
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": {"tok2vec": SMALL}})
+    train(nlp, 1)
+    docs = [nlp.make_doc("Maria sailed ."), nlp.make_doc("Jon left .")]
+    HEARD.clear()
+    classes, p = class_probabilities(nlp, docs)
+    assert p.shape == (6, len(classes)) and HEARD == ["Maria", "Jon"]
 
 
 def test_no_model_sees_what_it_reads(monkeypatch):

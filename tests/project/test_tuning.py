@@ -153,6 +153,8 @@ def test_any_config_value_can_be_searched():
     assert (whole.whole, whole.log, whole.baseline) == (True, True, 1000)
     assert (part.whole, part.log, part.high) == (False, False, 1.0)
     assert choice.choices == (8, 16)
+    (every,) = space_of("training.dropout=null,true,0.5,much").parameters
+    assert every.choices == (None, True, 0.5, "much")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 import srsly
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
@@ -435,6 +436,7 @@ def test_pools_of_every_kind(tmp_path):
     corpus = toy_corpus(tmp_path / "corpus")
     docs = list(read_pool(corpus / "train.spacy", nlp, Settings(), Events()))
     assert len(docs) == 8 and not any(doc.ents or doc.has_annotation("ENT_IOB") for doc in docs)
+    assert len(list(read_pool(corpus / "train.spacy", Language(), Settings(), Events()))) == 8
     (tmp_path / "c.iob").write_text("Oslo B-GEO\nwaits O\n\n", encoding="utf8")
     (doc,) = read_pool(tmp_path / "c.iob", nlp, Settings(), Events())
     assert doc.text.split() == ["Oslo", "waits"] and not doc.ents

@@ -251,7 +251,7 @@ def test_torch_modules_of_other_optimizers_stay_as_they_were():
     assert not np.array_equal(inside["W"], history[-1]["W"])
 
 
-@pytest.mark.parametrize("decay", [0.0, 1.0, -1, float("nan"), "much"])
+@pytest.mark.parametrize("decay", [0.0, 1.0, -1, float("nan"), "much", [0.9, 0.99]])
 def test_a_decay_that_is_none_is_refused(decay):
     with pytest.raises(ValueError, match=r"L001.*average_decay"):
         create_adam(0.1, average_decay=decay)

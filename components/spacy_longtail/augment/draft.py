@@ -72,7 +72,7 @@ class Draft:
         """
         words: list[str] = []
         spaces: list[bool] = []
-        starts: list[int] = []
+        starts: list[bool | int | None] = []
         tags: list[tuple[int, int]] = []
         for start, end, new in self._with_kept_tokens(edits):
             if words and self._would_run_together(words[-1], new[0].text, start):

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 from spacy.cli._util import parse_config_overrides
-from wasabi import table
 
 from ..errors import Errors
+from ..tables import text_table
 from ..types import Overrides
 from .commands import App, Program
 from .completion import Shell, show_script
@@ -91,8 +91,7 @@ def config_overrides(context: typer.Context) -> Overrides:
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: str = "") -> None:
     """Print a table. aligns (str): l or r for each column; else all but the first are numbers."""
-    sides = tuple(aligns or "l" + "r" * (len(head) - 1))
-    sys.stdout.write(table(rows, header=head, divider=True, aligns=sides) + "\n")
+    sys.stdout.write(text_table(head, rows, aligns) + "\n")
 
 
 @contextmanager

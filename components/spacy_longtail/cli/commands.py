@@ -20,7 +20,7 @@ LARGEST = 2**63 - 1  # a whole number that numpy holds
 class Program(TyperGroup):
     """The program: its commands run within the boundary."""
 
-    def main(self, args: Sequence[str] | None = None, *given: object, **settings: object) -> NoReturn:  # type: ignore[override]
+    def main(self, args: Sequence[str] | None = None, *given: object, **settings: object) -> NoReturn:
         """Run a command. args (Optional[Sequence[str]]): What was typed; null takes sys.argv's.
 
         RAISES (SystemExit): Always.
@@ -64,6 +64,6 @@ def _check_number(option: str, value: object) -> None:
 class App(typer.Typer):
     """A typer app whose commands are `Command`s."""
 
-    def command(self, name: str | None = None, **settings: object) -> Callable[[Function], Function]:  # type: ignore[override]
+    def command(self, name: str | None = None, **settings: object) -> Callable[[Function], Function]:
         """Add a command; the arguments are typer's."""
         return super().command(name, cls=Command, **settings)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from wasabi import msg, table
+from wasabi import msg
 
 from ..corpus.formats.context import Settings
 from ..errors import Errors
@@ -20,7 +20,17 @@ from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
 from ..unlabelled.simulation import STRATEGIES, Game
 from ..unlabelled.simulation import simulate as simulate_mining
-from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, Json, app, for_json, names_in, print_json
+from .app import (
+    LARGEST_SEED,
+    UNLABELLED_PANEL,
+    GpuId,
+    Json,
+    app,
+    for_json,
+    names_in,
+    print_json,
+    print_table,
+)
 from .dry_run import show
 from .matrix import say
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
@@ -241,5 +251,5 @@ def _print(found: Mined) -> None:
     if counts[RANDOM]:
         rows.append((RANDOM, f"{counts[RANDOM]:,}", "-", "-"))
     msg.divider(f"{scan.n_texts:,} texts, {scan.n_sentences:,} sentences, {scan.n_known:,} known")
-    header = ("type", "proposed", "expected mentions each", "in the pool")
-    typer.echo(table(rows, header=header, divider=True, aligns=tuple("lrrr")))
+    head = ("type", "proposed", "expected mentions each", "in the pool")
+    print_table(head, rows)

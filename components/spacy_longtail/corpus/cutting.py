@@ -3,6 +3,20 @@
 from collections.abc import Collection, Iterator
 
 import numpy as np
+from spacy.attrs import (
+    DEP,
+    ENT_ID,
+    ENT_IOB,
+    ENT_KB_ID,
+    ENT_TYPE,
+    HEAD,
+    LEMMA,
+    MORPH,
+    NORM,
+    POS,
+    SENT_START,
+    TAG,
+)
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
@@ -11,9 +25,9 @@ from ..types import ANNOTATED_TYPES
 from .sentences import sentence_lengths
 from .soft import read_soft, write_soft
 
-ENTITY_ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_KB_ID", "ENT_ID"]
+ENTITY_ATTRIBUTES = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
 # of a token by itself, without heads
-KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, "SENT_START", "TAG", "POS", "MORPH", "LEMMA"]
+KEPT_ATTRIBUTES = [*ENTITY_ATTRIBUTES, SENT_START, TAG, POS, MORPH, LEMMA]
 
 
 def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
@@ -27,7 +41,7 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
     """
     if not bounds:
         return
-    attributes = [*KEPT_ATTRIBUTES, "NORM", "DEP", "HEAD"]
+    attributes = [*KEPT_ATTRIBUTES, NORM, DEP, HEAD]
     rows = doc.to_array(attributes)
     annotated, soft = doc.user_data.get(ANNOTATED_TYPES), read_soft(doc)
     place = np.arange(len(doc))
@@ -64,7 +78,7 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
         lengths = sentence_lengths(doc)
         sentence = np.repeat(np.arange(len(lengths)), lengths)[kept]
         begins = np.diff(sentence, prepend=-1) > 0
-        rows[:, KEPT_ATTRIBUTES.index("SENT_START")] = np.where(begins, 1, -1).astype("uint64")
+        rows[:, KEPT_ATTRIBUTES.index(SENT_START)] = np.where(begins, 1, -1).astype("uint64")
     if ANNOTATED_TYPES in doc.user_data:
         taken.user_data[ANNOTATED_TYPES] = doc.user_data[ANNOTATED_TYPES]
     return taken.from_array(KEPT_ATTRIBUTES, rows)

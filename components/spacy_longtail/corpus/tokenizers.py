@@ -30,8 +30,7 @@ class CharacterTokenizer(DummyTokenizer):
 
     def __call__(self, text: str) -> Doc:
         units = [(match[1] or match[0], bool(match[2])) for match in UNITS.finditer(text)]
-        words, spaces = zip(*units, strict=True) if units else ((), ())
-        return Doc(self.vocab, words=words, spaces=spaces)
+        return Doc(self.vocab, words=[word for word, _ in units], spaces=[space for _, space in units])
 
     def __reduce__(self) -> tuple[type["CharacterTokenizer"], tuple[Vocab]]:
         return CharacterTokenizer, (self.vocab,)

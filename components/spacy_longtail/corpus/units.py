@@ -42,9 +42,9 @@ def _cut(doc: Doc) -> Iterator[Doc]:
         yield doc
         return
     head = doc._get_array_attrs()
-    array = doc.to_array(head)
+    array = doc.to_array(list(head))
     for start, end in places:
-        yield doc[start:end].as_doc(copy_user_data=True, array_head=head, array=array)
+        yield doc[start:end].as_doc(copy_user_data=True, array_head=head, array=array)  # type: ignore[call-arg]
 
 
 def plain_text(text: str) -> str:

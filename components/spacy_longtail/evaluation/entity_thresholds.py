@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from spacy.language import Language
 
@@ -75,7 +75,7 @@ def set_types(nlp: Language, name: str, choice: Choice, abstain_key: str | None)
 
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
     """
-    pipe: ScoredNER = nlp.get_pipe(name)
+    pipe = cast(ScoredNER, nlp.get_pipe(name))
     settings = {
         "thresholds": choice.thresholds or None,
         "abstain_key": abstain_key if choice.thresholds else None,

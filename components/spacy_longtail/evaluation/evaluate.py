@@ -4,9 +4,11 @@ import time
 import warnings
 from collections.abc import Collection
 from pathlib import Path
+from typing import cast
 
 import spacy
 from spacy.language import Language
+from spacy.pipeline.pipe import Pipe
 from spacy.tokens import Doc, Span
 from spacy.training import Corpus, Example
 
@@ -59,7 +61,7 @@ def evaluate_model(
         if getattr(pipe, "labels", ()) == (ENTITY,) and ENTITY not in labels:
             warnings.warn(Warnings.W007.format(name=pipe_name), stacklevel=2)
         if is_gate(nlp, pipe_name):
-            scores.update(pipe.score(examples))
+            scores.update(cast(Pipe, pipe).score(examples))
     return Evaluation(
         name=name or model.parent.name,
         model=str(model),

@@ -6,7 +6,7 @@ A development part has a dozen mentions of a rare type; the folds together have 
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from spacy.language import Language
@@ -147,7 +147,7 @@ def _offsets(read: Sequence[_Read], name: str, wish: OffsetWish) -> list[ChosenO
 
     RAISES (ValueError): L312, L314.
     """
-    pipes: list[TokenNER] = [fold.nlp.get_pipe(name) for fold in read]
+    pipes = [cast(TokenNER, fold.nlp.get_pipe(name)) for fold in read]
     labels = pipes[0].labels
     for pipe in pipes:
         if set(pipe.labels) != set(labels):
@@ -212,7 +212,7 @@ def _outcomes(read: Sequence[_Read], name: str) -> tuple[dict[str, Scored], list
     parts: list[dict[str, Scored]] = []
     by_fold = []
     for i, fold in enumerate(read):
-        pipe: ScoredNER = fold.nlp.get_pipe(name)
+        pipe = cast(ScoredNER, fold.nlp.get_pipe(name))
         scored, n_gold = entity_outcomes(pipe, fold.examples, fold.nlp.batch_size)
         parts.append({t: own._replace(fold=np.full_like(own.fold, i)) for t, own in scored.items()})
         by_fold.append(n_gold)

@@ -1,7 +1,7 @@
 """Thresholds or a budget of a gate without weights, chosen on development data."""
 
 import warnings
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from spacy.language import Language
@@ -38,7 +38,7 @@ def fit_posterior_gate(
         budget that the gate has, and is GATE_GOAL if it has none.
     least (int): Sentences with a type that its threshold is chosen on at least.
     """
-    gate: PosteriorGate = nlp.get_pipe(name)
+    gate = cast(PosteriorGate, nlp.get_pipe(name))
     if goal is None:
         goal = GATE_GOAL if gate.cfg["budget"] is None else Goal(share=gate.cfg["budget"])
     signals = _signals(gate, examples, nlp.batch_size)

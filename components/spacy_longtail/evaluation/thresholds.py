@@ -4,6 +4,7 @@ import shutil
 import warnings
 from collections.abc import Collection
 from pathlib import Path
+from typing import cast
 
 from spacy.language import Language
 from spacy.training import Corpus, Example
@@ -128,7 +129,7 @@ def to_choose_for(nlp: Language, path: Path, components: Collection[str]) -> lis
         if is_gate(nlp, name):
             found.append(name)
         elif hasattr(pipe, "candidates"):
-            is_scored = pipe.cfg["scores_key"] is not None
+            is_scored = cast(ScoredNER, pipe).cfg["scores_key"] is not None
             is_scored |= nlp.get_pipe_meta(name).factory == SECONDARY
             (found if is_scored else without).append(name)
     if not found and without:
@@ -158,7 +159,7 @@ def _fit_gate(
     nlp: Language, name: str, examples: list[Example], goal: Goal, calibrate: bool, least: int
 ) -> ChosenGate:
     """Calibrate the gate and choose its threshold; with nothing to choose it stays as it is."""
-    gate: SentenceGate = nlp.get_pipe(name)
+    gate = cast(SentenceGate, nlp.get_pipe(name))
     logits, right, fold = gate_outcomes(gate, examples, nlp.batch_size)
     n_weak = int(right.sum())
     before, measured = _gate_point(gate, logits, right), {}
@@ -204,7 +205,7 @@ def _fit_entities(
     least: int,
 ) -> ChosenTypes:
     """Calibrate a NER's scores and choose a threshold for each of its types."""
-    pipe: ScoredNER = nlp.get_pipe(name)
+    pipe = cast(ScoredNER, nlp.get_pipe(name))
     by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
     choice = choose_types(by_type, n_gold, goal, calibrate, least)
     warn_of(choice, name, goal, least)

@@ -73,7 +73,7 @@ def _replace(model: Model, n_outputs: int | None) -> None:
     output = output_of(model)
     for node in model.walk():  # containers that took their size from the output layer
         if node is not output and "nO" in node.dim_names and output in node.walk():
-            node.set_dim("nO", n_outputs, force=True)
+            node.set_dim("nO", n_outputs, force=True)  # type: ignore[arg-type]
     replace_model_node(model, output, _fresh(output, n_outputs))
     if "transitions" in model.ref_names:
         scores = transition_scores()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import srsly
+from spacy.strings import StringStore
 from spacy.tokens import Doc
 from thinc.api import Model, glorot_uniform_init
 from thinc.model import deserialize_attr, serialize_attr
@@ -129,7 +130,7 @@ def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Call
     lengths = ops.asarray1i([len(doc) for doc in docs])
     orths = np.concatenate([doc.to_array("ORTH") for doc in docs] or [np.zeros(0, dtype="uint64")])
     distinct, word_of = np.unique(orths, return_inverse=True)
-    strings = docs[0].vocab.strings if docs else {}
+    strings = docs[0].vocab.strings if docs else StringStore()
     words = [strings[orth] for orth in distinct.tolist()]
     vectors: Floats2d = ops.asarray2f(table.of_words(words))
     W = model.get_param("W")

@@ -94,7 +94,7 @@ def _to(order: Order, device: torch.device) -> Order:
     return Order([index.to(device) for index in order.indices], order.places.to(device))
 
 
-def _run(lstm: nn.LSTM, rows: Tensor, order: Order) -> Tensor:
+def _run(lstm: nn.Module, rows: Tensor, order: Order) -> Tensor:
     """The states of one direction, a row for each of the rows: (n_tokens, n_hidden)."""
     states = []
     for index in order.indices:

@@ -16,6 +16,8 @@ class _Reader(nn.Module, ABC):
     n_in (Optional[int]): Width of the inputs; null is decided later, by `resize` or `fit`.
     """
 
+    output: nn.Linear
+
     def __init__(self, n_hidden: int, dropout: float, n_in: int | None = None) -> None:
         super().__init__()
         self.n_hidden = n_hidden

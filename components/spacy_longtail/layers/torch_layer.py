@@ -8,7 +8,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from thinc.api import (
     ArgsKwargs,
@@ -95,6 +95,19 @@ class TorchShim(PyTorchShim):
             return self._model(*inputs.args, **inputs.kwargs)
 
 
+def shim_of(layer: Model) -> TorchShim:
+    """The shim of what `torch_layer` returned."""
+    return cast(TorchShim, layer.shims[0])
+
+
+def resize(layer: Model, n_in: int) -> None:
+    """Draw new weights of a module that has `resize`, for inputs of this width, where it already is."""
+    shim = shim_of(layer)
+    device = shim.device
+    shim._model.resize(n_in)
+    shim._model.to(device)
+
+
 def refuse_mixed_precision(model: Model, X: object = None, Y: object = None) -> None:
     """Initialisation, hence training, of what needs a GPU. RAISES (ValueError): L220."""
     raise ValueError(Errors.L220.format(found=get_torch_default_device().type))
@@ -103,7 +116,7 @@ def refuse_mixed_precision(model: Model, X: object = None, Y: object = None) -> 
 def rows_to_torch(model: Model, X: list[Floats2d], is_train: bool) -> tuple[ArgsKwargs, Callable]:
     """convert_inputs for a module of rows (n_tokens, width) and a list of n_docs lengths."""
     lengths = [len(x) for x in X]
-    rows = xp2torch(model.ops.flatten(X), requires_grad=is_train, device=model.shims[0].device)
+    rows = xp2torch(model.ops.flatten(X), requires_grad=is_train, device=shim_of(model).device)
 
     def from_gradient(d_inputs: ArgsKwargs) -> list[Floats2d]:
         return model.ops.unflatten(torch2xp(d_inputs.args[0]), model.ops.asarray1i(lengths))
@@ -145,8 +158,9 @@ def from_safetensors(
     """
     tensors = _read(module, data)
     loaded = copy.deepcopy(module)
-    if hasattr(loaded, "fit"):
-        loaded.fit(tensors)
+    fit = getattr(loaded, "fit", None)
+    if fit is not None:
+        fit(tensors)
     wanted, found = _shapes(loaded.state_dict()), _shapes(tensors)
     if wanted != found:
         name = min(n for n in wanted.keys() | found.keys() if wanted.get(n) != found.get(n))
@@ -183,7 +197,7 @@ def checksum(tensors: dict[str, "torch.Tensor"]) -> str:
 
     digest = hashlib.sha256()
     for name in sorted(tensors):
-        digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy())
+        digest.update(tensors[name].contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

@@ -7,7 +7,7 @@ from thinc.api import Model, chain
 from thinc.types import Floats2d
 
 from ..errors import Errors
-from ..layers.torch_layer import require_torch, rows_from_torch, rows_to_torch, torch_layer
+from ..layers.torch_layer import require_torch, resize, rows_from_torch, rows_to_torch, torch_layer
 from ..settings import finite, one_of, whole
 
 WHO = "longtail.BiLSTM.v1"
@@ -69,7 +69,4 @@ def init(model: Model, X: list[Floats2d] | None = None, Y: list[Floats2d] | None
         raise ValueError(Errors.L223.format(who=WHO, found=type(X).__name__))
     width = X[0].shape[1]
     model.set_dim("nI", width)
-    shim = model.shims[0]
-    device = shim.device
-    shim._model.resize(width)
-    shim._model.to(device)
+    resize(model, width)

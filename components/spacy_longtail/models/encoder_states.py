@@ -1,7 +1,7 @@
 """Transformers with an encoder and a decoder, used through the encoder."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from spacy.tokens import Doc
 from thinc.api import Model
@@ -12,6 +12,8 @@ from ..types import Block
 
 if TYPE_CHECKING:  # an extra
     from spacy_transformers.data_classes import FullTransformerBatch
+    from spacy_transformers.layers.hf_shim import HFShim
+    from spacy_transformers.layers.transformer_model import TransformerModel
     from transformers import PretrainedConfig, PreTrainedModel
 
 
@@ -62,12 +64,12 @@ def EncoderStates(
         mixed_precision,
         dict(grad_scaler_config),
     )
-    model.layers[0].shims[0].model_cls = Encoder
+    cast("HFShim", model.layers[0].shims[0]).model_cls = Encoder
     model.init = init
     return model
 
 
-def init(model: Model, X: object = None, Y: object = None) -> None:
+def init(model: "TransformerModel", X: object = None, Y: object = None) -> None:
     if model.attrs["has_transformer"]:
         return
     from spacy_transformers.layers.transformer_model import huggingface_from_pretrained

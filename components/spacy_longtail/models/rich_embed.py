@@ -144,7 +144,9 @@ def _distinct(keys: Ints2d) -> tuple[Ints1d, Ints1d]:
     return first, word_of
 
 
-def init(model: Model[list[Doc], list[Floats2d]], X: list[Doc] | None = None, Y: object = None) -> None:
+def init(
+    model: Model[list[Doc], list[Floats2d]], X: list[Doc] | None = None, Y: list[Floats2d] | None = None
+) -> None:
     if model.attrs["needs_vectors"] and X and not X[0].vocab.vectors_length:
         raise ValueError(Errors.L240.format(who=WHO))
     init_chained(model, X, Y)

@@ -9,7 +9,7 @@ from thinc.api import ArgsKwargs, Model, chain, torch2xp, xp2torch
 from thinc.types import Floats2d, Ragged
 
 from ..layers import with_sentences
-from ..layers.torch_layer import require_torch, torch_layer
+from ..layers.torch_layer import require_torch, resize, shim_of, torch_layer
 from ..settings import finite, one_of, whole
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _gate(
 
 def sentences_to_torch(model: Model, X: Ragged, is_train: bool) -> tuple[ArgsKwargs, Callable]:
     """convert_inputs for a module of rows (n_tokens, width) and a list of n_sentences lengths."""
-    rows = xp2torch(X.dataXd, requires_grad=is_train, device=model.shims[0].device)
+    rows = xp2torch(X.dataXd, requires_grad=is_train, device=shim_of(model).device)
 
     def from_gradient(d_inputs: ArgsKwargs) -> Ragged:
         return Ragged(torch2xp(d_inputs.args[0]), X.lengths)
@@ -127,7 +127,4 @@ def init(model: Model, X: Ragged | None = None, Y: Floats2d | None = None) -> No
     """Draw new weights for the width that the encoder gives."""
     if X is None:
         return
-    shim = model.shims[0]
-    device = shim.device
-    shim._model.resize(X.dataXd.shape[1])
-    shim._model.to(device)
+    resize(model, X.dataXd.shape[1])

@@ -1,6 +1,7 @@
 """What pipes share: how those without training read, two learning rates, what none of them does."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import cast
 
 from spacy.pipeline.pipe import Pipe
 from spacy.pipeline.trainable_pipe import TrainablePipe
@@ -133,9 +134,10 @@ def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float
     """
     if head_rate == 1 or not callable(optimizer):
         return optimizer
-    own = {part.id for node in encoder.walk() for part in (node, *node.shims)}
-    if listener_in(encoder):
-        own.clear()
+    own: set[int] = set()
+    if not listener_in(encoder):
+        for node in encoder.walk():
+            own.update([node.id, *(shim.id for shim in node.shims)])
     step: Callable = optimizer
 
     def scaled(key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd) -> tuple[FloatsXd, FloatsXd]:
@@ -143,4 +145,4 @@ def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float
             return step(key, weights, gradient)
         return step(key, weights, gradient, lr_scale=head_rate)
 
-    return scaled
+    return cast(Optimizer, scaled)

@@ -1,6 +1,9 @@
 """A trained stock `ner` as a `longtail_ner`."""
 
+from typing import cast
+
 from spacy.language import Language
+from spacy.pipeline.ner import EntityRecognizer
 
 from ..errors import Errors
 from ..types import Overrides
@@ -19,12 +22,12 @@ def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = Non
     factory = nlp.get_pipe_meta(name).factory
     if factory not in ("ner", WHO):
         raise ValueError(Errors.L208.format(name=name, found=factory))
-    trained = nlp.get_pipe(name).to_bytes(exclude=["vocab"])
+    trained = cast(EntityRecognizer, nlp.get_pipe(name)).to_bytes(exclude=["vocab"])
     unset = ("factory", "@factories")
     # variables such as ${components.tok2vec.model.width} are resolved against the whole config
     resolved = nlp.config.interpolate()["components"][name]
     old = {k: v for k, v in resolved.items() if k not in unset}
-    pipe = nlp.replace_pipe(name, WHO, config={**old, **(config or {})})
+    pipe = cast(LongtailNER, nlp.replace_pipe(name, WHO, config={**old, **(config or {})}))
     new_cfg = dict(pipe.cfg)
     pipe.from_bytes(trained, exclude=["vocab"])
     pipe.cfg.update({k: new_cfg[k] for k in ("include", "scores_key")})

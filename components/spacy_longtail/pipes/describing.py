@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import spacy
@@ -20,6 +20,7 @@ from ..heads.outputs import output_of
 from ..layers.described import is_described
 from ..settings import unused
 from ..types import Block
+from .base import LongtailPipe
 
 DESCRIBED = "a model of longtail.DescribedTypes.v1"
 ALIKE = 0.99  # cosine of vectors of one text by one describer
@@ -154,10 +155,11 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
             if is_described(layer):
                 found = {key: to_numpy(layer.get_param(key)).copy() for key in ("P", "Q")}
                 found |= {key: to_numpy(layer.get_param(key)[0]).copy() for key in ("W", "b")}
-                texts = [pipe.cfg["descriptions"][label] for label in pipe.labels]
+                own = cast(LongtailPipe, pipe)
+                texts = [own.cfg["descriptions"][label] for label in own.labels]
                 vectors = to_numpy(layer.get_param("D"))
                 block = nlp.config.interpolate()["components"][name].get("describe")
-                return PretrainedHead(path, block, found, pipe.codec.prefixes, texts, vectors)
+                return PretrainedHead(path, block, found, own.codec.prefixes, texts, vectors)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import Literal
 
 import numpy as np
 from spacy.language import Language
@@ -241,7 +242,7 @@ class MRCNER(NERPipe):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Optimizer | None = None,
+        sgd: Optimizer | Literal[False] | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Learn from a batch, batch_size queries with sentences at a time: it changes nothing but the
@@ -264,6 +265,6 @@ class MRCNER(NERPipe):
                 raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(part.token)))
             backprop(d_reading)
             losses[self.name] += loss
-        if sgd not in (None, False):
+        if sgd is not None and sgd is not False:
             self.finish_update(sgd)
         return losses

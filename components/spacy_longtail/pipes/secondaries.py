@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import spacy
@@ -113,7 +114,7 @@ class OwnPipeline(Secondary):
     It is saved with the pipe: once that is on disk, `source` is no longer needed.
     """
 
-    def __init__(self, source: str, component: str | None, lang: str, who: str) -> None:
+    def __init__(self, source: str, component: str | None, lang: str | None, who: str) -> None:
         """RAISES (ValueError): L286, L287 where the source is there and cannot be used."""
         self.source, self.component, self.lang, self.who = source, component, lang, who
         self._nlp: Language | None = None
@@ -152,7 +153,8 @@ class OwnPipeline(Secondary):
 
     def from_bytes(self, data: bytes) -> None:
         found: dict[str, bytes] = {}
-        readers = {name: lambda own, name=name: found.update({name: own}) for name in ("config", "nlp")}
+        keep = found.__setitem__
+        readers: dict[str, Callable[[bytes], object]] = {n: partial(keep, n) for n in ("config", "nlp")}
         util.from_bytes(data, readers, ())
         config = Config().from_bytes(found["config"], interpolate=False)
         self._nlp = util.load_model_from_config(config).from_bytes(found["nlp"])

@@ -240,7 +240,7 @@ class SentenceGate(LongtailPipe):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Optimizer | None = None,
+        sgd: Optimizer | Literal[False] | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """Learn from a batch. A shared encoder always gets its gradient, zeros included."""
@@ -253,7 +253,7 @@ class SentenceGate(LongtailPipe):
         logits, backprop = self.model.begin_update([eg.predicted for eg in examples])
         loss, d_logits = self.get_loss(examples, logits)
         backprop(d_logits)
-        if sgd not in (None, False):
+        if sgd is not None and sgd is not False:
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses

@@ -273,7 +273,7 @@ class LongtailNER(EntityRecognizer):
             raise ValueError(Errors.L008.format(loss=self.loss))
         return self._actions.weights(self.moves, by_class)
 
-    def set_annotations(self, docs: Iterable[Doc], states: list[StateClass]) -> None:
+    def set_annotations(self, docs: Doc | Iterable[Doc], states: list[StateClass]) -> None:
         """Write the entities, and their scores where scores_key is set."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         if self.scores_key is None:

@@ -9,11 +9,11 @@ import numpy as np
 from spacy.language import Language
 from spacy.training import Example
 from thinc.types import Floats1d, Ints1d
-from wasabi import table
 
 from ..corpus.repeats import Repeats
 from ..errors import Errors
 from ..settings import one_of, seed_of, whole
+from ..tables import text_table
 from .base import AUGMENTED, Reader, Unit, WrappingReader, array_generator, generator, show_once
 from .joining import check_join, join_size, joined
 from .unit_counts import UnitCounts
@@ -188,7 +188,7 @@ def describe(repeats: Repeats, unit: Unit, counts: UnitCounts, copies: Floats1d)
     rows += [(t, counts.total.tokens[t], tokens[t]) for t in counts.total.labels]
     shown = [(name, n, f"{m:.0f}", _ratio(n, m)) for name, n, m in rows]
     head = ("", "before", "after", "factor")
-    body = table(shown, header=head, divider=True, aligns=("l", "r", "r", "r"))
+    body = text_table(head, shown)
     return f"Resampled with {repeats}: {total}{body.rstrip()}"
 
 

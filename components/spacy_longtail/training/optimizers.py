@@ -158,15 +158,19 @@ def create_adam(
         grad_clip=_checked("grad_clip", grad_clip, *least),
         L2_is_weight_decay=L2_is_weight_decay,
         use_averages=use_averages,
-        average_decay=_checked("average_decay", average_decay, *share),
+        average_decay=_number("average_decay", average_decay, *share),
     )
 
 
 def _checked(name: str, value: FloatOrSeq, rule: str, low: float, high: float = math.inf) -> FloatOrSeq:
     """A number, or each of a list; a schedule is taken as it is. RAISES (ValueError): L001."""
-    fix = "See the docs of Adam.v1 in thinc."
     if isinstance(value, list):
-        return [finite(name, number, rule, fix, low, high) for number in value]
+        return [_number(name, number, rule, low, high) for number in value]
     if isinstance(value, (int, float, str)):
-        return finite(name, value, rule, fix, low, high)  # type: ignore[arg-type]
+        return _number(name, value, rule, low, high)
     return value
+
+
+def _number(name: str, value: float | str, rule: str, low: float, high: float = math.inf) -> float:
+    """RAISES (ValueError): L001."""
+    return finite(name, value, rule, "See the docs of Adam.v1 in thinc.", low, high)

@@ -5,7 +5,7 @@ import json
 import tempfile
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import spacy
@@ -141,13 +141,13 @@ def class_probabilities(
     if not names:
         factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names)
         raise ValueError(Errors.L451.format(path=config, found=factories))
-    pipe: TokenNER = nlp.get_pipe(names[0])
+    pipe = cast(TokenNER, nlp.get_pipe(names[0]))
     before = nlp.pipe_names[: nlp.pipe_names.index(names[0])]
     found: list[Floats2d] = []
     for start in range(0, len(docs), BATCH):
         batch = [bare(doc, nlp.vocab) for doc in docs[start : start + BATCH]]
-        for name in before:
-            batch = list(nlp.get_pipe(name).pipe(batch))
+        with nlp.select_pipes(enable=before):
+            batch = list(nlp.pipe(batch))
         found.append(pipe.marginals(batch))
     tags = np.concatenate(found)
     by_class = np.zeros((len(tags), 1 + len(pipe.codec.labels)))

@@ -30,7 +30,7 @@ from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..hub import check_models
-from ..types import Overrides
+from ..types import Block, Overrides
 from ..writing import check_folder, coded_io, set_aside, whole_folder
 from .contamination import warn_seen
 from .device import use_gpu
@@ -63,7 +63,7 @@ def corpus_overrides(types: CorpusTypes, train: Path, dev: Path) -> Overrides:
     }
 
 
-def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) -> Overrides:
+def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) -> Block:
     """The overrides that make a config one for this corpus, and those given, which win.
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
@@ -94,11 +94,11 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
         raise ValueError(Errors.L438.format(path=config, problem=message_of(error))) from error
 
 
-def known_sections(overrides: Overrides, config: Config) -> Overrides:
+def known_sections(overrides: Overrides, config: Config) -> Block:
     """The overrides of what a config has, in which its own words for a type win over the corpus's.
 
     overrides (Overrides): As `corpus_overrides` gives them. config (Config): Not interpolated.
-    RETURNS (Overrides): Those of its sections; of [longtail] those of the names that it has.
+    RETURNS (Block): Those of its sections; of [longtail] those of the names that it has.
     """
 
     def is_known(name: str) -> bool:

@@ -4,9 +4,11 @@ import warnings
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from spacy.language import Language
+from spacy.pipeline.trainable_pipe import TrainablePipe
+from spacy.tokenizer import Tokenizer
 from spacy.util import set_dot_to_object
 from spacy.vectors import Vectors
 
@@ -80,12 +82,12 @@ def average(
         "scorer": nlp.config.interpolate()["components"][first.name]["scorer"],
     }
     _settle(nlp)
-    pipe: EnsembleNER = nlp.replace_pipe(first.name, ensemble_ner.WHO, config=settings)
+    pipe = cast(EnsembleNER, nlp.replace_pipe(first.name, ensemble_ner.WHO, config=settings))
     pipe.compose(first.tagger.cfg["types"], dict(zip(blocks, (m.tagger for m in members), strict=True)))
     if vectors is not None:
         nlp.vocab.vectors = vectors
     for encoder in encoders[0]:
-        if not nlp.get_pipe(encoder).listener_map:
+        if not getattr(nlp.get_pipe(encoder), "listener_map", {}):
             nlp.remove_pipe(encoder)
     return pipe
 
@@ -132,7 +134,8 @@ def _unlike(own: Read, first: Read) -> str:
 
 def _tokenizer(nlp: Language) -> tuple[Block, bytes]:
     """The settings and the rules of a tokenizer."""
-    return nlp.config.interpolate()["nlp"]["tokenizer"], nlp.tokenizer.to_bytes(exclude=["vocab"])
+    rules = cast(Tokenizer, nlp.tokenizer).to_bytes(exclude=["vocab"])
+    return nlp.config.interpolate()["nlp"]["tokenizer"], rules
 
 
 def _lookups(nlp: Language) -> dict[str, Block]:
@@ -166,7 +169,8 @@ def own_encoders(nlp: Language, name: str) -> list[str]:
             continue
         found.append(upstream)
         own = nlp.config.interpolate()["components"][upstream]["model"]
-        as_own = pipe.model.attrs.get("replace_listener_cfg", lambda block, _: block)
+        attrs = cast(TrainablePipe, pipe).model.attrs
+        as_own = attrs.get("replace_listener_cfg", lambda block, _: block)
         listeners = {path: b for path, b in _listeners(block["model"], "model") if _hears(b, upstream)}
         nlp.replace_listeners(upstream, name, list(listeners))
         # spaCy looks at model.tok2vec, wherever the listener is

@@ -156,7 +156,7 @@ def _without_annotation(read: Read) -> Read:
     def stream(path: Path, context: Context) -> Iterator[Doc]:
         vocab = context.nlp.vocab
         if read is docbin.read_docs:  # told once, and the pipeline's vocabulary forgets
-            context = context._replace(nlp=blank(context.nlp.lang, "words"))
+            context = context._replace(nlp=blank(context.nlp.lang or "xx", "words"))
         for doc in read(path, context):
             own = in_sentences(doc, vocab)
             own.user_data.update(doc.user_data)

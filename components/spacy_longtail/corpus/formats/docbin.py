@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 import srsly
-from spacy.attrs import ENT_IOB, ENT_TYPE
+from spacy.attrs import DEP, ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, TAG
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
@@ -20,7 +20,7 @@ from ..labels import check_label
 from ..sentences import sentence_bounds
 from .context import Context, Events, Place
 
-STRINGS = ["NORM", "TAG", "LEMMA", "DEP", "ENT_TYPE", "ENT_KB_ID", "ENT_ID", "MORPH"]  # kept as hashes
+STRINGS = [NORM, TAG, LEMMA, DEP, ENT_TYPE, ENT_KB_ID, ENT_ID, MORPH]  # kept as hashes
 
 Read = TypeVar("Read")
 

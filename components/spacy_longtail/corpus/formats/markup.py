@@ -106,7 +106,7 @@ def article_doc(article: Article, context: Context) -> Doc:
         for token in part:
             token.is_sent_start = token.i == 0
         parts.append(part)
-    doc = Doc.from_docs(parts, ensure_whitespace=True, exclude=["user_data"])
+    doc = Doc.from_docs(parts, ensure_whitespace=True, exclude=["user_data"])  # type: ignore[call-arg]
     assert doc is not None
     doc.user_data["title"] = article.title
     doc.user_data["kind"] = article.kind

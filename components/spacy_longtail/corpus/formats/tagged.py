@@ -51,7 +51,7 @@ def tagged_docs(
     settings, read = context.settings, Tagger(path, context)
     words: list[str] = []
     tags: list[str] = []
-    starts: list[bool] = []
+    starts: list[bool | int | None] = []
     for sentence in sentences:
         if words and (sentence.opens or not settings.documents):
             yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)

@@ -68,7 +68,7 @@ def plot_statistics(found: Statistics, target: Path) -> None:
         from matplotlib.figure import Figure
     n_labels = len(found.labels)
     heights = [n_labels, n_labels, max(len(found.policies), 1)]
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+    with matplotlib.rc_context(matplotlib.RcParams(STYLE)), warnings.catch_warnings():
         # its own font may lack a type's letters
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         size = (7.0, 3.0 + 0.36 * sum(heights))

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import wasabi
-
 from ...corpus.statistics import Statistics
 from ...records import Record
+from ...tables import text_table
 from ..significance import NO_CLAIM, PowerNote, Verdict, corrected, power_note
 from .comparison import HEADLINES, Average, Comparison, Pair, TypeRow, compare, f1_metrics, hold_against
 from .dates import written
@@ -176,8 +175,7 @@ def summary_table(summary: Summary) -> str:
     if summary.baseline is not None:
         header[2:2] = [summary.baseline]
         header += ["Difference", "p"]
-    aligns = ("l", *("r" for _ in header[1:]))
-    table = wasabi.table(rows, header=header, divider=True, aligns=aligns)
+    table = text_table(header, rows)
     said = list(dict.fromkeys((summary.sentence, summary.verdict)))  # one where nothing can be said yet
     return "\n".join([table, *said, *(f"- {text}" for text in summary.findings), ""])
 

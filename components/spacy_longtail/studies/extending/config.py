@@ -2,9 +2,10 @@
 
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from spacy.language import Language
+from spacy.pipeline.tok2vec import Tok2Vec
 from thinc.api import Config
 
 from ...errors import Errors
@@ -99,7 +100,7 @@ def _share(config: Config, encoder: str, pretrained: Path) -> None:
     if "tok2vec" not in source.pipe_names or "ner" not in source.pipe_names:
         found = ", ".join(source.pipe_names) or "none"
         raise ValueError(Errors.L524.format(path=pretrained, found=found))
-    width = source.get_pipe("tok2vec").model.get_dim("nO")
+    width = cast(Tok2Vec, source.get_pipe("tok2vec")).model.get_dim("nO")
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": width, "upstream": encoder}
     config["components"]["gate"]["model"]["tok2vec"] = dict(listener)
     config["components"]["weak_ner"]["model"] = {

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-import wasabi
+from wasabi import Printer
 
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
@@ -11,6 +11,7 @@ from ...evaluation.report.plain import in_one_sentence
 from ...evaluation.report.plots import forecast_plot, heatmap, size_curves
 from ...evaluation.report.rendering import cell, render
 from ...evaluation.report.wording import percent
+from ...tables import text_table
 from ...writing import coded_io, replacing, write_file
 from .curves import Curves, Point
 from .forecasts import Forecast
@@ -135,7 +136,7 @@ def summary_tables(summary: Summary) -> str:
     """
     parts = []
     for found in summary.corpora:
-        parts.append(wasabi.Printer(no_print=True).divider(found.corpus) or "")
+        parts.append(Printer(no_print=True).divider(found.corpus) or "")
         if found.curves:
             for curves in found.curves:
                 parts += [_curve_text(curves), *(f"- {text}" for text in curves.findings)]
@@ -153,8 +154,7 @@ def summary_tables(summary: Summary) -> str:
             for row in found.rows
         ]
         head = ("Method", "Seeds", *summary.columns, "Steps", "Seconds")
-        aligns = ("l", *"r" * (len(head) - 1))
-        parts.append(wasabi.table(rows, header=head, divider=True, aligns=aligns))
+        parts.append(text_table(head, rows))
         if early := not_trained(found):
             parts.append(early)
         if found.recommendation is not None:
@@ -164,7 +164,7 @@ def summary_tables(summary: Summary) -> str:
 
 def _forecast_text(found: Forecast) -> list[str]:
     head, rows = forecast_head(found), forecast_rows(found)
-    table = wasabi.table(rows, header=head, divider=True, aligns=tuple("r" * len(head)))
+    table = text_table(head, rows, "r" * len(head))
     title = f"{found.label}, {found.method}: {found.findings[0]}"
     return ["", title, *([table] if rows else []), *(f"- {text}" for text in found.findings[1:])]
 
@@ -176,4 +176,4 @@ def _curve_text(curves: Curves) -> str:
         for name, points in rows
     ]
     head = (f"{curves.average} F1, {curves.x_name}", *(f"{size:g}" for size in sizes))
-    return str(wasabi.table(cells, header=head, divider=True, aligns=("l", *"r" * len(sizes))))
+    return text_table(head, cells)

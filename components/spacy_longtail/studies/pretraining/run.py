@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import srsly
 from spacy.language import Language
@@ -212,7 +212,7 @@ def _check_same(output: Path, key: str) -> None:
 def _initialize(nlp: Language, donors: list[Donor]) -> None:
     docs = [doc for donor in donors for doc in donor.train[:N_SAMPLE]]
     texts = joint_types(donors)
-    ner: TokenNER = nlp.get_pipe("ner")
+    ner = cast(TokenNER, nlp.get_pipe("ner"))
     settings = {"labels": list(texts), "descriptions": texts}
     nlp.config["initialize"]["components"]["ner"] = settings
     sample = [_example(doc) for doc in docs]
@@ -282,8 +282,10 @@ class Training:
         """
         fix_random_seed((self.options.seed * 1_000_003 + step) % 2**31)  # dropout, when resumed too
         losses: dict[str, float] = {}
-        self.nlp.update([_example(doc) for doc in docs], drop=self.dropout, sgd=False, losses=losses)
-        for _, pipe in self.nlp.pipeline:  # with sgd, nlp.update would step the encoder a batch late
+        examples = [_example(doc) for doc in docs]
+        # with sgd, nlp.update would step the encoder a batch late
+        self.nlp.update(examples, drop=self.dropout, sgd=False, losses=losses)  # type: ignore[arg-type]
+        for _, pipe in self.nlp.pipeline:
             pipe.finish_update(self.optimizer)  # type: ignore[attr-defined]
         self.optimizer.step_schedules()
         return losses["ner"] / max(sum(map(len, docs)), 1)

@@ -1,8 +1,9 @@
 """F1 of a pretraining on the development part of each donor, among its own types."""
 
-from typing import Any
+from typing import Any, cast
 
 from spacy.language import Language
+from spacy.pipeline.pipe import Pipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import get_array_module
@@ -42,9 +43,9 @@ def predict_types(nlp: Language, docs: list[Doc], labels: list[str]) -> None:
     nlp (Language): With a longtail_token_ner called "ner". docs (List[Doc]): Without entities.
     labels (List[str]): The types that may be predicted.
     """
-    ner: TokenNER = nlp.get_pipe("ner")  # type: ignore[assignment]
+    ner = cast(TokenNER, nlp.get_pipe("ner"))
     for name in nlp.pipe_names[: nlp.pipe_names.index("ner")]:
-        docs = list(nlp.get_pipe(name).pipe(docs))
+        docs = list(cast(Pipe, nlp.get_pipe(name)).pipe(docs))
     scores: Any = ner.model.predict(docs)
     logits: Ragged = ner.head.logits(scores)
     xp = get_array_module(logits.dataXd)

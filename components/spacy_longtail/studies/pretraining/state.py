@@ -62,7 +62,7 @@ def save_state(folder: Path, nlp: Language, optimizer: Optimizer, progress: Prog
     updates = {name: n for key, n in optimizer.nr_update.items() if (name := name_of(*key)) is not None}
     with coded_io(folder), whole_folder(folder) as new:
         nlp.to_disk(new / WEIGHTS)
-        np.savez(new / MOMENTS, **arrays)  # type: ignore[arg-type]
+        np.savez(new / MOMENTS, **arrays)
         state = progress.model_copy(update={"updates": updates})
         (new / PROGRESS).write_text(json.dumps(state.model_dump()), encoding="utf8")
 

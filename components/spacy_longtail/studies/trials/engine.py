@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from ...types import Overrides
 from ...writing import coded_io
-from .storage import ATTEMPT, KEY, coded_storage, import_optuna, put_back
+from .storage import ATTEMPT, GRACE, KEY, coded_storage, import_optuna, put_back
 
 if TYPE_CHECKING:  # Optuna is an extra
     from optuna import Trial
@@ -242,10 +242,14 @@ class Engine(ABC):
         remove_leftovers(self.folder)
         self.optuna.storages.fail_stale_trials(self.study)
         for trial in self.trials(self.states.RUNNING):
-            age = time.time() - trial.datetime_start.timestamp()
             # Optuna misses nobody who died before the first sign of life
-            if PLACE not in trial.user_attrs and age > self.storage.grace_period:
+            if PLACE not in trial.user_attrs and _age(trial) > (self.storage.grace_period or GRACE):
                 self.give_back(trial)
+
+
+def _age(trial: "FrozenTrial") -> float:
+    """Seconds since a trial began."""
+    return 0.0 if trial.datetime_start is None else time.time() - trial.datetime_start.timestamp()
 
 
 def remove_leftovers(parent: Path) -> None:

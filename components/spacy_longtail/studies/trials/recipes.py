@@ -9,7 +9,7 @@ import srsly
 from spacy.util import get_sourced_components, load_model_from_config
 from thinc.api import Config
 
-from ...types import Overrides
+from ...types import Block, Overrides
 from .compose import HERE, compose, known_choices, read_base
 
 VARIABLES = ("paths", "longtail")  # sections of values that the others refer to
@@ -102,7 +102,7 @@ def _rename(config: Config, old: str, new: str) -> None:
             block["upstream"] = new
 
 
-def _blocks(block: Config) -> Iterator[Config]:
+def _blocks(block: Block) -> Iterator[Block]:
     """A block and all blocks in it."""
     yield block
     for value in block.values():
@@ -119,7 +119,7 @@ def _filled(config: Config) -> Config:
     return Config(_in_order(filled, config))
 
 
-def _in_order(filled: Config, order: Config) -> Config:
+def _in_order(filled: Block, order: Block) -> Block:
     """A block in the order of another, then what the other does not have."""
     names = sorted(filled, key=list({**order, **filled}).index)
     below = {name: order[name] if isinstance(order.get(name), dict) else {} for name in names}
@@ -129,7 +129,7 @@ def _in_order(filled: Config, order: Config) -> Config:
     }
 
 
-def _lines(block: Config, comments: Mapping[str, str], section: str = "") -> Iterator[str]:
+def _lines(block: Block, comments: Mapping[str, str], section: str = "") -> Iterator[str]:
     """A block's values, then the blocks in it. `Config.to_str` has no comments, and deep blocks last."""
     blocks = {}
     for key, value in block.items():
@@ -148,7 +148,7 @@ def _lines(block: Config, comments: Mapping[str, str], section: str = "") -> Ite
         yield from _lines(value, comments, name)
 
 
-def _is_short(name: str, block: Config) -> bool:
+def _is_short(name: str, block: Block) -> bool:
     """Whether a block is written on one line: one value at most, no section and no component."""
     parents, _, _ = name.rpartition(".")
     is_place = parents in ("", "components") or name.startswith("initialize.")

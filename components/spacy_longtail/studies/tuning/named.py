@@ -165,7 +165,7 @@ def current(config: Config, place: str) -> Any:
             argument = inspect.signature(made).parameters.get(last)
             return None if argument is None else argument.default
     if "factory" in block:
-        return Language.get_factory_meta(block["factory"]).default_config.get(last)
+        return (Language.get_factory_meta(block["factory"]).default_config or {}).get(last)
     return None
 
 

@@ -26,6 +26,8 @@ from .named import (
 if TYPE_CHECKING:  # Optuna is an extra
     from optuna import Trial
 
+Choice = str | float | bool | None  # what Optuna draws from
+
 DIGITS = 4  # of a number that is tried: more could not be told apart, and a config stays readable
 
 
@@ -35,7 +37,7 @@ class Parameter(NamedTuple):
     high: float = 0.0
     log: bool = False
     whole: bool = False
-    choices: tuple[object, ...] = ()  # instead of a range
+    choices: tuple[Choice, ...] = ()  # instead of a range
     baseline: object = None  # its value in trial 0
 
     @property
@@ -193,9 +195,10 @@ def _range(spec: str, text: str) -> tuple[float, float, bool]:
     return low, high, is_log
 
 
-def _choices(spec: str, text: str) -> tuple[object, ...]:
-    found = tuple(_value(part) for part in spec.split(","))
-    if any(isinstance(choice, (list, dict)) for choice in found):
+def _choices(spec: str, text: str) -> tuple[Choice, ...]:
+    read = [_value(part) for part in spec.split(",")]
+    found = tuple(value for value in read if value is None or isinstance(value, (str, int, float)))
+    if len(found) < len(read):
         raise _wrong(text, "choices are numbers, words, true, false or null")
     if len(set(found)) < max(len(found), 2):
         raise _wrong(text, "choices are two at least, each once")

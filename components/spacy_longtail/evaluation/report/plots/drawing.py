@@ -63,7 +63,7 @@ def svg(draw: Callable[["Figure"], None], size: tuple[float, float], key: str, t
     except ImportError as error:
         raise ValueError(Errors.L406.format(package="matplotlib", extra="report")) from error
     buffer = io.StringIO()
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+    with matplotlib.rc_context(matplotlib.RcParams(STYLE)), warnings.catch_warnings():
         # its own font may lack a type's letters; the page's font draws them
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         fig = Figure(figsize=size, dpi=72, layout="constrained")
