@@ -235,7 +235,7 @@ class Errors:
         "[L472] {path} names an unknown {what}, {name!r}. Known: {known}. Add your own under 'choices'."
     )
     L473 = "[L473] Methods are compared at equal steps on equal batches, but training.{name} is {found} for {method!r} and should be {other}. Set it for all methods, under 'settings' of the plan."
-    L474 = "[L474] training.eval_frequency = {frequency} is more than the {steps} steps of the plan: no checkpoint would be chosen. Set training.eval_frequency lower, under 'settings' of the plan."
+    L474 = "[L474] training.eval_frequency = {frequency} is more than the {steps} steps of the plan: no checkpoint would be chosen. Set training.eval_frequency lower, under 'settings' of the plan or with --set training.eval_frequency=N."
     L475 = "[L475] The method {method!r} does not read its training data through corpora.plain, or augments it, so that no part of it can be drawn. Read ${{corpora.plain}} in corpora.train."
     L476 = "[L476] {path} holds something else than trials. Name a new folder, or one of an earlier run."
     L477 = "[L477] The study in {storage} cannot be opened: {problem} Name a database URL, such as sqlite:///study.db or postgresql://user@host/name, or the path of an SQLite file. A URL with a password belongs in the variable SPACY_LONGTAIL_STORAGE, not on the command line."

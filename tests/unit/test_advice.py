@@ -27,6 +27,7 @@ from spacy_longtail.studies.matrix.by_folds import macro_of, recommend_by_folds
 from spacy_longtail.studies.matrix.halving import is_rung, survivors
 from spacy_longtail.studies.matrix.refit import refit
 from spacy_longtail.studies.matrix.rounds import Budget, Imagined
+from spacy_longtail.studies.matrix.several import Reading
 from spacy_longtail.studies.trials.ledger import Ledger
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, Options
@@ -420,3 +421,47 @@ def test_there_are_as_many_trials_at_a_time_as_cores(cores, expected, monkeypatc
     monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     assert usual_workers(None, -1) == expected
+
+
+# several trainings behind one pipe
+
+
+def combined():
+    """What stands for `build_ensemble`, and what it was given."""
+    given = []
+
+    def combine(models, corpus, output):
+        given.append((models, corpus, output))
+        for folder in (*models, output):
+            folder.mkdir(parents=True)
+        return [Reading(0.3, 1.0), Reading(0.4, 1.1), Reading(0.5, 0.9), Reading(0.5, 0.33)]
+
+    return combine, given
+
+
+def test_an_ensemble_of_the_best_is_measured_in_the_time_that_is_left(corpus, tmp_path, monkeypatch):
+    combine, given = combined()
+    runner = Timed({"ner": 0.05, "crf": 0.95}, monkeypatch, {}, usual=1.0)
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, combine=combine)
+    [(models, fold, output)] = given
+    assert fold == tmp_path / "out" / "folds" / fold.parent.name / "toy-fold-0" and fold.is_dir()
+    assert output == tmp_path / "out/ensemble/model" and len(set(models)) == 3
+    assert not any(folder.exists() for folder in (*models, output))  # they have seen a part
+    assert [call for call in runner.begun if call[0] == "crf"][-3:] == [("crf", s) for s in (1, 2, 3)]
+    assert (found.worth.macro, found.worth.single, found.worth.speed) == (0.5, pytest.approx(0.4), 0.33)
+    said = "3 trainings of crf behind one pipe (`ensemble`): +10.0 points of macro F1 beside one"
+    text = " ".join(found.config.read_text(encoding="utf8").replace("\n#", "").split())
+    assert said in text and "at 0.3 times its speed" in text
+    n = len(runner.begun)
+    again, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, combine=combine)
+    assert len(runner.begun) == n and len(given) == 1 and again.worth == found.worth
+
+
+def test_no_ensemble_without_time_or_of_stock_spacy(corpus, tmp_path, monkeypatch):
+    combine, given = combined()
+    runner = Timed({"ner": 0.3, "crf": 0.9, "crf-clusters": 0.9}, monkeypatch, {}, usual=100.0)
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=4, combine=combine)
+    assert found.recommendation.method != "ner" and found.worth is None
+    runner = Timed({"ner": 0.95}, monkeypatch, {}, usual=1.0)
+    found, _ = advised(corpus, tmp_path / "2", monkeypatch, runner, minutes=10, combine=combine)
+    assert found.recommendation.method == "ner" and found.worth is None and not given

@@ -1,6 +1,7 @@
 """`recommend`: which method to use on a corpus."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,9 @@ from ..studies.matrix import summary_tables, write_matrix_report
 from ..studies.matrix.advice import FOLDS, Advice, advise, find_pretrained
 from ..studies.matrix.dry_run import advice_outlook
 from ..studies.matrix.refit import refit
+from ..studies.matrix.several import SEEDS, Reading
 from ..studies.trials.run import Options
+from ..unlabelled.ensemble import Request, build_ensemble
 from .app import METHOD_PANEL, MOST_PROCESSES, Corpus, GpuId, Json, app, for_json, print_json
 from .dry_run import show
 from .matrix import say
@@ -80,7 +83,7 @@ def recommend(
     }
     if dry_run:
         return show(advice_outlook(corpus, output, target, **given), as_json)
-    found = advise(corpus, output, target, **given)
+    found = advise(corpus, output, target, combine=_combined, **given)
     page = write_matrix_report(found.summary, output / "report")
     with for_json(as_json):
         model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None
@@ -95,8 +98,19 @@ def recommend(
         msg.good(f"Trained on train and dev for {found.steps:,} steps: {model}")
     else:
         typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
+    if found.worth is not None:
+        typer.echo(found.worth.text(found.recommendation.method))
+        if found.worth.macro > found.worth.single:
+            each = ", ".join(map(str, SEEDS))
+            typer.echo(f"For that train with --system.seed {each}, then see `ensemble --help`.")
     typer.echo(f"Report: {page.resolve()}")
     return None
+
+
+def _combined(models: Sequence[Path], corpus: Path, output: Path) -> list[Reading]:
+    """Pipelines and their ensemble on the test part of a corpus."""
+    found = build_ensemble(Request(tuple(models), corpus, "test"), output)
+    return [Reading(system.macro, system.speed_ratio) for system in found.systems]
 
 
 def _data(found: Advice, page: Path, model: Path | None) -> dict[str, object]:
@@ -111,6 +125,7 @@ def _data(found: Advice, page: Path, model: Path | None) -> dict[str, object]:
         ],
         "candidates": [candidate._asdict() for candidate in found.candidates],
         "steps": found.steps,
+        "ensemble": found.worth and found.worth.model_dump(),
         "config": str(found.config),
         "report": str(page),
         "model": None if model is None else str(model),

@@ -24,6 +24,7 @@ from ..trials.run import Matrix, Options
 from .cutting import fold_plan
 from .recommendation import Recommendation
 from .rounds import Budget, Rounds
+from .several import Combine, Worth, worth_of_several
 from .summary import Summary, summarize_trials
 
 FEW, MANY_SENTENCES = 500, 5000  # training sentences
@@ -44,6 +45,7 @@ class Advice(NamedTuple):
     candidates: list[Candidate]
     config: Path
     steps: int  # after which a training of the method was best, in the middle of those that there are
+    worth: Worth | None  # of several trainings of it
 
 
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> Path | None:
@@ -141,6 +143,7 @@ def advise(
     settings: Overrides,
     pretrained: Path | None = None,
     transformer: str | None = None,
+    combine: Combine | None = None,
     say: Callable[[str], None] = msg.info,
 ) -> Advice:
     """Compare candidates on folds of a corpus within a budget, and write the config of the one to use.
@@ -157,6 +160,7 @@ def advise(
     settings (Overrides): Config values by dotted name, for all.
     pretrained (Optional[Path]): A pipeline that `pretrain` wrote, to be tried as an encoder.
     transformer (Optional[str]): A transformer to be tried: its name on the hub, or its folder.
+    combine (Optional[Callable]): What measures an ensemble of the best, if there is time left for it.
     say (Callable): Gets progress.
     RETURNS (Advice): What was found.
     RAISES (ValueError): L265 and L406 of a transformer; L274; L494 if stock spaCy could not be
@@ -178,8 +182,12 @@ def advise(
     trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
     own = [r for r in records.values() if r.is_done and r.method == choice.method]
     best = [r.best_step for r in own if r.best_step]
-    write_config(trial._replace(corpus=corpus), config, _evidence(summary, choice, candidates))
-    return Advice(summary, choice, candidates, config, int(median(best)) if best else plan.steps)
+    evidence = _evidence(summary, choice, candidates)
+    worth = combine and worth_of_several(trial, cut, output, options, budget, combine)
+    if worth:
+        evidence.append(worth.text(choice.method))
+    write_config(trial._replace(corpus=corpus), config, evidence)
+    return Advice(summary, choice, candidates, config, int(median(best)) if best else plan.steps, worth)
 
 
 def planned(
