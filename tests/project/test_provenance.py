@@ -222,6 +222,7 @@ def test_scores_that_are_no_numbers_stay_out_of_the_curve(tmp_path):
         ("training/crf/model-last", "training/crf", "model-last", "crf"),
         ("training/crf/model-best", "training/crf/model-best", ".", "crf"),
         ("training/ensemble", ".", "training/ensemble", "ensemble"),  # beside others: not "training"
+        ("extended/model", ".", "extended/model", "extended"),
     ],
 )
 def test_an_evaluation_without_a_name_is_called_as_its_training(

@@ -23,6 +23,8 @@ from ..types import ENTITY, ENTITY_SCORES
 from .analysis import analyse, read_training
 from .records import Document, Evaluation, Scores, SecondaryUse, TrainingSettings
 
+UNNAMED = (*MODELS, "model")  # what `train` and `extend` call every pipeline
+
 
 def evaluate_model(
     model: Path,
@@ -38,8 +40,8 @@ def evaluate_model(
     model (Path): A pipeline folder, as `spacy train` writes it.
     data (Path): A .spacy file, or a folder of them.
     labels (List[str]): The declared types. tail (List[str]): The rare ones.
-    name (Optional[str]): What reports call the model; null is its folder's name, and for model-best and
-        model-last that of the training.
+    name (Optional[str]): What reports call the model; null is its folder's name, or where that is
+        model-best, model-last or model the name of the folder above.
     training (Optional[Path]): What it was trained on, a .spacy file or a folder of them: for scores by
         frequency and of unseen mentions. Null leaves the analysis out.
     part (Optional[str]): Which part of the corpus the data is; reports are of test.
@@ -65,7 +67,7 @@ def evaluate_model(
         if is_gate(nlp, pipe_name):
             scores.update(pipe.score(examples))
     return Evaluation(
-        name=name or (place.parent if place.name in MODELS else place).name,
+        name=name or (place.parent if place.name in UNNAMED else place).name,
         model=str(model),
         data=str(data),
         part=part,
