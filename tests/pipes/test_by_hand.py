@@ -146,7 +146,7 @@ def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(t
 )
 def test_a_gate_that_learns_from_whole_documents_says_so(sentencizer, bounded, weak, says):
     nlp = gated(sentencizer, weak)
-    data = examples(nlp, bounded) + [Example(nlp.make_doc(""), nlp.make_doc(""))]
+    data = [*examples(nlp, bounded), Example(nlp.make_doc(""), nlp.make_doc(""))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         sgd = nlp.initialize(lambda: data)

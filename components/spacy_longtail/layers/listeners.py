@@ -15,8 +15,8 @@ LISTENER = re.compile(r"[\w.-]*listener[\w.-]*")  # not "tok2vec-listener>>linea
 def listener_in(model: Model) -> str | None:
     """The name of a listener anywhere in a model, spaCy's or a transformer's; None for none.
 
-    They share no base class: spaCy, spacy-transformers and spacy-curated-transformers have one each. What
-    is built of layers keeps the name of a listener that `nlp.replace_listeners` has taken out.
+    They share no base class: spaCy, spacy-transformers and spacy-curated-transformers have one each.
+    What is built of layers keeps the name of a listener that `nlp.replace_listeners` has taken out.
     """
     return next((node.name for node in model.walk() if LISTENER.fullmatch(node.name)), None)
 
@@ -32,7 +32,7 @@ def warn_of_zeros(model: Model, docs: Iterable[Doc], who: str) -> None:
 
 
 def _has_rows(doc: Doc) -> bool:
-    """Whether an encoder has left its rows on a document, if it has tokens: tok2vec, or a transformer."""
+    """Whether a tok2vec or a transformer has left its rows on a document, if it has tokens."""
     if not len(doc) or doc.tensor.size:
         return True
     return doc.has_extension("trf_data") and doc._.trf_data is not None
