@@ -460,7 +460,9 @@ def test_names_that_no_type_has(label):
         check_label(label)
 
 
-@pytest.mark.parametrize("label", ["PER", "Person name", "ORG-x", "میوه\u200cها", "人", "o", "-", "B-PER"])
+@pytest.mark.parametrize(
+    "label", ["PER", "Person name", "ORG-x", "میوه\u200cها", "人", "o", "-", "B-PER"]
+)
 def test_names_that_types_have(label):
     assert check_label(label) == label
 

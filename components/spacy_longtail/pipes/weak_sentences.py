@@ -39,7 +39,7 @@ def warn_of_whole_documents(examples: Iterable[Example], sets_boundaries: bool, 
 
     sets_boundaries (bool): Whether a component before it sets boundaries. who (str): The component.
     """
-    bare = [eg for eg in examples if len(eg.predicted) and not has_boundaries(eg.predicted)]
+    bare = [eg for eg in examples if not has_boundaries(eg.predicted)]
     if not bare:
         return
     if sets_boundaries:
