@@ -415,5 +415,9 @@ class Warnings:
     W104 = "[LW104] How long {name} takes cannot be measured: {problem}"
     W105 = "[LW105] A budget of {minutes:g} minutes would end before a method can be compared with the baseline: two trainings take about {least}. Give --minutes more, or --steps fewer."
 
+    # Pipelines put together by hand: LW106 and LW107
+    W106 = "[LW106] {who!r} takes its word vectors from another component, which has not read the document: it predicts from zeros. Put the tok2vec or transformer that it was trained with before it, enabled; or give it an encoder of its own with nlp.replace_listeners before it leaves its pipeline."
+    W107 = "[LW107] {who!r} learns from documents without sentence boundaries, each as one sentence, {where}. Put what sets boundaries before it and into annotating_components, in your own loop nlp.update(..., annotates=[...])."
+
     # Mining: LW098
     W098 = "[LW098] {n} labels, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

@@ -441,7 +441,7 @@ def test_a_second_secondary_takes_the_gate_not_the_first():
 def test_what_a_span_of_a_rule_touches_is_read_as_whole_sentences(is_shared):
     nlp, _ = pipeline()
     weak = nlp.get_pipe("weak_ner")
-    weak.is_shared = is_shared
+    weak.cfg["reads_documents"] = is_shared
     doc = words(nlp, SENTENCES[6])
     for spans in ([(0, 8), (1, 2)], [(0, 8), (4, 8), (5, 6)], [(0, 5), (3, 8)], [(2, 3)]):
         doc.spans["weak_sentences"] = [doc[a:b] for a, b in spans]  # without boundaries: one sentence

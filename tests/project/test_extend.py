@@ -114,7 +114,7 @@ def test_a_pretrained_encoder_is_shared_by_what_is_new(folder, tmp_path):
     extended(folder / "base", folder / "corpus", tmp_path / "out", *options, *settings)
     nlp = spacy.load(tmp_path / "out" / "model")
     assert nlp.pipe_names == ["ner", "sentencizer", "rare_tok2vec", "gate", "weak_ner"]
-    assert nlp.get_pipe("weak_ner").is_shared
+    assert nlp.get_pipe("weak_ner").cfg["reads_documents"]
     heard = nlp.get_pipe("rare_tok2vec").listening_components
     assert set(heard) == {"gate", "weak_ner"}
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from pathlib import Path
 
 import pytest
 import spacy
@@ -212,6 +213,31 @@ def test_scores_that_are_no_numbers_stay_out_of_the_curve(tmp_path):
     with (tmp_path / "curve.jsonl").open("a") as file:
         file.write('{"step": 4, "sco')  # training was killed
     assert read_curve(tmp_path / "model-best") == [{"step": 0, "ents_p": 0.5}]
+
+
+@pytest.mark.parametrize(
+    ("folder", "start", "given", "name"),
+    [
+        ("training/crf/model-best", ".", "training/crf/model-best", "crf"),
+        ("training/crf/model-last", "training/crf", "model-last", "crf"),
+        ("training/crf/model-best", "training/crf/model-best", ".", "crf"),
+        ("training/ensemble", ".", "training/ensemble", "ensemble"),  # beside others: not "training"
+        ("extended/model", ".", "extended/model", "extended"),
+    ],
+)
+def test_an_evaluation_without_a_name_is_called_as_its_training(
+    tmp_path, monkeypatch, folder, start, given, name
+):
+    place = tmp_path / folder
+    place.parent.mkdir(parents=True)
+    spacy.blank("en").to_disk(place)
+    srsly.write_json(place.parent / "run.json", {"seconds": 7.0})
+    doc = Doc(spacy.blank("en").vocab, words=["Ann"])
+    doc.ents = [Span(doc, 0, 1, "PER")]
+    DocBin(docs=[doc]).to_disk(tmp_path / "test.spacy")
+    monkeypatch.chdir(tmp_path / start)
+    found = evaluate_model(Path(given), tmp_path / "test.spacy", ["PER"], [])
+    assert (found.name, found.run.seconds) == (name, 7.0)
 
 
 def test_documents_give_the_scorers_counts(tmp_path):

@@ -108,6 +108,9 @@ def _read(path: Path) -> Declared:
         first = error.errors()[0]
         if first["type"] == "strange":
             raise _bad(path, first["msg"], BOTH) from error
+        if first["type"] == "value_error":  # of a type's name
+            problem, _, fix = str(first["ctx"]["error"]).rpartition(". ")
+            raise _bad(path, problem, fix) from error
         name = str(first["loc"][0])
         raise _bad(path, f"{name} is {found[name]!r}", FIXES[name]) from error
 

@@ -97,7 +97,7 @@ def _types(tallies: Mapping[str, Tally], declared: Declared, lang: str, tokens: 
     found: Counter[str] = sum((tally.mentions for tally in tallies.values()), Counter())
     labels = declared.labels or CorpusCounts(mentions=found).labels
     train = next(iter(tallies.values())).mentions  # or those of the one part that there is
-    tail = declared.tail or [t for t in TAIL.types(dict(sorted(train.items()))) if t in labels]
+    tail = declared.tail or [t for t in TAIL.types(train) if t in labels]
     texts = {label: text for label, text in declared.descriptions.items() if label in labels}
     return CorpusTypes(list(labels), list(tail), lang, tokens, texts)
 

@@ -12,10 +12,16 @@ CONTROL = (
     "Zp",
 )  # of Unicode; not joiners, which scripts need
 
+TAKEN = {  # names that mean something else beside types, by what they mean
+    "O": "class weights and reports call tokens outside entities so",
+    "*": "the calibration of rare types together has this name",
+}
+
 
 @lru_cache(maxsize=1 << 16)
 def check_label(label: str, where: str = "") -> str:
-    """A type's name. RAISES (ValueError): L550 for one that is blank or has control characters in it."""
+    """A type's name. RAISES (ValueError): L550 for one that is blank, has control characters in it, or
+    means something else."""
     problem = ""
     if not label.strip():
         problem = "it is blank"
@@ -23,6 +29,8 @@ def check_label(label: str, where: str = "") -> str:
         problem = "it begins or ends with white space"
     elif any(unicodedata.category(char) in CONTROL for char in label):
         problem = "it has a line break or another control character in it"
+    elif label in TAKEN:
+        problem = TAKEN[label]
     if problem:
         raise ValueError(Errors.L550.format(label=label[:60], where=where, problem=problem))
     return label

@@ -34,10 +34,10 @@ class RareRule(NamedTuple):
     def types(self, mentions: Mapping[str, int]) -> list[str]:
         """The rare types, of those with a mention.
 
-        RETURNS (List[str]): Most frequent first, of equals in the order of `mentions`.
+        RETURNS (List[str]): Most frequent first, of equals by name: whoever counts finds the same types.
         """
         limit = self.limit(mentions)
-        ranked = sorted(filter(mentions.get, mentions), key=lambda t: -mentions[t])
+        ranked = sorted(filter(mentions.get, mentions), key=lambda t: (-mentions[t], t))
         rare = [t for t in ranked if mentions[t] <= limit]
         if rare or not self.or_third:
             return rare

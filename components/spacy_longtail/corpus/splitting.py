@@ -195,7 +195,7 @@ def _types(docs: list[Doc], train: Ints1d | None) -> CorpusTypes:
     """Types of a source that declares none. Folds have one tail together: they are to be compared."""
     rare_among = docs if train is None else [docs[i] for i in train]
     mentions = count_docs(rare_among).mentions
-    return CorpusTypes(count_docs(docs).labels, TAIL.types(dict(sorted(mentions.items()))))
+    return CorpusTypes(count_docs(docs).labels, TAIL.types(mentions))
 
 
 def _folds(chosen: list[Ints1d]) -> Iterator[tuple[str, dict[str, Ints1d]]]:

@@ -1,5 +1,6 @@
 """Evaluation of one trained pipeline: scores, and every document with gold and predicted entities."""
 
+import os
 import time
 import warnings
 from collections.abc import Collection
@@ -19,9 +20,12 @@ from ..pipes.gated_pipe import GatedPipe
 from ..pipes.pipeline_checks import is_gate
 from ..scorers import make_ner_scorer
 from ..training.provenance import checksum, method, read_curve, read_run
+from ..training.train import MODELS
 from ..types import ENTITY, ENTITY_SCORES
 from .analysis import analyse, read_training
 from .records import Document, Evaluation, Scores, SecondaryUse, TrainingSettings
+
+UNNAMED = (*MODELS, "model")  # what `train` and `extend` call every pipeline
 
 
 def evaluate_model(
@@ -38,7 +42,8 @@ def evaluate_model(
     model (Path): A pipeline folder, as `spacy train` writes it.
     data (Path): A .spacy file, or a folder of them.
     labels (List[str]): The declared types. tail (List[str]): The rare ones.
-    name (Optional[str]): What reports call the model; null is the folder's name.
+    name (Optional[str]): What reports call the model; null is its folder's name, or where that is
+        model-best, model-last or model the name of the folder above.
     training (Optional[Path]): What it was trained on, a .spacy file or a folder of them: for scores by
         frequency and of unseen mentions. Null leaves the analysis out.
     part (Optional[str]): Which part of the corpus the data is; reports are of test.
@@ -48,7 +53,8 @@ def evaluate_model(
     """
     if not (model / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
-    run, curve = read_run(model), read_curve(model)
+    place = Path(os.path.abspath(model))  # "." has no parent
+    run, curve = read_run(place), read_curve(place)
     nlp = load_pipeline(model)
     check_docs(data)  # refuses a file that cannot be read, before the long work
     seen = None if training is None else read_training(training)
@@ -63,7 +69,7 @@ def evaluate_model(
         if is_gate(nlp, pipe_name):
             scores.update(cast(Pipe, pipe).score(examples))
     return Evaluation(
-        name=name or model.parent.name,
+        name=name or (place.parent if place.name in UNNAMED else place).name,
         model=str(model),
         data=str(data),
         part=part,

@@ -1,11 +1,38 @@
 """Listeners: layers that take the rows of an encoder in another component."""
 
+import re
+import warnings
+from collections.abc import Iterable
+
+from spacy.tokens import Doc
 from thinc.api import Model
+
+from ..errors import Warnings
+
+LISTENER = re.compile(r"[\w.-]*listener[\w.-]*")  # not "tok2vec-listener>>linear"
 
 
 def listener_in(model: Model) -> str | None:
     """The name of a listener anywhere in a model, spaCy's or a transformer's; None for none.
 
     They share no base class: spaCy, spacy-transformers and spacy-curated-transformers have one each.
+    What is built of layers keeps the name of a listener that `nlp.replace_listeners` has taken out.
     """
-    return next((node.name for node in model.walk() if "listener" in node.name), None)
+    return next((node.name for node in model.walk() if LISTENER.fullmatch(node.name)), None)
+
+
+def warn_of_zeros(model: Model, docs: Iterable[Doc], who: str) -> None:
+    """Warn where a listener would silently give zeros, as no component before it has read a document.
+
+    who (str): The component.
+    """
+    if all(map(_has_rows, docs)) or listener_in(model) is None:
+        return
+    warnings.warn(Warnings.W106.format(who=who), stacklevel=4)
+
+
+def _has_rows(doc: Doc) -> bool:
+    """Whether a tok2vec or a transformer has left its rows on a document, if it has tokens."""
+    if not len(doc) or doc.tensor.size:
+        return True
+    return doc.has_extension("trf_data") and doc._.trf_data is not None

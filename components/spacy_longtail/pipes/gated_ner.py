@@ -13,10 +13,10 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from ..corpus.examples import flagged_sentences, sentences_with
-from ..corpus.sentences import sentence_lengths
+from ..corpus.sentences import has_boundaries, sentence_lengths
 from ..errors import Errors
 from ..heads import Gold
-from ..layers import listener_in
+from ..layers import listener_in, warn_of_zeros
 from ..settings import finite
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from .base import check_head_rate
@@ -24,12 +24,12 @@ from .describing import check_describe
 from .flagged import cut_flagged, merge_found, placed, places_of
 from .label_checks import AUTO, check_known, check_labels, check_types
 from .merging import Merging, check_merging
-from .pipeline_checks import check_secondary, gate_types
+from .pipeline_checks import boundary_setters, check_secondary, gate_types
 from .scores import ScoredSpan
 from .tagging import TokenTagger
 from .thresholding import JUDGING, Thresholding, check_judging, judge, write_abstained
 from .token_settings import DEFAULT_TOKEN_MODEL, check_head, check_offsets
-from .weak_sentences import Parts, flagged_parts, with_boundaries, within
+from .weak_sentences import Parts, flagged_parts, warn_of_whole_documents, with_boundaries, within
 from .weighting import Reader
 
 WHO = "longtail_gated_ner"
@@ -148,10 +148,16 @@ class GatedNER(TokenTagger):
         self, vocab: Vocab, model: Model, name: str = WHO, *, labels: list[str] | str, **settings: Any
     ) -> None:
         super().__init__(vocab, model, name, types=[], include=[], labels=labels, **settings)
-        self.is_shared = listener_in(model) is not None
+        self._settle_reading()
         self._has_gradient = False
+        self._sets_boundaries = False  # whether a component before this one does
         if labels != AUTO:
             self._set_labels(labels)
+
+    def _settle_reading(self) -> None:
+        """Whole documents, where the encoder is another component's. It is saved: with an encoder of its
+        own by `nlp.replace_listeners`, a pipe reads on as it was trained."""
+        self.cfg["reads_documents"] = listener_in(self.model) is not None
 
     @property
     def _merging(self) -> Merging:
@@ -190,7 +196,9 @@ class GatedNER(TokenTagger):
             self._set_labels(found)
         if nlp is not None:
             check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], self._merging, WHO)
+            self._sets_boundaries = bool(boundary_setters(nlp, self.name))
         check_labels(labels, self.labels, WHO)
+        self._settle_reading()
         for setting in ("thresholds", "decision_offsets"):
             check_known(setting, self.cfg[setting] or (), self.labels, WHO)
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
@@ -214,7 +222,7 @@ class GatedNER(TokenTagger):
         """
         docs, key = list(docs), self.cfg["spans_key"]
         flagged = [flagged_parts(doc, key, self.name) for doc in docs]
-        read = self._in_documents if key is None or self.is_shared else self._in_sentences
+        read = self._in_documents if key is None or self.cfg["reads_documents"] else self._in_sentences
         return read(docs, flagged)
 
     def _in_documents(self, docs: list[Doc], flagged: list[Parts]) -> list[list[ScoredSpan]]:
@@ -224,6 +232,7 @@ class GatedNER(TokenTagger):
         if not read:
             return found
         some = [docs[i] for i in read]
+        warn_of_zeros(self.model, some, self.name)
         by_doc = self.entities(some, self.model.predict(some), True, beside=False)
         for i, ents in zip(read, by_doc, strict=True):
             found[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
@@ -258,7 +267,12 @@ class GatedNER(TokenTagger):
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
-        if self.cfg["spans_key"] is None or self.is_shared:
+        if self.cfg["spans_key"] is not None:
+            by_own = [  # else it learns from the gold sentences
+                eg for eg in examples if self.cfg["reads_documents"] or not has_boundaries(eg.reference)
+            ]
+            warn_of_whole_documents(by_own, self._sets_boundaries, self.name)
+        if self.cfg["spans_key"] is None or self.cfg["reads_documents"]:
             learnt = examples  # a shared encoder gets its gradient, zeros included
             self._has_gradient |= self.cfg["spans_key"] is None or any(
                 flagged_sentences(eg, self.labels).any() for eg in examples
@@ -273,7 +287,7 @@ class GatedNER(TokenTagger):
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags; with a shared encoder those outside sentences with a rare type are masked."""
         gold = super()._gold(examples)
-        if not self.is_shared or self.cfg["spans_key"] is None:
+        if not self.cfg["reads_documents"] or self.cfg["spans_key"] is None:
             return gold
         lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
         flags = np.concatenate([flagged_sentences(eg, self.labels) for eg in examples])

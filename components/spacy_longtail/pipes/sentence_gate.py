@@ -15,6 +15,7 @@ from thinc.types import Floats2d
 
 from ..corpus.rare import AUTO_SHARE
 from ..errors import Errors
+from ..layers import warn_of_zeros
 from ..numerics import binary_cross_entropy, sigmoid
 from ..settings import finite, one_of, unused, whole
 from ..types import Block
@@ -22,7 +23,8 @@ from .base import LongtailPipe, check_head_rate
 from .flagging import write_all_flagged
 from .gate_counts import FOUND, count_types, learn_counts
 from .label_checks import AUTO, check_labels, check_types
-from .weak_sentences import sentence_targets, with_boundaries
+from .pipeline_checks import boundary_setters
+from .weak_sentences import sentence_targets, warn_of_whole_documents, with_boundaries
 
 WHO = "longtail_sentence_gate"
 
@@ -159,6 +161,7 @@ class SentenceGate(LongtailPipe):
         defaults = {k: v for k, v in DEFAULTS.items() if k not in ("model", "scorer", "head_rate")}
         cfg = {**defaults, **FOUND, **settings}
         super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
+        self._sets_boundaries = False  # whether a component before this one does
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -204,6 +207,7 @@ class SentenceGate(LongtailPipe):
         check_labels(labels, self.labels, WHO)
         if counts_corpus is None and (needs := self._needs_counts()):
             raise ValueError(Errors.L004.format(who=WHO, preset=needs, name=self.name))
+        self._sets_boundaries = nlp is not None and bool(boundary_setters(nlp, self.name))
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         counts = count_types(with_boundaries(seen(), nlp, self.name))
         self.cfg.update(learn_counts(counts, self.labels, self.cfg, WHO, self.name))
@@ -222,6 +226,7 @@ class SentenceGate(LongtailPipe):
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return self.model.ops.alloc2f(0, 1)
+        warn_of_zeros(self.model, docs, self.name)
         return self.model.predict(docs)
 
     def predict(self, docs: Iterable[Doc]) -> Floats2d:
@@ -249,6 +254,7 @@ class SentenceGate(LongtailPipe):
         examples = list(examples)
         if not any(len(eg.predicted) for eg in examples):
             return losses
+        warn_of_whole_documents(examples, self._sets_boundaries, self.name)
         set_dropout_rate(self.model, drop)
         logits, backprop = self.model.begin_update([eg.predicted for eg in examples])
         loss, d_logits = self.get_loss(examples, logits)

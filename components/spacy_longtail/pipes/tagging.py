@@ -21,6 +21,7 @@ from ..corpus.type_words import words_of
 from ..errors import Errors
 from ..heads import HEADS, Decoding, Gold, Head, Scores
 from ..heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
+from ..layers import warn_of_zeros
 from ..layers.described import is_described, lay_out, set_descriptions
 from ..losses import CrossEntropy
 from ..losses.base import Loss
@@ -242,6 +243,7 @@ class TokenTagger(NERPipe):
         docs = list(docs)
         if not any(len(doc) for doc in docs):
             return [[] for _ in docs]
+        warn_of_zeros(self.model, docs, self.name)
         return self.entities(docs, self.model.predict(docs), self.cfg["scores_key"] is not None)
 
     def entities(

@@ -18,6 +18,7 @@ from thinc.types import Floats2d
 
 from ..corpus.examples import keep_types
 from ..errors import Errors
+from ..layers import warn_of_zeros
 from ..losses.base import check_loss
 from ..losses.token import TagLoss
 from ..scorers import NER_SCORE_WEIGHTS
@@ -276,6 +277,7 @@ class LongtailNER(EntityRecognizer):
     def set_annotations(self, docs: Doc | Iterable[Doc], states: list[StateClass]) -> None:
         """Write the entities, and their scores where scores_key is set."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
+        warn_of_zeros(self.model, docs, self.name)
         if self.scores_key is None:
             super().set_annotations(docs, states)
             return

@@ -1,5 +1,6 @@
 """The sentences of a gate: those with a rare type, to learn from, and those that it has flagged."""
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
@@ -10,7 +11,7 @@ from thinc.types import Floats1d
 
 from ..corpus.examples import annotated_sentences, flagged_sentences
 from ..corpus.sentences import has_boundaries, sentence_lengths, touched_sentences
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from .pipeline_checks import boundary_setters
 from .scores import ScoredSpan
 
@@ -31,6 +32,23 @@ def with_boundaries(examples: Iterable[Example], nlp: Language | None, name: str
                 doc = setter(doc)
             eg = Example(doc, eg.reference)
         yield eg
+
+
+def warn_of_whole_documents(examples: Iterable[Example], sets_boundaries: bool, who: str) -> None:
+    """Warn where a pipe learns from documents without boundaries, though there are some to learn with.
+
+    sets_boundaries (bool): Whether a component before it sets boundaries. who (str): The component.
+    """
+    bare = [eg for eg in examples if not has_boundaries(eg.predicted)]
+    if not bare:
+        return
+    if sets_boundaries:
+        where = "but will predict sentence by sentence"
+    elif any(len(sentence_lengths(eg.reference)) > 1 for eg in bare):
+        where = "though the gold documents have several"
+    else:
+        return
+    warnings.warn(Warnings.W107.format(who=who, where=where), stacklevel=4)
 
 
 def sentence_targets(
