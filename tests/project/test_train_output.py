@@ -222,6 +222,10 @@ def test_a_config_needs_a_seed(work):
             ("--training.score_weights", "[1]"),
             "[training] score_weights must be a section of numbers, found [1]",
         ),
+        (
+            ("--training.score_weights.ents_f", '"1"'),
+            "[training] score_weights.ents_f must be at least 0, found '1'",
+        ),
         ((), "it has no [training]"),
     ],
 )
