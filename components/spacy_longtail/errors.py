@@ -88,7 +88,7 @@ class Errors:
     L287 = "[L287] {source} cannot be the secondary of {who}: {problem}. Name a trained pipeline, a folder or an installed package."
     L288 = "[L288] {factory!r} cannot be the secondary of {who}: {problem}. Correct its settings in [components.NAME.pipe], or what they need, such as a key in the environment."
     L289 = "[L289] The types of {who} do not fit: {problem}. Types of the secondary: {known}. Correct 'labels' or 'label_map'."
-    L290 = "[L290] {who} stops: its secondary failed on {n} sentences, and max_failures = {limit}. The last: {problem} Repair it, raise max_failures, or disable {who!r}."
+    L290 = "[L290] {who} stops: its secondary failed on {n} sentences, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
     L291 = "[L291] The secondary of {who} gave what cannot be merged: {problem}."
     L292 = "[L292] {who} cannot be built: {problem}. Name the server's URL, and the variable of the environment that holds its key, or key_variable = null where it needs none."
     L293 = "[L293] {path} has no longtail_gated_pipe, found {found}. Its cost is that of its own components."
