@@ -88,7 +88,7 @@ class Errors:
     L287 = "[L287] {source} cannot be the secondary of {who}: {problem}. Name a trained pipeline, a folder or an installed package."
     L288 = "[L288] {factory!r} cannot be the secondary of {who}: {problem}. Correct its settings in [components.NAME.pipe], or what they need, such as a key in the environment."
     L289 = "[L289] The types of {who} do not fit: {problem}. Types of the secondary: {known}. Correct 'labels' or 'label_map'."
-    L290 = "[L290] {who} stops: its secondary failed on {n} sentences, and max_failures = {limit}. The last: {problem} Repair it, raise max_failures, or disable {who!r}."
+    L290 = "[L290] {who} stops: its secondary failed on {n} sentences, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
     L291 = "[L291] The secondary of {who} gave what cannot be merged: {problem}."
     L292 = "[L292] {who} cannot be built: {problem}. Name the server's URL, and the variable of the environment that holds its key, or key_variable = null where it needs none."
     L293 = "[L293] {path} has no longtail_gated_pipe, found {found}. Its cost is that of its own components."
@@ -118,6 +118,7 @@ class Errors:
     L273 = "[L273] longtail.DescribedTypes.v1 gives one output per tag, but head = '{head}' of {who} has others. Use head = 'softmax', 'sigmoid' or 'crf', or longtail.TokenClassifier.v1."
     L274 = "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m spacy_longtail pretrain` wrote, or pretrained = null."
     L275 = "[L275] {who} cannot start from the head of {path}: {problem}. Use the encoder, the width and the 'describe' that it was pretrained with, or pretrained = null."
+    L574 = "[L574] {who} knows the type {label!r} as {own!r}, found the description {found!r}. Its weights were learnt for these words: leave the description out, or train a new component with it in 'descriptions'."
 
     L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
 

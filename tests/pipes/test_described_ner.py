@@ -99,7 +99,10 @@ def test_a_type_that_is_added_leaves_the_others_as_they_are(head, scheme):
     pipe, docs = nlp.get_pipe("ner"), toy_docs(nlp)
     before = logits(pipe, docs)
     shown = [[(e.start, e.end, e.label) for e in doc] for doc in pipe.predict(docs)]
-    assert pipe.add_label("BOAT", "rowing boat") == 1 and pipe.add_label("BOAT", "other") == 0
+    assert pipe.add_label("BOAT", "rowing boat") == 1
+    assert [pipe.add_label("BOAT", text) for text in (None, "", "rowing  boat")] == [0, 0, 0]
+    with pytest.raises(ValueError, match=r"L574.*'BOAT' as 'rowing boat', found .*'other'"):
+        pipe.add_label("BOAT", "other")
     after = logits(pipe, docs)
     assert np.array_equal(after[:, : before.shape[1]], before)
     assert pipe.cfg["descriptions"]["ART"] == "ship"
@@ -150,6 +153,21 @@ def test_a_type_that_cannot_be_described_is_refused_and_nothing_changes():
     plain = build(model=TOKEN_MODEL).get_pipe("ner")
     with pytest.raises(ValueError, match="L213"):
         plain.add_label("SHIP", "ship")
+    assert plain.add_label("SHIP") == 1
+    with pytest.raises(ValueError, match="L213"):
+        plain.add_label("SHIP", "ship")
+
+
+def test_a_type_of_an_untrained_model_keeps_its_words():
+    pipe = build().get_pipe("ner")
+    assert [pipe.add_label("SHIP", text) for text in ("a  ship", "a ship", "a  ship", None)] == [
+        1,
+        0,
+        0,
+        0,
+    ]
+    with pytest.raises(ValueError, match="L574"):
+        pipe.add_label("SHIP", "boat")
 
 
 # What types are in words

@@ -3,6 +3,7 @@
 import math
 import pickle
 import warnings
+from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -335,6 +336,31 @@ def overrate(doc: Doc) -> Doc:
     return doc
 
 
+@Language.factory("test_rates_tokens", assigns=["doc.ents"], default_config={"token_scores": []})
+def make_rates_tokens(nlp: Language, name: str, token_scores: list[float]):
+    def rate(doc: Doc) -> Doc:
+        doc = overrate(doc)
+        doc.spans["entity_scores"].attrs.update(scores=[0.5], token_scores=[token_scores])
+        return doc
+
+    return rate
+
+
+@pytest.mark.parametrize("merge", ["fill", "token"])
+@pytest.mark.parametrize(
+    ("token_scores", "problem"),
+    [([0.9, 0.8, 0.7], "1 tokens, and scores of 3"), ([1.5], "the score 1.5")],
+)
+def test_scores_of_other_tokens_are_a_failure(token_scores, problem, merge, caplog):
+    nlp = pipeline(
+        primary={"scores_key": "entity_scores"},
+        pipe={"factory": "test_rates_tokens", "token_scores": token_scores},
+        merge=merge,
+    )
+    assert entities(nlp(TEXT)) == FOUND[:2]
+    assert rescue(nlp).usage.failures == 2 and "[L291]" in caplog.text and problem in caplog.text
+
+
 @pytest.mark.parametrize(
     ("factory", "problem"), [("test_merges", "other tokens"), ("test_overrates", "37.5")]
 )
@@ -499,6 +525,35 @@ def test_everything_is_saved_with_the_pipeline(tmp_path, monkeypatch):
             assert rescue(copy).cfg == rescue(nlp).cfg and rescue(copy).labels == rescue(nlp).labels
         written = b"".join(p.read_bytes() for p in (tmp_path / str(i)).rglob("*") if p.is_file())
         assert b"hunter2" not in written + data + pickled
+
+
+def test_the_vocabulary_of_a_source_does_not_grow(tmp_path):
+    """Within nlp.memory_zone(), as `mine` and `distil` read a pool: the source has words of its own."""
+    ruler({"Vega": "SHIP"}).to_disk(tmp_path / "source")
+    nlp = pipeline(source=str(tmp_path / "source"))
+    own = rescue(nlp).secondary.nlp.vocab
+    texts = [f"FLAG Qz{i} on Vega ." for i in range(20)]
+    with nlp.memory_zone():
+        assert all(("Vega", "SHIP") in entities(doc) for doc in nlp.pipe(texts))
+        assert "Qz0" in own.strings
+    assert not any(f"Qz{i}" in vocab.strings for i in range(20) for vocab in (own, nlp.vocab))
+    assert ("Vega", "SHIP") in entities(nlp(texts[0]))
+
+
+def test_a_component_forgets_what_is_read_in_a_memory_zone():
+    nlp = pipeline()
+    zones = []
+
+    @contextmanager
+    def memory_zone(mem=None):
+        zones.append("in")
+        yield mem
+        zones.append("out")
+
+    rescue(nlp).secondary.component.memory_zone = memory_zone
+    with nlp.memory_zone():
+        assert zones == ["in"]
+    assert zones == ["in", "out"]
 
 
 # What is shown

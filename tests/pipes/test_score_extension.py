@@ -6,7 +6,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import registry
 
 import spacy_longtail
-from spacy_longtail.pipes.score_extension import create_score_extension
+from spacy_longtail.pipes.score_extension import create_score_extension, score_in
 from spacy_longtail.pipes.scores import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
 
@@ -46,6 +46,30 @@ def test_entities_say_their_score():
     again = Doc(NLP.vocab).from_bytes(doc.to_bytes())
     assert [ent._.score for ent in again.ents] == [0.25, 0.5, None]
     assert pickle.loads(pickle.dumps(Span.get_extension("score")[2])) == Span.get_extension("score")[2]
+
+
+class Counted(list):
+    n = 0
+
+    def __getitem__(self, i):
+        self.n += 1
+        return super().__getitem__(i)
+
+
+def test_the_score_of_one_entity_is_found_without_looking_at_all():
+    """Else the scores of all entities of a long document take as many looks as its entities squared."""
+    doc = Doc(NLP.vocab, words=["a"] * 600)
+    spans = [Span(doc, i // 2 * 2, i // 2 * 2 + 1 + i % 2, "PER") for i in range(600)]
+    scores = [i / 600 for i in range(600)]
+    group = Counted(spans)
+    for i in (0, 7, 300, 599):
+        assert score_in(group, scores, spans[i]) == scores[i]
+    assert group.n < 80
+    behind = [*range(300, 600), *range(300)]  # another order
+    turned = [spans[i] for i in behind], [scores[i] for i in behind]
+    assert [score_in(*turned, span) for span in spans] == scores
+    assert score_in(spans, scores[:599], spans[599]) is None
+    assert score_in(spans, scores, Span(doc, 4, 7, "PER")) is None
 
 
 def test_scores_of_another_key_under_another_name():

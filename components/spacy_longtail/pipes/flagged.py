@@ -72,6 +72,15 @@ def found_in(sentence: Doc, key: str | None) -> Iterator[ScoredSpan]:
             yield ScoredSpan(start, end, ent.label_, UNSCORED if rated is None else rated.score, ())
 
 
+def problem_of_scores(ent: ScoredSpan) -> str:
+    """What is wrong with the scores that a component gave an entity, in words; "" for nothing."""
+    n_tokens, n_scores = ent.end - ent.start, len(ent.token_scores)
+    if n_scores not in (0, n_tokens):
+        return f"an entity has {n_tokens} tokens, and scores of {n_scores}"
+    wrong = [score for score in (ent.score, *ent.token_scores) if score < 0 or score > 1]
+    return f"an entity has the score {wrong[0]:g}, which is not from 0 to 1" if wrong else ""
+
+
 class Found(NamedTuple):
     """What a secondary found in a document."""
 

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +28,7 @@ from .flagged import (
     merge_by_score,
     placed,
     places_of,
+    problem_of_scores,
     replace_within,
 )
 from .label_checks import check_types
@@ -210,6 +213,15 @@ class GatedPipe(UntrainedPipe):
                 read[place.doc].append((place.start, place.end))
         return [Found(*row) for row in zip(entities, read, strict=True)]
 
+    @contextmanager
+    def memory_zone(self, mem: object = None) -> Iterator[object]:
+        """Called by `nlp.memory_zone`: what a secondary with its own vocabulary reads is forgotten, too.
+
+        mem (object): The pool of the pipeline around it. YIELDS (object): The same.
+        """
+        with self.secondary.memory_zone():
+            yield mem
+
     def set_annotations(self, docs: Iterable[Doc], scores: list[Found]) -> None:
         """Merge the found entities into doc.ents; the entities of other sentences stay as they are."""
         for doc, found in zip(docs, scores, strict=True):
@@ -242,7 +254,7 @@ class GatedPipe(UntrainedPipe):
         logger.warning(Warnings.W062.format(who=self.name, n=n, problem=problem))
         limit = self.cfg["max_failures"]
         if limit is not None and n > limit:
-            shown = {"who": self.name, "n": n, "limit": limit, "problem": problem}
+            shown = {"who": self.name, "n": n, "limit": limit, "problem": problem.rstrip(".")}
             raise StoppedError(Errors.L290.format(**shown))
 
     def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
@@ -259,9 +271,9 @@ class GatedPipe(UntrainedPipe):
         if not all(map(np.array_equal, words, (doc.to_array("ORTH") for doc in read))):
             raise self._unusable("a sentence came back with other tokens")
         found = [list(found_in(doc, self.cfg["secondary_scores_key"])) for doc in read]
-        for score in (ent.score for ents in found for ent in ents):
-            if score < 0 or score > 1:
-                raise self._unusable(f"an entity has the score {score:g}, which is not from 0 to 1")
+        for problem in map(problem_of_scores, chain.from_iterable(found)):
+            if problem:
+                raise self._unusable(problem)
         return [list(self._allowed(ents)) for ents in found]
 
     def _allowed(self, ents: Iterable[ScoredSpan]) -> Iterator[ScoredSpan]:

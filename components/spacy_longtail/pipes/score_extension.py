@@ -1,15 +1,16 @@
 """`ent._.score`: the score of an entity, wherever a pipe wrote it."""
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
 
 from spacy.tokens import Span
 
 from ..errors import Errors
 from ..types import ENTITY_SCORES
-from .scores import scored_spans
 
 SCORE = "score"  # of Span._
 
@@ -26,9 +27,26 @@ class ScoreOf:
     key: str
 
     def __call__(self, span: Span) -> float | None:
-        place = (span.start, span.end, span.label_)
-        found = (own.score for own in scored_spans(span.doc, self.key) if own.place == place)
-        return next((score for score in found if math.isfinite(score)), None)
+        if self.key not in span.doc.spans:
+            return None
+        group = span.doc.spans[self.key]
+        return score_in(group, group.attrs.get("scores", ()), span)
+
+
+def score_in(group: Sequence[Span], scores: Sequence[float], span: Span) -> float | None:
+    """The score of a span in a group; null where it has none.
+
+    group (Sequence[Span]): In any order; few of them are looked at where they stand in that of the text,
+        as pipes write them. scores (Sequence[float]): Of each.
+    """
+    every = range(min(len(group), len(scores)))
+    near = bisect_left(every, span.start, key=lambda i: group[i].start)
+    for i in chain(every[near:], every[:near]):
+        own = group[i]
+        is_it = (own.start, own.end, own.label) == (span.start, span.end, span.label)
+        if is_it and math.isfinite(scores[i]):
+            return float(scores[i])
+    return None
 
 
 def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> None:

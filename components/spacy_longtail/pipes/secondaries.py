@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +38,10 @@ class Secondary(ABC):
     @abstractmethod
     def read(self, sentences: list[Doc]) -> list[Doc]:
         """The sentences with entities. What it raises is the caller's."""
+
+    @abstractmethod
+    def memory_zone(self) -> AbstractContextManager[object]:
+        """Forgets at its end the words that were read in it."""
 
     @abstractmethod
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
@@ -82,6 +86,12 @@ class OwnComponent(Secondary):
         if hasattr(self.component, "pipe"):
             return list(self.component.pipe(sentences, batch_size=len(sentences)))
         return [self.component(sentence) for sentence in sentences]
+
+    def memory_zone(self) -> AbstractContextManager[object]:
+        """The words are those of the pipeline around it; a component may keep more."""
+        own: Callable[[], AbstractContextManager[object]]
+        own = getattr(self.component, "memory_zone", nullcontext)
+        return own()
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
         if not hasattr(self.component, "initialize"):
@@ -141,6 +151,9 @@ class OwnPipeline(Secondary):
     def read(self, sentences: list[Doc]) -> list[Doc]:
         own = [bare(sentence, self.nlp.vocab) for sentence in sentences]
         return list(self.nlp.pipe(own, batch_size=len(own)))
+
+    def memory_zone(self) -> AbstractContextManager[object]:
+        return nullcontext() if self._nlp is None else self._nlp.memory_zone()
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
         if settings:

@@ -115,12 +115,16 @@ class TokenTagger(NERPipe):
         description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1; null
             takes the words of its name. Such a model may find it without a mention to learn from.
         RETURNS (int): 0 if the type is there already, else 1.
-        RAISES (ValueError): L213, L271, L272.
+        RAISES (ValueError): L213, L271, L272; L574 for other words of a type that is there already.
         """
-        if label in self.cfg["types"]:
-            return 0
         if not self.is_described:
             check_not_described({"description": description}, self.name)
+        if label in self.cfg["types"]:
+            own = self.cfg["descriptions"].get(label, words_of(label))
+            if description and description.split() != own.split():
+                shown = {"who": self.name, "label": label, "own": own, "found": description}
+                raise ValueError(Errors.L574.format(**shown))
+            return 0
         is_trained = output_of(self.model).has_param("W")
         texts = {**self.cfg["descriptions"], label: description or words_of(label)}
         if self.is_described and is_trained:
