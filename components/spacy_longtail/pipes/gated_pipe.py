@@ -13,6 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
 
+from ..amounts import number
 from ..corpus.cutting import cut
 from ..errors import Errors, Warnings
 from ..settings import whole
@@ -242,7 +243,7 @@ class GatedPipe(UntrainedPipe):
         logger.warning(Warnings.W062.format(who=self.name, n=n, problem=problem))
         limit = self.cfg["max_failures"]
         if limit is not None and n > limit:
-            shown = {"who": self.name, "n": n, "limit": limit, "problem": problem}
+            shown = {"who": self.name, "n": number(n, "sentence"), "limit": limit, "problem": problem}
             raise StoppedError(Errors.L290.format(**shown))
 
     def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
