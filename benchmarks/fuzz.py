@@ -447,7 +447,8 @@ CHANGED = ("shared/model/", "shared/corpus/")  # by `thresholds`, `card` and `me
 
 def _is_own(path: str, arguments: list[str]) -> bool:
     """Whether a command may write to a path, as where it was told to."""
-    return path.startswith((*OWN, *CHANGED)) or path.partition("/")[0] in arguments
+    given = tuple(f"{argument.rstrip('/')}/" for argument in arguments if argument)
+    return path.startswith((*OWN, *CHANGED)) or f"{path}/".startswith(given)
 
 
 def _tree(folder: Path) -> dict[str, tuple[int, int]]:

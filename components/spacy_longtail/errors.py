@@ -88,7 +88,7 @@ class Errors:
     L287 = "[L287] {source} cannot be the secondary of {who}: {problem}. Name a trained pipeline, a folder or an installed package."
     L288 = "[L288] {factory!r} cannot be the secondary of {who}: {problem}. Correct its settings in [components.NAME.pipe], or what they need, such as a key in the environment."
     L289 = "[L289] The types of {who} do not fit: {problem}. Types of the secondary: {known}. Correct 'labels' or 'label_map'."
-    L290 = "[L290] {who} stops: its secondary failed on {n} sentences, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
+    L290 = "[L290] {who} stops: its secondary failed on {n}, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
     L291 = "[L291] The secondary of {who} gave what cannot be merged: {problem}."
     L292 = "[L292] {who} cannot be built: {problem}. Name the server's URL, and the variable of the environment that holds its key, or key_variable = null where it needs none."
     L293 = "[L293] {path} has no longtail_gated_pipe, found {found}. Its cost is that of its own components."
@@ -211,11 +211,11 @@ class Errors:
 
     L440 = "[L440] '{found}' is not a split: {problem}. Write it as train=0.8,dev=0.1,test=0.1."
     L441 = "[L441] {path} has no part {part!r} to split, found {found}. Name another with --part."
-    L442 = "[L442] {n_groups} groups cannot fill {n_parts} parts. Units with the same text or the same --group-by key stay in one group: ask for fewer parts, or use --unit sentence or --scatter-duplicates."
+    L442 = "[L442] {n_groups} cannot fill {n_parts} parts: what has the same text or the same --group-by key stays in one group. {fix}"
     L443 = "[L443] --folds must be a whole number of at least 3, found {found!r}: each fold is test once, development once, and training otherwise."
     L444 = "[L444] --folds makes train, dev and test itself, found --parts {found} beside it. Give one of them."
     L445 = "[L445] No document of {path} has {key!r} in its user_data, found {found}. Name one of these with --group-by."
-    L446 = "[L446] Not every type can have {least} mentions in each part: {short}. Annotate more of them, lower --min-mentions, or leave out --strict to be warned instead."
+    L446 = "[L446] Not every type can have {least} in each part: {short}. Annotate more of them, lower --min-mentions, or leave out --strict to be warned instead."
     L447 = "[L447] {path} exists already and is not a file of this split: it would be taken for one. Remove it, or name another folder."
     L448 = "[L448] The split of {source} cannot be written to {target}. Name another folder for it."
     L449 = "[L449] --part {part} names a part of a converted corpus, found {path}, which is split whole. Leave --part out."
@@ -246,7 +246,7 @@ class Errors:
     L481 = "[L481] There is nothing to search: the config has a place for none of {known}. Choose a method with --loss, --head or --reader, or name config values as --search SECTION.NAME=LOW:HIGH."
     L482 = "[L482] --search {name} has no place in this config, which lacks {where}. {fix}"
     L483 = "[L483] --search {found} says nothing to search: {problem}. Write NAME, NAME=LOW:HIGH, SECTION.NAME=LOW:HIGH, either with :log after it, or SECTION.NAME=A,B,C; NAME is one of {known}."
-    L484 = "[L484] training.eval_frequency = {frequency} leaves {n} evaluations in {steps} steps, and pruning needs {least}. Use --set training.eval_frequency={fix}, or more --steps."
+    L484 = "[L484] training.eval_frequency = {frequency} leaves {n} in {steps}, and pruning needs {least}. Use --set training.eval_frequency={fix}, or more --steps."
     L485 = "[L485] --{axis} {name!r} is not a choice. Known: {known}."
     L486 = (
         "[L486] The pipeline cannot be built with {values}: {problem} Correct the range or the config."
@@ -291,7 +291,7 @@ class Errors:
     # Learning curves by mentions
     L530 = "[L530] longtail.FewMentionsCorpus.v1 was asked for {wanted} mentions of {label!r}, but the corpus has {found}. Ask for fewer, or for another type. Known types: {known}."
     L531 = "[L531] The training part of {path} has no mention of {label!r}. {hint}Its types: {known}."
-    L532 = "[L532] The training part of {path} has {total} mentions of {label!r}, found sizes beyond that: {asked}. Name sizes of at most {total} with --sizes, or annotate more."
+    L532 = "[L532] The training part of {path} has {mentions} of {label!r}, found sizes beyond that: {asked}. Name sizes of at most {total} with --sizes, or annotate more."
     L533 = "[L533] All {total} mentions of {label!r} in the training part of {path} stand in one sentence, so that there is nothing to draw. Annotate more, or take another type."
     L534 = "[L534] --target must be F1 in percent, above 0 and at most 100, found {target:g}. 60 is F1 0.60."
     L535 = "[L535] --{name} would be ignored: it is for --by-mentions. Leave it out, or name a type with --by-mentions EVE."
@@ -307,7 +307,7 @@ class Errors:
     L538 = "[L538] {found} cannot be used {where}. {fix}"
     L539 = "[L539] --offset-recall takes TYPE=RECALL such as EVE=0.9, a recall above 0 and at most 1, found {found!r}."
     L560 = "[L560] The training of {fold} in {path} left no model: {problem}. Correct that, and run the command again with --retry-failed."
-    L561 = "[L561] A budget of {minutes:g} minutes ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
+    L561 = "[L561] A budget of {minutes} ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
     L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
     L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
 
@@ -332,7 +332,7 @@ class Errors:
 
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."
-    W002 = "[LW002] {n} declared types have no gold mention in this data and count as F1 = 0 in the macro average: {labels}."
+    W002 = "[LW002] Declared types without a gold mention in this data count as F1 = 0 in the macro average: {labels}."
     W003 = "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left out of the scores."
     W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
     W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond that. Use alpha <= 0.05, or 0."
@@ -360,7 +360,7 @@ class Warnings:
     W034 = "[LW034] {folder} holds {names}, left there by a run that was killed, or that still runs. If none does, delete it."
 
     # Splitting: LW04x
-    W040 = "[LW040] Not every type has {least} mentions in each part: {short}. Scores on such a part say nothing about the type; annotate more of it."
+    W040 = "[LW040] Not every type has {least} in each part: {short}. Scores on such a part say nothing about the type; annotate more of it."
     W041 = "[LW041] Parts of the source are left out, since this split makes new ones: {parts}. Name other parts to keep them."
     W042 = "[LW042] {n} of {total} documents have no {key!r} in their user_data: each of them is a group of its own."
 
@@ -414,11 +414,14 @@ class Warnings:
 
     # Dry runs: LW104 and LW105
     W104 = "[LW104] How long {name} takes cannot be measured: {problem}"
-    W105 = "[LW105] A budget of {minutes:g} minutes would end before a method can be compared with the baseline: two trainings take about {least}. Give --minutes more, or --steps fewer."
+    W105 = "[LW105] A budget of {minutes} would end before a method can be compared with the baseline: two trainings take about {least}. Give --minutes more, or --steps fewer."
 
     # Pipelines put together by hand: LW106 and LW107
     W106 = "[LW106] {who!r} takes its word vectors from another component, which has not read the document: it predicts from zeros. Put the tok2vec or transformer that it was trained with before it, enabled; or give it an encoder of its own with nlp.replace_listeners before it leaves its pipeline."
     W107 = "[LW107] {who!r} learns from documents without sentence boundaries, each as one sentence, {where}. Put what sets boundaries before it and into annotating_components, in your own loop nlp.update(..., annotates=[...])."
+
+    # Reports: LW108
+    W108 = "[LW108] Reports and cards are of the part {part!r}; evaluations of other parts are left out: {names}."
 
     # Mining: LW098
     W098 = "[LW098] {n} labels, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

@@ -12,5 +12,6 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[object]], aligns: st
     head (Sequence[str]): The names of its columns. rows (Sequence[Sequence[object]]): Their values.
     aligns (str): l or r for each column; else all but the first are numbers.
     """
-    sides = tuple(aligns or "l" + "r" * (len(head) - 1))
-    return table(rows, header=head, divider=True, aligns=cast(tuple[Literal["l", "r"], ...], sides))
+    widest = max(len(str(cell)) for row in (head, *rows) for cell in row)  # else 30 are kept apart
+    sides = cast(tuple[Literal["l", "r"], ...], tuple(aligns or "l" + "r" * (len(head) - 1)))
+    return table(rows, header=head, divider=True, max_col=widest, aligns=sides)

@@ -12,6 +12,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.evaluation.evaluate import evaluate_model
+from spacy_longtail.evaluation.records import TrainingSettings
 from spacy_longtail.training.train import train_model
 from spacy_longtail.unlabelled import ensemble as module
 from spacy_longtail.unlabelled.ensemble import Ensemble
@@ -144,6 +145,16 @@ def test_thresholds_and_report_take_it(place, done, tmp_path):
     refused(
         ["ensemble", tmp_path / "chosen", place / "a", "-o", tmp_path / "out"], "L514", tmp_path / "out"
     )
+
+
+def test_an_ensemble_is_of_no_seed(place, done):
+    """Its config has the training of its first member."""
+    found = evaluate_model(done[0], place / "gold" / "test.spacy", ["GEO", "PER"], [])
+    assert found.training == TrainingSettings()
+    assert found.method.pipes["ner"]["members"] == 3
+    member = evaluate_model(best(place, "b"), place / "gold" / "test.spacy", ["GEO", "PER"], [])
+    assert (member.training.seed, member.training.max_steps) == (1, 30)
+    assert "members" not in member.method.pipes["ner"]
 
 
 def test_nothing_is_left_of_what_fails(place, tmp_path, monkeypatch):

@@ -116,6 +116,20 @@ def test_a_run_replaces_its_own(work):
     assert not list(work.rglob(f"{NEW}*"))
 
 
+def test_what_is_printed_names_the_output(work):
+    """Not the folder that takes its place at the end."""
+    ran = train("training/new", *FEW)
+    assert ran.exit_code == 0, ran.output
+    said = " ".join(ran.output.split())
+    for text in (
+        "output directory: training/new",
+        "training/new/model-last",
+        "training/new/curve",
+    ):
+        assert text in said
+    assert NEW not in said
+
+
 def test_a_full_disk_leaves_the_old_model(work, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")

@@ -186,7 +186,7 @@ def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monke
     n = by_method(runner)
     assert n["ner"] == n["crf"] == 5
     assert list(n.values()).count(1) >= len(n) // 2 - 1 and set(n.values()) <= {1, 2, 4, 5}
-    assert found.recommendation.method == "crf"
+    assert found.recommendation.method == "crf" and "ahead" not in found.recommendation.text
     text = found.config.read_text(encoding="utf8")
     assert text.startswith("# Written by spacy-longtail") and "Use crf" in text
     assert f"{len(n)} of {len(found.candidates)} candidates were tried" in text
@@ -260,6 +260,10 @@ def test_what_does_not_fit_makes_room_for_the_next_best(corpus, tmp_path, monkey
     n = by_method(runner)
     assert n["softmax"] == 1 and n["crf"] == n["ner"] > 1
     assert found.recommendation.best == "crf"
+    note = "softmax is ahead of crf on the folds of both, with no time for more of them"
+    assert note in found.recommendation.text and note in " ".join(
+        found.config.read_text(encoding="utf8").replace("#", "").split()
+    )
 
 
 def test_a_budget_too_small_for_one_training_says_the_least(corpus, tmp_path, monkeypatch):

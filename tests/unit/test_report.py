@@ -303,7 +303,7 @@ def test_page_warns_of_few_mentions_and_seeds(tmp_path):
     html, _ = page(tmp_path, evaluation("baseline"), evaluation("focal"))
     assert "One seed of focal, on one split" in plain(html)
     assert "moves its recall by 10.0 points" in plain(html)
-    assert "Rare: ART (at most 10 % of the training mentions of the most frequent type" in plain(html)
+    assert "Rare: ART (the tail that types.json names)." in plain(html)
     assert "With 1 seed no exact paired permutation test can give p below 1" in plain(html)
 
 
@@ -641,7 +641,6 @@ BAD_EVALUATIONS = [
     ({**evaluation("focal"), "documents": []}, "L405.*no annotated document"),
     (evaluation("focal", n_documents=29), "L411.*documents"),
     (evaluation("baseline"), "L412"),
-    ({**evaluation("focal"), "part": "dev"}, "L411.*part 'dev'"),
     ({**evaluation("focal"), "curve": [{"ents_macro_f": 0.1}]}, "L405.*'step'"),
     ({**evaluation("focal"), "run": []}, "L405.*'run'"),
     ({**evaluation("focal"), "analysis": {"matching": {}}}, "L405.*'analysis' lacks"),
@@ -658,6 +657,19 @@ def test_bad_evaluation_leaves_no_file(tmp_path, bad, message):
     with pytest.raises(ValueError, match=message):
         write_report(read_report(stats, paths), tmp_path / "out" / "report.html")
     assert not (tmp_path / "out").exists()
+
+
+def test_evaluations_of_other_parts_are_left_out(tmp_path):
+    """After `evaluate` on dev and on test into one folder."""
+    dev = {**evaluation("focal", WEAK), "part": "dev"}
+    own = (evaluation("baseline"), dev, {**evaluation("focal"), "part": "test"})
+    with pytest.warns(UserWarning, match=r"LW108.*'test'.*: 2\.json\.$"):
+        _, both = page(tmp_path, *own)
+    assert both["seeds"] == {"baseline": [7], "focal": [7]}
+    _, test = page(tmp_path, own[0], own[2])
+    assert both == test
+    with pytest.raises(ValueError, match=r"L411.*part 'dev'"):
+        page(tmp_path, dev)
 
 
 @pytest.mark.parametrize("keys", [("labels",), ("parts", "dev"), ("parts", "test", "types", "ART")])

@@ -12,7 +12,7 @@ import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
@@ -399,6 +399,42 @@ def test_bare_files_get_types_of_their_own(source, tmp_path):
         assert read_types(target) == CorpusTypes(["GEO", "PER", "ART"], ["ART"])
     split_corpus(bare, tmp_path / "v", folds=3)
     assert read_types(tmp_path / "v" / "fold-2").tail == ["ART"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "ways"),
+    [
+        (["a b."], [], "1 group cannot fill 3 .* Add text: .*"),
+        (["a b. c d. e f."], [], "1 group cannot fill 3 .* Use --unit sentence"),
+        (["a b. c d. e f."], ["--group-by", "title"], "1 group .* Add text: .*"),
+        (["a b. c d."], [], "1 group .* Add text: .*"),
+        (["a b.", "c d."], [], "2 groups .* Ask for fewer parts"),
+        (["a b.", "c d."], ["--folds", "3"], "2 groups .* Add text: .*"),
+        (["a b."] * 3, [], "1 group .* Use --scatter-duplicates"),
+        (["a b."] * 3, ["--scatter-duplicates"], None),
+        (["a b.", "c d.", "e f."], ["--group-by", "title"], "1 group .* Leave out --group-by"),
+        (["a b.", "a b.", "c d."], [], "2 groups .* Ask for fewer parts or use --scatter-duplicates"),
+    ],
+)
+def test_too_few_groups_say_what_helps_here(tmp_path, texts, options, ways):
+    """And what is proposed does help, while what is not proposed would not."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    docs = [nlp(text) for text in texts]
+    for doc in docs:
+        doc.user_data["title"] = "one"
+        doc.ents = [Span(doc, 0, 1, "PER")]
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "all.spacy")
+    given = [str(tmp_path / "all.spacy"), str(tmp_path / "t"), "--min-mentions", "0"]
+    result = CliRunner().invoke(app, ["split", *given, *options])
+    if ways is None:
+        assert result.exit_code == 0, result.output
+        return
+    assert result.exit_code == 2
+    assert re.search(f"L442.*{ways}\\.$", " ".join(result.output.split()))
+    for option in re.findall(r"[Uu]se (--[a-z -]*[a-z])", result.output):
+        again = CliRunner().invoke(app, ["split", *given, *options, *option.split()])
+        assert again.exit_code == 0, again.output
 
 
 def test_what_cannot_be_is_refused_and_nothing_is_written(source, tmp_path):

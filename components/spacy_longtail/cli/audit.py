@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
+from ..amounts import number
 from ..training.audit import Audit, audit_corpus
 from ..training.device import use_gpu
 from ..training.review import MARK, Format, problem, write_review
@@ -52,7 +53,7 @@ def audit(
     _print_agreement(found)
     _print_pairs(found)
     _print_first(found)
-    msg.good(f"Wrote {output}: {n_records} sentences with suspects")
+    msg.good(f"Wrote {output}: {number(n_records, 'sentence')} with suspects")
     return None
 
 

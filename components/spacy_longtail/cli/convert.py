@@ -7,6 +7,7 @@ import typer
 from spacy.language import Language
 from wasabi import msg
 
+from ..amounts import number
 from ..corpus.conversion import ConvertedPart, read_conversion
 from ..corpus.folder import convert_corpus
 from ..corpus.formats.context import SENTENCIZER, Settings
@@ -103,7 +104,7 @@ def convert(
         return print_json({**conversion.as_json(), "labels": types.labels, "tail": types.tail})
     parts = conversion.parts
     for part, found in parts.items():
-        msg.text(f"{part}: {found.documents} documents, {found.tokens} tokens")
+        msg.text(f"{part}: {number(found.documents, 'document')}, {number(found.tokens, 'token')}")
         _show_events(found)
         if settings.sentences is None:
             _warn_of_length(part, found)

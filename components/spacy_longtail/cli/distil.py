@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
+from ..amounts import number
 from ..corpus.formats.context import Settings
 from ..evaluation.report.wording import percent
 from ..training.device import use_gpu
@@ -114,7 +115,9 @@ def distil_command(
     best = found.rounds[found.best - 1]
     silver = best.silver
     typer.echo(headline(found))
-    typer.echo(f"{silver.silver:,} silver sentences of {silver.sentences:,}, {silver.known:,} known.")
+    typer.echo(
+        f"{number(silver.silver, 'silver sentence')} of {silver.sentences:,}, {silver.known:,} known."
+    )
     if silver.unknown:
         shown = ", ".join(f"{label} ({n:,})" for label, n in silver.unknown.items())
         msg.warn(f"Types that {gold} does not declare were left out: {shown}")

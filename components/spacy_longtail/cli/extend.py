@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
+from ..amounts import number
 from ..evaluation.report.wording import percent
 from ..studies.extending.run import MODEL, RECORD, Extended, Request, extend
 from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, for_json, names_in, print_json, print_table
@@ -54,7 +55,7 @@ def extend_command(
         return print_json(found.model_dump())
     _print(found)
     if found.lost:
-        msg.warn(f"{found.lost:,} entities of {base} are not where they were.")
+        msg.warn(f"Not where they were: {number(found.lost, 'entity', 'entities')} of {base}.")
     else:
         n = sum(own.before for own in found.entities.values())
         msg.good(f"All {n:,} entities that {base} found on {found.part} are where they were.")

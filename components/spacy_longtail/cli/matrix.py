@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from ..amounts import number
 from ..studies.matrix import (
     Folds,
     Question,
@@ -153,6 +154,6 @@ def run_and_report(
         sys.stderr.write(f"{marked('fail', title)}\n{record.error}\n")
     if summary.failed:
         retry = "They are not run again unless the command has --retry-failed."
-        sys.stderr.write(f"{len(summary.failed)} trials failed. {retry}\n")
+        sys.stderr.write(f"{number(len(summary.failed), 'trial')} failed. {retry}\n")
         raise typer.Exit(FAILED)
     return summary

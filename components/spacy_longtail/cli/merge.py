@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import typer
 from wasabi import msg
 
+from ..amounts import number
 from ..corpus.formats.context import Settings
 from ..unlabelled.returning import CONFLICTS, Merged, merge_labels
 from .app import UNLABELLED_PANEL, Corpus, Json, app, print_json
@@ -33,7 +34,7 @@ def merge(
     if as_json:
         return print_json(_data(merged))
     for part, n in merged.parts.items():
-        msg.good(f"{part}: {n} sentences added")
+        msg.good(f"{part}: {number(n, 'sentence')} added")
     if not merged.parts:
         msg.info("No new sentence.")
     if merged.mentions:
@@ -41,11 +42,11 @@ def merge(
     if merged.new_types:
         msg.info(f"New types, taken for rare: {', '.join(merged.new_types)}")
     if merged.n_known or merged.n_repeated:
-        msg.text(f"{merged.n_known} were there already, {merged.n_repeated} came twice.")
+        msg.text(f"There already: {merged.n_known}; twice in the file: {merged.n_repeated}.")
     if summary := merged.events.summary():
         msg.warn(f"Left out or changed: {summary}")
     if merged.conflicts:
-        msg.warn(f"{len(merged.conflicts)} conflicts, not added: {corpus / CONFLICTS}")
+        msg.warn(f"{number(len(merged.conflicts), 'conflict')}, not added: {corpus / CONFLICTS}")
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
+from ..amounts import number
 from ..corpus.formats.context import Settings
 from ..errors import Errors
 from ..training.device import use_gpu
@@ -160,8 +161,9 @@ def mine_command(
     if left_out := found.events.summary():
         msg.warn(f"Left out: {left_out}")
     if (n := len(found.proposals)) < labels:
-        msg.warn(f"{n} of {labels} sentences: quotas are full, or the rest of the pool is like these.")
-    msg.good(f"Wrote {output}: {len(found.proposals)} sentences to label")
+        least = f"{n} of {number(labels, 'sentence')}"
+        msg.warn(f"{least}: quotas are full, or the rest of the pool is like these.")
+    msg.good(f"Wrote {output}: {number(len(found.proposals), 'sentence')} to label")
     if page is not None:
         msg.good(f"Wrote {page}")
     return None
@@ -250,6 +252,8 @@ def _print(found: Mined) -> None:
         rows.append((label, f"{counts[label]:,}", mean, f"{base:.4f}"))
     if counts[RANDOM]:
         rows.append((RANDOM, f"{counts[RANDOM]:,}", "-", "-"))
-    msg.divider(f"{scan.n_texts:,} texts, {scan.n_sentences:,} sentences, {scan.n_known:,} known")
+    msg.divider(
+        f"{number(scan.n_texts, 'text')}, {number(scan.n_sentences, 'sentence')}, {scan.n_known:,} known"
+    )
     head = ("type", "proposed", "expected mentions each", "in the pool")
     print_table(head, rows)

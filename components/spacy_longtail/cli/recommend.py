@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg
 
+from ..amounts import number
 from ..studies.matrix import summary_tables, write_matrix_report
 from ..studies.matrix.advice import FOLDS, Advice, advise, find_pretrained
 from ..studies.matrix.dry_run import advice_outlook
@@ -95,7 +96,7 @@ def recommend(
     typer.echo(summary_tables(found.summary))
     msg.good(f"{target}: {found.recommendation.method}")
     if model is not None:
-        msg.good(f"Trained on train and dev for {found.steps:,} steps: {model}")
+        msg.good(f"Trained on train and dev for {number(found.steps, 'step')}: {model}")
     else:
         typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
     if found.worth is not None:

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from thinc.types import Floats2d, Ints1d, Ints2d
 
+from ..amounts import number
 from ..errors import Errors
 from ..settings import whole
 
@@ -77,7 +78,7 @@ def stratify(
     amounts = np.column_stack([mentions, bare, sizes])[order].astype("float64")
     wanted = np.outer(np.asarray(list(shares)), amounts.sum(axis=0))
     if len(amounts) < len(wanted):
-        raise ValueError(Errors.L442.format(n_groups=len(amounts), n_parts=len(wanted)))
+        raise ungroupable(len(amounts), len(wanted), "Ask for fewer parts or folds.")
     at_risk = wanted[:, :-2].min(axis=0) < 2 * least
     while True:
         part = _spread(amounts, wanted, _reserved(amounts, wanted, least, np.flatnonzero(at_risk)))
@@ -89,6 +90,11 @@ def stratify(
     found = np.empty_like(part)
     found[order] = part
     return found
+
+
+def ungroupable(n_groups: int, n_parts: int, fix: str) -> ValueError:
+    """What to raise where there are fewer groups than parts. RETURNS (ValueError): L442."""
+    return ValueError(Errors.L442.format(n_groups=number(n_groups, "group"), n_parts=n_parts, fix=fix))
 
 
 def totals(amounts: Floats2d, part: Ints1d, n_parts: int) -> Floats2d:

@@ -3,7 +3,7 @@
 import re
 import shutil
 import warnings
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -13,6 +13,7 @@ import spacy
 from spacy.tokens import Doc
 from thinc.types import Ints1d
 
+from ..amounts import number
 from ..errors import Errors, Warnings
 from ..settings import one_of
 from ..writing import NEW, check_folder, is_file_name
@@ -28,7 +29,7 @@ from .folder import (
 )
 from .parts import replacing_parts
 from .rare import TAIL
-from .splits import bound_groups, check_shares
+from .splits import bound_groups, check_shares, ungroupable
 from .units import Units, assign, divide, plain_text
 
 ALL = "all"  # the part of a corpus that was converted from one file
@@ -96,7 +97,11 @@ def split_corpus(
         _check_key(docs, group_by, found.docs)
     units = divide(docs, unit, found.types.labels if found.types else [])
     texts = [None if scatter_duplicates else plain_text(doc.text) for doc in units.docs]
-    groups = bound_groups(texts, [_value(doc, group_by) for doc in units.docs])
+    keys = [_value(doc, group_by) for doc in units.docs]
+    groups = bound_groups(texts, keys)
+    if (n_groups := int(groups.max(initial=-1)) + 1) < len(wanted):
+        least = 2 if folds is None else MIN_FOLDS
+        raise ungroupable(n_groups, len(wanted), _more_groups(units, texts, keys, len(wanted), least))
     of_unit = assign(units, groups, list(wanted.values()), min_mentions, seed)
     chosen = {name: np.flatnonzero(of_unit == i) for i, name in enumerate(wanted)}
     parts = {name: _part(units, chosen[name], share) for name, share in wanted.items()}
@@ -168,6 +173,30 @@ def _check_key(docs: list[Doc], key: str, path: Path) -> None:
         warnings.warn(Warnings.W042.format(n=n_without, total=len(docs), key=key), stacklevel=3)
 
 
+def _more_groups(
+    units: Units,
+    texts: Sequence[str | None],
+    keys: Sequence[Hashable | None],
+    n_parts: int,
+    least: int,
+) -> str:
+    """How parts can be filled that have too few groups. least (int): The fewest parts there can be."""
+
+    def enough(*bonds: Sequence[Hashable | None]) -> bool:
+        return int(bound_groups(*bonds).max()) + 1 >= n_parts
+
+    alone = [None] * len(texts)
+    ways = ["ask for fewer parts"] if int(bound_groups(texts, keys).max()) + 1 >= least else []
+    if keys == alone and len(units.docs) < n_parts <= units.sizes.sum():
+        ways.append("use --unit sentence")
+    if texts != alone and enough(alone, keys):
+        ways.append("use --scatter-duplicates")
+    if keys != alone and enough(texts, alone):
+        ways.append("leave out --group-by")
+    text = " or ".join(ways) or "add text: there is too little of it"
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def _value(doc: Doc, key: str | None) -> Hashable:
     return repr(doc.user_data[key]) if key in doc.user_data else None  # a list cannot be hashed
 
@@ -186,9 +215,10 @@ def _check_mentions(parts: Mapping[str, Part], labels: list[str], least: int, st
             short.append(f"{label} ({', '.join(f'{name} {n}' for name, n in found.items())})")
     if not short:
         return
+    shown = {"least": number(least, "mention"), "short": "; ".join(short)}
     if strict:
-        raise ValueError(Errors.L446.format(least=least, short="; ".join(short)))
-    warnings.warn(Warnings.W040.format(least=least, short="; ".join(short)), stacklevel=3)
+        raise ValueError(Errors.L446.format(**shown))
+    warnings.warn(Warnings.W040.format(**shown), stacklevel=3)
 
 
 def _types(docs: list[Doc], train: Ints1d | None) -> CorpusTypes:

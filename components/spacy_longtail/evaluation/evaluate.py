@@ -16,6 +16,7 @@ from spacy.training import Corpus, Example
 from ..corpus.examples import on_gold_tokens
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
+from ..pipes.ensemble_ner import EnsembleNER
 from ..pipes.gated_pipe import GatedPipe
 from ..pipes.pipeline_checks import is_gate
 from ..scorers import make_ner_scorer
@@ -126,6 +127,9 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
 
 
 def _settings(nlp: Language) -> TrainingSettings:
+    """Of one training: the config of an ensemble has those of its first member."""
+    if any(isinstance(pipe, EnsembleNER) for _, pipe in nlp.pipeline):
+        return TrainingSettings()
     settings = nlp.config.interpolate()["training"]
     return TrainingSettings(**{name: settings[name] for name in TrainingSettings.model_fields})
 

@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from ..amounts import number
 from ..errors import Errors
 from ..pipes.usage import Usage
 from ..records import Number, Record, problem_of
@@ -96,8 +97,9 @@ class SecondaryUse(Record):
         share = 100 * self.flagged / max(1, self.sentences)
         text = (
             f"{share:.1f} % of the sentences went to the secondary ({self.flagged:,} of "
-            f"{self.sentences:,}; {self.calls:,} calls, {self.words:,} words, {self.seconds:,.1f} s), "
-            f"which added {self.entities:,} entities"
+            f"{self.sentences:,}; {number(self.calls, 'call')}, {number(self.words, 'word')}, "
+            f"{self.seconds:,.1f} s), "
+            f"which added {number(self.entities, 'entity', 'entities')}"
         )
         failed = f"; it failed on {self.failures:,}" if self.failures else ""
         refused = f"; {self.refused:,} were of types that it may not set" if self.refused else ""

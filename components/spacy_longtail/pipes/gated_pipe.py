@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
 
+from ..amounts import number
 from ..corpus.cutting import cut
 from ..errors import Errors, Warnings
 from ..settings import whole
@@ -254,8 +255,8 @@ class GatedPipe(UntrainedPipe):
         logger.warning(Warnings.W062.format(who=self.name, n=n, problem=problem))
         limit = self.cfg["max_failures"]
         if limit is not None and n > limit:
-            shown = {"who": self.name, "n": n, "limit": limit, "problem": problem.rstrip(".")}
-            raise StoppedError(Errors.L290.format(**shown))
+            shown = {"who": self.name, "limit": limit, "problem": problem.rstrip(".")}
+            raise StoppedError(Errors.L290.format(n=number(n, "sentence"), **shown))
 
     def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
         """RAISES (ValueError): L291 where the result is not of these sentences."""

@@ -102,7 +102,7 @@ class NerScorer:
             n_bare = counts.n_all - counts.n_docs
             warnings.warn(Warnings.W003.format(n=n_bare, total=counts.n_all), stacklevel=3)
         if absent and counts.n_docs and self.prefix == "ents":
-            text = Warnings.W002.format(n=len(absent), labels=", ".join(absent))
+            text = Warnings.W002.format(labels=", ".join(absent))
             warnings.warn(text, stacklevel=3)
 
 

@@ -192,6 +192,8 @@ def method(nlp: Language) -> Method:
             "factory": block.get("factory", ""),
             **{key: block[key] for key in DETAILS if block.get(key) is not None},
         }
+        if members := block.get("members"):  # of an ensemble
+            pipes[name]["members"] = len(members)
         if getattr(nlp.get_pipe(name), "cfg", {}).get(CALIBRATION):
             pipes[name]["calibrated"] = True
     reader = config.get("corpora", {}).get("train", {})

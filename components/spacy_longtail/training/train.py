@@ -36,6 +36,7 @@ from .contamination import warn_seen
 from .device import use_gpu
 from .limits import check_training, check_written
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
+from .shown import shown_as
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -162,7 +163,8 @@ def train_model(
     with coded_io(output), whole_folder(output) as new:
         start = time.perf_counter()
         try:
-            train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
+            with shown_as(new, output):
+                train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
         except KeyboardInterrupt:
             aside = set_aside(new, output)
             msg.warn(f"Stopped. What was trained so far is in {aside}.")

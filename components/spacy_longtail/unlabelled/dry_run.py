@@ -8,6 +8,7 @@ from statistics import mean
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..amounts import number
 from ..corpus.folder import load_docs, part_path, write_corpus
 from ..corpus.formats.context import Events, Settings
 from ..corpus.formats.docbin import count_tokens
@@ -97,7 +98,7 @@ def mine_outlook(
     own = mining.ready(pipeline, pool, output, request, settings, format, page)
     if own.state.is_file():
         load_state(own.scan, own.state, own.about)
-    facts = [f"{request.labels} sentences to propose, {own.n_random} of them by lot"]
+    facts = [f"{number(request.labels, 'sentence')} to propose, {own.n_random} of them by lot"]
     n_texts, note = _counted(pool, own.nlp, settings, facts, say)
     scan = Scan.of(own.types, {**ranking_sizes(own.quotas), RANDOM: own.n_random})
 
@@ -108,7 +109,7 @@ def mine_outlook(
     each = time_texts(read_pool(pool, own.nlp, settings, Events()), own.nlp, take, request.n_process)
     if own.scan.n_texts:
         facts.append(f"{own.scan.n_texts:,} of them are read.")
-    lines = [f"{label}: {n} sentences" for label, n in own.quotas.items()]
+    lines = [f"{label}: {number(n, 'sentence')}" for label, n in own.quotas.items()]
     stage = Stage("reading", max(n_texts - own.scan.n_texts, 0), "texts", each)
     return Outlook(facts, [stage], lines=lines, note=note)
 
@@ -125,7 +126,8 @@ def simulation_outlook(game: simulation.Game, output: Path, say: Say) -> Outlook
     n_trainings = sum(1 + len(names) * game.rounds for names in left.values() if names)
     n_choices = game.rounds * sum(name != RANDOM for names in left.values() for name in names)
     n_runs = len(game.strategies) * len(game.seeds)
-    facts = [f"{n_runs} runs of {game.rounds} rounds, from {game.start} sentences"]
+    runs, rounds = number(n_runs, "run"), number(game.rounds, "round")
+    facts = [f"{runs} of {rounds}, from {number(game.start, 'sentence')}"]
     if own.played:
         facts.append(f"{len(own.played)} of them are finished.")
     training = choice = None
@@ -151,7 +153,7 @@ def _counted(
     """The texts of a pool, of which the facts are told; and what to note where there are more."""
     say(f"Counting {pool}")
     n_texts, is_all = count_texts(pool, nlp, settings)
-    facts.append(f"{pool}: {'' if is_all else 'more than '}{n_texts:,} texts")
+    facts.append(f"{pool}: {'' if is_all else 'more than '}{number(n_texts, 'text')}")
     return n_texts, "" if is_all else MORE
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from .findings import make_finding, number, percent, verb
+from ...amounts import number, verb
+from .findings import make_finding, percent
 from .records import Finding, Statistics
 
 SPARSE, DENSE = 0.5, 0.8  # share of training sentences with an entity
@@ -14,7 +15,7 @@ LONG = 200  # words of a sentence
 def no_entity(found: Statistics) -> Iterator[Finding]:
     own = found.parts["train"]
     if not own.mentions:
-        evidence = f"{own.tokens:,} tokens are O, {own.unannotated_tokens:,} not annotated."
+        evidence = f"Tokens that are O: {own.tokens:,}; not annotated: {own.unannotated_tokens:,}."
         yield make_finding("no_entity", "Training has no entity.", evidence)
 
 

@@ -92,16 +92,6 @@ def make_finding(rule: str, finding: str, evidence: str, part: str | None = None
     return Finding(rule=rule, part=part, finding=finding, evidence=evidence, advice=advice)
 
 
-def number(n: int, noun: str) -> str:
-    """1 sentence, 2 sentences."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
-def verb(n: int, word: str) -> str:
-    """1 stands, 2 stand."""
-    return word if n != 1 else {"have": "has"}.get(word, f"{word}s")
-
-
 def percent(share: float) -> str:
     """A share in [0, 1], with a decimal where it is small."""
     return f"{100 * share:.{1 if share < 0.1 else 0}f} %"

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from ...amounts import number, verb
 from ..rare import FEW_MENTIONS
-from .findings import make_finding, number, percent, verb
+from .findings import make_finding, percent
 from .records import Finding, Statistics, TypeStatistics
 
 MEASURABLE = 30  # mentions in a part that is scored

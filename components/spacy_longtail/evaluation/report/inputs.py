@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 from ...corpus.folder import PARTS
 from ...corpus.statistics import Statistics
 from ...corpus.statistics import read_statistics as read_file
-from ...errors import Errors
+from ...errors import Errors, Warnings
 from ..records import Document, Evaluation, read_evaluation
 from ..significance import MentionCounts, mention_counts
 
@@ -72,12 +73,13 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
 
     paths (List[Path]): Files that the command `evaluate` wrote, a method under one name for all seeds.
     statistics (Statistics): Of the corpus that all of them were evaluated on.
-    RETURNS (List[Run]): In the order given. RAISES (ValueError): L405, L411, L412.
+    RETURNS (List[Run]): In the order given; those of other parts are left out, if one is of test.
+    RAISES (ValueError): L405, L411, L412.
     """
     found: list[Run] = []
     origin: dict[tuple[str, int | None], Path] = {}
-    for path in paths:
-        run = read_run(path, statistics.labels)
+    for run in _of_test([read_run(path, statistics.labels) for path in paths]):
+        path = run.path
         key = (run.name, run.seed)
         if key in origin:
             raise ValueError(Errors.L412.format(name=key[0], seed=key[1], path=path, other=origin[key]))
@@ -91,6 +93,16 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
         origin[key] = path
         found.append(run)
     return found
+
+
+def _of_test(runs: list[Run]) -> list[Run]:
+    """Those of the part that reports are of; all if there is none, for `_mismatch` to refuse."""
+    others = [run for run in runs if _other_part(run.evaluation)]
+    if not others or len(others) == len(runs):
+        return runs
+    names = ", ".join(run.path.name for run in others)
+    warnings.warn(Warnings.W108.format(part=PART_REPORTED, names=names), stacklevel=3)
+    return [run for run in runs if not _other_part(run.evaluation)]
 
 
 def read_run(path: Path, labels: list[str]) -> Run:
@@ -127,8 +139,12 @@ def read_documents(run: Run) -> list[Document]:
     return documents
 
 
+def _other_part(evaluation: Evaluation) -> bool:
+    return evaluation.part not in (None, PART_REPORTED)
+
+
 def _mismatch(evaluation: Evaluation, statistics: Statistics) -> str:
-    if evaluation.part not in (None, PART_REPORTED):
+    if _other_part(evaluation):
         return f"it is of the part {evaluation.part!r}, reports are of {PART_REPORTED!r}"
     sides = {
         "labels": (evaluation.labels, statistics.labels),

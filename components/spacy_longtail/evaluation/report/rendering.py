@@ -7,6 +7,7 @@ import srsly
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...about import __version__
+from ...amounts import number
 from ...training.provenance import short
 from .systems import mean, spread
 from .wording import claim, p_value, percent, signed, unbroken
@@ -29,6 +30,7 @@ def render(template: str, **values: object) -> str:
     made.filters.update(percent=percent, signed=signed, points=_points, decimal=_decimal, count=_count)
     made.filters.update(p=p_value, cell=cell, md=_md, code=_code, setting=_setting)
     made.filters.update(over_seeds=_over_seeds, short=short, unbroken=unbroken, claim=claim)
+    made.filters.update(number=number)
     return made.get_template(template).render(version=__version__, **values)
 
 

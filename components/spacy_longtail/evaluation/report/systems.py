@@ -53,7 +53,8 @@ class System(NamedTuple):
     @property
     def max_steps(self) -> list[str]:
         """Those of its trainings, in words."""
-        return sorted({str(run.evaluation.training.max_steps) for run in self.runs})
+        found = {run.evaluation.training.max_steps for run in self.runs}
+        return sorted("–" if steps is None else str(steps) for steps in found)
 
     def rising(self) -> Rising | None:
         """Whether its trainings ended too early."""

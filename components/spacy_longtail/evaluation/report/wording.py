@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from ...amounts import number
 from ..significance import LEAST_SEEDS, NO_CLAIM, Verdict, describe
 from .comparison import HEADLINES, Comparison
 
@@ -31,7 +32,7 @@ def verdict(comparison: Comparison) -> tuple[str, list[str]]:
         for row in comparison.rows
         if row.rare and row.support and row.verdict is not None
     }
-    seeds = f"{comparison.n_seeds} seed{'s' * (comparison.n_seeds > 1)}"
+    seeds = f"{number(comparison.n_seeds, 'seed')}"
     if comparison.early:
         scores = {name: found.scores for name, found in comparison.averages.items()}
         so_far = [

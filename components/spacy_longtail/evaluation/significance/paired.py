@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from thinc.types import Floats1d
 
+from ...amounts import number
 from ...errors import Errors
 from .bootstrap import scipy_stats
 
@@ -113,7 +114,7 @@ def power_note(n_seeds: int, spread: float | None) -> PowerNote:
     if n_seeds < 1:
         fix = "Train both methods with one seed at least."
         raise ValueError(Errors.L001.format(name="n_seeds", rule="at least 1", value=n_seeds, fix=fix))
-    seeds = f"{n_seeds} seed{'s' * (n_seeds > 1)}"
+    seeds = f"{number(n_seeds, 'seed')}"
     text = f"With {seeds} no exact paired permutation test can give p below {2.0 ** (1 - n_seeds):.2g}."
     if n_seeds < 2 or not spread:
         return PowerNote(text, None)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from wasabi import msg
 
 from ...about import __version__
+from ...amounts import number
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
@@ -91,13 +92,13 @@ def choose_candidates(
         Candidate({"head": "softmax"}, "the plain token classifier"),
     ]
     if rare:
-        why = f"{len(rare)} rare types: sCR shows their sentences more often"
+        why = f"{number(len(rare), 'rare type')}: sCR shows their sentences more often"
         found += [Candidate({"head": head, "reader": "sCR"}, why) for head in ("crf", "softmax")]
         found.append(
             Candidate({"head": "softmax", "loss": "focal"}, "focal looks at what is still wrong")
         )
     if n_sentences < FEW:
-        why = f"{n_sentences} training sentences: the AUC margin was made for so few"
+        why = f"{number(n_sentences, 'training sentence')}: the AUC margin was made for so few"
         found.append(Candidate({"head": "two_task", "loss": "AUC-2T"}, why))
     elif rare:
         why = "a secondary of its own for the rare types, at twice the cost"
@@ -171,7 +172,7 @@ def advise(
     cut, groups = fold_plan(plan, output, folds)
     matrix = Matrix(cut, output, inputs=[corpus])
     budget = Budget(minutes, options.workers)
-    say(f"{len(candidates)} candidates, {folds} folds, {cut.schedule}, {minutes:g} minutes in all")
+    say(in_short(candidates, cut, folds, minutes))
     records = Rounds(matrix, options, budget, read_types(corpus).labels, say).run()
     matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
     summary = summarize_trials(matrix, records, folds=groups)
@@ -243,8 +244,14 @@ def _evidence(summary: Summary, choice: Recommendation, candidates: list[Candida
     ]
     for row in found.rows:
         held_out, n_folds = row.scores["macro, held out"][0] or 0.0, row.n_trials
-        lines.append(f"- {row.method}: {100 * held_out:.1f} on {n_folds} fold{'s' * (n_folds > 1)}")
+        lines.append(f"- {row.method}: {100 * held_out:.1f} on {number(n_folds, 'fold')}")
     return lines
+
+
+def in_short(candidates: list[Candidate], cut: Plan, folds: int, minutes: float) -> str:
+    """What will be tried, in a line. cut (Plan): On folds."""
+    time = number(minutes, "minute")
+    return f"{len(candidates)} candidates, {folds} folds, {cut.schedule}, {time} in all"
 
 
 def write_config(trial: Trial, path: Path, comments: list[str]) -> None:

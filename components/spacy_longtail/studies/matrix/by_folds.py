@@ -1,7 +1,7 @@
 """Which method to use, by folds: each document is judged once, by a model that never saw it."""
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from thinc.types import Ints4d
 
+from ...amounts import verb
 from ...errors import Errors
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report.inputs import Run, read_run
@@ -57,11 +58,12 @@ def recommend_by_folds(
     means = {name: _macro(own) for name, own in last.items()}
     best = max(means, key=lambda name: (means[name], name == baseline), default=baseline)
     systems = {name: System(name, list(runs[name].values())) for name in (baseline, best)}
+    note = _left_ahead(runs, last, best)
     if early := no_verdict({name: system.rising() for name, system in systems.items()}):
         guess = "" if best == baseline else f" Until then the best guess is {best}."
-        return Recommendation(baseline, best, baseline, None, early + guess, [], True)
+        return Recommendation(baseline, best, baseline, None, early + guess + note, [], True)
     if best == baseline:
-        text = f"Stay with {baseline}: of {len(runs)} methods none is better on held-out folds."
+        text = f"Stay with {baseline}: of {len(runs)} methods none is better on held-out folds.{note}"
         return Recommendation(baseline, best, baseline, None, text, [])
     own = runs[best]
     metric = {MACRO: named_metrics(labels)[MACRO]}
@@ -88,10 +90,25 @@ def recommend_by_folds(
     sure = f"the chance that it is worse is {_percent(chance)}"
     gain = f"{signed(100 * verdict.value)} points of macro F1 beside {baseline} on held-out documents"
     if chance <= RISK:
-        text = f"Use {best}: {gain}; {sure}."
+        text = f"Use {best}: {gain}; {sure}.{note}"
         return Recommendation(best, best, baseline, verdict, text, evidence)
-    text = f"Stay with {baseline}. The best guess is {best}, {gain}, but {sure}."
+    text = f"Stay with {baseline}. The best guess is {best}, {gain}, but {sure}.{note}"
     return Recommendation(baseline, best, baseline, verdict, text, evidence)
+
+
+def _left_ahead(runs: Mapping[str, Mapping[Cell, Run]], last: Collection[str], best: str) -> str:
+    """What is ahead of the best on the folds that it had: time ended it, and not its score."""
+    others = {
+        name: own for name, own in runs.items() if name not in last and set(own) <= set(runs[best])
+    }
+    ahead = [n for n, own in others.items() if _macro(own) > _macro({c: runs[best][c] for c in own})]
+    if not ahead:
+        return ""
+    are = verb(len(ahead), "are")
+    return (
+        f" {', '.join(ahead)} {are} ahead of {best} on the folds of both, with no time for more of them:"
+        " give --minutes more."
+    )
 
 
 def compare(

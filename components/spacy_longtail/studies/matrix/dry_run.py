@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 from pydantic import JsonValue
 
+from ...amounts import number
 from ...errors import Warnings
 from ...estimates import MINUTE, Outlook, duration
 from ...types import Overrides
@@ -14,7 +15,7 @@ from ..trials.ledger import read_finished
 from ..trials.needed import steps_trained
 from ..trials.plan import Plan
 from ..trials.run import Matrix, Options
-from .advice import FOLDS, planned
+from .advice import FOLDS, in_short, planned
 from .cutting import fold_plan
 from .rounds import Imagined, fitting
 from .summary import Folds
@@ -55,7 +56,9 @@ def plan_outlook(
         )
         for stage in found.stages
     ]
-    then = f"Then {n_each * len(later)} trials with the steps of the method that needs the most"
+    then = (
+        f"Then {number(n_each * len(later), 'trial')} with the steps of the method that needs the most"
+    )
     return found._replace(facts=[*found.facts, then], stages=[*found.stages, *later])
 
 
@@ -83,7 +86,7 @@ def advice_outlook(
         cut, groups = fold_plan(plan, Path(place), folds)
         matrix = Matrix(cut, output, inputs=[corpus])
         found = estimate_trials(matrix, options, say, sources=fold_sources(groups))
-    head = f"{len(candidates)} candidates, {folds} folds, {cut.schedule}, {minutes:g} minutes in all"
+    head = in_short(candidates, cut, folds, minutes)
     lines = [
         f"{method.name}: {candidate.why}"
         for method, candidate in zip(cut.methods, candidates, strict=True)
@@ -105,9 +108,9 @@ def advice_outlook(
 
 def _fit(found: Outlook, n_folds: int, minutes: float) -> tuple[list[str], list[int]]:
     """What fits into a budget, in words, and how many methods by fold."""
-    unknown = found.unknown
+    unknown, time = found.unknown, number(minutes, "minute")
     if unknown:
-        return [f"What fits into {minutes:g} minutes is not known without {', '.join(unknown)}."], []
+        return [f"What fits into {time} is not known without {', '.join(unknown)}."], []
     seconds = [stage.each.seconds if stage.n and stage.each else 0.0 for stage in found.stages]
     by_fold = fitting(seconds, n_folds, Imagined(minutes, found.workers))
     least = "At least " if found.at_most else "About "
@@ -115,7 +118,7 @@ def _fit(found: Outlook, n_folds: int, minutes: float) -> tuple[list[str], list[
     facts = []
     if seconds[0] >= minutes * MINUTE:
         least_time = duration(2 * seconds[0])
-        warnings.warn(Warnings.W105.format(minutes=minutes, least=least_time), stacklevel=3)
+        warnings.warn(Warnings.W105.format(minutes=time, least=least_time), stacklevel=3)
     facts.append(f"{least}{n} of {total} candidates get a fold, half of the budget allowing.")
     each = ", ".join(f"{n} on fold {i}" for i, n in enumerate(by_fold, 1))
     facts.append(f"{least}{len(by_fold)} of {n_folds} folds: {each}; the better half goes on.")
@@ -140,7 +143,7 @@ def _listed(matrix: Matrix, outlook: Outlook) -> Outlook:
                 "status": status,
             }
         )
-    count = f"{len(matrix.trials)} trials, {matrix.plan.schedule}"
+    count = f"{number(len(matrix.trials), 'trial')}, {matrix.plan.schedule}"
     facts = [count, *outlook.facts]
     return outlook._replace(facts=facts, lines=lines, data={"trials": trials})
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from ...amounts import number
 from ...evaluation.convergence import Rising
 from ...evaluation.labelling import Density, Lift
 from ...evaluation.learning_curve import LEAST_RUNS, LEAST_SIZES, LEVEL, Fit, Size, usable
@@ -62,7 +63,7 @@ def of_costs(answer: Answer | None, density: Density, lift: Lift | None) -> list
         found.append(
             f"By {lift.strategy} it costs {rate / lift.factor:,.1f}: its sentences held a rare type"
             f" {lift.factor:.1f} times as often, over the first {lift.spent:,} labels from a pool of"
-            f" {lift.pool:,} ({lift.n_seeds} seed{'s' * (lift.n_seeds > 1)}). The factor is of all rare"
+            f" {lift.pool:,} ({number(lift.n_seeds, 'seed')}). The factor is of all rare"
             " types together, and falls as a pool is used up."
         )
     for name, (value, low, high) in (answer.sentences if answer else {}).items():

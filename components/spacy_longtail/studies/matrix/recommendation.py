@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from thinc.types import Ints3d
 
+from ...amounts import number
 from ...errors import Errors
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report.inputs import read_run
@@ -106,7 +107,7 @@ def _in_words(
 ) -> Recommendation:
     evidence = describe(best, {f"{MACRO} on dev": verdict})
     is_shown = verdict.outcome == "better"
-    about = f" as trained here ({n_seeds} seed{'s' * (n_seeds > 1)}),"
+    about = f" as trained here ({number(n_seeds, 'seed')}),"
     if n_seeds >= LEAST_SEEDS and t is not None:
         is_shown = is_shown and t.p <= ALPHA
         evidence.append(f"Over {n_seeds} seeds: t = {t.t:.2f}, p = {t.p:.2g} (paired t-test).")

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from ...amounts import number, verb
 from ...errors import Errors
 from ..trials.ledger import Ledger
 from ..trials.records import TrialRecord
@@ -141,14 +142,15 @@ class Rounds:
         workers = self.options.workers
         for start in range(0, len(keys), workers):
             if start > 1 and not self._has_room(workers):
-                self.say(f"{len(keys) - start} candidates are left out: {self._purpose()}")
+                n = len(keys) - start
+                self.say(f"{number(n, 'candidate')} {verb(n, 'are')} left out: {self._purpose()}")
                 break
             some = keys[start : start + workers]
             self._train(some)
             _check_baseline(self.matrix, self.records)
             if start == 0 and len(some) == 1 and self.budget.left() <= 0:
                 taken = self.records[some[0]].seconds / 60
-                names = {"minutes": self.budget.seconds / 60, "name": self.baseline}
+                names = {"minutes": number(self.budget.seconds / 60, "minute"), "name": self.baseline}
                 raise ValueError(Errors.L561.format(taken=taken, least=2 * taken, **names))
 
     def _has_room(self, n: int) -> bool:

@@ -14,6 +14,7 @@ from spacy.util import fix_random_seed
 from thinc.api import Config, Optimizer
 from tqdm import tqdm
 
+from ...amounts import number
 from ...corpus.cutting import bare
 from ...corpus.descriptions import read_types
 from ...errors import Errors
@@ -178,7 +179,8 @@ def prepared(folders: list[Path], found: Settled, options: Options, exclude: lis
 def in_words(donor: Donor, is_excluding: bool) -> str:
     """A donor in a line. is_excluding (bool): Whether there are corpora to exclude."""
     left_out = f", {donor.n_excluded} left out" if is_excluding else ""
-    return f"{donor.name}: {len(donor.train):,} sentences{left_out}, {len(donor.descriptions)} types"
+    sentences, types = number(len(donor.train), "sentence"), number(len(donor.descriptions), "type")
+    return f"{donor.name}: {sentences}{left_out}, {types}"
 
 
 def _foreign(folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ...amounts import number
 from ...types import Block
 
 SEED = 0  # of all draws: partitions make them differ
@@ -18,7 +19,7 @@ class Draw:
     def title(self) -> str:
         """For people."""
         share = "" if self.entity_share is None else f" with {100 * self.entity_share:g} % entity tokens"
-        return f"{self.n_sentences} sentences{share}"
+        return f"{number(self.n_sentences, 'sentence')}{share}"
 
     @property
     def x(self) -> float:
@@ -47,7 +48,7 @@ class MentionDraw:
     @property
     def title(self) -> str:
         """For people."""
-        return f"{self.n_mentions} mentions of {self.label}"
+        return f"{number(self.n_mentions, 'mention')} of {self.label}"
 
     @property
     def x(self) -> float:

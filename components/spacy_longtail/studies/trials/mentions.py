@@ -11,6 +11,7 @@ import numpy as np
 from spacy.training import Corpus
 from thinc.types import Ints1d
 
+from ...amounts import number
 from ...corpus.counts import count_doc
 from ...corpus.folder import part_path, read_types
 from ...corpus.tokenizers import blank
@@ -134,4 +135,5 @@ def _known(corpus: Path, found: TrainMentions, label: str) -> int:
 
 
 def _wrong_sizes(corpus: Path, label: str, total: int, asked: str) -> ValueError:
-    return ValueError(Errors.L532.format(path=corpus, label=label, total=total, asked=asked))
+    shown = {"mentions": number(total, "mention"), "total": total, "asked": asked}
+    return ValueError(Errors.L532.format(path=corpus, label=label, **shown))

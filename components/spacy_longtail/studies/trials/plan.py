@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from thinc.api import Config
 
+from ...amounts import number
 from ...errors import Errors
 from ...types import Overrides
 from .compose import HERE, apply, compose, read_base
@@ -53,7 +54,7 @@ class Plan(NamedTuple):
     def schedule(self) -> str:
         """How long each training is, for people."""
         if not self.patience:
-            return f"{self.steps:,} steps each"
+            return f"{number(self.steps, 'step')} each"
         until = f"each until it is no better on dev for {self.patience:,} steps"
         return f"{until}, {self.steps:,} at most"
 

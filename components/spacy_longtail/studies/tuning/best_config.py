@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ...amounts import number
 from ...evaluation.report.wording import percent
 from ...writing import write_file
 from ..trials.filling import commented, fill
@@ -52,8 +53,9 @@ def _head(
     pruned = sum(trial.status == "pruned" for trial in tried)
     against = f"; the baseline {percent(baseline.score)}" if baseline is not None else ""
     name = f"trial {best.number}" + (", the baseline: no trial was better" if best.is_baseline else "")
+    trials, steps = number(len(tried), "trial"), number(search.steps, "step")
     return [
-        f"The best of {len(tried)} trials ({pruned} pruned) of {search.steps} steps: {name}.",
+        f"The best of {trials} ({pruned} pruned) of {steps}: {name}.",
         f"Macro F1 on {search.corpus.name}'s dev {percent(best.score)}{against}.",
         "It was chosen on dev, so that this flatters it.",
         f"Searched: {'; '.join(f'{p.name} {p.text}' for p in search.space.parameters)}.",

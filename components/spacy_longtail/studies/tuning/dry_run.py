@@ -5,6 +5,7 @@ from statistics import mean
 
 from pydantic import JsonValue
 
+from ...amounts import number
 from ...corpus.folder import part_path
 from ...corpus.formats.docbin import count_tokens
 from ...estimates import MINUTE, Estimate, Outlook, Stage
@@ -33,7 +34,8 @@ def search_outlook(search: Search, options: Options, say: Callable[[str], None])
         import_optuna()
         search.check()
     each = _each(search, options, [*done.values()], say) if n_left else None
-    facts = [f"{options.n_trials} trials with the baseline's, {search.steps:,} steps each at most"]
+    trials, steps = number(options.n_trials, "trial"), number(search.steps, "step")
+    facts = [f"{trials} with the baseline's, {steps} each at most"]
     facts += [f"{len(done)} of them are finished."] if done else []
     facts += [ELSEWHERE] if options.storage and n_left else []
     parameters: list[JsonValue] = [

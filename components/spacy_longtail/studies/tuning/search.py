@@ -5,6 +5,7 @@ from pathlib import Path
 
 from thinc.api import Config
 
+from ...amounts import number
 from ...errors import Errors, Warnings
 from ...hub import check_models
 from ...training.contamination import warn_seen
@@ -47,8 +48,9 @@ def read_config(path: Path | None, choices: dict[str, str], settings: Overrides)
     if steps < 1:
         raise ValueError(Errors.L488.format(found=steps))
     if steps // frequency < LEAST_EVALUATIONS:
-        least, n, fix = LEAST_EVALUATIONS, steps // frequency, max(steps // LEAST_EVALUATIONS, 1)
-        raise ValueError(Errors.L484.format(frequency=frequency, steps=steps, n=n, least=least, fix=fix))
+        least, fix = LEAST_EVALUATIONS, max(steps // LEAST_EVALUATIONS, 1)
+        shown = {"n": number(steps // frequency, "evaluation"), "steps": number(steps, "step")}
+        raise ValueError(Errors.L484.format(frequency=frequency, least=least, fix=fix, **shown))
     return config
 
 
