@@ -32,7 +32,7 @@ def verdict(comparison: Comparison) -> tuple[str, list[str]]:
         for row in comparison.rows
         if row.rare and row.support and row.verdict is not None
     }
-    seeds = f"{number(comparison.n_seeds, 'seed')}"
+    seeds = number(comparison.n_seeds, "seed")
     if comparison.early:
         scores = {name: found.scores for name, found in comparison.averages.items()}
         so_far = [
