@@ -11,6 +11,8 @@ from spacy.training import Example
 from spacy.util import load_config
 from thinc.api import ConfigValidationError
 
+from tests.util import small_ner
+
 ENCODER = {
     "@architectures": "spacy.HashEmbedCNN.v2",
     "width": 16,
@@ -24,15 +26,7 @@ ENCODER = {
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 TAGGER = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": LISTENER}
 GATE = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": LISTENER}
-PARSER = {
-    "@architectures": "spacy.TransitionBasedParser.v2",
-    "state_type": "ner",
-    "extra_state_tokens": False,
-    "hidden_width": 16,
-    "maxout_pieces": 2,
-    "use_upper": True,
-    "tok2vec": LISTENER,
-}
+PARSER = {**small_ner()["model"], "tok2vec": LISTENER}
 LISTENERS = {
     "longtail_token_ner": {"model": TAGGER},
     "longtail_ner": {"model": PARSER},
