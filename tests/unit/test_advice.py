@@ -211,6 +211,7 @@ class Timed(Scored):
     def __call__(self, trial, work, stop):
         seconds = self.by_name.get(trial.method.name, self.usual)
         self.now += seconds
+        (work / "model").mkdir()  # as with --keep-models
         return super().__call__(trial, work, stop)._replace(seconds=seconds)
 
 
@@ -436,8 +437,8 @@ def combined():
 
     def combine(models, corpus, output):
         given.append((models, corpus, output))
-        for folder in (*models, output):
-            folder.mkdir(parents=True)
+        assert all(folder.is_dir() for folder in models)
+        output.mkdir()
         return [Reading(0.3, 1.0), Reading(0.4, 1.1), Reading(0.5, 0.9), Reading(0.5, 0.33)]
 
     return combine, given
@@ -469,3 +470,14 @@ def test_no_ensemble_without_time_or_of_stock_spacy(corpus, tmp_path, monkeypatc
     runner = Timed({"ner": 0.95}, monkeypatch, {}, usual=1.0)
     found, _ = advised(corpus, tmp_path / "2", monkeypatch, runner, minutes=10, combine=combine)
     assert found.recommendation.method == "ner" and found.worth is None and not given
+
+
+def test_an_ensemble_that_fails_takes_nothing_along(corpus, tmp_path, monkeypatch):
+    def combine(models, corpus, output):
+        raise ValueError("no room for three")
+
+    runner = Timed({"ner": 0.05, "crf": 0.95}, monkeypatch, {}, usual=1.0)
+    with pytest.raises(ValueError, match="no room for three"):
+        advised(corpus, tmp_path, monkeypatch, runner, minutes=10, combine=combine)
+    text = (tmp_path / "out/recommended.cfg").read_text(encoding="utf8")
+    assert "Use crf" in text and "behind one pipe" not in text

@@ -183,11 +183,11 @@ def advise(
     trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
     own = [r for r in records.values() if r.is_done and r.method == choice.method]
     best = [r.best_step for r in own if r.best_step]
-    evidence = _evidence(summary, choice, candidates)
+    evidence, own_trial = _evidence(summary, choice, candidates), trial._replace(corpus=corpus)
+    write_config(own_trial, config, evidence)  # whatever becomes of the ensemble
     worth = combine and worth_of_several(trial, cut, output, options, budget, combine)
     if worth:
-        evidence.append(worth.text(choice.method))
-    write_config(trial._replace(corpus=corpus), config, evidence)
+        write_config(own_trial, config, [*evidence, worth.text(choice.method)])
     return Advice(summary, choice, candidates, config, int(median(best)) if best else plan.steps, worth)
 
 

@@ -76,7 +76,8 @@ def worth_of_several(
         return None
     records = matrix.run(replace(options, keep_models=True))
     ledger = Ledger(matrix.output)
-    models = [ledger.folder(key) / MODEL for key in keys if key in records and records[key].is_done]
+    done = [ledger.folder(key) / MODEL for key in keys if key in records and records[key].is_done]
+    models = [folder for folder in done if folder.is_dir()]
     if len(models) < len(SEEDS):
         return None
     together = matrix.output / TOGETHER
