@@ -4,7 +4,7 @@ A change is a mutant: a comparison flipped, + for -, * for /, a number plus one,
 that is None, a `not` left out. The package is copied, one file of the copy is changed, and the tests of
 its subject run on the copy with a time limit. A mutant that no test fails on survives: one is missing,
 or the change makes no difference. Needs fork. Appends one JSON record a mutant to
-benchmarks/results/mutation.jsonl.
+benchmarks/results/mutation.jsonl; run again, it tests those that survived and goes on.
 """
 
 import ast
@@ -22,19 +22,35 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
+import srsly
 import typer
 
 ROOT = Path(__file__).parents[1]
 COMPONENTS = ROOT / "components"
 PACKAGE = COMPONENTS / "spacy_longtail"
-TESTS = {  # of each subject: its files in the package, and those that test them
-    "losses": ("losses/*.py", ["unit/test_losses.py", "unit/test_binary_losses.py"]),
-    "chains": ("chains/*.py", ["unit/test_tags.py", "unit/test_chains.py"]),
-    "heads": ("heads/*.py", ["unit/test_offsets.py", "unit/test_chains.py", "pipes/test_token_ner.py"]),
-    "repeats": ("corpus/repeats.py", ["unit/test_repeats.py"]),
-    "merging": ("pipes/merging.py", ["pipes/test_merging.py"]),
+TESTS = {  # of each subject: its files in the package, and those that test them, the fastest first
+    "losses": (
+        "losses/*.py",
+        [f"unit/test_{name}.py" for name in ("losses", "binary_losses", "distillation", "chains")],
+    ),
+    "chains": (
+        "chains/*.py",
+        [f"unit/test_{name}.py" for name in ("tags", "chains", "described_layer")],
+    ),
+    "heads": (
+        "heads/*.py",
+        [
+            *(f"unit/test_{name}.py" for name in ("heads", "chains", "distillation")),
+            *(f"pipes/test_{name}.py" for name in ("decision_offsets", "token_ner")),
+        ],
+    ),
+    "repeats": ("corpus/repeats.py", ["unit/test_repeats.py", "pipes/test_readers.py"]),
+    "merging": ("pipes/merging.py", ["pipes/test_merging.py", "unit/test_mrc_decoding.py"]),
     "scorers": ("scorers/*.py", ["unit/test_scorers.py"]),
-    "significance": ("evaluation/significance/*.py", ["unit/test_significance.py"]),
+    "significance": (
+        "evaluation/significance/*.py",
+        ["unit/test_offsets.py", "unit/test_significance.py"],
+    ),
 }
 FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -55,6 +71,9 @@ SWAPPED: dict[type[ast.operator], type[ast.operator]] = {
     ast.Div: ast.Mult,
 }
 OTHER: dict[type[ast.boolop], type[ast.boolop]] = {ast.And: ast.Or, ast.Or: ast.And}
+
+
+SAME = ("file", "node", "before", "after")  # what a mutant is known by
 
 
 class Mutant(NamedTuple):
@@ -179,6 +198,8 @@ def main(
 
     del hypothesis, numpy, pytest, spacy, thinc
     rng, begun = random.Random(seed), time.perf_counter()
+    old = srsly.read_jsonl(results) if results.exists() else ()
+    dead = {tuple(own.get(key) for key in SAME) for own in old if own["status"] != "survived"}
     by_subject = []
     for subject in only.split(",") if only else TESTS:
         files = sorted(PACKAGE.glob(TESTS[subject][0]))
@@ -198,6 +219,9 @@ def main(
                 break
             inner = mutant.path.relative_to(COMPONENTS)
             text, before, after = changed(mutant)
+            before, after = before[:200], after[:200]
+            if (inner.as_posix(), mutant.node, before, after) in dead:
+                continue
             (copy / inner).write_text(text, encoding="utf8")
             status, took = verdict(copy, TESTS[mutant.subject][1], limit)
             shutil.copyfile(mutant.path, copy / inner)
@@ -207,9 +231,10 @@ def main(
                 "subject": mutant.subject,
                 "file": inner.as_posix(),
                 "line": mutant.line,
+                "node": mutant.node,
                 "kind": mutant.kind,
-                "before": before[:200],
-                "after": after[:200],
+                "before": before,
+                "after": after,
                 "status": status,
                 "seconds": round(took, 1),
                 "seed": seed,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
-from spacy_longtail.pipes.merging import Merging, merge_into, merge_spans, merge_tokens
+from spacy_longtail.pipes.merging import Merging, merge_into, merge_spans, merge_tokens, remove_from
 from spacy_longtail.pipes.scores import ScoredSpan, write_scores
 from tests.util import blank
 
@@ -298,3 +298,42 @@ def test_what_stands_beside_a_blocked_token_is_not_blocked():
     merge_into(doc, [ScoredSpan(4, 5, "ART", 0.9, (0.9,), True)], Merging("span", "keep", None))
     rows = [(token.ent_iob_, token.ent_type_) for token in doc]
     assert rows == [("O", ""), ("O", ""), ("B", ""), ("O", ""), ("B", "ART"), ("O", "")]
+
+
+def unannotated(ents, key=None):
+    """Ten tokens: 2 is blocked, 5, 6 and 9 have no annotation."""
+    doc = Doc(blank().vocab, words=list("abcdefghij"))
+    spans = [ScoredSpan(*ent, 0.5, (0.5,) * (ent[1] - ent[0])) for ent in ents]
+    found = [Span(doc, s.start, s.end, label=s.label) for s in spans]
+    doc.set_ents(found, blocked=[doc[2:3]], missing=[doc[5:7], doc[9:10]], default="outside")
+    if key is not None:
+        write_scores(doc, key, spans)
+    return doc
+
+
+def rows(doc):
+    """B is an entity's begin or blocked, - not annotated."""
+    return "".join(token.ent_iob_ or "-" for token in doc), doc[2].ent_type_
+
+
+def test_what_nobody_annotated_stays_so_but_where_an_entity_comes():
+    doc = unannotated([(0, 1, "PER"), (3, 4, "ORG")])
+    weak = [ScoredSpan(4, 6, "ART", 0.9, (0.9, 0.9), True)]
+    merge_into(doc, weak, Merging("span", "keep", None))
+    assert rows(doc) == ("BOBBBI-OO-", "")
+
+
+def test_entities_are_taken_out_with_their_scores_and_nothing_else():
+    doc = unannotated([(0, 2, "PER"), (3, 4, "ORG"), (7, 8, "PER")], "entity_scores")
+    assert rows(doc) == ("BIBBO--BO-", "")
+    remove_from(doc, [], "entity_scores")
+    assert len(doc.ents) == len(rated(doc)) == 3
+    remove_from(doc, [doc.ents[1]], "entity_scores")
+    assert rows(doc) == ("BIBOO--BO-", "")
+    assert [(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]] == [
+        (0, 2, "PER"),
+        (7, 8, "PER"),
+    ]
+    doc = unannotated([(0, 2, "PER"), (3, 4, "ORG")])
+    remove_from(doc, [doc.ents[0]], None)
+    assert rows(doc) == ("OOBBO--OO-", "") and "entity_scores" not in doc.spans

@@ -126,8 +126,10 @@ def test_seeds_are_stacked_if_they_are_of_the_same_data():
         (mention_counts(documents[:25], LABELS), "25 documents against 30 documents"),
         (mention_counts(texts(rng, 30, 0.5), LABELS), "gold mentions differ"),
     ):
-        with pytest.raises(ValueError, match=f"L411.*{problem}"):
+        with pytest.raises(ValueError, match=f"L411.*Evaluation 2 .*{problem}"):
             stack([first, other])
+        with pytest.raises(ValueError, match=f"L411.*Evaluation 3 .*{problem}"):
+            stack([first, first, other])
     with pytest.raises(ValueError, match="L001"):
         stack([])
 

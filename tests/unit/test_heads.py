@@ -1,0 +1,253 @@
+"""The heads against plain loops: what they train on, what they say of each token, how they decode."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from thinc.api import Ragged
+from thinc.util import to_categorical
+
+from spacy_longtail.chains.packing import Transitions
+from spacy_longtail.chains.tags import TagCodec
+from spacy_longtail.heads import HEADS, Decoding, Gold
+from spacy_longtail.layers import Lattice
+from spacy_longtail.losses import (
+    AUCMargin,
+    CompositionalAUC,
+    CrossEntropy,
+    LogitAdjusted,
+    TwoTaskCrossEntropy,
+)
+from spacy_longtail.losses.chain import chain_loss
+from spacy_longtail.types import SoftTargets, TwoTaskState
+
+LABELS = ("X", "Y", "Z")
+LENGTHS = np.array([3, 0, 1, 4])
+N = 8
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def softmax(row):
+    e = [math.exp(x - max(row)) for x in row]
+    return [x / sum(e) for x in e]
+
+
+def two_task(labels=LABELS, loss=None):
+    return HEADS["two_task"](TagCodec(labels, "BIO"), loss or AUCMargin())
+
+
+def drawn(seed, columns, scale=2.0):
+    rng = np.random.default_rng(seed)
+    outside = (rng.random(N) < 0.2).astype("float64")
+    return rng.normal(size=(N, columns)) * scale, outside
+
+
+two_task_cases = given(
+    seed=st.integers(0, 10**6),
+    labels=st.sampled_from([LABELS, LABELS[:1]]),
+    thresholds=st.tuples(*[st.none() | st.floats(0.05, 0.95)] * 2),
+)
+
+
+def cuts(thresholds):
+    """In logits: half is 0."""
+    return [0.0 if t is None else math.log(t / (1 - t)) for t in thresholds]
+
+
+@two_task_cases
+def test_marginals_of_two_tasks_are_products(seed, labels, thresholds):
+    head = two_task(labels)
+    data, outside = drawn(seed, len(head.outputs))
+    settings = Decoding(entity_threshold=thresholds[0], begin_threshold=thresholds[1])
+    found = head.marginals(Ragged(data, LENGTHS), LENGTHS, outside, settings)
+    entity_at, begin_at = cuts(thresholds)
+    for row, shut, own in zip(data, outside, found, strict=True):
+        entity = 0.0 if shut else sigmoid(row[0] - entity_at)
+        begins = sigmoid(row[1] - begin_at)
+        typed = softmax(row[2:]) if len(labels) > 1 else [1.0]
+        wanted = [1 - entity]
+        for p in typed:
+            wanted += [entity * begins * p, entity * (1 - begins) * p]
+        assert own == pytest.approx(wanted, abs=1e-9)
+
+
+def plain_decoding(data, outside, thresholds, repair):
+    """Tags as letters with types, and a probability a token, sentence by sentence."""
+    entity_at, begin_at = cuts(thresholds)
+    tags, at = [], 0
+    for length in LENGTHS:
+        open_type, has_begun = False, False
+        for row, shut in zip(data[at : at + length], outside[at : at + length], strict=True):
+            entity = row[0] > entity_at and not shut
+            begins = entity and row[1] > begin_at
+            if entity and not open_type:  # a run of entity tokens
+                has_begun = False
+                if repair == "begin":
+                    begins = True
+            has_begun = has_begun or begins
+            if entity and not has_begun:
+                tags.append("O")
+            else:
+                tags.append("B" if begins else "I" if entity else "O")
+            open_type = entity
+        at += length
+    return tags
+
+
+@two_task_cases
+@pytest.mark.parametrize("repair", ["begin", "drop"])
+def test_two_tasks_decode_as_a_plain_loop(repair, seed, labels, thresholds):
+    head = two_task(labels)
+    data, outside = drawn(seed, len(head.outputs))
+    settings = Decoding(entity_threshold=thresholds[0], begin_threshold=thresholds[1], repair=repair)
+    found = head.decode(Ragged(data, LENGTHS), LENGTHS, outside, True, settings)
+    tags = plain_decoding(data, outside, thresholds, repair)
+    starts = [i for i, tag in enumerate(tags) if tag == "B"]
+    for i, (tag, column) in enumerate(zip(tags, found.tags, strict=True)):
+        assert head.codec.tags[column][0] == tag
+        if tag == "O":
+            continue
+        start = max(s for s in starts if s <= i)
+        end = next((j for j in range(start + 1, N) if tags[j] != "I"), N)
+        p = sigmoid(data[i, 0] - cuts(thresholds)[0])
+        if len(labels) > 1:
+            log_p = [np.log(softmax(data[j, 2:])) for j in range(start, end)]
+            label = int(np.argmax(np.sum(log_p, axis=0)))
+            assert head.codec.tags[column][2:] == labels[label]
+            p *= softmax(data[i, 2:])[label]
+        assert found.p[i] == pytest.approx(p, abs=1e-9)
+    assert (
+        head.decode(Ragged(data, LENGTHS), LENGTHS, outside, False, settings).tags == found.tags
+    ).all()
+
+
+def gold(seed, codec, soft=None, allowed=None):
+    rng = np.random.default_rng(seed)
+    mask = (rng.random(N) < 0.8).astype("float64")
+    return Gold(rng.integers(0, len(codec), N), mask, LENGTHS, allowed, soft)
+
+
+@pytest.mark.parametrize("tag_head", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_two_tasks_train_on_boundaries_and_on_the_types_of_entity_tokens(seed, tag_head):
+    loss = TwoTaskCrossEntropy() if not tag_head else CompositionalAUC()
+    head = two_task(loss=loss)
+    data, _ = drawn(seed, len(head.outputs))
+    own = gold(seed, head.codec)
+    trained = head.train(Ragged(data, LENGTHS), own, loss, TwoTaskState())
+    tags = [head.codec.tags[t] for t in own.tags]
+    target = np.array([[tag != "O", tag[0] == "B"] for tag in tags], dtype="float32")
+    if tag_head:
+        target = np.concatenate([target, to_categorical(own.tags, len(head.codec))], axis=1)
+    result, state = loss(data[:, : target.shape[1]], target, own.mask, TwoTaskState())
+    value, slope = 0.0, np.zeros((N, len(LABELS)))
+    entity = [i for i, tag in enumerate(tags) if tag != "O" and own.mask[i]]
+    for i in entity:
+        p, label = softmax(data[i, -3:]), LABELS.index(tags[i][2:])
+        value -= math.log(p[label]) / len(entity)
+        slope[i] = (np.array(p) - np.eye(3)[label]) / len(entity)
+    assert trained.loss == pytest.approx(result.loss + value)
+    assert trained.d_scores.dataXd[:, : target.shape[1]] == pytest.approx(result.d_logits)
+    assert trained.d_scores.dataXd[:, -3:] == pytest.approx(slope)
+    assert trained.state == state
+
+
+def lattice(head, data, seed=0):
+    """As the model of a head gives it."""
+    scores = Ragged(data, LENGTHS)
+    if head.name != "crf":
+        return scores
+    rng, k = np.random.default_rng(seed), data.shape[1]
+    return Lattice(scores, Transitions(rng.normal(size=k), rng.normal(size=(k, k)), rng.normal(size=k)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_softmax_trains_on_the_tags_that_a_document_can_have(seed):
+    head = HEADS["softmax"](TagCodec(LABELS, "BIO"), CrossEntropy())
+    data, _ = drawn(seed, len(head.codec))
+    own = gold(seed, head.codec)
+    allowed = (np.random.default_rng(seed).random((N, len(head.codec))) < 0.5).astype("float64")
+    allowed[np.arange(N), own.tags] = 1.0
+    trained = head.train(lattice(head, data), own._replace(allowed=allowed), head.loss, TwoTaskState())
+    value = 0.0
+    for row, tag, can, known in zip(data, own.tags, allowed, own.mask, strict=True):
+        columns = np.flatnonzero(can).tolist()
+        if known:
+            p = softmax(row[columns])[columns.index(tag)]
+            value -= math.log(p) / own.mask.sum()
+    assert trained.loss == pytest.approx(value)
+    assert not trained.d_scores.dataXd[allowed == 0].any()
+    assert trained.d_scores.dataXd[(allowed > 0) & (own.mask > 0)[:, None]].any()
+
+
+def test_a_crf_trains_on_the_tags_that_a_document_can_have():
+    """Those of one type, as if there were no other."""
+    head = HEADS["crf"](TagCodec(LABELS, "BIO"), CrossEntropy())
+    data, _ = drawn(1, len(head.codec))
+    tags = np.array([1, 2, 0, 0, 1, 2, 2, 1])
+    allowed = np.zeros((N, len(head.codec)))
+    allowed[:, :3] = 1.0
+    own = Gold(tags, np.ones(N), LENGTHS, allowed)
+    scores = lattice(head, data)
+    trained = head.train(scores, own, head.loss, TwoTaskState())
+    t = scores.transitions.plus(head.legality)
+    part = Transitions(t.start[:3], t.trans[:3, :3], t.end[:3])
+    alone = chain_loss(head.loss, data[:, :3], np.eye(3)[tags], own.mask, LENGTHS, part)
+    assert trained.loss == pytest.approx(alone.loss)
+    assert trained.d_scores.logits.dataXd[:, :3] == pytest.approx(alone.d_scores)
+    assert not trained.d_scores.logits.dataXd[:, 3:].any()
+
+
+def test_tokens_that_a_teacher_has_read_are_trained_on():
+    codec = TagCodec(LABELS, "BIO")
+    own = gold(0, codec)._replace(mask=np.array([1.0, 1, 0, 0, 0, 1, 0, 0]))
+    assert own.n_trained == 3
+    soft = SoftTargets(np.zeros((N, len(codec))), np.array([1.0, 0, 1, 1, 0, 0, 0, 0]))
+    assert own._replace(soft=soft).n_trained == 5
+
+
+@pytest.mark.parametrize("name", ["softmax", "sigmoid", "crf"])
+def test_decoded_is_what_loss_and_offsets_move_and_shut(name):
+    codec = TagCodec(LABELS, "BIO")
+    loss = LogitAdjusted(tau=0.7, apply="prediction").bind(np.linspace(0.4, 0.05, len(codec)))
+    head, plain = HEADS[name](codec, loss), HEADS[name](codec, CrossEntropy())
+    data, outside = drawn(3, len(codec))
+    offsets = np.array([0.5, -1.0, 2.0])
+    moved = data + loss.prediction_offset() + [0, 0.5, 0.5, -1, -1, 2, 2]
+    moved[outside > 0, 1:] = -np.inf
+    assert outside.any()
+    settings = Decoding(offsets=offsets)
+    found = head.decode(lattice(head, data), LENGTHS, outside, True, settings)
+    wanted = plain.decode(lattice(plain, moved), LENGTHS, np.zeros(N), True, Decoding())
+    assert (found.tags == wanted.tags).all() and found.p == pytest.approx(wanted.p)
+    p = head.marginals(lattice(head, data), LENGTHS, outside, settings)
+    assert p == pytest.approx(plain.marginals(lattice(plain, moved), LENGTHS, np.zeros(N), Decoding()))
+    assert p[np.arange(N), found.tags] == pytest.approx(found.p)
+    if name != "sigmoid":
+        assert p.sum(axis=1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", ["softmax", "sigmoid", "crf", "two_task"])
+def test_gradients_are_scaled_and_looked_at_whole(name):
+    head = HEADS[name](TagCodec(LABELS, "BIO"), HEADS[name].default_loss())
+    data, _ = drawn(5, len(head.outputs))
+    scores = lattice(head, data)
+    half = head.scaled(scores, 0.5)
+    assert head.logits(half).dataXd == pytest.approx(data / 2)
+    assert head.is_finite(scores)
+    parts = [head.logits(scores).dataXd]
+    if name == "crf":
+        assert all(
+            a == pytest.approx(b / 2) for a, b in zip(half.transitions, scores.transitions, strict=True)
+        )
+        parts.extend(scores.transitions)
+    for part in parts:
+        was, part.flat[-1] = part.flat[-1], np.inf
+        assert not head.is_finite(scores)
+        part.flat[-1] = was
+    assert head.is_finite(scores)
