@@ -36,7 +36,7 @@ from tests.util import SENTENCES, blank, refused, toy_corpus, toy_docs
 
 pytest.importorskip("optuna")
 RUN = CliRunner()
-PROBE = Probe(0.0, 1.0, 0.0, 0.0, 10, 100, 2, 50, False)  # a training of 100 s
+PROBE = Probe(0.0, 1.0, 0.0, 0.0, 10, 100, 50, 50, 0)  # a training of 100 s
 TINY = {"training.max_steps": 40, "components.tok2vec.model.width": 32, "training.eval_frequency": 20}
 TINY |= {"components.tok2vec.model.depth": 1, "components.tok2vec.model.embed_size": 200}
 TINY |= {"training.optimizer.learn_rate": 0.02}
@@ -114,6 +114,18 @@ def matrix_of(corpus, output, **given):
     return Matrix(
         read_plan("quick", {"corpora": [str(corpus)], "steps": 100, "seeds": [0, 1], **given}), output
     )
+
+
+def test_the_time_of_a_training_by_its_parts():
+    """At 1 s an update, and 7 s an evaluation every 100 of them: 50 words of 0.1 s, and 2 s to save."""
+    found = Probe(5.0, 1.0, 2.0, 0.1, 10, 2001, 100, 50, 400)
+    assert found.training(30) == (5 + 2001 + 21 * 7 + 3, "measured on 10 steps", True)
+    assert found.least(30) == 5 + 401 + 5 * 7 + 3
+    assert found._replace(updates=50).least() == 5 + 50 + 7
+    assert found._replace(patience=0).least() == found.training().seconds
+    assert found._replace(updates=None).training() is None
+    assert found._replace(updates=None).least() == 5 + 401 + 5 * 7
+    assert found._replace(updates=None, patience=0).least() is None
 
 
 def test_trials_are_probed_once_a_method(corpus, tmp_path, probed):

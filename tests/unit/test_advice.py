@@ -274,6 +274,28 @@ def test_a_budget_too_small_for_one_training_says_the_least(corpus, tmp_path, mo
     assert len(runner.begun) == 1 and not (tmp_path / "out" / "recommended.cfg").exists()
 
 
+@pytest.mark.parametrize("seconds", [None, 70.0, 40.0])
+def test_on_a_large_corpus_a_small_budget_is_refused_before_any_training(
+    corpus, tmp_path, monkeypatch, seconds
+):
+    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.MANY_SENTENCES", 1)
+    if seconds:
+        found = (seconds, "10 steps")
+        monkeypatch.setattr("spacy_longtail.studies.matrix.advice.least_seconds", lambda *_: found)
+    runner = Timed({}, monkeypatch, {}, usual=10.0)
+    if seconds == 40.0:
+        advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
+        assert len(runner.begun) > 1
+        return
+    least = r"1\.2 minutes at least, by 10 steps.*--minutes 3 " if seconds else r"--minutes \d+ or more"
+    with pytest.raises(ValueError, match=f"L570.* for {corpus.name}: .* of ner .*{least}"):
+        advised(corpus, tmp_path, monkeypatch, runner, minutes=1 if seconds else 0.001)
+    if seconds:
+        with pytest.raises(ValueError, match="L570.*--minutes 2 "):
+            advised(corpus, tmp_path, monkeypatch, runner, minutes=1, workers=2)
+    assert not runner.begun and not (tmp_path / "out" / "recommended.cfg").exists()
+
+
 def test_two_at_a_time_are_compared_however_small_the_budget(corpus, tmp_path, monkeypatch):
     runner = Timed({"ner": 0.3, "crf-clusters": 0.9, "crf": 0.9}, monkeypatch, {}, usual=90.0)
     found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=1, workers=2)

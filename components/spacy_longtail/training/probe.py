@@ -35,9 +35,9 @@ class Probe(NamedTuple):
     word: float  # predicting and scoring a word
     n_measured: int  # updates
     updates: int | None  # of the training; null if nothing but its patience ends it
-    evaluations: int
+    eval_frequency: int  # updates from one evaluation on dev to the next
     dev_words: int
-    at_most: bool  # whether it may end earlier
+    patience: int  # updates without a better score that end it; 0 for none
 
     def training(self, scored_words: int = 0) -> Estimate | None:
         """The time of the training.
@@ -47,10 +47,23 @@ class Probe(NamedTuple):
         """
         if self.updates is None:
             return None
-        evaluated = self.evaluations * (self.dev_words * self.word + self.save)
-        seconds = self.start + self.updates * self.update + evaluated + scored_words * self.word
-        steps = f"{self.n_measured} step{'s' * (self.n_measured > 1)}"
-        return Estimate(seconds, f"measured on {steps}", self.at_most)
+        seconds = self._seconds(self.updates, scored_words)
+        return Estimate(seconds, f"measured on {self.measured}", self.patience > 0)
+
+    def least(self, scored_words: int = 0) -> float | None:
+        """Seconds of the training if it is never better than at first; arguments as above."""
+        ends = [n for n in (self.updates, self.patience + 1 if self.patience else None) if n]
+        return self._seconds(min(ends), scored_words) if ends else None
+
+    @property
+    def measured(self) -> str:
+        """Updates, in words."""
+        return f"{self.n_measured} step{'s' * (self.n_measured > 1)}"
+
+    def _seconds(self, updates: int, scored_words: int) -> float:
+        evaluations = (updates - 1) // self.eval_frequency + 1 if updates else 0
+        evaluated = evaluations * (self.dev_words * self.word + self.save)
+        return self.start + updates * self.update + evaluated + scored_words * self.word
 
 
 def probe_training(config: Config, gpu_id: int = -1) -> Probe:
@@ -97,10 +110,9 @@ def _probed(config: Config, gpu_id: int) -> Probe:
         nlp.to_disk(Path(folder) / "model")
         save = perf_counter() - begin
     updates = _updates(training, lambda: sum(1 for _ in training["batcher"](list(train(nlp)))))
-    evaluations = 0 if updates is None else 1 + (updates - 1) // training["eval_frequency"]
     dev_words = sum(len(eg.reference) for eg in examples)
-    may_end = bool(training["patience"])
-    return Probe(start, update, save, word, n_measured, updates, evaluations, dev_words, may_end)
+    every, patience = training["eval_frequency"], training["patience"]
+    return Probe(start, update, save, word, n_measured, updates, every, dev_words, patience)
 
 
 def time_steps(steps: Iterable[object], begin: float) -> tuple[float, float, int]:

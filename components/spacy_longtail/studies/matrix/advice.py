@@ -1,5 +1,6 @@
 """Advice on a corpus: statistics choose candidates, trials within a budget compare them."""
 
+import math
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +15,14 @@ from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
 from ...errors import Errors
+from ...estimates import MINUTE
 from ...layers.clusters import has_lookups
 from ...types import Overrides
 from ...writing import check_file, write_file
 from ..pretraining.encoders import check_transformer
+from ..trials.estimate import least_seconds
 from ..trials.filling import commented, fill
+from ..trials.ledger import read_finished
 from ..trials.plan import Plan, Trial, read_plan
 from ..trials.plan_file import NEEDED
 from ..trials.run import Matrix, Options
@@ -165,14 +169,15 @@ def advise(
     say (Callable): Gets progress.
     RETURNS (Advice): What was found.
     RAISES (ValueError): L265 and L406 of a transformer; L274; L494 if stock spaCy could not be
-        trained; L561; L563 of an encoder that has seen the corpus; those of `write_folds`, of `Matrix`,
-        of reports.
+        trained; L561, L570; L563 of an encoder that has seen the corpus; those of `write_folds`, of
+        `Matrix`, of reports.
     """
     candidates, plan = planned(corpus, config, steps, settings, pretrained, transformer)
     cut, groups = fold_plan(plan, output, folds)
     matrix = Matrix(cut, output, inputs=[corpus])
     budget = Budget(minutes, options.workers)
     say(in_short(candidates, cut, folds, minutes))
+    _check_budget(matrix, budget, corpus.name, options.gpu_id, say)
     records = Rounds(matrix, options, budget, read_types(corpus).labels, say).run()
     matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
     summary = summarize_trials(matrix, records, folds=groups)
@@ -189,6 +194,26 @@ def advise(
     if worth:
         write_config(own_trial, config, [*evidence, worth.text(choice.method)])
     return Advice(summary, choice, candidates, config, int(median(best)) if best else plan.steps, worth)
+
+
+def _check_budget(
+    matrix: Matrix, budget: Budget, corpus: str, gpu_id: int, say: Callable[[str], None]
+) -> None:
+    """On a large corpus, where one training can take longer than all of it.
+
+    RAISES (ValueError): L564, L570.
+    """
+    trial = next(t for t in matrix.trials.values() if t.method.name == matrix.plan.baseline)
+    n_sentences = corpus_statistics(trial.corpus).parts["train"].sentences
+    if n_sentences <= MANY_SENTENCES or read_finished(matrix.output):
+        return
+    say(f"Measuring what a training of {trial.method.name} takes")
+    seconds, measured = least_seconds(trial, gpu_id)
+    if seconds >= budget.seconds:
+        minutes = {"minutes": number(budget.seconds / MINUTE, "minute"), "taken": seconds / MINUTE}
+        least = math.ceil(budget.takes([seconds] * 2) / MINUTE)
+        names = {"corpus": corpus, "name": trial.method.name, "measured": measured}
+        raise ValueError(Errors.L570.format(**minutes, **names, least=least))
 
 
 def planned(

@@ -13,7 +13,7 @@ from ...corpus.formats.docbin import count_tokens
 from ...errors import Warnings
 from ...estimates import MINUTE, Estimate, Outlook, Stage
 from ...training.device import use_gpu
-from ...training.probe import probe_training
+from ...training.probe import Probe, probe_training
 from ...training.train import load_filled
 from .child import SCORED
 from .ledger import read_finished
@@ -151,17 +151,34 @@ class _Clock:
     def _by_probe(self, group: Group, trial: Trial) -> Estimate | None:
         self.say(f"Measuring {' on '.join(group)}")
         try:
-            with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
-                path = Path(folder) / "config.cfg"
-                trial.config().to_disk(path, interpolate=False)
-                config = load_filled(path, trial.corpus)
-            probe = probe_training(config, self.options.gpu_id)
+            probe = probe_trial(trial, self.options.gpu_id)
         except ValueError as error:
             name = f"a training of {group[0]}"
             warnings.warn(Warnings.W104.format(name=name, problem=error), stacklevel=2)
             return None
-        scored = sum(count_tokens(part_path(trial.corpus, part)) for part in SCORED)
-        if (found := probe.training(scored)) is None:
+        if (found := probe.training(_scored_words(trial))) is None:
             return None
         at_most = found.at_most or len(self.matrix.plan.draws) > 1
         return found._replace(seconds=self.start + found.seconds, at_most=at_most)
+
+
+def probe_trial(trial: Trial, gpu_id: int = -1) -> Probe:
+    """Its training, probed; arguments and errors as `probe_training` has them."""
+    with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
+        path = Path(folder) / "config.cfg"
+        trial.config().to_disk(path, interpolate=False)
+        return probe_training(load_filled(path, trial.corpus), gpu_id)
+
+
+def least_seconds(trial: Trial, gpu_id: int = -1) -> tuple[float, str]:
+    """What a trial takes at least, and on how many updates that was measured, in words.
+
+    trial (Trial): Of a plan. gpu_id (int): -1 is the CPU.
+    RETURNS (Tuple[float, str]): 0 seconds where it is not known. RAISES (ValueError): L564.
+    """
+    probe = probe_trial(trial, gpu_id)
+    return probe.least(_scored_words(trial)) or 0.0, probe.measured
+
+
+def _scored_words(trial: Trial) -> int:
+    return sum(count_tokens(part_path(trial.corpus, part)) for part in SCORED)
