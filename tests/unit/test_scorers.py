@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.cli.train import train
+from spacy.language import Language
 from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_longtail.corpus.sentences import sentence_bounds
 from spacy_longtail.evaluation.evaluate import evaluate_model
-from spacy_longtail.scorers import make_ner_scorer
+from spacy_longtail.scorers import NER_SCORE_WEIGHTS, make_ner_scorer
 from spacy_longtail.scorers.tokens import token_results
 from tests.util import SENTENCES, blank, parse
 
@@ -56,6 +57,11 @@ def test_a_declared_type_without_gold_counts_zero_and_is_named():
     with pytest.warns(UserWarning, match="LW002.*Z"):
         scores = make_ner_scorer(labels=["A", "Z"])(HAND)
     assert scores["ents_macro_f"] == pytest.approx(0.25)
+
+
+def test_the_default_weights_are_those_of_ner_and_the_macro_average_shown():
+    stock = Language.get_factory_meta("ner").default_score_weights
+    assert {"ents_macro_f": 0.0, **stock} == NER_SCORE_WEIGHTS
 
 
 def test_labels_of_the_pipe_are_the_default():
@@ -148,6 +154,11 @@ def test_documents_without_annotation_are_reported():
     bare = Example(Doc(NLP.vocab, words=["a"]), Doc(NLP.vocab, words=["a"]))
     with pytest.warns(UserWarning, match="LW003.*1 of 1"):
         make_ner_scorer(labels=["A"])([bare])
+    with pytest.warns(UserWarning, match="LW003.*1 of 4"):
+        make_ner_scorer(labels=["A"])([bare, *HAND])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_ner_scorer(labels=["A", "B"])(HAND)
 
 
 def test_the_tail_must_be_declared():
