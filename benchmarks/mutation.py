@@ -46,7 +46,7 @@ TESTS = {  # of each subject: its files in the package, and those that test them
     ),
     "repeats": ("corpus/repeats.py", ["unit/test_repeats.py", "pipes/test_readers.py"]),
     "merging": ("pipes/merging.py", ["pipes/test_merging.py", "unit/test_mrc_decoding.py"]),
-    "scorers": ("scorers/*.py", ["unit/test_scorers.py"]),
+    "scorers": ("scorers/*.py", ["unit/test_scorers.py", "pipes/test_gate.py"]),
     "significance": (
         "evaluation/significance/*.py",
         ["unit/test_offsets.py", "unit/test_significance.py"],

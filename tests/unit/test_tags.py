@@ -151,3 +151,17 @@ def test_values_by_type_and_by_tag():
     assert codec.values({"O": 0.5, "X": 2.0}, 1.0) == pytest.approx([0.5, 2, 2, 1, 1])
     by_tag = codec.values({"O": 0.5, "B-X": 2.0, "I-X": 3.0}, 0.1)
     assert by_tag == pytest.approx([0.5, 2, 3, 0.1, 0.1])
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_columns_and_beginnings_of_types(codec):
+    own = [tag == "O" or tag[2:] == "X" for tag in codec.tags]
+    assert codec.columns(["X"]).tolist() == own
+    assert codec.columns(()).tolist() == [tag == "O" for tag in codec.tags]
+    wanted = [[tag in (f"B-{t}", f"U-{t}") for t in codec.labels] for tag in codec.tags]
+    assert codec.beginnings().tolist() == wanted
+
+
+def test_the_last_sentences_can_be_empty():
+    columns, mask = CODECS[0].gold(*coded(CODECS[0], "B-X I-X O"), np.array([0, 2, 1, 0, 0]))
+    assert mask.all() and names(CODECS[0], columns) == ["B-X", "I-X", "O"]
