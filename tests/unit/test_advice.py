@@ -291,7 +291,7 @@ def test_on_a_large_corpus_a_small_budget_is_refused_before_any_training(
     with pytest.raises(ValueError, match=f"L570.* for {corpus.name}: .* of ner .*{least}"):
         advised(corpus, tmp_path, monkeypatch, runner, minutes=1 if seconds else 0.001)
     if seconds:
-        with pytest.raises(ValueError, match="L570.*--minutes 2 "):
+        with pytest.raises(ValueError, match=r"L570.*--minutes 2 "):
             advised(corpus, tmp_path, monkeypatch, runner, minutes=1, workers=2)
     assert not runner.begun and not (tmp_path / "out" / "recommended.cfg").exists()
 
