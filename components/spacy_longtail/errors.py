@@ -119,6 +119,7 @@ class Errors:
     L274 = "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m spacy_longtail pretrain` wrote, or pretrained = null."
     L275 = "[L275] {who} cannot start from the head of {path}: {problem}. Use the encoder, the width and the 'describe' that it was pretrained with, or pretrained = null."
     L574 = "[L574] {who} knows the type {label!r} as {own!r}, found the description {found!r}. Its weights were learnt for these words: leave the description out, or train a new component with it in 'descriptions'."
+    L575 = "[L575] {what} of {who} reads doc.spans['{key}'], which no gate writes beside it: it gets sentences that the gate of this pipeline has flagged already. Set its spans_key to null, or name a whole 'source' with the gate in it."
 
     L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
 

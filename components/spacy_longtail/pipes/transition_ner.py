@@ -17,6 +17,7 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats2d
 
 from ..corpus.examples import keep_types
+from ..corpus.labels import check_label
 from ..errors import Errors
 from ..layers import warn_of_zeros
 from ..losses.base import check_loss
@@ -166,8 +167,11 @@ class LongtailNER(EntityRecognizer):
         return [keep_types(eg, labels) for eg in examples]
 
     def add_label(self, label: str) -> int:
-        """As for `ner`; with `include` the type joins it, or it would never be learnt."""
-        added = super().add_label(label)
+        """As for `ner`; with `include` the type joins it, or it would never be learnt.
+
+        RAISES (ValueError): L550 for what cannot be a type.
+        """
+        added = super().add_label(check_label(label))
         if added and self.include is not None and label not in self.include:
             self.cfg["include"] = [*self.include, label]
         return added
