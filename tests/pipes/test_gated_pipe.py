@@ -384,7 +384,10 @@ def test_what_cannot_be_merged_is_a_failure(factory, problem, caplog):
         ({"pipe": {"factory": "sentencizer"}}, "L286.*'sentencizer'"),
         ({"pipe": {"factory": "entity_rular"}}, "L288.*'entity_rular'"),
         ({"pipe": {}}, "L288.*found None"),
-        ({"pipe": {"factory": "longtail_gated_pipe", "pipe": {}}}, "L575.*'longtail_gated_pipe' of resc"),
+        (
+            {"pipe": {"factory": "longtail_gated_pipe", "pipe": {}}},
+            "L575.*'longtail_gated_pipe' of resc",
+        ),
         ({"pipe": {**GLINER, "spans_key": "weak_sentences"}}, "L575.*'longtail_gliner' of rescue reads"),
         ({"pipe": {"factory": "entity_ruler", "phrase": 1}}, "L288.*phrase"),
         ({"pipe": {"factory": "test_secondary"}, "merge": "best"}, "merge"),

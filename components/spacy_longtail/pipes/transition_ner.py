@@ -282,12 +282,12 @@ class LongtailNER(EntityRecognizer):
         """Write the entities, and their scores where scores_key is set."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         warn_of_zeros(self.model, docs, self.name)
+        settings = Thresholding.of(self.cfg, self.labels, self.name)
         if self.scores_key is None:
             super().set_annotations(docs, states)
             return
         given = [_places(doc) for doc in docs]
         super().set_annotations(docs, states)
-        settings = Thresholding.of(self.cfg)
         for doc, found in zip(docs, self._scored(docs, given), strict=True):
             own = judge(found, settings)
             if own.abstained:
