@@ -325,8 +325,9 @@ def test_a_key_is_not_shown(caplog, monkeypatch):
 
 def test_a_document_that_no_gate_has_seen_is_refused():
     nlp = pipeline()
-    with pytest.raises(ValueError, match="L254"):
+    with pytest.raises(ValueError, match=r"L254.*or disable rescue as well"):
         nlp("Some text .", disable=["gate"])
+    assert nlp("Some text .", disable=["gate", "rescue"]).ents == ()
 
 
 @Language.component("test_overrates", assigns=["doc.ents"])
