@@ -69,7 +69,7 @@ class Errors:
     L251 = "[L251] 'thresholds' of {who} need entity scores, found scores_key = null. Set scores_key = \"entity_scores\", or thresholds = null."
     L252 = '[L252] weak_labels = "auto" of {who} has no limit: set auto_share, auto_mentions or both.'
     L253 = "[L253] {who} found no type with at most {limit:.0f} mentions in the counts corpus: {found}. Raise auto_share or auto_mentions, or name the weak_labels."
-    L254 = "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before it enabled, or set spans_key = null to work without one."
+    L254 = "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before it enabled, or disable {who} as well."
     L255 = "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
     L256 = "[L256] Thresholds are chosen for one goal, found {found}. Give one of them."
     L257 = "[L257] {settings} of {who} name the same key of doc.spans, found {key!r}: one would overwrite the other. Give each a key of its own."
@@ -119,6 +119,7 @@ class Errors:
     L274 = "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m spacy_longtail pretrain` wrote, or pretrained = null."
     L275 = "[L275] {who} cannot start from the head of {path}: {problem}. Use the encoder, the width and the 'describe' that it was pretrained with, or pretrained = null."
     L574 = "[L574] {who} knows the type {label!r} as {own!r}, found the description {found!r}. Its weights were learnt for these words: leave the description out, or train a new component with it in 'descriptions'."
+    L575 = "[L575] {what} of {who} reads doc.spans['{key}'], which no gate writes beside it: it gets sentences that the gate of this pipeline has flagged already. Name a whole 'source' with that gate in it, or a component that reads without one."
 
     L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
 

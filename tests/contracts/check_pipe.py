@@ -12,6 +12,7 @@ import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -415,12 +416,38 @@ def check_a_frozen_pipe_keeps_its_weights(case: Case) -> None:
         assert moved() == (True, False)
 
 
+def check_thresholds_changed_by_hand_are_checked(case: Case) -> None:
+    nlp = copy_of(trained(case).nlp)
+    pipe = nlp.get_pipe(OWN)
+    if not hasattr(pipe, "candidates"):
+        return
+    pipe.cfg["scores_key"] = "entity_scores"
+    wrong = [
+        ({"NONE": 0.5}, "L203.*NONE"),
+        ({pipe.labels[0]: 1.5}, r"L001.*1\.5"),
+        ({pipe.labels[0]: "high"}, "L001.*high"),
+    ]
+    for thresholds, problem in wrong:
+        pipe.cfg["thresholds"] = thresholds
+        with pytest.raises(ValueError, match=problem):
+            list(nlp.pipe(documents(nlp)))
+    kept = []
+    for threshold in (0, 0.3, 0.6, 1, "1"):
+        pipe.cfg["thresholds"] = dict.fromkeys(pipe.labels, threshold)
+        kept.append([set(found(doc)) for doc in nlp.pipe(documents(nlp))])
+    if not case.before:  # what a secondary gives up makes room for the primary
+        assert all(a >= b for low, high in pairwise(kept) for a, b in zip(low, high, strict=True))
+
+
 def check_a_label_after_training_works_or_is_refused(case: Case) -> None:
     nlp = copy_of(trained(case).nlp)
     pipe, optimizer = nlp.get_pipe(OWN), nlp.resume_training()
     learn(nlp, examples(nlp), optimizer)  # which knows the old size
     labels, expected = pipe.labels, [found(doc) for doc in nlp.pipe(documents(nlp))]
     assert pipe.add_label("ART") == 0 and pipe.labels == labels
+    for no_type in ("", " ", " ART", "O"):  # where entities are merged, a blocked token has the type ""
+        with pytest.raises(ValueError, match=r"^\[L"):
+            pipe.add_label(no_type)
     predicted = "SHIP" if "ART" in labels else labels[0]  # all types may be predicted as one
 
     def works() -> None:

@@ -224,4 +224,5 @@ def test_what_spacy_leaves_out_silently_is_said(tmp_path):
         UndersampledCorpus(RelabelledCorpus(Corpus(tmp_path, limit=3), keep=["PER"]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        ResampledCorpus(Corpus(tmp_path, max_length=20, gold_preproc=True), sC())  # cuts in any case
         ResampledCorpus(Corpus(tmp_path / "a.spacy", limit=3), sC())

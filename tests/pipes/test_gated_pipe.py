@@ -22,6 +22,7 @@ from spacy_longtail.pipes.secrets import without_secrets
 from tests.pipes.gated import TEXT, lines, pipeline
 from tests.util import entities
 
+GLINER = {"factory": "longtail_gliner", "model_name": "none", "labels": ["ART"]}
 ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_ID", "ENT_KB_ID", "SENT_START", "ORTH", "TAG", "LEMMA"]
 FOUND = [("ANN", "PER"), ("ANN", "PER"), ("SHIP Vega", "VESSEL"), ("STORM", "NAT")]
 WORDS = ["ANN", "FLAG", "SHIP", "STORM", "Österreich", "船", "👩‍🚀", "é", "\n", "  ", "of", "."]
@@ -324,8 +325,9 @@ def test_a_key_is_not_shown(caplog, monkeypatch):
 
 def test_a_document_that_no_gate_has_seen_is_refused():
     nlp = pipeline()
-    with pytest.raises(ValueError, match="L254"):
+    with pytest.raises(ValueError, match=r"L254.*or disable rescue as well"):
         nlp("Some text .", disable=["gate"])
+    assert nlp("Some text .", disable=["gate", "rescue"]).ents == ()
 
 
 @Language.component("test_overrates", assigns=["doc.ents"])
@@ -383,6 +385,11 @@ def test_what_cannot_be_merged_is_a_failure(factory, problem, caplog):
         ({"pipe": {"factory": "sentencizer"}}, "L286.*'sentencizer'"),
         ({"pipe": {"factory": "entity_rular"}}, "L288.*'entity_rular'"),
         ({"pipe": {}}, "L288.*found None"),
+        (
+            {"pipe": {"factory": "longtail_gated_pipe", "pipe": {}}},
+            "L575.*'longtail_gated_pipe' of resc",
+        ),
+        ({"pipe": {**GLINER, "spans_key": "weak_sentences"}}, "L575.*'longtail_gliner' of rescue reads"),
         ({"pipe": {"factory": "entity_ruler", "phrase": 1}}, "L288.*phrase"),
         ({"pipe": {"factory": "test_secondary"}, "merge": "best"}, "merge"),
         ({"pipe": {"factory": "test_secondary"}, "unscored": "replace"}, "L213"),
@@ -429,6 +436,22 @@ def test_a_bad_source_is_refused(given_settings, code, tmp_path):
     config = {**given_settings, "source": str(tmp_path / given_settings["source"])}
     with pytest.raises(ValueError, match=code):
         spacy.blank("en").add_pipe("longtail_gated_pipe", name="rescue", config=config)
+
+
+def test_a_secondary_of_another_gate_comes_with_it(tmp_path):
+    """By itself it would fail on each sentence: no gate has seen what it is given."""
+    pipeline().to_disk(tmp_path / "gated")
+    config = {"source": str(tmp_path / "gated"), "component": "rescue"}
+    whole = pipeline(source=config["source"])
+    assert entities(whole(TEXT)) == FOUND
+    assert rescue(whole).usage.failures == 0
+    with pytest.raises(ValueError, match=r"L575.*'rescue' of again reads doc.spans\['weak_sentences'\]"):
+        spacy.blank("en").add_pipe("longtail_gated_pipe", name="again", config=config)
+    nlp = spacy.load(tmp_path / "gated")
+    nlp.disable_pipe("gate")
+    nlp.to_disk(tmp_path / "gated")
+    with pytest.raises(ValueError, match=r"L575"):
+        pipeline(source=config["source"])
 
 
 def test_a_missing_source_is_refused_where_nothing_was_saved(tmp_path):

@@ -432,7 +432,7 @@ def test_a_type_is_added_to_a_loaded_pipeline(tmp_path):
     for label, told in (("ART", "person"), ("CreativeWork", " "), ("GEO", "PERSON")):
         with pytest.raises(ValueError, match="L297"):
             pipe.add_label(label, told)
-    with pytest.raises(ValueError, match="L204"):
+    with pytest.raises(ValueError, match=r"L550.*it is blank"):
         pipe.add_label(" ")
     assert pipe.add_label("CreativeWork", "ship") == pipe.add_label("GEO") == 0
     expected = {"PER": "person", "GEO": "town or country", "CreativeWork": "ship"}

@@ -366,3 +366,12 @@ def test_entities_that_a_document_came_with_keep_the_score_they_had_or_have_none
         doc = nlp(doc)
         assert entities(doc) == [*first[:2], ("Fram", label)]
         assert [(s.text, s.label_) for s in doc.spans["entity_scores"]] == first[:2]
+
+
+def test_thresholds_by_hand_need_scores():
+    nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config=small_ner())
+    nlp.initialize(lambda: examples(nlp))
+    nlp.get_pipe("ner").cfg["thresholds"] = {"PER": 0.5}
+    with pytest.raises(ValueError, match=r"L251.*scores_key = null"):
+        nlp("Maria sailed .")

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.util import load_config
 from typer.testing import CliRunner
 
@@ -581,3 +582,30 @@ def test_bad_calls_get_a_code(corpus, tmp_path):
         assert result.exit_code == 2
         assert code in result.output
         assert "Traceback" not in result.output
+
+
+def test_what_a_trained_component_learns_is_said(corpus, tmp_path):
+    """spaCy does not initialize it again: a type that it does not know is never learnt."""
+    config = load_config(CONFIGS / "baseline.cfg", interpolate=False)
+    nlp = blank()
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": {"tok2vec": SMALL}})
+    nlp.initialize(lambda: [Example(NLP.make_doc("Ida came"), parse(NLP, "[Ida|PER] came"))])
+    nlp.get_pipe("ner").add_label("ORG")
+    nlp.to_disk(tmp_path / "trained")
+    config["nlp"]["pipeline"] = ["ner"]
+    config["components"] = {"ner": {"source": str(tmp_path / "trained")}}
+
+    def said(**training):
+        config["training"].update(training)
+        config.to_disk(tmp_path / "source.cfg")
+        found = debug_corpus(corpus, tmp_path / "source.cfg")
+        return [(c.level, c.text) for c in found if c.section == "Components"]
+
+    ((level, text),) = said()
+    assert level == "warn" and "does not know the types ART, and will not learn" in text
+    ((level, text),) = said(frozen_components=["ner"])
+    assert level == "info" and text.endswith("is frozen: it learns nothing.")
+    nlp.get_pipe("ner").add_label("ART")
+    nlp.to_disk(tmp_path / "trained")
+    ((level, text),) = said(frozen_components=[])
+    assert level == "info" and text.endswith("goes on to learn ART, ORG, PER.")

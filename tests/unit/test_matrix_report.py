@@ -418,6 +418,21 @@ def test_a_report_on_draws_has_curves(corpus, tmp_path):
     assert "sentences" in summary_tables(summary)
 
 
+def test_a_failed_trial_is_named_with_its_draw(corpus, tmp_path):
+    """One method and seed has a trial at each size."""
+    pytest.importorskip("optuna")
+    pytest.importorskip("matplotlib")
+    runner = Scored({}, failing=("crf",))
+    matrix, records = run(corpus, tmp_path / "out", runner, sizes=[2, 4], partitions=1)
+    summary = summarize_trials(matrix, records)
+    titles = ["tiny, crf, 2 sentences, seed 0", "tiny, crf, 4 sentences, seed 0"]
+    assert sorted(record.title for record in summary.failed) == titles
+    assert set(titles) < {trial.title for trial in matrix.trials.values()}
+    page = write_matrix_report(summary, tmp_path / "out" / "report")
+    for shown in (page, page.with_suffix(".md")):
+        assert all(f"{title}: failed" in shown.read_text(encoding="utf8") for title in titles)
+
+
 def test_nothing_is_recommended_where_the_baseline_failed(corpus, tmp_path):
     pytest.importorskip("optuna")
     matrix, records = run(corpus, tmp_path / "out", Scored({}, failing=("ner",)), seeds=[0])

@@ -150,7 +150,7 @@ def run_and_report(
         if page is not None:
             sys.stdout.write(f"Report: {page.resolve()}\n")
     for record in summary.failed:
-        title = f"{record.corpus}, {record.method}, seed {record.seed}: {record.status}"
+        title = f"{record.title}: {record.status}"
         sys.stderr.write(f"{marked('fail', title)}\n{record.error}\n")
     if summary.failed:
         retry = "They are not run again unless the command has --retry-failed."

@@ -1,5 +1,6 @@
 """What pipes share: how those without training read, two learning rates, what none of them does."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
@@ -96,13 +97,17 @@ class EntityScorer:
     cfg: Block
     predict: Callable[[list[Doc]], list[list[ScoredSpan]]]  # the entities of each, with their scores
 
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]: ...
+
     def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
         """What `predict` finds: entities before calibration and thresholds."""
         return self.predict(docs)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Write the entities, beside those that are there, and their scores where scores_key is set."""
-        settings = Thresholding.of(self.cfg)
+        settings = Thresholding.of(self.cfg, self.labels, self.name)
         for doc, found in zip(docs, scores, strict=True):
             judged = judge(found, settings)
             write_entities(doc, judged.kept, self.cfg["scores_key"])

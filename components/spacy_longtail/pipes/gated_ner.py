@@ -248,7 +248,7 @@ class GatedNER(TokenTagger):
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
         """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
-        settings = Thresholding.of(self.cfg)
+        settings = Thresholding.of(self.cfg, self.labels, self.name, is_scored=True)
         for doc, found in zip(docs, scores, strict=True):
             judged = judge(found, settings)
             weak = [ent for ent in judged.kept if ent.score >= self.cfg["min_weak_score"]]

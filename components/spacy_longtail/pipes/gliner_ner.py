@@ -14,6 +14,7 @@ from spacy.util import logger
 from spacy.vocab import Vocab
 
 from ..corpus.counts import count_docs
+from ..corpus.labels import check_label
 from ..corpus.type_words import in_words
 from ..errors import Errors, Warnings
 from ..scorers import NER_SCORE_WEIGHTS
@@ -164,9 +165,9 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         label (str): The entity type. description (str): It in words; "" is the words of its name, or of
             a type that is there already what it has.
         RETURNS (int): 0 if the type was there already, else 1.
-        RAISES (ValueError): L204, L297.
+        RAISES (ValueError): L297; L550 for what cannot be a type.
         """
-        check_types("label", [label], self.name)
+        check_label(label)
         known = self.cfg["types"]
         words = description or known.get(label, "")
         self.cfg["types"] = type_words([*known, label], {**known, label: words}, self.name)

@@ -47,6 +47,19 @@ def find_gates(nlp: Language, name: str, key: str) -> list[str]:
     return _before(nlp, name, found, key)
 
 
+def check_own_gates(nlp: Language, who: str) -> None:
+    """Whether what reads flagged sentences alone has its gate with it in the pipeline of a secondary.
+
+    nlp (Language): That pipeline. who (str): The component around it. RAISES (ValueError): L250, L575.
+    """
+    for name, pipe in nlp.pipeline:
+        key = _settings(pipe).get("spans_key")
+        if nlp.get_pipe_meta(name).factory not in SECONDARIES or key is None:
+            continue
+        if not set(find_gates(nlp, name, key)).intersection(nlp.pipe_names):
+            raise ValueError(Errors.L575.format(who=who, what=repr(name), key=key))
+
+
 def _opened_by(nlp: Language, name: str, key: str, who: str) -> tuple[str, list[str]]:
     """The gates' names, and the types of all of them, if they know any.
 

@@ -17,6 +17,7 @@ from thinc.api import Config, ConfigValidationError
 from ..corpus.cutting import bare
 from ..errors import Errors
 from ..types import Block
+from .pipeline_checks import SECONDARIES, check_own_gates
 from .secrets import without_secrets
 
 ENTITIES = "doc.ents"
@@ -66,7 +67,7 @@ class OwnComponent(Secondary):
     def __init__(self, nlp: Language, block: Mapping[str, object], who: str) -> None:
         """block (Mapping[str, object]): `factory` and its settings, registered functions resolved.
 
-        RAISES (ValueError): L286, L288.
+        RAISES (ValueError): L286, L288, L575.
         """
         self.who = who
         # a pipeline for the component to stand in, without those around it
@@ -125,7 +126,7 @@ class OwnPipeline(Secondary):
     """
 
     def __init__(self, source: str, component: str | None, lang: str | None, who: str) -> None:
-        """RAISES (ValueError): L286, L287 where the source is there and cannot be used."""
+        """RAISES (ValueError): L286, L287, L575 where the source is there and cannot be used."""
         self.source, self.component, self.lang, self.who = source, component, lang, who
         self._nlp: Language | None = None
         if Path(source).exists() or util.is_package(source):  # else what was saved is to come
@@ -199,6 +200,7 @@ class OwnPipeline(Secondary):
         if not _setters(nlp):
             what = _listed(nlp.pipe_names) if self.component is None else repr(self.component)
             raise ValueError(Errors.L286.format(who=self.who, what=f"{what} of {self.source}"))
+        check_own_gates(nlp, self.who)
         self._nlp = nlp
 
     def _bad(self, problem: str) -> ValueError:
@@ -222,6 +224,9 @@ def _build(nlp: Language, block: Mapping[str, object], who: str) -> tuple[str, C
     names = (nlp.get_factory_name(factory), factory)
     registered = next(name for name in names if name in registry.factories)
     settings = _with_defaults(meta.default_config or {}, given)
+    if factory in SECONDARIES and settings["spans_key"] is not None:
+        shown = {"who": who, "what": repr(factory), "key": settings["spans_key"]}
+        raise ValueError(Errors.L575.format(**shown))
     with _coded(who, factory):
         found = registry.resolve(
             {"pipe": {**settings, "nlp": nlp, "name": who, "@factories": registered}}

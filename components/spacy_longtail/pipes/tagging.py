@@ -16,6 +16,7 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats2d, Ragged
 
 from ..chains.tags import TagCodec
+from ..corpus.labels import check_label
 from ..corpus.sentences import sentence_lengths
 from ..corpus.type_words import words_of
 from ..errors import Errors
@@ -115,8 +116,10 @@ class TokenTagger(NERPipe):
         description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1; null
             takes the words of its name. Such a model may find it without a mention to learn from.
         RETURNS (int): 0 if the type is there already, else 1.
-        RAISES (ValueError): L213, L271, L272; L574 for other words of a type that is there already.
+        RAISES (ValueError): L213, L271, L272; L550 for what cannot be a type; L574 for other words of a
+            type that is there already.
         """
+        check_label(label)
         if not self.is_described:
             check_not_described({"description": description}, self.name)
         if label in self.cfg["types"]:

@@ -1,6 +1,6 @@
 """What becomes of a scored entity: its score calibrated, and compared with the threshold of its type."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from ..errors import Errors
 from ..numerics import sigmoid
 from ..settings import finite, unused
 from ..types import Block, Overrides
+from .label_checks import check_known
 from .scores import ScoredSpan, scored_spans, write_scores
 from .thresholds import log_odds
 
@@ -30,8 +31,19 @@ class Thresholding(NamedTuple):
     abstain_key: str | None = None  # in doc.spans
 
     @classmethod
-    def of(cls, cfg: Overrides) -> "Thresholding":
-        return cls(*(cfg.get(name) for name in cls._fields))
+    def of(
+        cls, cfg: Overrides, labels: Collection[str], who: str, *, is_scored: bool = False
+    ) -> "Thresholding":
+        """As a pipe's cfg has them now: in a trained pipeline they may have been changed by hand.
+
+        labels (Collection[str]): The pipe's types. is_scored (bool): As for `check_judging`.
+        RAISES (ValueError): L001, L203, L251.
+        """
+        own = cls(*(cfg.get(name) for name in cls._fields))
+        if own.thresholds is None:
+            return own
+        check_known("thresholds", own.thresholds, labels, who)
+        return own._replace(thresholds=_checked(own.thresholds, cfg["scores_key"], who, is_scored))
 
 
 class Judged(NamedTuple):
@@ -59,14 +71,21 @@ def check_judging(
         if abstain_key is not None:
             raise unused("abstain_key", abstain_key, who, "'thresholds'")
         return dict(JUDGING)
+    checked = _checked(thresholds, scores_key, who, is_scored)
+    return {"thresholds": checked, "abstain_key": abstain_key}
+
+
+def _checked(
+    thresholds: Mapping[str, float], scores_key: str | None, who: str, is_scored: bool
+) -> dict[str, float]:
+    """RAISES (ValueError): L001, L251."""
     if scores_key is None and not is_scored:
         raise ValueError(Errors.L251.format(who=who))
     fix = "0 keeps every entity of the type."
-    checked = {
+    return {
         label: finite(f"thresholds.{label}", value, "a score, 0 to 1", fix, 0.0, 1.0)
         for label, value in thresholds.items()
     }
-    return {"thresholds": checked, "abstain_key": abstain_key}
 
 
 def check_keys(who: str, **keys: str | None) -> None:

@@ -17,6 +17,7 @@ from thinc.api import Model, Optimizer
 from thinc.types import Floats2d
 
 from ..corpus.examples import keep_types
+from ..corpus.labels import check_label
 from ..errors import Errors
 from ..layers import warn_of_zeros
 from ..losses.base import check_loss
@@ -166,8 +167,11 @@ class LongtailNER(EntityRecognizer):
         return [keep_types(eg, labels) for eg in examples]
 
     def add_label(self, label: str) -> int:
-        """As for `ner`; with `include` the type joins it, or it would never be learnt."""
-        added = super().add_label(label)
+        """As for `ner`; with `include` the type joins it, or it would never be learnt.
+
+        RAISES (ValueError): L550 for what cannot be a type.
+        """
+        added = super().add_label(check_label(label))
         if added and self.include is not None and label not in self.include:
             self.cfg["include"] = [*self.include, label]
         return added
@@ -278,12 +282,12 @@ class LongtailNER(EntityRecognizer):
         """Write the entities, and their scores where scores_key is set."""
         docs = [docs] if isinstance(docs, Doc) else list(docs)
         warn_of_zeros(self.model, docs, self.name)
+        settings = Thresholding.of(self.cfg, self.labels, self.name)
         if self.scores_key is None:
             super().set_annotations(docs, states)
             return
         given = [_places(doc) for doc in docs]
         super().set_annotations(docs, states)
-        settings = Thresholding.of(self.cfg)
         for doc, found in zip(docs, self._scored(docs, given), strict=True):
             own = judge(found, settings)
             if own.abstained:

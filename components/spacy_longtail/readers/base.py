@@ -152,7 +152,7 @@ def _warn_of_losses(reader: object) -> None:
     """spaCy's own reader silently leaves documents out."""
     if not isinstance(reader, Corpus):
         return
-    if reader.max_length:
+    if reader.max_length and not reader.gold_preproc:  # which leaves nothing out
         warnings.warn(Warnings.W010.format(n=reader.max_length), stacklevel=4)
     if reader.limit and Path(reader.path).is_dir():
         warnings.warn(Warnings.W011.format(n=reader.limit, path=reader.path), stacklevel=4)

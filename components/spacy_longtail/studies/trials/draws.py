@@ -64,3 +64,9 @@ class MentionDraw:
         """The reader that draws it."""
         own = {"label": self.label, "n_mentions": self.n_mentions}
         return {"@readers": "longtail.FewMentionsCorpus.v1", **own}
+
+
+def title_of(corpus: str, method: str, draw: Draw | MentionDraw | None, seed: int) -> str:
+    """A trial for people. RETURNS (str): Corpus, method, draw and seed."""
+    drawn = "" if draw is None else f", {draw.title}"
+    return f"{corpus}, {method}{drawn}, seed {seed}"

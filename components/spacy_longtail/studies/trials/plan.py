@@ -12,7 +12,7 @@ from ...amounts import number
 from ...errors import Errors
 from ...types import Overrides
 from .compose import HERE, apply, compose, read_base
-from .draws import SEED, Draw, MentionDraw
+from .draws import SEED, Draw, MentionDraw, title_of
 from .methods import Method, check_equal, read_methods
 from .plan_file import DRAWN, MOST_TRIALS, NEEDED, PATIENCE, beside, read_fields, read_yaml, unusable
 
@@ -29,8 +29,7 @@ class Trial(NamedTuple):
     @property
     def title(self) -> str:
         """Corpus, method, draw and seed, for people."""
-        drawn = "" if self.draw is None else f", {self.draw.title}"
-        return f"{self.corpus.name}, {self.method.name}{drawn}, seed {self.seed}"
+        return title_of(self.corpus.name, self.method.name, self.draw, self.seed)
 
     def config(self) -> Config:
         """The complete config of the training."""

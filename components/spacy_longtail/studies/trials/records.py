@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ...training.provenance import DEV_SCORE
-from .draws import Draw, MentionDraw
+from .draws import Draw, MentionDraw, title_of
 
 RECORD = "record.json"
 
@@ -46,6 +46,11 @@ class TrialRecord(BaseModel):
     error: str
     dev: dict[str, JsonValue] = {}  # scores in [0, 1], of one that is done
     test: dict[str, JsonValue] = {}
+
+    @property
+    def title(self) -> str:
+        """Corpus, method, draw and seed, for people."""
+        return title_of(self.corpus, self.method, self.draw, self.seed)
 
     @property
     def is_done(self) -> bool:

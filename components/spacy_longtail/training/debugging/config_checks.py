@@ -11,7 +11,7 @@ from ...errors import Errors
 from ...types import Overrides
 from ..limits import check_written
 from ..train import filled_in, message_of
-from .checks import BuiltConfig, Check, Said, check, listed
+from .checks import BuiltConfig, Check, Level, Said, check, listed
 from .run_checks import check_dev, check_readers, check_scores, check_update
 
 NERS = ("ner", "beam_ner", "longtail_ner", "longtail_token_ner", "longtail_gated_ner")
@@ -75,13 +75,29 @@ def check_components(built: BuiltConfig) -> Said:
         block = built.config["components"][name]
         lists = {key: block[key] for key in TYPE_SETTINGS if isinstance(block.get(key), list)}
         factory = built.nlp.get_pipe_meta(name).factory
-        if name in names and not lists:
+        if name in names and "source" in built.given["components"][name]:
+            yield _of_source(built, name, [t for t, n in mentions.items() if n])
+        elif name in names and not lists:
             yield "info", f"{name} ({factory}) learns all types."
         for key, labels in lists.items():
             yield "info", f"{name} ({factory}): {key} = {listed(labels)}."
             absent = [t for t in labels if not mentions.get(t)]
             if absent:
                 yield "fail", f"{name}: {key} names types without a training mention: {listed(absent)}."
+
+
+def _of_source(built: BuiltConfig, name: str, types: list[str]) -> tuple[Level, str]:
+    """What a trained component learns, which spaCy does not initialize again.
+
+    types (List[str]): Those with a training mention.
+    """
+    if name in built.training["frozen_components"]:
+        return "info", f"{name} comes from a source and is frozen: it learns nothing."
+    own = getattr(built.nlp.get_pipe(name), "labels", ())
+    if strange := [t for t in types if t not in own]:
+        text = f"{name} comes from a source that does not know the types {listed(strange)}"
+        return "warn", f"{text}, and will not learn them. Add them there with add_label."
+    return "info", f"{name} comes from a source and goes on to learn {listed(own)}."
 
 
 @check("Components")
