@@ -445,7 +445,13 @@ def check_a_label_after_training_works_or_is_refused(case: Case) -> None:
     learn(nlp, examples(nlp), optimizer)  # which knows the old size
     labels, expected = pipe.labels, [found(doc) for doc in nlp.pipe(documents(nlp))]
     assert pipe.add_label("ART") == 0 and pipe.labels == labels
-    for no_type in ("", " ", " ART", "O"):  # where entities are merged, a blocked token has the type ""
+    for no_type in (
+        "",
+        " ",
+        " ART",
+        "O",
+        3,
+    ):  # where entities are merged, a blocked token has the type ""
         with pytest.raises(ValueError, match=r"^\[L"):
             pipe.add_label(no_type)
     predicted = "SHIP" if "ART" in labels else labels[0]  # all types may be predicted as one

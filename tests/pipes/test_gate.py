@@ -252,6 +252,8 @@ def test_gate_scores():
     ("gate", "weak", "code"),
     [
         ({"weak_labels": []}, {}, "L204"),
+        ({"weak_labels": ["PER", "O"]}, {}, "L550"),
+        ({"weak_labels": ["PER", " GEO"]}, {}, "L550"),
         ({"threshold": 1.5}, {}, "L001"),
         ({"weak_labels": "NAT"}, {}, "L204"),
         ({"weak_labels": "auto", "auto_share": None}, {}, "L252"),

@@ -535,6 +535,8 @@ def test_a_span_takes_the_type_of_the_highest_mean_log_probability():
         ({"warmup": -1, "loss": {"@losses": "longtail.Focal.v1"}}, "L001"),
         ({"head": "two_task", "entity_threshold": 1.5}, "L001"),
         ({"include": []}, "L204"),
+        ({"include": ["PER", "O"]}, "L550"),
+        ({"include": ["PER", " GEO"]}, "L550"),
         ({"model": {**MODEL, "nO": 7}}, "L214"),
         ({"model": small_ner()["model"]}, "L216"),
         ({"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": SMALL}}, "L216"),

@@ -5,12 +5,7 @@ from functools import lru_cache
 
 from ..errors import Errors
 
-CONTROL = (
-    "Cc",
-    "Cs",
-    "Zl",
-    "Zp",
-)  # of Unicode; not joiners, which scripts need
+CONTROL = ("Cc", "Cs", "Zl", "Zp")  # of Unicode; not joiners, which scripts need
 
 TAKEN = {  # names that mean something else beside types, by what they mean
     "O": "class weights and reports call tokens outside entities so",
@@ -19,9 +14,11 @@ TAKEN = {  # names that mean something else beside types, by what they mean
 
 
 @lru_cache(maxsize=1 << 16)
-def check_label(label: str, where: str = "") -> str:
-    """A type's name. RAISES (ValueError): L550 for one that is blank, has control characters in it, or
-    means something else."""
+def check_label(label: object, where: str = "") -> str:
+    """A type's name. RAISES (ValueError): L550 for one that is no text, is blank, has control characters
+    in it, or means something else."""
+    if not isinstance(label, str):
+        raise ValueError(Errors.L550.format(label=label, where=where, problem="it is no text"))
     problem = ""
     if not label.strip():
         problem = "it is blank"

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Collection
 
+from ..corpus.labels import check_label
 from ..errors import Errors, Warnings
 
 AUTO = "auto"  # in place of a list of types: found when the pipeline is initialised
@@ -11,12 +12,13 @@ AUTO = "auto"  # in place of a list of types: found when the pipeline is initial
 def check_types(setting: str, found: Collection[str] | str, who: str) -> list[str]:
     """The types that a setting names.
 
-    RAISES (ValueError): L204 for none, for a blank one, and for one that is named twice.
+    RAISES (ValueError): L204 for none, for a blank one, and for one that is named twice; L550 for what
+        cannot be a type.
     """
     types = [] if isinstance(found, str) else [t.strip() for t in found]
     if not types or not all(types) or len(set(types)) < len(types):
         raise ValueError(Errors.L204.format(setting=setting, who=who, found=found))
-    return list(found)
+    return [check_label(label, f" of '{setting}' in {who}") for label in found]
 
 
 def check_labels(given: Collection[str] | None, own: Collection[str], who: str) -> None:

@@ -19,7 +19,7 @@ from ..settings import finite, unused
 from ..types import Block
 from .base import check_head_rate
 from .describing import check_describe
-from .label_checks import check_known
+from .label_checks import check_known, check_types
 from .tagging import TokenTagger
 from .thresholding import JUDGING, check_judging
 from .token_settings import DEFAULT_TOKEN_MODEL, check_head, check_offsets
@@ -106,11 +106,12 @@ def make_token_ner(
         longtail.DescribedTypes.v1: longtail.TransformerDescriptions.v1 or another describer; null takes
         the pipeline's word vectors, and hashed words where it has none.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243, L251, L257, L270, L273.
+    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243, L251, L257, L270, L273,
+        L550.
     """
     trained_with = check_head(head, loss, scheme, model, WHO)
-    if include is not None and not include:
-        raise ValueError(Errors.L204.format(setting="include", who=WHO, found=include))
+    if include is not None:
+        check_types("include", include, WHO)
     settings = {
         "include": include,
         "others": others,
