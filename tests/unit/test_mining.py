@@ -27,7 +27,14 @@ from spacy_longtail.unlabelled import simulation
 from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of
 from spacy_longtail.unlabelled.passes import load_state, processed, save_state
 from spacy_longtail.unlabelled.pool import read_pool
-from spacy_longtail.unlabelled.proposals import ID, SHARE, proposal_id, reason, write_proposals
+from spacy_longtail.unlabelled.proposals import (
+    DEFAULT_NAMES,
+    ID,
+    SHARE,
+    proposal_id,
+    reason,
+    write_proposals,
+)
 from spacy_longtail.unlabelled.returning import CONFLICTS, merge_labels
 from spacy_longtail.unlabelled.scan import RANDOM, Best, Scan, Signs, _keep, scan_pool
 from spacy_longtail.unlabelled.selection import (
@@ -707,6 +714,28 @@ def test_the_same_pool_gives_the_same_proposals(tmp_path, pipeline, pool):
     for name in ("a", "b"):
         run("mine", pipeline, pool, "-o", tmp_path / name, "--types", "NAT", "--labels", 4, "--seed", 5)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("form", DEFAULT_NAMES)
+def test_what_was_proposed_before_is_left_out(tmp_path, pipeline, pool, form):
+    """As sentences that were rejected, which no corpus has."""
+    first, options = tmp_path / DEFAULT_NAMES[form], ["--types", "NAT", "--labels", 2]
+    run("mine", pipeline, pool, "-o", first, "--format", form, *options)
+    lines = {line.strip() for line in pool.read_text("utf8").splitlines()}
+    again = [tmp_path / "second.jsonl", tmp_path / "third.jsonl"]
+    run("mine", pipeline, pool, "-o", again[0], *options, "--exclude", first)
+    run("mine", pipeline, pool, "-o", again[1], *options, "--exclude", first, "--exclude", again[0])
+    second, third = ({row["text"] for row in srsly.read_jsonl(path)} for path in again)
+    proposed = {doc.text for doc in read_pool(first, blank(), Settings(), Events())}
+    assert len(proposed) == len(second) == 2 and proposed | second | third <= lines
+    assert not proposed & second and not (proposed | second) & third
+    whole = tmp_path / "whole.txt"
+    whole.write_text("".join(f"{line}\n" for line in sorted(lines - second)), encoding="utf8")
+    every = [part for path in (whole, *again) for part in ("--exclude", path)]
+    refused(["mine", pipeline, pool, "-o", tmp_path / "next.jsonl", *options, *every], "L503")
+    refused(["mine", pipeline, pool, "-o", whole, *options, "--exclude", whole], "L43")
+    none = tmp_path / "none.jsonl"
+    refused(["mine", pipeline, pool, "-o", tmp_path / "next", *options, "--exclude", none], "L402")
 
 
 def test_a_pipeline_whose_weights_are_damaged_is_refused(tmp_path, pipeline, pool):

@@ -40,7 +40,18 @@ from .trial_options import DryRun, Set, read_numbers, read_settings
 # options by what they are of; the others are of both
 PLAYED = ("config", "start", "rounds", "pool_size", "strategies", "seeds", "settings")
 ALONE = (
-    *("corpus", "types", "quota", "terms", "random", "diversity", "spread", "format", "pool_format"),
+    *(
+        "corpus",
+        "exclude",
+        "types",
+        "quota",
+        "terms",
+        "random",
+        "diversity",
+        "spread",
+        "format",
+        "pool_format",
+    ),
     *("encoding", "split", "page", "batch_size", "n_process", "seed"),
 )
 SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
@@ -60,6 +71,10 @@ def mine_command(
     labels: Annotated[int, typer.Option(min=1, help="Sentences to propose.")] = 200,
     corpus: Annotated[
         Path | None, typer.Option(help="Converted corpus: its rare types, and sentences to leave out.")
+    ] = None,
+    exclude: Annotated[
+        list[Path] | None,
+        typer.Option(help="Sentences to leave out, as earlier proposals: a file or folder. Repeatable."),
     ] = None,
     types: Annotated[str | None, typer.Option(help="Types to look for, as EVE,NAT.")] = None,
     quota: Annotated[str | None, typer.Option(help="Labels by type, as EVE=50,NAT=30.")] = None,
@@ -147,6 +162,7 @@ def mine_command(
         batch_size=batch_size,
         n_process=n_process,
         split=split,
+        exclude=tuple(exclude or ()),
     )
     read_as = Settings(pool_format, encoding)
     if dry_run:

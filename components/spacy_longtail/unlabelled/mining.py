@@ -1,11 +1,12 @@
 """Mining a pool: which sentences to label next."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from spacy.language import Language
+from spacy.tokens import Doc
 
 from ..corpus.descriptions import read_types
 from ..corpus.formats.context import Events, Settings
@@ -67,6 +68,7 @@ class Request:
     batch_size: int = 64
     n_process: int = 1
     split: bool = False  # texts into sentences by punctuation, where the pipeline does not
+    exclude: tuple[Path, ...] = ()  # sentences that are not wanted, in any format of a pool
 
 
 def mine(
@@ -97,8 +99,9 @@ def mine(
         scan_pool(scan, batches, nlp, own.signs, save)
     proposals = choose(scan, own.quotas, own.n_random, request.diversity)
     if not proposals:
-        corpus = request.corpus or "the pool"
-        message = Errors.L503.format(path=pool, n=scan.n_sentences, known=scan.n_known, corpus=corpus)
+        named = " or ".join(str(path) for path in (request.corpus, *request.exclude) if path)
+        seen = {"n": scan.n_sentences, "known": scan.n_known, "corpus": named or "the pool"}
+        message = Errors.L503.format(path=pool, **seen)
         raise ValueError(message)
     write_proposals(proposals, types, output, format, nlp.vocab)
     own.state.unlink(missing_ok=True)
@@ -131,7 +134,7 @@ def ready(
 
     RAISES (ValueError): Those of `mine` that come before the pool is read.
     """
-    inputs = [pool, Path(pipeline), *filter(None, (request.corpus, request.terms))]
+    inputs = [pool, Path(pipeline), *filter(None, (request.corpus, request.terms)), *request.exclude]
     inputs = [path for path in inputs if path.exists()]
     check_file(output, inputs, mark=MARK if format != "spacy" else NEVER)
     check_outside(output, [pool], "file")
@@ -148,6 +151,8 @@ def ready(
     quotas = share_out(request.labels - n_random, types, request.quotas)
     warn_of_none(request.labels, request.random, types, request.quotas)
     known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
+    for path in request.exclude:
+        known |= keys_of(read_pool(path, nlp, Settings(encoding=settings.encoding), Events()))
     scan = Scan.of(types, {**ranking_sizes(quotas), RANDOM: n_random})
     if request.split:
         add_sentences(nlp)
@@ -193,11 +198,15 @@ def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
     if not paths:
         fix = "Name a corpus that `convert` wrote."
         raise ValueError(Errors.L402.format(path=corpus / "train.spacy", fix=fix))
+    return keys_of(doc for path in paths for doc in stream_docs(path, nlp))
+
+
+def keys_of(docs: Iterable[Doc]) -> set[int]:
+    """Documents and their sentences, as `text_key` knows them."""
     found = set()
-    for path in paths:
-        for doc in stream_docs(path, nlp):
-            found.add(text_key(doc.text))
-            found.update(text_key(doc[a:b].text) for a, b in sentences_of(doc) if a < b)
+    for doc in docs:
+        found.add(text_key(doc.text))
+        found.update(text_key(doc[a:b].text) for a, b in sentences_of(doc) if a < b)
     return found
 
 
@@ -233,6 +242,7 @@ def _settled(
     files = [path for path, _ in pool_files(pool, settings)]
     if request.corpus is not None:
         files += [part_path(request.corpus, part) for part in CORPUS_PARTS]
+    files += [path for excluded in request.exclude for path, _ in pool_files(excluded, Settings())]
     files += [path for path in (request.terms, Path(pipeline) / "meta.json") if path]
     return {
         "pipeline": str(pipeline),
