@@ -29,6 +29,19 @@ def rows() -> str:
     return table((*head, "advice, tail", "regret", "best"), found)
 
 
+def in_short() -> str:
+    """How often, and by how much, the advice was better."""
+    own = read("advice")
+    better = sum(r["gain"] > 0 for r in own)
+    shown = sum(r.get("tests", {}).get("macro", {"low": 0.0})["low"] > 0 for r in own)
+    worse = sum(r["gain"] < 0 for r in own) or "none"
+    gain, regret = (100 * mean(r[name] for r in own) for name in ("gain", "regret"))
+    return (
+        f"better than stock on {better} of {len(own)} (shown on {shown}), worse on {worse}, "
+        f"by {gain:.1f} points on average, with a mean regret of {regret:.1f}"
+    )
+
+
 def render() -> str:
     """The picture, as SVG."""
     own = [

@@ -119,6 +119,7 @@ def render() -> str:
         "transformer": transformer(),
         "averaging": averaging(),
         "advice": advice.rows(),
+        "advice in short": advice.in_short(),
         "budgets": budgets(),
         "mining": mining(),
         "distil": distilled(),
