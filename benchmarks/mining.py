@@ -44,11 +44,7 @@ def make_pool(corpus: Path, path: Path, n: int) -> None:
     with path.open("w", encoding="utf8") as file:
         for _ in range(n):
             k = len(rng.choice(sentences))
-            own = (
-                rng.choice(words) if rng.random() > NEW else f"x{rng.getrandbits(40):x}"
-                for _ in range(k)
-            )
-            file.write(" ".join(own) + "\n")
+            file.write(" ".join(word(rng, words) for _ in range(k)) + "\n")
 
 
 def word(rng: random.Random, words: list[str]) -> str:

@@ -32,7 +32,7 @@ from spacy_longtail.studies.trials.ledger import Ledger
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, Options
 from tests.project.test_out_of_fold import numbered, texts
-from tests.unit.test_matrix_report import LABELS, TYPES, Scored, evaluation
+from tests.unit.test_matrix_report import ENDED, LABELS, RISING, TYPES, Scored, evaluation
 from tests.util import refused, tiny_bert, toy_corpus
 
 pytest.importorskip("scipy")
@@ -91,6 +91,38 @@ def test_a_guess_that_is_too_likely_to_be_worse_is_only_said(tmp_path):
     found = recommend_by_folds(scored, LABELS, "ner", 3)
     assert (found.method, found.best) == ("ner", "crf")
     assert "Stay with ner. The best guess is crf" in found.text and "worse is 40 %" in found.text
+
+
+@pytest.mark.parametrize(
+    ("patience", "rising", "method"),
+    [
+        ({"ner": 300, "crf": 300}, "ner", "crf"),  # as the configs train them
+        ({"ner": 300, "crf": 300}, "crf", "crf"),
+        ({}, "ner", "ner"),  # a number of steps that was set
+        ({"crf": 300}, "ner", "ner"),
+        ({"ner": 300, "crf": 300}, "", "crf"),
+    ],
+)
+@pytest.mark.parametrize("chance", [0.04, 0.3])
+def test_a_method_that_could_get_better_is_judged_as_its_config_trains_it(
+    tmp_path, monkeypatch, patience, rising, method, chance
+):
+    monkeypatch.setattr(by_folds, "compare", lambda *_: by_folds.Compared(None, chance))
+    scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.8}, folds=2, least=10)
+    for name, paths in scored.items():
+        more = {
+            "curve": RISING if name == rising else ENDED,
+            "training": {"patience": patience.get(name)},
+        }
+        for path in paths.values():
+            path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
+    found = recommend_by_folds(scored, LABELS, "ner", 5)
+    assert (found.method, found.best) == (method if chance < 0.2 else "ner", "crf")
+    assert found.is_early == bool(rising) and ("Use crf" in found.text) == (found.method == "crf")
+    early = f"Not trained long enough: {rising} had its best checkpoint at the last evaluation."
+    assert (early in found.text) == bool(rising)
+    assert ("may change with more" in found.text) == (bool(rising) and method == "crf")
+    assert (found.verdict is None) == (method == "ner")
 
 
 def test_a_method_that_was_dropped_is_not_the_best_however_lucky(tmp_path):

@@ -43,7 +43,9 @@ def recommend_by_folds(
     labels (List[str]): The declared types.
     baseline (str): Name of the method that stays unless another is likely to be better.
     n_folds (int): Of the corpus, of which fewer may be done.
-    RETURNS (Recommendation): The choice, in words too, with how sure it is.
+    RETURNS (Recommendation): The choice, in words too, with how sure it is. With a number of steps that
+        was set there is no verdict while a method is getting better; where each had the steps that it
+        takes, up to those of its config, the methods are compared as that trains them.
     RAISES (ValueError): L406; L410 if the baseline has no finished trial.
     """
     if baseline not in scored:
@@ -59,7 +61,8 @@ def recommend_by_folds(
     best = max(means, key=lambda name: (means[name], name == baseline), default=baseline)
     systems = {name: System(name, list(runs[name].values())) for name in (baseline, best)}
     note = _left_ahead(runs, last, best)
-    if early := no_verdict({name: system.rising() for name, system in systems.items()}):
+    early = no_verdict({name: system.rising() for name, system in systems.items()})
+    if early and (best == baseline or not all(map(_has_patience, systems.values()))):
         guess = "" if best == baseline else f" Until then the best guess is {best}."
         return Recommendation(baseline, best, baseline, None, early + guess + note, [], True)
     if best == baseline:
@@ -89,11 +92,18 @@ def recommend_by_folds(
     )
     sure = f"the chance that it is worse is {_percent(chance)}"
     gain = f"{signed(100 * verdict.value)} points of macro F1 beside {baseline} on held-out documents"
+    if early:  # the methods are compared as their configs train them
+        note = f" That is with the steps of these trainings, and may change with more. {early}{note}"
     if chance <= RISK:
         text = f"Use {best}: {gain}; {sure}.{note}"
-        return Recommendation(best, best, baseline, verdict, text, evidence)
+        return Recommendation(best, best, baseline, verdict, text, evidence, bool(early))
     text = f"Stay with {baseline}. The best guess is {best}, {gain}, but {sure}.{note}"
-    return Recommendation(baseline, best, baseline, verdict, text, evidence)
+    return Recommendation(baseline, best, baseline, verdict, text, evidence, bool(early))
+
+
+def _has_patience(system: System) -> bool:
+    """Whether it was trained until it got no better, or to the most steps that its config allows."""
+    return all(run.evaluation.training.patience for run in system.runs)
 
 
 def _left_ahead(runs: Mapping[str, Mapping[Cell, Run]], last: Collection[str], best: str) -> str:

@@ -40,7 +40,7 @@ class Recommendation(NamedTuple):
     verdict: Verdict | None  # on the best against the baseline, on dev; null if it is the baseline
     text: str
     evidence: list[str]
-    is_early: bool = False  # the baseline or the best was not trained long enough to say anything
+    is_early: bool = False  # the baseline or the best would get better with more steps
 
 
 def recommend(
