@@ -126,6 +126,16 @@ def test_two_tasks_decode_as_a_plain_loop(repair, seed, labels, thresholds):
     ).all()
 
 
+@pytest.mark.parametrize(("threshold", "kept"), [(1.0, [21.0, 40.0]), (0.0, [-20.0, 20.0, 21.0, 40.0])])
+def test_thresholds_of_0_and_1_are_a_billionth_from_them(threshold, kept):
+    head = two_task(LABELS[:1])
+    logits = np.array([-40.0, -21.0, -20.0, 20.0, 21.0, 40.0])
+    rows, lengths = np.stack([logits, logits], axis=1), np.ones(len(logits), dtype="int64")
+    settings = Decoding(entity_threshold=threshold)
+    found = head.decode(Ragged(rows, lengths), lengths, np.zeros(len(logits)), True, settings)
+    assert logits[found.tags > 0].tolist() == kept and np.isfinite(found.p).all()
+
+
 def gold(seed, codec, soft=None, allowed=None):
     rng = np.random.default_rng(seed)
     mask = (rng.random(N) < 0.8).astype("float64")
