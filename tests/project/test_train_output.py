@@ -15,8 +15,8 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.output.writing import NEW
 from spacy_longtail.training import train as training
-from spacy_longtail.writing import NEW
 from tests.project.test_cli import CONFIG
 from tests.util import toy_corpus
 

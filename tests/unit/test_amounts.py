@@ -2,9 +2,9 @@
 
 import pytest
 
-from spacy_longtail.amounts import number, verb
 from spacy_longtail.errors import Errors, Warnings
-from spacy_longtail.tables import text_table
+from spacy_longtail.output.amounts import number, verb
+from spacy_longtail.output.tables import text_table
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import load_config
 from typer.testing import CliRunner
 
-from spacy_longtail import writing
 from spacy_longtail.cli import app
 from spacy_longtail.corpus import parts
 from spacy_longtail.corpus.folder import (
@@ -32,6 +31,7 @@ from spacy_longtail.corpus.folder import (
 from spacy_longtail.corpus.formats.context import Settings
 from spacy_longtail.corpus.formats.tokens import TANGLE, is_tangled
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer, blank
+from spacy_longtail.output import writing
 from spacy_longtail.training.train import filled_in, train_model
 
 ROOT = Path(__file__).parents[2]

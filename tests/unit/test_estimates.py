@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_longtail.estimates import Estimate, Outlook, Stage, about, duration, rows, summary
+from spacy_longtail.output.estimates import Estimate, Outlook, Stage, about, duration, rows, summary
 from spacy_longtail.studies.matrix.rounds import Imagined, fitting
 from spacy_longtail.training import probe as module
 from spacy_longtail.training.probe import Probe, probe_training, time_steps
@@ -15,7 +15,7 @@ from tests.project.test_cli import CONFIG
 from tests.util import toy_corpus, toy_docs
 
 HOUR = 3600
-PROBE = Probe(3.0, 0.5, 0.25, 0.01, 10, 101, 3, 200, False)
+PROBE = Probe(3.0, 0.5, 0.25, 0.01, 10, 101, 50, 200, 0)
 
 
 class Ticks:
@@ -86,7 +86,7 @@ def test_a_training_is_its_parts():
     found = PROBE.training(scored_words=500)
     assert found.seconds == pytest.approx(3 + 101 * 0.5 + 3 * (200 * 0.01 + 0.25) + 500 * 0.01)
     assert found.basis == "measured on 10 steps" and not found.at_most
-    assert PROBE._replace(at_most=True).training().at_most
+    assert PROBE._replace(patience=9).training().at_most
     assert PROBE._replace(updates=None).training() is None
 
 
@@ -129,7 +129,8 @@ def test_a_probe_knows_how_long_a_training_is(
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     found = probe_training(load_filled(CONFIG, corpus, given))
     n_words = sum(map(len, toy_docs()))
-    assert (found.updates, found.evaluations, found.at_most) == (updates, evaluations, at_most)
+    assert (found.updates, found.patience > 0) == (updates, at_most)
+    assert updates is None or found.evaluations(updates) == evaluations
     assert found.dev_words == n_words and found.update == found.save == 1.0
     assert found.word == pytest.approx(1 / n_words)
     assert found.n_measured == (1 if "max_epochs" in settings else int(module.LONGEST))

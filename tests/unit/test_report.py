@@ -700,7 +700,7 @@ def test_failed_write_keeps_the_old_page(tmp_path, monkeypatch):
     def fail(here, there):
         raise OSError("disk full")
 
-    monkeypatch.setattr("spacy_longtail.writing.os.replace", fail)
+    monkeypatch.setattr("spacy_longtail.output.writing.os.replace", fail)
     with pytest.raises(ValueError, match=r"L432.*disk full"):
         write_report(report, target)
     assert target.read_text() == old

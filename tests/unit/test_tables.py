@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_longtail.tables import text_table
+from spacy_longtail.output.tables import text_table
 
 ROWS = [("ship", 7), ("a", 1200)]
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_longtail.corpus.splitting import read_shares
+from spacy_longtail.output.writing import is_file_name
 from spacy_longtail.studies.trials import engine, process
 from spacy_longtail.studies.trials.ledger import append_line, read_lines
 from spacy_longtail.studies.trials.secrets import masked
 from spacy_longtail.training.provenance import short, shortened
-from spacy_longtail.writing import is_file_name
 
 PATHS = [
     r"C:\data\study.db",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from spacy_longtail import writing
-from spacy_longtail.writing import (
+from spacy_longtail.output import writing
+from spacy_longtail.output.writing import (
     NEW,
     check_file,
     check_folder,

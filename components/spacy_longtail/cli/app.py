@@ -11,7 +11,7 @@ import typer
 from spacy.cli._util import parse_config_overrides
 
 from ..errors import Errors
-from ..tables import text_table
+from ..output.tables import text_table
 from ..types import Overrides
 from .commands import App, Program
 from .completion import Shell, show_script

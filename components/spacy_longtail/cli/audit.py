@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..amounts import number
+from ..output.amounts import number
+from ..output.writing import check_file
 from ..training.audit import Audit, audit_corpus
 from ..training.device import use_gpu
 from ..training.review import MARK, Format, problem, write_review
-from ..writing import check_file
 from .app import CORPUS_PANEL, LARGEST_SEED, Corpus, GpuId, Json, app, print_json, print_table
 
 SHOWN = 10

@@ -7,7 +7,6 @@ import typer
 from spacy.language import Language
 from wasabi import msg
 
-from ..amounts import number
 from ..corpus.conversion import ConvertedPart, read_conversion
 from ..corpus.folder import convert_corpus
 from ..corpus.formats.context import SENTENCIZER, Settings
@@ -15,6 +14,7 @@ from ..corpus.formats.sources import FORMATS
 from ..corpus.formats.tag_names import USUAL, parse_columns, read_tag_names
 from ..corpus.rare import rare_sentence
 from ..evaluation.evaluate import load_pipeline
+from ..output.amounts import number
 from .app import CORPUS_PANEL, Json, app, print_json
 
 MEANINGS = {

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..amounts import number
 from ..corpus.formats.context import Settings
 from ..evaluation.report.wording import percent
+from ..output.amounts import number
 from ..training.device import use_gpu
 from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil

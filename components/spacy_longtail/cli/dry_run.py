@@ -2,7 +2,7 @@
 
 import sys
 
-from ..estimates import Outlook, rows, summary
+from ..output.estimates import Outlook, rows, summary
 from .app import print_json, print_table
 
 

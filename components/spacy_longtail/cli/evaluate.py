@@ -11,8 +11,8 @@ from ..corpus.folder import part_path, read_types
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..evaluation.report.systems import AVERAGES
+from ..output.writing import check_file
 from ..training.device import use_gpu
-from ..writing import check_file
 from .app import TRAINING_PANEL, Corpus, GpuId, Json, app, print_json, print_table
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..amounts import number
 from ..evaluation.report.wording import percent
+from ..output.amounts import number
 from ..studies.extending.run import MODEL, RECORD, Extended, Request, extend
 from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, for_json, names_in, print_json, print_table
 from .trial_options import Set, read_settings

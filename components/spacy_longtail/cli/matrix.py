@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..amounts import number
+from ..output.amounts import number
 from ..studies.matrix import (
     Folds,
     Question,

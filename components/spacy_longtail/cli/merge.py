@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 import typer
 from wasabi import msg
 
-from ..amounts import number
 from ..corpus.formats.context import Settings
+from ..output.amounts import number
 from ..unlabelled.returning import CONFLICTS, Merged, merge_labels
 from .app import UNLABELLED_PANEL, Corpus, Json, app, print_json
 

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..amounts import number
 from ..corpus.formats.context import Settings
 from ..errors import Errors
+from ..output.amounts import number
 from ..training.device import use_gpu
 from ..unlabelled.dry_run import mine_outlook, simulation_outlook
 from ..unlabelled.mining import Mined, Request, mine

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg
 
-from ..amounts import number
+from ..output.amounts import number
 from ..studies.matrix import summary_tables, write_matrix_report
 from ..studies.matrix.advice import FOLDS, Advice, advise, find_pretrained
 from ..studies.matrix.dry_run import advice_outlook

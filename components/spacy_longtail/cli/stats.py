@@ -19,7 +19,7 @@ from ..corpus.statistics import (
     write_statistics,
 )
 from ..corpus.statistics.records import PartStatistics, SizeFactors
-from ..writing import check_file
+from ..output.writing import check_file
 from .app import CORPUS_PANEL, Corpus, Json, app, print_table
 
 Rows = list[tuple[str, ...]]

@@ -16,11 +16,11 @@ from ..evaluation.folds import OffsetWish
 from ..evaluation.goal import Goal
 from ..evaluation.offsets import FAMILIES
 from ..evaluation.thresholds import fit_thresholds
+from ..output.writing import check_folder
 from ..pipes.posterior_settings import check_budget
 from ..studies.out_of_fold import choose_out_of_fold, out_of_fold_outlook
 from ..studies.trials.run import Options
 from ..training.device import use_gpu
-from ..writing import check_folder
 from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, print_json, print_table
 from .dry_run import show
 from .matrix import say

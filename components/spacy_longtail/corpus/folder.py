@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from tqdm import tqdm
 
 from ..errors import Errors, Warnings
-from ..writing import check_folder, coded_io
+from ..output.writing import check_folder, coded_io
 from .boundaries import boundary_pipeline, with_boundaries
 from .conversion import REPORT, Conversion, ConvertedPart, write_conversion
 from .counts import CorpusCounts

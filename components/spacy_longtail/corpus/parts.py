@@ -8,7 +8,7 @@ from pathlib import Path
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from ..writing import coded_io, replacing
+from ..output.writing import coded_io, replacing
 from .formats.docbin import Tally, write_docs
 
 

@@ -5,8 +5,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from thinc.types import Floats2d, Ints1d, Ints2d
 
-from ..amounts import number
 from ..errors import Errors
+from ..output.amounts import number
 from ..settings import whole
 
 SEARCH = 10_000  # steps back in search of groups that give every part its least mentions

@@ -13,10 +13,10 @@ import spacy
 from spacy.tokens import Doc
 from thinc.types import Ints1d
 
-from ..amounts import number
 from ..errors import Errors, Warnings
+from ..output.amounts import number
+from ..output.writing import NEW, check_folder, is_file_name
 from ..settings import one_of
-from ..writing import NEW, check_folder, is_file_name
 from .counts import count_docs
 from .folder import (
     PARTS,

@@ -15,12 +15,12 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ..amounts import number
 from ..errors import Errors
+from ..output.amounts import number
+from ..output.writing import write_file
 from ..pipes.usage import Usage
 from ..records import Number, Record, problem_of
 from ..training.provenance import Method, RunRecord
-from ..writing import write_file
 from .analysis.records import PRF, Analysis
 
 MARK = '"checksum":'  # near the beginning of an evaluation

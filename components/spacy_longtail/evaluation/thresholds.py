@@ -13,12 +13,12 @@ from thinc.types import Floats1d, Ints1d
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
 from ..numerics import sigmoid
+from ..output.writing import check_folder, coded_io, whole_folder
 from ..pipes.pipeline_checks import is_gate
 from ..pipes.posterior_gate import PosteriorGate
 from ..pipes.sentence_gate import SentenceGate
 from ..pipes.thresholding import CALIBRATION, check_keys
 from ..pipes.thresholds import fit_curve, points
-from ..writing import check_folder, coded_io, whole_folder
 from .calibration import (
     Scored,
     ScoredNER,

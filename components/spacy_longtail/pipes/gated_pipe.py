@@ -15,9 +15,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
 
-from ..amounts import number
 from ..corpus.cutting import cut
 from ..errors import Errors, Warnings
+from ..output.amounts import number
 from ..settings import whole
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from .base import StoppedError, UntrainedPipe

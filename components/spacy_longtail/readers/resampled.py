@@ -12,8 +12,8 @@ from thinc.types import Floats1d, Ints1d
 
 from ..corpus.repeats import Repeats
 from ..errors import Errors
+from ..output.tables import text_table
 from ..settings import one_of, seed_of, whole
-from ..tables import text_table
 from .base import AUGMENTED, Reader, Unit, WrappingReader, array_generator, generator, show_once
 from .joining import check_join, join_size, joined
 from .unit_counts import UnitCounts

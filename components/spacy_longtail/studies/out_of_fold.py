@@ -17,13 +17,13 @@ from thinc.types import Ints1d
 from ..corpus.folder import load_docs, part_path, read_types, write_corpus
 from ..corpus.units import document_folds
 from ..errors import Errors, Warnings
-from ..estimates import Outlook
 from ..evaluation.chosen import Chosen
 from ..evaluation.evaluate import load_pipeline
 from ..evaluation.folds import FoldModel, OffsetWish, check_one_ner, fit_out_of_fold
+from ..output.estimates import Outlook
+from ..output.writing import coded_io, whole_folder
 from ..settings import whole
 from ..training.provenance import checksum
-from ..writing import coded_io, whole_folder
 from .trials.child import MODEL
 from .trials.estimate import estimate_trials
 from .trials.filling import interpolated

@@ -12,7 +12,7 @@ from spacy.cli.package import package
 from ..errors import Errors
 from ..evaluation.records import read_evaluation
 from ..evaluation.report import metrics_files, read_report, write_card
-from ..writing import check_folder, coded_io, whole_folder
+from ..output.writing import check_folder, coded_io, whole_folder
 from .matrix.recommendation import Recommendation, recommend
 
 DEV = "dev"  # below the folder of evaluations: those on dev, under the same names

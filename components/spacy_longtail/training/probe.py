@@ -18,7 +18,7 @@ from spacy.util import registry, resolve_dot_names
 from thinc.api import Config
 
 from ..errors import Errors
-from ..estimates import Estimate
+from ..output.estimates import Estimate
 from .train import message_of
 
 WARM, UPDATES = 2, 10  # updates before those that are measured, and those
@@ -60,9 +60,12 @@ class Probe(NamedTuple):
         """Updates, in words."""
         return f"{self.n_measured} step{'s' * (self.n_measured > 1)}"
 
+    def evaluations(self, updates: int) -> int:
+        """On dev, one of them before the first update is over. updates (int): Of a training."""
+        return (updates - 1) // self.eval_frequency + 1
+
     def _seconds(self, updates: int, scored_words: int) -> float:
-        evaluations = (updates - 1) // self.eval_frequency + 1 if updates else 0
-        evaluated = evaluations * (self.dev_words * self.word + self.save)
+        evaluated = self.evaluations(updates) * (self.dev_words * self.word + self.save)
         return self.start + updates * self.update + evaluated + scored_words * self.word
 
 

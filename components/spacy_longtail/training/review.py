@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from ..corpus.formats.tasks import TASKS, Task
 from ..corpus.sentences import sentence_bounds
-from ..writing import write_file
+from ..output.writing import write_file
 from .audit import Audit, Suspect
 
 Format = Literal["prodigy", "doccano"]

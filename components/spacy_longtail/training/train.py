@@ -30,8 +30,8 @@ from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..hub import check_models
+from ..output.writing import check_folder, coded_io, set_aside, whole_folder
 from ..types import Block, Overrides
-from ..writing import check_folder, coded_io, set_aside, whole_folder
 from .contamination import warn_seen
 from .device import use_gpu
 from .limits import check_training, check_written

@@ -6,7 +6,7 @@ import srsly
 
 from ..errors import Errors
 from ..hub import check_model
-from ..writing import check_folder, coded_io, whole_folder
+from ..output.writing import check_folder, coded_io, whole_folder
 
 CONFIG, KIND = "config.json", "model2vec"  # of a Model2Vec model, and what it says there
 

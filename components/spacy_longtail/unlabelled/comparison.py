@@ -17,8 +17,8 @@ from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
 from ..evaluation.evaluate import score_pipeline
 from ..evaluation.report.rendering import render
+from ..output.writing import write_file
 from ..records import Record
-from ..writing import write_file
 
 RECORD, PAGE, TWIN = "distil.json", "distil.html", "distil.md"
 MEGABYTE = 1e6

@@ -19,11 +19,11 @@ from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
 from ..errors import Errors
 from ..evaluation.evaluate import evaluate_model, load_pipeline
+from ..output.writing import check_folder, check_outside, write_file
 from ..records import problem_of
 from ..training.provenance import checksum
 from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
 from ..types import ANNOTATED_TYPES, Overrides
-from ..writing import check_folder, check_outside, write_file
 from .averaging import average
 from .comparison import Candidate, Distilled, Round, Silver, measure
 from .mining import CORPUS_PARTS, add_sentences, corpus_keys

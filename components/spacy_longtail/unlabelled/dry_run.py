@@ -8,12 +8,12 @@ from statistics import mean
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..amounts import number
 from ..corpus.folder import load_docs, part_path, write_corpus
 from ..corpus.formats.context import Events, Settings
 from ..corpus.formats.docbin import count_tokens
 from ..corpus.tokenizers import blank
-from ..estimates import Estimate, Outlook, Stage
+from ..output.amounts import number
+from ..output.estimates import Estimate, Outlook, Stage
 from ..training.probe import Probe, probe_training
 from ..training.train import BEST, load_filled
 from . import distil as distilling

@@ -11,10 +11,10 @@ from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
 from ..errors import Errors
 from ..evaluation.evaluate import load_pipeline
+from ..output.writing import check_folder, check_outside, coded_io, whole_folder, write_file
 from ..pipes.ensemble_ner import EnsembleNER
 from ..records import Record
 from ..training.train import BEST
-from ..writing import check_folder, check_outside, coded_io, whole_folder, write_file
 from .averaging import average
 from .comparison import Candidate, System, measure, megabytes
 

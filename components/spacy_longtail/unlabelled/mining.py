@@ -15,9 +15,9 @@ from ..corpus.parts import part_path
 from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..evaluation.evaluate import load_pipeline
+from ..output.writing import check_file, check_outside
 from ..pipes.expected import has_expectations
 from ..pipes.sentence_gate import SentenceGate
-from ..writing import check_file, check_outside
 from .passes import processed, resumed, stamps, state_path
 from .pool import pool_files, read_pool
 from .proposals import MARK, PAGE_MARK, Format, write_proposals

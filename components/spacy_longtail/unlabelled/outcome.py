@@ -11,7 +11,7 @@ from ..errors import Errors
 from ..evaluation.labelling import Lift
 from ..evaluation.report.plots import size_curves
 from ..evaluation.report.rendering import render
-from ..writing import write_file
+from ..output.writing import write_file
 from .simulation import RECORDS, Round, read_rounds, setting_of
 from .strategies import MINE
 

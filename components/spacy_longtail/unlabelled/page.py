@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..evaluation.report.rendering import render
-from ..writing import write_file
+from ..output.writing import write_file
 from .mining import Mined
 from .proposals import reason
 from .scan import RANDOM

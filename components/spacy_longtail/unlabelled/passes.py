@@ -15,7 +15,7 @@ from spacy.util import minibatch
 from tqdm import tqdm
 
 from ..errors import Errors
-from ..writing import check_file, write_file
+from ..output.writing import check_file, write_file
 
 BATCH = 64  # documents whose probabilities are counted together
 ZONE = 40  # batches after which words are forgotten

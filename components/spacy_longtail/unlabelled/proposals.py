@@ -15,7 +15,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 from ..corpus.formats.tasks import TASKS, Task
-from ..writing import write_file
+from ..output.writing import write_file
 from .scan import RANDOM
 from .selection import Proposal
 

@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 from tqdm import tqdm
 
 from ..corpus.formats.context import Events, Settings
-from ..estimates import Estimate
+from ..output.estimates import Estimate
 from .pool import read_pool
 
 COUNTING = 20.0  # seconds, after which a pool is not counted any further

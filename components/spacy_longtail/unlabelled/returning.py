@@ -19,7 +19,7 @@ from ..corpus.formats.tasks import prodigy_task
 from ..corpus.parts import part_path, replacing_parts, write_part
 from ..corpus.tokenizers import blank
 from ..errors import Errors
-from ..writing import write_file
+from ..output.writing import write_file
 from .proposals import (
     ID,
     MINED,

@@ -23,10 +23,10 @@ from ..corpus.tokenizers import blank
 from ..corpus.units import divide
 from ..errors import Errors
 from ..evaluation.evaluate import evaluate_model, load_pipeline
+from ..output.writing import check_folder, check_outside, write_file
 from ..records import Record
 from ..training.train import check_trainable, known_sections, load_filled, refuse_parts, train_model
 from ..types import Overrides
-from ..writing import check_folder, check_outside, write_file
 from .mining import descriptions
 from .scan import RANDOM
 from .selection import warn_of_none

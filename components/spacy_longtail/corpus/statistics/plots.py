@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from ...errors import Errors
+from ...output.writing import check_file, write_file
 from ...settings import extra
-from ...writing import check_file, write_file
 from .records import SizeFactors, Statistics
 
 if TYPE_CHECKING:  # matplotlib is an extra

@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from ...errors import Errors
+from ...output.writing import write_file
 from ...records import Record, problem_of
-from ...writing import write_file
 
 MARK = '"undeclared":'  # near the beginning of a file of statistics
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...amounts import number, verb
+from ...output.amounts import number, verb
 from ..rare import FEW_MENTIONS
 from .findings import make_finding, percent
 from .records import Finding, Statistics, TypeStatistics

@@ -9,9 +9,9 @@ import srsly
 
 from ...corpus.statistics import Statistics
 from ...errors import Errors
+from ...output.writing import check_file, coded_io, replacing
 from ...records import Record
 from ...training.provenance import Block
-from ...writing import check_file, coded_io, replacing
 from ..records import Scores
 from ..significance import Interval, named_metrics, stack
 from .comparison import HEADLINES, ranges_of

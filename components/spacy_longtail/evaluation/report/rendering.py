@@ -7,7 +7,7 @@ import srsly
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...about import __version__
-from ...amounts import number
+from ...output.amounts import number
 from ...training.provenance import short
 from .systems import mean, spread
 from .wording import claim, p_value, percent, signed, unbroken

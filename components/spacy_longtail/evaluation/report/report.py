@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...corpus.statistics import Statistics
+from ...output.tables import text_table
 from ...records import Record
-from ...tables import text_table
 from ..significance import NO_CLAIM, PowerNote, Verdict, corrected, power_note
 from .comparison import HEADLINES, Average, Comparison, Pair, TypeRow, compare, f1_metrics, hold_against
 from .dates import written

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from ...amounts import number
+from ...output.amounts import number
 from ..significance import LEAST_SEEDS, NO_CLAIM, Verdict, describe
 from .comparison import HEADLINES, Comparison
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ...errors import Errors
-from ...writing import check_file, coded_io, replacing
+from ...output.writing import check_file, coded_io, replacing
 from .inputs import read_documents
 from .page import render_html, render_markdown
 from .report import Report

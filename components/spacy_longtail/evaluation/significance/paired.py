@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from thinc.types import Floats1d
 
-from ...amounts import number
 from ...errors import Errors
+from ...output.amounts import number
 from .bootstrap import scipy_stats
 
 DIGITS = 12  # of scores: what differs after them is rounding

@@ -16,10 +16,10 @@ from ...errors import Errors
 from ...evaluation.analysis.records import PRF
 from ...evaluation.evaluate import evaluate_model, load_pipeline
 from ...evaluation.thresholds import Goal, fit_thresholds
+from ...output.writing import check_folder, coded_io, whole_folder, write_file
 from ...records import Record
 from ...training.train import train_model
 from ...types import Overrides
-from ...writing import check_folder, coded_io, whole_folder, write_file
 from ..trials.compose import apply
 from .config import Added, extended_config
 from .proof import TypeChange, compare_entities

@@ -10,15 +10,15 @@ from typing import NamedTuple
 from wasabi import msg
 
 from ...about import __version__
-from ...amounts import number
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
 from ...errors import Errors
-from ...estimates import MINUTE
 from ...layers.clusters import has_lookups
+from ...output.amounts import number
+from ...output.estimates import MINUTE
+from ...output.writing import check_file, write_file
 from ...types import Overrides
-from ...writing import check_file, write_file
 from ..pretraining.encoders import check_transformer
 from ..trials.estimate import least_seconds
 from ..trials.filling import commented, fill

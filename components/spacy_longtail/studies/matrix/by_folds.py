@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from thinc.types import Ints4d
 
-from ...amounts import verb
 from ...errors import Errors
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report.inputs import Run, read_run
@@ -18,6 +17,7 @@ from ...evaluation.report.wording import signed
 from ...evaluation.significance import describe, judge, named_metrics, stack
 from ...evaluation.significance.metrics import f1
 from ...evaluation.significance.resampled import ResampledT, resampled_t
+from ...output.amounts import verb
 from .recommendation import MACRO, Recommendation
 
 RISK = 0.2  # of being worse than the baseline, up to which a method is recommended

@@ -6,9 +6,9 @@ from tempfile import TemporaryDirectory
 
 from pydantic import JsonValue
 
-from ...amounts import number
 from ...errors import Warnings
-from ...estimates import MINUTE, Outlook, duration
+from ...output.amounts import number
+from ...output.estimates import MINUTE, Outlook, duration
 from ...types import Overrides
 from ..trials.estimate import Say, estimate_trials
 from ..trials.ledger import read_finished

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from ...amounts import number
 from ...evaluation.convergence import Rising
 from ...evaluation.labelling import Density, Lift
 from ...evaluation.learning_curve import LEAST_RUNS, LEAST_SIZES, LEVEL, Fit, Size, usable
 from ...evaluation.report.wording import percent
+from ...output.amounts import number
 from .forecast_records import Answer
 
 SURE = f"{100 * LEVEL:g} % interval"

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from thinc.types import Ints3d
 
-from ...amounts import number
 from ...errors import Errors
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report.inputs import read_run
@@ -26,6 +25,7 @@ from ...evaluation.significance import (
     paired_t,
     stack,
 )
+from ...output.amounts import number
 
 MACRO = "macro F1"
 ALPHA = 0.05

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ...amounts import number, verb
 from ...errors import Errors
+from ...output.amounts import number, verb
 from ..trials.ledger import Ledger
 from ..trials.records import TrialRecord
 from ..trials.run import Matrix, Options

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...evaluation.report.wording import signed
+from ...output.writing import coded_io, write_file
 from ...records import Record
-from ...writing import coded_io, write_file
 from ..trials.child import MODEL
 from ..trials.ledger import Ledger
 from ..trials.plan import Plan, Trial

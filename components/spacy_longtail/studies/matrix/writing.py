@@ -11,8 +11,8 @@ from ...evaluation.report.plain import in_one_sentence
 from ...evaluation.report.plots import forecast_plot, heatmap, size_curves
 from ...evaluation.report.rendering import cell, render
 from ...evaluation.report.wording import percent
-from ...tables import text_table
-from ...writing import coded_io, replacing, write_file
+from ...output.tables import text_table
+from ...output.writing import coded_io, replacing, write_file
 from .curves import Curves, Point
 from .forecasts import Forecast
 from .summary import CorpusSummary, Summary

@@ -7,7 +7,7 @@ from time import perf_counter
 
 from pydantic import JsonValue
 
-from ...estimates import Estimate, Outlook, Stage
+from ...output.estimates import Estimate, Outlook, Stage
 from ...training.probe import DOCS, time_steps
 from .records import Progress
 from .run import STATE, Options, Prepared, in_words, prepared, settled

@@ -14,15 +14,15 @@ from spacy.util import fix_random_seed
 from thinc.api import Config, Optimizer
 from tqdm import tqdm
 
-from ...amounts import number
 from ...corpus.cutting import bare
 from ...corpus.descriptions import read_types
 from ...errors import Errors
+from ...output.amounts import number
+from ...output.writing import check_folder
 from ...pipes.token_ner import TokenNER
 from ...training.averages import keep
 from ...training.device import use_gpu
 from ...training.provenance import checksum, shortened, versions
-from ...writing import check_folder
 from ..trials.keys import config_content, digest
 from .batches import batches
 from .donors import Donor, joint_types, read_donors

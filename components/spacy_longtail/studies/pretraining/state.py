@@ -9,7 +9,7 @@ from spacy.language import Language
 from thinc.api import Model, Optimizer, Shim, get_current_ops, to_numpy
 
 from ...errors import Errors
-from ...writing import coded_io, whole_folder
+from ...output.writing import coded_io, whole_folder
 from .records import Progress
 
 WEIGHTS, MOMENTS, PROGRESS = "model", "optimizer.npz", "progress.json"

@@ -10,7 +10,7 @@ from ...corpus.seen import write_seen
 from ...evaluation.report.plots import MOST, Line, learning_curves
 from ...evaluation.report.rendering import render
 from ...layers.clusters import leave_out_tables
-from ...writing import coded_io, replacing
+from ...output.writing import coded_io, replacing
 from .records import DonorScore
 from .run import RECORD, STATE, Pretrained
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...amounts import number
+from ...output.amounts import number
 from ...types import Block
 
 SEED = 0  # of all draws: partitions make them differ

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tqdm import tqdm
 
+from ...output.writing import coded_io
 from ...types import Overrides
-from ...writing import coded_io
 from .storage import ATTEMPT, GRACE, KEY, coded_storage, import_optuna, put_back
 
 if TYPE_CHECKING:  # Optuna is an extra

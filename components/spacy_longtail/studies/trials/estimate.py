@@ -11,7 +11,7 @@ from time import monotonic
 from ...corpus.folder import part_path
 from ...corpus.formats.docbin import count_tokens
 from ...errors import Warnings
-from ...estimates import MINUTE, Estimate, Outlook, Stage
+from ...output.estimates import MINUTE, Estimate, Outlook, Stage
 from ...training.device import use_gpu
 from ...training.probe import Probe, probe_training
 from ...training.train import load_filled

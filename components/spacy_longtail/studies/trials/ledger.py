@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from ...errors import Errors, Warnings
-from ...writing import check_folder, coded_io
+from ...output.writing import check_folder, coded_io
 from .engine import WORK
 from .records import RECORD, TrialRecord, parse_record, read_record
 

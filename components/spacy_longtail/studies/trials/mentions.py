@@ -11,12 +11,12 @@ import numpy as np
 from spacy.training import Corpus
 from thinc.types import Ints1d
 
-from ...amounts import number
 from ...corpus.counts import count_doc
 from ...corpus.folder import part_path, read_types
 from ...corpus.tokenizers import blank
 from ...errors import Errors, Warnings
 from ...evaluation.learning_curve import LEAST_RUNS, LEAST_SIZES
+from ...output.amounts import number
 from ...readers import units
 from ...readers.base import generator, shown
 from ...readers.few_mentions import draw_mentions

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from thinc.api import Config
 
 from ...errors import Errors
+from ...output.writing import is_file_name
 from ...types import Overrides
-from ...writing import is_file_name
 from .compose import compose, known_choices, read_base
 from .plan_file import PlanFile, beside, check_settings, is_whole, unusable
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from thinc.api import Config
 
-from ...amounts import number
 from ...errors import Errors
+from ...output.amounts import number
 from ...types import Overrides
 from .compose import HERE, apply, compose, read_base
 from .draws import SEED, Draw, MentionDraw, title_of

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from typing_extensions import Self
 
 from ...errors import Errors
+from ...output.writing import coded_io
 from ...records import LONGEST
 from ...types import Overrides
-from ...writing import coded_io
 from .compose import OPTIONAL
 
 OWNERS = {  # settings that the plan makes from these

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypedDict
 from thinc.api import Config
 from typing_extensions import NotRequired
 
-from ...writing import coded_io
+from ...output.writing import coded_io
 from .keys import CorpusVersion
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]

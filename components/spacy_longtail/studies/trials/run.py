@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from ...errors import Errors, Warnings
 from ...hub import check_models
+from ...output.writing import coded_io
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
-from ...writing import coded_io
 from .child import MODEL, SCORED
 from .draws import MentionDraw
 from .engine import PLACE, Ended, Engine, Stop

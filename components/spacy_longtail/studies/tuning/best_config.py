@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from ...amounts import number
 from ...evaluation.report.wording import percent
-from ...writing import write_file
+from ...output.amounts import number
+from ...output.writing import write_file
 from ..trials.filling import commented, fill
 from .draws import Tried
 from .named import POLICY

@@ -5,10 +5,10 @@ from statistics import mean
 
 from pydantic import JsonValue
 
-from ...amounts import number
 from ...corpus.folder import part_path
 from ...corpus.formats.docbin import count_tokens
-from ...estimates import MINUTE, Estimate, Outlook, Stage
+from ...output.amounts import number
+from ...output.estimates import MINUTE, Estimate, Outlook, Stage
 from ...training.device import use_gpu
 from ...training.probe import probe_training
 from ..trials.estimate import ELSEWHERE

@@ -9,9 +9,9 @@ from ...errors import Warnings
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.records import Evaluation, read_evaluation, write_evaluation
 from ...evaluation.significance import Verdict, describe, judge, mention_counts, named_metrics, stack
+from ...output.writing import coded_io
 from ...training.device import use_gpu
 from ...training.provenance import DEV_SCORE
-from ...writing import coded_io
 from ..trials.keys import digest
 from .draws import Tried
 from .search import Search

@@ -5,7 +5,7 @@ from pathlib import Path
 from ...evaluation.report.dates import written
 from ...evaluation.report.plots import Point, search_plot
 from ...evaluation.report.rendering import render
-from ...writing import coded_io, replacing
+from ...output.writing import coded_io, replacing
 from .draws import Tried
 from .holdout import Holdout
 from .search import RECORDS, Search

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...output.writing import coded_io
 from ...training.provenance import DEV_SCORE
-from ...writing import coded_io
 from ..trials.child import MODEL
 from ..trials.engine import Ended, Engine, Stop
 from ..trials.keys import code_version, digest

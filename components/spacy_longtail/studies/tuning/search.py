@@ -5,9 +5,9 @@ from pathlib import Path
 
 from thinc.api import Config
 
-from ...amounts import number
 from ...errors import Errors, Warnings
 from ...hub import check_models
+from ...output.amounts import number
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE
 from ...types import Overrides

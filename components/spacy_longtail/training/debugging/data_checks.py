@@ -7,10 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
-from ...amounts import number, verb
 from ...corpus.rare import FEW_MENTIONS, VERY_FEW_MENTIONS, rare_sentence
 from ...corpus.statistics.corpus_rules import LONG
 from ...corpus.statistics.records import PartStatistics, Statistics
+from ...output.amounts import number, verb
 from .checks import Check, Level, Said, check
 from .oddities import Oddities
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import Errors, Warnings
+from ..errors import Errors, Warnings
 
 NEW = ".longtail-"  # how a folder or file begins that is being written
 ASSETS = "assets"  # a project's own data

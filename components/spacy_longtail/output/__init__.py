@@ -1,0 +1,1 @@
+"""What leaves the program: files, tables, and numbers in words."""
