@@ -40,19 +40,8 @@ from .trial_options import DryRun, Set, read_numbers, read_settings
 # options by what they are of; the others are of both
 PLAYED = ("config", "start", "rounds", "pool_size", "strategies", "seeds", "settings")
 ALONE = (
-    *(
-        "corpus",
-        "exclude",
-        "types",
-        "quota",
-        "terms",
-        "random",
-        "diversity",
-        "spread",
-        "format",
-        "pool_format",
-    ),
-    *("encoding", "split", "page", "batch_size", "n_process", "seed"),
+    *("corpus", "exclude", "types", "quota", "terms", "random", "diversity", "spread"),
+    *("format", "pool_format", "encoding", "split", "page", "batch_size", "n_process", "seed"),
 )
 SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
 
