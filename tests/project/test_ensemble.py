@@ -49,6 +49,10 @@ def best(place, name):
     return place / name / "model-best"
 
 
+def performance(path):
+    return json.loads((path / "meta.json").read_text(encoding="utf8"))["performance"]
+
+
 def marginals(path):
     nlp = spacy.load(path)
     docs = list(nlp.pipe(doc.text for doc in toy_docs()))
@@ -84,6 +88,9 @@ def test_what_is_measured(place, done):
             type(place)(own.model), place / "gold/dev.spacy", ["PER", "GEO", "ART", "NAT"], ["NAT"]
         ).scores
         assert (own.macro, own.tail) == pytest.approx((score.ents_macro_f, score.ents_tail_f))
+    kept = performance(output)
+    assert kept["ents_macro_f"] == pytest.approx(mean.macro)  # which the report chooses by
+    assert set(kept) <= set(performance(best(place, "a")))
     lines = [line for line in result.stdout.splitlines() if line.startswith(("m1", "ensemble"))]
     assert len(lines) == 2 and f"{100 * mean.macro:.1f}" in lines[1]
     assert "macro F1 on dev" in result.stdout and "times m1" in result.stdout
@@ -103,6 +110,7 @@ def test_without_a_corpus_there_are_sizes_alone(place, tmp_path):
     assert data == json.loads((output / "ensemble.json").read_text(encoding="utf8"))
     on_test = run(place / "a", place / "c", "-o", output, "--gold", place / "gold", "--part", "test")
     assert "macro F1 on test" in on_test.stdout
+    assert not performance(output)  # nothing was measured on dev
 
 
 def test_an_ensemble_is_distilled(place, done, tmp_path):

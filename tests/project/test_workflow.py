@@ -49,11 +49,11 @@ def test_smoke_writes_everything_and_says_where(project):
     folder, output = project
     report = folder / "report" / "smoke" / "field_notes.html"
     assert report.is_file()
-    assert f"Report:  {report.resolve()}" in output
+    assert f"Report: {report.resolve()}" in output
     assert "Package:" in output
     metrics = folder / "metrics" / "smoke" / "field_notes"
     names = {path.stem for path in metrics.glob("*.json")}
-    assert {"stats", "baseline", "clusters_crf", "pretrained_cnn"} <= names
+    assert {"stats", "baseline", "clusters_crf", "pretrained_cnn", "ensemble"} <= names
     for label in ("PER", "NAT", "macro", "micro", "tail"):
         assert label in output
 

@@ -102,6 +102,17 @@ def score_pipeline(nlp: Language, data: Path, labels: list[str], tail: list[str]
     return Scores(**make_ner_scorer(labels, tail)(_read(nlp, data)[0]))
 
 
+def update_performance(nlp: Language, data: Path, names: Collection[str] | None = None) -> None:
+    """Measure anew what training left in the pipeline's meta: the pipeline is no longer what it was.
+
+    data (Path): A .spacy file, or a folder of them: those of dev.
+    names (Optional[Collection[str]]): The scores; null are those that are there.
+    """
+    scores = nlp.evaluate(list(Corpus(data)(nlp)))
+    own = nlp.meta.setdefault("performance", {})
+    own.update({name: scores[name] for name in (own if names is None else names) if name in scores})
+
+
 def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:
     """Documents as they are annotated and as a pipeline reads them, and the seconds it took."""
     examples = list(Corpus(data)(nlp))

@@ -21,7 +21,7 @@ from .analysis.records import PRF
 from .calibration import Scored, ScoredNER, entity_outcomes, measure_reliability
 from .chosen import Chosen, ChosenOffsets, ChosenTypes, Expected
 from .entity_thresholds import choose_types, set_types, warn_of
-from .evaluate import load_pipeline
+from .evaluate import load_pipeline, update_performance
 from .goal import Goal
 from .held_out import HeldOut
 from .offsets import FAMILIES, Aim, Family, Found, find_offsets, find_recall, mean_f1, shown
@@ -31,7 +31,6 @@ from .thresholds import (
     check_abstain_key,
     check_output,
     to_choose_for,
-    update_performance,
     write_pipeline,
 )
 

@@ -28,7 +28,7 @@ from .calibration import (
 )
 from .chosen import CHOSEN, Chosen, ChosenGate, ChosenTypes, GatePoint, write_chosen
 from .entity_thresholds import choose_types, set_types, warn_of
-from .evaluate import load_pipeline
+from .evaluate import load_pipeline, update_performance
 from .goal import GATE_GOAL, Goal
 from .posterior_gate import fit_posterior_gate
 
@@ -146,13 +146,6 @@ def check_abstain_key(nlp: Language, abstain_key: str | None, name: str) -> None
     cfg = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
     own = {setting: cfg.get(setting) for setting in ("spans_key", "scores_key")}
     check_keys(name, **own, abstain_key=abstain_key)
-
-
-def update_performance(nlp: Language, data: Path) -> None:
-    """The scores that training left in the pipeline's meta are of what it was before."""
-    scores = nlp.evaluate(list(Corpus(data)(nlp)))
-    own = nlp.meta.get("performance", {})
-    own.update({name: scores[name] for name in own if name in scores})
 
 
 def _fit_gate(

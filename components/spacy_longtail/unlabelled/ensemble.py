@@ -10,7 +10,7 @@ from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
 from ..errors import Errors
-from ..evaluation.evaluate import load_pipeline
+from ..evaluation.evaluate import load_pipeline, update_performance
 from ..output.writing import check_folder, check_outside, coded_io, whole_folder, write_file
 from ..pipes.ensemble_ner import EnsembleNER
 from ..records import Record
@@ -20,6 +20,7 @@ from .comparison import Candidate, System, measure, megabytes
 
 RECORD = "ensemble.json"  # in the pipeline's folder
 ENSEMBLE = "ensemble"  # what it is called beside its members
+DEV = "dev"
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,13 @@ class Request:
     """What is combined.
 
     runs (Sequence[Path]): Folders of `train`, or pipelines. gold (Optional[Path]): A converted corpus to
-        measure members and ensemble on; null measures nothing. part (str): Of it.
+        measure members and ensemble on; null measures nothing. part (str): Of it. The scores on dev go
+        into the pipeline's meta, where a training leaves its own.
     """
 
     runs: tuple[Path, ...]
     gold: Path | None = None
-    part: str = "dev"
+    part: str = DEV
 
 
 class Part(Record):
@@ -73,8 +75,11 @@ def build_ensemble(
     nlp, *others = map(load_pipeline, models)
     if types is not None:
         _check_gold(nlp, request, types)
+    scores = list(nlp.meta.get("performance", {}))
     pipe = average(nlp, models[0], others, models[1:])
     others.clear()
+    if request.gold is not None and request.part == DEV:
+        update_performance(nlp, part_path(request.gold, DEV), scores)
     say(f"Writing {output}")
     with coded_io(output), whole_folder(output) as folder:
         nlp.to_disk(folder)
