@@ -236,6 +236,16 @@ def test_the_scores_of_a_merged_document_are_those_of_what_stays():
     assert rated(doc) == pytest.approx([0.9, 0.6])
 
 
+def test_what_is_left_loses_whitespace_and_its_scores():
+    doc = Doc(blank().vocab, words=["w", "w", "\n", "w"])
+    strong = read("PER 1-4 .6,.2,.1")
+    doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
+    write_scores(doc, "entity_scores", strong)
+    merge_into(doc, read("ART 3-4 .9", weak=True), Merging("token", "keep", "entity_scores"))
+    assert [(e.label_, e.start, e.end) for e in doc.ents] == [("PER", 1, 2), ("ART", 3, 4)]
+    assert rated(doc) == pytest.approx([0.6, 0.9])
+
+
 places = st.tuples(st.integers(0, 9), st.integers(1, 4), st.sampled_from("ABC"))
 
 

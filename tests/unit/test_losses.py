@@ -241,12 +241,13 @@ def test_the_order_of_tokens_within_a_sentence_does_not_matter(name, settings, n
     assert a.d_logits[order] == pytest.approx(b.d_logits)
 
 
+@pytest.mark.parametrize("tag", [0, 1])  # O is another case to some
 @pytest.mark.parametrize(("name", "settings"), TOKEN_CASES)
-def test_of_gold_is_the_loss_of_one_token(name, settings):
+def test_of_gold_is_the_loss_of_one_token(name, settings, tag):
     loss = build(name, settings)
     if "transition" not in loss.heads:
         return
-    z, gold = np.array([[1.0, 0.0, -1.0]]), np.array([[0.0, 1.0, 0.0]])
+    z, gold = np.array([[1.0, 0.0, -1.0]]), np.eye(3)[[tag]]
     rows = gold_rows(z, gold)
     f, u = loss.of_gold(rows.log_x, rows.q[:, 0], loss.weight(rows.q))
     whole = loss(z, gold, np.ones(1))

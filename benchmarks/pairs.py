@@ -1,0 +1,90 @@
+"""Trained methods of a matrix put behind one pipe, seed by seed, against its baseline.
+
+    python benchmarks/pairs.py training/main_job corpus/field_notes --methods crf-clusters,pretrained
+
+The matrix has kept its models. Scores on dev and test of each seed and its members, and what the paired
+test says over all seeds, go to benchmarks/results/pairs.jsonl.
+"""
+
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated
+
+import srsly
+import typer
+
+from spacy_longtail.corpus.parts import part_path
+from spacy_longtail.corpus.statistics import corpus_statistics, write_statistics
+from spacy_longtail.evaluation.evaluate import evaluate_model
+from spacy_longtail.evaluation.records import (
+    Evaluation,
+    TrainingSettings,
+    read_evaluation,
+    write_evaluation,
+)
+from spacy_longtail.evaluation.report import read_report, summarize, summary_table
+from spacy_longtail.unlabelled.ensemble import Request, build_ensemble
+
+RESULTS = Path(__file__).parent / "results" / "pairs.jsonl"
+PARTS = ("dev", "test")
+
+
+def trials_of(matrix: Path) -> dict[int, dict[str, Path]]:
+    """The folders of the trials that are done, by seed and method."""
+    found: dict[int, dict[str, Path]] = defaultdict(dict)
+    for file in sorted(matrix.glob("trials/*/record.json")):
+        record = srsly.read_json(file)
+        if record["status"] == "done":
+            found[record["seed"]][record["method"]] = file.parent
+    return found
+
+
+def named(found: Evaluation, name: str, seed: int) -> Evaluation:
+    return found.model_copy(update={"name": name, "training": TrainingSettings(seed=seed)})
+
+
+def scores(found: Evaluation) -> dict[str, float | None]:
+    own = found.scores
+    return {"macro_f": own.ents_macro_f, "tail_f": own.ents_tail_f, "f": own.ents_f}
+
+
+def main(
+    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix that kept its models.")],
+    corpus: Annotated[Path, typer.Argument(help="The converted corpus that it was run on.")],
+    methods: Annotated[str, typer.Option(help="The members, separated by commas.")],
+    baseline: Annotated[str, typer.Option(help="The method to compare with.")] = "ner",
+) -> None:
+    """Combine, score, compare, and append records."""
+    members = methods.split(",")
+    pair = " + ".join(members)
+    found = corpus_statistics(corpus)
+    with tempfile.TemporaryDirectory(prefix="pairs-") as name:
+        work, files = Path(name), []
+        write_statistics(found, work / "stats.json")
+        for seed, trials in sorted(trials_of(matrix).items()):
+            if not {baseline, *members} <= set(trials):
+                continue
+            built = work / f"pair-{seed}"
+            build_ensemble(Request(tuple(trials[own] / "model" for own in members)), built)
+            by_part: dict[str, dict[str, Evaluation]] = {}
+            for part in PARTS:
+                own = {method: read_evaluation(trials[method] / f"{part}.json") for method in trials}
+                data = part_path(corpus, part)
+                own[pair] = evaluate_model(built, data, found.labels, found.tail, part=part)
+                by_part[part] = own
+            for method in by_part["test"]:
+                record = {"corpus": corpus.name, "method": method, "seed": seed}
+                record |= {part: scores(by_part[part][method]) for part in PARTS}
+                srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
+                typer.echo(record)
+            for method in (baseline, pair):
+                files.append(work / f"{len(files)}.json")
+                write_evaluation(named(by_part["test"][method], method, seed), files[-1])
+        summary = summarize(read_report(work / "stats.json", files, baseline, pair))
+    typer.echo(summary_table(summary))
+    srsly.write_jsonl(RESULTS, [summary.model_dump(mode="json")], append=True, append_new_line=False)
+
+
+if __name__ == "__main__":
+    typer.run(main)
