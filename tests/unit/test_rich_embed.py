@@ -108,6 +108,21 @@ def test_the_table_of_spacy_is_read_as_spacy_has_it():
     assert len(set(keys[:, 1].tolist())) == 4
 
 
+def test_the_lower_case_form_has_keys_of_its_own(paths):
+    """By a table in which Rome as it is written and rome have different paths."""
+    nlp = blank()
+    doc = doc_of("Rome rome ROME zzz", nlp)
+    file = Path(paths).with_name("both_cases")
+    file.write_text("1100\tRome\t1\n0011\trome\t1\n", encoding="utf8")
+    layers = [cluster_prefixes(str(file), [2, 4], lower) for lower in (False, True)]
+    alone, both = (layer.initialize(X=[doc]).predict([doc]).data for layer in layers)
+    assert both.shape == (4, 4) and np.array_equal(both[:, :2], alone)
+    assert np.array_equal(both[0, 2:], alone[1]) and not np.array_equal(both[0, :2], alone[1])
+    assert np.array_equal(both[1], both[2])  # ROME is not in the table, as it is written
+    assert not both[3].any()
+    assert layers[1].predict([]).data.shape == (0, 4)
+
+
 def test_a_language_without_clusters_names_those_with():
     pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
     layer = cluster_prefixes("lookups", [4])
@@ -335,6 +350,11 @@ def test_each_part_stands_alone(settings, paths, static):
 def test_settings_that_make_no_sense(settings):
     with pytest.raises(ValueError, match="L001"):
         RichEmbed(**settings)
+
+
+def test_lower_case_without_clusters_is_refused():
+    with pytest.raises(ValueError, match=r"L213.*cluster_lower"):
+        RichEmbed(cluster_lower=True)
 
 
 def test_missing_word_vectors_are_missed():

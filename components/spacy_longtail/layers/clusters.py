@@ -13,7 +13,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
-from thinc.types import Ints1d, Ragged
+from thinc.types import Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
 from ..settings import extra
@@ -94,7 +94,7 @@ def _read_paths(path: Path) -> dict[int, int]:
     return found
 
 
-def cluster_prefixes(source: str, bits: Sequence[int]) -> Model[list[Doc], Ragged]:
+def cluster_prefixes(source: str, bits: Sequence[int], lower: bool = False) -> Model[list[Doc], Ragged]:
     """Keys of prefixes of each word's path, for hash embeddings: (n_tokens, n_lengths) uint64.
 
     A word is looked up as it is written, then in lower case; one that is unknown has the key 0 at every
@@ -102,11 +102,13 @@ def cluster_prefixes(source: str, bits: Sequence[int]) -> Model[list[Doc], Ragge
     saved model, it is read when it is first needed.
 
     source (str): As for `read_clusters`. bits (Sequence[int]): Lengths of the prefixes.
+    lower (bool): Whether as many keys of the lower-case form follow.
     """
     masks = np.array([(1 << n) - 1 for n in bits], dtype="uint64")
     # with its length, so that 00 of four bits is another key than 00 of two
     lengths = np.array(bits, dtype="uint64") + np.uint64(1) << np.uint64(MOST_BITS)
-    attrs = {"source": source, "clusters": NO_CLUSTERS, "masks": masks, "lengths": lengths}
+    about = {"source": source, "clusters": NO_CLUSTERS}
+    attrs = {**about, "masks": masks, "lengths": lengths, "lower": lower}
     return Model(NAME, forward, init=init, attrs=attrs)
 
 
@@ -133,19 +135,27 @@ def leave_out_tables(model: Model) -> None:
 def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Callable]:
     lengths = model.ops.asarray1i([len(doc) for doc in docs])
     if not docs:
-        nothing = model.ops.asarray(np.zeros((0, len(model.attrs["masks"])), dtype="uint64"))
+        n_keys = len(model.attrs["masks"]) * (1 + model.attrs["lower"])
+        nothing = model.ops.asarray(np.zeros((0, n_keys), dtype="uint64"))
         return Ragged(nothing, lengths), lambda d_keys: []
     table = table_of(model, docs[0].vocab.lang)
     words = np.concatenate([doc.to_array(["ORTH", "LOWER"]) for doc in docs])
     distinct, first, word_of = np.unique(
         words[:, 0].astype("uint64"), return_index=True, return_inverse=True
     )
-    rows = table.find(distinct)
-    rows = np.where(rows < 0, table.find(words[first, 1].astype("uint64")), rows)
-    paths = table.paths[rows].astype("uint64")[:, None]
-    keys = (paths & model.attrs["masks"]) + model.attrs["lengths"]
-    keys[rows < 0] = 0
+    rows, lower = table.find(distinct), table.find(words[first, 1].astype("uint64"))
+    keys = _keys(model, table, np.where(rows < 0, lower, rows))
+    if model.attrs["lower"]:
+        keys = np.hstack([keys, _keys(model, table, lower)])
     return Ragged(model.ops.asarray(keys[word_of.reshape(-1)]), lengths), lambda d_keys: []
+
+
+def _keys(model: Model, table: ClusterTable, rows: Ints1d) -> Ints2d:
+    """Of each prefix of the paths in some rows; 0 for the row -1."""
+    paths = table.paths[rows].astype("uint64")[:, None]
+    keys: Ints2d = (paths & model.attrs["masks"]) + model.attrs["lengths"]
+    keys[rows < 0] = 0
+    return keys
 
 
 @serialize_attr.register(ClusterTable)

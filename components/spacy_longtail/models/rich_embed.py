@@ -24,7 +24,7 @@ from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 from ..errors import Errors
 from ..layers.clusters import MOST_BITS, cluster_prefixes
 from ..layers.subwords import subword_vectors
-from ..settings import whole
+from ..settings import unused, whole
 
 WHO = "longtail.RichEmbed.v1"
 FIRST_SEED = 8  # of the hash tables: one more each, as spaCy's
@@ -38,6 +38,7 @@ def RichEmbed(
     clusters: str | None = None,
     cluster_bits: list[int] = [32, 10, 6],  # noqa: B006
     cluster_rows: list[int] = [1500, 1000, 128],  # noqa: B006
+    cluster_lower: bool = False,
     subwords: str | None = None,
 ) -> Model[list[Doc], list[Floats2d]]:
     """spaCy's MultiHashEmbed, with word clusters and vectors of subwords beside the attributes.
@@ -55,11 +56,13 @@ def RichEmbed(
     cluster_bits (List[int]): Lengths of the prefixes of a word's path, in bits, 1 to 32: longer ones
         are the whole path. Each has a hash table.
     cluster_rows (List[int]): Rows of each.
+    cluster_lower (bool): Whether the clusters of the word in lower case are embedded, too, in tables of
+        their own: Hurricane stands among names as it is written, and with storm in lower case.
     subwords (Optional[str]): A Model2Vec model, a folder or a name on the hub such as
         "minishlab/potion-base-8M" (extra `model2vec`): a word's vector is the mean over its pieces, so
         that no word is unknown. They are not trained, their projection is. Null for none.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    RAISES (ValueError): L001; at initialisation L240, L402, L406, L260, L261, L264.
+    RAISES (ValueError): L001, L213; at initialisation L240, L402, L406, L260, L261, L264.
     SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features.
     """
     width = whole("width", width, "96 is usual.", 1)
@@ -69,6 +72,8 @@ def RichEmbed(
         rule = f"different numbers from 1 to {MOST_BITS}"
         fix = "[32, 10, 6] is the default."
         raise ValueError(Errors.L001.format(name="cluster_bits", rule=rule, value=cluster_bits, fix=fix))
+    if cluster_lower and clusters is None:
+        raise unused("cluster_lower", cluster_lower, WHO, "clusters = 'lookups' or a file")
     cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
     parts: list[Model[list[Doc], Ragged]] = []
     n_tables = 0
@@ -77,9 +82,10 @@ def RichEmbed(
         parts.append(chain(features, _hashed(width, sizes, FIRST_SEED)))
         n_tables += len(attrs)
     if clusters is not None:
-        keys = cluster_prefixes(clusters, bits)
+        keys = cluster_prefixes(clusters, bits, cluster_lower)
+        cluster_sizes *= 1 + cluster_lower
         parts.append(chain(keys, _hashed(width, cluster_sizes, FIRST_SEED + len(attrs))))
-        n_tables += len(bits)
+        n_tables += len(cluster_sizes)
     if include_static_vectors:
         parts.append(StaticVectors(width, dropout=0.0))
         n_tables += 1
