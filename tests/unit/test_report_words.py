@@ -36,9 +36,12 @@ def claimed(outcome, value=0.1):
     return Verdict(0.5, 0.6, value, 0.0, 0.2, 0.95, 0.01, 0.01, "bootstrap", 3, None, outcome)
 
 
-def comparison(baseline="stock", n_seeds=3, early="", micro=NO_CLAIM):
-    average = Average(Pair(0.861, 0.872), None, claimed(micro))
-    return Comparison(baseline, "ours", False, "document", 58, n_seeds, [], {"micro": average}, early)
+def comparison(baseline="stock", n_seeds=3, early="", micro=NO_CLAIM, tail=NO_CLAIM):
+    averages = {
+        "micro": Average(Pair(0.861, 0.872), None, claimed(micro)),
+        "tail": Average(Pair(0.4, 0.52), None, claimed(tail)),
+    }
+    return Comparison(baseline, "ours", False, "document", 58, n_seeds, [], averages, early)
 
 
 def counted(own, other, recall="better", precision=NO_CLAIM, gold=40, is_rare=True, has_tail=True):
@@ -70,6 +73,15 @@ def counted(own, other, recall="better", precision=NO_CLAIM, gold=40, is_rare=Tr
 )  # fmt: skip
 def test_the_verdict_is_one_sentence_of_counts(found, sentence):
     assert in_one_sentence(found, comparison()) == sentence
+
+
+def test_where_the_counts_claim_nothing_tail_f1_may():
+    said = "No clear difference in how many are found, but the mean F1 of rare types is {} with ours, 52.0 against 40.0."
+    found = counted((11, 20), (10, 20), NO_CLAIM)
+    for outcome, word in (("better", "higher"), ("worse", "lower")):
+        assert in_one_sentence(found, comparison(tail=outcome)) == said.format(word)
+    none = counted((11, 20), (10, 20), NO_CLAIM, is_rare=False)
+    assert in_one_sentence(none, comparison(tail="better")).endswith("which may be chance.")
 
 
 def test_the_verdict_of_one_model_and_of_one_not_trained_long_enough():

@@ -102,6 +102,8 @@ def in_one_sentence(found: Finding, comparison: Comparison) -> str:
             more = "higher" if found.verdicts[PRECISION].outcome == "better" else "lower"
             claim = f"{ours} has {more} precision on {_what(found)} than {baseline}"
             return f"No clear difference in how many are found, but {claim}."
+        if claim := _mean_of_rare(found, comparison):
+            return f"No clear difference in how many are found, but {claim}."
         change = f"{ours} finds {_number(abs(own - other))} {_what(found, abs(own - other))} {most}"
         return f"No clear difference: {change} than {baseline}, which may be chance."
     if not own or not other:
@@ -125,6 +127,15 @@ def beside_it(found: Finding, comparison: Comparison) -> list[str]:
     elif micro := _all_types(comparison):
         texts.append(micro)
     return texts
+
+
+def _mean_of_rare(found: Finding, comparison: Comparison) -> str:
+    """What may be claimed of tail F1, which counts each type alike; "" for nothing."""
+    (other, own), _, verdict = comparison.averages["tail"]
+    if not found.is_rare or verdict is None or verdict.outcome == NO_CLAIM:
+        return ""
+    change = f"the mean F1 of rare types is {'higher' if verdict.outcome == 'better' else 'lower'}"
+    return f"{change} with {comparison.ours}, {percent(own)} against {percent(other)}"
 
 
 def _how_many(ratio: float, what: str) -> str:
