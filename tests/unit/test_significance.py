@@ -355,6 +355,8 @@ def test_the_worked_figures():
 
 def test_t_is_not_defined_without_a_spread():
     assert paired_t([0.1], [0.5]) is None
+    two = paired_t([0.1, 0.1], [0.2, 0.4])  # differences 0.1 and 0.3: 0.2 / (0.1414 / sqrt(2))
+    assert two.t == pytest.approx(2.0) and two.df == 1
     assert paired_t([0.1, 0.2, 0.3], [0.2, 0.3, 0.4]) is None  # the same, but for rounding
     with pytest.raises(ValueError, match="L001"):
         paired_t([0.1, 0.2], [0.2])
@@ -418,6 +420,7 @@ def test_power_in_words():
     assert f"{100 * note.least:.1f} points" in note.text and "80 %" in note.text
     assert "With 1 seed no" in power_note(1, 0.02).text and power_note(1, 0.02).least is None
     assert power_note(5, None).least is None
+    assert power_note(2, 0.02).least > note.least  # two seeds do give a spread
     with pytest.raises(ValueError, match="L001"):
         power_note(0, None)
 
