@@ -49,7 +49,7 @@ def drawn(seed, columns, scale=2.0):
 
 def test_the_two_tasks_have_outputs_for_types_where_there_are_several():
     for labels, types in (("A", []), ("AB", ["type A", "type B"])):
-        outputs = two_task(list(labels)).outputs()
+        outputs = two_task(list(labels)).outputs
         assert outputs[:2] == ["entity", "begin"]
         assert [name for name in outputs if name.startswith("type ")] == types
 
