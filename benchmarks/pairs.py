@@ -2,8 +2,8 @@
 
     python benchmarks/pairs.py training/main_job corpus/field_notes --methods crf-clusters,pretrained
 
-The matrix has kept its models. Scores on dev and test of each seed and its members, and what the paired
-test says over all seeds, go to benchmarks/results/pairs.jsonl.
+The matrix has kept its models. Scores on dev and test of each seed, and what the paired test says over
+all seeds (p by Holm over the methods), go to benchmarks/results/pairs.jsonl.
 """
 
 import tempfile
@@ -78,12 +78,17 @@ def main(
                 record |= {part: scores(by_part[part][method]) for part in PARTS}
                 srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
                 typer.echo(record)
-            for method in (baseline, pair):
+            for method in (baseline, *members, pair):
                 files.append(work / f"{len(files)}.json")
                 write_evaluation(named(by_part["test"][method], method, seed), files[-1])
-        summary = summarize(read_report(work / "stats.json", files, baseline, pair))
-    typer.echo(summary_table(summary))
-    srsly.write_jsonl(RESULTS, [summary.model_dump(mode="json")], append=True, append_new_line=False)
+        report = read_report(work / "stats.json", files, baseline, pair)
+    typer.echo(summary_table(summarize(report)))
+    for method, verdicts in report.verdicts.items():
+        for score, own in verdicts.items():
+            judged = {"value": own.value, "low": own.low, "high": own.high, "p": own.adjusted}
+            record = {"corpus": corpus.name, "method": method, "score": score, **judged}
+            srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
+            typer.echo(record)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Whether pipes leak, or lose a document, over many documents of odd lengths.
 
-Reads the pipelines that a version saved (tests/fixtures/pipelines), each in turn, and sends the same
+Reads the pipelines that versions saved (tests/fixtures/pipelines), each in turn, and sends the same
 documents through `nlp.pipe`: empty, one token, whitespace, emoji, other scripts, usual sentences, and
 5,000 tokens now and then. Each document must come back, in order; a sample is read again one by one and
 must find the same. Memory in use is sampled, and a line is fitted to the samples of the second half, as
@@ -156,7 +156,7 @@ def main(
     batch_size: Annotated[int, typer.Option(min=1, help="That of nlp.pipe.")] = 64,
     seed: Annotated[int, typer.Option(help="Fixes the documents.")] = 0,
     only: Annotated[str, typer.Option(help="Pipelines whose names begin so.")] = "",
-    saved: Annotated[Path, typer.Option(help="A folder of pipelines.")] = SAVED / __version__,
+    saved: Annotated[Path, typer.Option(help="Where pipelines are, in folders at any depth.")] = SAVED,
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = Path(__file__).parent
     / "results"
     / "soak.jsonl",
@@ -165,7 +165,10 @@ def main(
     sys.path.insert(0, str(ROOT))
     import tests.pipes.gated  # noqa: F401  # registers the secondary of one of them
 
-    for path in sorted(saved.glob(f"{only}*/config.cfg")):
+    places = sorted(path for path in saved.rglob("config.cfg") if path.parent.name.startswith(only))
+    if not places:
+        raise SystemExit(f"There is no pipeline in {saved} whose name begins with {only!r}.")
+    for path in places:
         try:
             nlp = spacy.load(path.parent)
         except ValueError as error:  # an extra is not installed
