@@ -17,13 +17,9 @@ import typer
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.statistics import corpus_statistics, write_statistics
 from spacy_longtail.evaluation.evaluate import evaluate_model
-from spacy_longtail.evaluation.records import (
-    Evaluation,
-    TrainingSettings,
-    read_evaluation,
-    write_evaluation,
-)
+from spacy_longtail.evaluation.records import Evaluation, TrainingSettings, write_evaluation
 from spacy_longtail.evaluation.report import read_report, summarize, summary_table
+from spacy_longtail.training.train import BEST
 from spacy_longtail.unlabelled.ensemble import Request, build_ensemble
 
 RESULTS = Path(__file__).parent / "results" / "pairs.jsonl"
@@ -66,19 +62,20 @@ def main(
             if not {baseline, *members} <= set(trials):
                 continue
             built = work / f"pair-{seed}"
-            build_ensemble(Request(tuple(trials[own] / "model" for own in members)), built)
+            models = {method: trials[method] / "model" / BEST for method in (baseline, *members)}
+            build_ensemble(Request(tuple(models[own] for own in members)), built)
             by_part: dict[str, dict[str, Evaluation]] = {}
             for part in PARTS:
-                own = {method: read_evaluation(trials[method] / f"{part}.json") for method in trials}
                 data = part_path(corpus, part)
-                own[pair] = evaluate_model(built, data, found.labels, found.tail, part=part)
-                by_part[part] = own
+                by_part[part] = {
+                    method: evaluate_model(model, data, found.labels, found.tail, part=part)
+                    for method, model in {**models, pair: built}.items()
+                }
             for method in by_part["test"]:
                 record = {"corpus": corpus.name, "method": method, "seed": seed}
                 record |= {part: scores(by_part[part][method]) for part in PARTS}
                 srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
                 typer.echo(record)
-            for method in (baseline, *members, pair):
                 files.append(work / f"{len(files)}.json")
                 write_evaluation(named(by_part["test"][method], method, seed), files[-1])
         report = read_report(work / "stats.json", files, baseline, pair)

@@ -14,12 +14,19 @@ METHODS = {
     "stock `ner`": "ner",
     "CRF": "crf",
     "CRF, clusters": "crf-clusters",
-    "CRF, pretrained, types in words": "crf-pretrained-described",
+    "CRF, pretrained": "crf-pretrained-described",
 }
 ON_TRANSFORMER = {
     "softmax": "softmax",
     "types in words": "described",
     "pretrained, types in words": "pretrained-described",
+}
+PAIR = "both behind one pipe"
+MAIN_JOB = {
+    "stock `ner`": "ner",
+    "CRF, clusters": "crf-clusters",
+    "CRF, pretrained": "pretrained",
+    PAIR: "crf-clusters + pretrained",
 }
 BUDGETS = ("primary", "secondary", "replace 0.01", "replace 0.03", "replace 0.1", "fill 0.1")
 
@@ -88,6 +95,33 @@ def budgets() -> str:
     return table(head, found)
 
 
+def main_job() -> str:
+    """The models of `weasel run all` over seeds."""
+    found = []
+    for label, method in MAIN_JOB.items():
+        tests = [r["test"] for r in _of_main_job(method) if "test" in r]
+        cells = [points([t[score] for t in tests]) for score in ("macro_f", "tail_f", "f")]
+        found.append((label, str(len(tests)), *cells))
+    return table(("", "seeds", "macro", "tail", "micro"), found)
+
+
+def main_job_in_short() -> str:
+    """What the last line of the table is worth."""
+    pair = {r["score"]: r for r in _of_main_job(MAIN_JOB[PAIR]) if "score" in r}
+    gains = []
+    for score in ("macro F1", "tail F1"):
+        own = pair[score]
+        value, low, high = (100 * own[name] for name in ("value", "low", "high"))
+        p = "p < 0.001" if own["p"] < 0.001 else f"p = {own['p']:.2f}"
+        gains.append(f"{value:+.1f} ({low:.1f} to {high:.1f}, {p})")
+    shown = "" if pair["tail F1"]["p"] < 0.05 else ", which is not shown"
+    return f"{gains[0]} macro F1 and, for rare types, {gains[1]}{shown}"
+
+
+def _of_main_job(method: str) -> list[dict]:
+    return [r for r in read("pairs") if (r["corpus"], r["method"]) == ("field_notes", method)]
+
+
 def mining() -> str:
     rows = [r for r in read("mining_rounds") if (r["corpus"], r["seed"]) == ("gmb_full", 0)]
     found = []
@@ -121,6 +155,8 @@ def render() -> str:
         "advice": advice.rows(),
         "advice in short": advice.in_short(),
         "budgets": budgets(),
+        "main job": main_job(),
+        "main job in short": main_job_in_short(),
         "mining": mining(),
         "distil": distilled(),
     }
