@@ -11,10 +11,10 @@ SCORES = ("ents_macro_f", "ents_tail_f", "ents_f")
 CROSSNER = {name: f"crossner_{name}" for name in ("AI", "literature", "music", "politics", "science")}
 LARGER = {"GMB subset": "gmb", "BioNLP 2013 CG": "bionlp13cg", "WNUT-17": "wnut17"}
 METHODS = {
-    "stock `ner`": "ner",
+    "stock": "ner",
     "CRF": "crf",
-    "CRF, clusters": "crf-clusters",
-    "CRF, pretrained": "crf-pretrained-described",
+    "clusters": "crf-clusters",
+    "pretrained": "crf-pretrained-described",
 }
 ON_TRANSFORMER = {
     "softmax": "softmax",
@@ -23,9 +23,9 @@ ON_TRANSFORMER = {
 }
 PAIR = "both behind one pipe"
 MAIN_JOB = {
-    "stock `ner`": "ner",
-    "CRF, clusters": "crf-clusters",
-    "CRF, pretrained": "pretrained",
+    "stock": "ner",
+    "clusters": "crf-clusters",
+    "pretrained": "pretrained",
     PAIR: "crf-clusters + pretrained",
 }
 BUDGETS = ("primary", "secondary", "replace 0.01", "replace 0.03", "replace 0.1", "fill 0.1")
