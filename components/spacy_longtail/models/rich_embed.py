@@ -38,8 +38,8 @@ def RichEmbed(
     clusters: str | None = None,
     cluster_bits: list[int] = [32, 10, 6],  # noqa: B006
     cluster_rows: list[int] = [1500, 1000, 128],  # noqa: B006
-    cluster_lower: bool = False,
     subwords: str | None = None,
+    cluster_lower: bool = False,
 ) -> Model[list[Doc], list[Floats2d]]:
     """spaCy's MultiHashEmbed, with word clusters and vectors of subwords beside the attributes.
 
@@ -56,11 +56,11 @@ def RichEmbed(
     cluster_bits (List[int]): Lengths of the prefixes of a word's path, in bits, 1 to 32: longer ones
         are the whole path. Each has a hash table.
     cluster_rows (List[int]): Rows of each.
-    cluster_lower (bool): Whether the clusters of the word in lower case are embedded, too, in tables of
-        their own: Hurricane stands among names as it is written, and with storm in lower case.
     subwords (Optional[str]): A Model2Vec model, a folder or a name on the hub such as
         "minishlab/potion-base-8M" (extra `model2vec`): a word's vector is the mean over its pieces, so
         that no word is unknown. They are not trained, their projection is. Null for none.
+    cluster_lower (bool): Whether the clusters of the word in lower case are embedded, too, in tables of
+        their own: Hurricane stands among names as it is written, and with storm in lower case.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
     RAISES (ValueError): L001, L213; at initialisation L240, L402, L406, L260, L261, L264.
     SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features.
