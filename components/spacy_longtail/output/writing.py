@@ -8,7 +8,7 @@ import tempfile
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import Errors, Warnings
@@ -102,8 +102,9 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
     RAISES (ValueError): L432, L436.
     """
     try:
-        full = target.resolve()
-        full.exists()  # a name may be too long
+        full = target.resolve()  # raises for links in a circle up to Python 3.12
+        with suppress(FileNotFoundError, NotADirectoryError):
+            full.stat()  # which does so after it, and for a name that is too long
         kept = {path.resolve(): f"{path}" for path in inputs}
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a NUL
         raise ValueError(Errors.L432.format(path=repr(str(target)), problem=error)) from error
