@@ -3,7 +3,8 @@
     python benchmarks/pairs.py training/main_job corpus/field_notes --methods crf-clusters,pretrained
 
 The matrix has kept its models. Scores on dev and test of each seed, and what the paired test says over
-all seeds (p by Holm over the methods), go to benchmarks/results/pairs.jsonl.
+all seeds (p by Holm over the methods), go to benchmarks/results/pairs.jsonl; with the first seed's the
+speeds as multiples of the baseline's, read in turns in one process.
 """
 
 import tempfile
@@ -11,15 +12,18 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Annotated
 
+import spacy
 import srsly
 import typer
 
+from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.corpus.statistics import corpus_statistics, write_statistics
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import Evaluation, TrainingSettings, write_evaluation
 from spacy_longtail.evaluation.report import read_report, summarize, summary_table
 from spacy_longtail.training.train import BEST
+from spacy_longtail.unlabelled.comparison import words_per_second
 from spacy_longtail.unlabelled.ensemble import Request, build_ensemble
 
 RESULTS = Path(__file__).parent / "results" / "pairs.jsonl"
@@ -45,6 +49,14 @@ def scores(found: Evaluation) -> dict[str, float | None]:
     return {"macro_f": own.ents_macro_f, "tail_f": own.ents_tail_f, "f": own.ents_f}
 
 
+def speed_ratios(models: dict[str, Path], data: Path) -> dict[str, float]:
+    """Words per second on a part, as multiples of the first model's."""
+    pipelines = [spacy.load(path) for path in models.values()]
+    docs = load_docs(data, spacy.blank(pipelines[0].lang))
+    found = words_per_second(pipelines, [doc.text for doc in docs], sum(map(len, docs)))
+    return {name: round(own / found[0], 3) for name, own in zip(models, found, strict=True)}
+
+
 def main(
     matrix: Annotated[Path, typer.Argument(help="Folder of a matrix that kept its models.")],
     corpus: Annotated[Path, typer.Argument(help="The converted corpus that it was run on.")],
@@ -57,6 +69,7 @@ def main(
     found = corpus_statistics(corpus)
     with tempfile.TemporaryDirectory(prefix="pairs-") as name:
         work, files = Path(name), []
+        ratios: dict[str, float] = {}
         write_statistics(found, work / "stats.json")
         for seed, trials in sorted(trials_of(matrix).items()):
             if not {baseline, *members} <= set(trials):
@@ -64,6 +77,7 @@ def main(
             built = work / f"pair-{seed}"
             models = {method: trials[method] / "model" / BEST for method in (baseline, *members)}
             build_ensemble(Request(tuple(models[own] for own in members)), built)
+            ratios = ratios or speed_ratios({**models, pair: built}, part_path(corpus, "test"))
             by_part: dict[str, dict[str, Evaluation]] = {}
             for part in PARTS:
                 data = part_path(corpus, part)
@@ -80,6 +94,10 @@ def main(
                 write_evaluation(named(by_part["test"][method], method, seed), files[-1])
         report = read_report(work / "stats.json", files, baseline, pair)
     typer.echo(summary_table(summarize(report)))
+    for method, ratio in ratios.items():
+        record = {"corpus": corpus.name, "method": method, "speed_ratio": ratio}
+        srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
+        typer.echo(record)
     for method, verdicts in report.verdicts.items():
         for score, own in verdicts.items():
             judged = {"value": own.value, "low": own.low, "high": own.high, "p": own.adjusted}
