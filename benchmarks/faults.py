@@ -1,10 +1,13 @@
 """Whether the long commands survive faults: nothing finished is lost, nothing is counted twice.
 
 Each time one command is run on a toy corpus and disturbed at a random moment: SIGKILL, SIGTERM, a full
-disk (a small tmpfs where one can be mounted, else RLIMIT_FSIZE), or an output folder that turns
-read-only. Then it is run again, undisturbed. That must end well and write what a run without a fault
-writes, and each trial that was finished before must stay as it was. Linux alone. Appends one JSON record
-a fault to benchmarks/results/faults.jsonl; ends with 1 where a record says what was wrong.
+disk (a small tmpfs where one can be mounted, else RLIMIT_FSIZE), an output folder that turns read-only,
+a clock that jumps (libfaketime), or, for commands with a study, a PostgreSQL server that closes its
+connections, or that is stopped at once and comes back (pgserver, psycopg). Then it is run again,
+undisturbed. That must end well and write what a run without a fault writes, and each trial that was
+finished before must stay as it was. A fault may end a command with a message, not with a traceback.
+Linux alone. Appends one JSON record a fault to benchmarks/results/faults.jsonl, and goes on where that
+ends; ends with 1 where a record says what was wrong.
 """
 
 import json
@@ -22,15 +25,25 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import srsly
 import typer
 
 from spacy_longtail.about import __version__
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from tests.project.postgresql import Server  # noqa: E402
+from tests.project.postgresql import server as own_server  # noqa: E402
+from tests.util import toy_corpus, toy_docs  # noqa: E402
+
 CONFIGS = ROOT / "configs"
-FAULTS = ("kill", "terminate", "full", "readonly")
+FAULTS = ("kill", "terminate", "full", "readonly", "clock", "database")
+STUDIES = {"matrix", "tune", "curve", "recommend"}  # commands that have a database
+JUMPS = (-400 * 24 * 3600, -3600, -61, 61, 3600, 400 * 24 * 3600)  # of the clock, in seconds
+EVERY = "training.eval_frequency="
+AWAY = 3  # seconds that a database server is away, at most
 PLAN = "steps: 4\nseeds: 2\nsettings: {training.eval_frequency: 2}\ngrids: [{head: softmax}]\n"
 TINY = {
     "training.eval_frequency": 2,
@@ -47,6 +60,7 @@ VOLATILE = re.compile(  # of JSON: times, and what follows from them
     r"seconds|minutes|date|started|finished|place|host|pid|per_second|command|size_mb|memory|commit|dirty"
 )
 WORKING = re.compile(r"[\w.-]+@[\w.-]+@\d+")  # a trial's folder, named after machine and process
+ATTEMPT = re.compile(r"(models/tune-\w+)-\d+")  # a trial's model: another number after a fault
 DROPPED_RIGHTS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # root may write anywhere
 
 
@@ -56,11 +70,26 @@ class Ended(NamedTuple):
     said: str
 
 
+class Undisturbed(NamedTuple):
+    """What a command does without a fault. kb (int): Size of all that it writes."""
+
+    seconds: float
+    kb: int
+    written: dict[str, list[str]]
+
+
+def faketime() -> str:
+    """RETURNS (str): The library that fakes the time, or nothing."""
+    with suppress(ImportError):
+        import libfaketime
+
+        folder = Path(libfaketime.__file__).parent
+        return next(map(str, folder.rglob("libfaketime.so.1")), "")
+    return ""
+
+
 def prepare(work: Path) -> None:
     """A toy corpus, a pool of text, a plan, and a trained pipeline."""
-    sys.path.insert(0, str(ROOT))
-    from tests.util import toy_corpus, toy_docs
-
     from spacy_longtail.training.train import train_model
 
     corpus = toy_corpus(work / "corpus", train=toy_docs(3))
@@ -74,38 +103,34 @@ def prepare(work: Path) -> None:
 
 def commands(work: Path, out: Path) -> dict[str, list[str]]:
     """What each long command is called with. work (Path): What `prepare` made. out (Path): A folder."""
-    sets = [f"--set={name}={value}" for name, value in TINY.items()]
+    sets = [f"--set={name}={value}" for name, value in TINY.items() if name + "=" != EVERY]
     few = [f"--set={name}={json.dumps(value)}" for name, value in TINY_PRETRAINING.items()]
     corpus, model, student = work / "corpus", work / "trained/model-best", CONFIGS / "token_softmax.cfg"
-    steps, often = ["--steps", 4], ["--set", "training.eval_frequency=2"]
+    steps, often, always = ["--steps", 4], ["--set", EVERY + "2"], ["--set", EVERY + "1"]
+    mom = ["--head", "softmax", "--loss", "MoM"]
     folds = ["--out-of-fold", 2, "--min-mentions", 2, "--folds-output", out / "folds"]
-    most = ["--set", "training.max_steps=4"]
+    silver = ["--student", student, "--threshold", 0.05, "--set", "training.max_steps=4"]
     draws = ["--by-mentions", "NAT", "--sizes", "1,2", "--partitions", 1]
     calls: dict[str, Sequence[object]] = {
         "matrix": [work / "plan.yml", corpus, "-o", out],
-        "tune": [corpus, "--head", "softmax", "--trials", 2, *steps, *sets, "-o", out],
+        "tune": [corpus, *mom, "--trials", 2, *steps, *sets, *always, "-o", out],
         "curve": [corpus, "-o", out, *draws, *steps, *often],
-        "recommend": [corpus, "-o", out, "--minutes", 60, "--steps", 2],
+        "recommend": [corpus, "-o", out, "--minutes", 60, "--folds", 3, "--steps", 2, *always],
         "pretrain": [corpus, "-o", out, *steps, "--words", 20, "--evaluations", 2, *few],
         "mine": [model, work / "pool.txt", "-o", out / "next.jsonl", "--types", "NAT", "--labels", 20],
-        "distil": [
-            model,
-            work / "pool.txt",
-            "--student",
-            student,
-            "--gold",
-            corpus,
-            "-o",
-            out,
-            *sets,
-            *most,
-        ],
+        "distil": [model, work / "pool.txt", "--gold", corpus, "-o", out, *silver, *sets, *often],
         "thresholds": [model, corpus, *folds, "-o", out / "model"],
     }
     return {name: [name, *map(str, call)] for name, call in calls.items()}
 
 
-def run(command: list[str], *, rights: bool = True, most_bytes: int | None = None) -> subprocess.Popen:
+def run(
+    command: list[str],
+    *,
+    rights: bool = True,
+    most_bytes: int | None = None,
+    environment: dict[str, str] | None = None,
+) -> subprocess.Popen:
     def limit() -> None:
         if most_bytes is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
@@ -113,7 +138,12 @@ def run(command: list[str], *, rights: bool = True, most_bytes: int | None = Non
     own = [] if rights or os.geteuid() else DROPPED_RIGHTS
     call = [*own, sys.executable, "-W", "ignore", "-m", "spacy_longtail", *command]
     return subprocess.Popen(
-        call, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=limit
+        call,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        preexec_fn=limit,
+        env={**os.environ, **(environment or {})},
     )
 
 
@@ -154,7 +184,9 @@ def plain(value: object, out: Path) -> object:
         return {k: plain(v, out) for k, v in value.items() if not VOLATILE.search(str(k))}
     if isinstance(value, list):
         return [plain(v, out) for v in value]
-    return WORKING.sub("WORK", value.replace(str(out), "OUT")) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return ATTEMPT.sub(r"\1", WORKING.sub("WORK", value.replace(str(out), "OUT")))
+    return value
 
 
 def written(out: Path) -> dict[str, list[str]]:
@@ -166,7 +198,7 @@ def written(out: Path) -> dict[str, list[str]]:
             continue
         text = path.read_text(encoding="utf8")
         rows = text.splitlines() if path.suffix == ".jsonl" else [text]
-        found["/".join(parts)] = sorted(
+        found[ATTEMPT.sub(r"\1", "/".join(parts))] = sorted(
             json.dumps(plain(json.loads(row), out), sort_keys=True) for row in rows if row.strip()
         )
     return found
@@ -187,97 +219,162 @@ def twice(out: Path) -> list[str]:
     return wrong
 
 
-def disturb(command: list[str], out: Path, fault: str, after: float, kb: int, is_disk: bool) -> Ended:
-    """Run a command, and do it harm. after (float): Seconds. kb (int): What a full disk holds."""
-    start = time.perf_counter()
-    if fault == "full" and is_disk:
-        resize(out.parent, kb)
-    limit = kb * 1024 if fault == "full" and not is_disk else None
-    process = run(command, rights=fault != "readonly", most_bytes=limit)
-    if fault != "full":
+class Case:
+    """One fault: a command, what is done to it, and when. rng (random.Random): Draws all else."""
+
+    def __init__(
+        self, command: str, fault: str, undisturbed: Undisturbed, rng: random.Random, name: str
+    ) -> None:
+        self.command, self.fault, self.usual, self.rng = command, fault, undisturbed, rng
+        self.name = name  # of its database
+        self.after = rng.uniform(0.1, 1.0) * undisturbed.seconds
+        self.kb = rng.randint(4, max(5, 3 * undisturbed.kb // 4))  # what a full disk holds
+        self.jump = rng.choice(JUMPS)
+        self.away = rng.choice([None, rng.uniform(0, AWAY)])  # null closes connections
+
+    def said(self) -> dict[str, Any]:
+        """What is done, for the record."""
+        after = None if self.fault == "full" else round(self.after, 1)
+        own = {"full": self.kb, "clock": self.jump, "database": self.away}
+        return {"after_seconds": after, "size": own.get(self.fault)}
+
+    def disturb(self, process: subprocess.Popen, out: Path, clock: Path, server: Server | None) -> None:
+        """Do harm to a running command."""
         with suppress(subprocess.TimeoutExpired):
-            process.wait(after)
-        if fault == "readonly":
+            process.wait(self.after)
+        if self.fault == "readonly":
             may_write(out, False)
+        elif self.fault == "clock":
+            clock.write_text(f"{self.jump:+d}", encoding="utf8")
+        elif self.fault == "database" and server is not None:
+            if self.away is None:
+                server.close_connections(self.name)
+            else:
+                server.stop()
+                time.sleep(self.away)
+                server.start()
         elif process.poll() is None:
-            process.send_signal(signal.SIGKILL if fault == "kill" else signal.SIGTERM)
-    found = ended(process, start)
-    may_write(out, True)
-    if fault == "full" and is_disk:
-        resize(out.parent, 512 * 1024)
-    return found
+            process.send_signal(signal.SIGKILL if self.fault == "kill" else signal.SIGTERM)
+
+    def harmed(
+        self, command: list[str], out: Path, is_disk: bool, work: Path, server: Server | None
+    ) -> Ended:
+        """Run a command, and do it harm."""
+        start, clock = time.perf_counter(), work / "clock"
+        limit, full = None, self.fault == "full"
+        environment = {}
+        if full and is_disk:
+            resize(out.parent, self.kb)
+        elif full:
+            limit = self.kb * 1024
+        if self.fault == "clock":
+            clock.write_text("+0", encoding="utf8")
+            environment = {
+                "LD_PRELOAD": faketime(),
+                "FAKETIME_TIMESTAMP_FILE": str(clock),
+                "FAKETIME_NO_CACHE": "1",
+                "DONT_FAKE_MONOTONIC": "1",
+                "NO_FAKE_STAT": "1",
+            }
+        rights = self.fault != "readonly"
+        process = run(command, rights=rights, most_bytes=limit, environment=environment)
+        if not full:
+            self.disturb(process, out, clock, server)
+        found = ended(process, start)
+        may_write(out, True)
+        if full and is_disk:
+            resize(out.parent, 512 * 1024)
+        return found
+
+    def record(self, work: Path, server: Server | None) -> dict[str, Any]:
+        """Run the command with the fault, and again without. RETURNS (Dict): What was found."""
+        with disk() as (place, is_disk):
+            out = place / "out"
+            out.mkdir()
+            command = commands(work, out)[self.command]
+            if self.fault == "database" and server is not None:
+                command += ["--storage", server.database(self.name)]
+            harmed = self.harmed(command, out, is_disk, work, server)
+            before = finished(out)
+            again = ended(run(command), time.perf_counter()) if harmed.code else harmed
+            found = written(out) if not again.code else {}
+            expected = self.usual.written
+            lost = [str(p) for p, data in before.items() if not p.is_file() or p.read_bytes() != data]
+            differ = sorted(n for n in {*found, *expected} if found.get(n) != expected.get(n))
+            return {
+                "command": self.command,
+                "fault": self.fault,
+                **self.said(),
+                "disk": is_disk,
+                "exit": harmed.code,
+                "traceback": "Traceback" in harmed.said,
+                "said": harmed.said[-300:] if harmed.code > 0 else "",
+                "finished_before": len(before),
+                "exit_again": again.code,
+                "said_again": again.said[-500:] if again.code else "",
+                "seconds": [round(harmed.seconds, 1), round(again.seconds, 1)],
+                "lost": lost,
+                "twice": twice(out),
+                "differ": differ if not again.code else [],
+            }
+
+
+def undisturbed(work: Path, command: str) -> Undisturbed:
+    """Run a command without any fault. RAISES (SystemExit): If it fails by itself."""
+    with disk() as (place, _):
+        out = place / "out"
+        out.mkdir()
+        done = ended(run(commands(work, out)[command]), time.perf_counter())
+        if done.code:
+            typer.echo(done.said[-2000:])
+            raise SystemExit(f"{command} fails by itself")
+        kb = sum(p.stat().st_size for p in out.rglob("*") if p.is_file()) // 1024
+        return Undisturbed(done.seconds, kb, written(out))
+
+
+def is_wrong(record: dict[str, Any]) -> bool:
+    """Whether a fault cost anything, or was answered with a traceback."""
+    names = ("traceback", "exit_again", "lost", "twice", "differ")
+    return record["exit"] not in {0, 2, -signal.SIGKILL, -signal.SIGTERM} or any(
+        record[name] for name in names
+    )
 
 
 def main(
-    times: Annotated[int, typer.Option(min=1, help="Faults.")] = 50,
+    times: Annotated[int, typer.Option(min=1, help="Faults of each command.")] = 50,
     seconds: Annotated[float, typer.Option(help="Begin no fault after so many.")] = float("inf"),
-    seed: Annotated[int, typer.Option(help="Fixes commands, faults and moments.")] = 0,
+    seed: Annotated[int, typer.Option(help="Fixes faults and moments.")] = 0,
     only: Annotated[str, typer.Option(help="Commands, separated by commas.")] = "",
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = Path(__file__).parent
     / "results"
     / "faults.jsonl",
 ) -> None:
     """Disturb commands, and append a record of each fault."""
-    rng, start, n_wrong = random.Random(seed), time.perf_counter(), 0
-    with tempfile.TemporaryDirectory(prefix="faults-") as name:
+    start, n_wrong = time.perf_counter(), 0
+    rows = list(srsly.read_jsonl(results)) if results.exists() else []
+    done = {(row["command"], row["number"]) for row in rows if row["seed"] == seed}
+    with tempfile.TemporaryDirectory(prefix="faults-") as name, own_server() as server:
         work = Path(name)
         prepare(work)
-        names = only.split(",") if only else list(commands(work, work))
-        pairs = [(command, fault) for fault in FAULTS for command in names]
-        rng.shuffle(pairs)
-        undisturbed: dict[str, tuple[float, int, dict[str, list[str]]]] = {}
-        for i in range(times):
-            own, fault = pairs[i % len(pairs)]
-            if time.perf_counter() - start > seconds:
-                break
-            if own not in undisturbed:
-                with disk() as (place, _):
-                    out = place / "out"
-                    out.mkdir()
-                    begun = time.perf_counter()
-                    done = ended(run(commands(work, out)[own]), begun)
-                    if done.code:
-                        typer.echo(done.said[-2000:])
-                        raise SystemExit(f"{own} fails by itself")
-                    kb = sum(p.stat().st_size for p in out.rglob("*") if p.is_file()) // 1024
-                    undisturbed[own] = done.seconds, kb, written(out)
-            took, kb, expected = undisturbed[own]
-            with disk() as (place, is_disk):
-                out = place / "out"
-                out.mkdir()
-                command = commands(work, out)[own]
-                after, room = rng.uniform(0.1, 1.0) * took, rng.randint(4, max(5, 3 * kb // 4))
-                harmed = disturb(command, out, fault, after, room, is_disk)
-                before = finished(out)
-                again = ended(run(command), time.perf_counter())
-                found = written(out) if not again.code else {}
-                lost = [
-                    str(p) for p, data in before.items() if not p.is_file() or p.read_bytes() != data
-                ]
-                differ = sorted(n for n in {*found, *expected} if found.get(n) != expected.get(n))
-                counted_twice = twice(out)
-                record = {
-                    "name": "faults",
-                    "command": own,
-                    "fault": fault,
-                    "disk": is_disk,
-                    "after_seconds": round(after, 1) if fault != "full" else None,
-                    "room_kb": room if fault == "full" else None,
-                    "exit": harmed.code,
-                    "traceback": "Traceback" in harmed.said,
-                    "finished_before": len(before),
-                    "exit_again": again.code,
-                    "said_again": again.said[-500:] if again.code else "",
-                    "lost": lost,
-                    "twice": counted_twice,
-                    "differ": differ if not again.code else [],
-                    "seed": seed,
-                    "spacy_longtail": __version__,
-                }
-            n_wrong += bool(record["exit_again"] or lost or record["twice"] or record["differ"])
-            typer.echo(json.dumps(record))
-            with results.open("a", encoding="utf8") as file:
-                file.write(json.dumps(record) + "\n")
+        possible = [f for f in FAULTS if f != "clock" or faketime()]
+        if server is None or "clock" not in possible:
+            typer.echo("Left out: faults of clock or database, whose packages are not installed.")
+        usual: dict[str, Undisturbed] = {}
+        for number in range(times):
+            for command in only.split(",") if only else commands(work, work):
+                if (command, number) in done or time.perf_counter() - start > seconds:
+                    continue
+                own = [f for f in possible if f != "database" or (server and command in STUDIES)]
+                if command not in usual:
+                    usual[command] = undisturbed(work, command)
+                rng = random.Random(f"{seed} {command} {number}")
+                case = Case(command, own[number % len(own)], usual[command], rng, f"{command}_{number}")
+                found = {"name": "faults", "number": number, **case.record(work, server)}
+                found |= {"seed": seed, "spacy_longtail": __version__}
+                n_wrong += is_wrong(found)
+                typer.echo(json.dumps(found))
+                with results.open("a", encoding="utf8") as file:
+                    file.write(json.dumps(found) + "\n")
     typer.echo(f"{n_wrong} wrong")
     raise SystemExit(int(n_wrong > 0))
 

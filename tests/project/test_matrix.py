@@ -24,15 +24,16 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.output.writing import coded_io
 from spacy_longtail.studies.trials import child, engine, ledger, run
 from spacy_longtail.studies.trials import process as processes
 from spacy_longtail.studies.trials import records as kept_records
 from spacy_longtail.studies.trials import storage as storages
-from spacy_longtail.studies.trials.engine import PLACE, Ended, Engine, is_running
+from spacy_longtail.studies.trials.engine import PLACE, PROCESS, Ended, Engine, is_running
 from spacy_longtail.studies.trials.keys import code_version, corpus_version
 from spacy_longtail.studies.trials.ledger import read_lines
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.process import Outcome, run_process
+from spacy_longtail.studies.trials.process import IO_FAULT, Outcome, run_process
 from spacy_longtail.studies.trials.run import Matrix, Options
 from spacy_longtail.studies.trials.storage import ATTEMPT, KEY, open_storage
 from tests.util import parse, toy_corpus
@@ -196,6 +197,66 @@ def test_code_that_changes_before_its_training(corpus, tmp_path):
         child.run_child(tmp_path, task)
 
 
+FULL = OSError(errno.ENOSPC, "No space left on device", "meta.json")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (FULL, IO_FAULT),
+        (shutil.Error([("a", "b", str(FULL))]), IO_FAULT),
+        (ValueError("[L432] meta.json"), 1),  # of something that is missing
+        (ValueError("[L478] another corpus"), 1),
+    ],
+)
+def test_a_full_disk_is_no_failure_of_the_method(error, code, tmp_path, monkeypatch, capsys):
+    def refuse(*_):
+        raise error
+
+    (tmp_path / "task.json").write_text("{}")
+    monkeypatch.setattr(child, "run_child", refuse)
+    assert child.exit_code(tmp_path) == code
+    assert capsys.readouterr().out == f"{error}\n"
+
+
+def test_a_full_disk_behind_a_coded_error(tmp_path, monkeypatch):
+    def refuse(*_):
+        with coded_io(tmp_path):
+            raise FULL
+
+    (tmp_path / "task.json").write_text("{}")
+    monkeypatch.setattr(child, "run_child", refuse)
+    assert child.exit_code(tmp_path) == IO_FAULT
+    monkeypatch.setattr(child, "run_child", lambda *_: None)
+    assert child.exit_code(tmp_path) == 0
+
+
+def test_what_a_hub_refuses_is_no_full_disk(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError("No such model")
+
+    (tmp_path / "task.json").write_text("{}")
+    monkeypatch.setattr(child, "run_child", refuse)
+    with pytest.raises(OSError, match="No such model"):
+        child.exit_code(tmp_path)
+
+
+def test_a_full_disk_stops_all_and_counts_no_trial(plan, corpus, tmp_path, fake):
+    """It is no result of a method: the next run goes on with what is missing."""
+    found, calls = matrix(plan, corpus, tmp_path / "out"), []
+
+    def full(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise ValueError("[L432] model cannot be written: No space left on device.")
+        return fake(*args)
+
+    with pytest.raises(ValueError, match=r"L432.*No space"):
+        found.run(Options(workers=1), runner=full)
+    assert len(lines(tmp_path / "out")) == 1 and len(calls) == 2
+    assert len(found.run(Options(), runner=fake)) == 4
+
+
 def test_plans_that_cannot_be_run(plan, corpus, tmp_path):
     with pytest.raises(ValueError, match="L479"):
         Matrix(read_plan(str(plan)), tmp_path / "out")
@@ -257,6 +318,10 @@ def test_a_process_ends_well_or_not(tmp_path):
     found = python("print('one'); raise SystemExit('two')", tmp_path / "log")
     assert found.status == "failed" and found.error.splitlines() == ["one", "two"]
     assert "exit code 3" in python("raise SystemExit(3)", tmp_path / "log").error
+    with pytest.raises(ValueError, match=r"L432.*could not write"):
+        python("raise SystemExit(74)", tmp_path / "log")
+    with pytest.raises(ValueError, match=r"^\[L432\] x$"):
+        python("print('more'); print('[L432] x'); raise SystemExit(74)", tmp_path / "log")
     assert "exit code -9" in python("import os; os.kill(os.getpid(), 9)", tmp_path / "log").error
 
 
@@ -459,6 +524,22 @@ def running(study):
 def waiting(study):
     found = study.trials(optuna.trial.TrialState.WAITING)
     return [(trial.user_attrs[KEY], trial.user_attrs[ATTEMPT]) for trial in found]
+
+
+def test_nobody_waits_for_a_dead_process_of_the_same_machine(tmp_path):
+    study = Bare(tmp_path)
+    for key in "abc":
+        study.put_up(key)
+    own, dead, elsewhere = study.take(), study.take(), study.take()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    with study._alive(own), study._alive(dead), study._alive(elsewhere):
+        machine, pid = own.user_attrs[PROCESS]
+        assert pid == os.getpid()
+        dead.set_user_attr(PROCESS, [machine, gone.pid])
+        elsewhere.set_user_attr(PROCESS, ["another", gone.pid])
+        study.reap()
+        assert running(study) == ["a", "c"] and waiting(study) == [("b", 1)]
 
 
 def test_an_owner_is_dead_or_silent(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from spacy_longtail.output.writing import (
     NEW,
     check_file,
     check_folder,
+    coded_io,
     has_mark,
+    is_disk_fault,
     set_aside,
     whole_folder,
     write_file,
@@ -92,6 +95,19 @@ def test_paths_that_cannot_be(here):
     (here / "round").symlink_to(here / "round")
     with pytest.raises(ValueError, match="L432"):
         check_file(Path("round/x.json"))
+
+
+def test_what_a_copy_is_refused_for(tmp_path):
+    """shutil.Error holds all that could not be copied, or a text."""
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(ValueError, match=r"^\[L432\] b/c cannot be .*: No space left on device\. "):
+        with coded_io(tmp_path):
+            raise shutil.Error([("a/c", "b/c", full.strerror), ("a/d", "b/d", "another")])
+    with pytest.raises(ValueError, match=r"^\[L432\] \S+ cannot be .*: it is there"):
+        with coded_io(tmp_path):
+            raise shutil.Error("it is there")
+    assert is_disk_fault(full) and is_disk_fault(shutil.Error([]))
+    assert not is_disk_fault(OSError("no such model")) and not is_disk_fault(None)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")

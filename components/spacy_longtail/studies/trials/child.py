@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import srsly
@@ -12,10 +13,11 @@ from ...corpus.folder import PARTS, part_path, read_types
 from ...errors import Errors
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.records import write_evaluation
+from ...output.writing import is_disk_fault
 from ...training.provenance import short
 from ...training.train import train_model
 from .keys import PACKAGE, code_version, corpus_version
-from .process import Task
+from .process import IO_FAULT, Task
 
 MODEL = "model"
 SCORED = ("dev", "test")
@@ -40,6 +42,25 @@ def run_child(work: Path, task: Task) -> None:
     _check_unchanged(corpus, task)
 
 
+def exit_code(work: Path) -> int:
+    """Run the trial that a folder's task.json tells of, and say how it ended.
+
+    work (Path): The folder. RETURNS (int): 0, IO_FAULT if the disk is full or refuses, 1 for what else
+        is refused, with a message.
+    """
+    try:
+        run_child(work, srsly.read_json(work / "task.json"))
+        sys.stdout.flush()
+    except (ValueError, OSError) as error:
+        is_fault = is_disk_fault(error) or is_disk_fault(error.__cause__)
+        if isinstance(error, OSError) and not is_fault:
+            raise
+        with suppress(OSError):  # of the same full disk
+            print(error, flush=True)
+        return IO_FAULT if is_fault else 1
+    return 0
+
+
 def _check_unchanged(corpus: Path, task: Task) -> None:
     """Whether the content key still says what is run. RAISES (ValueError): L478."""
     found = corpus_version(corpus)
@@ -60,10 +81,4 @@ def _end_with_parent() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    folder = Path(sys.argv[1])
-    try:
-        run_child(folder, srsly.read_json(folder / "task.json"))
-    except ValueError as error:
-        sys.exit(f"{error}")
-    sys.stdout.flush()
-    os._exit(0)  # not waiting for the thread
+    os._exit(exit_code(Path(sys.argv[1])))  # not waiting for the thread

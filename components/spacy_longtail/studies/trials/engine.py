@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # Optuna is an extra
     from optuna.trial import FrozenTrial, TrialState
 
 PLACE, ENDED = "place", "ended"  # attributes of a trial: where it is run, how it ended
+PROCESS = "process"  # another: what runs it, where the system can say whether that is alive
 WORK = "work"  # folder of trials that are running
 WAIT = 0.5  # seconds until a worker without a trial looks again
 HOST = socket.gethostname()
@@ -199,6 +201,8 @@ class Engine(ABC):
         with coded_storage():
             self.storage.record_heartbeat(trial._trial_id)
             trial.set_user_attr(PLACE, self.place)
+            if machine := _machine():
+                trial.set_user_attr(PROCESS, [machine, os.getpid()])
 
         def beat() -> None:
             while not done.wait(self.storage.heartbeat_interval):
@@ -243,13 +247,32 @@ class Engine(ABC):
         self.optuna.storages.fail_stale_trials(self.study)
         for trial in self.trials(self.states.RUNNING):
             # Optuna misses nobody who died before the first sign of life
-            if PLACE not in trial.user_attrs and _age(trial) > (self.storage.grace_period or GRACE):
+            is_late = _age(trial) > (self.storage.grace_period or GRACE)
+            if _is_dead(trial) or (PLACE not in trial.user_attrs and is_late):
                 self.give_back(trial)
 
 
 def _age(trial: "FrozenTrial") -> float:
     """Seconds since a trial began."""
     return 0.0 if trial.datetime_start is None else time.time() - trial.datetime_start.timestamp()
+
+
+@cache
+def _machine() -> str:
+    """Tells the processes that this one sees from those of other machines, boots and containers.
+
+    RETURNS (str): Empty where the system does not say.
+    """
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf8").strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    return ""
+
+
+def _is_dead(trial: "FrozenTrial") -> bool:
+    """Whether what ran a trial was a process of this machine, and is no more: nobody waits for it."""
+    machine, pid = trial.user_attrs.get(PROCESS, (None, 0))
+    return machine == _machine() and not is_running(pid)
 
 
 def remove_leftovers(parent: Path) -> None:

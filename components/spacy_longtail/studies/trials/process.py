@@ -14,12 +14,14 @@ from typing import NamedTuple, TypedDict
 from thinc.api import Config
 from typing_extensions import NotRequired
 
+from ...errors import Errors
 from ...output.writing import coded_io
 from .keys import CorpusVersion
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
 POLL = 0.05  # seconds between looks at a process
 SHOWN = 5  # last lines of a log that an error shows
+IO_FAULT = 74  # exit code of a trial that the disk has failed, as in sysexits.h
 
 
 def time_start() -> float:
@@ -74,6 +76,7 @@ def run_process(
     log (Path): The file. seconds (Optional[float]): Its time limit.
     stop (Callable): Called every moment; a text ends the process and says why.
     RETURNS (Outcome): How it ended.
+    RAISES (ValueError): L432 if the disk has failed it: other trials would meet that, too.
     """
     start = time.perf_counter()
     with log.open("wb") as file:
@@ -85,6 +88,8 @@ def run_process(
         finally:
             _kill(process)
     took = time.perf_counter() - start
+    if process.returncode == IO_FAULT:
+        raise ValueError(_refusal(log))
     if status == "failed":
         why = _last_lines(log) or f"It ended with exit code {process.returncode}, without a message."
     return Outcome(status, took, why)
@@ -113,6 +118,14 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
     if process.stdin:
         process.stdin.close()
+
+
+def _refusal(log: Path) -> str:
+    """What could not be read or written, in the last line of the log if that could be written."""
+    said = _last_lines(log).rpartition("\n")[2]
+    if said.startswith("[L432]"):
+        return said
+    return Errors.L432.format(path=log.parent, problem=said or "the trial could not write there")
 
 
 def _last_lines(log: Path) -> str:
