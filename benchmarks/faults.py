@@ -43,6 +43,7 @@ FAULTS = ("kill", "terminate", "full", "readonly", "clock", "database")
 STUDIES = {"matrix", "tune", "curve", "recommend"}  # commands that have a database
 JUMPS = (-400 * 24 * 3600, -3600, -61, 61, 3600, 400 * 24 * 3600)  # of the clock, in seconds
 EVERY = "training.eval_frequency="
+ENDS = {0, 2, 130, -signal.SIGKILL, -signal.SIGTERM}  # exit codes of what is disturbed
 AWAY = 3  # seconds that a database server is away, at most
 PLAN = "steps: 4\nseeds: 2\nsettings: {training.eval_frequency: 2}\ngrids: [{head: softmax}]\n"
 TINY = {
@@ -57,10 +58,10 @@ TINY_PRETRAINING = {
     "components.ner.describe.width": 30,
 }
 VOLATILE = re.compile(  # of JSON: times, and what follows from them
-    r"seconds|minutes|date|started|finished|place|host|pid|per_second|command|size_mb|memory|commit|dirty"
+    r"seconds|minutes|date|started|finished|place|host|pid|per_second|command|size_mb|memory|commit|dirty|^number$"
 )
 WORKING = re.compile(r"[\w.-]+@[\w.-]+@\d+")  # a trial's folder, named after machine and process
-ATTEMPT = re.compile(r"(models/tune-\w+)-\d+")  # a trial's model: another number after a fault
+ATTEMPT = re.compile(r"(tune-[0-9a-f]{16})-\d+")  # a trial: those that were disturbed count
 DROPPED_RIGHTS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # root may write anywhere
 
 
@@ -335,9 +336,7 @@ def undisturbed(work: Path, command: str) -> Undisturbed:
 def is_wrong(record: dict[str, Any]) -> bool:
     """Whether a fault cost anything, or was answered with a traceback."""
     names = ("traceback", "exit_again", "lost", "twice", "differ")
-    return record["exit"] not in {0, 2, -signal.SIGKILL, -signal.SIGTERM} or any(
-        record[name] for name in names
-    )
+    return record["exit"] not in ENDS or any(record[name] for name in names)
 
 
 def main(

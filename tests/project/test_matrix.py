@@ -321,7 +321,7 @@ def test_a_process_ends_well_or_not(tmp_path):
     with pytest.raises(ValueError, match=r"L432.*could not write"):
         python("raise SystemExit(74)", tmp_path / "log")
     with pytest.raises(ValueError, match=r"^\[L432\] x$"):
-        python("print('more'); print('[L432] x'); raise SystemExit(74)", tmp_path / "log")
+        python("print('more'); print('half a [L432] x'); raise SystemExit(74)", tmp_path / "log")
     assert "exit code -9" in python("import os; os.kill(os.getpid(), 9)", tmp_path / "log").error
 
 

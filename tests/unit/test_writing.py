@@ -100,12 +100,13 @@ def test_paths_that_cannot_be(here):
 def test_what_a_copy_is_refused_for(tmp_path):
     """shutil.Error holds all that could not be copied, or a text."""
     full = OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(ValueError, match=r"^\[L432\] b/c cannot be .*: No space left on device\. "):
-        with coded_io(tmp_path):
-            raise shutil.Error([("a/c", "b/c", full.strerror), ("a/d", "b/d", "another")])
-    with pytest.raises(ValueError, match=r"^\[L432\] \S+ cannot be .*: it is there"):
-        with coded_io(tmp_path):
-            raise shutil.Error("it is there")
+    with (
+        pytest.raises(ValueError, match=r"^\[L432\] b/c cannot be .*: No space left on device\. "),
+        coded_io(tmp_path),
+    ):
+        raise shutil.Error([("a/c", "b/c", full.strerror), ("a/d", "b/d", "another")])
+    with pytest.raises(ValueError, match=r"^\[L432\] \S+ cannot be .*: it is there"), coded_io(tmp_path):
+        raise shutil.Error("it is there")
     assert is_disk_fault(full) and is_disk_fault(shutil.Error([]))
     assert not is_disk_fault(OSError("no such model")) and not is_disk_fault(None)
 

@@ -123,8 +123,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 def _refusal(log: Path) -> str:
     """What could not be read or written, in the last line of the log if that could be written."""
     said = _last_lines(log).rpartition("\n")[2]
-    if said.startswith("[L432]"):
-        return said
+    if (begin := said.find("[L432]")) >= 0:  # what could not be written may stand before it
+        return said[begin:]
     return Errors.L432.format(path=log.parent, problem=said or "the trial could not write there")
 
 
