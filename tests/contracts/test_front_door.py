@@ -2,6 +2,7 @@
 
 import re
 import sys
+from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 import srsly
 import typer
+from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 import spacy_longtail
@@ -44,6 +46,40 @@ def test_the_readme_keeps_the_two_commands_in_bash_blocks_of_their_own():
         'pip install -c constraints.txt ".[report,lookups]" && weasel run all\n',
         'pip install -c constraints.txt ".[test]" && pytest -n auto --dist loadfile\n',
     ]
+
+
+def pinned(name: str, python: str) -> dict[str, str]:
+    """Versions by name that a list of requirements has for a version of Python, on Linux."""
+    text = (ROOT / name).read_text(encoding="utf8")
+    lines = [line.rstrip(" \\") for line in text.splitlines() if re.match(r"[a-z]", line)]
+    found = [Requirement(line) for line in lines]
+    place = {"python_version": python, "python_full_version": f"{python}.1", "sys_platform": "linux"}
+    place |= {"platform_machine": "x86_64"}
+    return {r.name: str(r.specifier) for r in found if not r.marker or r.marker.evaluate(place)}
+
+
+@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13"])
+def test_hashes_are_of_the_pinned_versions(python):
+    constraints, hashed = pinned("constraints.txt", python), pinned("requirements-hashed.txt", python)
+    assert {n: v for n, v in constraints.items() if n in hashed} == {
+        n: v for n, v in hashed.items() if n in constraints
+    }
+    own = ConfigParser()
+    own.read(ROOT / "setup.cfg")
+    extras = [own["options.extras_require"][name] for name in ("lookups", "report", "tune")]
+    wanted = "".join([own["options"]["install_requires"], *extras]).split()
+    for requirement in map(Requirement, wanted):
+        assert requirement.specifier.contains(hashed[requirement.name].removeprefix("=="))
+
+
+def test_every_requirement_has_hashes():
+    text = (ROOT / "requirements-hashed.txt").read_text(encoding="utf8")
+    blocks = re.split(r"\n(?=[a-z])", text[text.index("\n") :])[1:]
+    assert len(blocks) > 60
+    for block in blocks:
+        first, *hashes = block.replace("\\\n", "\n").strip().split("\n")
+        assert hashes, first
+        assert all(re.fullmatch(r" +--hash=sha256:[0-9a-f]{64} *", line) for line in hashes), first
 
 
 def test_the_claim_of_the_readme_is_that_of_the_records():
