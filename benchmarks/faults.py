@@ -43,7 +43,8 @@ FAULTS = ("kill", "terminate", "full", "readonly", "clock", "database")
 STUDIES = {"matrix", "tune", "curve", "recommend"}  # commands that have a database
 JUMPS = (-400 * 24 * 3600, -3600, -61, 61, 3600, 400 * 24 * 3600)  # of the clock, in seconds
 EVERY = "training.eval_frequency="
-ENDS = {0, 2, 130, -signal.SIGKILL, -signal.SIGTERM}  # exit codes of what is disturbed
+STOPPED = {-signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL}
+ENDS = {0, 2, 130} | STOPPED  # exit codes of what is disturbed
 AWAY = 3  # seconds that a database server is away, at most
 PLAN = "steps: 4\nseeds: 2\nsettings: {training.eval_frequency: 2}\ngrids: [{head: softmax}]\n"
 TINY = {
@@ -58,7 +59,7 @@ TINY_PRETRAINING = {
     "components.ner.describe.width": 30,
 }
 VOLATILE = re.compile(  # of JSON: times, and what follows from them
-    r"seconds|minutes|date|started|finished|place|host|pid|per_second|command|size_mb|memory|commit|dirty|^number$"
+    r"seconds|minutes|date|started|finished|place|host|pid|per_second|command|size_mb|speed|memory|commit|dirty|^number$"
 )
 WORKING = re.compile(r"[\w.-]+@[\w.-]+@\d+")  # a trial's folder, named after machine and process
 ATTEMPT = re.compile(r"(tune-[0-9a-f]{16})-\d+")  # a trial: those that were disturbed count
