@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from typer import Context
 from typer.models import ArgumentInfo, OptionInfo
@@ -57,7 +57,7 @@ def _section(name: str, function: Callable[..., Any]) -> Iterator[str]:
 
 
 def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:
-    hints = get_type_hints(function, include_extras=True)
+    hints = inspect.get_annotations(function, eval_str=True)
     for name, parameter in inspect.signature(function).parameters.items():
         if hints[name] is Context:
             continue

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from ...errors import Errors, Warnings
 from .secrets import masked
@@ -122,9 +123,11 @@ def _set_aside(path: Path) -> None:
 
 
 def _url(path: Path) -> str:
-    from sqlalchemy import URL
+    from sqlalchemy import URL, make_url
 
     url = URL.create("sqlite", database=str(path)).render_as_string()
+    if make_url(url).database != str(path):  # SQLAlchemy 2.0 reads what follows a ? as options
+        url = f"sqlite:///file:{quote(str(path))}?uri=true"
     return url.replace("{", "{{").replace("}", "}}")  # Optuna formats it
 
 
