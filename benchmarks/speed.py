@@ -27,9 +27,9 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus, Example
 from spacy.training.initialize import init_nlp
 from spacy.util import fix_random_seed, load_config, load_model_from_config, minibatch
-from thinc.api import chain, with_array
+from thinc.api import Optimizer, chain, with_array
 
-from spacy_longtail import __version__, convert_ner
+from spacy_longtail import __version__, convert_ner, use_numpy_blas
 from spacy_longtail.chains.packing import viterbi
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.corpus.examples import keep_types
@@ -238,18 +238,43 @@ def bench_embed(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
     yield {"name": name, **about, **alternate(*map(work, encode), runs)}
 
 
+def recipe(name: str, path: Path, examples: list[Example]) -> tuple[Language, Optimizer]:
+    """The pipeline of a config, after some training."""
+    fix_random_seed(0)
+    paths = {"paths.train": str(path), "paths.dev": str(path)}
+    nlp = init_nlp(load_config(ROOT / "configs" / f"{name}.cfg", overrides=paths))
+    optimizer = nlp.resume_training()
+    optimizer.learn_rate = 0.003
+    for batch in list(minibatch(examples, 8)) * 8:  # enough to predict entities
+        nlp.update(batch, sgd=optimizer)
+    return nlp, optimizer
+
+
+def bench_numpy_blas(path: Path, examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
+    """Pipelines with NumPy's matrix products against the same with spaCy's. Give both one thread."""
+    n_words = sum(len(eg.reference) for eg in examples)
+    batches = list(minibatch(examples[:48], 8))
+    for name in ("baseline", "pretrained_cnn"):
+        pairs = [recipe(name, path, examples) for _ in range(2)]
+        use_numpy_blas(pairs[0][0])
+        ours, theirs = (lambda docs, nlp=nlp: list(nlp.pipe(docs)) for nlp, _ in pairs)
+        found = alternate(ours, theirs, runs, lambda: fresh(examples))
+        yield {"name": f"predict with configs/{name}.cfg, NumPy's BLAS", "words": n_words, **found}
+        for _, optimizer in pairs:
+            optimizer.learn_rate = 1e-6
+        ours, theirs = (
+            lambda nlp=nlp, own=own: [nlp.update(batch, sgd=own, drop=0.2) for batch in batches]
+            for nlp, own in pairs
+        )
+        found = alternate(ours, theirs, runs)
+        words = sum(len(eg.reference) for batch in batches for eg in batch)
+        yield {"name": f"train configs/{name}.cfg, NumPy's BLAS", "words": words, **found}
+
+
 def bench_recipes(path: Path, examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
     """Whole pipelines of the main job, after some training, against stock `ner`."""
-    pipes = {}
-    for name in ("baseline", "clusters_crf", "pretrained_cnn"):
-        fix_random_seed(0)
-        paths = {"paths.train": str(path), "paths.dev": str(path)}
-        nlp = init_nlp(load_config(ROOT / "configs" / f"{name}.cfg", overrides=paths))
-        optimizer = nlp.resume_training()
-        optimizer.learn_rate = 0.003
-        for batch in list(minibatch(examples, 8)) * 8:  # enough to predict entities
-            nlp.update(batch, sgd=optimizer)
-        pipes[name] = nlp
+    names = ("baseline", "clusters_crf", "pretrained_cnn")
+    pipes = {name: recipe(name, path, examples)[0] for name in names}
     for name in ("clusters_crf", "pretrained_cnn"):
         both = [lambda docs, nlp=pipes[n]: list(nlp.pipe(docs)) for n in (name, "baseline")]
         n_found = [sum(len(doc.ents) for doc in nlp.pipe(fresh(examples))) for nlp in pipes.values()]
@@ -402,7 +427,7 @@ def main(
         str,
         typer.Option(
             "--only",
-            help="Of ner, token_ner, memory, reader, gate, mrc, embed, recipes.",
+            help="Of ner, token_ner, memory, reader, gate, mrc, embed, recipes, blas.",
         ),
     ] = "",
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
@@ -431,6 +456,7 @@ def main(
         "mrc": lambda: bench_mrc(examples, runs),
         "embed": lambda: bench_embed(examples, runs),
         "recipes": lambda: bench_recipes(path, examples, runs),
+        "blas": lambda: bench_numpy_blas(path, examples, runs),
     }
     wanted = only_these.split(",") if only_these else list(benches)
     records = [record for name in wanted for record in benches[name]()]

@@ -2,6 +2,7 @@
 
 from .about import __version__
 from .pipes.conversion import convert_ner
+from .pipes.numpy_blas import use_numpy_blas
 from .pipes.score_extension import register_score_extension
 
-__all__ = ["__version__", "convert_ner", "register_score_extension"]
+__all__ = ["__version__", "convert_ner", "register_score_extension", "use_numpy_blas"]

@@ -1,0 +1,101 @@
+"""`use_numpy_blas`: other matrix products, the same pipeline."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy import registry
+from spacy.training import Example
+from spacy.util import fix_random_seed
+from thinc.api import NumpyOps
+
+from spacy_longtail import use_numpy_blas
+from spacy_longtail.pipes.numpy_blas import create_numpy_blas
+from tests.util import toy_docs
+
+NAME = "longtail.numpy_blas.v1"
+
+
+def kinds(nlp):
+    """Whether the nodes of each component's model use BLIS."""
+    return {name: {node.ops.use_blis for node in pipe.model.walk()} for name, pipe in nlp.components}
+
+
+def trained(*factories, config=None):
+    fix_random_seed(0)
+    nlp = spacy.blank("en", config=config or {})
+    for factory in factories:
+        nlp.add_pipe(factory)
+    examples = [Example(nlp.make_doc(doc.text), doc) for doc in toy_docs()]
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(10):
+        nlp.update(examples, sgd=optimizer)
+    return nlp
+
+
+@pytest.fixture
+def registered():
+    if NAME not in registry.callbacks:  # an environment that was installed before
+        registry.callbacks.register(NAME, func=create_numpy_blas)
+
+
+@pytest.mark.parametrize("factory", ["ner", "longtail_ner", "longtail_token_ner"])
+def test_predictions_stay(factory):
+    nlp = trained(factory)
+    texts = [doc.text for doc in toy_docs()]
+    before = [doc.to_json() for doc in nlp.pipe(texts)]
+    assert kinds(nlp) == {factory: {True}}
+    assert use_numpy_blas(nlp) is nlp and kinds(nlp) == {factory: {False}}
+    assert [doc.to_json() for doc in nlp.pipe(texts)] == before
+
+
+def test_numpy_multiplies(monkeypatch):
+    """Not BLIS under another name: what a model predicts comes from NumPy's products."""
+    nlp = trained("longtail_token_ner")
+    shapes, usual = [], np.dot
+
+    def dot(a, b, **given):
+        shapes.append(a.shape)
+        return usual(a, b, **given)
+
+    monkeypatch.setattr(np, "dot", dot)
+    nlp("Anna went to Berlin .")
+    assert not shapes
+    use_numpy_blas(nlp)("Anna went to Berlin .")
+    assert (5, 96) in shapes and len(shapes) > 4
+
+
+def test_a_disabled_component_is_one_of_them_and_one_without_a_model_none():
+    nlp = trained("ner")
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.disable_pipe("ner")
+    use_numpy_blas(nlp)
+    nlp.enable_pipe("ner")
+    assert {node.ops.use_blis for node in nlp.get_pipe("ner").model.walk()} == {False}
+
+
+def test_other_kinds_of_ops_stay():
+    class Own(NumpyOps):
+        pass
+
+    nlp, own = trained("ner"), Own()
+    first = next(nlp.get_pipe("ner").model.walk())
+    first.ops = own
+    assert use_numpy_blas(nlp) and first.ops is own
+
+
+def test_a_config_brings_it_into_training_and_into_what_is_loaded(registered, tmp_path):
+    plain = spacy.blank("en", config={"nlp": {"after_pipeline_creation": {"@callbacks": NAME}}})
+    plain.add_pipe("longtail_token_ner")
+    nlp = spacy.util.load_model_from_config(plain.config, auto_fill=True, validate=True)
+    assert kinds(nlp) == {"longtail_token_ner": {False}}
+    examples = [Example(nlp.make_doc(doc.text), doc) for doc in toy_docs()]
+    optimizer = nlp.initialize(lambda: examples)
+    losses = nlp.update(examples, sgd=optimizer)
+    assert losses["longtail_token_ner"] > 0
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    # the output layer has grown since
+    nodes = loaded.get_pipe("longtail_token_ner").model.walk()
+    assert [node.name for node in nodes if node.ops.use_blis] == ["linear"]
+    for a, b in zip(nlp.pipe([eg.text for eg in examples]), loaded.pipe([eg.text for eg in examples])):
+        assert a.to_json() == b.to_json()
