@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from spacy_longtail.training.debugging import debug_corpus
+from spacy_longtail.pipes.numpy_blas import CALLBACK
+from spacy_longtail.training.debugging import debug_corpus, run_checks
 from spacy_longtail.training.debugging.checks import check
 from spacy_longtail.training.debugging.debug import count_oddities
 from spacy_longtail.training.debugging.token_checks import Differences
@@ -406,6 +407,18 @@ def test_shipped_configs_have_no_fault_but_their_types(name, corpus, capsys):
     readers = [c.text for c in checks if c.section == "Readers"]
     assert readers[1:] == ["corpora.dev yields 3 examples.", "The dev corpus is read as it is."]
     assert capsys.readouterr().out == ""  # the resampling reader prints a table
+
+
+@pytest.mark.parametrize("ratio", [1.4, 2.8])
+def test_slow_matrix_products_are_told(ratio, corpus, monkeypatch):
+    monkeypatch.setattr(run_checks, "numpy_speedup", lambda: ratio)
+    path, settings = CONFIGS / "baseline.cfg", small("baseline")
+    found = [c for c in debug_corpus(corpus, path, overrides=settings) if c.section == "Speed"]
+    assert [c.level for c in found] == ["info"] * (ratio > 1.5)
+    assert all("2.8 times as fast" in c.text and CALLBACK in c.text for c in found)
+    settings["nlp.after_pipeline_creation"] = {"@callbacks": CALLBACK}
+    checks = list(debug_corpus(corpus, path, overrides=settings))
+    assert not [c for c in checks if c.section == "Speed" or c.level == "fail"]
 
 
 def test_a_config_that_does_not_build(corpus, tmp_path):

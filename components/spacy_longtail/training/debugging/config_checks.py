@@ -12,7 +12,7 @@ from ...types import Overrides
 from ..limits import check_written
 from ..train import filled_in, message_of
 from .checks import BuiltConfig, Check, Level, Said, check, listed
-from .run_checks import check_dev, check_readers, check_scores, check_update
+from .run_checks import check_dev, check_products, check_readers, check_scores, check_update
 
 NERS = ("ner", "beam_ner", "longtail_ner", "longtail_token_ner", "longtail_gated_ner")
 TYPE_SETTINGS = ("include", "labels", "weak_labels")  # of a component: lists of types
@@ -129,4 +129,5 @@ CONFIG_CHECKS: tuple[Callable[[BuiltConfig], Iterator[Check]], ...] = (
     check_components,
     check_streaming,
     check_scores,
+    check_products,
 )

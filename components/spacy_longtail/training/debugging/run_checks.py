@@ -9,11 +9,13 @@ from itertools import islice
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 
+from ...pipes.numpy_blas import CALLBACK, numpy_speedup, uses_blis
 from ...readers.base import check_dev_corpus
 from ..train import message_of, uncomputed_scores
 from .checks import N_READ, BuiltConfig, Said, check, listed
 
 N_UPDATE = 8  # examples
+MUCH_FASTER = 1.5  # times as fast: worth a line
 
 
 @check("Readers")
@@ -44,6 +46,16 @@ def check_dev(built: BuiltConfig) -> Said:
         check_dev_corpus(built.nlp)
     except ValueError as error:
         yield "fail", str(error)
+
+
+@check("Speed")
+def check_products(built: BuiltConfig) -> Said:
+    """Whether spaCy's matrix products are slow on this CPU."""
+    if not uses_blis(built.nlp):
+        return
+    if (ratio := numpy_speedup()) >= MUCH_FASTER:
+        text = f"NumPy multiplies matrices {ratio:.1f} times as fast as spaCy's BLIS on this machine"
+        yield "info", f'{text}: use it with [nlp.after_pipeline_creation] @callbacks = "{CALLBACK}".'
 
 
 @check("Scores")
