@@ -130,6 +130,38 @@ def test_a_method_that_was_dropped_is_not_the_best_however_lucky(tmp_path):
     assert recommend_by_folds(scored, LABELS, "ner", 5).best == "crf"
 
 
+def test_a_failed_trial_is_no_sign_of_too_little_time(tmp_path):
+    """Of any method: they are compared on what both have."""
+    scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.8, "focal": 0.3}, folds=4)
+    for name in ("ner", "crf"):
+        lost = {own: dict(cells) for own, cells in scored.items()}
+        del lost[name][1, 0]
+        found = recommend_by_folds(lost, LABELS, "ner", 4, {name: [(1, 0)]})
+        assert found.method == "crf" and "Use crf" in found.text and "minutes" not in found.text
+        assert "Over 3 of 4 folds" in " ".join(found.evidence)
+        macro = [
+            macro_of({c: p for c, p in lost[n].items() if c[0] != 1}, LABELS) for n in ("crf", "ner")
+        ]
+        assert found.verdict.value == pytest.approx(macro[0] - macro[1])
+    only = {"ner": {(0, 0): scored["ner"][0, 0]}, "crf": {(1, 0): scored["crf"][1, 0]}}
+    found = recommend_by_folds(only, LABELS, "ner", 4, {"ner": [(1, 0)], "crf": [(0, 0)]})
+    assert found.method == "ner" and "no other method has finished a fold" in found.text
+
+
+def test_folds_without_a_seed_in_common(tmp_path):
+    scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.8}, folds=3, seeds=(0, 1))
+    failed = [(0, 1), (1, 0)]
+    own = {cell: path for cell, path in scored["crf"].items() if cell not in failed}
+    found = recommend_by_folds({**scored, "crf": own}, LABELS, "ner", 3, {"crf": failed})
+    assert found.best == "crf" and "Over 2 of 3 folds" in " ".join(found.evidence)
+
+
+def test_a_worse_method_is_not_the_best_where_the_baseline_has_fewer_folds(tmp_path):
+    scored = held_out(tmp_path, {"ner": [0.6, 0.6], "crf": [0.3, 0.3, 0.3]})
+    found = recommend_by_folds(scored, LABELS, "ner", 3)  # another machine has the third
+    assert found.method == found.best == "ner"
+
+
 def test_the_more_were_compared_the_less_sure_is_the_best(tmp_path, monkeypatch):
     monkeypatch.setattr(by_folds, "compare", lambda *_: by_folds.Compared(None, 0.04))
     skills = {"ner": 0.4, "crf": 0.7}

@@ -34,7 +34,11 @@ class Compared(NamedTuple):
 
 
 def recommend_by_folds(
-    scored: Mapping[str, Mapping[Cell, Path]], labels: list[str], baseline: str, n_folds: int
+    scored: Mapping[str, Mapping[Cell, Path]],
+    labels: list[str],
+    baseline: str,
+    n_folds: int,
+    failed: Mapping[str, Collection[Cell]] | None = None,
 ) -> Recommendation:
     """The best method on held-out folds, unless it is too likely to be worse than the baseline.
 
@@ -43,6 +47,8 @@ def recommend_by_folds(
     labels (List[str]): The declared types.
     baseline (str): Name of the method that stays unless another is likely to be better.
     n_folds (int): Of the corpus, of which fewer may be done.
+    failed (Optional[Mapping[str, Collection[Tuple[int, int]]]]): Folds and seeds of trials that ended
+        without an evaluation, by method: not the time, but they themselves ended these.
     RETURNS (Recommendation): The choice, in words too, with how sure it is. With a number of steps that
         was set there is no verdict while a method is getting better; where each had the steps that it
         takes, up to those of its config, the methods are compared as that trains them.
@@ -54,11 +60,13 @@ def recommend_by_folds(
     read = cache(partial(read_run, labels=labels))  # each file once
     runs = {name: {cell: read(path) for cell, path in own.items()} for name, own in scored.items()}
     first = runs[baseline]
-    most = max(len(own) for own in runs.values())
+    tried = {name: {*own, *(failed or {}).get(name, ())} for name, own in runs.items()}
+    most = max(map(len, tried.values()))
     # a method that was dropped after a fold is not the best, however lucky it was there
-    last = {name: own for name, own in runs.items() if len(own) == most and set(own) <= set(first)}
-    means = {name: _macro(own) for name, own in last.items()}
-    best = max(means, key=lambda name: (means[name], name == baseline), default=baseline)
+    shared = {name: _shared(first, own) for name, own in runs.items() if len(tried[name]) == most}
+    last = {name: cells for name, cells in shared.items() if cells} | {baseline: list(first)}
+    gains = {name: _gain(first, runs[name], cells) for name, cells in last.items()}
+    best = max(gains, key=lambda name: (gains[name], name == baseline), default=baseline)
     systems = {name: System(name, list(runs[name].values())) for name in (baseline, best)}
     note = _left_ahead(runs, last, best)
     early = no_verdict({name: system.rising() for name, system in systems.items()})
@@ -67,12 +75,15 @@ def recommend_by_folds(
         return Recommendation(baseline, best, baseline, None, early + guess + note, [], True)
     if best == baseline:
         text = f"Stay with {baseline}: of {len(runs)} methods none is better on held-out folds.{note}"
+        if not set(last) - {baseline} and len(runs) > 1:
+            text = f"Stay with {baseline}: no other method has finished a fold that it has.{note}"
         return Recommendation(baseline, best, baseline, None, text, [])
-    own = runs[best]
+    own = {cell: runs[best][cell] for cell in last[best]}
     metric = {MACRO: named_metrics(labels)[MACRO]}
-    before, after = (_counts({c: r[c] for c in own}) for r in (first, own))
+    first = {cell: first[cell] for cell in own}
+    before, after = _counts(first), _counts(own)
     verdict = judge(before, after, metric, "document", is_paired=False)[MACRO]
-    found = compare({c: first[c] for c in own}, own, 1 / (n_folds - 1), verdict.value, verdict.p)
+    found = compare(first, own, 1 / (n_folds - 1), verdict.value, verdict.p)
     n_tried = len(last) - (baseline in last)
     chance = min(n_tried * found.chance, 1.0)
     n_done = len({fold for fold, _ in own})
@@ -106,12 +117,25 @@ def _has_patience(system: System) -> bool:
     return all(run.evaluation.training.patience for run in system.runs)
 
 
+def _shared(first: Mapping[Cell, Run], own: Mapping[Cell, Run]) -> list[Cell]:
+    """The folds and seeds to compare two methods on: all folds of both have the same seeds."""
+    cells = sorted(first.keys() & own.keys())
+    by_seed = {seed: {f for f, s in cells if s == seed} for _, seed in cells}
+    if not by_seed:
+        return []
+    folds = max(by_seed.values(), key=len)  # of the first seed that has most
+    return [cell for cell in cells if cell[0] in folds and by_seed[cell[1]] >= folds]
+
+
+def _gain(first: Mapping[Cell, Run], own: Mapping[Cell, Run], cells: list[Cell]) -> float:
+    """Macro F1 above the baseline's, on some folds and seeds."""
+    return _macro({c: own[c] for c in cells}) - _macro({c: first[c] for c in cells})
+
+
 def _left_ahead(runs: Mapping[str, Mapping[Cell, Run]], last: Collection[str], best: str) -> str:
     """What is ahead of the best on the folds that it had: time ended it, and not its score."""
-    others = {
-        name: own for name, own in runs.items() if name not in last and set(own) <= set(runs[best])
-    }
-    ahead = [n for n, own in others.items() if _macro(own) > _macro({c: runs[best][c] for c in own})]
+    others = {name: _shared(runs[best], own) for name, own in runs.items() if name not in last}
+    ahead = [n for n, cells in others.items() if cells and _gain(runs[best], runs[n], cells) > 0]
     if not ahead:
         return ""
     are = verb(len(ahead), "are")

@@ -15,6 +15,7 @@ from ...evaluation.report.report import Report
 from ...evaluation.report.systems import mean, spread
 from ..trials.draws import MentionDraw
 from ..trials.ledger import Ledger
+from ..trials.plan import Trial
 from ..trials.records import RECORD, TrialRecord
 from ..trials.run import Matrix
 from .by_folds import Cell, recommend_by_folds
@@ -96,7 +97,12 @@ def summarize_trials(
         found = [_corpus(path, matrix, ledger, own, asked) for path, own in by_corpus.items() if own]
     else:
         parts = {path: {fold: by_corpus[fold] for fold in own} for path, own in folds.items()}
-        found = [_folded(path, matrix, ledger, own) for path, own in parts.items() if any(own.values())]
+        lost = [
+            trial for key, trial in matrix.trials.items() if key in records and not records[key].is_done
+        ]
+        found = [
+            _folded(path, matrix, ledger, own, lost) for path, own in parts.items() if any(own.values())
+        ]
     failed = [record for record in records.values() if not record.is_done]
     n_trials, plan = len(matrix.trials), matrix.plan
     missing = n_trials - len(records)
@@ -106,9 +112,13 @@ def summarize_trials(
 
 
 def _folded(
-    path: Path, matrix: Matrix, ledger: Ledger, records: Mapping[Path, Mapping[str, TrialRecord]]
+    path: Path,
+    matrix: Matrix,
+    ledger: Ledger,
+    records: Mapping[Path, Mapping[str, TrialRecord]],
+    lost: Sequence[Trial],
 ) -> CorpusSummary:
-    """A corpus by its folds: scores are means over folds and seeds."""
+    """A corpus by its folds: scores are means over folds and seeds. lost: Trials that failed."""
     every = {key: record for own in records.values() for key, record in own.items()}
     rows = _rows(every, FOLD_COLUMNS)
     held_out: dict[str, dict[Cell, Path]] = {}
@@ -119,7 +129,12 @@ def _folded(
     choice = None
     if matrix.plan.baseline in held_out:
         labels = read_types(path).labels
-        choice = recommend_by_folds(held_out, labels, matrix.plan.baseline, len(records))
+        failed: dict[str, set[Cell]] = {}
+        places = {fold: i for i, fold in enumerate(records)}
+        for trial in lost:
+            if trial.corpus in places:
+                failed.setdefault(trial.method.name, set()).add((places[trial.corpus], trial.seed))
+        choice = recommend_by_folds(held_out, labels, matrix.plan.baseline, len(records), failed)
     return CorpusSummary(path.name, rows, None, choice, [])
 
 
