@@ -196,7 +196,8 @@ def written(out: Path) -> dict[str, list[str]]:
     found = {}
     for path in sorted(out.rglob("*.json*")):
         parts = path.relative_to(out).parts
-        if "work" in parts or path.name == "run.json":
+        # a training that was stopped keeps what it had, and says so
+        if "work" in parts or path.name == "run.json" or any(p.endswith(".stopped") for p in parts):
             continue
         text = path.read_text(encoding="utf8")
         rows = text.splitlines() if path.suffix == ".jsonl" else [text]

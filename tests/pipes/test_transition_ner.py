@@ -260,6 +260,18 @@ def test_a_trained_stock_ner_is_converted_with_equal_predictions_and_trains_on()
     assert not all(np.array_equal(a, b) for a, b in zip(weights, params(pipe), strict=True))
 
 
+def test_converted_again_it_takes_what_is_named_and_keeps_the_rest(tmp_path):
+    nlp, _ = trained("ner", 10)
+    first = {"scores_key": "entity_scores", "thresholds": {"PER": 0.1}, "abstain_key": "low"}
+    convert_ner(nlp, "ner", first)
+    pipe = convert_ner(nlp, "ner", {"scores_key": "entity_scores", "thresholds": {"PER": 0.9}})
+    assert pipe.cfg["thresholds"] == {"PER": 0.9} and pipe.cfg["abstain_key"] == "low"
+    nlp.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("ner").cfg["thresholds"] == {"PER": 0.9}
+    pipe = convert_ner(nlp, "ner", {"loss": MOM, "abstain_key": "unsure"})
+    assert pipe.cfg["thresholds"] == {"PER": 0.9} and pipe.cfg["abstain_key"] == "unsure"
+
+
 def test_conversion_resolves_the_variables_of_a_config():
     """As trained from our configs: a listener whose width is a variable."""
     config = util.load_config(Path(__file__).parents[2] / "configs" / "baseline.cfg")

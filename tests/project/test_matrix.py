@@ -542,6 +542,22 @@ def test_nobody_waits_for_a_dead_process_of_the_same_machine(tmp_path):
         assert running(study) == ["a", "c"] and waiting(study) == [("b", 1)]
 
 
+def test_a_folder_of_another_container_stays(tmp_path, monkeypatch):
+    """Of the same host name, whose processes this one cannot see."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    own = tmp_path / f"matrix-x-0@{engine.here()}@{gone.pid}"
+    own.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "_machine", lambda: "another boot, another namespace")
+        engine.here.cache_clear()
+        engine.remove_leftovers(tmp_path)
+        assert own.is_dir()
+    engine.here.cache_clear()
+    engine.remove_leftovers(tmp_path)
+    assert not own.is_dir()
+
+
 def test_an_owner_is_dead_or_silent(tmp_path, monkeypatch):
     patient = Bare(tmp_path)
     monkeypatch.setattr(storages, "GRACE", 2)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.studies.trials import storage as storages
-from spacy_longtail.studies.trials.engine import HOST
+from spacy_longtail.studies.trials.engine import here
 from spacy_longtail.studies.trials.filling import fill
 from spacy_longtail.studies.trials.keys import digest
 from spacy_longtail.studies.trials.ledger import read_lines
@@ -368,7 +368,7 @@ def test_the_trial_of_a_killed_worker_is_tried_again(corpus, tmp_path, storage, 
         lost = workers.draw(trial)
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    work = search.output / "work" / f"{search.name}-{lost.number}@{HOST}@{dead.pid}"
+    work = search.output / "work" / f"{search.name}-{lost.number}@{here()}@{dead.pid}"
     work.mkdir()
     tried = run_search(search, Options(4, storage=storage), finished(near))
     assert [t.status for t in tried] == ["done"] * 4

@@ -18,6 +18,7 @@ from spacy_longtail.evaluation.significance.resampled import resampled_t
 from spacy_longtail.studies.matrix import (
     by_folds,
     fold_plan,
+    rounds,
     summarize_trials,
     summary_tables,
     write_matrix_report,
@@ -262,6 +263,26 @@ def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monke
     again = Scored({})
     resumed, _ = advised(corpus, tmp_path, monkeypatch, again, minutes=10)
     assert not again.begun and resumed.recommendation.text == found.recommendation.text
+
+
+def test_what_is_finished_takes_no_time(corpus, tmp_path, monkeypatch):
+    """Again with next to no budget: all candidates that have a record are in the table."""
+    runner = Timed({"ner": 0.3, "crf": 0.9}, monkeypatch, {}, usual=30.0)
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=60)
+    runner.now = 0.0
+    again, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=0.01)
+    names = [{row.method for row in own.summary.corpora[0].rows} for own in (found, again)]
+    assert names[0] == names[1] and len(names[0]) > 4
+    assert again.recommendation.method == found.recommendation.method == "crf"
+
+
+def test_a_baseline_that_another_machine_has_trained_is_told(corpus, tmp_path, monkeypatch):
+    runner = Scored({"ner": 0.3})
+    usual = Matrix.run
+    monkeypatch.setattr(rounds.Rounds, "_train", lambda self, keys: None)
+    with pytest.raises(ValueError, match=r"L494.*another machine"):
+        advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    assert Matrix.run is not usual and not runner.begun
 
 
 class Timed(Scored):

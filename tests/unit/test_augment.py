@@ -36,6 +36,7 @@ from spacy_longtail.corpus.formats.columns import read_docs
 from spacy_longtail.corpus.formats.context import Context, Events, Settings
 from spacy_longtail.corpus.repeats import nsCRD, sC, sCR
 from spacy_longtail.readers import ResampledCorpus
+from spacy_longtail.types import ANNOTATED_TYPES
 from tests.util import Fixed, blank, examples, parse, small_ner, two_sentences
 
 NLP = blank()
@@ -240,6 +241,19 @@ def test_seeds_fix_the_draws_and_pickles_go_on(synonyms, kind):
     corpus = again.corpus
     assert run(a) == run(again)
     assert corpus.calls == again.corpus.calls  # the pools travel along
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_type_that_nobody_annotated_is_none_in_the_copy_either(synonyms, kind):
+    n_new = 0
+    for known in (["PER"], None):
+        for eg in examples(NLP):
+            if known:
+                eg.reference.user_data[ANNOTATED_TYPES] = known
+            for found in make(kind, synonyms, level=1.0)(NLP, eg):
+                n_new += found is not eg
+                assert found.reference.user_data.get(ANNOTATED_TYPES) == known
+    assert n_new > 2
 
 
 @pytest.mark.parametrize("kind", KINDS)

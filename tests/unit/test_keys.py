@@ -21,6 +21,22 @@ def corpus(tmp_path):
     return toy_corpus(tmp_path / "tiny")
 
 
+@pytest.mark.parametrize("name", ["initialize.vectors", "components.ner.source", "paths.vectors"])
+def test_a_file_counts_by_its_content_wherever_a_config_names_it(name, tmp_path, corpus):
+    def key(place):
+        (found,) = keys_of(tmp_path, corpus, settings={name: str(place)})
+        keys.file_content.cache_clear()
+        return found
+
+    for place, text in (("a", "one"), ("b", "one"), ("c", "two")):
+        folder = tmp_path / place / "vectors" / "en"
+        folder.mkdir(parents=True)
+        (folder / "vocab").write_text(text)
+    a, b, c = (key(tmp_path / place / "vectors" / "en") for place in "abc")
+    assert a == b != c
+    assert key("/" + "x" * 5000)  # no file can have such a name
+
+
 def keys_of(tmp_path, corpus, text=PLAN, **given):
     path = tmp_path / "plan.yml"
     path.write_text(text, encoding="utf8")

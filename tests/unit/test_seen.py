@@ -51,6 +51,11 @@ def test_the_share_is_that_of_the_sentences_in_common(tmp_path):
     assert seen_share(tmp_path, [other]) == 0
     assert seen_share(tmp_path, [mixed]) == pytest.approx(0.25, abs=0.03)
     assert seen_share(tmp_path, [seen, tmp_path / "none.spacy"]) == 1
+    folder = tmp_path / "train"  # of --docs-per-file
+    folder.mkdir()
+    save(folder / "00000.spacy", sentences("ship", 900))
+    save(folder / "00001.spacy", sentences("boat", 2700))
+    assert seen_share(tmp_path, [folder]) == seen_share(tmp_path, [mixed])
 
 
 def test_spaces_and_case_make_no_difference(tmp_path):

@@ -17,7 +17,7 @@ from ..corpus.examples import same_tokens
 from ..corpus.repeats import Repeats
 from ..errors import Errors
 from ..settings import finite, seed_of, unused, whole
-from ..types import SentenceCounts
+from ..types import ANNOTATED_TYPES, SentenceCounts
 from .draft import Draft, DraftSentence, Edit
 
 Reader = Callable[[Language], Iterable[Example]]
@@ -163,6 +163,9 @@ def _rewritten(nlp: Language, example: Example, draft: Draft, edits: list[Edit])
     if not edits:
         return example
     reference = draft.rewritten(example.reference.vocab, edits)
+    known = example.reference.user_data
+    if ANNOTATED_TYPES in known:  # a type that nobody looked for is not taught as O
+        reference.user_data[ANNOTATED_TYPES] = known[ANNOTATED_TYPES]
     if not same_tokens(example):
         return Example(nlp.make_doc(reference.text), reference)
     return Example(bare(reference), reference)

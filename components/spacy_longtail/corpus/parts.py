@@ -12,6 +12,11 @@ from ..output.writing import coded_io, replacing
 from .formats.docbin import Tally, write_docs
 
 
+def with_name(folder: Path) -> Path:
+    """A folder by a path that ends in its name, where . or .. stands for it."""
+    return folder.resolve() if folder.name in ("", "..") else folder
+
+
 def part_path(corpus: Path, part: str) -> Path:
     """Where a part of a converted corpus is: PART.spacy, or a folder PART of .spacy files.
 

@@ -45,7 +45,7 @@ def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
     """The share of a corpus's sentences that a pipeline was pretrained on, by the sample of them.
 
     pipeline (Path): Its folder. One that does not say what it has seen has seen nothing.
-    parts (Iterable[Path]): Files of a corpus; those that are not there do not count.
+    parts (Iterable[Path]): Files of a corpus, or folders of them; those that are not there do not count.
     RAISES (ValueError): L402 to L404; L274 for a file that is damaged.
     """
     path = pipeline / FILE
@@ -56,6 +56,6 @@ def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
         problem = f"{FILE} is damaged"
         raise ValueError(Errors.L274.format(who="A training", path=pipeline, problem=problem))
     vocab = Vocab()
-    there = (part for part in parts if part.is_file())
+    there = (part for part in parts if part.exists())
     own = sketch(doc for part in there for doc in stream_sentences(part, vocab))
     return float(np.isin(own, np.frombuffer(data, dtype="<u4")).mean()) if len(own) else 0.0

@@ -15,7 +15,8 @@ def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = Non
 
     nlp (Language): The pipeline; changed in place.
     name (str): The component to convert.
-    config (Optional[Mapping]): Settings that `ner` does not have: loss, include, scores_key.
+    config (Optional[Mapping]): Settings of longtail_ner, such as loss, include and scores_key; those
+        that are named take the place of a converted longtail_ner's own.
     RETURNS (LongtailNER): The new component; predictions are unchanged until it is trained on.
     RAISES (ValueError): L208.
     """
@@ -30,5 +31,6 @@ def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = Non
     pipe = cast(LongtailNER, nlp.replace_pipe(name, WHO, config={**old, **(config or {})}))
     new_cfg = dict(pipe.cfg)
     pipe.from_bytes(trained, exclude=["vocab"])
-    pipe.cfg.update({k: new_cfg[k] for k in ("include", "scores_key")})
+    own = {"include", "scores_key", *(config or {})}
+    pipe.cfg.update({k: value for k, value in new_cfg.items() if k in own})
     return pipe

@@ -211,7 +211,7 @@ class SentenceGate(LongtailPipe):
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         counts = count_types(with_boundaries(seen(), nlp, self.name))
         self.cfg.update(learn_counts(counts, self.labels, self.cfg, WHO, self.name))
-        sample = [eg.predicted for eg in islice(seen(), 10)]
+        sample = [eg.predicted for eg in islice((e for e in seen() if len(e.predicted)), 10)]
         self.model.initialize(X=sample)
 
     def _needs_counts(self) -> str:

@@ -24,8 +24,8 @@ def warn_seen(config: Config, corpus: Path) -> None:
     for folder in sorted(set(_texts(named))):
         if not Path(folder, FILE).is_file():
             continue
-        parts = [path for part in SCORED if (path := part_path(corpus, part)).is_file()]
-        share = _share(folder, tuple((path, path.stat().st_mtime_ns) for path in parts))
+        parts = [path for part in SCORED if (path := part_path(corpus, part)).exists()]
+        share = _share(folder, tuple((path, _changed(path)) for path in parts))
         if share > MOST:
             shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}
             warnings.warn(Warnings.W103.format(**shown), stacklevel=3)
@@ -38,6 +38,11 @@ def _texts(block: Mapping[str, object]) -> Iterator[str]:
             yield from _texts(value)
         elif isinstance(value, str) and value and "\n" not in value and "\0" not in value:
             yield value
+
+
+def _changed(path: Path) -> int:
+    """When a file, or one of a folder, was last changed."""
+    return max(own.stat().st_mtime_ns for own in (path, *path.rglob("*.spacy")))
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ from pydantic import Field, JsonValue, ValidationError
 from spacy.language import Language
 
 from ..about import __version__
+from ..corpus.parts import with_name
 from ..errors import Errors
 from ..pipes.thresholding import CALIBRATION
 from ..records import Record, problem_of
@@ -125,7 +126,7 @@ def run_record(
     gpu = {} if gpu_id < 0 else {"gpu-id": gpu_id}
     return RunRecord(
         command=command("train", [config, corpus, output], {**gpu, **overrides}),
-        corpus=corpus.name,
+        corpus=with_name(corpus).name,
         checksums={name: checksum(path) for name, path in parts.items()},
         versions=versions(),
         seconds=round(seconds, 1),

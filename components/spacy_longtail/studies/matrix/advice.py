@@ -28,7 +28,7 @@ from ..trials.plan_file import NEEDED
 from ..trials.run import Matrix, Options
 from .cutting import fold_plan
 from .recommendation import Recommendation
-from .rounds import Budget, Rounds
+from .rounds import ELSEWHERE, Budget, Rounds
 from .several import Combine, Worth, worth_of_several
 from .summary import Summary, summarize_trials
 
@@ -183,8 +183,7 @@ def advise(
     summary = summarize_trials(matrix, records, folds=groups)
     choice = summary.corpora[0].recommendation if summary.corpora else None
     if choice is None:  # another machine has trained it, and the record is there
-        problem = "It has no record in this folder."
-        raise ValueError(Errors.L494.format(name=cut.baseline, problem=problem))
+        raise ValueError(Errors.L494.format(name=cut.baseline, problem=ELSEWHERE))
     trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
     own = [r for r in records.values() if r.is_done and r.method == choice.method]
     best = [r.best_step for r in own if r.best_step]

@@ -13,6 +13,8 @@ from ..trials.run import Matrix, Options
 from .by_folds import macro_of
 from .halving import FACTOR, is_rung, survivors
 
+# another machine has trained it, with the same storage
+ELSEWHERE = "Its record is not in this folder, but where another machine has trained it."
 FIRST_PART = 0.5  # of the budget, for one fold of every candidate
 
 
@@ -140,18 +142,23 @@ class Rounds:
     def _first(self, keys: list[str]) -> None:
         """A fold of as many methods as there is time for, two at least."""
         workers = self.options.workers
-        for start in range(0, len(keys), workers):
-            if start > 1 and not self._has_room(workers):
-                n = len(keys) - start
+        missing = self.matrix.missing(keys)
+        ready = [key for key in keys if key not in missing]
+        if ready:  # they take no time
+            self._train(ready)
+        for start in range(0, len(missing), workers):
+            if len(ready) + start > 1 and not self._has_room(workers):
+                n = len(missing) - start
                 self.say(f"{number(n, 'candidate')} {verb(n, 'are')} left out: {self._purpose()}")
                 break
-            some = keys[start : start + workers]
+            some = missing[start : start + workers]
             self._train(some)
             _check_baseline(self.matrix, self.records)
-            if start == 0 and len(some) == 1 and self.budget.left() <= 0:
+            if len(ready) + start == 0 and len(some) == 1 and self.budget.left() <= 0:
                 taken = self.records[some[0]].seconds / 60
                 names = {"minutes": number(self.budget.seconds / 60, "minute"), "name": self.baseline}
                 raise ValueError(Errors.L561.format(taken=taken, least=2 * taken, **names))
+        _check_baseline(self.matrix, self.records)
 
     def _has_room(self, n: int) -> bool:
         """Whether there is time for so many more methods: with one ahead of stock spaCy half of it is
@@ -215,7 +222,10 @@ class Rounds:
 
 def _check_baseline(matrix: Matrix, records: Mapping[str, TrialRecord]) -> None:
     """Stop before other methods are trained in vain. RAISES (ValueError): L494."""
-    for key, record in records.items():
-        if matrix.trials[key].method.name == matrix.plan.baseline and not record.is_done:
+    own = [r for key, r in records.items() if matrix.trials[key].method.name == matrix.plan.baseline]
+    if not own:
+        raise ValueError(Errors.L494.format(name=matrix.plan.baseline, problem=ELSEWHERE))
+    for record in own:
+        if not record.is_done:
             problem = record.error or record.status
             raise ValueError(Errors.L494.format(name=matrix.plan.baseline, problem=problem))

@@ -50,6 +50,10 @@ def read_donors(
     names = [folder.resolve().name for folder in folders]
     if len(set(names)) < len(names):
         raise _unusable(", ".join(names), "two donors have one name", "Rename a folder")
+    for part in parts:
+        if part not in (*PARTS, "all"):
+            fix = f"Name some of {', '.join(PARTS)}"
+            raise _unusable(", ".join(names), f"there is no part {part!r} to train on", fix)
     forbidden = excluded_texts(exclude, vocab)
     known: dict[str, str] = {}  # descriptions by type
     donors = []

@@ -4,6 +4,7 @@ A trial of the study holds a key and who runs it. Whoever dies stops giving sign
 returns to the queue.
 """
 
+import hashlib
 import os
 import shutil
 import socket
@@ -176,7 +177,7 @@ class Engine(ABC):
 
     def do(self, trial: "Trial") -> None:
         """Run a trial and close it, or put it back."""
-        work = self.folder / f"{self.study.study_name}-{trial.number}@{HOST}@{os.getpid()}"
+        work = self.folder / f"{self.study.study_name}-{trial.number}@{here()}@{os.getpid()}"
         try:
             with self._alive(trial):
                 with coded_io(work):
@@ -269,6 +270,13 @@ def _machine() -> str:
     return ""
 
 
+@cache
+def here() -> str:
+    """Names this machine, and the container on it, in names of folders."""
+    place = _machine()
+    return f"{HOST}.{hashlib.sha256(place.encode()).hexdigest()[:8]}" if place else HOST
+
+
 def _is_dead(trial: "FrozenTrial") -> bool:
     """Whether what ran a trial was a process of this machine, and is no more: nobody waits for it."""
     machine, pid = trial.user_attrs.get(PROCESS, (None, 0))
@@ -276,8 +284,8 @@ def _is_dead(trial: "FrozenTrial") -> bool:
 
 
 def remove_leftovers(parent: Path) -> None:
-    """Remove the working folders of this machine's processes that have ended."""
-    for folder in parent.glob(f"*@{HOST}@*"):
+    """Remove the working folders of processes that have ended, of those that this one sees."""
+    for folder in parent.glob(f"*@{here()}@*"):
         if not is_running(int(folder.name.rpartition("@")[2])):
             shutil.rmtree(folder, ignore_errors=True)
 

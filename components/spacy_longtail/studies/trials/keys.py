@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -59,21 +59,40 @@ def config_content(config: Config) -> dict[str, object]:
     """What of a config a trial depends on: all but where its corpus lies.
 
     config (Config): Not interpolated.
-    RETURNS (Dict[str, object]): JSON data. What other paths of [paths] lead to counts by its content.
+    RETURNS (Dict[str, object]): JSON data. What other paths lead to counts by its content.
     """
     sections = {name: dict(block) for name, block in config.items()}
     paths = {k: v for k, v in sections.get("paths", {}).items() if k not in ("train", "dev")}
-    found = {name: file_content(str(value)) for name, value in paths.items() if value}
+    sections["paths"] = paths
+    named = {
+        name: text for name, text in _texts(sections, "") if name.startswith("paths.") or "/" in text
+    }
+    found = {name: file_content(text) for name, text in named.items()}
     files = {name: content for name, content in found.items() if content}
-    return {**shortened({**sections, "paths": paths}), "files": files}
+    return {**shortened(sections), "files": files}
+
+
+def _texts(block: object, name: str) -> Iterator[tuple[str, str]]:
+    """The texts in a block that may name a file, with where they stand."""
+    if isinstance(block, Mapping):
+        for key, value in block.items():
+            yield from _texts(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(block, (list, tuple)):
+        for i, value in enumerate(block):
+            yield from _texts(value, f"{name}.{i}")
+    elif isinstance(block, (str, Path)) and str(block) and "\0" not in str(block):
+        yield name, str(block)
 
 
 @cache
 def file_content(path: str) -> str:
     """A checksum of a file, or of the files in a folder; "" if there is neither, as for a hub's name."""
     root = Path(path)
-    files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
-    if not all(file.is_file() for file in files):
+    try:
+        files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
+        if not all(file.is_file() for file in files):
+            return ""
+    except OSError:  # a text that is too long for a name
         return ""
     return digest([(file.relative_to(root).as_posix(), checksum(file)) for file in files])
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from thinc.api import Config
 
+from ...corpus.parts import with_name
 from ...errors import Errors
 from ...output.amounts import number
 from ...types import Overrides
@@ -111,7 +112,7 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     baseline = fields.baseline or names[0]
     if baseline not in names:
         raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=", ".join(names)))
-    corpora = [Path(corpus) for corpus in fields.corpora]
+    corpora = [with_name(Path(corpus)) for corpus in fields.corpora]
     draws: list[Draw | MentionDraw] = [Draw(size) for size in sorted(fields.sizes)]
     draws += [Draw(fields.n_sentences, share) for share in sorted(fields.shares)]
     draws += [MentionDraw(t, n) for t, sizes in fields.mentions.items() for n in sorted(sizes)]

@@ -9,6 +9,7 @@ import srsly
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from typing_extensions import Self
 
+from ...corpus.parts import with_name
 from ...errors import Errors
 from ...output.writing import coded_io
 from ...records import LONGEST
@@ -21,6 +22,11 @@ OWNERS = {  # settings that the plan makes from these
     "system.seed": "seeds",
     "paths.train": "corpora",
     "paths.dev": "corpora",
+    "nlp.lang": "corpora",
+    "nlp.tokenizer": "corpora",
+    "longtail.labels": "corpora",
+    "longtail.tail": "corpora",
+    "longtail.frequent": "corpora",
 }
 DRAWN = ("sizes", "shares", "mentions")  # one of them makes draws
 NEEDED = "needed"  # of steps: as many as the method takes that needs the most
@@ -95,7 +101,7 @@ class PlanFile(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Refuse what contradicts itself, or would be ignored."""
-        names = [Path(corpus).name for corpus in self.corpora]
+        names = [with_name(Path(corpus)).name for corpus in self.corpora]
         if len(set(names)) < len(names):
             raise ValueError(f"two corpora have the same name, found {', '.join(names)}.")
         lists: list[tuple[str, Sequence[float]]] = [("sizes", self.sizes), ("shares", self.shares)]
