@@ -176,6 +176,8 @@ def test_donors_of_no_use(tmp_path):
         read(one, exclude=[corpus(tmp_path / "target", dev=["ann left"])])
     with pytest.raises(ValueError, match=r"L495.*no dev and no test"):
         read(one, exclude=[nothing])
+    with pytest.raises(ValueError, match=r"L495.*no part 'tset'.*train, dev, test"):
+        read(one, parts=["train", "tset"])
     with pytest.raises(ValueError, match="L402"):
         read(tmp_path / "none")
 
