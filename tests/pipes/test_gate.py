@@ -480,3 +480,11 @@ def test_the_secondary_reads_sentences_as_as_doc_cuts_them():
         for e in ents
     ]
     assert flat and [(*e.place, e.score) for e in weak.predict([doc])[0]] == flat
+
+
+def test_a_gate_is_initialized_on_documents_with_tokens():
+    nlp = blank()
+    nlp.add_pipe("longtail_sentence_gate", config=gate_config())
+    empty = [Example(Doc(nlp.vocab), Doc(nlp.vocab)) for _ in range(10)]
+    nlp.initialize(lambda: empty + examples(nlp))
+    assert "weak_sentences" in nlp("Maria left .").spans

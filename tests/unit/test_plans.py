@@ -375,6 +375,17 @@ def test_settings_that_are_refused(text, code, found, plan):
         plan(text)
 
 
+def test_a_corpus_that_is_the_working_folder_has_a_name(tmp_path, monkeypatch):
+    (tmp_path / "mine" / "below").mkdir(parents=True)
+    grids = [{"head": "softmax"}]
+    for place, given in (("mine", "."), ("mine/below", "..")):
+        monkeypatch.chdir(tmp_path / place)
+        (found,) = read_plan("quick", {"corpora": [given], "grids": grids}).corpora
+        assert found.name == "mine" and found.is_dir()
+    with pytest.raises(ValueError, match="same name, found mine, mine"):
+        read_plan("quick", {"corpora": ["..", "other/mine"], "grids": grids})
+
+
 def test_a_config_that_is_none(plan, tmp_path):
     (tmp_path / "odd.cfg").write_text("[a\nb", encoding="utf8")
     with pytest.raises(ValueError, match=r"L470.*odd\.cfg"):
