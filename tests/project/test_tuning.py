@@ -192,6 +192,10 @@ def test_what_cannot_be_searched_is_a_coded_error(given, code):
     [
         ({"loss": "mom"}, {}, "L485.*--loss 'mom'.*MoM"),
         ({}, {"training.max_steps": 0}, "L488"),
+        ({}, {"training.max_steps": None}, "L488"),
+        ({}, {"training.max_steps": "many"}, "L488"),
+        ({}, {"training.eval_frequency": 0}, "L438.*eval_frequency must be a whole.*found 0"),
+        ({}, {"training.eval_frequency": None}, "L438.*found None"),
         ({}, {"training.max_steps": 299}, "L484.*2 evaluations in 299 steps.*eval_frequency=99"),
         ({}, {"nope.x": 1}, "L471"),
         ({}, {"training.max_steps": "${nope.x}"}, "L486"),
@@ -206,6 +210,8 @@ def test_all_trials_train_equal_steps():
     config = read_config(None, {}, {"training.patience": 100, "training.max_epochs": 5})
     assert (config["training"]["patience"], config["training"]["max_epochs"]) == (0, 0)
     assert read_config(None, {}, {"training.max_epochs": -1})["training"]["max_epochs"] == -1
+    for given in (None, "${system.seed}"):
+        assert read_config(None, {}, {"training.max_epochs": given})["training"]["max_epochs"] == 0
 
 
 def test_a_range_that_cannot_be_built_is_a_coded_error(corpus, tmp_path):
