@@ -23,6 +23,7 @@ from spacy_longtail.studies.trials.storage import open_storage
 from spacy_longtail.studies.tuning import run as tuning_run
 from spacy_longtail.studies.tuning.best_config import write_best
 from spacy_longtail.studies.tuning.draws import BASELINE, baseline_of, best_of
+from spacy_longtail.studies.tuning.dry_run import search_outlook
 from spacy_longtail.studies.tuning.holdout import hold_out
 from spacy_longtail.studies.tuning.report import write_search
 from spacy_longtail.studies.tuning.run import Options, Workers, run_search
@@ -359,6 +360,19 @@ def test_models_of_the_baseline_and_the_best_are_kept(corpus, tmp_path):
     assert set((tmp_path / "out" / "models").iterdir()) == kept
     best = search.model(best_of(tried).number) / "model-best" / "number"
     assert best.read_text() == str(best_of(tried).number)
+
+
+def test_a_damaged_study_is_searched_again_and_each_trial_is_recorded_once(corpus, tmp_path):
+    search = search_of(corpus, tmp_path / "out")
+    run_search(search, Options(3), finished(near))
+    study = search.output / "study.db"
+    study.write_bytes(study.read_bytes()[:10_000])
+    assert "damaged" in " ".join(search_outlook(search, Options(3, minutes=1), print).facts)
+    with pytest.warns(UserWarning, match=r"LW109.*tune\.jsonl with it.*run again"):
+        run_search(search, Options(2), finished(near))
+    assert [line["key"] for line in read_lines(search.records)] == [search.key(0), search.key(1)]
+    (aside,) = search.output.glob("tune.jsonl.*")
+    assert len(read_lines(aside)) == 3 and len(list(search.output.glob("study.db.*"))) == 1
 
 
 @pytest.mark.parametrize("storage", [None, "sqlite"])
