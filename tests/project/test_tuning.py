@@ -21,6 +21,7 @@ from spacy_longtail.studies.trials.ledger import read_lines
 from spacy_longtail.studies.trials.process import Outcome, run_process
 from spacy_longtail.studies.trials.storage import open_storage
 from spacy_longtail.studies.tuning import run as tuning_run
+from spacy_longtail.studies.tuning import search as tuning_search
 from spacy_longtail.studies.tuning.best_config import write_best
 from spacy_longtail.studies.tuning.draws import BASELINE, baseline_of, best_of
 from spacy_longtail.studies.tuning.dry_run import search_outlook
@@ -221,6 +222,23 @@ def test_a_range_that_cannot_be_built_is_a_coded_error(corpus, tmp_path):
         run_search(search, Options(1))
     with pytest.raises(ValueError, match=r"L482.*drop_out"):
         search_of(corpus, tmp_path / "out", "training.drop_out=0.1:0.2").check()
+
+
+def test_the_baseline_has_what_spacy_fills_in(corpus, tmp_path, monkeypatch):
+    config = read_config(CONFIG, {}, TINY)
+    del config["training"]["dropout"]
+    del config["components"]["tok2vec"]["model"]["window_size"]
+
+    def first(*given):
+        return read_space(config, list(given)).first()
+
+    assert first("training.dropout=0.3:0.5") == {"training.dropout": 0.1}
+    assert first("components.ner.moves=null,x") == {"components.ner.moves": None}
+    assert first("components.tok2vec.model.window_size=1:2") == {}  # no default: it stays left out
+    built = []
+    monkeypatch.setattr(tuning_search, "fill", lambda *given: built.append(given[-1]) or fill(*given))
+    search_of(corpus, tmp_path / "out", "lam=0.1:0.5").check()
+    assert built == [{}, {"lam": 1.0}, {"lam": 0.1}, {"lam": 0.5}]
 
 
 def test_a_policy_exchanges_the_reader_and_brings_its_cap():

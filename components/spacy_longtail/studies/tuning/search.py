@@ -86,7 +86,8 @@ class Search:
         return int(interpolated(self.space.config)["training"].get("max_steps", MAX_STEPS))
 
     def check(self) -> None:
-        """Build the pipelines at the space's corners, so that mistakes show before hours of training.
+        """Build the baseline's pipeline and those at the space's corners: mistakes show before hours of
+        training.
 
         RAISES (ValueError): L482, L486.
         """
@@ -94,7 +95,7 @@ class Search:
         policy = {name: value for name, value in last.items() if name == POLICY}
         filled = fill(self.space.configure(policy), self.corpus, policy)
         self._check_names(filled)
-        for values in (self.space.corner(False), last):
+        for values in (self.space.first(), self.space.corner(False), last):
             with warnings.catch_warnings():  # of ends of ranges, which nobody may ever draw
                 warnings.simplefilter("ignore")
                 fill(self.space.configure(values), self.corpus, values)
