@@ -3,6 +3,7 @@
 import builtins
 import json
 import random
+import tempfile
 import time
 from pathlib import Path
 
@@ -392,7 +393,9 @@ def test_class_probabilities_behind_a_component_that_is_a_function():
     assert p.shape == (6, len(classes)) and HEARD == ["Maria", "Jon"]
 
 
-def test_no_model_sees_what_it_reads(monkeypatch):
+def test_no_model_sees_what_it_reads(tmp_path, monkeypatch):
+    (tmp_path / "über").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "über"))
     nlp = blank()
     nlp.add_pipe("longtail_token_ner", name="ner", config={"model": {"tok2vec": SMALL}})
     train(nlp, 1)
@@ -448,6 +451,10 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         if name == "stock":
             text = text[: text.index("[components.ner.model]")] + text[text.index("[corpora]") :]
         (tmp_path / f"{name}.cfg").write_text(text, encoding="utf8")
+    text = CONFIG[CONFIG.index("[system]") :].replace("${paths.train}", f'"{corpus / "train.spacy"}"')
+    (tmp_path / "pathless.cfg").write_text(text.replace("${paths.dev}", '"dev.spacy"'), encoding="utf8")
+    text = CONFIG[: CONFIG.index("[corpora]")] + CONFIG[CONFIG.index("[training]") :]
+    (tmp_path / "no_corpora.cfg").write_text(text, encoding="utf8")
     few = ["--steps", "2", "--folds", "2"]
     for arguments, code in (
         ([tmp_path / "none"], "L402"),
@@ -461,6 +468,8 @@ def test_what_cannot_be_audited_is_refused(planted, tmp_path, monkeypatch):
         ([corpus, "--config", tmp_path / "two_task.cfg", *few], "L451"),
         ([corpus, "--config", tmp_path / "stock.cfg", *few], "L451"),
         ([corpus, "--config", tmp_path / "fixed.cfg", *few], "L452"),
+        ([corpus, "--config", tmp_path / "pathless.cfg", *few], "L452"),
+        ([corpus, "--config", tmp_path / "no_corpora.cfg", *few], "L452"),
     ):
         refused(["audit", *arguments, "-o", output], code, output)
     real = builtins.__import__

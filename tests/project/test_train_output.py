@@ -240,6 +240,10 @@ def test_a_config_needs_a_seed(work):
             ("--training.score_weights.ents_f", '"1"'),
             "[training] score_weights.ents_f must be at least 0, found '1'",
         ),
+        (("--paths.train", "null"), "paths.train must be a path, found None."),
+        (("--paths.dev", "5"), "paths.dev must be a path, found 5."),
+        (("--initialize.vectors", "5"), "initialize.vectors must be a path or null, found 5."),
+        (("--paths.init_tok2vec", "[1]"), "initialize.init_tok2vec must be a path or null, found [1]."),
         ((), "it has no [training]"),
     ],
 )

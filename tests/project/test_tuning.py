@@ -21,8 +21,10 @@ from spacy_longtail.studies.trials.ledger import read_lines
 from spacy_longtail.studies.trials.process import Outcome, run_process
 from spacy_longtail.studies.trials.storage import open_storage
 from spacy_longtail.studies.tuning import run as tuning_run
+from spacy_longtail.studies.tuning import search as tuning_search
 from spacy_longtail.studies.tuning.best_config import write_best
 from spacy_longtail.studies.tuning.draws import BASELINE, baseline_of, best_of
+from spacy_longtail.studies.tuning.dry_run import search_outlook
 from spacy_longtail.studies.tuning.holdout import hold_out
 from spacy_longtail.studies.tuning.report import write_search
 from spacy_longtail.studies.tuning.run import Options, Workers, run_search
@@ -192,6 +194,10 @@ def test_what_cannot_be_searched_is_a_coded_error(given, code):
     [
         ({"loss": "mom"}, {}, "L485.*--loss 'mom'.*MoM"),
         ({}, {"training.max_steps": 0}, "L488"),
+        ({}, {"training.max_steps": None}, "L488"),
+        ({}, {"training.max_steps": "many"}, "L488"),
+        ({}, {"training.eval_frequency": 0}, "L438.*eval_frequency must be a whole.*found 0"),
+        ({}, {"training.eval_frequency": None}, "L438.*found None"),
         ({}, {"training.max_steps": 299}, "L484.*2 evaluations in 299 steps.*eval_frequency=99"),
         ({}, {"nope.x": 1}, "L471"),
         ({}, {"training.max_steps": "${nope.x}"}, "L486"),
@@ -206,6 +212,8 @@ def test_all_trials_train_equal_steps():
     config = read_config(None, {}, {"training.patience": 100, "training.max_epochs": 5})
     assert (config["training"]["patience"], config["training"]["max_epochs"]) == (0, 0)
     assert read_config(None, {}, {"training.max_epochs": -1})["training"]["max_epochs"] == -1
+    for given in (None, "${system.seed}"):
+        assert read_config(None, {}, {"training.max_epochs": given})["training"]["max_epochs"] == 0
 
 
 def test_a_range_that_cannot_be_built_is_a_coded_error(corpus, tmp_path):
@@ -214,6 +222,23 @@ def test_a_range_that_cannot_be_built_is_a_coded_error(corpus, tmp_path):
         run_search(search, Options(1))
     with pytest.raises(ValueError, match=r"L482.*drop_out"):
         search_of(corpus, tmp_path / "out", "training.drop_out=0.1:0.2").check()
+
+
+def test_the_baseline_has_what_spacy_fills_in(corpus, tmp_path, monkeypatch):
+    config = read_config(CONFIG, {}, TINY)
+    del config["training"]["dropout"]
+    del config["components"]["tok2vec"]["model"]["window_size"]
+
+    def first(*given):
+        return read_space(config, list(given)).first()
+
+    assert first("training.dropout=0.3:0.5") == {"training.dropout": 0.1}
+    assert first("components.ner.moves=null,x") == {"components.ner.moves": None}
+    assert first("components.tok2vec.model.window_size=1:2") == {}  # no default: it stays left out
+    built = []
+    monkeypatch.setattr(tuning_search, "fill", lambda *given: built.append(given[-1]) or fill(*given))
+    search_of(corpus, tmp_path / "out", "lam=0.1:0.5").check()
+    assert built == [{}, {"lam": 1.0}, {"lam": 0.1}, {"lam": 0.5}]
 
 
 def test_a_policy_exchanges_the_reader_and_brings_its_cap():
@@ -353,6 +378,19 @@ def test_models_of_the_baseline_and_the_best_are_kept(corpus, tmp_path):
     assert set((tmp_path / "out" / "models").iterdir()) == kept
     best = search.model(best_of(tried).number) / "model-best" / "number"
     assert best.read_text() == str(best_of(tried).number)
+
+
+def test_a_damaged_study_is_searched_again_and_each_trial_is_recorded_once(corpus, tmp_path):
+    search = search_of(corpus, tmp_path / "out")
+    run_search(search, Options(3), finished(near))
+    study = search.output / "study.db"
+    study.write_bytes(study.read_bytes()[:10_000])
+    assert "damaged" in " ".join(search_outlook(search, Options(3, minutes=1), print).facts)
+    with pytest.warns(UserWarning, match=r"LW109.*tune\.jsonl with it.*run again"):
+        run_search(search, Options(2), finished(near))
+    assert [line["key"] for line in read_lines(search.records)] == [search.key(0), search.key(1)]
+    (aside,) = search.output.glob("tune.jsonl.*")
+    assert len(read_lines(aside)) == 3 and len(list(search.output.glob("study.db.*"))) == 1
 
 
 @pytest.mark.parametrize("storage", [None, "sqlite"])

@@ -228,11 +228,13 @@ def test_renames_that_fail_are_taken_back(here, monkeypatch):
 
 
 def test_what_a_killed_run_left_is_named(here):
-    (here / f"{NEW}run-abc").mkdir()
-    (here / f"{NEW}other-abc").mkdir()
-    with pytest.warns(UserWarning, match=rf"LW034.*{NEW}run-abc"), whole_folder(Path("run")):
+    with whole_folder(Path("run")) as new:
+        left = new.parent.name
+    for name in (left, f"{NEW}other-a1b2_c3d", f"{NEW}run-b-a1b2_c3d"):
+        (here / name).mkdir()
+    with pytest.warns(UserWarning, match=rf"LW034.* holds {left}, left"), whole_folder(Path("run")):
         pass
-    assert (here / f"{NEW}run-abc").is_dir()
+    assert (here / left).is_dir()
 
 
 def test_what_was_stopped_is_kept_beside(here):

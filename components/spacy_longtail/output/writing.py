@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import os
+import re
 import shutil
 import tempfile
 import uuid
@@ -14,6 +15,7 @@ from pathlib import Path
 from ..errors import Errors, Warnings
 
 NEW = ".longtail-"  # how a folder or file begins that is being written
+RANDOM = r"\w{8}"  # of tempfile, at the end of a name
 ASSETS = "assets"  # a project's own data
 ENDS = 1 << 16  # bytes of a file's beginning, and of its end, that are searched for a mark
 LONGEST = 40  # characters of a target's name in a folder that is being written
@@ -192,7 +194,8 @@ def whole_folder(target: Path) -> Iterator[Path]:
     target = target.resolve()
     near = nearest(target.parent)
     prefix = f"{NEW}{target.name[:LONGEST]}-"
-    left = [path.name for path in sorted(near.iterdir()) if path.name.startswith(prefix)]
+    own = re.compile(re.escape(prefix) + RANDOM)  # not those of run-b, if this is run
+    left = [path.name for path in sorted(near.iterdir()) if own.fullmatch(path.name)]
     if left:
         warnings.warn(Warnings.W034.format(folder=near, names=", ".join(left)), stacklevel=3)
     with coded_io(target):

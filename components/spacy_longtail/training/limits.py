@@ -1,4 +1,4 @@
-"""Numbers of [training] that no training can work with, and that spaCy takes."""
+"""Values of a config that no training can work with, and that spaCy takes."""
 
 import math
 from collections.abc import Mapping
@@ -26,6 +26,8 @@ OPTIMIZER = {
 ABOVE = ("learn_rate", "eps")  # a schedule may begin with 0
 SIZES = ("size", "buffer")  # of a batcher
 NEEDED = ("seed", "gpu_allocator")  # without which spaCy begins no training
+PATHS = {"paths": ("train", "dev"), "initialize": ("vectors", "init_tok2vec")}
+OPTIONAL = "initialize"  # null says that there is none
 
 
 def check_training(training: Mapping[str, object], batcher: Mapping[str, object]) -> None:
@@ -50,21 +52,34 @@ def check_training(training: Mapping[str, object], batcher: Mapping[str, object]
 
 
 def check_written(config: Config) -> None:
-    """Refuse a config without what spaCy needs of [training], and weights of scores that it cannot add
-    up, which it does before it reads that section.
+    """Refuse a config without what spaCy needs of [training], paths that are no text, and weights of
+    scores that it cannot add up, which it does before it reads that section.
 
-    config (Config): Not interpolated. RAISES (ValueError): Without a code, as `check_training`.
+    config (Config): Filled in for a corpus, not interpolated.
+    RAISES (ValueError): Without a code, as `check_training`.
     """
     if "training" not in config:
         raise ValueError("it has no [training].")
     if missing := [name for name in NEEDED if name not in config["training"]]:
         fix = "`python -m spacy init fill-config` writes all defaults"
         raise ValueError(f"[training] has no {' and no '.join(missing)}; {fix}.")
-    weights = config.interpolate()["training"].get("score_weights", {})
+    filled = config.interpolate()
+    _check_paths(filled)
+    weights = filled["training"].get("score_weights", {})
     if not isinstance(weights, Mapping):
         raise ValueError(f"[training] score_weights must be a section of numbers, found {weights!r}.")
     for name, weight in weights.items():
         _check(f"score_weights.{name}", weight, 0, math.inf)
+
+
+def _check_paths(config: Config) -> None:
+    for section, names in PATHS.items():
+        block = config.get(section, {})
+        for name in (name for name in names if name in block):
+            path = block[name]
+            if not (isinstance(path, str) or (path is None and section == OPTIONAL)):
+                other = " or null" if section == OPTIONAL else ""
+                raise ValueError(f"{section}.{name} must be a path{other}, found {path!r}.")
 
 
 def _check(name: str, value: object, low: float, high: float, above: bool = False) -> None:

@@ -112,9 +112,12 @@ def _settings(path: Path | None, types: CorpusTypes, place: Path, steps: int, se
         "training.seed": seed,
     }
     own = known_sections(own, base)
+    if "paths.train" not in own:
+        raise ValueError(Errors.L452.format(path=path))
     config = Config().from_str(base.to_str(interpolate=False), overrides=own, interpolate=False)
     config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1"}
-    if own["paths.train"] not in json.dumps(config.interpolate()["corpora"]):
+    written = json.dumps(own["paths.train"])[1:-1]  # escaped as it is among the corpora
+    if written not in json.dumps(config.interpolate().get("corpora")):
         raise ValueError(Errors.L452.format(path=path))
     return config
 

@@ -16,8 +16,9 @@ from ...errors import Errors
 from ...evaluation.analysis.records import PRF
 from ...evaluation.evaluate import evaluate_model, load_pipeline
 from ...evaluation.thresholds import Goal, fit_thresholds
-from ...output.writing import check_folder, coded_io, whole_folder, write_file
+from ...output.writing import NEW, check_folder, coded_io, whole_folder, write_file
 from ...records import Record
+from ...training.provenance import read_run, write_run
 from ...training.train import train_model
 from ...types import Overrides
 from ..trials.compose import apply
@@ -26,6 +27,7 @@ from .proof import TypeChange, compare_entities
 
 GATE_GOAL = Goal(recall=0.9)
 CONFIG, RECORD, MODEL, TRAINING = "extended.cfg", "extended.json", "model", "training"
+DRAFT = f"{NEW}{CONFIG}"  # the config of a run that has not ended
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ def extend(request: Request, output: Path, say: Callable[[str], None] = lambda _
     model = output / MODEL
     say("Choosing thresholds on dev" if request.thresholds else "Measuring")
     _finish(best, model, request, new)
+    with coded_io(output):
+        (output / DRAFT).replace(output / CONFIG)  # now that the model is its own
     found = _measure(request, model, added, new, types)
     write_file(output / RECORD, found.model_dump_json(indent=2))
     return found
@@ -108,7 +112,8 @@ def _folder(base: str) -> Path | None:
 
 
 def _foreign(folder: Path) -> str:
-    return "" if (folder / CONFIG).is_file() else f"it holds no {CONFIG} of an earlier `extend`"
+    is_own = (folder / CONFIG).is_file() or (folder / DRAFT).is_file()
+    return "" if is_own else f"it holds no {CONFIG} of an earlier `extend`"
 
 
 def _types_to_add(request: Request, types: CorpusTypes, nlp: Language) -> list[str]:
@@ -150,19 +155,25 @@ def _settings(request: Request, added: list[str]) -> Overrides:
 
 
 def _train(request: Request, config: Config, settings: Overrides, output: Path) -> Path:
-    """Write the config and train it. A training that is refused leaves no config without a model."""
-    is_new = not (output / CONFIG).exists()
+    """Train a draft of the config: whatever fails, an earlier model keeps the config that it is of."""
     output.mkdir(parents=True, exist_ok=True)
-    write_file(output / CONFIG, config.to_str(interpolate=False))
+    is_new = not any(output.iterdir())
+    draft = output / DRAFT
+    write_file(draft, config.to_str(interpolate=False))
     own = {**settings, "nlp.lang": config["nlp"]["lang"], "nlp.tokenizer": config["nlp"]["tokenizer"]}
     folder = output / TRAINING
     try:
-        return train_model(output / CONFIG, request.corpus, folder, gpu_id=request.gpu_id, overrides=own)
-    except ValueError:
+        best = train_model(draft, request.corpus, folder, gpu_id=request.gpu_id, overrides=own)
+    except ValueError as error:
+        if is_new or (output / CONFIG).is_file():  # else the draft says whose folder it is
+            draft.unlink()
         if is_new:
-            (output / CONFIG).unlink()
             output.rmdir()
-        raise
+        raise ValueError(str(error).replace(DRAFT, CONFIG)) from error
+    record = read_run(best)
+    command = record.command.replace(DRAFT, CONFIG)
+    write_run(folder, record.model_copy(update={"command": command}))
+    return best
 
 
 def _finish(best: Path, model: Path, request: Request, new: Added) -> None:

@@ -46,12 +46,14 @@ def import_optuna() -> ModuleType:
     return optuna
 
 
-def open_storage(storage: str | None, default: Path) -> "RDBStorage":
+def open_storage(storage: str | None, default: Path, copy: Path | None = None) -> "RDBStorage":
     """An Optuna storage.
 
     storage (Optional[str]): A database URL, such as postgresql://user@host/name, or the path of an
         SQLite file. default (Path): The SQLite file that null stands for; one that cannot be read is
         set aside.
+    copy (Optional[Path]): A file that repeats what is in the study, and is set aside with it: the
+        trials are run again. Null where records outlive the study.
     RAISES (ValueError): L406, L477, L549.
     """
     import_optuna()
@@ -70,7 +72,7 @@ def open_storage(storage: str | None, default: Path) -> "RDBStorage":
         except sqlite3.DatabaseError:
             if storage is not None:  # others may use it
                 raise
-            _set_aside(path)
+            _set_aside(path, copy)
         return _open(_url(path))
     except Exception as error:  # of any database driver
         if str(error).startswith("[L"):
@@ -83,6 +85,18 @@ def open_storage(storage: str | None, default: Path) -> "RDBStorage":
                 problem = f"its driver {missing.name} is not installed. Run: pip install {package}."
         # not from error: what it says may hold a password
         raise ValueError(Errors.L477.format(storage=masked(url), problem=problem)) from None
+
+
+def is_damaged(path: Path) -> bool:
+    """Whether a file is there that `open_storage` would set aside."""
+    try:
+        if path.is_file():
+            _check_file(path)
+    except sqlite3.OperationalError:  # locked: it may be sound
+        return False
+    except sqlite3.DatabaseError:
+        return True
+    return False
 
 
 def _check_file(path: Path) -> None:
@@ -113,13 +127,19 @@ def _check_own(path: Path) -> None:
         raise ValueError(Errors.L549.format(path=path, tables=", ".join(sorted(tables)[:N_SHOWN])))
 
 
-def _set_aside(path: Path) -> None:
-    aside = path.with_name(f"{path.name}.{time.time_ns()}")
+def _set_aside(path: Path, copy: Path | None) -> None:
+    stamp = time.time_ns()
+    aside = path.with_name(f"{path.name}.{stamp}")
     path.rename(aside)
     unfinished = path.with_name(f"{path.name}-journal")  # the next file has no part in its transaction
     if unfinished.exists():
         unfinished.rename(path.with_name(f"{aside.name}-journal"))
-    warnings.warn(Warnings.W096.format(path=path, aside=aside.name), stacklevel=3)
+    if copy is None:
+        warnings.warn(Warnings.W096.format(path=path, aside=aside.name), stacklevel=3)
+        return
+    if copy.exists():
+        copy.rename(copy.with_name(f"{copy.name}.{stamp}"))
+    warnings.warn(Warnings.W109.format(path=path, aside=aside.name, copy=copy.name), stacklevel=3)
 
 
 def _url(path: Path) -> str:

@@ -15,7 +15,7 @@ from ..trials.estimate import ELSEWHERE
 from ..trials.filling import fill
 from ..trials.ledger import read_lines
 from ..trials.process import time_start
-from ..trials.storage import import_optuna
+from ..trials.storage import STUDY, import_optuna, is_damaged
 from .run import STARTUP, Options
 from .search import Search
 
@@ -27,8 +27,9 @@ def search_outlook(search: Search, options: Options, say: Callable[[str], None])
     RETURNS (Outlook): Its data has the parameters.
     RAISES (ValueError): L406, L482, L486, L515; L564 if a training of the baseline would fail.
     """
-    own = [line for line in read_lines(search.records) if str(line["key"]).startswith(f"{search.name}-")]
-    done = {str(line["key"]): line for line in own}
+    is_lost = options.storage is None and is_damaged(search.output / STUDY)
+    lines = [] if is_lost else read_lines(search.records)
+    done = {k: line for line in lines if (k := str(line["key"])).startswith(f"{search.name}-")}
     n_left = max(options.n_trials - len(done), 0)
     if n_left:
         import_optuna()
@@ -37,13 +38,14 @@ def search_outlook(search: Search, options: Options, say: Callable[[str], None])
     trials, steps = number(options.n_trials, "trial"), number(search.steps, "step")
     facts = [f"{trials} with the baseline's, {steps} each at most"]
     facts += [f"{len(done)} of them are finished."] if done else []
+    facts += [f"{STUDY} is damaged, so that all of them are run again."] if is_lost else []
     facts += [ELSEWHERE] if options.storage and n_left else []
     parameters: list[JsonValue] = [
         {"name": p.name, "range": p.text, "baseline": str(p.baseline)} for p in search.space.parameters
     ]
-    lines = [f"{p.name}: {p.text}; baseline {p.baseline}" for p in search.space.parameters]
+    shown = [f"{p.name}: {p.text}; baseline {p.baseline}" for p in search.space.parameters]
     stages = [Stage("search", n_left, "trainings", each)]
-    return Outlook(facts, stages, options.workers, lines, {"parameters": parameters})
+    return Outlook(facts, stages, options.workers, shown, {"parameters": parameters})
 
 
 def _each(

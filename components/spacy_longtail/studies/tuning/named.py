@@ -164,9 +164,15 @@ def current(config: Config, place: str) -> Any:
             made = getattr(registry, kind).get(block[f"@{kind}"])
             argument = inspect.signature(made).parameters.get(last)
             return None if argument is None else argument.default
-    if "factory" in block:
+    if "factory" in block and Language.has_factory(block["factory"]):  # which loads its module
         return (Language.get_factory_meta(block["factory"]).default_config or {}).get(last)
     return None
+
+
+def is_written(config: Config, place: str) -> bool:
+    """Whether a config has a value, if only null. place (str): A dotted name."""
+    path, _, last = place.rpartition(".")
+    return last in (_get(config, path) or {})
 
 
 def _get(config: Any, place: str) -> Any:

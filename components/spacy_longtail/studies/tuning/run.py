@@ -77,7 +77,7 @@ class Workers(Engine):
     """
 
     def __init__(self, search: Search, options: Options, runner: Runner) -> None:
-        storage = open_storage(options.storage, search.output / STUDY)
+        storage = open_storage(options.storage, search.output / STUDY, search.records)
         place = str(search.output.resolve())
         super().__init__(storage, search.name, search.output, place, options.workers)
         self.study.pruner = self.optuna.pruners.MedianPruner(STARTUP, int(WARMUP * search.steps))

@@ -11,10 +11,11 @@ from ...output.amounts import number
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE
 from ...types import Overrides
-from ..trials.compose import compose, known_choices, read_base
+from ..trials.compose import BASE, compose, known_choices, read_base
 from ..trials.filling import fill, interpolated
 from ..trials.keys import code_version, config_content, corpus_version, digest
 from ..trials.ledger import append_line, check_output
+from ..trials.plan_file import is_whole
 from .draws import Tried
 from .named import POLICY, blocks
 from .space import Space
@@ -32,7 +33,7 @@ def read_config(path: Path | None, choices: dict[str, str], settings: Overrides)
     choices (Dict[str, str]): A choice by axis, of choices.yml, for axes that are to change.
     settings (Overrides): Config values by dotted name; they win.
     RETURNS (Config): Not interpolated; training neither ends early nor by epochs.
-    RAISES (ValueError): L402, L470, L471, L484, L485, L486, L488.
+    RAISES (ValueError): L402, L438, L470, L471, L484, L485, L486, L488.
     """
     known = known_choices()
     for axis, name in choices.items():
@@ -41,12 +42,16 @@ def read_config(path: Path | None, choices: dict[str, str], settings: Overrides)
     picked = {axis: known[axis][name] for axis, name in choices.items()}
     config = compose(read_base(path), picked, settings)
     training = config.setdefault("training", {})
-    training["patience"] = 0
-    training["max_epochs"] = min(training.get("max_epochs", 0), 0)  # -1 streams
     found = interpolated(config)["training"]
+    epochs = found.get("max_epochs")
+    training["patience"] = 0
+    training["max_epochs"] = epochs if is_whole(epochs) and epochs < 0 else 0  # -1 streams
     steps, frequency = found.get("max_steps", MAX_STEPS), found.get("eval_frequency", EVAL_FREQUENCY)
-    if steps < 1:
+    if not is_whole(steps) or steps < 1:
         raise ValueError(Errors.L488.format(found=steps))
+    if not is_whole(frequency) or frequency < 1:
+        problem = f"[training] eval_frequency must be a whole number above 0, found {frequency!r}."
+        raise ValueError(Errors.L438.format(path=path or BASE, problem=problem))
     if steps // frequency < LEAST_EVALUATIONS:
         least, fix = LEAST_EVALUATIONS, max(steps // LEAST_EVALUATIONS, 1)
         shown = {"n": number(steps // frequency, "evaluation"), "steps": number(steps, "step")}
@@ -81,7 +86,8 @@ class Search:
         return int(interpolated(self.space.config)["training"].get("max_steps", MAX_STEPS))
 
     def check(self) -> None:
-        """Build the pipelines at the space's corners, so that mistakes show before hours of training.
+        """Build the baseline's pipeline and those at the space's corners: mistakes show before hours of
+        training.
 
         RAISES (ValueError): L482, L486.
         """
@@ -89,7 +95,7 @@ class Search:
         policy = {name: value for name, value in last.items() if name == POLICY}
         filled = fill(self.space.configure(policy), self.corpus, policy)
         self._check_names(filled)
-        for values in (self.space.corner(False), last):
+        for values in (self.space.first(), self.space.corner(False), last):
             with warnings.catch_warnings():  # of ends of ranges, which nobody may ever draw
                 warnings.simplefilter("ignore")
                 fill(self.space.configure(values), self.corpus, values)

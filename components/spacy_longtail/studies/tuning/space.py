@@ -4,6 +4,8 @@ import copy
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from spacy.language import DEFAULT_CONFIG_PATH
+from spacy.util import load_config
 from thinc.api import Config
 
 from ...errors import Errors
@@ -19,6 +21,7 @@ from .named import (
     Named,
     current,
     explicit,
+    is_written,
     named_places,
     with_policy,
 )
@@ -80,18 +83,31 @@ class Space(NamedTuple):
             that it could have drawn.
         RETURNS (Overrides): By name of the parameter, of those that have a place under the policy.
         """
+        if is_baseline:
+            first = self.first()
+            for parameter in self.parameters:
+                if parameter.name in first and parameter.has(parameter.baseline):
+                    parameter.suggest(trial)
+            return first
         values: dict[str, object] = {}
         config = self.config
         for parameter in self.parameters:
-            if not parameter.places(config):
-                continue
-            if not is_baseline or parameter.has(parameter.baseline):
+            if parameter.places(config):
                 values[parameter.name] = parameter.suggest(trial)
-            if is_baseline:
-                values[parameter.name] = parameter.baseline
             if parameter.name == POLICY:
                 config = with_policy(config, str(values[POLICY]))
         return values
+
+    def first(self) -> Overrides:
+        """The values of trial 0. What the config leaves out, and has no default, stays left out."""
+        first = next((p.baseline for p in self.parameters if p.name == POLICY), None)
+        config = self.config if first is None else with_policy(self.config, str(first))
+        return {
+            p.name: p.baseline
+            for p in self.parameters
+            if (places := p.places(config))
+            and (p.baseline is not None or all(is_written(config, place) for place in places))
+        }
 
     def baseline(self) -> Overrides:
         """The baseline's values that Optuna could have drawn."""
@@ -126,7 +142,7 @@ def read_space(config: Config, given: list[str]) -> Space:
     texts = given or [name for name in USUAL if named_places(name, config)]
     if not texts:
         raise ValueError(Errors.L481.format(known=", ".join(USUAL)))
-    values = interpolated(config)
+    values = interpolated(load_config(DEFAULT_CONFIG_PATH).merge(config))  # as spaCy fills it in
     has_policy = any(text.partition("=")[0] == POLICY for text in texts)
     found = [_read(text, config, values, has_policy) for text in texts]
     found.sort(key=lambda parameter: parameter.name != POLICY)
