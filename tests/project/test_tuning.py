@@ -200,6 +200,8 @@ def test_what_cannot_be_searched_is_a_coded_error(given, code):
         ({}, {"training.eval_frequency": None}, "L438.*found None"),
         ({}, {"training.max_steps": 299}, "L484.*2 evaluations in 299 steps.*eval_frequency=99"),
         ({}, {"nope.x": 1}, "L471"),
+        ({}, {"paths.train": "elsewhere.spacy"}, "L516.*paths.train"),
+        ({}, {"paths.dev": "elsewhere.spacy"}, "L516.*paths.dev"),
         ({}, {"training.max_steps": "${nope.x}"}, "L486"),
     ],
 )

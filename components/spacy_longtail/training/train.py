@@ -123,7 +123,7 @@ def refuse_parts(overrides: Overrides) -> None:
     """
     given = [name for name in ("paths.train", "paths.dev") if name in overrides]
     if given:
-        problem = "would train on other data than this command makes"
+        problem = "would name other data than this command trains on"
         fix = "Leave it out; the corpus names the data."
         raise ValueError(Errors.L516.format(name="set", found=given[0], problem=problem, fix=fix))
 

@@ -10,6 +10,7 @@ from ...hub import check_models
 from ...output.amounts import number
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE
+from ...training.train import refuse_parts
 from ...types import Overrides
 from ..trials.compose import BASE, compose, known_choices, read_base
 from ..trials.filling import fill, interpolated
@@ -33,8 +34,9 @@ def read_config(path: Path | None, choices: dict[str, str], settings: Overrides)
     choices (Dict[str, str]): A choice by axis, of choices.yml, for axes that are to change.
     settings (Overrides): Config values by dotted name; they win.
     RETURNS (Config): Not interpolated; training neither ends early nor by epochs.
-    RAISES (ValueError): L402, L438, L470, L471, L484, L485, L486, L488.
+    RAISES (ValueError): L402, L438, L470, L471, L484, L485, L486, L488, L516.
     """
+    refuse_parts(settings)
     known = known_choices()
     for axis, name in choices.items():
         if name not in known[axis]:
