@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import mean
 
 from . import advice
 from .records import points, read, table
@@ -123,20 +124,23 @@ def _of_main_job(method: str) -> list[dict]:
 
 
 def mining() -> str:
-    rows = [r for r in read("mining_rounds") if (r["corpus"], r["seed"]) == ("gmb_full", 0)]
+    rows = [r for r in read("mining_rounds") if r["corpus"] == "gmb_full"]
+    last = max(r["round"] for r in rows)
     found = []
     for strategy in ("mine", "entropy", "least_confidence", "random"):
-        own = sorted((r for r in rows if r["strategy"] == strategy), key=lambda r: r["round"])
-        if own:
-            last = own[-1]
-            scores = (f"{100 * last[name]:.1f}" for name in ("macro", "tail", "micro"))
-            found.append((strategy, str(last["rare_mentions"]), *scores))
-    first = min(rows, key=lambda r: r["round"])
-    before = (f"{100 * first[name]:.1f}" for name in ("macro", "tail", "micro"))
+        own = [r for r in rows if (r["strategy"], r["round"]) == (strategy, last)]
+        mentions = ", ".join(str(r["rare_mentions"]) for r in own)
+        found.append((strategy, mentions, *_means(own)))
+    before = [r for r in rows if (r["strategy"], r["round"]) == ("mine", 0)]
     return table(
-        ("600 labels", "rare mentions found", "macro", "tail", "micro"),
-        [("(before)", "", *before), *found],
+        ("600 labels", "rare mentions found, by seed", "macro", "tail", "micro"),
+        [("(before)", "", *_means(before)), *found],
     )
+
+
+def _means(rows: list[dict]) -> list[str]:
+    """Macro, tail and micro F1 over seeds."""
+    return [points([mean(r[name] for r in rows)]) for name in ("macro", "tail", "micro")]
 
 
 def distilled() -> str:
