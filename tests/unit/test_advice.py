@@ -276,6 +276,15 @@ def test_what_is_finished_takes_no_time(corpus, tmp_path, monkeypatch):
     assert again.recommendation.method == found.recommendation.method == "crf"
 
 
+def test_with_two_that_are_finished_no_other_is_begun_without_time(corpus, tmp_path, monkeypatch):
+    runner = Timed({"ner": 0.3, "crf-clusters": 0.9}, monkeypatch, {}, usual=100.0)
+    advised(corpus, tmp_path, monkeypatch, runner, minutes=3)
+    assert len(runner.begun) == 2
+    runner.now = 0.0
+    _, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=0.01)
+    assert len(runner.begun) == 2 and any("are left out" in text for text in said)
+
+
 def test_a_baseline_that_another_machine_has_trained_is_told(corpus, tmp_path, monkeypatch):
     runner = Scored({"ner": 0.3})
     usual = Matrix.run
