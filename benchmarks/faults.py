@@ -63,6 +63,8 @@ VOLATILE = re.compile(  # of JSON: times, and what follows from them
 )
 WORKING = re.compile(r"[\w.-]+@[\w.-]+@\d+")  # a trial's folder, named after machine and process
 ATTEMPT = re.compile(r"(tune-[0-9a-f]{16})-\d+")  # a trial: those that were disturbed count
+PLACE = re.compile(r"[\w/.~-]*faults-\w{8}")  # our temporary folder
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 DROPPED_RIGHTS = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]  # root may write anywhere
 
 
@@ -191,6 +193,12 @@ def plain(value: object, out: Path) -> object:
     return value
 
 
+def shown(said: str) -> str:
+    """The last line of what a command said, without colours and without where this machine has it."""
+    lines = [line for line in COLOUR.sub("", said).splitlines() if line.strip()]
+    return PLACE.sub("PLACE", WORKING.sub("WORK", lines[-1].strip())) if lines else ""
+
+
 def written(out: Path) -> dict[str, list[str]]:
     """What a command wrote: the JSON of each file, in an order that says nothing."""
     found = {}
@@ -302,7 +310,11 @@ class Case:
             again = ended(run(command), time.perf_counter()) if harmed.code else harmed
             found = written(out) if not again.code else {}
             expected = self.usual.written
-            lost = [str(p) for p, data in before.items() if not p.is_file() or p.read_bytes() != data]
+            lost = [
+                str(p.relative_to(out))
+                for p, data in before.items()
+                if not p.is_file() or p.read_bytes() != data
+            ]
             differ = sorted(n for n in {*found, *expected} if found.get(n) != expected.get(n))
             return {
                 "command": self.command,
@@ -311,10 +323,10 @@ class Case:
                 "disk": is_disk,
                 "exit": harmed.code,
                 "traceback": "Traceback" in harmed.said,
-                "said": harmed.said[-300:] if harmed.code > 0 else "",
+                "said": shown(harmed.said) if harmed.code > 0 else "",
                 "finished_before": len(before),
                 "exit_again": again.code,
-                "said_again": again.said[-500:] if again.code else "",
+                "said_again": shown(again.said) if again.code else "",
                 "seconds": [round(harmed.seconds, 1), round(again.seconds, 1)],
                 "lost": lost,
                 "twice": twice(out),
