@@ -39,6 +39,7 @@ from spacy_longtail.studies.trials.storage import ATTEMPT, KEY, open_storage
 from tests.util import parse, toy_corpus
 
 optuna = pytest.importorskip("optuna", reason="needs the extra 'tune'")
+sqlalchemy = pytest.importorskip("sqlalchemy")
 
 FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
 forks = pytest.mark.skipif(FORK is None, reason="needs fork")
@@ -641,6 +642,17 @@ def test_a_storage_that_is_gone_is_a_coded_error(plan, corpus, tmp_path, fake, m
     assert len(found.run(Options(), runner=fake)) == 4
     assert len(fake.titles()) == 4  # the one that finished before is not run again
     assert_each_once(tmp_path / "out", found)
+
+
+def test_what_a_database_refuses_is_said_without_its_statements():
+    full = sqlite3.OperationalError("database or disk is full")
+    failed = sqlalchemy.exc.OperationalError("INSERT INTO trials VALUES (1)", {}, full)
+    refused = pytest.raises(
+        ValueError, match=r"L491.* OperationalError: database or disk is full\. What"
+    )
+    with refused as found, storages.coded_storage():
+        raise optuna.exceptions.StorageInternalError("invalid data") from failed
+    assert "INSERT" not in str(found.value) and "invalid" not in str(found.value)
 
 
 # --- files that were spoilt

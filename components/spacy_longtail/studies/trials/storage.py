@@ -195,8 +195,12 @@ def put_back(study: "Study", trial: "FrozenTrial") -> None:
         study.enqueue_trial(values, user_attrs={KEY: own[KEY], ATTEMPT: own[ATTEMPT] + 1})
 
 
-def _said(error: Exception) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+def _said(error: BaseException) -> str:
+    """What the database's driver says, without the statement that it says it of."""
+    while inner := getattr(error, "orig", None) or error.__cause__:
+        error = inner
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"{text.rstrip('.')}."
 
 
 @contextmanager
