@@ -408,6 +408,7 @@ class Warnings:
     W095 = "[LW095] The baseline did not finish, so nothing is compared with it: {error} Correct the config, and name another --output."
     W096 = "[LW096] {path} cannot be read and is set aside as {aside}. A new one is begun: what is finished is known from the records."
     W109 = "[LW109] {path} cannot be read and is set aside as {aside}, and {copy} with it. A new one is begun: its trials are run again."
+    W110 = "[LW110] {path} is gone, and {copy} that repeats it is set aside as {aside}. A new one is begun: its trials are run again."
     W097 = "[LW097] {path} is no longer a record of this trial, so it counts as not finished and is run again."
     W099 = "[LW099] All {total} training mentions of {label!r} stand in one document: its partitions are alike, and the curve says little of other documents. Annotate more of them."
     W100 = "[LW100] Sentences are drawn whole, and one with more mentions of {label!r} than a draw may have leaves it without any: {draws}. The fit leaves these runs out; name larger sizes with --sizes."

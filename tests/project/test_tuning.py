@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.studies.trials import storage as storages
+from spacy_longtail.studies.trials.compose import read_base
 from spacy_longtail.studies.trials.engine import here
 from spacy_longtail.studies.trials.filling import fill
 from spacy_longtail.studies.trials.keys import digest
@@ -177,6 +178,8 @@ def test_any_config_value_can_be_searched():
         (["training.dropout=0.1"], "L483.*two at least"),
         (["training.dropout=0.1,0.1"], "L483.*each once"),
         (["training.dropout=[1],2"], "L483.*choices"),
+        (["training.max_steps=100:200"], "L483.*equal steps"),
+        (["training.patience=100,200"], "L483.*equal steps"),
         (["policy=plain,sCX"], "L483.*sCX"),
         (["policy", "cap=2.5:4"], "L483.*whole"),
         (["nope.lam=0:1"], "L471.*nope"),
@@ -203,6 +206,8 @@ def test_what_cannot_be_searched_is_a_coded_error(given, code):
         ({}, {"paths.train": "elsewhere.spacy"}, "L516.*paths.train"),
         ({}, {"paths.dev": "elsewhere.spacy"}, "L516.*paths.dev"),
         ({}, {"training.max_steps": "${nope.x}"}, "L486"),
+        ({}, {"training.patience": 100}, "L516.*training.patience.*ignored.*--steps"),
+        ({}, {"training.max_epochs": 5}, "L516.*training.max_epochs.*ignored"),
     ],
 )
 def test_a_config_that_cannot_be_searched_is_a_coded_error(choices, settings, code):
@@ -210,12 +215,13 @@ def test_a_config_that_cannot_be_searched_is_a_coded_error(choices, settings, co
         read_config(None, choices, settings)
 
 
-def test_all_trials_train_equal_steps():
-    config = read_config(None, {}, {"training.patience": 100, "training.max_epochs": 5})
-    assert (config["training"]["patience"], config["training"]["max_epochs"]) == (0, 0)
-    assert read_config(None, {}, {"training.max_epochs": -1})["training"]["max_epochs"] == -1
-    for given in (None, "${system.seed}"):
-        assert read_config(None, {}, {"training.max_epochs": given})["training"]["max_epochs"] == 0
+@pytest.mark.parametrize(("given", "kept"), [(5, 0), (-1, -1), (None, 0), ("${system.seed}", 0)])
+def test_all_trials_train_equal_steps(tmp_path, given, kept):
+    config = read_base(None)
+    config["training"] |= {"patience": 100, "max_epochs": given}
+    config.to_disk(tmp_path / "own.cfg", interpolate=False)
+    training = read_config(tmp_path / "own.cfg", {}, {})["training"]
+    assert (training["patience"], training["max_epochs"]) == (0, kept)
 
 
 def test_a_range_that_cannot_be_built_is_a_coded_error(corpus, tmp_path):
@@ -393,6 +399,18 @@ def test_a_damaged_study_is_searched_again_and_each_trial_is_recorded_once(corpu
     assert [line["key"] for line in read_lines(search.records)] == [search.key(0), search.key(1)]
     (aside,) = search.output.glob("tune.jsonl.*")
     assert len(read_lines(aside)) == 3 and len(list(search.output.glob("study.db.*"))) == 1
+
+
+def test_records_whose_study_is_gone_are_set_aside(corpus, tmp_path):
+    search = search_of(corpus, tmp_path / "out")
+    run_search(search, Options(3), finished(near))
+    (search.output / "study.db").unlink()
+    assert "gone" in " ".join(search_outlook(search, Options(3, minutes=1), print).facts)
+    with pytest.warns(UserWarning, match=r"LW110.*tune\.jsonl.*run again"):
+        run_search(search, Options(2), finished(near))
+    assert [line["key"] for line in read_lines(search.records)] == [search.key(0), search.key(1)]
+    (aside,) = search.output.glob("tune.jsonl.*")
+    assert len(read_lines(aside)) == 3
 
 
 @pytest.mark.parametrize("storage", [None, "sqlite"])

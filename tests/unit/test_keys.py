@@ -156,6 +156,10 @@ def test_what_reports_is_not(package):
     assert version() == before
 
 
+def test_what_is_left_out_is_there():
+    assert all((keys.PACKAGE / name).exists() for name in keys.IDLE)
+
+
 def test_installed_versions_are(monkeypatch):
     before = version()
     monkeypatch.setattr(keys, "versions", lambda: {"spacy": "9.9"})

@@ -52,8 +52,8 @@ def open_storage(storage: str | None, default: Path, copy: Path | None = None) -
     storage (Optional[str]): A database URL, such as postgresql://user@host/name, or the path of an
         SQLite file. default (Path): The SQLite file that null stands for; one that cannot be read is
         set aside.
-    copy (Optional[Path]): A file that repeats what is in the study, and is set aside with it: the
-        trials are run again. Null where records outlive the study.
+    copy (Optional[Path]): A file that repeats what is in the study, and is set aside where that cannot
+        be read or is gone: the trials are run again. Null where records outlive the study.
     RAISES (ValueError): L406, L477, L549.
     """
     import_optuna()
@@ -64,6 +64,8 @@ def open_storage(storage: str | None, default: Path, copy: Path | None = None) -
             return _open(storage)
         path = default if storage is None else Path(storage)
         path.parent.mkdir(parents=True, exist_ok=True)
+        if storage is None and not path.exists():
+            _leave(copy, path)
         try:
             _check_file(path)
             _check_own(path)
@@ -87,11 +89,12 @@ def open_storage(storage: str | None, default: Path, copy: Path | None = None) -
         raise ValueError(Errors.L477.format(storage=masked(url), problem=problem)) from None
 
 
-def is_damaged(path: Path) -> bool:
-    """Whether a file is there that `open_storage` would set aside."""
+def is_lost(path: Path) -> bool:
+    """Whether the study of the records beside it is gone, or cannot be read."""
     try:
-        if path.is_file():
-            _check_file(path)
+        if not path.is_file():
+            return True
+        _check_file(path)
     except sqlite3.OperationalError:  # locked: it may be sound
         return False
     except sqlite3.DatabaseError:
@@ -140,6 +143,15 @@ def _set_aside(path: Path, copy: Path | None) -> None:
     if copy.exists():
         copy.rename(copy.with_name(f"{copy.name}.{stamp}"))
     warnings.warn(Warnings.W109.format(path=path, aside=aside.name, copy=copy.name), stacklevel=3)
+
+
+def _leave(copy: Path | None, path: Path) -> None:
+    """Set aside what repeats a study that is no longer there: its trials are numbered anew."""
+    if copy is None or not copy.exists():
+        return
+    aside = copy.with_name(f"{copy.name}.{time.time_ns()}")
+    copy.rename(aside)
+    warnings.warn(Warnings.W110.format(path=path, copy=copy.name, aside=aside.name), stacklevel=3)
 
 
 def _url(path: Path) -> str:

@@ -15,7 +15,7 @@ from ..trials.estimate import ELSEWHERE
 from ..trials.filling import fill
 from ..trials.ledger import read_lines
 from ..trials.process import time_start
-from ..trials.storage import STUDY, import_optuna, is_damaged
+from ..trials.storage import STUDY, import_optuna, is_lost
 from .run import STARTUP, Options
 from .search import Search
 
@@ -27,8 +27,9 @@ def search_outlook(search: Search, options: Options, say: Callable[[str], None])
     RETURNS (Outlook): Its data has the parameters.
     RAISES (ValueError): L406, L482, L486, L515; L564 if a training of the baseline would fail.
     """
-    is_lost = options.storage is None and is_damaged(search.output / STUDY)
-    lines = [] if is_lost else read_lines(search.records)
+    lines = read_lines(search.records)
+    is_again = bool(lines) and options.storage is None and is_lost(search.output / STUDY)
+    lines = [] if is_again else lines
     done = {k: line for line in lines if (k := str(line["key"])).startswith(f"{search.name}-")}
     n_left = max(options.n_trials - len(done), 0)
     if n_left:
@@ -38,7 +39,7 @@ def search_outlook(search: Search, options: Options, say: Callable[[str], None])
     trials, steps = number(options.n_trials, "trial"), number(search.steps, "step")
     facts = [f"{trials} with the baseline's, {steps} each at most"]
     facts += [f"{len(done)} of them are finished."] if done else []
-    facts += [f"{STUDY} is damaged, so that all of them are run again."] if is_lost else []
+    facts += [f"{STUDY} is damaged or gone: all of them are run again."] if is_again else []
     facts += [ELSEWHERE] if options.storage and n_left else []
     parameters: list[JsonValue] = [
         {"name": p.name, "range": p.text, "baseline": str(p.baseline)} for p in search.space.parameters

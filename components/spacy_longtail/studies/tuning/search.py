@@ -25,6 +25,7 @@ RECORDS = "tune.jsonl"
 MODELS = "models"
 LEAST_EVALUATIONS = 3
 MAX_STEPS, EVAL_FREQUENCY = 20_000, 200  # of spaCy, where a config does not say
+ENDS, NO_ENDS = ("training.patience", "training.max_epochs"), (0, -1)  # what could end a trial early
 
 
 def read_config(path: Path | None, choices: dict[str, str], settings: Overrides) -> Config:
@@ -34,9 +35,11 @@ def read_config(path: Path | None, choices: dict[str, str], settings: Overrides)
     choices (Dict[str, str]): A choice by axis, of choices.yml, for axes that are to change.
     settings (Overrides): Config values by dotted name; they win.
     RETURNS (Config): Not interpolated; training neither ends early nor by epochs.
-    RAISES (ValueError): L402, L438, L470, L471, L484, L485, L486, L488, L516.
+    RAISES (ValueError): L402, L438, L470, L471, L484, L485, L486, L488; L516 for settings that it
+        would overwrite.
     """
     refuse_parts(settings)
+    _refuse_ends(settings)
     known = known_choices()
     for axis, name in choices.items():
         if name not in known[axis]:
@@ -59,6 +62,15 @@ def read_config(path: Path | None, choices: dict[str, str], settings: Overrides)
         shown = {"n": number(steps // frequency, "evaluation"), "steps": number(steps, "step")}
         raise ValueError(Errors.L484.format(frequency=frequency, least=least, fix=fix, **shown))
     return config
+
+
+def _refuse_ends(settings: Overrides) -> None:
+    """Refuse settings that this search would overwrite. RAISES (ValueError): L516."""
+    given = [name for name in ENDS if name in settings and settings[name] not in NO_ENDS]
+    if given:
+        problem = "would be ignored: all trials train equal steps"
+        fix = "Leave it out; --steps says how long they train."
+        raise ValueError(Errors.L516.format(name="set", found=given[0], problem=problem, fix=fix))
 
 
 class Search:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:  # Optuna is an extra
 
 Choice = str | float | bool | None  # what Optuna draws from
 
+# how long a training is, and when it is looked at
+LENGTHS = tuple(f"training.{name}" for name in ("max_steps", "max_epochs", "patience", "eval_frequency"))
 DIGITS = 4  # of a number that is tried: more could not be told apart, and a config stays readable
 
 
@@ -169,6 +171,8 @@ def _read(text: str, config: Config, values: Config, has_policy: bool) -> Parame
         return Parameter(name, choices=choices, baseline=POLICIES[0])
     if name in NAMED:
         return _read_named(text, NAMED[name], config, values, has_policy)
+    if name in LENGTHS:
+        raise _wrong(text, "trials are compared at equal steps")
     if "." not in name or not spec:
         raise _wrong(text, "the name is unknown" if "." not in name else "it has no range")
     apply(Config(copy.deepcopy(dict(config))), {name: None})  # whether its block is there
