@@ -113,6 +113,16 @@ def test_a_precision_is_reached_by_the_written_pipeline(model, corpus, tmp_path)
         assert (p, r) == pytest.approx((row["after"]["p"], row["after"]["r"]), abs=1e-6)
 
 
+def test_the_own_key_of_what_falls_below_stays(model, corpus, tmp_path):
+    nlp = spacy.load(model)
+    nlp.get_pipe("ner").cfg.update(thresholds={"ART": 0.99999}, abstain_key="unsure")
+    nlp.to_disk(tmp_path / "own")
+    for given, kept in ((), "unsure"), (("--abstain-key", "below"), "below"):
+        chosen(tmp_path / "own", corpus, "-o", tmp_path / "out", "--recall", 0.5, *given)
+        ner = spacy.load(tmp_path / "out").get_pipe("ner")
+        assert ner.cfg["thresholds"] and ner.cfg["abstain_key"] == kept
+
+
 def test_what_falls_below_is_kept_aside(model, corpus, tmp_path):
     output = tmp_path / "aside"
     shutil.copytree(model, output)

@@ -94,7 +94,8 @@ def thresholds(
     ] = None,
     calibrate: Annotated[bool, typer.Option(help="Make scores probabilities first.")] = True,
     abstain_key: Annotated[
-        str | None, typer.Option(help="Key in doc.spans for what falls below.", show_default="dropped")
+        str | None,
+        typer.Option(help="Key in doc.spans for what falls below.", show_default="the component's"),
     ] = None,
     min_mentions: Annotated[int, typer.Option(min=1, help="Mentions to choose on, at least.")] = 10,
     dry_run: DryRun = False,

@@ -73,12 +73,14 @@ def warn_of(choice: Choice, name: str, goal: Goal, least: int) -> None:
 def set_types(nlp: Language, name: str, choice: Choice, abstain_key: str | None) -> None:
     """Write thresholds and calibration into a component.
 
-    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null keeps the
+        component's own, and drops them where it has none.
     """
     pipe = cast(ScoredNER, nlp.get_pipe(name))
+    key = pipe.cfg.get("abstain_key") if abstain_key is None else abstain_key
     settings = {
         "thresholds": choice.thresholds or None,
-        "abstain_key": abstain_key if choice.thresholds else None,
+        "abstain_key": key if choice.thresholds else None,
     }
     pipe.cfg.update(settings)
     nlp.get_pipe_config(name).update(settings)

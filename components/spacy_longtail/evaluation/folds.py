@@ -77,7 +77,8 @@ def fit_out_of_fold(
     model (Path): The pipeline. folds (Sequence[FoldModel]): Trained as it was, each on other documents.
     dev (Path): Development data, for the scores in the pipeline's meta.
     goal (Goal): Of the thresholds. calibrate (bool): Whether scores are made probabilities first.
-    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null keeps the
+        component's own, and drops them where it has none.
     min_mentions (int): Gold mentions that a threshold is chosen on at least.
     offsets (Optional[OffsetWish]): Of decision offsets; null chooses none.
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.

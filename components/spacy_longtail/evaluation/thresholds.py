@@ -54,7 +54,8 @@ def fit_thresholds(
     gate_goal (Optional[Goal]): Of the gate's; null is the budget of a posterior gate that has one, else
         GATE_GOAL.
     calibrate (bool): Whether scores are made probabilities first.
-    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null keeps the
+        component's own, and drops them where it has none.
     min_mentions (int): Gold mentions, or sentences, that a threshold is chosen on at least.
     components (Optional[Collection[str]]): The components to choose for; null is all that have scores.
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.
