@@ -421,7 +421,7 @@ def ruler(labels: dict[str, str], lang: str = "en", **others: str) -> Language:
         ({"source": "de"}, "L287.*'de'"),
         ({"source": "en", "component": "ner"}, "L287.*no component 'ner', only 'ruler', 'sents'"),
         ({"source": "en", "component": "sents"}, "L286.*'sents' of"),
-        ({"source": "empty"}, "L287"),
+        ({"source": "broken"}, "L287"),
         (
             {"source": "en", "label_map": {"SHAP": "ART"}},
             "L289.*'SHAP'.*Types of the secondary: NAT, SHIP",
@@ -432,7 +432,8 @@ def ruler(labels: dict[str, str], lang: str = "en", **others: str) -> Language:
 def test_a_bad_source_is_refused(given_settings, code, tmp_path):
     ruler({"Fram": "SHIP"}, "de").to_disk(tmp_path / "de")
     ruler({"Vega": "SHIP", "STORM": "NAT"}, sents="sentencizer").to_disk(tmp_path / "en")
-    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/config.cfg").write_text("[nlp")
     config = {**given_settings, "source": str(tmp_path / given_settings["source"])}
     with pytest.raises(ValueError, match=code):
         spacy.blank("en").add_pipe("longtail_gated_pipe", name="rescue", config=config)
@@ -454,10 +455,13 @@ def test_a_secondary_of_another_gate_comes_with_it(tmp_path):
         pipeline(source=config["source"])
 
 
-def test_a_missing_source_is_refused_where_nothing_was_saved(tmp_path):
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_missing_source_is_refused_where_nothing_was_saved(tmp_path, is_there):
+    if is_there:
+        (tmp_path / "gone").mkdir()
     nlp = pipeline(source=str(tmp_path / "gone"))
     for use in (nlp.initialize, nlp.to_bytes, lambda: nlp(TEXT)):
-        with pytest.raises(ValueError, match=r"L287.*gone.*no such folder"):
+        with pytest.raises(ValueError, match=r"L287.*gone.*no pipeline there"):
             use()
     assert rescue(nlp).usage.failures == 0
 
@@ -531,6 +535,7 @@ def test_everything_is_saved_with_the_pipeline(tmp_path, monkeypatch):
     sources = [pipeline(source=str(tmp_path / "source"), component=c) for c in (None, "ruler")]
     pipelines = [by_pattern, *sources, pipeline()]
     (tmp_path / "source").rename(tmp_path / "moved")
+    (tmp_path / "source").mkdir()  # of something else
     for i, nlp in enumerate(pipelines):
         rescue(nlp).cfg["label_map"] = {"SHIP": "ART", "VESSEL": "ART"}
         expected = entities(nlp(TEXT))

@@ -149,6 +149,23 @@ CASES = [
         fill="RULE 0-2; RULE 5-6",  # no setting of the pipe; what has no score counts as kept
         unscored="replace",
     ),
+    Case(
+        "without a score, kept, of one type",
+        "RULE 1-3 ?",
+        "RULE 0-5 .9",
+        span="RULE 1-3",
+        token="RULE 0-1; RULE 1-3; RULE 3-5",
+        fill="RULE 1-3",
+    ),
+    Case(
+        "without a score, replaced, of one type",
+        "RULE 0-3 ?",
+        "RULE 0-1 .9",
+        span="RULE 0-1",
+        token="RULE 0-1; RULE 1-3",
+        fill="RULE 0-3",
+        unscored="replace",
+    ),
     Case("a blocked token", "", "ART 0-2 .9", "", "ART 0-1", "", blocked=(1,)),
     Case(
         "whitespace at what is left",
@@ -198,13 +215,24 @@ def test_the_rule_follows_the_table(case, rule):
     assert shown == getattr(case, rule)
     assert all(doc[i].ent_iob_ == "B" and not doc[i].ent_type_ for i in case.blocked)
     scores = dict(zip([(s.start, s.end, s.label_) for s in doc.spans["entity_scores"]], rated(doc)))
-    if case.weak and rule == "span":  # all have their score but those that never had one
+    if (
+        case.weak and rule == "span" and "of one type" not in case.about
+    ):  # all have their score but those that never had one
         assert set(scores) == {(e.start, e.end, e.label_) for e in doc.ents if e.label_ != "RULE"}
     assert all(0 <= score <= 1 for score in scores.values())
     whole = {s.place: s.score for s in (*strong, *read(case.weak)) if s.token_scores}
     for place, score in scores.items():
         if place in whole and rule != "token":
             assert score in (whole[place], *(s.score for s in strong if s.place == place))
+
+
+def test_entities_of_one_type_with_and_without_a_score_stay_apart():
+    doc = Doc(blank().vocab, words=["w"] * 6)
+    doc.set_ents([Span(doc, 1, 3, label="RULE", span_id="Q1")])
+    merge_into(doc, read("RULE 0-5 .9", weak=True), Merging("token", "keep", "entity_scores"))
+    assert [(e.start, e.end, e.id_) for e in doc.ents] == [(0, 1, ""), (1, 3, "Q1"), (3, 5, "")]
+    assert [(s.start, s.end) for s in doc.spans["entity_scores"]] == [(0, 1), (3, 5)]
+    assert rated(doc) == pytest.approx([0.9, 0.9])
 
 
 def rated(doc):

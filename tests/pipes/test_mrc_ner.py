@@ -273,6 +273,14 @@ def test_wrong_guesses_do_not_drown_a_batch_of_few_answers():
     assert losses["ner"] == pytest.approx((boundaries + spans) / 3, rel=1e-4)
 
 
+@pytest.mark.parametrize("width", [0, -1, 2.5])
+@pytest.mark.parametrize("name", ["longtail.MRC.v1", "longtail.SentenceGate.v1"])
+def test_a_hidden_layer_has_units(name, width):
+    make = registry.architectures.get(name)
+    with pytest.raises(ValueError, match=r"L001.*hidden_width"):
+        make(registry.resolve({"model": SMALL})["model"], hidden_width=width)
+
+
 @pytest.mark.parametrize("query", ["where is ${paths.train}", "two\nlines"])
 def test_queries_that_no_config_can_hold_are_refused(query):
     with pytest.raises(ValueError, match="L230"):

@@ -320,6 +320,29 @@ def test_a_shared_encoder_does_not_run_again():
     assert [i for i, doc in enumerate(docs) if doc.spans[KEY]] == RARE
 
 
+@pytest.mark.parametrize("width", [16, 24])
+def test_another_encoder_after_the_primary_changes_nothing(width):
+    """Both write to doc.tensor, where the primary's listener reads when it counts again."""
+
+    def shared():
+        nlp = blank()
+        nlp.add_pipe("tok2vec", config={"model": SMALL})
+        model = {**TOKEN_MODEL, "tok2vec": LISTENER}
+        nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
+        return nlp
+
+    nlp, _ = trained_once(shared, 40)
+    texts = [words(nlp, text) for text in SENTENCES]
+    wanted = expected_mentions(nlp, list(nlp.pipe(texts)))[0].mentions
+    nlp.add_pipe("tok2vec", name="second", config={"model": {**SMALL, "width": width}})
+    nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK})
+    nlp.get_pipe("second").initialize(lambda: examples(nlp), nlp=nlp)
+    docs = list(nlp.pipe([words(nlp, text) for text in SENTENCES]))
+    assert [i for i, doc in enumerate(docs) if doc.spans[KEY]] == RARE
+    assert {doc.tensor.shape[1] for doc in docs} == {width}
+    assert np.array_equal(expected_mentions(nlp, docs)[0].mentions, wanted)
+
+
 def test_the_primary_is_the_last_that_counts_or_the_one_named():
     nlp = gated()
     config = {"model": TOKEN_MODEL, "include": ["PER"]}

@@ -341,6 +341,18 @@ def test_a_type_added_beside_include_is_learnt():
     assert [e.label_ for e in nlp(words(nlp, SENTENCES[0])).ents] == ["ART"]
 
 
+@pytest.mark.parametrize("loss", [None, {"@losses": "longtail.CompositionalAUC.v1"}])
+def test_a_type_added_to_the_only_one_leaves_its_scores(loss):
+    """The only type of two tasks needs no output of its own: the second brings both of theirs."""
+    nlp = build(head="two_task", include=["PER"], loss=loss, scores_key="entity_scores")
+    train(nlp, 60)
+    text = words(nlp, SENTENCES[0])
+    before = nlp(text.copy()).spans["entity_scores"].attrs["scores"]
+    nlp.get_pipe("ner").add_label("SHIP")
+    after = nlp(text.copy()).spans["entity_scores"].attrs["scores"]
+    assert len(before) == 1 and after == pytest.approx(before, rel=0.01)
+
+
 def test_types_that_initialisation_did_not_know_count_as_not_annotated():
     nlp, _ = trained({}, 5)
     eg = Example(words(nlp, "[Vega|SHIP] met [Maria|PER]"), parse(nlp, "[Vega|SHIP] met [Maria|PER]"))

@@ -12,6 +12,7 @@ import pytest
 import spacy
 from thinc.api import Adam
 
+from spacy_longtail.pipes.describing import default_describe
 from tests.util import blank, examples, run_spacy, tiny_bert, toy_vectors, train, trained_once
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
@@ -319,3 +320,11 @@ def test_a_curated_transformer(bert, tmp_path):
     assert found(spacy.load(tmp_path).pipe(texts)) == found(nlp.pipe(texts)) and any(
         found(nlp.pipe(texts))
     )
+
+
+def test_types_are_described_by_a_frozen_transformer_too(bert):
+    nlp = pipeline(bert, "softmax")
+    found = default_describe(nlp)
+    assert found["@misc"] == "longtail.TransformerDescriptions.v1"
+    with nlp.select_pipes(disable=["transformer"]):  # as spaCy does with what is frozen
+        assert default_describe(nlp) == found

@@ -210,6 +210,34 @@ def test_a_sourced_pipe_keeps_what_it_learnt_with_a_new_type_and_reloaded(includ
     assert 0 < losses["ner"] < np.inf
 
 
+def test_types_of_a_ruler_before_it_are_not_its_own(tmp_path):
+    nlp, _ = trained(steps=40, scores_key="entity_scores")
+    pipe = nlp.get_pipe("ner")
+    text = parse(nlp, SENTENCES[0])
+    own, labels = scored(nlp, text), pipe.labels
+    ruler = nlp.add_pipe("entity_ruler", before="ner")
+    ruler.add_patterns([{"label": f"R{i}", "pattern": f"w{i}"} for i in range(20)])
+    list(nlp.pipe([f"w{i}" for i in range(20)]))
+    assert scored(nlp, text) == pytest.approx(own, abs=1e-5)
+    assert pipe.labels == labels and nlp.evaluate(examples(nlp))["ents_macro_f"] == 1
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    assert again.get_pipe("ner").labels == labels
+    assert scored(again, text) == pytest.approx(own, abs=1e-5)
+    assert pipe.add_label("R3") == 1 and pipe.labels == tuple(sorted([*labels, "R3"]))
+    doc = parse(nlp, "[w4|R4] [w5|R5]")
+    given = doc.copy()
+    given.ents = ()
+    nlp.update([Example(given, doc)], annotates=["entity_ruler"])
+    assert pipe.labels == tuple(sorted([*labels, "R3", "R4", "R5"]))
+
+
+def scored(nlp, text):
+    doc = nlp(Doc(nlp.vocab, words=[token.text for token in text]))
+    group = doc.spans["entity_scores"]
+    return {str(ent): score for ent, score in zip(group, group.attrs["scores"], strict=True)}
+
+
 def test_include_leaves_the_callers_annotation_alone():
     nlp = blank()
     nlp.add_pipe("longtail_ner", name="ner", config=small_ner(include=["PER"]))
@@ -321,7 +349,7 @@ def test_a_beam_of_one_is_accepted():
             {"loss": {**CE, "weights": {"@misc": "longtail.label_weights.v1", "weights": {"XYZ": 2.0}}}},
             "L005",
         ),
-        ({"include": ["PER", "XYZ"]}, "L203"),
+        ({"include": ["PER", "XYZ"]}, "L203.*XYZ. Known types: ART, GEO, NAT, PER"),
     ],
 )
 def test_settings_that_do_not_fit_the_data_are_refused_at_initialisation(settings, code):
@@ -329,6 +357,12 @@ def test_settings_that_do_not_fit_the_data_are_refused_at_initialisation(setting
     nlp.add_pipe("longtail_ner", name="ner", config=small_ner(**settings))
     with pytest.raises(ValueError, match=code):
         nlp.initialize(lambda: examples(nlp))
+
+
+@pytest.mark.parametrize("include", [[], ["PER", "PER"], ["PER", " "]])
+def test_types_to_include_are_some_and_each_once(include):
+    with pytest.raises(ValueError, match=r"L204.*'include' of longtail_ner"):
+        blank().add_pipe("longtail_ner", config=small_ner(include=include))
 
 
 def test_a_loss_that_is_not_finite_stops_training():

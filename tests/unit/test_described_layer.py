@@ -148,7 +148,7 @@ def test_renamed_outputs_keep_what_types_share_and_their_own_weights():
     old = {name: layer.get_param(name).copy() for name in layer.param_names}
     X = drawn(3, N_IN, seed=5)
     z = layer.predict(X)
-    rename_outputs(model, codec.tags, new.tags, 0.0)
+    rename_outputs(model, codec.tags, new.tags, [0.0] * len(new.tags))
     fresh = model.get_ref("output_layer")
     assert is_described(fresh) and fresh is not layer and fresh.id != layer.id
     lay_out(fresh, *new.layout())

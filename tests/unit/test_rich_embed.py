@@ -13,6 +13,7 @@ import spacy
 import srsly
 from spacy.ml.models import MultiHashEmbed
 from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import Adam, set_dropout_rate
 
@@ -429,3 +430,10 @@ def test_a_file_of_clusters_is_never_left_out(paths):
     layer.initialize(X=[doc_of("a")])
     leave_out_tables(layer)
     assert len(layer.attrs["clusters"].keys) == 5
+
+
+def test_documents_without_tokens_first_leave_the_sample_to_others(paths):
+    nlp = build(clusters=paths)
+    empty = [Example(Doc(nlp.vocab), Doc(nlp.vocab)) for _ in range(12)]
+    nlp.initialize(lambda: [*empty, *examples(nlp)])
+    assert len(nlp(doc_of(TEXT, nlp))) == len(TEXT.split())

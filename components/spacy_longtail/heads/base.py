@@ -1,6 +1,7 @@
 """What a head is: how outputs become a loss in training, and tags in prediction."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from types import ModuleType
 from typing import ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -15,6 +16,8 @@ from ..losses import CrossEntropy
 from ..losses.base import Loss
 from ..losses.token import TagLoss
 from ..types import SoftTargets, TwoTaskState
+
+UNLIKELY = -5.0  # a logit
 
 Own = TypeVar("Own", bound=Loss)  # the losses that a head trains
 Scores: TypeAlias = Ragged | Lattice  # what a model gives: the CRF has transitions beside the rows
@@ -79,6 +82,13 @@ class Head(ABC, Generic[Own]):
     def outputs(self) -> list[str]:
         """A name for each output of the model, in order."""
         return self.codec.tags
+
+    def fresh(self, before: Sequence[str]) -> list[float]:
+        """The value that each output has, whatever the input, if it was added after training.
+
+        before (Sequence[str]): The outputs that there were.
+        """
+        return [self.unlearnt] * len(self.outputs)
 
     @staticmethod
     def attach(model: Model) -> Model:

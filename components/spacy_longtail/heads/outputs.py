@@ -30,13 +30,15 @@ def forget_outputs(model: Model) -> None:
     _replace(model, None)
 
 
-def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str], unlearnt: float) -> None:
+def rename_outputs(
+    model: Model, old: Sequence[str], new: Sequence[str], values: Sequence[float]
+) -> None:
     """Give a trained model other outputs: those of the same name keep their weights.
 
     The layers are replaced, so that an optimizer starts from zero with them.
 
     old, new (Sequence[str]): A name for each output.
-    unlearnt (float): The value that new outputs have, whatever the input.
+    values (Sequence[float]): What each output of `new` has, whatever the input, if `old` lacks it.
     """
     output = output_of(model)
     scores = model.maybe_get_ref("transitions")
@@ -47,20 +49,20 @@ def rename_outputs(model: Model, old: Sequence[str], new: Sequence[str], unlearn
     transitions = [scores.get_param(name) for name in Transitions._fields] if scores else []
     _replace(model, len(new))
     output = output_of(model)
-    for name, values in shared.items():
-        output.set_param(name, values)
-    for name, values in params.items():
-        fresh = model.ops.alloc((len(new), *values.shape[1:]))
+    for name, rows in shared.items():
+        output.set_param(name, rows)
+    for name, rows in params.items():
+        fresh = model.ops.alloc((len(new), *rows.shape[1:]))
         if name == "b":
-            fresh += unlearnt
-        fresh[kept] = values[source]
+            fresh += model.ops.asarray1f(values)
+        fresh[kept] = rows[source]
         output.set_param(name, fresh)
     if scores:
         scores = model.get_ref("transitions")
-        for name, values in zip(Transitions._fields, transitions, strict=True):
-            fresh = model.ops.alloc((len(new),) * values.ndim)
-            at, was = ([kept], [source]) if values.ndim == 1 else (_grid(kept), _grid(source))
-            fresh[tuple(at)] = values[tuple(was)]
+        for name, rows in zip(Transitions._fields, transitions, strict=True):
+            fresh = model.ops.alloc((len(new),) * rows.ndim)
+            at, was = ([kept], [source]) if rows.ndim == 1 else (_grid(kept), _grid(source))
+            fresh[tuple(at)] = rows[tuple(was)]
             scores.set_param(name, fresh)
 
 

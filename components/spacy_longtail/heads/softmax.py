@@ -8,7 +8,7 @@ from ..losses import Distillation, OneVersusRestFocal
 from ..losses.token import TagLoss
 from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
-from .base import Decoded, Decoding, Gold, TagHead, Trained
+from .base import UNLIKELY, Decoded, Decoding, Gold, TagHead, Trained
 
 
 class SoftmaxHead(TagHead):
@@ -55,7 +55,7 @@ class SigmoidHead(SoftmaxHead):
     name = "sigmoid"
     can_shut = False
     default_loss = OneVersusRestFocal
-    unlearnt = -5.0  # 0 would be a probability of 0.5
+    unlearnt = UNLIKELY  # 0 would be a probability of 0.5
 
     def _probabilities(self, logits: Floats2d) -> Floats2d:
         return sigmoid(logits)

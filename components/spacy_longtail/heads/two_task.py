@@ -1,5 +1,7 @@
 """The two-task head."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from thinc.api import get_array_module, to_numpy
 from thinc.types import Floats1d, Floats2d, Ints1d, Ragged
@@ -8,7 +10,7 @@ from ..losses import AUCMargin, CrossEntropy
 from ..losses.two_task import TwoTaskLoss
 from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
-from .base import Decoded, Decoding, Gold, Head, Trained
+from .base import UNLIKELY, Decoded, Decoding, Gold, Head, Trained
 
 
 class TwoTaskHead(Head[TwoTaskLoss]):
@@ -31,6 +33,14 @@ class TwoTaskHead(Head[TwoTaskLoss]):
     def _types(self) -> tuple[str, ...]:
         """A single type needs no outputs."""
         return self.codec.labels if len(self.codec.labels) > 1 else ()
+
+    def fresh(self, before: Sequence[str]) -> list[float]:
+        """A type that was alone had no output: no other one takes half of its probability."""
+        first = f"type {self.codec.labels[0]}"
+        if first in before:
+            return super().fresh(before)
+        others = {f"type {label}" for label in self.codec.labels[1:]}
+        return [UNLIKELY if name in others else 0.0 for name in self.outputs]
 
     def train(self, scores: Ragged, gold: Gold, loss: TwoTaskLoss, state: TwoTaskState) -> Trained:
         data = scores.dataXd

@@ -8,6 +8,7 @@ from thinc.types import Floats2d
 
 from ..layers import Reading, paired_rows, sentence_rows
 from ..layers.queries import Asked
+from ..settings import whole
 
 
 def MRC(
@@ -23,8 +24,10 @@ def MRC(
     hidden_width (int): Width of the hidden layer of the span scorer.
     RETURNS (Model[List[Asked], Reading]): Vectors and logits of the sentences' tokens; its ref
         "span_scorer" is a Model[Tuple[Floats2d, Ints2d], Floats2d], vectors and pairs to (n_pairs, 1).
+    RAISES (ValueError): L001.
     SOURCE: Li et al. 2020, arXiv:1910.11476.
     """
+    hidden_width = whole("hidden_width", hidden_width, "256 is usual.", 1)
     width = tok2vec.maybe_get_dim("nO")
     rows = sentence_rows(tok2vec)
     boundaries: Model = Linear(nO=2, nI=width, init_W=zero_init)

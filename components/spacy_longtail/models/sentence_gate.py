@@ -18,6 +18,7 @@ from thinc.api import (
 from thinc.types import Floats2d
 
 from ..layers import with_sentences
+from ..settings import whole
 
 
 def SentenceGate(
@@ -31,7 +32,9 @@ def SentenceGate(
     reduction (str): "max" or "mean" over the tokens, or "attention", a learned weighted sum.
     hidden_width (int): Width of the token features that are reduced.
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
+    RAISES (ValueError): L001.
     """
+    hidden_width = whole("hidden_width", hidden_width, "64 is usual.", 1)
     hidden: Model = Maxout(nO=hidden_width, nI=tok2vec.maybe_get_dim("nO"), nP=2)
     tokens: Model = chain(with_sentences(tok2vec), with_array(hidden))
     if reduction == "attention":

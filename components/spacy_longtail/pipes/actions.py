@@ -161,7 +161,7 @@ def _action_scores(model: Model, docs: list[Doc], features: Ints2d) -> Floats2d:
     if step.attrs["has_upper"]:
         scores = step.vec2scores.predict(scores)
     scores = np.asarray(scores).reshape(len(features), -1)
-    scores[:, step._class_mask == 0] = np.nanmin(scores)  # as spaCy treats actions it never saw
+    scores[:, step._class_mask == 0] = -np.inf  # actions that it never saw: spaCy never takes them
     step.clear_memory()
     return scores
 

@@ -118,7 +118,7 @@ def default_describe(nlp: Language) -> Block:
     nlp (Language): With a transformer, that transformer as it was published; else the word vectors, if
         there are any; else the hashed words.
     """
-    for name in nlp.pipe_names:
+    for name in nlp.component_names:  # a frozen one is disabled while others are initialised
         if nlp.get_pipe_meta(name).factory == "transformer":
             source = nlp.config.interpolate()["components"][name]["model"]["name"]
             return {"@misc": "longtail.TransformerDescriptions.v1", "name": source}

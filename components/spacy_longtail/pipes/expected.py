@@ -11,6 +11,7 @@ from ..corpus.sentences import touched_sentences
 from .gated_ner import GatedNER
 from .posteriors import has_posteriors, sentence_mentions
 from .sentence_gate import SentenceGate
+from .upstream import own_rows
 
 
 class Expected(NamedTuple):
@@ -39,12 +40,14 @@ def expected_mentions(nlp: Language, docs: list[Doc]) -> list[Expected]:
     opens: dict[str, Floats2d] = {}  # by spans_key
     for name, pipe in nlp.pipeline:
         if isinstance(pipe, SentenceGate):
-            p = pipe.model.ops.to_numpy(pipe.predict(docs))
+            with own_rows(nlp, pipe, docs):
+                p = pipe.model.ops.to_numpy(pipe.predict(docs))
             opens[pipe.cfg["spans_key"]] = p
             shared = np.repeat(p, len(pipe.labels), axis=1) / max(1, len(pipe.labels))
             found.append(Expected(name, pipe.labels, shared))
         elif has_posteriors(pipe):
-            mentions = sentence_mentions(pipe, docs)
+            with own_rows(nlp, pipe, docs):
+                mentions = sentence_mentions(pipe, docs)
             key = pipe.cfg["spans_key"] if isinstance(pipe, GatedNER) else None
             if key is not None:
                 mentions = mentions * (opens[key] if key in opens else _flagged(docs, key))

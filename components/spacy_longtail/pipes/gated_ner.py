@@ -206,7 +206,7 @@ class GatedNER(TokenTagger):
         check_known("labels", self.labels, known, WHO)
         reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
         self._resolve_classes(reader, nlp, WHO)
-        sample = [eg.predicted for eg in islice(seen(), 10)]
+        sample = [eg.predicted for eg in islice((e for e in seen() if len(e.predicted)), 10)]
         self._initialize_model(sample, nlp, descriptions, pretrained, known)
 
     def _learnt_from(self, reader: Reader, nlp: Language) -> list[Example]:

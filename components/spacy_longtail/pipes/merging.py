@@ -64,7 +64,8 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     """Let the more probable tag win at each token that is in an entity of either recogniser.
 
     Any entity tag wins over O. A tag that continues what nothing began, or something else, begins an
-    entity: what is left of an entity that lost tokens stays as one or more shorter ones.
+    entity: what is left of an entity that lost tokens stays as one or more shorter ones. Tags without a
+    probability, which are infinite, and others make no entity together.
 
     spans (Iterable[ScoredSpan]): The spans of both recognisers; those of one do not overlap. A span
         without token_scores has its own score at each token.
@@ -83,7 +84,9 @@ def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
     entities: list[list[_Tag]] = []
     for tag in sorted(best.values()):
         last = entities[-1][-1] if entities else None
-        if last is not None and last.label == tag.label and not tag.begins:  # no gap between them
+        # no gap between them; what has no score is not joined with what has one
+        is_one = last is not None and last.label == tag.label and not tag.begins
+        if is_one and math.isfinite(entities[-1][-1].p) == math.isfinite(tag.p):
             entities[-1].append(tag)
         else:
             entities.append([tag])

@@ -26,6 +26,7 @@ from .pipeline_checks import check_kept, find_primary
 from .posterior_settings import DEFAULTS, READS, WHO, check_settings
 from .posteriors import Counting, has_posteriors, sentence_mentions
 from .scores import scored_spans
+from .upstream import own_rows
 
 
 class Signals(NamedTuple):
@@ -225,7 +226,8 @@ class PosteriorGate(UntrainedPipe):
         expected, least = np.zeros((n, len(self.labels))), np.ones(n)
         if "expected" in self.reads:
             primary, columns = self._primary()
-            expected = sentence_mentions(primary, docs)[:, columns]
+            with own_rows(self.nlp, primary, docs, self):
+                expected = sentence_mentions(primary, docs)[:, columns]
         if "entity_scores" in self.reads and docs:
             least = np.concatenate([self._least(doc) for doc in docs])
         return Signals(expected, least)

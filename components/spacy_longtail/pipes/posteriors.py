@@ -29,7 +29,8 @@ def has_posteriors(pipe: object) -> TypeGuard[Counting]:
 def sentence_mentions(pipe: Counting, docs: list[Doc]) -> Floats2d:
     """The expected mentions of each type of the component, in its order.
 
-    docs (List[Doc]): Documents that it has processed. With a listener the head alone runs again.
+    docs (List[Doc]): Documents that it has processed, with the rows that its listener then read
+        (`own_rows`): the head alone runs again.
     RETURNS (Floats2d): (n_sentences, n_types), the sentences of all documents in order.
     """
     lengths = np.concatenate([sentence_lengths(doc) for doc in docs] or [[]]).astype("int64")

@@ -129,14 +129,15 @@ class OwnPipeline(Secondary):
         """RAISES (ValueError): L286, L287, L575 where the source is there and cannot be used."""
         self.source, self.component, self.lang, self.who = source, component, lang, who
         self._nlp: Language | None = None
-        if Path(source).exists() or util.is_package(source):  # else what was saved is to come
+        # else what was saved is to come, whatever stands in that place now
+        if (Path(source) / "config.cfg").exists() or util.is_package(source):
             self._take(self._load(source))
 
     @property
     def nlp(self) -> Language:
         """RAISES (ValueError): L287 where there was no source, and nothing was saved."""
         if self._nlp is None:
-            raise self._bad("there is no such folder, and no such package is installed")
+            raise self._bad("there is no pipeline there, and no such package is installed")
         return self._nlp
 
     @property

@@ -139,7 +139,7 @@ class TokenTagger(NERPipe):
         self.cfg["types"].append(label)
         self._build_head()
         if is_trained:
-            rename_outputs(self.model, before, self.head.outputs, self.head.unlearnt)
+            rename_outputs(self.model, before, self.head.outputs, self.head.fresh(before))
         elif output_of(self.model).maybe_get_dim("nO") == len(before):  # by the config
             forget_outputs(self.model)
             set_outputs(self.model, len(self.head.outputs), self.name)

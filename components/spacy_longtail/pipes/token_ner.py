@@ -211,5 +211,5 @@ class TokenNER(TokenTagger):
         for setting in ("thresholds", "decision_offsets"):
             check_known(setting, self.cfg[setting] or (), self.labels, WHO)
         self._resolve_classes(counts_corpus, nlp, WHO)
-        sample = [eg.predicted for eg in islice(get_examples(), 10)]
+        sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
         self._initialize_model(sample, nlp, descriptions, pretrained, known)

@@ -1,6 +1,6 @@
 """`longtail_ner`: spaCy's transition-based NER, trained on any loss of p(gold)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,12 @@ from spacy.pipeline._parser_internals.stateclass import StateClass
 from spacy.pipeline._parser_internals.transition_system import TransitionSystem
 from spacy.pipeline.ner import DEFAULT_NER_MODEL, EntityRecognizer
 from spacy.tokens import Doc
-from spacy.training import Example
+from spacy.training import Example, remove_bilu_prefix
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import Floats2d
 
+from ..corpus.counts import count_docs
 from ..corpus.examples import keep_types
 from ..corpus.labels import check_label
 from ..errors import Errors
@@ -26,7 +27,7 @@ from ..scorers import NER_SCORE_WEIGHTS
 from ..types import Block
 from .actions import Actions, least_cost, scored_entities, shut_unlearnt
 from .base import check_head_rate, with_head_rate
-from .label_checks import check_known
+from .label_checks import check_known, check_types
 from .scores import ScoredSpan, add_scores
 from .thresholding import CALIBRATION, JUDGING, Thresholding, check_judging, judge, write_abstained
 from .weighting import resolve_classes
@@ -47,7 +48,8 @@ DEFAULTS: Block = {
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
 }
 
-KEPT = ("class_values", CALIBRATION, *JUDGING)  # of cfg, beside what Parser keeps there
+GIVEN = "given_labels"  # types of entities that documents came with: they have actions, as spaCy needs
+KEPT = ("class_values", CALIBRATION, GIVEN, *JUDGING)  # of cfg, beside what Parser keeps there
 
 
 @Language.factory(
@@ -86,10 +88,12 @@ def make_longtail_ner(
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
         10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L201, L213, L243, L251, L257.
+    RAISES (ValueError): L001, L002, L003, L201, L204, L213, L243, L251, L257, L550.
     """
     if beam_width != 1:
         raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
+    if include is not None:
+        check_types("include", include, WHO)
     return LongtailNER(
         nlp.vocab,
         model,
@@ -149,7 +153,8 @@ class LongtailNER(EntityRecognizer):
             raise ValueError(Errors.L209.format(found=model.get_ref("lower").get_dim("nF")))
         self.loss = loss
         self.head_rate = head_rate
-        self.cfg.update({"include": include, "scores_key": scores_key, **JUDGING, **kept})
+        own = {"include": include, "scores_key": scores_key, GIVEN: [], **JUDGING}
+        self.cfg.update({**own, **kept})
         self._actions = Actions()
 
     @property
@@ -159,6 +164,26 @@ class LongtailNER(EntityRecognizer):
     @property
     def scores_key(self) -> str | None:
         return self.cfg["scores_key"]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The types that it learns, or was told of, and not those of a ruler before it."""
+        return tuple(label for label in super().labels if label not in self.cfg.get(GIVEN, ()))
+
+    def _ensure_labels_are_added(self, docs: list[Doc]) -> int:
+        n = self.moves.n_moves
+        resized: int = super()._ensure_labels_are_added(docs)
+        if resized:
+            names = (self.moves.get_class_name(i) for i in range(n, self.moves.n_moves))
+            self.cfg[GIVEN] = sorted({*self.cfg[GIVEN], *map(remove_bilu_prefix, names)})
+        return resized
+
+    def _own(self, labels: Collection[str]) -> bool:
+        """Make types the pipe's own that documents came with. RETURNS (bool): Whether there were any."""
+        given = [label for label in self.cfg[GIVEN] if label not in labels]
+        is_new = len(given) < len(self.cfg[GIVEN])
+        self.cfg[GIVEN] = given
+        return is_new
 
     def _kept(self, examples: Iterable[Example]) -> Iterable[Example]:
         if self.include is None:
@@ -171,7 +196,7 @@ class LongtailNER(EntityRecognizer):
 
         RAISES (ValueError): L550 for what cannot be a type.
         """
-        added = super().add_label(check_label(label))
+        added = super().add_label(check_label(label)) or int(self._own([label]))
         if added and self.include is not None and label not in self.include:
             self.cfg["include"] = [*self.include, label]
         return added
@@ -199,9 +224,11 @@ class LongtailNER(EntityRecognizer):
             check_known("include", self.include, known - {""}, WHO)
             kept = {*self.include, ""}
             labels = {a: {t: n for t, n in by.items() if t in kept} for a, by in labels.items()}
+        elif self.include is not None:
+            types = count_docs(eg.reference for eg in seen()).labels
+            check_known("include", self.include, types, WHO)
         super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
-        if self.include is not None and labels is None:
-            check_known("include", self.include, self.labels, WHO)
+        self.cfg[GIVEN] = []
         check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         self.cfg[CALIBRATION] = None
         self.cfg["class_values"] = resolve_classes(
@@ -218,7 +245,11 @@ class LongtailNER(EntityRecognizer):
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
         """As for `ner`, on the included types alone."""
-        return super().update(self._kept(examples), drop=drop, sgd=sgd, losses=losses)
+        examples = list(self._kept(examples))
+        found: dict[str, float] = super().update(examples, drop=drop, sgd=sgd, losses=losses)
+        if self.cfg[GIVEN]:  # a type that was not in the data before is learnt from now on
+            self._own({ent.label_ for eg in examples for ent in eg.reference.ents})
+        return found
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, `head_rate` times as far outside the encoder."""

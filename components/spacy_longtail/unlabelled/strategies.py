@@ -1,7 +1,7 @@
 """How sentences are chosen in a simulation of mining, beside by lot."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -13,6 +13,7 @@ from ..corpus.sentences import sentence_lengths
 from ..pipes.expected import has_expectations
 from ..pipes.sentence_gate import SentenceGate
 from ..pipes.tagging import TokenTagger
+from ..pipes.upstream import own_rows
 from .passes import BATCH
 from .pool import PLACE
 from .scan import RANDOM, Scan, Signs, scan_pool
@@ -50,9 +51,13 @@ def by_score(nlp: Language, docs: list[Doc], strategy: str) -> list[int]:
 
     RETURNS (List[int]): Indices of documents.
     """
-    score = SCORES[strategy].of
-    values = np.concatenate([score(nlp, batch) for batch in minibatch(nlp.pipe(docs), BATCH)])
-    return np.argsort(-values, kind="stable").tolist()
+    score, kind, _ = SCORES[strategy]
+    pipe = next(pipe for _, pipe in nlp.pipeline if isinstance(pipe, kind))
+    values = []
+    for batch in minibatch(nlp.pipe(docs), BATCH):
+        with own_rows(nlp, pipe, batch):
+            values.append(score(pipe, batch))
+    return np.argsort(-np.concatenate(values), kind="stable").tolist()
 
 
 def what_lacks(nlp: Language, strategy: str) -> str:
@@ -65,28 +70,23 @@ def what_lacks(nlp: Language, strategy: str) -> str:
     return ""
 
 
-def _entropy(nlp: Language, docs: list[Doc]) -> Floats1d:
+def _entropy(tagger: TokenTagger, docs: list[Doc]) -> Floats1d:
     """Mean entropy of the tags' probabilities, in nats."""
-    p = np.maximum(_tagger(nlp).marginals(docs), 1e-12)
+    p = np.maximum(tagger.marginals(docs), 1e-12)
     return _means(docs, -(p * np.log(p)).sum(axis=1))
 
 
-def _doubt(nlp: Language, docs: list[Doc]) -> Floats1d:
+def _doubt(tagger: TokenTagger, docs: list[Doc]) -> Floats1d:
     """Minus the mean log probability of the most probable tags."""
-    p = np.maximum(_tagger(nlp).marginals(docs).max(axis=1), 1e-12)
+    p = np.maximum(tagger.marginals(docs).max(axis=1), 1e-12)
     return _means(docs, -np.log(p))
 
 
-def _gate(nlp: Language, docs: list[Doc]) -> Floats1d:
+def _gate(gate: SentenceGate, docs: list[Doc]) -> Floats1d:
     """The highest probability of a sentence to hold a rare type."""
-    gate = next(pipe for _, pipe in nlp.pipeline if isinstance(pipe, SentenceGate))
     p = gate.model.ops.to_numpy(gate.predict(docs)).ravel()
     n = np.array([len(sentence_lengths(doc)) for doc in docs])
     return np.maximum.reduceat(p, np.cumsum(n) - n)
-
-
-def _tagger(nlp: Language) -> TokenTagger:
-    return next(pipe for _, pipe in nlp.pipeline if isinstance(pipe, TokenTagger))
 
 
 def _means(docs: list[Doc], values: Floats1d) -> Floats1d:
@@ -96,8 +96,8 @@ def _means(docs: list[Doc], values: Floats1d) -> Floats1d:
 
 
 class Score(NamedTuple):
-    of: Callable[[Language, list[Doc]], Floats1d]
-    kind: type  # of the component that it reads
+    of: Callable[[Any, list[Doc]], Floats1d]  # of the component and documents
+    kind: type  # of the component, the first such one
     needs: str  # that in words
 
 

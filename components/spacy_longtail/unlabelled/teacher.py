@@ -19,6 +19,7 @@ from ..pipes.gliner_ner import GLiNERNER
 from ..pipes.scores import read_scores, scored_spans
 from ..pipes.tagging import TokenTagger
 from ..pipes.token_ner import TokenNER
+from ..pipes.upstream import own_rows
 from ..types import ENTITY_SCORES, TAG_PROBABILITIES
 from .silver import Mention, Selection, Sentence
 from .units import sentences_of, text_key
@@ -120,7 +121,8 @@ class Teacher:
         """
         outside, log_p = np.ones(sum(map(len, docs))), None
         for tagger in self.taggers:
-            p = tagger.marginals(docs)
+            with own_rows(self.nlp, tagger, docs):
+                p = tagger.marginals(docs)
             declared = tagger.codec.columns(self.labels) > 0
             own = p[:, 0] + p[:, ~declared].sum(axis=1)
             outside = np.minimum(outside, own)
