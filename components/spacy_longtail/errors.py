@@ -180,7 +180,7 @@ class Errors:
 
     # Import: L42x, L43x
     L420 = "[L420] --{name} would be ignored: the source is read as {found}, and it is for {users}. Leave it out."
-    L421 = "[L421] {path} is in no format that its name tells. Name one: --format, one of {known}."
+    L421 = "[L421] {path} is in no format that its name tells. Name one: --format (--pool-format of a pool), one of {known}."
     L422 = "[L422] {path} can be read in more than one way, found {found}. Name the format with --format, or keep the other files elsewhere."
     L423 = "[L423] {path}:{line}: this is not {encoding}: {problem}. Name the file's encoding, as --encoding cp1252 for files of older Windows programs."
     L424 = "[L424] {place}: span {span} {problem}. {fix}"
@@ -428,4 +428,4 @@ class Warnings:
     W108 = "[LW108] Reports and cards are of the part {part!r}; evaluations of other parts are left out: {names}."
 
     # Mining: LW098
-    W098 = "[LW098] {n} labels, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."
+    W098 = "[LW098] {n}, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

@@ -4,6 +4,7 @@ import json
 import random
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -348,6 +349,40 @@ def test_other_settings_need_another_folder(place, done):
     for options in (["--threshold", "0.7"], ["--threshold", "0.6", "--encoding", "cp1252"]):
         refused(arguments(place, output, "--gold-copies", "3", *options), "L512")
     assert (output / "settings.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("change", ["config", "pool", "teacher", "dev"])
+def test_another_content_needs_another_folder(place, tmp_path, change):
+    """The same paths with something else in them: what was trained before is not of it."""
+    for name in ("gold", "teacher"):
+        shutil.copytree(place / name, tmp_path / name)
+    shutil.copy(place / "pool.txt", tmp_path / "pool.txt")
+    config = shutil.copy(CONFIG, tmp_path / "own.cfg")
+    request = replace(request_for(tmp_path), config=Path(config))
+    module.checked(request, tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/settings.json").write_text(json.dumps(request.about()), encoding="utf8")
+    module.checked(request, tmp_path / "out")
+    if change == "dev":
+        toy_corpus(tmp_path / "gold", train=toy_docs(2), dev=toy_docs(3))
+    else:
+        path = {
+            "config": tmp_path / "own.cfg",
+            "pool": tmp_path / "pool.txt",
+            "teacher": tmp_path / "teacher/model-best/meta.json",
+        }[change]
+        path.write_text(path.read_text("utf8") + "\n", encoding="utf8")
+    with pytest.raises(ValueError, match=f"L512.*{change}"):
+        module.checked(request, tmp_path / "out")
+
+
+def test_rounds_count_what_they_leave_out_once(place, tmp_path, monkeypatch):
+    pool = "\n".join([*pool_texts(), "x" * 1_000_001])
+    (tmp_path / "pool.txt").write_text(pool, encoding="utf8")
+    monkeypatch.setattr(module, "_train", lambda *a: shutil.copytree(place / "teacher", a[2]))
+    request = replace(request_for(place, rounds=2), pool=tmp_path / "pool.txt")
+    found, events = distil(request, tmp_path / "out")
+    assert len(found.rounds) == 2 and events.counts["too long"]["texts"] == 1
 
 
 @pytest.mark.parametrize("name", ["token_softmax", "token_crf"])

@@ -2,15 +2,18 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
+from spacy_longtail.evaluation import folds as folds_module
 from spacy_longtail.evaluation.calibration import Scored
 from spacy_longtail.evaluation.entity_thresholds import choose_types
 from spacy_longtail.evaluation.folds import FoldModel, OffsetWish, _expected, fit_out_of_fold
@@ -209,13 +212,19 @@ def test_a_wanted_recall_opens_the_type_in_the_pipeline(model, folds, corpus, tm
     assert set(offsets) <= {"ART"} and before.get_pipe("ner").cfg["decision_offsets"] is None
 
 
+def test_the_prior_is_of_annotated_tokens():
+    doc = Doc(blank().vocab, words=["Ida", "sank", "it", "in", "Oslo"])
+    doc.set_ents([Span(doc, 0, 1, label="NAT")], missing=[doc[3:5]], default="outside")
+    eg = Example(Doc(doc.vocab, words=[token.text for token in doc]), doc)
+    found = folds_module._prior([SimpleNamespace(examples=[eg])], ["NAT", "ART"])
+    assert found == pytest.approx(np.log([(3 - 1.5) / 1, (3 - 1.5) / 0.5]))
+
+
 @pytest.mark.parametrize("gains", [True, False])
 def test_offsets_are_used_only_where_nested_folds_gain(
     gains, model, folds, corpus, tmp_path, monkeypatch
 ):
-    import spacy_longtail.evaluation.folds as module
-
-    find = module.find_offsets
+    find = folds_module.find_offsets
 
     def forged(own, family, aim):
         found = find(own, family, aim)
@@ -225,7 +234,7 @@ def test_offsets_are_used_only_where_nested_folds_gain(
 
     before = choose(model, folds, corpus, tmp_path / "before")["ner"].offsets
     assert before == ()
-    monkeypatch.setattr(module, "find_offsets", forged)
+    monkeypatch.setattr(folds_module, "find_offsets", forged)
     report = choose(model, folds, corpus, tmp_path / "out", offsets=OffsetWish())
     tried = report["ner"].offsets
     assert [own.family for own in tried] == ["prior", "types"]
@@ -270,6 +279,11 @@ def test_the_command_trains_each_fold_once_and_resumes(model, corpus, tmp_path):
         (["--out-of-fold", "3", "--offset-recall", "ART"], "L539", "'ART'"),
         (["--out-of-fold", "3", "--offset-recall", "ART=nan"], "L539", "ART=nan"),
         (["--out-of-fold", "3", "--offset-recall", "=0.5"], "L539", "=0.5"),
+        (
+            ["--out-of-fold", "3", "--offset-recall", "ART=0.5", "--offset-recall", "ART=0.9"],
+            "L516",
+            "names ART again",
+        ),
         (["--out-of-fold", "3", "--offset-recall", "SHIP=0.5"], "L313", "SHIP"),
     ],
 )

@@ -165,7 +165,7 @@ def test_more_than_one_reading(tmp_path):
 
 def test_names_that_tell_nothing_need_a_format(tmp_path):
     path = write(tmp_path / "ner.data", IOB)
-    with pytest.raises(ValueError, match=r"L421.*ner\.data.*--format, one of columns, json"):
+    with pytest.raises(ValueError, match=r"L421.*ner\.data.*--format .*, one of columns, json"):
         convert_corpus(path, tmp_path / "out")
     assert convert_corpus(path, tmp_path / "out", settings=Settings(format="columns")).labels == [
         "GEO",
@@ -453,6 +453,23 @@ def test_many_misaligned_spans_point_to_the_language(tmp_path):
     )
     with pytest.warns(UserWarning, match=r"LW033.*1 of 2 spans.*'en'.*--tokens characters"):
         convert_corpus(path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("misaligned", ["missing", "expand", "contract"])
+def test_every_span_counts_once_among_the_misaligned(tmp_path, misaligned):
+    """Kept, made to fit, repeated or overlapping."""
+    spans = [
+        [0, 3, "PER"],
+        [6, 9, "X"],
+        [6, 9, "X"],
+        [6, 12, "Y"],
+        [10, 12, "X"],
+        [13, 15, "Z"],
+        [16, 18, "Z"],
+    ]
+    path = write(tmp_path / "a.jsonl", json.dumps({"text": "Annes saw us in Rom", "label": spans}))
+    with pytest.warns(UserWarning, match=r"LW033.*2 of 7 spans"):
+        convert_corpus(path, tmp_path / "out", settings=Settings(misaligned=misaligned))
 
 
 def test_articles_need_declared_types(tmp_path):

@@ -526,6 +526,14 @@ def test_broken_json_is_named(text, line, tmp_path):
         read(write(tmp_path / "a.json", text.replace("{}", json.dumps(GENERIC()))))
 
 
+def test_a_backslash_before_an_n_is_text(tmp_path):
+    """Some tools write line ends so in quotes, but not every such pair is one."""
+    text = r"Open C:\new now"
+    task = {"data": {"text": text}, "annotations": region(start=5, end=11, text=r"C:\new")}
+    (doc,) = read(write(tmp_path / "a.json", json.dumps([task])))
+    assert chars(doc) == (text, [(5, 11, "X")])
+
+
 def test_quotes_are_compared_without_white_space(tmp_path):
     """Label Studio folds double blanks and writes line ends as \\n."""
     record = label_studio("ab  cd\nef", []) | {"annotations": region(end=9, text="ab cd\\nef")}

@@ -24,6 +24,7 @@ from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
 from spacy_longtail.pipes.expected import expected_mentions, has_expectations
 from spacy_longtail.unlabelled import simulation
+from spacy_longtail.unlabelled.mining import corpus_keys
 from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of
 from spacy_longtail.unlabelled.passes import load_state, processed, save_state
 from spacy_longtail.unlabelled.pool import read_pool
@@ -45,7 +46,7 @@ from spacy_longtail.unlabelled.selection import (
     share_out,
     warn_of_none,
 )
-from spacy_longtail.unlabelled.simulation import RECORDS, Game, Round, is_of, read_rounds
+from spacy_longtail.unlabelled.simulation import RECORDS, Game, Round, content_of, is_of, read_rounds
 from spacy_longtail.unlabelled.strategies import by_expected_mentions, by_score, what_lacks
 from spacy_longtail.unlabelled.terms import Likeness, read_terms
 from spacy_longtail.unlabelled.units import Unit, lot, skeleton, text_key
@@ -65,6 +66,7 @@ from ..util import (
 )
 
 ROOT = Path(__file__).parents[2]
+CONLLU = "1\tOslo\t_\t_\t_\t_\t_\t_\t_\t_\n2\twaits\t_\t_\t_\t_\t_\t_\t_\t_\n"
 TEXTS = ["Oslo was quiet .", "Storm Ida passed .", "Maria met Jon Berg .", "The Fram was sold in Rome ."]
 
 
@@ -450,6 +452,46 @@ def test_pools_of_every_kind(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "form", "read"),
+    [
+        ("a.conllu", CONLLU, None, "Oslo waits"),
+        ("a.iob1", "Oslo I-GEO\nRome I-GEO\n", None, "Oslo Rome"),
+        ("a.iob2", "Oslo O\nRome I-GEO\n", None, "Oslo Rome"),
+        ("a.csv", "Sentence #,Word\n1,Oslo\n,waits\n", None, "Oslo waits"),
+        (
+            "a.txt",
+            "title: A\nkind: letter\n\n[Marta Ruiz|PER] waits.\n",
+            "articles",
+            "Marta Ruiz waits.",
+        ),
+        ("a.json", '[{"data": {"body": "Oslo waits", "id": 3}}]', None, "Oslo waits"),
+        ("a.jsonl", '{"tokens": ["Oslo", "waits"], "ner_tags": [3, 0]}', None, "Oslo waits"),
+        ("a.jsonl", '{"tokenized_text": ["Oslo", "waits"], "ner": [[0, 0, "GEO"]]}', None, "Oslo waits"),
+    ],
+)
+def test_labels_of_a_pool_do_not_matter(tmp_path, name, text, form, read):
+    (tmp_path / name).write_text(text, encoding="utf8")
+    events = Events()
+    (doc,) = read_pool(tmp_path / name, blank(), Settings(format=form), events)
+    assert doc.text.strip() == read and not events.counts
+    assert not doc.ents and not {"tokens", "ner", "ner_tags"} & {*doc.user_data}
+
+
+def test_annotation_beside_a_text_of_a_pool_is_not_read(tmp_path):
+    (tmp_path / "a.txt").write_text("Oslo waits", encoding="utf8")
+    (tmp_path / "a.ann").write_text("T1\tGEO 0 2;3 4\tOs o\nR1\tof Arg1:T1 Arg2:T1\nbroken\n", "utf8")
+    events = Events()
+    (doc,) = read_pool(tmp_path, blank(), Settings(), events)
+    assert doc.text == "Oslo waits" and not events.counts
+
+
+def test_a_task_with_two_texts_and_none_named_text_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text('[{"data": {"a": "Oslo", "b": "Rome"}}]', encoding="utf8")
+    with pytest.raises(ValueError, match="L426"):
+        list(read_pool(tmp_path / "a.json", blank(), Settings(), Events()))
+
+
+@pytest.mark.parametrize(
     ("name", "text", "code"),
     [
         ("a.txt", "\n \n", "L403"),
@@ -583,10 +625,11 @@ def test_conflicts_are_kept_apart(tmp_path):
         ],
     )
     found = merge_labels(corpus, path, "dev", Settings())
-    assert dict(found.parts) == {"train": 1} and found.n_repeated == 1 and len(found.conflicts) == 2
+    assert not found.parts and found.n_repeated == 1 and len(found.conflicts) == 3
     assert found.events.counts["rejected"]["reject"] == 1
     kept = list(srsly.read_jsonl(corpus / CONFLICTS))
-    assert [row["text"].strip() for row in kept] == ["Ida came .", inside]
+    assert [row["text"].strip() for row in kept] == ["Ida came .", "Ida came .", inside]
+    assert [row["spans"][0]["label"] for row in kept if row["spans"]] == ["NAT", "PER"]
     assert all(row["meta"]["problem"] for row in kept)
     before = (corpus / CONFLICTS).read_bytes()
     again = merge_labels(corpus, path, "dev", Settings())
@@ -640,7 +683,8 @@ def test_no_sentence_is_lost_or_doubled(tmp_path_factory, labelled):
     docs = [d for part in ("train", "test") for d in load_docs(corpus / f"{part}.spacy", blank())]
     assert len(docs) == 12 + n_added
     new = [d.text for d in docs if d.text.startswith("Ida ")]
-    assert len(new) == len(set(new)) == len({t for t, _, _ in labelled})
+    versions = {t: {str(spans) for other, spans, _ in labelled if other == t} for t, _, _ in labelled}
+    assert len(new) == len(set(new)) == sum(len(own) == 1 for own in versions.values())
     n_kept = len(list(srsly.read_jsonl(corpus / CONFLICTS))) if found.conflicts else 0
     distinct = {(d.text, tuple(e.label_ for e in d.ents)) for d, _ in found.conflicts}
     assert n_kept == len(distinct)
@@ -1034,6 +1078,27 @@ def test_nothing_else_is_overwritten(tmp_path, pipeline, pool):
     assert result.exit_code == 2 and not out.exists()
 
 
+@pytest.mark.parametrize("form", ["prodigy", "doccano", "label-studio"])
+def test_labels_are_not_overwritten(tmp_path, pipeline, pool, form):
+    """What was proposed makes way for what is proposed next, unless somebody has worked on it."""
+    out = tmp_path / ("next.json" if form == "label-studio" else "next.jsonl")
+    order = ["mine", pipeline, pool, "-o", out, "--types", "NAT", "--labels", 3, "--format", form]
+    run(*order)
+    run(*order)
+    tasks = json.loads(out.read_text("utf8")) if out.suffix == ".json" else [*srsly.read_jsonl(out)]
+    first = tasks[0]
+    if form == "prodigy":
+        first["answer"] = "accept"
+    elif form == "doccano":
+        first["label"] = [[0, 2, "PER"]]
+    else:
+        first["annotations"] = [{"result": first["predictions"][0]["result"]}]
+    text = json.dumps(tasks) if out.suffix == ".json" else "".join(f"{json.dumps(t)}\n" for t in tasks)
+    out.write_text(text, encoding="utf8")
+    refused(order, "L437")
+    assert out.read_text("utf8") == text
+
+
 def test_a_pool_that_changed_is_not_gone_on_with(tmp_path, pipeline, pool, monkeypatch):
     import spacy_longtail.unlabelled.mining as mining
 
@@ -1051,6 +1116,48 @@ def test_a_pool_that_changed_is_not_gone_on_with(tmp_path, pipeline, pool, monke
     refused(["mine", pipeline, pool, "-o", out, *options], "L507", out)
 
 
+@pytest.mark.parametrize("setter", [None, "sentencizer", "cut"])
+def test_sentences_of_documents_without_boundaries_are_known(tmp_path, setter):
+    """As `convert` leaves brat and JSON: else the pool's sentences of test would come to train."""
+    nlp = blank()
+    if setter:
+        nlp.add_pipe(setter, name="sents")
+    whole = Doc(
+        blank().vocab,
+        words=[
+            "Storm",
+            "Ida",
+            "hit",
+            "Oslo",
+            ".",
+            "Storm",
+            "Bo",
+            "sank",
+            "the",
+            "Fram",
+            ";",
+            "Maria",
+            "slept",
+        ],
+    )
+    whole.set_ents([Span(whole, 0, 2, label="NAT")])
+    corpus = toy_corpus(tmp_path / "corpus", test=[whole])
+    keys = corpus_keys(corpus, nlp)
+    for text in (whole.text, "Storm Ida hit Oslo .", "Storm Bo sank the Fram ; Maria slept"):
+        assert text_key(text) in keys, text
+    assert (text_key("Maria slept") in keys) == (setter == "cut")
+    path = written(tmp_path / "l.jsonl", [task("Storm Ida hit Oslo .", [(0, 9, "NAT")])])
+    found = merge_labels(corpus, path, "dev", Settings(), unchanged=True)
+    assert not found.parts and found.n_known == 1
+
+
+@Language.component("cut", assigns=["token.is_sent_start"])
+def cut(doc):
+    for token in doc:
+        token.is_sent_start = token.i == 0 or doc[token.i - 1].text in (".", ";")
+    return doc
+
+
 def test_sentences_of_documents_are_known(tmp_path):
     nlp = blank()
     whole = Doc.from_docs(toy_docs()[:2])
@@ -1065,19 +1172,29 @@ def test_sentences_of_documents_are_known(tmp_path):
 
 def test_records_of_other_simulations_stay_apart(tmp_path):
     corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(3))
-    game = Game(corpus, Path("c.cfg"), 8, 1, 3, None, ("mine",), (0,), {"training.max_steps": 4})
+    config = tmp_path / "c.cfg"
+    config.write_text("[nlp]\n")
+    game = Game(corpus, config, 8, 1, 3, None, ("mine",), (0,), {"training.max_steps": 4})
     own = round_of("mine", 0, 0.1).model_copy(
         update={
             "corpus": "corpus",
+            "config": str(config),
+            "content": content_of(game),
             "start": 8,
             "labels": 3,
             "pool": 16,
             "settings": {"training.max_steps": 4},
         }
     )
-    assert is_of(own, game, 24)
+    assert is_of(own, game, content_of(game), 24)
+    assert not is_of(own.model_copy(update={"round": 2}), game, content_of(game), 24)
     for change in ({"pool": 9}, {"start": 9}, {"config": "d.cfg"}, {"settings": {}}, {"corpus": "x"}):
-        assert not is_of(own.model_copy(update=change), game, 24)
+        assert not is_of(own.model_copy(update=change), game, content_of(game), 24)
+    config.write_text('[nlp]\nlang = "de"\n')
+    assert not is_of(own, game, content_of(game), 24)
+    config.write_text("[nlp]\n")
+    toy_corpus(corpus, train=toy_docs(2), test=toy_docs(3))
+    assert not is_of(own, game, content_of(game), 24)
 
 
 def test_a_sentence_that_is_cut_is_chosen_once(tmp_path):

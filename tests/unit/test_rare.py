@@ -62,8 +62,8 @@ def test_rules_say_what_they_are():
 def test_a_declared_tail_is_said_to_be_one():
     mentions = {"PER": 100, "ART": 10, "EVE": 50}
     assert rare_sentence(["ART"], mentions) == f"Rare: ART ({RULE})."
-    assert rare_sentence(["ART", "EVE"], mentions) == "Rare: ART, EVE (the tail that types.json names)."
-    assert rare_sentence([], mentions) == "Rare: no type (the tail that types.json names)."
+    assert rare_sentence(["ART", "EVE"], mentions) == "Rare: ART, EVE (the tail that was declared)."
+    assert rare_sentence([], mentions) == "Rare: no type (the tail that was declared)."
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_commands_name_the_rule(tmp_path):
     assert "Rare: EVE, GEO (" in said
     declared = corpus(tmp_path / "declared", labels=["PER", "GEO", "EVE"], tail=["PER"])
     said = " ".join(run.invoke(app, ["convert", str(declared), str(tmp_path / "own")]).output.split())
-    assert "Rare: PER (the tail that types.json names)." in said
+    assert "Rare: PER (the tail that was declared)." in said
 
 
 def test_a_type_that_is_not_declared_is_not_in_the_tail(tmp_path):

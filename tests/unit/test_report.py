@@ -303,7 +303,7 @@ def test_page_warns_of_few_mentions_and_seeds(tmp_path):
     html, _ = page(tmp_path, evaluation("baseline"), evaluation("focal"))
     assert "One seed of focal, on one split" in plain(html)
     assert "moves its recall by 10.0 points" in plain(html)
-    assert "Rare: ART (the tail that types.json names)." in plain(html)
+    assert "Rare: ART (the tail that was declared)." in plain(html)
     assert "With 1 seed no exact paired permutation test can give p below 1" in plain(html)
 
 

@@ -155,7 +155,7 @@ def thresholds(
 def read_wish(
     offsets: Offsets, for_tail: bool, recalls: Sequence[str], corpus: Path
 ) -> OffsetWish | None:
-    """What offsets are wanted for; null is none. RAISES (ValueError): L402, L430, L538, L539."""
+    """What offsets are wanted for; null is none. RAISES (ValueError): L402, L430, L516, L538, L539."""
     found: dict[str, float] = {}
     for text in recalls:
         label, _, value = text.rpartition("=")
@@ -165,6 +165,10 @@ def read_wish(
             number = 0.0
         if not label or not 0 < number <= 1:
             raise ValueError(Errors.L539.format(found=text))
+        if label in found:
+            problem, fix = f"names {label} again", "Give one recall for a type."
+            name = "offset-recall"
+            raise ValueError(Errors.L516.format(name=name, found=text, problem=problem, fix=fix))
         found[label] = number
     off = offsets is Offsets.off
     if found:

@@ -64,6 +64,7 @@ def convert_corpus(
     with replacing_parts(target, parts) as folder:
         tallies: dict[str, Tally] = {}
         report: dict[str, ConvertedPart] = {}
+        n_spans = 0
         for name, part in parts.items():
             misaligned = settings.misaligned or FORMATS[part.format].misaligned
             settled = replace(settings, tokens=tokens, misaligned=misaligned)
@@ -74,10 +75,11 @@ def convert_corpus(
             docs = tqdm(found, name, delay=PATIENCE, disable=None, leave=False)
             tallies[name] = write_part(folder, name, docs, settings.docs_per_file)
             report[name] = _reported(part.format, misaligned, tallies[name], context.events)
+            n_spans += context.events.n_spans
         types = _types(tallies, declared, lang, tokens)
         write_types(folder, types)
         write_conversion(folder, Conversion(lang=lang, tokens=tokens, parts=report))
-    _warn(source, target, path, types, report)
+    _warn(source, target, path, types, report, n_spans)
     return types
 
 
@@ -103,7 +105,12 @@ def _types(tallies: Mapping[str, Tally], declared: Declared, lang: str, tokens: 
 
 
 def _warn(
-    source: Path, target: Path, declared: Path, types: CorpusTypes, report: Mapping[str, ConvertedPart]
+    source: Path,
+    target: Path,
+    declared: Path,
+    types: CorpusTypes,
+    report: Mapping[str, ConvertedPart],
+    n_spans: int,
 ) -> None:
     found = []
     missing = [name for name in PARTS if name not in report and "all" not in report]
@@ -116,9 +123,8 @@ def _warn(
     if stale:
         found.append(Warnings.W032.format(target=target, stale=" and ".join(stale)))
     n = sum(sum(part.events.get("misaligned", {}).values()) for part in report.values())
-    total = n + sum(sum(part.mentions.values()) for part in report.values())
-    if n > MANY * total:
-        found.append(Warnings.W033.format(n=n, total=total, lang=types.lang))
+    if n > MANY * n_spans:
+        found.append(Warnings.W033.format(n=n, total=n_spans, lang=types.lang))
     for text in found:
         warnings.warn(text, stacklevel=3)
 

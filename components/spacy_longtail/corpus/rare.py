@@ -69,5 +69,5 @@ def rare_sentence(tail: Collection[str], mentions: Mapping[str, int]) -> str:
     tail (Collection[str]): The rare types of types.json. mentions (Mapping[str, int]): In training.
     """
     is_rule = set(tail) == set(TAIL.types(mentions))
-    why = TAIL.applied(mentions) if is_rule else "the tail that types.json names"
+    why = TAIL.applied(mentions) if is_rule else "the tail that was declared"
     return f"Rare: {', '.join(tail) or 'no type'} ({why})."

@@ -199,7 +199,7 @@ def _prior(read: Sequence[_Read], labels: Sequence[str]) -> np.ndarray:
     inside = dict.fromkeys(labels, 0)
     total = 0
     for eg in (eg for fold in read for eg in fold.examples):
-        total += len(eg.reference)
+        total += np.count_nonzero(eg.reference.to_array("ENT_IOB"))
         for ent in eg.reference.ents:
             if ent.label_ in inside:
                 inside[ent.label_] += len(ent)

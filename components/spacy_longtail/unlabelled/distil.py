@@ -78,7 +78,10 @@ class Request:
             "pool": str(self.pool),
             "config": str(self.config),
             "gold": str(self.gold),
-            "train": checksum(part_path(self.gold, "train")),
+            **{part: checksum(part_path(self.gold, part)) for part in PARTS},
+            "config_content": checksum(self.config),
+            "teacher_content": [_content(path) for path in (self.teacher, *self.also)],
+            "pool_content": [path.stat().st_size for path, _ in pool_files(self.pool, self.settings)],
             "format": self.settings.format,
             "encoding": self.settings.encoding,
             "threshold": self.policy.threshold,
@@ -112,7 +115,8 @@ def distil(
     rounds: list[Round] = []
     for i in range(1, request.rounds + 1):
         folder = output if i == 1 else output / f"round-{i}"
-        silver = _silver(request, teacher, types, output, folder, about, events, say)
+        left_out = events if i == 1 else Events()  # each round leaves out the same
+        silver = _silver(request, teacher, types, output, folder, about, left_out, say)
         if silver is None:
             say(f"Round {i} has no silver sentence: there are no more rounds.")
             break
@@ -206,6 +210,12 @@ def _read_json(path: Path) -> Any:
     except ValueError as error:
         problem = f"{path.name} is not JSON ({error})"
         raise ValueError(Errors.L512.format(path=path.parent, problem=problem)) from error
+
+
+def _content(pipeline: Path | str) -> str:
+    """What a pipeline's training has made of it; "" of a package, which has a version instead."""
+    meta = Path(pipeline) / "meta.json"
+    return checksum(meta) if meta.is_file() else ""
 
 
 def _folder_of(teacher: Path | str) -> Path:

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import minibatch
 
+from ..corpus.cutting import bare
 from ..corpus.descriptions import read_types
 from ..corpus.formats.context import Events, Settings
 from ..corpus.formats.docbin import stream_docs
@@ -17,10 +19,11 @@ from ..errors import Errors
 from ..evaluation.evaluate import load_pipeline
 from ..output.writing import check_file, check_outside
 from ..pipes.expected import has_expectations
+from ..pipes.pipeline_checks import BOUNDARIES
 from ..pipes.sentence_gate import SentenceGate
-from .passes import processed, resumed, stamps, state_path
+from .passes import BATCH, processed, resumed, stamps, state_path
 from .pool import pool_files, read_pool
-from .proposals import MARK, PAGE_MARK, Format, write_proposals
+from .proposals import MARK, PAGE_MARK, Format, is_labelled, write_proposals
 from .scan import RANDOM, Scan, Signs, scan_pool
 from .selection import (
     Diversity,
@@ -32,7 +35,7 @@ from .selection import (
     warn_of_none,
 )
 from .terms import Likeness, Terms, read_terms
-from .units import sentences_of, text_key
+from .units import by_punctuation, sentences_of, text_key
 
 CORPUS_PARTS = ("train", "dev", "test", "all")
 DIVERSE = Diversity()
@@ -137,6 +140,9 @@ def ready(
     inputs = [pool, Path(pipeline), *filter(None, (request.corpus, request.terms)), *request.exclude]
     inputs = [path for path in inputs if path.exists()]
     check_file(output, inputs, mark=MARK if format != "spacy" else NEVER)
+    if output.is_file() and output.stat().st_size and is_labelled(output):
+        problem = "it holds labels that the pipeline did not give"
+        raise ValueError(Errors.L437.format(path=output, problem=problem))
     check_outside(output, [pool], "file")
     state = state_path(output)
     if page is not None:
@@ -150,12 +156,12 @@ def ready(
     n_random = n_random_of(request.labels, request.random)
     quotas = share_out(request.labels - n_random, types, request.quotas)
     warn_of_none(request.labels, request.random, types, request.quotas)
-    known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
-    for path in request.exclude:
-        known |= keys_of(read_pool(path, nlp, Settings(encoding=settings.encoding), Events()))
-    scan = Scan.of(types, {**ranking_sizes(quotas), RANDOM: n_random})
     if request.split:
         add_sentences(nlp)
+    known = set() if request.corpus is None else corpus_keys(request.corpus, nlp)
+    for path in request.exclude:
+        known |= keys_of(read_pool(path, nlp, Settings(encoding=settings.encoding), Events()), nlp)
+    scan = Scan.of(types, {**ranking_sizes(quotas), RANDOM: n_random})
     about = _settled(pipeline, pool, request, types, settings)
     signs = Signs(known, terms, likeness, request.seed)
     return Ready(nlp, types, signs, scan, quotas, n_random, state, about)
@@ -198,15 +204,27 @@ def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
     if not paths:
         fix = "Name a corpus that `convert` wrote."
         raise ValueError(Errors.L402.format(path=corpus / "train.spacy", fix=fix))
-    return keys_of(doc for path in paths for doc in stream_docs(path, nlp))
+    return keys_of((doc for path in paths for doc in stream_docs(path, nlp)), nlp)
 
 
-def keys_of(docs: Iterable[Doc]) -> set[int]:
-    """Documents and their sentences, as `text_key` knows them."""
-    found = set()
-    for doc in docs:
-        found.add(text_key(doc.text))
-        found.update(text_key(doc[a:b].text) for a, b in sentences_of(doc) if a < b)
+def keys_of(docs: Iterable[Doc], nlp: Language) -> set[int]:
+    """Documents and their sentences, as `text_key` knows them.
+
+    nlp (Language): The pipeline that reads the pool. A document without sentence boundaries is cut as
+        the pipeline cuts a text, and by punctuation, too.
+    """
+    found: set[int] = set()
+    setters = {name for name in nlp.pipe_names if BOUNDARIES & {*nlp.get_pipe_meta(name).assigns}}
+    heard = {n for n, pipe in nlp.pipeline if setters & {*getattr(pipe, "listening_components", ())}}
+    wanted = [name for name in nlp.pipe_names if name in setters | heard]
+    for batch in minibatch(docs, BATCH):
+        found.update(text_key(doc.text) for doc in batch)
+        whole = [bare(doc, nlp.vocab) for doc in batch if not doc.has_annotation("SENT_START")]
+        cut = [own for own in batch if own.has_annotation("SENT_START")] + by_punctuation(whole)
+        if wanted and whole:
+            with nlp.select_pipes(enable=wanted):
+                cut += nlp.pipe(bare(doc, nlp.vocab) for doc in whole)
+        found.update(text_key(doc[a:b].text) for doc in cut for a, b in sentences_of(doc) if a < b)
     return found
 
 

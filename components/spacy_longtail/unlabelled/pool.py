@@ -2,8 +2,10 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeGuard
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -23,6 +25,9 @@ Read = Callable[[Path, Context], Iterator[Doc]]
 RESERVED = frozenset(  # what records of annotation tools call their own parts
     (
         "text",
+        "tokenized_text",
+        "ner",
+        "ner_tags",
         "data",
         "tokens",
         "spans",
@@ -131,13 +136,26 @@ def _records(path: Path, context: Context) -> Iterator[Doc]:
         data = record.get("data")
         own = data if isinstance(data, dict) else record
         text = own.get("text", data)
-        if not isinstance(text, str):
-            raise no_record(place, f"found {str(text)[:60]!r} as the text", TEXT)
         meta = record.get("meta")
         about = {**own, **(meta if isinstance(meta, dict) else {})}
-        for doc in _made(check_text(text, place), context, place, record.get("tokens")):
+        if own is data and "text" not in own:  # a task of Label Studio may call its only text otherwise
+            texts = [name for name, value in own.items() if isinstance(value, str)]
+            text = about.pop(texts[0]) if len(texts) == 1 else None
+        words = record.get("tokenized_text", record.get("tokens"))
+        if text is None and _are_words(words):
+            made: Iterable[Doc] = [Doc(context.nlp.vocab, words=[check_text(w, place) for w in words])]
+        elif isinstance(text, str):
+            made = _made(check_text(text, place), context, place, record.get("tokens"))
+        else:
+            raise no_record(place, f"found {str(text)[:60]!r} as the text", TEXT)
+        for doc in made:
             doc.user_data.update(about)
             yield doc
+
+
+def _are_words(found: object) -> TypeGuard[list[str]]:
+    """Whether a record is of tokens, as on the Hugging Face hub or for GLiNER."""
+    return isinstance(found, list) and bool(found) and all(isinstance(word, str) for word in found)
 
 
 def _made(text: str, context: Context, place: Place, tokens: object = None) -> Iterator[Doc]:
@@ -155,6 +173,7 @@ def _made(text: str, context: Context, place: Place, tokens: object = None) -> I
 def _without_annotation(read: Read) -> Read:
     def stream(path: Path, context: Context) -> Iterator[Doc]:
         vocab = context.nlp.vocab
+        context = context._replace(settings=replace(context.settings, unlabelled=True))
         if read is docbin.read_docs:  # told once, and the pipeline's vocabulary forgets
             context = context._replace(nlp=blank(context.nlp.lang or "xx", "words"))
         for doc in read(path, context):

@@ -6,7 +6,7 @@ in which share, and whether the text was changed.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal
@@ -14,6 +14,7 @@ from typing import Literal
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
+from ..corpus.formats.json_stream import read_records
 from ..corpus.formats.tasks import TASKS, Task
 from ..output.writing import write_file
 from .scan import RANDOM
@@ -42,16 +43,22 @@ def proposal_id(share: str, text: str) -> str:
 
 def entities_of(span: Span) -> Entities:
     """Entities of a text, counted in characters other than white space: tools fold it."""
-    before = [0, *accumulate(not c.isspace() for c in span.text)]
     at = span.start_char
-    return tuple(
-        (before[ent.start_char - at], before[ent.end_char - at], ent.label_) for ent in span.ents
-    )
+    return _folded(span.text, [(e.start_char - at, e.end_char - at, e.label_) for e in span.ents])
+
+
+def _folded(text: str, found: Iterable[tuple[int, int, str]]) -> Entities:
+    before = [0, *accumulate(not c.isspace() for c in text)]
+    return tuple((before[start], before[end], label) for start, end, label in found)
 
 
 def entities_digest(doc: Doc) -> str:
     """What the entities of a document are known by. RETURNS (str): 16 digits."""
-    shown = json.dumps(sorted(entities_of(doc[:])))
+    return _digest(entities_of(doc[:]))
+
+
+def _digest(found: Entities) -> str:
+    shown = json.dumps(sorted(found))
     return hashlib.blake2b(shown.encode("utf8", "replace"), digest_size=8).hexdigest()
 
 
@@ -71,6 +78,32 @@ def about(proposal: Proposal, types: Sequence[str], doc: Doc) -> Task:
         "reason": reason(proposal, types),
     }
     return {**{k: v for k, v in unit.about.items() if k not in found}, **found}
+
+
+def is_labelled(path: Path) -> bool:
+    """Whether a file of proposals holds anything but what the pipeline has read: somebody's work."""
+    try:
+        return not all(_is_as_read(record) for _, record in read_records(path, "utf8"))
+    except ValueError:  # no file that was written here
+        return True
+
+
+def _is_as_read(record: dict[str, object]) -> bool:
+    if "predictions" in record:
+        return not record.get("annotations")  # of Label Studio: labels stand beside what was read
+    about = record.get("meta", record)
+    items = record.get("spans", record.get("label"))
+    if "answer" in record or not isinstance(about, dict) or not isinstance(items, list):
+        return False
+    text, found = str(record.get("text")), []
+    for item in items:
+        row = [item.get(k) for k in ("start", "end", "label")] if isinstance(item, dict) else item
+        match row:
+            case [int(start), int(end), str(label)] if 0 <= start <= end <= len(text):
+                found.append((start, end, label))
+            case _:
+                return False
+    return about.get(READ) == _digest(_folded(text, found))
 
 
 def reason(proposal: Proposal, types: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ from .proposals import (
     proposal_id,
 )
 from .scan import RANDOM
-from .units import sentences_of, text_key
+from .units import by_punctuation, sentences_of, text_key
 
 CONFLICTS = "conflicts.jsonl"  # in the corpus
 N_SHOWN = 3
@@ -76,21 +76,24 @@ def merge_labels(
     _check_labelled(found, labelled, unchanged)
     known = _known(corpus, nlp)
     new: dict[str, list[Doc]] = {}
-    own: dict[int, Doc] = {}
+    versions: dict[int, set[Entities]] = {}
+    for doc in found:
+        versions.setdefault(text_key(doc.text), set()).add(entities_of(doc[:]))
+    seen: set[tuple[int, Entities]] = set()
     for doc in found:
         key, ents = text_key(doc.text), entities_of(doc[:])
-        if key in own:
-            if ents == entities_of(own[key][:]):
-                merged.n_repeated += 1
-            else:
-                merged.conflicts.append((doc, "the file has it twice, annotated in two ways"))
-        elif key in known:
+        is_repeated = (key, ents) in seen
+        seen.add((key, ents))
+        if key in known:
             if ents == known[key]:
                 merged.n_known += 1
             else:
                 merged.conflicts.append((doc, "the corpus has it, annotated otherwise"))
+        elif is_repeated:
+            merged.n_repeated += 1
+        elif len(versions[key]) > 1:
+            merged.conflicts.append((doc, "the file has it twice, annotated in two ways"))
         else:
-            own[key] = doc
             part = random_to if doc.user_data[SHARE] == RANDOM else "train"
             new.setdefault(part, []).append(doc)
             merged.mentions.update(ent.label_ for ent in doc.ents)
@@ -140,8 +143,9 @@ def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:
         raise ValueError(Errors.L402.format(path=corpus / "train.spacy", fix=fix))
     found: dict[int, Entities] = {}
     for doc in itertools.chain(*(stream_docs(path, nlp) for path in paths)):
-        for start, end in (row for row in sentences_of(doc) if row[0] < row[1]):
-            found[text_key(doc[start:end].text)] = entities_of(doc[start:end])
+        cut = doc if doc.has_annotation("SENT_START") else by_punctuation([doc])[0]
+        for start, end in (row for row in sentences_of(cut) if row[0] < row[1]):
+            found[text_key(cut[start:end].text)] = entities_of(cut[start:end])
         found[text_key(doc.text)] = entities_of(doc[:])
     return found
 

@@ -10,6 +10,7 @@ import numpy as np
 from thinc.types import Floats2d
 
 from ..errors import Errors, Warnings
+from ..output.amounts import number
 from .scan import RANDOM, Scan
 from .units import Unit, skeleton
 
@@ -74,7 +75,8 @@ def warn_of_none(n: int, share: float, types: list[str], given: Mapping[str, int
     wanted = sum(given.values()) + sum(label not in given for label in types)
     least = next(k for k in count(n + 1) if k - n_random_of(k, share) >= wanted)
     shown = {"n_random": n_random, "given": sum(given.values()), "types": ", ".join(none)}
-    warnings.warn(Warnings.W098.format(n=n, least=least, **shown), stacklevel=2)
+    message = Warnings.W098.format(n=number(n, "label"), least=least, **shown)
+    warnings.warn(message, stacklevel=2)
 
 
 def ranking_sizes(quotas: Mapping[str, int]) -> dict[str, int]:

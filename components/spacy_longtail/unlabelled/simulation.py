@@ -1,5 +1,6 @@
 """Mining played through on a labelled corpus: what labels buy, by how sentences are chosen."""
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from tqdm import tqdm
 from ..corpus.cutting import bare
 from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.examples import holds
-from ..corpus.folder import load_docs, write_corpus
+from ..corpus.folder import PARTS, load_docs, write_corpus
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
 from ..corpus.units import divide
@@ -25,6 +26,7 @@ from ..errors import Errors
 from ..evaluation.evaluate import evaluate_model, load_pipeline
 from ..output.writing import check_folder, check_outside, write_file
 from ..records import Record
+from ..training.provenance import checksum
 from ..training.train import check_trainable, known_sections, load_filled, refuse_parts, train_model
 from ..types import Overrides
 from .mining import descriptions
@@ -33,6 +35,7 @@ from .selection import warn_of_none
 from .strategies import MINE, SCORES, by_expected_mentions, by_score, what_lacks
 
 RECORDS = "rounds.jsonl"
+DIGITS = 16  # of a checksum
 STRATEGIES = (MINE, *SCORES, RANDOM)
 
 
@@ -47,6 +50,7 @@ class Round(Record):
     labels: int  # per round
     pool: int  # sentences
     config: str  # the file
+    content: str = ""  # of config and corpus; "" in records of before
     settings: dict[str, JsonValue]  # config values by dotted name
     labelled: int  # sentences in all
     rare_sentences: int  # with a rare type, among those chosen in all rounds
@@ -86,7 +90,7 @@ def simulate(game: Game, output: Path) -> list[Round]:
     RAISES (ValueError): L402, L403, L404, L432, L434, L436, L438, L439, L508, L516, and what training
         raises.
     """
-    types, sentences, done, played = prepared(game, output)
+    types, sentences, done, played, content = prepared(game, output)
     path = output / RECORDS
     total = len(game.seeds) * len(game.strategies) * (1 + game.rounds)
     n_played = len(played) * (1 + game.rounds)
@@ -96,7 +100,7 @@ def simulate(game: Game, output: Path) -> list[Round]:
         if game.pool is not None:
             order = order[: game.start + game.pool]
         with tempfile.TemporaryDirectory(prefix="longtail-mine-") as folder:
-            play = _Play(game, types, sentences, order, Path(folder))
+            play = _Play(game, types, sentences, order, content, Path(folder))
             for strategy in game.strategies:
                 if (strategy, seed) in played:
                     continue
@@ -107,7 +111,7 @@ def simulate(game: Game, output: Path) -> list[Round]:
                     write_file(path, "".join(f"{json.dumps(r.model_dump())}\n" for r in done))
                     progress.update(1)
     progress.close()
-    asked = [r for r in done if is_of(r, game, len(sentences))]
+    asked = [r for r in done if is_of(r, game, content, len(sentences))]
     return [r for r in asked if r.strategy in game.strategies and r.seed in game.seeds]
 
 
@@ -118,6 +122,7 @@ class Prepared(NamedTuple):
     sentences: list[Doc]  # of the training part
     done: list[Round]  # of the folder, of this game and others
     played: list[tuple[str, int]]  # strategies and seeds that are finished
+    content: str  # of config and corpus
 
 
 def prepared(game: Game, output: Path) -> Prepared:
@@ -132,14 +137,14 @@ def prepared(game: Game, output: Path) -> Prepared:
     _check_strategies(game)
     if MINE in game.strategies:
         warn_of_none(game.labels, 0.0, types.tail, {})
-    done = read_rounds(output / RECORDS)
+    done, content = read_rounds(output / RECORDS), content_of(game)
 
     def is_played(strategy: str, seed: int) -> bool:
         own = [r for r in done if (r.strategy, r.seed) == (strategy, seed)]
-        return len({r.round for r in own if is_of(r, game, len(sentences))}) > game.rounds
+        return len({r.round for r in own if is_of(r, game, content, len(sentences))}) > game.rounds
 
     played = [pair for pair in product(game.strategies, game.seeds) if is_played(*pair)]
-    return Prepared(types, sentences, done, played)
+    return Prepared(types, sentences, done, played, content)
 
 
 def read_rounds(path: Path) -> list[Round]:
@@ -163,16 +168,27 @@ def as_json(overrides: Overrides) -> dict[str, JsonValue]:
 def setting_of(record: Round) -> tuple[object, ...]:
     """What a training is of, beside its strategy and seed."""
     settings = json.dumps(record.settings, sort_keys=True)
-    return record.corpus, record.config, settings, record.start, record.labels, record.pool
+    what = record.corpus, record.config, record.content, settings
+    return *what, record.start, record.labels, record.pool
 
 
-def is_of(record: Round, game: Game, n_sentences: int) -> bool:
-    """Whether a record is of a game. n_sentences (int): Of the training part."""
+def is_of(record: Round, game: Game, content: str, n_sentences: int) -> bool:
+    """Whether a record is of a game.
+
+    content (str): That `content_of` gave. n_sentences (int): Of the training part.
+    """
     settings = json.dumps(as_json(game.overrides), sort_keys=True)
     most = n_sentences - game.start
     pool = most if game.pool is None else min(game.pool, most)
-    asked = (game.corpus.name, str(game.config), settings, game.start, game.labels, pool)
-    return setting_of(record) == asked
+    what = game.corpus.name, str(game.config), content, settings
+    own = record.round <= game.rounds and setting_of(record)
+    return own == (*what, game.start, game.labels, pool)
+
+
+def content_of(game: Game) -> str:
+    """What config and corpus are known by, wherever they lie."""
+    parts = [checksum(path) for part in PARTS if (path := part_path(game.corpus, part)).exists()]
+    return hashlib.sha256(" ".join([checksum(game.config), *parts]).encode()).hexdigest()[:DIGITS]
 
 
 def _read(game: Game) -> tuple[CorpusTypes, list[Doc]]:
@@ -221,9 +237,16 @@ class _Play:
     """The strategies of one seed, from one first model."""
 
     def __init__(
-        self, game: Game, types: CorpusTypes, sentences: list[Doc], order: Ints1d, folder: Path
+        self,
+        game: Game,
+        types: CorpusTypes,
+        sentences: list[Doc],
+        order: Ints1d,
+        content: str,
+        folder: Path,
     ) -> None:
         self.game, self.types, self.sentences, self.folder = game, types, sentences, folder
+        self.content = content
         self.order = order
         self.tail = set(types.tail)
         self.rare = np.array([holds(doc, self.tail) for doc in sentences])
@@ -268,6 +291,7 @@ class _Play:
             labels=self.game.labels,
             pool=len(hidden),
             config=str(self.game.config),
+            content=self.content,
             settings=as_json(self.game.overrides),
             labelled=self.game.start + len(bought),
             rare_sentences=int(self.rare[bought].sum()) if bought else 0,

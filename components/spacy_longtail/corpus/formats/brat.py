@@ -30,7 +30,11 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     settings, events = context.settings, context.events
     # brat counts the characters of the file as it is, line ends included
     text = check_text(read_text(path, settings.encoding, newline=""), Place(path, 1))
-    mentions, fragments = _read_annotations(annotation_file(path), text, settings.encoding, events)
+    mentions: list[CharSpan] = []
+    fragments: list[CharSpan] = []
+    if not settings.unlabelled:
+        own = annotation_file(path)
+        mentions, fragments = _read_annotations(own, text, settings.encoding, events)
     if not text.strip():
         events.add("empty", "files", Place(path, 1))
         return

@@ -71,7 +71,7 @@ def _sentences(path: Path, settings: Settings) -> Iterator[TaggedSentence]:
             at, rows, opens = [], [], False
     if rows:
         yield _sentence(at, rows, opens)
-    if i and not n_tags:
+    if i and not n_tags and not settings.unlabelled:
         raise ValueError(Errors.L585.format(path=path, sought=_sought(layout, settings.columns.tag)))
 
 

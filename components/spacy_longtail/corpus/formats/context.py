@@ -44,6 +44,7 @@ class Settings:
     sentences (Optional[str | Language]): What sets boundaries where a format has none: "sentencizer", by
         spaCy's rules of punctuation, or a pipeline; null leaves a document whole.
     docs_per_file (Optional[int]): Documents per file; null writes one file per part.
+    unlabelled (bool): Whether text alone is wanted: tags and types are not looked at, nor missed.
     RAISES (ValueError): L001.
     """
 
@@ -61,6 +62,7 @@ class Settings:
     text_key: str | None = None
     sentences: str | Language | None = None
     docs_per_file: int | None = None
+    unlabelled: bool = False
 
     def __post_init__(self) -> None:
         one_of("scheme", self.scheme, SCHEMES)
@@ -95,6 +97,7 @@ class Events:
 
     counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     examples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    n_spans: int = 0  # of characters, that were to become entities
 
     def add(self, kind: str, what: str, place: Place, detail: str = "") -> None:
         """kind (str): What happened. what (str): The type, or what else it happened to."""

@@ -38,12 +38,16 @@ def is_article(path: Path, encoding: str = "utf8") -> bool:
         return file.read(40).decode(encoding, "ignore").startswith("title: ")
 
 
-def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> ArticleSentence:
-    """One marked-up sentence. RAISES (ValueError): L401 with file and line."""
+def parse_line(path: Path, line: int, marked: str, labels: Collection[str] | None) -> ArticleSentence:
+    """One marked-up sentence.
+
+    labels (Optional[Collection[str]]): The types that there may be; null is any.
+    RAISES (ValueError): L401 with file and line.
+    """
     text, spans, last = "", [], 0
     for match in MENTION.finditer(marked):
         surface, label = match.groups()
-        if label not in labels:
+        if labels is not None and label not in labels:
             raise bad_line(path, line, f"unknown type {label!r}", f"Use one of {', '.join(labels)}.")
         if not surface.strip() or surface != surface.strip():
             raise bad_line(path, line, f"mention {surface!r} is empty or padded", "Trim the mention.")
@@ -60,10 +64,10 @@ def parse_line(path: Path, line: int, marked: str, labels: Collection[str]) -> A
     return ArticleSentence(line, text, spans, False)
 
 
-def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") -> Article:
+def read_article(path: Path, labels: Collection[str] | None, encoding: str = "utf8") -> Article:
     """Read one article: header lines, a blank line, one sentence per line, blank between paragraphs.
 
-    RAISES (ValueError): L401, L402, L403, L423.
+    labels (Optional[Collection[str]]): As for `parse_line`. RAISES (ValueError): L401, L402, L403, L423.
     """
     lines = read_text(path, encoding).split("\n")
     header = {}
@@ -87,7 +91,8 @@ def read_article(path: Path, labels: Collection[str], encoding: str = "utf8") ->
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """An article as one document. RAISES (ValueError): L401, L402, L403, L423, L425."""
-    yield article_doc(read_article(path, context.labels, context.settings.encoding), context)
+    labels = None if context.settings.unlabelled else context.labels
+    yield article_doc(read_article(path, labels, context.settings.encoding), context)
 
 
 def article_doc(article: Article, context: Context) -> Doc:
@@ -100,7 +105,7 @@ def article_doc(article: Article, context: Context) -> Doc:
         place = Place(article.path, sentence.line)
         last = i + 1 == len(article.sentences)
         part = tokenize(context.nlp, sentence.text if last else f"{sentence.text} ", place)
-        spans = sentence.spans
+        spans = [] if context.settings.unlabelled else sentence.spans
         mentions = [check_span(sentence.text, *span, place, context.events) for span in spans]
         annotate(part, mentions, context.settings.misaligned, context.events)
         for token in part:

@@ -43,7 +43,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 def _sentences(path: Path, settings: Settings, columns: Columns, fix: str) -> Iterator[TaggedSentence]:
     rows: list[_Row] = []
     running = ""
-    for row in _rows(path, settings.encoding, columns, fix):
+    for row in _rows(path, settings, columns, fix):
         number = row.sentence if row else ""
         ends = number not in ("", running) if row else not columns.sentence
         if rows and ends:
@@ -64,9 +64,9 @@ def _sentence(rows: list[_Row]) -> TaggedSentence:
     return TaggedSentence(at, list(words), list(tags))
 
 
-def _rows(path: Path, encoding: str, columns: Columns, fix: str) -> Iterator[_Row | None]:
+def _rows(path: Path, settings: Settings, columns: Columns, fix: str) -> Iterator[_Row | None]:
     """Each row; none for a blank one."""
-    with open_text(path, encoding, newline="") as file:
+    with open_text(path, settings.encoding, newline="") as file:
         first = file.readline()
         delimiter = max(DELIMITERS, key=first.count)
         # where tabs separate, a quotation mark is a token as any other
@@ -75,6 +75,8 @@ def _rows(path: Path, encoding: str, columns: Columns, fix: str) -> Iterator[_Ro
         rows = csv.reader(chained, delimiter=delimiter, quoting=quoting, strict=True)
         try:
             names = [name.strip() for name in next(rows, [])]
+            if settings.unlabelled and columns.tag not in names:
+                columns = columns._replace(tag=columns.token)  # any will do
             if not {name for name in columns if name} <= set(names):
                 raise bad_line(path, 1, f"found the columns {', '.join(names) or 'none'}", fix)
             i_token, i_tag = names.index(columns.token), names.index(columns.tag)

@@ -29,9 +29,12 @@ class Tagger:
 
     def __init__(self, path: Path, context: Context) -> None:
         self.path, self.events, self.scheme = path, context.events, context.settings.scheme
+        self.unlabelled = context.settings.unlabelled
 
     def __call__(self, sentence: TaggedSentence) -> tuple[list[str], list[str]]:
         """RAISES (ValueError): L401 with the line."""
+        if self.unlabelled:
+            return checked_words(self.path, sentence, self.events), ["O"] * len(sentence.words)
         if self.scheme == "auto":
             self.scheme = find_scheme(sentence.tags)
         tags = to_iob2(sentence.tags, self.scheme, self.path, sentence.at, sentence.record)
