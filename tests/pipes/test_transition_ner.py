@@ -232,6 +232,19 @@ def test_types_of_a_ruler_before_it_are_not_its_own(tmp_path):
     assert pipe.labels == tuple(sorted([*labels, "R3", "R4", "R5"]))
 
 
+def test_types_of_a_ruler_take_no_probability():
+    """Little training: the least score of an action is not far below the others."""
+    nlp, _ = trained(scores_key="entity_scores")
+    texts = [parse(nlp, text) for text in SENTENCES]
+    own = [scored(nlp, text) for text in texts]
+    assert any(own)
+    ruler = nlp.add_pipe("entity_ruler", before="ner")
+    ruler.add_patterns([{"label": f"R{i}", "pattern": f"w{i}"} for i in range(20)])
+    list(nlp.pipe([f"w{i}" for i in range(20)]))
+    for text, before in zip(texts, own, strict=True):
+        assert scored(nlp, text) == pytest.approx(before, abs=1e-5)
+
+
 def scored(nlp, text):
     doc = nlp(Doc(nlp.vocab, words=[token.text for token in text]))
     group = doc.spans["entity_scores"]
