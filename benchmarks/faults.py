@@ -31,6 +31,7 @@ import srsly
 import typer
 
 from spacy_longtail.about import __version__
+from spacy_longtail.output.writing import NEW
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -204,8 +205,10 @@ def written(out: Path) -> dict[str, list[str]]:
     found = {}
     for path in sorted(out.rglob("*.json*")):
         parts = path.relative_to(out).parts
-        # a training that was stopped keeps what it had, and says so
-        if "work" in parts or path.name == "run.json" or any(p.endswith(".stopped") for p in parts):
+        # a training that was stopped keeps what it had, and says so; of one that was killed, the next
+        # one names what is left (LW034)
+        left = any(part.endswith(".stopped") or part.startswith(NEW) for part in parts)
+        if left or "work" in parts or path.name == "run.json":
             continue
         text = path.read_text(encoding="utf8")
         rows = text.splitlines() if path.suffix == ".jsonl" else [text]
