@@ -452,6 +452,9 @@ def test_compositional_auc_alternates_and_its_duals_move_with_the_auc():
     assert even.loss == expected.loss and np.array_equal(even.d_logits[:, 2:], expected.d_logits)
     odd, state = loss(scores, targets, np.ones(5), TwoTaskState(n_updates=1))
     assert state.a != (0.0, 0.0) and not odd.d_logits[:, 2:].any() and odd.d_logits[:, :2].any()
+    for n in range(6):
+        found, _ = loss(scores, targets, np.ones(5), TwoTaskState(n_updates=n))
+        assert found.d_logits[:, :2].any() == (n % 2 == 1)
     with pytest.raises(ValueError, match="L002"):
         CompositionalAUC(CrossEntropy())
 
@@ -606,6 +609,7 @@ def test_unseen_classes_weigh_one_and_do_not_scale(preset, scale):
 
 
 def test_explicit_weights():
+    assert LabelWeights({"a": 0.0, "b": 0.5}).resolve(COUNTS) == {"O": 1.0, "a": 0.0, "b": 0.5, "c": 1.0}
     assert LabelWeights({"a": 3}).resolve(COUNTS) == {"O": 1.0, "a": 3.0, "b": 1.0, "c": 1.0}
     with pytest.raises(ValueError, match=r"L005.*zz"):
         LabelWeights({"zz": 2.0}).resolve(COUNTS)

@@ -45,6 +45,8 @@ def test_a_value_next_to_an_integer_is_that_integer():
     value = 6 * math.sqrt(2) / math.sqrt(18)
     assert value > 2  # the trap
     assert guarded_ceil(value) == 2
+    assert guarded_ceil(1_000_000.0005) == 1_000_000  # the distance counts in relation to the value
+    assert guarded_ceil(1_000_000.002) == 1_000_001
     assert guarded_ceil(2.001) == 3 and guarded_ceil(1.999) == 2 and guarded_ceil(0.0) == 0
     assert nsCRD().fit(corpus(64, a=1))(sentence(18, a=2)) == 3
 
@@ -136,6 +138,7 @@ def test_random_policies_reach_their_ratio(n_entity, n_bare, ratio):
 def test_tokens_around_entities_are_kept(entity, ratio, kept):
     flags = np.array([c == "1" for c in entity], dtype=bool)
     assert kept_tokens(flags, ratio).tolist() == kept
+    assert kept_tokens(flags).tolist() == kept_tokens(flags, 3.0).tolist()
     assert kept_tokens(flags[::-1], ratio).tolist() == sorted(len(entity) - 1 - i for i in kept)
 
 

@@ -230,6 +230,7 @@ def test_the_interval_is_wider_at_a_higher_level_and_the_draws_are_fixed_by_the_
     assert wide.low < narrow.low < narrow.value == wide.value < narrow.high < wide.high
     assert intervals(counts, METRICS, n_draws=500, level=0.8)["micro F1"] == narrow
     assert intervals(counts, METRICS, n_draws=500, level=0.8, seed=1)["micro F1"] != narrow
+    assert intervals(counts, METRICS, n_draws=1)["micro F1"].value == narrow.value
     alone = intervals(counts, {"micro F1": METRICS["micro F1"]}, n_draws=500, level=0.8)
     assert alone["micro F1"] == narrow
 
