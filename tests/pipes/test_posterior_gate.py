@@ -51,6 +51,15 @@ def gated(name="longtail_token_ner", **settings):
     return nlp
 
 
+def shared():
+    """A NER that listens."""
+    nlp = blank()
+    nlp.add_pipe("tok2vec", config={"model": SMALL})
+    model = {**TOKEN_MODEL, "tok2vec": LISTENER}
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
+    return nlp
+
+
 def alone(**settings):
     """A gate of entity scores, for documents that are scored by hand."""
     nlp = blank()
@@ -302,13 +311,6 @@ def test_what_a_secondary_expects_counts_in_flagged_sentences():
 
 
 def test_a_shared_encoder_does_not_run_again():
-    def shared():
-        nlp = blank()
-        nlp.add_pipe("tok2vec", config={"model": SMALL})
-        model = {**TOKEN_MODEL, "tok2vec": LISTENER}
-        nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
-        return nlp
-
     nlp, _ = trained_once(shared, 40)
     nlp.add_pipe("longtail_posterior_gate", name="gate", config={"weak_labels": WEAK})
     calls = []
@@ -323,13 +325,6 @@ def test_a_shared_encoder_does_not_run_again():
 @pytest.mark.parametrize("width", [16, 24])
 def test_another_encoder_after_the_primary_changes_nothing(width):
     """Both write to doc.tensor, where the primary's listener reads when it counts again."""
-
-    def shared():
-        nlp = blank()
-        nlp.add_pipe("tok2vec", config={"model": SMALL})
-        model = {**TOKEN_MODEL, "tok2vec": LISTENER}
-        nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
-        return nlp
 
     nlp, _ = trained_once(shared, 40)
     texts = [words(nlp, text) for text in SENTENCES]
