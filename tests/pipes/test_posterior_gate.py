@@ -325,7 +325,6 @@ def test_a_shared_encoder_does_not_run_again():
 @pytest.mark.parametrize("width", [16, 24])
 def test_another_encoder_after_the_primary_changes_nothing(width):
     """Both write to doc.tensor, where the primary's listener reads when it counts again."""
-
     nlp, _ = trained_once(shared, 40)
     texts = [words(nlp, text) for text in SENTENCES]
     wanted = expected_mentions(nlp, list(nlp.pipe(texts)))[0].mentions
