@@ -177,6 +177,15 @@ CASES = [
         spaces=(1,),
     ),
     Case(
+        "whitespace before more than a token that is left",
+        "PER 0-4 .6",
+        "ART 0-1 .9",
+        span="ART 0-1",
+        token="ART 0-1; PER 2-4",
+        fill="PER 0-4",
+        spaces=(1,),
+    ),
+    Case(
         "nothing left but whitespace",
         "PER 0-3 .6",
         "ART 0-1 .9; NAT 2-3 .9",

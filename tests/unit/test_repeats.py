@@ -123,6 +123,14 @@ def test_random_policies_reach_their_ratio(n_entity, n_bare, ratio):
             assert fitted(with_entity) == 1 and (not n_bare or fitted(without) == 1)
 
 
+@pytest.mark.parametrize("policy", [RandomOversampling, RandomUndersampling])
+def test_ratios_are_equal_numbers_or_within_their_limits(policy):
+    assert policy() == policy(1.0) and policy(1e-3) != policy(1e3)
+    for ratio in (1000.5, 0.0009):
+        with pytest.raises(ValueError, match=r"L001.*ratio"):
+            policy(ratio)
+
+
 @pytest.mark.parametrize(
     ("entity", "ratio", "kept"),
     [
