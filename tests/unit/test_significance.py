@@ -326,6 +326,9 @@ def test_an_infinite_bias_falls_back_to_percentiles():
     tails = np.array([0.025, 0.975])
     assert bootstrap._bca_tails(0.5, draws, without, tails) is None
     assert bootstrap._bca_tails(0.1, draws, without, tails) is None
+    for sloped in (np.array([0.1, 0.2, 0.5]), np.array([0.1, 0.4, 0.5])):
+        assert bootstrap._bca_tails(0.5, draws, sloped, tails) is None
+        assert bootstrap._bca_tails(0.1, draws, sloped, tails) is None
     assert bootstrap._bca_tails(0.3, draws, without, tails) == pytest.approx(tails)  # no bias, no slope
     assert bootstrap._bca_tails(0.3, draws, np.array([0.5, 0.5]), tails) is None
 
