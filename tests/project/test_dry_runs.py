@@ -284,6 +284,7 @@ def test_a_search_lists_its_parameters_and_counts_what_is_done(corpus, tmp_path,
         json.dumps({"key": key, "status": s, "seconds": 7 if s == "done" else 2}) for key, s in rows
     ]
     search.records.write_text("\n".join(lines) + "\n", encoding="utf8")
+    (tmp_path / "out" / "study.db").touch()  # the study that they are of
     found = dry(*call)
     assert stages(found) == {"search": (3, 7.0)} and len(probed) == 1
     assert "Nothing to do" in dry(*call[:5], tmp_path / "out", "--trials", "2", *call[8:], as_json=False)
