@@ -181,8 +181,8 @@ def is_of(record: Round, game: Game, content: str, n_sentences: int) -> bool:
     most = n_sentences - game.start
     pool = most if game.pool is None else min(game.pool, most)
     what = game.corpus.name, str(game.config), content, settings
-    own = record.round <= game.rounds and setting_of(record)
-    return own == (*what, game.start, game.labels, pool)
+    asked = (*what, game.start, game.labels, pool)
+    return record.round <= game.rounds and setting_of(record) == asked
 
 
 def content_of(game: Game) -> str:
