@@ -109,6 +109,8 @@ class Errors:
     # Word knowledge: L26x
     L260 = "[L260] spacy-lookups-data has no word clusters for the language {lang!r}, only for {known}. Name a file of Brown clusters in 'clusters', or use clusters = null."
     L261 = "[L261] {path}:{line} is not a line of Brown clusters, found {found!r}. Write bits, TAB, word, TAB, count, as Liang's wcluster does."
+    L262 = "[L262] Line {line} of WordNet's {name} is not as WordNet writes it, found {found!r}. Take the files of WordNet 3.0 or 3.1, or of a WordNet that is exported in their format."
+    L263 = "[L263] 'wordnet' stands for the English nouns of WordNet as nltk downloads them, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a folder with a WordNet's index.noun and data.noun."
     L264 = "[L264] {path} cannot be read as a Model2Vec model: {problem} Name a folder that `python -m spacy_longtail distil-vectors` wrote, or a model on the hub such as minishlab/potion-base-8M."
 
     L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder that transformers wrote, which works offline."

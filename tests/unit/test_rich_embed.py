@@ -18,11 +18,11 @@ from spacy.util import fix_random_seed
 from thinc.api import Adam, set_dropout_rate
 
 from spacy_longtail.layers.clusters import (
-    NO_CLUSTERS,
     cluster_prefixes,
     leave_out_tables,
     read_clusters,
 )
+from spacy_longtail.layers.path_table import NO_PATHS
 from spacy_longtail.layers.subwords import read_subwords, subword_vectors
 from spacy_longtail.models import RichEmbed
 from spacy_longtail.models.rich_embed import _distinct
@@ -158,7 +158,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_no_table_finds_nothing():
-    assert NO_CLUSTERS.find(np.array([1, 2], dtype="uint64")).tolist() == [-1, -1]
+    assert NO_PATHS.find(np.array([1, 2], dtype="uint64")).tolist() == [-1, -1]
 
 
 # Subword vectors

@@ -7,7 +7,8 @@ import numpy as np
 from spacy.strings import get_string_id
 from thinc.types import Floats2d
 
-from ..layers.clusters import ClusterTable, read_clusters
+from ..layers.clusters import read_clusters
+from ..layers.path_table import PathTable
 from ..settings import seed_of, whole
 from .base import unit_rows, words
 
@@ -40,7 +41,7 @@ class HashedDescriptions:
         object.__setattr__(self, "seed", seed_of(self.seed))
 
     @cached_property
-    def _table(self) -> ClusterTable | None:
+    def _table(self) -> PathTable | None:
         return None if self.clusters is None else read_clusters(self.clusters, self.lang)
 
     def __call__(self, texts: list[str]) -> Floats2d:

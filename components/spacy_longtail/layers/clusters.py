@@ -1,55 +1,45 @@
-"""Brown clusters of words: a table of bit paths, and prefixes of them as features."""
+"""Brown clusters and senses of words: a table of bit paths, and prefixes of them as features."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-import srsly
 from spacy.lookups import load_lookups
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.api import Model
-from thinc.model import deserialize_attr, serialize_attr
 from thinc.types import Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
 from ..settings import extra
+from .path_table import MOST_BITS, NO_PATHS, PathTable, path_table
+from .senses import WORDNET, read_senses
 
 NAME = "cluster_prefixes"
 LOOKUPS = "lookups"  # stands for the table of spacy-lookups-data
 TABLE = "lexeme_cluster"  # there
-MOST_BITS = 32
 LANGUAGES = ("en", "de", "es")  # of spacy-lookups-data 1.0 with clusters
 
 
-class ClusterTable(NamedTuple):
-    """The paths of words. The low bits are the prefix: the first decision is bit 0."""
-
-    keys: Ints1d  # (n_words,) uint64, spaCy's hashes of the words, ascending
-    paths: Ints1d  # (n_words,) uint32
-
-    def find(self, hashes: Ints1d) -> Ints1d:
-        """Row of each word, -1 where there is none. hashes (Ints1d): (n,) uint64."""
-        at = np.searchsorted(self.keys, hashes)
-        at[at == len(self.keys)] = 0
-        return np.where(self.keys[at] == hashes, at, -1) if len(self.keys) else np.full(len(hashes), -1)
-
-
-NO_CLUSTERS = ClusterTable(np.zeros(0, dtype="uint64"), np.zeros(0, dtype="uint32"))
-
-
-def read_clusters(source: str, lang: str) -> ClusterTable:
-    """The clusters of a language's words.
+def read_clusters(source: str, lang: str) -> PathTable:
+    """The clusters, or the senses, of a language's words.
 
     source (str): "lookups" for the table of spacy-lookups-data, or a file of paths as Brown clustering
-        writes it: one line per word, bits, TAB, word, TAB, count.
-    RETURNS (ClusterTable): At least one word.
-    RAISES (ValueError): L402, L406, L260, L261.
+        writes it: one line per word, bits, TAB, word, TAB, count; "wordnet" or a folder of WordNet's.
+    RETURNS (PathTable): At least one word.
+    RAISES (ValueError): L402, L406, L260 to L263.
     """
-    return _from_lookups(lang) if source == LOOKUPS else _table(_read_paths(Path(source)))
+    if source == LOOKUPS:
+        return _from_lookups(lang)
+    if source == WORDNET and lang != "en":
+        raise ValueError(
+            Errors.L263.format(found=f"a pipeline of the language {lang!r}: they are English")
+        )
+    if source == WORDNET or Path(source).is_dir():
+        return read_senses(source)
+    return path_table(_read_paths(Path(source)))
 
 
 def has_lookups(lang: str) -> bool:
@@ -57,20 +47,13 @@ def has_lookups(lang: str) -> bool:
     return lang in LANGUAGES and find_spec("spacy_lookups_data") is not None
 
 
-def _table(paths: dict[int, int]) -> ClusterTable:
-    keys = np.fromiter(paths, dtype="uint64", count=len(paths))
-    values = np.fromiter(paths.values(), dtype="uint32", count=len(paths))
-    order = np.argsort(keys)
-    return ClusterTable(keys[order], values[order])
-
-
 @cache  # it takes seconds
-def _from_lookups(lang: str) -> ClusterTable:
+def _from_lookups(lang: str) -> PathTable:
     with extra("spacy-lookups-data", "lookups"):
         import spacy_lookups_data  # noqa: F401
     if lang not in LANGUAGES:
         raise ValueError(Errors.L260.format(lang=lang, known=", ".join(LANGUAGES)))
-    return _table(load_lookups(lang, [TABLE]).get_table(TABLE))
+    return path_table(load_lookups(lang, [TABLE]).get_table(TABLE))
 
 
 def _read_paths(path: Path) -> dict[int, int]:
@@ -107,7 +90,7 @@ def cluster_prefixes(source: str, bits: Sequence[int], lower: bool = False) -> M
     masks = np.array([(1 << n) - 1 for n in bits], dtype="uint64")
     # with its length, so that 00 of four bits is another key than 00 of two
     lengths = np.array(bits, dtype="uint64") + np.uint64(1) << np.uint64(MOST_BITS)
-    about = {"source": source, "clusters": NO_CLUSTERS}
+    about = {"source": source, "clusters": NO_PATHS}
     attrs = {**about, "masks": masks, "lengths": lengths, "lower": lower}
     return Model(NAME, forward, init=init, attrs=attrs)
 
@@ -117,11 +100,11 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
         table_of(model, X[0].vocab.lang)
 
 
-def table_of(model: Model, lang: str) -> ClusterTable:
+def table_of(model: Model, lang: str) -> PathTable:
     """The layer's table. RAISES (ValueError): L402, L406, L260, L261."""
     if not len(model.attrs["clusters"].keys):
         model.attrs["clusters"] = read_clusters(model.attrs["source"], lang)
-    found: ClusterTable = model.attrs["clusters"]
+    found: PathTable = model.attrs["clusters"]
     return found
 
 
@@ -129,7 +112,7 @@ def leave_out_tables(model: Model) -> None:
     """Take the tables out of a model that is to be saved small, where they can be read again."""
     for node in model.walk():
         if node.name == NAME and node.attrs["source"] == LOOKUPS:
-            node.attrs["clusters"] = NO_CLUSTERS
+            node.attrs["clusters"] = NO_PATHS
 
 
 def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Callable]:
@@ -150,19 +133,9 @@ def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Call
     return Ragged(model.ops.asarray(keys[word_of.reshape(-1)]), lengths), lambda d_keys: []
 
 
-def _keys(model: Model, table: ClusterTable, rows: Ints1d) -> Ints2d:
+def _keys(model: Model, table: PathTable, rows: Ints1d) -> Ints2d:
     """Of each prefix of the paths in some rows; 0 for the row -1."""
     paths = table.paths[rows].astype("uint64")[:, None]
     keys: Ints2d = (paths & model.attrs["masks"]) + model.attrs["lengths"]
     keys[rows < 0] = 0
     return keys
-
-
-@serialize_attr.register(ClusterTable)
-def _to_bytes(_: ClusterTable, value: ClusterTable, name: str, model: Model) -> bytes:
-    return srsly.msgpack_dumps({"keys": value.keys, "paths": value.paths})
-
-
-@deserialize_attr.register(ClusterTable)
-def _from_bytes(_: ClusterTable, value: bytes, name: str, model: Model) -> ClusterTable:
-    return ClusterTable(**srsly.msgpack_loads(value))

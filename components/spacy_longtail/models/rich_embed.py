@@ -1,4 +1,4 @@
-"""Words embedded by their attributes and by what is known of them: clusters, vectors of their pieces."""
+"""Words embedded by their attributes and by what is known of them: clusters, senses, subwords."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,11 +22,14 @@ from thinc.layers.chain import init as init_chained
 from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
-from ..layers.clusters import MOST_BITS, cluster_prefixes
+from ..layers.clusters import LOOKUPS, cluster_prefixes
+from ..layers.path_table import MOST_BITS
+from ..layers.senses import CLASS_BITS
 from ..layers.subwords import subword_vectors
 from ..settings import unused, whole
 
 WHO = "longtail.RichEmbed.v1"
+SENSE_BITS = (MOST_BITS, CLASS_BITS)  # of the ancestor, of the class
 FIRST_SEED = 8  # of the hash tables: one more each, as spaCy's
 
 
@@ -40,6 +43,8 @@ def RichEmbed(
     cluster_rows: list[int] = [1500, 1000, 128],  # noqa: B006
     subwords: str | None = None,
     cluster_lower: bool = False,
+    senses: str | None = None,
+    sense_rows: list[int] = [1500, 64],  # noqa: B006
 ) -> Model[list[Doc], list[Floats2d]]:
     """spaCy's MultiHashEmbed, with word clusters and vectors of subwords beside the attributes.
 
@@ -61,9 +66,15 @@ def RichEmbed(
         that no word is unknown. They are not trained, their projection is. Null for none.
     cluster_lower (bool): Whether the clusters of the word in lower case are embedded, too, in tables of
         their own: Hurricane stands among names as it is written, and with storm in lower case.
+    senses (Optional[str]): What a word is, by its most frequent sense as a noun: "wordnet" for the
+        English WordNet as nltk downloads it, or a folder with a WordNet's index.noun and data.noun. Its
+        ancestor in the tree (a typhoon is an atmospheric phenomenon) and its class (phenomenon) are
+        embedded, in a hash table each. Null for none.
+    sense_rows (List[int]): Rows of these two.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    RAISES (ValueError): L001, L213; at initialisation L240, L402, L406, L260, L261, L264.
-    SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features.
+    RAISES (ValueError): L001, L213; at initialisation L240, L402, L406, L260 to L264.
+    SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features; Miller
+        1995 for WordNet, Ciaramita & Altun 2006 for its classes as features.
     """
     width = whole("width", width, "96 is usual.", 1)
     sizes = _sizes("rows", rows, "attrs", attrs)
@@ -75,6 +86,9 @@ def RichEmbed(
     if cluster_lower and clusters is None:
         raise unused("cluster_lower", cluster_lower, WHO, "clusters = 'lookups' or a file")
     cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
+    sense_sizes = _sizes("sense_rows", sense_rows, "an ancestor and a class", SENSE_BITS)
+    if senses == LOOKUPS:
+        raise unused("senses", senses, WHO, "'wordnet' or a folder; 'lookups' are clusters:")
     parts: list[Model[list[Doc], Ragged]] = []
     n_tables = 0
     if attrs:
@@ -86,6 +100,10 @@ def RichEmbed(
         cluster_sizes *= 1 + cluster_lower
         parts.append(chain(keys, _hashed(width, cluster_sizes, FIRST_SEED + len(attrs))))
         n_tables += len(cluster_sizes)
+    if senses is not None:
+        keys = cluster_prefixes(senses, SENSE_BITS)
+        parts.append(chain(keys, _hashed(width, sense_sizes, FIRST_SEED + n_tables)))
+        n_tables += len(sense_sizes)
     if include_static_vectors:
         parts.append(StaticVectors(width, dropout=0.0))
         n_tables += 1
