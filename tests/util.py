@@ -248,6 +248,18 @@ def small_ner(**settings):
     return {"model": parser, **settings}
 
 
+def rich_ner(**settings) -> Language:
+    """A token-classification NER over longtail.RichEmbed.v1. settings: Of the embedding."""
+    nlp = blank()
+    embed = {"@architectures": "longtail.RichEmbed.v1", **settings}
+    encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "width": 8, "depth": 1}
+    encode |= {"window_size": 1, "maxout_pieces": 2}
+    encoder = {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
+    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": encoder}
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
+    return nlp
+
+
 def train(nlp: Language, steps: int = 12, seed: int = 0, drop: float = 0.1, **initialize):
     """Seeded training; returns the loss of each step."""
     fix_random_seed(seed)

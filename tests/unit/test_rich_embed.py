@@ -26,7 +26,7 @@ from spacy_longtail.layers.path_table import NO_PATHS
 from spacy_longtail.layers.subwords import read_subwords, subword_vectors
 from spacy_longtail.models import RichEmbed
 from spacy_longtail.models.rich_embed import _distinct
-from tests.util import blank, examples, params, parse, toy_subwords, toy_vectors, train
+from tests.util import blank, examples, params, parse, rich_ner, toy_subwords, toy_vectors, train
 
 PATHS = "1100\tOslo\t9\n1101\trome\t4\n0011\tstorm\t3\n00110101\train\t3\n1\tsent\t1\n"
 SMALL = {"width": 8, "attrs": ["NORM", "SHAPE"], "rows": [50, 30]}
@@ -364,17 +364,6 @@ def test_missing_word_vectors_are_missed():
         RichEmbed(include_static_vectors=True).initialize(X=[doc_of("a")])
 
 
-def build(**settings):
-    nlp = blank()
-    embed = {"@architectures": "longtail.RichEmbed.v1", **SMALL, **settings}
-    encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "width": 8, "depth": 1}
-    encode |= {"window_size": 1, "maxout_pieces": 2}
-    encoder = {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
-    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": encoder}
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
-    return nlp
-
-
 def entities(nlp):
     docs = nlp.pipe([eg.predicted for eg in examples(nlp)])
     return [[(e.start, e.end, e.label_) for e in doc.ents] for doc in docs]
@@ -382,7 +371,7 @@ def entities(nlp):
 
 @pytest.mark.usefixtures("light_processes")
 def test_a_saved_pipeline_needs_neither_files_nor_extras(paths, static, tmp_path):
-    nlp = build(clusters=paths, subwords=static)
+    nlp = rich_ner(**SMALL, clusters=paths, subwords=static)
     history = train(nlp, 25)
     assert history[-1]["ner"] < 0.7 * history[0]["ner"]
     nlp.to_disk(tmp_path / "model")
@@ -402,7 +391,7 @@ def test_a_saved_pipeline_needs_neither_files_nor_extras(paths, static, tmp_path
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert np.array(json.loads(done.stdout)) == pytest.approx(expected, abs=1e-5)
-    again = build(clusters=paths, subwords=static).from_bytes(nlp.to_bytes())
+    again = rich_ner(**SMALL, clusters=paths, subwords=static).from_bytes(nlp.to_bytes())
     assert entities(again) == entities(nlp)
     assert all(
         np.array_equal(a, b)
@@ -412,7 +401,7 @@ def test_a_saved_pipeline_needs_neither_files_nor_extras(paths, static, tmp_path
 
 def test_tables_of_spacy_can_be_left_out(tmp_path):
     pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    nlp = build(clusters="lookups")
+    nlp = rich_ner(**SMALL, clusters="lookups")
     train(nlp, 5)
     nlp.to_disk(tmp_path / "whole")
     before = entities(nlp)
@@ -433,7 +422,7 @@ def test_a_file_of_clusters_is_never_left_out(paths):
 
 
 def test_documents_without_tokens_first_leave_the_sample_to_others(paths):
-    nlp = build(clusters=paths)
+    nlp = rich_ner(**SMALL, clusters=paths)
     empty = [Example(Doc(nlp.vocab), Doc(nlp.vocab)) for _ in range(12)]
     nlp.initialize(lambda: [*empty, *examples(nlp)])
     assert len(nlp(doc_of(TEXT, nlp))) == len(TEXT.split())

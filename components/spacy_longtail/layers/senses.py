@@ -1,6 +1,7 @@
 """What WordNet says that a word is: the paths of nouns in its tree, by their most frequent sense."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +28,7 @@ def read_senses(source: str) -> PathTable:
 
     source (str): "wordnet" for nltk's data, or a folder with WordNet's index.noun and data.noun.
     RETURNS (PathTable): At least one word.
-    RAISES (ValueError): L402, L262, L263.
+    RAISES (ValueError): L262, L263, L402, L423.
     """
     files = _files(source)
     nouns = _nouns(files["data.noun"])
@@ -116,24 +117,32 @@ def _unfit(name: str, line: int, columns: Sequence[str]) -> ValueError:
 
 
 def _files(source: str) -> dict[str, str]:
-    """The text of WordNet's files."""
-    if source != WORDNET:
-        folder = Path(source)
-        for name in FILES:
-            if not (folder / name).is_file():
-                fix = f"Name a folder with WordNet's {' and '.join(FILES)}, or 'wordnet' for nltk's."
-                raise ValueError(Errors.L402.format(path=folder / name, fix=fix))
-        found = {name: folder / name for name in (*FILES, IRREGULAR) if (folder / name).is_file()}
-        return {name: path.read_text(encoding="utf8") for name, path in found.items()}
+    """The text of WordNet's files by name."""
+    return _of_nltk() if source == WORDNET else _of_folder(Path(source))
+
+
+def _of_folder(folder: Path) -> dict[str, str]:
+    for name in FILES:
+        if not (folder / name).is_file():
+            fix = f"Name a folder with WordNet's {' and '.join(FILES)}, or 'wordnet' for nltk's."
+            raise ValueError(Errors.L402.format(path=folder / name, fix=fix))
+    found = {}
+    for path in (folder / name for name in (*FILES, IRREGULAR) if (folder / name).is_file()):
+        try:
+            found[path.name] = path.read_text(encoding="utf8")
+        except UnicodeDecodeError as error:
+            problem = Errors.L423.format(path=path, line="?", encoding="utf8", problem=error)
+            raise ValueError(problem) from error
+    return found
+
+
+def _of_nltk() -> dict[str, str]:
     try:
         import nltk
     except ImportError as error:
         raise ValueError(Errors.L263.format(found="no nltk")) from error
-    try:
-        root = nltk.data.find("corpora/wordnet")
-    except LookupError:
-        try:  # as it is downloaded
-            root = nltk.data.find("corpora/wordnet.zip/wordnet/")
-        except LookupError as error:
-            raise ValueError(Errors.L263.format(found="nltk without the data")) from error
-    return {name: root.join(name).open("utf8").read() for name in (*FILES, IRREGULAR)}
+    for place in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):  # the second as it is downloaded
+        with suppress(LookupError):
+            root = nltk.data.find(place)
+            return {name: root.join(name).open("utf8").read() for name in (*FILES, IRREGULAR)}
+    raise ValueError(Errors.L263.format(found="nltk without the data"))

@@ -1,0 +1,273 @@
+"""Senses of words from WordNet, as features of `longtail.RichEmbed.v1`."""
+
+import importlib.util
+import sys
+import types
+import zipfile
+
+import numpy as np
+import pytest
+import spacy
+from spacy.strings import get_string_id
+from spacy.tokens import Doc
+
+from spacy_longtail.layers.clusters import leave_out_tables, read_clusters
+from spacy_longtail.layers.path_table import MOST_BITS
+from spacy_longtail.layers.senses import CLASS_BITS, DEPTH, FILES, IRREGULAR, read_senses
+from spacy_longtail.models import RichEmbed
+from tests.util import blank, examples, found, params, rich_ner, train
+
+LICENCE = "  1 This database may be used by everyone.\n"
+# number, class, name, number of what it is a kind of; a chain of eight, and what hangs on it
+TREE = [
+    ("00000001", 3, "entity", None),
+    ("00000002", 3, "process", "00000001"),
+    ("00000003", 19, "phenomenon", "00000002"),
+    ("00000004", 19, "natural_phenomenon", "00000003"),
+    ("00000005", 19, "physical_phenomenon", "00000004"),
+    ("00000006", 19, "atmosphere", "00000005"),
+    ("00000007", 19, "weather", "00000006"),
+    ("00000008", 19, "storm", "00000007"),
+    ("00000009", 19, "typhoon", "00000008"),
+    ("00000010", 11, "match", "00000002"),
+    ("00000011", 6, "lighter", "00000001"),
+    ("00000012", 18, "woman", "00000001"),
+    ("00000013", 18, "pretty_woman", "00000012"),
+    ("00000014", 23, "in", "00000001"),
+]
+# word to its senses, the most frequent one first
+SENSES = {
+    "storm": ["00000008"],
+    "typhoon": ["00000009"],
+    "weather": ["00000007"],
+    "match": ["00000010", "00000011"],
+    "lighter": ["00000011"],
+    "box": ["00000011"],
+    "city": ["00000011"],
+    "woman": ["00000012"],
+    "axis": ["00000011"],
+    "pretty_woman": ["00000013"],
+    "in": ["00000014"],
+    "'hood": ["00000014"],
+}
+SMALL = {"width": 8, "attrs": ["NORM"], "rows": [50], "sense_rows": [40, 20]}
+TEXT = "Typhoon typhoons storm match women axes axis zzz"
+
+
+def data_line(number, of_class, name, above):
+    up = "001 @" if above else "000"
+    pointer = f" {above} n 0000" if above else ""
+    return f'{number} {of_class:02d} n 01 {name} 0 {up}{pointer} | what it is; "an example"  \n'
+
+
+def write_wordnet(folder, data=None, index=None, irregular="axes axis\nfeet foot\n"):
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f"{w} n {len(s)} 1 @ {len(s)} 0 {' '.join(s)}  \n" for w, s in SENSES.items()]
+    data = LICENCE + "".join(data_line(*row) for row in TREE) if data is None else data
+    (folder / "data.noun").write_text(data, encoding="utf8")
+    (folder / "index.noun").write_text(
+        LICENCE + "".join(lines) if index is None else index, encoding="utf8"
+    )
+    if irregular is not None:
+        (folder / IRREGULAR).write_text(irregular, encoding="utf8")
+    return str(folder)
+
+
+@pytest.fixture
+def wordnet(tmp_path):
+    read_senses.cache_clear()
+    return write_wordnet(tmp_path / "dict")
+
+
+def sense_of(table, word):
+    """Class and hashed name of the ancestor of a word, None where it is unknown."""
+    row = table.find(np.array([get_string_id(word)], dtype="uint64"))[0]
+    path = int(table.paths[row])
+    return None if row < 0 else (path % (1 << CLASS_BITS), path >> CLASS_BITS)
+
+
+def ancestor(name):
+    return get_string_id(name) % (1 << MOST_BITS - CLASS_BITS)
+
+
+def test_class_and_ancestor_are_those_of_the_first_sense(wordnet):
+    """By hand: six steps below the root, or the word itself where the tree is not so deep."""
+    table = read_senses(wordnet)
+    assert DEPTH == 6
+    assert sense_of(table, "typhoon") == sense_of(table, "storm") == (19, ancestor("weather"))
+    assert sense_of(table, "weather") == (19, ancestor("weather"))
+    assert sense_of(table, "match") == (11, ancestor("match"))
+    assert sense_of(table, "lighter") == (6, ancestor("lighter"))
+
+
+def test_plurals_are_known_words_of_several_or_few_letters_are_not(wordnet):
+    table = read_senses(wordnet)
+    for singular, plurals in {
+        "typhoon": ["typhoons"],
+        "match": ["matches"],
+        "box": ["boxes"],
+        "city": ["cities"],
+        "woman": ["women", "womans"],
+        "axis": ["axes", "axises"],
+    }.items():
+        for plural in plurals:
+            assert sense_of(table, plural) == sense_of(table, singular) is not None
+    for unknown in ("in", "ins", "pretty_woman", "'hood", "feet", "citys", "boxs", "zzz"):
+        assert sense_of(table, unknown) is None
+
+
+def test_a_word_is_never_taken_for_a_plural_of_another(tmp_path):
+    """A noun of its own keeps its own sense, though it looks like a plural, or stands among them."""
+    index = "".join(
+        f"{word} n 1 1 @ 1 0 {sense}  \n"
+        for word, sense in {"typhoon": "00000009", "typhoons": "00000011", "axis": "00000012"}.items()
+    )
+    folder = write_wordnet(tmp_path / "dict", index=index, irregular="typhoons axis\nbroken\n")
+    assert sense_of(read_senses(folder), "typhoons") == (6, ancestor("lighter"))
+
+
+def test_a_folder_without_irregular_plurals_and_with_a_circle(tmp_path):
+    circle = data_line("00000001", 19, "storm", "00000002") + data_line(
+        "00000002", 19, "wind", "00000001"
+    )
+    index = "storm n 1 1 @ 1 0 00000001  \n"
+    table = read_senses(write_wordnet(tmp_path / "dict", circle, index, irregular=None))
+    assert sense_of(table, "storm")[0] == 19 and sense_of(table, "storms") == sense_of(table, "storm")
+
+
+def test_clusters_can_be_senses(wordnet):
+    """`read_clusters` takes a folder for WordNet's."""
+    assert read_clusters(wordnet, "de") is read_senses(wordnet)
+
+
+@pytest.mark.parametrize(
+    ("data", "index", "code"),
+    [
+        (None, "storm n 1 1 @ 1 0 99999999  \n", "L262.*Line 1.*index.noun.*storm"),
+        (None, "\nstorm n x 1 @ 1 0 00000008  \n", "L262.*Line 2.*index.noun"),
+        (None, "storm\n", "L262.*index.noun"),
+        (None, LICENCE, "L262.*index.noun.*nothing"),
+        ("00000008 19 n zz storm\n", None, "L262.*Line 1.*data.noun"),
+        ("00000008\n", None, "L262.*data.noun"),
+        ("", None, "L262.*index.noun"),
+    ],
+)
+def test_files_that_are_not_wordnets(data, index, code, tmp_path):
+    with pytest.raises(ValueError, match=code):
+        read_senses(write_wordnet(tmp_path / "dict", data, index))
+
+
+def test_files_in_another_encoding(tmp_path):
+    folder = tmp_path / "dict"
+    write_wordnet(folder)
+    (folder / "data.noun").write_bytes(b"00000008 19 n 01 st\xf6rm 0 000 |  \n")
+    with pytest.raises(ValueError, match=r"L423.*data.noun.*utf8"):
+        read_senses(str(folder))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_folder_without_one_of_the_files(name, wordnet, tmp_path):
+    (tmp_path / "dict" / name).unlink()
+    with pytest.raises(ValueError, match=rf"L402.*{name}.*index.noun and data.noun"):
+        read_senses(wordnet)
+
+
+# nltk's
+
+
+def use_nltk(monkeypatch, find):
+    """A stand-in for nltk, of which `data.find` alone is used."""
+    fake = types.ModuleType("nltk")
+    fake.data = types.SimpleNamespace(find=find)
+    monkeypatch.setitem(sys.modules, "nltk", fake)
+    read_senses.cache_clear()
+
+
+def test_nltk_that_is_missing(monkeypatch):
+    read_senses.cache_clear()
+    monkeypatch.setitem(sys.modules, "nltk", None)
+    with pytest.raises(ValueError, match=r"L263.*no nltk.*pip install nltk"):
+        read_senses("wordnet")
+
+
+def test_nltk_without_the_data(monkeypatch):
+    def find(name):
+        raise LookupError(name)
+
+    use_nltk(monkeypatch, find)
+    with pytest.raises(ValueError, match=r"L263.*without the data.*nltk.downloader wordnet"):
+        read_senses("wordnet")
+
+
+def test_another_language_than_english():
+    with pytest.raises(ValueError, match=r"L263.*English.*'de'"):
+        read_clusters("wordnet", "de")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("nltk") is None, reason="needs nltk")
+@pytest.mark.parametrize("zipped", [False, True])
+def test_what_nltk_downloads(zipped, wordnet, tmp_path, monkeypatch):
+    """Unpacked, and as the archive that its downloader leaves."""
+    import nltk
+
+    corpora = tmp_path / "data" / "corpora"
+    corpora.mkdir(parents=True)
+    if zipped:
+        with zipfile.ZipFile(corpora / "wordnet.zip", "w") as archive:
+            archive.writestr("wordnet/", "")
+            for name in (*FILES, IRREGULAR):
+                archive.write(tmp_path / "dict" / name, f"wordnet/{name}")
+    else:
+        write_wordnet(corpora / "wordnet")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "data")])
+    table, expected = read_senses("wordnet"), read_senses(wordnet)
+    read_senses.cache_clear()
+    assert np.array_equal(table.keys, expected.keys)
+    assert np.array_equal(table.paths, expected.paths)
+
+
+# In the embedding
+
+
+def test_words_of_one_sense_share_rows(wordnet):
+    """Without attributes a word is its sense: typhoon and storm are equal, match is not."""
+    layer = RichEmbed(width=8, attrs=[], rows=[], senses=wordnet, sense_rows=[40, 20])
+    nlp = blank()
+    doc = Doc(nlp.vocab, words=TEXT.split())
+    layer.initialize(X=[doc])
+    rows = layer.predict([doc])[0]
+    of = dict(zip(TEXT.split(), rows, strict=True))
+    assert np.array_equal(of["Typhoon"], of["storm"]) and np.array_equal(of["typhoons"], of["storm"])
+    assert np.array_equal(of["axes"], of["axis"])
+    assert not np.allclose(of["storm"], of["match"]) and not np.allclose(of["storm"], of["zzz"])
+
+
+def test_the_table_is_saved_with_the_pipeline(wordnet, tmp_path):
+    """It is loaded, trained on and predicts where WordNet is gone."""
+    nlp = rich_ner(**SMALL, senses=wordnet)
+    train(nlp, 5)
+    leave_out_tables(nlp.get_pipe("ner").model)  # of spacy-lookups-data alone
+    nlp.to_disk(tmp_path / "model")
+    for name in FILES:
+        (tmp_path / "dict" / name).unlink()
+    read_senses.cache_clear()
+    again = spacy.load(tmp_path / "model")
+    for eg in examples(nlp):
+        assert found(again(eg.reference.text)) == found(nlp(eg.reference.text))
+    pairs = zip(params(again.get_pipe("ner")), params(nlp.get_pipe("ner")), strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)
+
+
+def test_what_is_wrong_in_a_config_is_said_when_it_is_built(wordnet):
+    with pytest.raises(ValueError, match=r"L213.*senses = 'lookups'"):
+        RichEmbed(senses="lookups")
+    with pytest.raises(ValueError, match=r"L001.*sense_rows"):
+        RichEmbed(senses=wordnet, sense_rows=[10])
+    with pytest.raises(ValueError, match=r"L001.*sense_rows"):
+        RichEmbed(senses=wordnet, sense_rows=[0, 10])
+
+
+def test_senses_that_are_not_there_are_an_error_before_training(tmp_path):
+    nlp = rich_ner(**SMALL, senses=str(tmp_path / "none"))
+    with pytest.raises(ValueError, match="L402"):
+        train(nlp, 1)
