@@ -73,7 +73,7 @@ def _first_senses(text: str, nouns: Mapping[str, _Noun]) -> dict[str, str]:
             nouns[sense]
         except (ValueError, IndexError, KeyError) as error:
             raise _unfit("index.noun", line, columns) from error
-        found.setdefault(word, sense)
+        found[word] = sense
     if not found:
         raise _unfit("index.noun", 1, [])
     return found
