@@ -470,6 +470,17 @@ def test_candidates_with_knowledge_come_first_where_there_is_any(tmp_path, monke
     assert not any("encoder" in grid for grid in without)
 
 
+@pytest.mark.parametrize(("lang", "known"), [("en", True), ("de", False)])
+def test_senses_are_a_candidate_where_wordnet_is(lang, known, tmp_path, monkeypatch):
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    nltk = pytest.importorskip("nltk")
+    (tmp_path / "corpora" / "wordnet").mkdir(parents=True)
+    for path in ([str(tmp_path)], []):
+        monkeypatch.setattr(nltk.data, "path", path)
+        grids = [c.grid for c in choose_candidates(statistics(), lang)]
+        assert ({"head": "crf", "encoder": "senses"} in grids) is (known and bool(path))
+
+
 @pytest.mark.parametrize("mentions", [0, 20])
 def test_a_transformer_is_tried_with_a_gate_where_there_are_rare_types(mentions):
     grids = [c.grid for c in choose_candidates(statistics(mentions=mentions), "xx", None, "bert")]

@@ -479,7 +479,7 @@ def test_every_choice_builds_a_pipeline(axis, name, request):
         choices["head"] = "two_task"
     if name == "bilstm":
         pytest.importorskip("torch")
-    if name in ("clusters", "pretrained"):
+    if name in ("clusters", "senses", "pretrained"):
         pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
         settings["paths.pretrained"] = str(ROOT / "assets" / "encoders" / "en_donors")
     if name == "transformer":

@@ -126,6 +126,23 @@ def test_a_word_is_never_taken_for_a_plural_of_another(tmp_path):
     assert sense_of(read_senses(folder), "typhoons") == (6, ancestor("lighter"))
 
 
+def test_only_what_a_noun_is_a_kind_or_an_instance_of_counts(tmp_path):
+    """Parts and kinds of a noun stand among its pointers, too."""
+    tops = data_line("00000001", 19, "wind", None) + data_line("00000003", 4, "gust", None)
+    for sign in ("@", "@i"):
+        kind = f"00000002 19 n 02 storm 0 tempest 0 002 ~ 00000003 n 0000 {sign} 00000001 n 0000 | it\n"
+        folder = write_wordnet(tmp_path / sign, tops + kind, "storm n 1 1 @ 1 0 00000002  \n")
+        row = sense_of(read_senses(folder), "storm")
+        assert row == (19, ancestor("storm"))  # one step below the root: itself
+    chain = "".join(
+        f"{n:08d} 19 n 01 noun{n} 0 002 ~ 00000099 n 0000 @i {n + 1:08d} n 0000 | it\n"
+        for n in range(1, 9)
+    )
+    data = chain + data_line("00000009", 19, "noun9", None) + data_line("00000099", 4, "gust", None)
+    folder = write_wordnet(tmp_path / "chain", data, "storm n 1 1 @ 1 0 00000001  \n")
+    assert sense_of(read_senses(folder), "storm") == (19, ancestor("noun3"))
+
+
 def test_a_folder_without_irregular_plurals_and_with_a_circle(tmp_path):
     circle = data_line("00000001", 19, "storm", "00000002") + data_line(
         "00000002", 19, "wind", "00000001"
@@ -240,6 +257,17 @@ def test_words_of_one_sense_share_rows(wordnet):
     assert np.array_equal(of["Typhoon"], of["storm"]) and np.array_equal(of["typhoons"], of["storm"])
     assert np.array_equal(of["axes"], of["axis"])
     assert not np.allclose(of["storm"], of["match"]) and not np.allclose(of["storm"], of["zzz"])
+
+
+def test_the_ancestor_has_the_first_table_and_each_table_its_own_hashes(wordnet):
+    attributes = {"width": 8, "attrs": ["NORM", "SHAPE"], "rows": [50, 50]}
+    layer = RichEmbed(**attributes, senses=wordnet, sense_rows=[40, 20])
+    (keys,) = [node for node in layer.walk() if node.name == "cluster_prefixes"]
+    assert keys.attrs["masks"].tolist() == [2**32 - 1, 2**6 - 1]
+    tables = [node for node in layer.walk() if node.name == "hashembed"]
+    assert sorted(node.get_dim("nV") for node in tables) == [20, 40, 50, 50]
+    assert {(node.get_dim("nV"), node.attrs["column"]) for node in tables} >= {(40, 0), (20, 1)}
+    assert len({node.attrs["seed"] for node in tables}) == 4
 
 
 def test_the_table_is_saved_with_the_pipeline(wordnet, tmp_path):

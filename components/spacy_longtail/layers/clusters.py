@@ -15,7 +15,7 @@ from thinc.types import Ints1d, Ints2d, Ragged
 from ..errors import Errors
 from ..settings import extra
 from .path_table import MOST_BITS, NO_PATHS, PathTable, path_table
-from .senses import WORDNET, read_senses
+from .senses import LANGUAGE, WORDNET, read_senses
 
 NAME = "cluster_prefixes"
 LOOKUPS = "lookups"  # stands for the table of spacy-lookups-data
@@ -33,7 +33,7 @@ def read_clusters(source: str, lang: str) -> PathTable:
     """
     if source == LOOKUPS:
         return _from_lookups(lang)
-    if source == WORDNET and lang != "en":
+    if source == WORDNET and lang != LANGUAGE:
         raise ValueError(
             Errors.L263.format(found=f"a pipeline of the language {lang!r}: they are English")
         )

@@ -4,14 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from spacy.strings import get_string_id
 
 from ..errors import Errors
 from .path_table import MOST_BITS, PathTable, path_table
 
+if TYPE_CHECKING:  # nltk is an extra
+    from nltk.data import PathPointer
+
 WORDNET = "wordnet"  # stands for the one that nltk downloads
+LANGUAGE = "en"  # its
 FILES = ("index.noun", "data.noun")
 IRREGULAR = "noun.exc"  # plurals, where there is such a file
 CLASS_BITS = 6  # 26 classes of nouns: event, phenomenon, artifact, person and others
@@ -136,13 +140,25 @@ def _of_folder(folder: Path) -> dict[str, str]:
     return found
 
 
+def has_wordnet(lang: str) -> bool:
+    """Whether nltk's WordNet is there, and is of a language."""
+    try:
+        return lang == LANGUAGE and bool(_nltk_folder())
+    except ValueError:
+        return False
+
+
 def _of_nltk() -> dict[str, str]:
+    folder = _nltk_folder()
+    return {name: folder.join(name).open("utf8").read() for name in (*FILES, IRREGULAR)}
+
+
+def _nltk_folder() -> "PathPointer":
     try:
         import nltk
     except ImportError as error:
         raise ValueError(Errors.L263.format(found="no nltk")) from error
     for place in ("corpora/wordnet", "corpora/wordnet.zip/wordnet/"):  # the second as it is downloaded
         with suppress(LookupError):
-            root = nltk.data.find(place)
-            return {name: root.join(name).open("utf8").read() for name in (*FILES, IRREGULAR)}
+            return nltk.data.find(place)
     raise ValueError(Errors.L263.format(found="nltk without the data"))

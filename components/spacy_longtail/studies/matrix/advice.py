@@ -15,6 +15,7 @@ from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
 from ...errors import Errors
 from ...layers.clusters import has_lookups
+from ...layers.senses import has_wordnet
 from ...output.amounts import number
 from ...output.estimates import MINUTE
 from ...output.writing import check_file, write_file
@@ -133,6 +134,9 @@ def _with_knowledge(
     if has_lookups(lang):
         why = "word clusters know words that the corpus does not have"
         found.append(Candidate({"head": "crf", "encoder": "clusters"}, why))
+        if has_wordnet(lang):
+            why = "WordNet says what they mean: a regatta is a race"
+            found.append(Candidate({"head": "crf", "encoder": "senses"}, why))
     return found
 
 
