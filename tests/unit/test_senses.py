@@ -216,6 +216,33 @@ def test_nltk_without_the_data(monkeypatch):
         read_senses("wordnet")
 
 
+class Pointer:
+    """What nltk finds: a folder, or one in an archive."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def join(self, name):
+        return Pointer(self.path / name)
+
+    def open(self, encoding):
+        return self.path.open(encoding=encoding)
+
+
+@pytest.mark.parametrize("place", ["corpora/wordnet", "corpora/wordnet.zip/wordnet/"])
+def test_nltk_is_asked_for_the_folder_and_for_the_archive(place, wordnet, tmp_path, monkeypatch):
+    def find(name):
+        if name != place:
+            raise LookupError(name)
+        return Pointer(tmp_path / "dict")
+
+    use_nltk(monkeypatch, find)
+    table, expected = read_clusters("wordnet", "en"), read_senses(wordnet)
+    read_senses.cache_clear()
+    assert np.array_equal(table.keys, expected.keys)
+    assert np.array_equal(table.paths, expected.paths)
+
+
 def test_another_language_than_english():
     with pytest.raises(ValueError, match=r"L263.*English.*'de'"):
         read_clusters("wordnet", "de")

@@ -11,7 +11,7 @@ from spacy.strings import get_string_id
 from ..errors import Errors
 from .path_table import MOST_BITS, PathTable, path_table
 
-if TYPE_CHECKING:  # nltk is an extra
+if TYPE_CHECKING:  # nltk is not required
     from nltk.data import PathPointer
 
 WORDNET = "wordnet"  # stands for the one that nltk downloads
