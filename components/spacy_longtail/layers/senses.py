@@ -24,6 +24,14 @@ SHORTEST = 3  # WordNet's "a", "in" and "at" are letters, inches and a currency
 UP = ("@", "@i")  # pointers to what a noun is a kind, or an instance, of
 
 
+class Noun(NamedTuple):
+    """What a noun of one sense is: a synset."""
+
+    name: str
+    of_class: int  # a number of WordNet's file of lexicographers
+    above: str | None  # what it is a kind of
+
+
 @cache  # it takes a second
 def read_senses(source: str) -> PathTable:
     """The classes of nouns: six bits of the class, then bits of an ancestor in the tree.
@@ -34,38 +42,40 @@ def read_senses(source: str) -> PathTable:
     RETURNS (PathTable): At least one word.
     RAISES (ValueError): L262, L263, L402, L423.
     """
-    files = _files(source)
-    nouns = _nouns(files["data.noun"])
-    senses = _first_senses(files["index.noun"], nouns)
-    words = {**_plurals(senses, files.get(IRREGULAR, "")), **senses}
-    paths = {sense: _path(sense, nouns) for sense in set(senses.values())}
+    words, nouns = read_nouns(source)
+    paths = {sense: _path(sense, nouns) for sense in set(words.values())}
     return path_table({get_string_id(word): paths[sense] for word, sense in words.items()})
 
 
-class _Noun(NamedTuple):
-    """A synset."""
+def read_nouns(source: str) -> tuple[dict[str, str], dict[str, Noun]]:
+    """The single words of a WordNet, plurals too, with their most frequent sense, and what it is.
 
-    name: str
-    of_class: int  # a number of WordNet's file of lexicographers
-    above: str | None  # what it is a kind of
+    source (str): As for `read_senses`.
+    RETURNS (Tuple[Dict[str, str], Dict[str, Noun]]): Senses by word in lower case, nouns by sense.
+    RAISES (ValueError): L262, L263, L402, L423.
+    """
+    files = _files(source)
+    nouns = _nouns(files["data.noun"])
+    senses = _first_senses(files["index.noun"], nouns)
+    return {**_plurals(senses, files.get(IRREGULAR, "")), **senses}, nouns
 
 
-def _nouns(text: str) -> dict[str, _Noun]:
+def _nouns(text: str) -> dict[str, Noun]:
     """The synsets of data.noun by their number."""
-    found: dict[str, _Noun] = {}
+    found: dict[str, Noun] = {}
     for line, columns in _lines(text):
         try:
             pointers = columns[5 + 2 * int(columns[3], 16) :]
             above = (
                 number for sign, number in zip(pointers[::4], pointers[1::4], strict=False) if sign in UP
             )
-            found[columns[0]] = _Noun(columns[4], int(columns[1]), next(above, None))
+            found[columns[0]] = Noun(columns[4], int(columns[1]), next(above, None))
         except (ValueError, IndexError) as error:
             raise _unfit("data.noun", line, columns) from error
     return found
 
 
-def _first_senses(text: str, nouns: Mapping[str, _Noun]) -> dict[str, str]:
+def _first_senses(text: str, nouns: Mapping[str, Noun]) -> dict[str, str]:
     """The most frequent synset of each single word in index.noun."""
     found: dict[str, str] = {}
     for line, columns in _lines(text):
@@ -83,7 +93,7 @@ def _first_senses(text: str, nouns: Mapping[str, _Noun]) -> dict[str, str]:
     return found
 
 
-def _path(sense: str, nouns: Mapping[str, _Noun]) -> int:
+def _path(sense: str, nouns: Mapping[str, Noun]) -> int:
     """Of a synset: its class, and its ancestor's name, hashed."""
     line = [sense]
     while (above := nouns[line[-1]].above) is not None and above in nouns and above not in line:
