@@ -314,7 +314,7 @@ def test_the_table_is_saved_with_the_pipeline(wordnet, tmp_path):
 
 
 def test_what_is_wrong_in_a_config_is_said_when_it_is_built(wordnet):
-    with pytest.raises(ValueError, match=r"L213.*senses = 'lookups'"):
+    with pytest.raises(ValueError, match=r"L001.*senses.*clusters = 'lookups'"):
         RichEmbed(senses="lookups")
     with pytest.raises(ValueError, match=r"L001.*sense_rows"):
         RichEmbed(senses=wordnet, sense_rows=[10])

@@ -88,7 +88,8 @@ def RichEmbed(
     cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
     sense_sizes = _sizes("sense_rows", sense_rows, "an ancestor and a class", SENSE_BITS)
     if senses == LOOKUPS:
-        raise unused("senses", senses, WHO, "'wordnet' or a folder; 'lookups' are clusters:")
+        rule, fix = "'wordnet' or a folder of a WordNet", "For word clusters set clusters = 'lookups'."
+        raise ValueError(Errors.L001.format(name="senses", rule=rule, value=senses, fix=fix))
     parts: list[Model[list[Doc], Ragged]] = []
     n_tables = 0
     if attrs:
