@@ -10,6 +10,7 @@ from . import (  # noqa: F401  # each adds its command
     curve,
     debug,
     distil,
+    distil_senses,
     distil_vectors,
     ensemble,
     evaluate,

@@ -14,6 +14,7 @@ from thinc.types import Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
 from ..settings import extra
+from .learned_senses import SUFFIX, LearnedSenses, read_learned
 from .path_table import MOST_BITS, NO_PATHS, PathTable, path_table
 from .senses import LANGUAGE, WORDNET, read_senses
 
@@ -21,25 +22,34 @@ NAME = "cluster_prefixes"
 LOOKUPS = "lookups"  # stands for the table of spacy-lookups-data
 TABLE = "lexeme_cluster"  # there
 LANGUAGES = ("en", "de", "es")  # of spacy-lookups-data 1.0 with clusters
+Paths = PathTable | LearnedSenses  # what knows words by their paths
 
 
 def read_clusters(source: str, lang: str) -> PathTable:
-    """The clusters, or the senses, of a language's words.
+    """The clusters of a language's words.
 
     source (str): "lookups" for the table of spacy-lookups-data, or a file of paths as Brown clustering
-        writes it: one line per word, bits, TAB, word, TAB, count; "wordnet" or a folder of WordNet's.
+        writes it: one line per word, bits, TAB, word, TAB, count.
     RETURNS (PathTable): At least one word.
-    RAISES (ValueError): L402, L406, L260 to L263.
+    RAISES (ValueError): L402, L406, L423, L260, L261.
     """
-    if source == LOOKUPS:
-        return _from_lookups(lang)
+    return _from_lookups(lang) if source == LOOKUPS else path_table(_read_paths(Path(source)))
+
+
+def read_paths(source: str, lang: str) -> Paths:
+    """The clusters, or the senses, of a language's words.
+
+    source (str): As for `read_clusters`; or "wordnet", a folder of WordNet's, a file of `distil-senses`.
+    RAISES (ValueError): L402, L406, L423, L260 to L263, L266.
+    """
     if source == WORDNET and lang != LANGUAGE:
         raise ValueError(
             Errors.L263.format(found=f"a pipeline of the language {lang!r}: they are English")
         )
-    if source == WORDNET or Path(source).is_dir():
-        return read_senses(source)
-    return path_table(_read_paths(Path(source)))
+    if source.endswith(SUFFIX):
+        return read_learned(Path(source))
+    is_wordnet = source == WORDNET or (source != LOOKUPS and Path(source).is_dir())
+    return read_senses(source) if is_wordnet else read_clusters(source, lang)
 
 
 def has_lookups(lang: str) -> bool:
@@ -58,7 +68,10 @@ def _from_lookups(lang: str) -> PathTable:
 
 def _read_paths(path: Path) -> dict[int, int]:
     if not path.is_file():
-        fix = "Name a file of Brown clusters, or 'lookups' for those of spacy-lookups-data."
+        fix = (
+            "Name a file of Brown clusters, or 'lookups' for those of spacy-lookups-data; for senses "
+            "'wordnet', a folder of a WordNet or a file of `distil-senses`."
+        )
         raise ValueError(Errors.L402.format(path=path, fix=fix))
     found: dict[int, int] = {}
     with path.open(encoding="utf8") as file:
@@ -80,11 +93,11 @@ def _read_paths(path: Path) -> dict[int, int]:
 def cluster_prefixes(source: str, bits: Sequence[int], lower: bool = False) -> Model[list[Doc], Ragged]:
     """Keys of prefixes of each word's path, for hash embeddings: (n_tokens, n_lengths) uint64.
 
-    A word is looked up as it is written, then in lower case; one that is unknown has the key 0 at every
-    length. The table is read at initialisation and saved with the model; where it was left out of the
-    saved model, it is read when it is first needed.
+    A word is looked up as it is written, then in lower case, learned senses in lower case alone; one
+    that is unknown has the key 0 at every length. The table is read at initialisation and saved with
+    the model; where it was left out of the saved model, it is read when it is first needed.
 
-    source (str): As for `read_clusters`. bits (Sequence[int]): Lengths of the prefixes.
+    source (str): As for `read_paths`. bits (Sequence[int]): Lengths of the prefixes.
     lower (bool): Whether as many keys of the lower-case form follow.
     """
     masks = np.array([(1 << n) - 1 for n in bits], dtype="uint64")
@@ -100,11 +113,11 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
         table_of(model, X[0].vocab.lang)
 
 
-def table_of(model: Model, lang: str) -> PathTable:
-    """The layer's table. RAISES (ValueError): L402, L406, L260, L261."""
-    if not len(model.attrs["clusters"].keys):
-        model.attrs["clusters"] = read_clusters(model.attrs["source"], lang)
-    found: PathTable = model.attrs["clusters"]
+def table_of(model: Model, lang: str) -> Paths:
+    """The layer's table. RAISES (ValueError): As `read_paths`."""
+    if not len(model.attrs["clusters"].paths):
+        model.attrs["clusters"] = read_paths(model.attrs["source"], lang)
+    found: Paths = model.attrs["clusters"]
     return found
 
 
@@ -126,14 +139,18 @@ def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Call
     distinct, first, word_of = np.unique(
         words[:, 0].astype("uint64"), return_index=True, return_inverse=True
     )
-    rows, lower = table.find(distinct), table.find(words[first, 1].astype("uint64"))
-    keys = _keys(model, table, np.where(rows < 0, lower, rows))
+    lower = table.find(words[first, 1].astype("uint64"))
+    rows = lower
+    if isinstance(table, PathTable):
+        as_written = table.find(distinct)
+        rows = np.where(as_written < 0, lower, as_written)
+    keys = _keys(model, table, rows)
     if model.attrs["lower"]:
         keys = np.hstack([keys, _keys(model, table, lower)])
     return Ragged(model.ops.asarray(keys[word_of.reshape(-1)]), lengths), lambda d_keys: []
 
 
-def _keys(model: Model, table: PathTable, rows: Ints1d) -> Ints2d:
+def _keys(model: Model, table: Paths, rows: Ints1d) -> Ints2d:
     """Of each prefix of the paths in some rows; 0 for the row -1."""
     paths = table.paths[rows].astype("uint64")[:, None]
     keys: Ints2d = (paths & model.attrs["masks"]) + model.attrs["lengths"]

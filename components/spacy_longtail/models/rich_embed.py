@@ -67,12 +67,13 @@ def RichEmbed(
     cluster_lower (bool): Whether the clusters of the word in lower case are embedded, too, in tables of
         their own: Hurricane stands among names as it is written, and with storm in lower case.
     senses (Optional[str]): What a word is, by its most frequent sense as a noun: "wordnet" for the
-        English WordNet as nltk downloads it, or a folder with a WordNet's index.noun and data.noun. Its
-        ancestor in the tree (a typhoon is an atmospheric phenomenon) and its class (phenomenon) are
-        embedded, in a hash table each. Null for none.
+        English WordNet as nltk downloads it, a folder with a WordNet's index.noun and data.noun, or a
+        file of `distil-senses`, which needs neither. Its ancestor in the tree (a typhoon is an
+        atmospheric phenomenon) and its class (phenomenon) are embedded, in a hash table each. Null for
+        none.
     sense_rows (List[int]): Rows of these two.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    RAISES (ValueError): L001, L213; at initialisation L240, L402, L406, L260 to L264.
+    RAISES (ValueError): L001, L213; at initialisation L240, L402, L406, L260 to L264, L266.
     SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features; Miller
         1995 for WordNet, Ciaramita & Altun 2006 for its classes as features.
     """
@@ -88,7 +89,8 @@ def RichEmbed(
     cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
     sense_sizes = _sizes("sense_rows", sense_rows, "an ancestor and a class", SENSE_BITS)
     if senses == LOOKUPS:
-        rule, fix = "'wordnet' or a folder of a WordNet", "For word clusters set clusters = 'lookups'."
+        rule = "'wordnet', a folder of a WordNet or a file of `distil-senses`"
+        fix = "For word clusters set clusters = 'lookups'."
         raise ValueError(Errors.L001.format(name="senses", rule=rule, value=senses, fix=fix))
     parts: list[Model[list[Doc], Ragged]] = []
     n_tables = 0

@@ -1,0 +1,72 @@
+"""Senses that weights have learnt: of a word's hash, the path that a small net is sure of."""
+
+from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+import srsly
+from thinc.api import Model, NumpyOps
+from thinc.model import deserialize_attr, serialize_attr
+from thinc.types import Floats2d, Ints1d
+
+from ..errors import Errors
+
+SUFFIX = ".npz"  # of files of learned senses
+HASHES = 8  # seed of the four rows of a word, as in thinc's HashEmbed
+OPS = NumpyOps()  # words are looked up on the CPU
+
+
+class LearnedSenses(NamedTuple):
+    """A net with one hidden layer, from a word's four rows of a table to paths; the first says none."""
+
+    table: np.ndarray  # (n_rows, width) int8
+    scale: np.ndarray  # (1,) float32, of the table
+    hidden: np.ndarray  # (n_hidden, width) float16
+    hidden_bias: np.ndarray  # (n_hidden,) float16
+    output: np.ndarray  # (1 + n_paths, n_hidden) float16
+    output_bias: np.ndarray  # (1 + n_paths,) float16
+    paths: Ints1d  # (n_paths,) uint32, as of a PathTable
+    least: np.ndarray  # (1,) float32, the probability from which on a path is believed
+
+    def find(self, hashes: Ints1d) -> Ints1d:
+        """Row in `paths` of each word, -1 where there is none. hashes (Ints1d): (n,) uint64."""
+        rows = OPS.hash(np.ascontiguousarray(hashes, dtype="uint64"), HASHES) % len(self.table)
+        words = self.table[rows].sum(axis=1, dtype="float32") * self.scale
+        scores = _linear(np.maximum(_linear(words, self.hidden, self.hidden_bias), 0), *self.last)
+        found = scores.argmax(axis=1)
+        top = scores.max(axis=1, keepdims=True)
+        sure = 1 / np.exp(scores - top).sum(axis=1) >= self.least
+        return np.where(sure, found, 0) - 1
+
+    @property
+    def last(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and bias of the output."""
+        return self.output, self.output_bias
+
+
+def _linear(X: Floats2d, W: np.ndarray, b: np.ndarray) -> Floats2d:
+    found: Floats2d = OPS.gemm(X, W.astype("float32"), trans2=True) + b
+    return found
+
+
+def read_learned(path: Path) -> LearnedSenses:
+    """Senses that `distil-senses` wrote. RAISES (ValueError): L266, L402."""
+    if not path.is_file():
+        raise ValueError(Errors.L402.format(path=path, fix="`distil-senses` writes such a file."))
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            return LearnedSenses(**{name: found[name] for name in LearnedSenses._fields})
+    except (BadZipFile, KeyError, ValueError, OSError, EOFError) as error:
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(Errors.L266.format(path=path, problem=problem)) from error
+
+
+@serialize_attr.register(LearnedSenses)
+def _to_bytes(_: LearnedSenses, value: LearnedSenses, name: str, model: Model) -> bytes:
+    return srsly.msgpack_dumps(value._asdict())
+
+
+@deserialize_attr.register(LearnedSenses)
+def _from_bytes(_: LearnedSenses, value: bytes, name: str, model: Model) -> LearnedSenses:
+    return LearnedSenses(**srsly.msgpack_loads(value))

@@ -1,0 +1,182 @@
+"""WordNet's senses learnt by a small net, so that a pipeline can know them without WordNet."""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from spacy.lookups import load_lookups
+from thinc.api import (
+    Adam,
+    HashEmbed,
+    Model,
+    Relu,
+    Softmax,
+    chain,
+    fix_random_seed,
+    uniform_init,
+    warmup_linear,
+)
+from thinc.types import Floats2d, Ints1d
+from tqdm import tqdm
+
+from ..errors import Errors
+from ..layers.clusters import LOOKUPS, read_clusters
+from ..layers.learned_senses import HASHES, SUFFIX, LearnedSenses
+from ..layers.senses import CLASS_BITS, LANGUAGE, read_senses
+from ..output.writing import check_file, write_file
+from ..settings import extra
+
+PROBABILITIES = "lexeme_prob"  # of spacy-lookups-data
+CLASSES = 1 << CLASS_BITS
+BATCH = 4096
+LEARN_RATE = 0.02
+LEAST = 0.97
+SPREAD = 0.5  # of the table at first
+HELD_OUT = 20_000  # words without a sense, of which it is only asked
+
+
+class Size(NamedTuple):
+    """Of the net, and of what it learns."""
+
+    n_rows: int = 18_000
+    width: int = 32
+    n_hidden: int = 64
+    n_paths: int = 1_000
+    n_others: int = 100_000
+    epochs: int = 30
+
+
+class Learnt(NamedTuple):
+    """What a net has learnt: shares of words for which it says what it is to say."""
+
+    n_nouns: int
+    n_others: int
+    right: float  # of the nouns: their path
+    others: float  # of the other words: none
+    held_out: float  # of other words that it never saw: none
+
+
+class Words(NamedTuple):
+    """What is learnt: hashes of words, and which path each has; 0 for none."""
+
+    hashes: Ints1d  # (n_words,) uint64
+    labels: Ints1d  # (n_words,)
+    paths: Ints1d  # (n_paths,) uint32, of label 1 and on
+    held_out: Ints1d  # (n,) uint64, words without a sense
+
+
+def distil_senses(source: str, output: Path, seed: int = 0, size: Size = Size()) -> Learnt:  # noqa: B008
+    """Write what a net has learnt of WordNet, for 'senses' of longtail.RichEmbed.v1.
+
+    source (str): "wordnet" for nltk's data, or a folder with WordNet's index.noun and data.noun.
+    output (Path): The file to write, *.npz; an earlier one is replaced.
+    seed (int): Of weights and of the order of words. size (Size): Of the net.
+    RETURNS (Learnt): What of it the net has learnt.
+    RAISES (ValueError): L001, L262, L263, L402, L406, L423, L432, L436, L437.
+    """
+    if output.suffix != SUFFIX:
+        fix = f"Name it {output.stem}{SUFFIX}."
+        raise ValueError(
+            Errors.L001.format(name="output", rule=f"a file *{SUFFIX}", value=f"{output}", fix=fix)
+        )
+    check_file(output, [Path(source)], f"{LearnedSenses._fields[-1]}.npy")
+    words = read_words(source, size)
+    nets = tqdm(learn_senses(words, size, seed), "Learning", size.epochs, unit="epoch", disable=None)
+    *_, net = nets
+    senses = quantised(net, words.paths)
+    content = BytesIO()
+    np.savez_compressed(content, **senses._asdict())
+    write_file(output, content.getvalue())
+    return check_learnt(senses, words)
+
+
+def read_words(source: str, size: Size) -> Words:
+    """The nouns that English Brown clusters know, with their paths, and frequent words that are none.
+
+    A path that few nouns share becomes that of its class alone.
+
+    source (str): WordNet, as for `read_senses`. size (Size): Of the net.
+    RAISES (ValueError): L262, L263, L402, L406, L423.
+    """
+    senses, clusters = read_senses(source), read_clusters(LOOKUPS, LANGUAGE)
+    used = clusters.find(senses.keys) >= 0
+    nouns, paths = senses.keys[used], senses.paths[used]
+    frequent = [path for path, _ in Counter(paths.tolist()).most_common(size.n_paths)]
+    alone = sorted({path % CLASSES for path in paths.tolist()} - set(frequent))
+    rows = {path: i for i, path in enumerate([*frequent, *alone], start=1)}
+    labels = [rows.get(path) or rows[path % CLASSES] for path in paths.tolist()]
+    with extra("spacy-lookups-data", "lookups"):
+        import spacy_lookups_data  # noqa: F401
+    table = load_lookups(LANGUAGE, [PROBABILITIES]).get_table(PROBABILITIES)
+    words = np.fromiter(table, dtype="uint64", count=len(table))
+    words = words[
+        np.argsort(-np.fromiter(table.values(), dtype="float64", count=len(table)), kind="stable")
+    ]
+    words = words[senses.find(words) < 0]
+    others, rest = words[: size.n_others], words[size.n_others :]
+    return Words(
+        np.concatenate([nouns, others]),
+        np.array([*labels, *[0] * len(others)]),
+        np.array(list(rows), dtype="uint32"),
+        rest[:HELD_OUT],
+    )
+
+
+def learn_senses(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d, Floats2d]]:
+    """Train the net: it is given after each epoch. seed (int): Of weights and of the order."""
+    fix_random_seed(seed)
+    table = HashEmbed(
+        size.width,
+        size.n_rows,
+        seed=HASHES,
+        dropout=0.0,
+        initializer=partial(uniform_init, lo=-SPREAD, hi=SPREAD),
+    )
+    net = chain(table, Relu(size.n_hidden, size.width), Softmax(1 + len(words.paths), size.n_hidden))
+    net.initialize()
+    n_steps = size.epochs * -(-len(words.hashes) // BATCH)
+    rates = warmup_linear(LEARN_RATE, n_steps // 4, n_steps)
+    optimizer = Adam(rates, L2=0.0, grad_clip=0.0, use_averages=False)
+    rng = np.random.default_rng(seed)
+    for _ in range(size.epochs):
+        order = rng.permutation(len(words.hashes))
+        for batch in np.array_split(order, -(-len(order) // BATCH)):
+            guesses, backprop = net.begin_update(words.hashes[batch])
+            guesses[np.arange(len(batch)), words.labels[batch]] -= 1
+            backprop(guesses / len(batch))
+            net.finish_update(optimizer)
+            optimizer.step_schedules()
+        yield net
+
+
+def quantised(net: Model[Ints1d, Floats2d], paths: Ints1d) -> LearnedSenses:
+    """The net, in few bytes: eight bits a number of the table, sixteen of the rest."""
+    table, hidden, output = net.layers
+    E = table.get_param("E")
+    scale = np.abs(E).max() / 127
+    half = {
+        f"{name}{suffix}": layer.get_param(param).astype("float16")
+        for name, layer in (("hidden", hidden), ("output", output))
+        for suffix, param in (("", "W"), ("_bias", "b"))
+    }
+    return LearnedSenses(
+        table=np.round(E / scale).astype("int8"),
+        scale=np.array([scale], dtype="float32"),
+        paths=paths,
+        least=np.array([LEAST], dtype="float32"),
+        **half,
+    )
+
+
+def check_learnt(senses: LearnedSenses, words: Words) -> Learnt:
+    """How much of the words a net has learnt."""
+    batches = np.array_split(words.hashes, 1 + len(words.hashes) // BATCH)
+    is_right = 1 + np.concatenate([senses.find(batch) for batch in batches]) == words.labels
+    is_noun = words.labels > 0
+    none = senses.find(words.held_out) < 0
+    shares = (float(right.mean()) for right in (is_right[is_noun], is_right[~is_noun], none))
+    return Learnt(int(is_noun.sum()), int((~is_noun).sum()), *shares)
