@@ -11,7 +11,7 @@ import spacy
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
-from spacy_longtail.layers.clusters import leave_out_tables, read_clusters
+from spacy_longtail.layers.clusters import leave_out_tables, read_paths
 from spacy_longtail.layers.path_table import MOST_BITS
 from spacy_longtail.layers.senses import CLASS_BITS, DEPTH, FILES, IRREGULAR, read_senses
 from spacy_longtail.models import RichEmbed
@@ -153,8 +153,8 @@ def test_a_folder_without_irregular_plurals_and_with_a_circle(tmp_path):
 
 
 def test_clusters_can_be_senses(wordnet):
-    """`read_clusters` takes a folder for WordNet's."""
-    assert read_clusters(wordnet, "de") is read_senses(wordnet)
+    """A folder is taken for WordNet's, in any language."""
+    assert read_paths(wordnet, "de") is read_senses(wordnet)
 
 
 @pytest.mark.parametrize(
@@ -237,15 +237,15 @@ def test_nltk_is_asked_for_the_folder_and_for_the_archive(place, wordnet, tmp_pa
         return Pointer(tmp_path / "dict")
 
     use_nltk(monkeypatch, find)
-    table, expected = read_clusters("wordnet", "en"), read_senses(wordnet)
+    table, expected = read_paths("wordnet", "en"), read_senses(wordnet)
     read_senses.cache_clear()
     assert np.array_equal(table.keys, expected.keys)
     assert np.array_equal(table.paths, expected.paths)
 
 
 def test_another_language_than_english():
-    with pytest.raises(ValueError, match=r"L263.*English.*'de'"):
-        read_clusters("wordnet", "de")
+    with pytest.raises(ValueError, match=r"L267.*wordnet.*English.*'de'"):
+        read_paths("wordnet", "de")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("nltk") is None, reason="needs nltk")

@@ -14,7 +14,7 @@ from thinc.types import Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
 from ..settings import extra
-from .learned_senses import SUFFIX, LearnedSenses, read_learned
+from .learned_senses import NO_SENSES, SUFFIX, LearnedSenses, read_learned
 from .path_table import MOST_BITS, NO_PATHS, PathTable, path_table
 from .senses import LANGUAGE, WORDNET, read_senses
 
@@ -40,13 +40,12 @@ def read_paths(source: str, lang: str) -> Paths:
     """The clusters, or the senses, of a language's words.
 
     source (str): As for `read_clusters`; or "wordnet", a folder of WordNet's, a file of `distil-senses`.
-    RAISES (ValueError): L402, L406, L423, L260 to L263, L266.
+    RAISES (ValueError): L402, L406, L423, L260 to L263, L266, L267.
     """
-    if source == WORDNET and lang != LANGUAGE:
-        raise ValueError(
-            Errors.L263.format(found=f"a pipeline of the language {lang!r}: they are English")
-        )
-    if source.endswith(SUFFIX):
+    is_learned = source.endswith(SUFFIX)
+    if (is_learned or source == WORDNET) and lang != LANGUAGE:
+        raise ValueError(Errors.L267.format(source=source, lang=lang))
+    if is_learned:
         return read_learned(Path(source))
     is_wordnet = source == WORDNET or (source != LOOKUPS and Path(source).is_dir())
     return read_senses(source) if is_wordnet else read_clusters(source, lang)
@@ -103,7 +102,9 @@ def cluster_prefixes(source: str, bits: Sequence[int], lower: bool = False) -> M
     masks = np.array([(1 << n) - 1 for n in bits], dtype="uint64")
     # with its length, so that 00 of four bits is another key than 00 of two
     lengths = np.array(bits, dtype="uint64") + np.uint64(1) << np.uint64(MOST_BITS)
-    about = {"source": source, "clusters": NO_PATHS}
+    # by the kind of what is there at first the saved one is read
+    nothing = NO_SENSES if source.endswith(SUFFIX) else NO_PATHS
+    about = {"source": source, "clusters": nothing}
     attrs = {**about, "masks": masks, "lengths": lengths, "lower": lower}
     return Model(NAME, forward, init=init, attrs=attrs)
 

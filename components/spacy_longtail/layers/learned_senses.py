@@ -33,16 +33,15 @@ class LearnedSenses(NamedTuple):
         """Row in `paths` of each word, -1 where there is none. hashes (Ints1d): (n,) uint64."""
         rows = OPS.hash(np.ascontiguousarray(hashes, dtype="uint64"), HASHES) % len(self.table)
         words = self.table[rows].sum(axis=1, dtype="float32") * self.scale
-        scores = _linear(np.maximum(_linear(words, self.hidden, self.hidden_bias), 0), *self.last)
+        states = np.maximum(_linear(words, self.hidden, self.hidden_bias), 0)
+        scores = _linear(states, self.output, self.output_bias)
         found = scores.argmax(axis=1)
         top = scores.max(axis=1, keepdims=True)
         sure = 1 / np.exp(scores - top).sum(axis=1) >= self.least
         return np.where(sure, found, 0) - 1
 
-    @property
-    def last(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and bias of the output."""
-        return self.output, self.output_bias
+
+NO_SENSES = LearnedSenses(*(np.zeros(0) for _ in LearnedSenses._fields))
 
 
 def _linear(X: Floats2d, W: np.ndarray, b: np.ndarray) -> Floats2d:
@@ -56,10 +55,32 @@ def read_learned(path: Path) -> LearnedSenses:
         raise ValueError(Errors.L402.format(path=path, fix="`distil-senses` writes such a file."))
     try:
         with np.load(path, allow_pickle=False) as found:
-            return LearnedSenses(**{name: found[name] for name in LearnedSenses._fields})
-    except (BadZipFile, KeyError, ValueError, OSError, EOFError) as error:
+            senses = LearnedSenses(**{name: found[name] for name in LearnedSenses._fields})
+        _check(senses)
+    except (BadZipFile, AttributeError, KeyError, ValueError, OSError, EOFError) as error:
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(Errors.L266.format(path=path, problem=problem)) from error
+    return senses
+
+
+def _check(senses: LearnedSenses) -> None:
+    """Whether the arrays are of one net. RAISES (ValueError): For the first that is not."""
+    (n_hidden, width), n_paths = senses.hidden.shape, len(senses.paths)
+    if not len(senses.table) or not n_paths:
+        raise ValueError("table and paths are empty")
+    for name, shape, kind in (
+        ("table", (len(senses.table), width), np.signedinteger),
+        ("scale", (1,), np.floating),
+        ("hidden", (n_hidden, width), np.floating),
+        ("hidden_bias", (n_hidden,), np.floating),
+        ("output", (1 + n_paths, n_hidden), np.floating),
+        ("output_bias", (1 + n_paths,), np.floating),
+        ("paths", (n_paths,), np.unsignedinteger),
+        ("least", (1,), np.floating),
+    ):
+        array = getattr(senses, name)
+        if array.shape != shape or not np.issubdtype(array.dtype, kind):
+            raise ValueError(f"{name} is {array.dtype} {array.shape}, not of the shape {shape}")
 
 
 @serialize_attr.register(LearnedSenses)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -109,13 +109,7 @@ def read_words(source: str, size: Size) -> Words:
     alone = sorted({path % CLASSES for path in paths.tolist()} - set(frequent))
     rows = {path: i for i, path in enumerate([*frequent, *alone], start=1)}
     labels = [rows.get(path) or rows[path % CLASSES] for path in paths.tolist()]
-    with extra("spacy-lookups-data", "lookups"):
-        import spacy_lookups_data  # noqa: F401
-    table = load_lookups(LANGUAGE, [PROBABILITIES]).get_table(PROBABILITIES)
-    words = np.fromiter(table, dtype="uint64", count=len(table))
-    words = words[
-        np.argsort(-np.fromiter(table.values(), dtype="float64", count=len(table)), kind="stable")
-    ]
+    words = _frequent_words()
     words = words[senses.find(words) < 0]
     others, rest = words[: size.n_others], words[size.n_others :]
     return Words(
@@ -124,6 +118,18 @@ def read_words(source: str, size: Size) -> Words:
         np.array(list(rows), dtype="uint32"),
         rest[:HELD_OUT],
     )
+
+
+@cache  # it takes seconds
+def _frequent_words() -> Ints1d:
+    """Hashes of English words, the most probable one first."""
+    with extra("spacy-lookups-data", "lookups"):
+        import spacy_lookups_data  # noqa: F401
+    table = load_lookups(LANGUAGE, [PROBABILITIES]).get_table(PROBABILITIES)
+    words = np.fromiter(table, dtype="uint64", count=len(table))
+    log_p = np.fromiter(table.values(), dtype="float64", count=len(table))
+    found: Ints1d = words[np.argsort(-log_p, kind="stable")]
+    return found
 
 
 def learn_senses(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d, Floats2d]]:
