@@ -16,6 +16,8 @@ from spacy_longtail.studies.matrix.advice import (
     advise,
     choose_candidates,
     find_pretrained,
+    find_senses,
+    planned,
 )
 from spacy_longtail.studies.matrix.curves import (
     Gap,
@@ -471,14 +473,36 @@ def test_candidates_with_knowledge_come_first_where_there_is_any(tmp_path, monke
 
 
 @pytest.mark.parametrize(("lang", "known"), [("en", True), ("de", False)])
-def test_senses_are_a_candidate_where_wordnet_is(lang, known, tmp_path, monkeypatch):
+def test_senses_are_a_candidate_where_wordnet_or_the_file_of_the_project_is(
+    lang, known, tmp_path, monkeypatch
+):
     pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    nltk = pytest.importorskip("nltk")
-    (tmp_path / "corpora" / "wordnet").mkdir(parents=True)
-    for path in ([str(tmp_path)], []):
-        monkeypatch.setattr(nltk.data, "path", path)
-        grids = [c.grid for c in choose_candidates(statistics(), lang)]
-        assert ({"head": "crf", "encoder": "senses"} in grids) is (known and bool(path))
+    monkeypatch.chdir(tmp_path)
+
+    def has_senses():
+        return {"head": "crf", "encoder": "senses"} in [
+            c.grid for c in choose_candidates(statistics(), lang)
+        ]
+
+    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.has_wordnet", lambda lang: False)
+    assert not has_senses() and find_senses(lang) is None
+    file = tmp_path / "assets" / "encoders" / "en_senses.npz"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert has_senses() is known
+    assert find_senses(lang) == ("assets/encoders/en_senses.npz" if known else None)
+    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.has_wordnet", lambda lang: lang == "en")
+    assert has_senses() is known and find_senses(lang) == ("wordnet" if known else None)
+
+
+def test_recommend_takes_the_senses_that_there_are(corpus, tmp_path, monkeypatch):
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    for found, given, expected in (("wordnet", {}, "wordnet"), ("a", {"paths.senses": "b"}, "b")):
+        monkeypatch.setattr("spacy_longtail.studies.matrix.advice.find_senses", lambda lang, f=found: f)
+        _, plan = planned(corpus, tmp_path / "new.cfg", 200, given, None, None)
+        (method,) = [m for m in plan.methods if m.choices.get("encoder") == "senses"]
+        embed = method.config.interpolate()["components"]["tok2vec"]["model"]["embed"]
+        assert embed["senses"] == expected
 
 
 @pytest.mark.parametrize("mentions", [0, 20])

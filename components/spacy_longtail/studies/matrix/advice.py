@@ -15,7 +15,8 @@ from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
 from ...errors import Errors
 from ...layers.clusters import has_lookups
-from ...layers.senses import has_wordnet
+from ...layers.learned_senses import SUFFIX
+from ...layers.senses import WORDNET, has_wordnet
 from ...output.amounts import number
 from ...output.estimates import MINUTE
 from ...output.writing import check_file, write_file
@@ -67,6 +68,14 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> Path
         say(f"{found} is left out: it was pretrained on {100 * share:.0f} % of these sentences")
         return None
     return found
+
+
+def find_senses(lang: str) -> str | None:
+    """What knows the senses of a language's words: WordNet, or the file that comes with the project."""
+    if has_wordnet(lang):
+        return WORDNET
+    found = ENCODERS / f"{lang}_senses{SUFFIX}"
+    return str(found) if found.is_file() else None
 
 
 def _seen(pretrained: Path, corpus: Path) -> float:
@@ -134,8 +143,8 @@ def _with_knowledge(
     if has_lookups(lang):
         why = "word clusters know words that the corpus does not have"
         found.append(Candidate({"head": "crf", "encoder": "clusters"}, why))
-        if has_wordnet(lang):
-            why = "WordNet says what they mean: a regatta is a race"
+        if find_senses(lang):
+            why = "WordNet's senses say what they mean: a regatta is a contest"
             found.append(Candidate({"head": "crf", "encoder": "senses"}, why))
     return found
 
@@ -246,6 +255,8 @@ def planned(
     candidates = choose_candidates(corpus_statistics(corpus), lang, pretrained, transformer)
     if pretrained:
         settings = {**settings, "paths.pretrained": str(pretrained)}
+    if senses := find_senses(lang):
+        settings = {"paths.senses": senses, **settings}
     return candidates, _plan(corpus, candidates, steps, settings)
 
 
