@@ -105,7 +105,14 @@ def test_nouns_have_their_senses_and_frequent_words_none(distilled):
 
 
 def test_only_nouns_that_brown_clusters_know_are_learnt(distilled):
-    _, words, _ = distilled
+    """And that others are the most frequent words."""
+    path, words, _ = distilled
+    rare = "storm n 1 1 @ 1 0 00000008  \nqzxqzx n 1 1 @ 1 0 00000008  \n"
+    folder = write_wordnet(path.parent / "rare", index=rare)
+    assert training.read_words(folder, SIZE).hashes[:2].tolist() == sorted(
+        hashes("storm", "storms").tolist()
+    )
+    assert set(hashes("the", "and", "of").tolist()) <= set(words.hashes[words.labels == 0].tolist())
     known = clusters.read_clusters("lookups", "en")
     asked = [*NOUNS, *(f"{noun}s" for noun in NOUNS), "boxes", "citys"]
     nouns = set(words.hashes[words.labels > 0].tolist())
