@@ -68,6 +68,7 @@ def test_help_names_every_command():
             "cost",
             "pretrain",
             "distil-vectors",
+            "distil-senses",
         )
     )
 

@@ -36,9 +36,11 @@ class LearnedSenses(NamedTuple):
         states = np.maximum(_linear(words, self.hidden, self.hidden_bias), 0)
         scores = _linear(states, self.output, self.output_bias)
         found = scores.argmax(axis=1)
-        top = scores.max(axis=1, keepdims=True)
-        sure = 1 / np.exp(scores - top).sum(axis=1) >= self.least
-        return np.where(sure, found, 0) - 1
+        some = np.flatnonzero(found)
+        likely = scores[some]
+        p = 1 / np.exp(likely - likely.max(axis=1, keepdims=True)).sum(axis=1)
+        found[some[p < self.least]] = 0
+        return found - 1
 
 
 NO_SENSES = LearnedSenses(*(np.zeros(0) for _ in LearnedSenses._fields))
