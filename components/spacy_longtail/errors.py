@@ -115,7 +115,8 @@ class Errors:
 
     L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder that transformers wrote, which works offline."
     L266 = "[L266] {path} holds no learned senses: {problem}. Name a file that `python -m spacy_longtail distil-senses` wrote."
-    L267 = "[L267] senses = {source!r} holds English words, the pipeline is of the language {lang!r}. Use null, or a folder with a WordNet of that language."
+    L267 = "[L267] senses = {source!r} holds English words, the pipeline is of the language {lang!r}. Use null (of the project: --vars.senses null), or a folder with a WordNet of that language."
+    L268 = "[L268] Of the {n:,} nouns of {source} English Brown clusters know none: there is nothing to learn. Name an English WordNet, 'wordnet' for nltk's."
     L270 = "[L270] 'describe' of {who} must be a function from texts to one row each, found {found}. Use @misc = longtail.TransformerDescriptions.v1 or another describer, or null."
     L271 = "[L271] The descriptions of {who} have {problem}. Correct [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
     L272 = "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite numbers for each text, not all zeros."

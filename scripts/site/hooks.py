@@ -24,7 +24,7 @@ SOURCES = {page: source for source, page in PAGES.items()}
 COPIED = (  # linked as they are
     "CITATION.cff",
     "project.yml",
-    "assets/encoders/WORDNET-LICENSE",
+    "assets/encoders/en_donors/WORDNET-LICENSE",
     "assets/field_notes/GUIDELINES.md",
     "recipes/ray_bulk.py",
     "recipes/ray_matrix.py",

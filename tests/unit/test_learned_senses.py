@@ -1,6 +1,7 @@
 """Senses that weights have learnt: `distil-senses`, and the file in `longtail.RichEmbed.v1`."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tests.unit.test_senses import SMALL, ancestor, sense_of, write_wordnet
 from tests.util import blank, examples, found, params, rich_ner, train
 
 RUN = CliRunner()
+ROOT = Path(__file__).parents[2]
 SIZE = Size(n_rows=60, width=8, n_hidden=16, n_paths=2, n_others=40, epochs=400)
 NOUNS = ["typhoon", "storm", "weather", "match", "lighter", "box", "city", "woman", "axis"]
 
@@ -187,7 +189,7 @@ def test_one_seed_gives_one_file(distilled, tmp_path):
 # Bad input
 
 
-@pytest.mark.parametrize("damage", ["text", "empty", "cut", "other arrays", "pickle", "folder"])
+@pytest.mark.parametrize("damage", ["text", "empty", "cut", "array", "other arrays", "pickle", "folder"])
 def test_what_is_no_file_of_senses(damage, distilled, tmp_path):
     path = tmp_path / "en.npz"
     whole = distilled[0].read_bytes()
@@ -196,6 +198,9 @@ def test_what_is_no_file_of_senses(damage, distilled, tmp_path):
         path.write_bytes(contents[damage])
     elif damage == "folder":
         path.mkdir()
+    elif damage == "array":
+        with path.open("wb") as file:
+            np.save(file, np.ones(2))
     else:
         kept = {"a": np.ones(2)} if damage == "other arrays" else {"table": np.array([{}])}
         np.savez(path, **kept)
@@ -216,6 +221,11 @@ def test_what_is_no_file_of_senses(damage, distilled, tmp_path):
         {"paths": np.zeros(5, "float32")},
         {"scale": np.array(["x"])},
         {"least": np.zeros(2, "float32")},
+        {"least": np.full(1, np.nan, "float32")},
+        {"output_bias": np.full(6, np.inf, "float16")},
+        {"paths": np.array(3, "uint32")},
+        {"table": np.array(3, "int8")},
+        {"hidden": np.zeros((16, 0), "float16"), "table": np.zeros((50, 0), "int8")},
     ],
 )
 def test_arrays_that_do_not_fit(wrong, tmp_path):
@@ -259,9 +269,34 @@ def test_the_command(distilled, tmp_path, monkeypatch):
     assert failed.exit_code == 2 and "L402" in failed.output and "Traceback" not in failed.output
 
 
-def test_the_file_of_the_project_is_what_its_card_says():
-    """The shipped weights know a storm from a match, and say nothing of most words that are none."""
-    senses = read_learned(training.Path("assets/encoders/en_senses.npz"))
+def test_a_wordnet_without_a_known_noun(tmp_path, lookups):
+    folder = write_wordnet(tmp_path / "dict", index="qzxqzx n 1 1 @ 1 0 00000008  \n", irregular="")
+    with pytest.raises(ValueError, match=r"L268.*2 nouns of .*dict"):
+        distil_senses(folder, tmp_path / "en.npz", size=SIZE)
+    assert not (tmp_path / "en.npz").exists()
+
+
+@pytest.mark.parametrize("name", ["wordnet", "a/en.npz"])
+def test_senses_are_no_clusters(name):
+    with pytest.raises(ValueError, match=rf"L001.*clusters.*senses = '{name}'"):
+        RichEmbed(clusters=name)
+
+
+def test_many_words_are_found_as_few_are(monkeypatch):
+    senses = random_senses(least=0.6)
+    words = hashes(*(f"word{i % 70}" for i in range(200)))
+    at_once = senses.find(words)
+    monkeypatch.setattr(learned_senses, "BATCH", 7)
+    assert np.array_equal(senses.find(words), at_once)
+    assert np.array_equal(at_once, np.concatenate([senses.find(words[i : i + 1]) for i in range(200)]))
+
+
+def test_the_file_of_the_project():
+    """It knows a storm from a regatta, and says nothing of most words that are none."""
+    senses = read_learned(ROOT / "assets" / "encoders" / "en_senses.npz")
+    n_weights = sum(part.size for part in senses[:6]) - 1  # without the scale
+    card = (ROOT / "assets" / "encoders" / "en_donors" / "README.md").read_text(encoding="utf8")
+    assert f"a net of {n_weights:,} weights" in card
     assert sense_of(senses, "storm") == sense_of(senses, "typhoon") != sense_of(senses, "regatta")
     assert sense_of(senses, "regattas") == sense_of(senses, "regatta")
     assert [sense_of(senses, word)[0] for word in ("regatta", "uprising", "storm")] == [11, 4, 19]

@@ -497,12 +497,17 @@ def test_senses_are_a_candidate_where_wordnet_or_the_file_of_the_project_is(
 
 def test_recommend_takes_the_senses_that_there_are(corpus, tmp_path, monkeypatch):
     pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    for found, given, expected in (("wordnet", {}, "wordnet"), ("a", {"paths.senses": "b"}, "b")):
+    own = {"paths.senses": "b"}
+    for found, given, expected in (("wordnet", {}, "wordnet"), ("a", {}, "a"), ("a", own, "b")):
         monkeypatch.setattr("spacy_longtail.studies.matrix.advice.find_senses", lambda lang, f=found: f)
         _, plan = planned(corpus, tmp_path / "new.cfg", 200, given, None, None)
         (method,) = [m for m in plan.methods if m.choices.get("encoder") == "senses"]
         embed = method.config.interpolate()["components"]["tok2vec"]["model"]["embed"]
         assert embed["senses"] == expected
+        others = [m for m in plan.methods if m is not method]
+        assert len(others) > 3 and all("senses" not in m.config["paths"] for m in others) is not bool(
+            given
+        )
 
 
 @pytest.mark.parametrize("mentions", [0, 20])

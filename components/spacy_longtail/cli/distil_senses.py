@@ -13,7 +13,10 @@ from .app import KNOWLEDGE_PANEL, LARGEST_SEED, Json, app, print_json
 @app.command("distil-senses", rich_help_panel=KNOWLEDGE_PANEL)
 def distil_senses_command(
     source: Annotated[
-        str, typer.Argument(help="'wordnet' for nltk's, or a folder with index.noun and data.noun.")
+        str,
+        typer.Argument(
+            help="'wordnet' for nltk's, or a folder with an English WordNet's index.noun and data.noun."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the weights, *.npz.")],
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of the training.")] = 0,

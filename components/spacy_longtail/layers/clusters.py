@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from spacy.lookups import load_lookups
+from spacy.lookups import Table, load_lookups
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.api import Model
@@ -62,7 +62,14 @@ def _from_lookups(lang: str) -> PathTable:
         import spacy_lookups_data  # noqa: F401
     if lang not in LANGUAGES:
         raise ValueError(Errors.L260.format(lang=lang, known=", ".join(LANGUAGES)))
-    return path_table(load_lookups(lang, [TABLE]).get_table(TABLE))
+    return path_table(lookups_table(lang, TABLE))
+
+
+def lookups_table(lang: str, name: str) -> Table:
+    """A table of spacy-lookups-data, by hashes of words. RAISES (ValueError): L406."""
+    with extra("spacy-lookups-data", "lookups"):
+        import spacy_lookups_data  # noqa: F401
+    return load_lookups(lang, [name]).get_table(name)
 
 
 def _read_paths(path: Path) -> dict[int, int]:

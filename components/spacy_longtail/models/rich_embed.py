@@ -23,8 +23,9 @@ from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
 from ..layers.clusters import LOOKUPS, cluster_prefixes
+from ..layers.learned_senses import SUFFIX
 from ..layers.path_table import MOST_BITS
-from ..layers.senses import CLASS_BITS
+from ..layers.senses import CLASS_BITS, WORDNET
 from ..layers.subwords import subword_vectors
 from ..settings import unused, whole
 
@@ -88,6 +89,9 @@ def RichEmbed(
         raise unused("cluster_lower", cluster_lower, WHO, "clusters = 'lookups' or a file")
     cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
     sense_sizes = _sizes("sense_rows", sense_rows, "an ancestor and a class", SENSE_BITS)
+    if clusters is not None and (clusters == WORDNET or clusters.endswith(SUFFIX)):
+        rule, fix = "'lookups' or a file of Brown clusters", f"For senses set senses = '{clusters}'."
+        raise ValueError(Errors.L001.format(name="clusters", rule=rule, value=clusters, fix=fix))
     if senses == LOOKUPS:
         rule = "'wordnet', a folder of a WordNet or a file of `distil-senses`"
         fix = "For word clusters set clusters = 'lookups'."

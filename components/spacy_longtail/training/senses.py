@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from spacy.lookups import load_lookups
 from thinc.api import (
     Adam,
     HashEmbed,
@@ -24,11 +23,10 @@ from thinc.types import Floats2d, Ints1d
 from tqdm import tqdm
 
 from ..errors import Errors
-from ..layers.clusters import LOOKUPS, read_clusters
+from ..layers.clusters import LOOKUPS, lookups_table, read_clusters
 from ..layers.learned_senses import HASHES, SUFFIX, LearnedSenses
 from ..layers.senses import CLASS_BITS, LANGUAGE, read_senses
 from ..output.writing import check_file, write_file
-from ..settings import extra
 
 PROBABILITIES = "lexeme_prob"  # of spacy-lookups-data
 CLASSES = 1 << CLASS_BITS
@@ -72,11 +70,11 @@ class Words(NamedTuple):
 def distil_senses(source: str, output: Path, seed: int = 0, size: Size = Size()) -> Learnt:  # noqa: B008
     """Write what a net has learnt of WordNet, for 'senses' of longtail.RichEmbed.v1.
 
-    source (str): "wordnet" for nltk's data, or a folder with WordNet's index.noun and data.noun.
+    source (str): "wordnet" for nltk's data, or a folder with the files of an English WordNet.
     output (Path): The file to write, *.npz; an earlier one is replaced.
     seed (int): Of weights and of the order of words. size (Size): Of the net.
     RETURNS (Learnt): What of it the net has learnt.
-    RAISES (ValueError): L001, L262, L263, L402, L406, L423, L432, L436, L437.
+    RAISES (ValueError): L001, L262, L263, L268, L402, L406, L423, L432, L436, L437.
     """
     if output.suffix != SUFFIX:
         fix = f"Name it {output.stem}{SUFFIX}."
@@ -100,10 +98,12 @@ def read_words(source: str, size: Size) -> Words:
     A path that few nouns share becomes that of its class alone.
 
     source (str): WordNet, as for `read_senses`. size (Size): Of the net.
-    RAISES (ValueError): L262, L263, L402, L406, L423.
+    RAISES (ValueError): L262, L263, L268, L402, L406, L423.
     """
     senses, clusters = read_senses(source), read_clusters(LOOKUPS, LANGUAGE)
     used = clusters.find(senses.keys) >= 0
+    if not used.any():
+        raise ValueError(Errors.L268.format(source=source, n=len(used)))
     nouns, paths = senses.keys[used], senses.paths[used]
     frequent = [path for path, _ in Counter(paths.tolist()).most_common(size.n_paths)]
     alone = sorted({path % CLASSES for path in paths.tolist()} - set(frequent))
@@ -122,10 +122,8 @@ def read_words(source: str, size: Size) -> Words:
 
 @cache  # it takes seconds
 def _frequent_words() -> Ints1d:
-    """Hashes of English words, the most probable one first."""
-    with extra("spacy-lookups-data", "lookups"):
-        import spacy_lookups_data  # noqa: F401
-    table = load_lookups(LANGUAGE, [PROBABILITIES]).get_table(PROBABILITIES)
+    """Hashes of English words as they are written, the most probable one first."""
+    table = lookups_table(LANGUAGE, PROBABILITIES)
     words = np.fromiter(table, dtype="uint64", count=len(table))
     log_p = np.fromiter(table.values(), dtype="float64", count=len(table))
     found: Ints1d = words[np.argsort(-log_p, kind="stable")]
@@ -134,7 +132,7 @@ def _frequent_words() -> Ints1d:
 
 def learn_senses(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d, Floats2d]]:
     """Train the net: it is given after each epoch. seed (int): Of weights and of the order."""
-    fix_random_seed(seed)
+    fix_random_seed(seed)  # thinc's layers draw their weights from numpy's own state
     table = HashEmbed(
         size.width,
         size.n_rows,
@@ -180,8 +178,7 @@ def quantised(net: Model[Ints1d, Floats2d], paths: Ints1d) -> LearnedSenses:
 
 def check_learnt(senses: LearnedSenses, words: Words) -> Learnt:
     """How much of the words a net has learnt."""
-    batches = np.array_split(words.hashes, 1 + len(words.hashes) // BATCH)
-    is_right = 1 + np.concatenate([senses.find(batch) for batch in batches]) == words.labels
+    is_right = 1 + senses.find(words.hashes) == words.labels
     is_noun = words.labels > 0
     none = senses.find(words.held_out) < 0
     shares = (float(right.mean()) for right in (is_right[is_noun], is_right[~is_noun], none))

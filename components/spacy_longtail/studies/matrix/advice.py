@@ -16,12 +16,13 @@ from ...corpus.statistics import Statistics, corpus_statistics
 from ...errors import Errors
 from ...layers.clusters import has_lookups
 from ...layers.learned_senses import SUFFIX
-from ...layers.senses import WORDNET, has_wordnet
+from ...layers.senses import LANGUAGE, WORDNET, has_wordnet
 from ...output.amounts import number
 from ...output.estimates import MINUTE
 from ...output.writing import check_file, write_file
 from ...types import Overrides
 from ..pretraining.encoders import check_transformer
+from ..trials.compose import known_choices
 from ..trials.estimate import least_seconds
 from ..trials.filling import commented, fill
 from ..trials.ledger import read_finished
@@ -74,8 +75,8 @@ def find_senses(lang: str) -> str | None:
     """What knows the senses of a language's words: WordNet, or the file that comes with the project."""
     if has_wordnet(lang):
         return WORDNET
-    found = ENCODERS / f"{lang}_senses{SUFFIX}"
-    return str(found) if found.is_file() else None
+    found = ENCODERS / f"{LANGUAGE}_senses{SUFFIX}"
+    return str(found) if lang == LANGUAGE and found.is_file() else None
 
 
 def _seen(pretrained: Path, corpus: Path) -> float:
@@ -255,13 +256,19 @@ def planned(
     candidates = choose_candidates(corpus_statistics(corpus), lang, pretrained, transformer)
     if pretrained:
         settings = {**settings, "paths.pretrained": str(pretrained)}
-    if senses := find_senses(lang):
-        settings = {"paths.senses": senses, **settings}
-    return candidates, _plan(corpus, candidates, steps, settings)
+    return candidates, _plan(corpus, candidates, steps, settings, find_senses(lang))
 
 
-def _plan(corpus: Path, candidates: list[Candidate], steps: int | None, settings: Overrides) -> Plan:
+def _plan(
+    corpus: Path,
+    candidates: list[Candidate],
+    steps: int | None,
+    settings: Overrides,
+    senses: str | None,
+) -> Plan:
+    choice = {**known_choices()["encoder"]["senses"], "paths.senses": senses}
     given = {
+        "choices": {"encoder": {"senses": choice}} if senses else {},
         "corpora": [str(corpus)],
         "steps": steps or NEEDED,
         "settings": dict(settings),
