@@ -216,26 +216,26 @@ def bench_mrc(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
 
 
 def bench_embed(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
-    """longtail.RichEmbed.v1 with clusters against spaCy's MultiHashEmbed, alone and below a CNN."""
+    """longtail.RichEmbed.v1 against spaCy's MultiHashEmbed, alone and below a CNN."""
     docs = [eg.reference for eg in examples]
-    embeds = {
-        "ours": RichEmbed(clusters="lookups"),
-        "theirs": MultiHashEmbed(
-            96, ["NORM", "PREFIX", "SUFFIX", "SHAPE"], [2000, 1000, 1000, 1000], False
-        ),
-    }
+    about = {"words": sum(map(len, docs))}
     batches = [list(batch) for batch in minibatch(docs, 128)]
 
     def work(model: Any) -> Callable[[], None]:
         model.initialize(X=docs[:10])
         return lambda: [model.predict(batch) for batch in batches][:0]
 
-    alone = [work(embeds[name]) for name in ("ours", "theirs")]
-    about = {"words": sum(map(len, docs))}
-    yield {"name": "longtail.RichEmbed.v1 with clusters", **about, **alternate(*alone, runs)}
-    encode = [chain(embeds[name], with_array(MaxoutWindowEncoder(96, 1, 3, 4))) for name in embeds]
-    name = "longtail.RichEmbed.v1 with clusters, below a CNN of 4 layers"
-    yield {"name": name, **about, **alternate(*map(work, encode), runs)}
+    senses = str(ROOT / "assets" / "encoders" / "en_senses.npz")
+    for known, settings in {"clusters": {}, "clusters and learned senses": {"senses": senses}}.items():
+        embeds = (
+            RichEmbed(clusters="lookups", **settings),
+            MultiHashEmbed(96, ["NORM", "PREFIX", "SUFFIX", "SHAPE"], [2000, 1000, 1000, 1000], False),
+        )
+        name = f"longtail.RichEmbed.v1 with {known}"
+        yield {"name": name, **about, **alternate(*map(work, embeds), runs)}
+        encode = [chain(embed, with_array(MaxoutWindowEncoder(96, 1, 3, 4))) for embed in embeds]
+        name = f"{name}, below a CNN of 4 layers"
+        yield {"name": name, **about, **alternate(*map(work, encode), runs)}
 
 
 def recipe(name: str, path: Path, examples: list[Example]) -> tuple[Language, Optimizer]:

@@ -25,9 +25,9 @@ ON_TRANSFORMER = {
 PAIR = "both behind one pipe"
 MAIN_JOB = {
     "stock": "ner",
-    "clusters": "crf-clusters",
+    "clusters and senses": "crf-senses",
     "pretrained": "pretrained",
-    PAIR: "crf-clusters + pretrained",
+    PAIR: "crf-senses + pretrained",
 }
 BUDGETS = ("primary", "secondary", "replace 0.01", "replace 0.03", "replace 0.1", "fill 0.1")
 
