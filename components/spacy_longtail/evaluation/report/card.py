@@ -16,6 +16,7 @@ from ..records import Scores
 from ..significance import Interval, named_metrics, stack
 from .comparison import HEADLINES, ranges_of
 from .inputs import Run
+from .notices import NOTICES, knows_wordnet, with_notice, with_source
 from .rendering import render
 from .report import read_systems
 from .systems import AVERAGES, System, mean, spread
@@ -30,6 +31,8 @@ def write_card(
     statistics: Path, evaluations: list[Path], model: Path, output: Path | None = None
 ) -> Path:
     """Write a pipeline's card into it, as README.md and into meta.json: `spacy package` includes both.
+
+    One that holds senses of WordNet gets WordNet's notice, too, as `LICENSES_SOURCES`.
 
     statistics (Path): Of the corpus, as the command `stats` writes them.
     evaluations (List[Path]): Of runs on it; one of them is of this pipeline.
@@ -50,11 +53,18 @@ def write_card(
     if not meta.get("description") or (old and meta["description"] == _description(old)):
         meta["description"] = _description(found.as_json())
     meta[META_KEY] = found.as_json()
+    wordnet = knows_wordnet(target)
+    if wordnet:
+        meta["sources"] = with_source(meta.get("sources") or [])
     shown = {"corpus": stats.corpus, "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
-    text = render("card.md", card=found, meta=meta, few=FEW, **shown)
+    text = render("card.md", card=found, meta=meta, few=FEW, wordnet=wordnet, **shown)
     with coded_io(target), replacing(target) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)
         (folder / CARD).write_text(text, encoding="utf8", errors="replace")
+        if wordnet:
+            path = target / NOTICES
+            own = path.read_text(encoding="utf8") if path.is_file() else ""
+            (folder / NOTICES).write_text(with_notice(own), encoding="utf8")
     return target / CARD
 
 

@@ -1,0 +1,49 @@
+"""Whose work is inside a pipeline beside its owner's, and the notice that belongs to every copy."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from spacy import util
+
+from ...layers.learned_senses import SUFFIX
+from ...layers.senses import WORDNET
+from .rendering import render
+
+NOTICES = "LICENSES_SOURCES"  # where `spacy package` looks for them
+SOURCE = {  # as spaCy's pipelines name theirs in meta.json
+    "name": "WordNet 3.0",
+    "url": "https://wordnet.princeton.edu",
+    "author": "Princeton University",
+    "license": "WordNet License",
+}
+
+
+def knows_wordnet(model: Path) -> bool:
+    """Whether a pipeline's folder, or a pipeline inside it, holds senses of Princeton's WordNet.
+
+    Senses from a folder are somebody else's wordnet, whose terms are not known here.
+
+    model (Path): The pipeline. RETURNS (bool): By what its configs embed.
+    """
+    configs = (util.load_config(path, interpolate=False) for path in sorted(model.rglob("config.cfg")))
+    found = (senses for own in configs for senses in _senses(own))
+    return any(senses == WORDNET or senses.endswith(SUFFIX) for senses in found)
+
+
+def _senses(block: Mapping[str, object]) -> Iterator[str]:
+    for key, value in block.items():
+        if isinstance(value, Mapping):
+            yield from _senses(value)
+        elif key == "senses" and isinstance(value, str):
+            yield value
+
+
+def with_notice(text: str) -> str:
+    """A pipeline's notices with WordNet's among them, once. text (str): Those it has."""
+    notice = render("wordnet.txt")
+    return text if notice.strip() in text else f"{text.rstrip()}\n\n{notice}".lstrip()
+
+
+def with_source(known: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """A pipeline's sources with WordNet among them, once. known (List[Dict]): Those it has."""
+    return known if SOURCE in known else [*known, SOURCE]
