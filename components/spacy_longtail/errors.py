@@ -91,6 +91,7 @@ class Errors:
     L290 = "[L290] {who} stops: its secondary failed on {n}, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
     L291 = "[L291] The secondary of {who} gave what cannot be merged: {problem}."
     L292 = "[L292] {who} cannot be built: {problem}. Name the server's URL, and the variable of the environment that holds its key, or key_variable = null where it needs none."
+    L593 = "[L593] {who} got no answer that it can use: {problem}. Check that the server runs, and takes this model and its key."
     L293 = "[L293] {path} has no longtail_gated_pipe, found {found}. Its cost is that of its own components."
 
     # Torch layers: L22x
@@ -286,6 +287,7 @@ class Errors:
     L515 = "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Install what the GPU needs (pip install 'spacy-longtail[gpu]'), or leave --gpu-id out for the CPU."
     L516 = "[L516] --{name} {found!r} {problem}. {fix}"
     L517 = "[L517] {path} is not what `merge` left there: {problem}. Move it away, or mend it."
+    L576 = "[L576] Nothing of {path} can be silver: there is no score to choose by, found {n} of {who} without one. Set scores_key = 'entity_scores' in the component that reads them, or secondary_scores_key of a longtail_gated_pipe to where its secondary leaves scores: an LLM gives none, and cannot teach alone."
 
     # Extending a pipeline
     L520 = "[L520] {path} has no type that {base} does not know: {types}. Name those to learn anew with --types; the pipeline's own entities stay."
@@ -312,11 +314,14 @@ class Errors:
     L537 = "[L537] {path} cannot be cut into {n} folds whose models all learn every type: {problem}. Take fewer folds, add mentions, or leave the type out of types.json."
     L538 = "[L538] {found} cannot be used {where}. {fix}"
     L539 = "[L539] --offset-recall takes TYPE=RECALL such as EVE=0.9, a recall above 0 and at most 1, found {found!r}."
+    L590 = "[L590] The wanted recalls are reached by an offset each, and not by any that were tried together: the types compete. Together they reach {reached}, on documents that the models were not trained on. Ask for less, or for fewer types."
+    L591 = "[L591] --offset-tail has no types to choose for: {path} declares none as rare. Name them in its types.json, \"tail\": [\"EVE\", ...], or leave --offset-tail out."
     L560 = "[L560] The training of {fold} in {path} left no model: {problem}. Correct that, and run the command again with --retry-failed."
     L561 = "[L561] A budget of {minutes} ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
     L570 = "[L570] A budget of {minutes} is too small for {corpus}: one training of {name} takes {taken:.1f} minutes at least, by {measured} that were measured, and two are compared. Use --minutes {least} or more, or fewer --steps."
     L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
     L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
+    L571 = "[L571] {path} is no pipeline to begin with: it has the components {found}. Name the folder model/ that `pretrain` wrote: its head reads types in words, and its tok2vec, or the folder transformer/ beside it, is the encoder."
 
     # Dry runs: L564
     L564 = "[L564] The training would fail: {problem} Correct the config."
@@ -377,9 +382,12 @@ class Warnings:
     # The posterior gate: LW06x
     W060 = "[LW060] {name!r} reads documents of another pipeline than it was built in: it was sourced, and goes on counting by the components beside which it was built, not by those of this pipeline. Where these are not the same, save this pipeline and load it, or call nlp.get_pipe({name!r}).attach(nlp)."
     W061 = "[LW061] The budget of {name!r} has no scores to start from, so nothing is flagged among the first {n} sentences. Choose them on development data: python -m spacy_longtail thresholds."
-    # Any component behind the gate: LW062 to LW064
+    # Any component behind the gate: LW062 to LW064, LW118, LW119
     W062 = "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's entities ({n} so far): {problem}"
     W063 = "[LW063] The secondary of {who} found an entity of the type {label!r}, which it may not set. It is left out, as others of that type are; allowed: {known}. Map it with 'label_map', or add it to 'labels'."
+    W064 = "[LW064] {rules!r} stands after {name!r} and says that it assigns doc.spans. Where it sets doc.spans['{key}'] anew, what {name!r} flags is lost. Put it before {name!r}, which adds to what is there."
+    W118 = "[LW118] The source of {who} reads the tokens of this pipeline, and its own tokenizer makes others: {own} instead of {given}. What it knows by its own tokens, such as the patterns of a ruler, is not found. Give both the same tokenizer."
+    W119 = "[LW119] The secondary of {who} has read {n} sentences and found no entity. See whether it sets doc.ents; a language model, whether it answers in the form that it is asked for."
 
     # The gate and entity scores: LW08x
     W080 = "[LW080] The types {types} of {who} are not among those that {gate} looks for: their entities are found only in sentences that it opens for another type. Add them to its weak_labels."
@@ -391,6 +399,7 @@ class Warnings:
     W086 = "[LW086] Thresholds are chosen on test: scores on this part no longer say what the pipeline is worth. Choose on dev, with --part dev."
     W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
     W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
+    W116 = "[LW116] The decision offsets that {name!r} had are removed: {offsets}. They were there to be replaced, and of those that were tried none gain on held-out folds. Use --offset-recall for a recall, or leave --offsets out to keep what is there."
     W089 = "[LW089] Thresholds of {name} for the goal '{goal}' cost {points} points of macro F1 on documents that they were not chosen on. Choose them for a recall or precision instead, or do without: set 'thresholds' to null."
 
     # GLiNER: W065
@@ -434,3 +443,8 @@ class Warnings:
 
     # Mining: LW098
     W098 = "[LW098] {n}, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."
+
+    # Distillation and labels that come back: LW113 to LW115
+    W113 = "[LW113] Entities without a score: {n} of {total} that were read in {path} ({types}). They are of {who}, and their tokens are missing in silver sentences, neither right nor wrong. Set scores_key there, or secondary_scores_key to where the secondary of a longtail_gated_pipe leaves scores, to have them chosen by these."
+    W114 = "[LW114] Suggestions are unchanged in {n} of {total} that {path} adds, and the file does not say which of them somebody has looked at: all are taken as accepted. If some were not, restore the corpus, take these out of the file (of Doccano, export approved documents alone), and merge it again; with --unchanged nothing is said."
+    W115 = "[LW115] The secondary of {who} is known to give no scores, so nothing that it finds in the pool can be silver: the tokens are missing. Set secondary_scores_key to where it leaves scores, or disable {who} if its calls cost money."

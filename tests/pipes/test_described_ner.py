@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers import Lattice
 from spacy_longtail.losses import CrossEntropy
 from spacy_longtail.types import ANNOTATED_TYPES, TwoTaskState
-from tests.util import SMALL, TOKEN_MODEL, blank, examples, toy_vectors, train
+from tests.util import SMALL, TOKEN_MODEL, blank, examples, parse, toy_vectors, train
 
 MODEL = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
 HEADS_AND_SCHEMES = [
@@ -401,6 +402,117 @@ def test_types_are_found_that_were_never_trained(head):
             pipe.add_label(label, f"{c} and {s}")
         found.append(nlp.evaluate(test)["ents_f"])
     assert found[0] > 0.6 and found[1] < 0.2  # by chance one of 16, were all places known
+
+
+# The same of the encoder that comes with the project
+
+ENCODER = Path(__file__).parents[2] / "assets" / "encoders" / "en_donors"
+POLITICS = """
+[Angela Merkel|X] met [Emmanuel Macron|X] in Berlin on Tuesday .
+Senator [John McCain|X] voted against the bill .
+[Tony Blair|X] resigned in June .
+The party of [Silvio Berlusconi|X] lost eleven seats .
+President [Obama|X] spoke to reporters in Chicago .
+The speech of [Margaret Thatcher|X] was broadcast by the BBC .
+[Nelson Mandela|X] was released from prison in 1990 .
+Critics accused [Vladimir Putin|X] of breaking the treaty .
+Governor [Arnold Schwarzenegger|X] signed the law in Sacramento .
+The minister , [Wolfgang Schäuble|X] , refused to comment .
+In Madrid [Felipe González|X] won a second term .
+[Indira Gandhi|X] visited Moscow twice .
+The river Danube flows through Vienna and Budapest .
+Shares of Siemens fell by two percent in Frankfurt .
+She took aspirin for the headache .
+The train from Hamburg to Prague was late .
+Farmers lost most of their tomatoes to the frost .
+Mozart wrote the opera in Prague .
+Toyota recalled a million cars in Japan .
+Serena Williams won the final in Melbourne .
+"""
+UNRELATED = (
+    *("grammar", "Tuesday", "tax law", "opera", "colour", "vegetable", "weapon"),
+    *("newspaper", "furniture", "weather", "algebra", "kitchen", "music", "bridge"),
+)
+NOT_FOUND = {
+    "medicine": """
+She took [aspirin|X] and [ibuprofen|X] for the headache .
+The doctor prescribed [penicillin|X] after the operation .
+Patients who received [insulin|X] had fewer complaints .
+My father still takes [warfarin|X] every evening .
+""",
+    "newspaper": """
+He told the [New York Times|X] that nothing had changed .
+According to the [Guardian|X] , the talks failed .
+An editor of [Le Monde|X] resigned on Friday .
+The [Financial Times|X] reported losses of two billion .
+""",
+    "river": """
+The [Danube|X] flows through Vienna and Budapest .
+They crossed the [Mississippi|X] in a small boat .
+Floods along the [Rhine|X] closed two bridges .
+A dam on the [Colorado River|X] feeds the lake .
+""",
+    "weapon": """
+The soldiers carried [Kalashnikov|X] rifles .
+He was shot with a [Glock|X] near the station .
+Police found a [pistol|X] and two [knives|X] in the car .
+The museum shows a [sword|X] from the ninth century .
+""",
+    "vegetable": """
+Chop the [onion|X] and the [carrots|X] finely .
+She grows [cabbage|X] and [spinach|X] behind the house .
+We bought [broccoli|X] at the market .
+The price of [garlic|X] doubled in a year .
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def donors():
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    return spacy.load(ENCODER)
+
+
+def annotated(nlp, text):
+    docs = [parse(nlp, line) for line in text.split("\n") if line]
+    return [Example(Doc(nlp.vocab, words=[t.text for t in doc]), doc) for doc in docs]
+
+
+def f1_alone(donors, description, text=POLITICS):
+    """Strict F1 of a type that is the only one of a head that begins with the pretrained one."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("tok2vec", source=donors)
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "tok2vec"}
+    build(model={**MODEL, "width": 256, "residual": False, "tok2vec": listener}, nlp=nlp)
+    settings = {"descriptions": {"X": description}, "pretrained": str(ENCODER)}
+    nlp.config["initialize"]["components"]["ner"] = settings
+    data = annotated(nlp, text)
+    with nlp.select_pipes(enable=["ner"]):
+        nlp.initialize(lambda: data)
+    return nlp.evaluate(data)["ents_f"] or 0.0
+
+
+def test_the_encoder_of_the_project_finds_politicians_that_it_never_learnt(donors):
+    """No donor has the word, but their people are described by one that is used like it."""
+    texts = donors.get_pipe("ner").cfg["descriptions"].values()
+    assert not any("politician" in text for text in texts)
+    found, others = f1_alone(donors, "politician"), [f1_alone(donors, text) for text in UNRELATED]
+    assert found > 0.75 and found > max(others) + 0.1 and found > np.mean(others) + 0.4
+    assert max(f1_alone(donors, *item) for item in NOT_FOUND.items()) < 0.5  # not so of every word
+
+
+def test_beside_the_types_of_its_donors_it_finds_no_other(donors):
+    """docs/described.md says so: of another encoder it may be found out here that it is not so."""
+    pipe = donors.get_pipe("ner")
+    trained, n_gold, n_found = pipe.to_bytes(), 0, 0
+    for description, text in {**NOT_FOUND, "politician": POLITICS}.items():
+        pipe.from_bytes(trained)
+        pipe.add_label("X", description)
+        data = annotated(donors, text)
+        n_gold += sum(len(eg.reference.ents) for eg in data)
+        n_found += sum(e.label_ == "X" for eg in data for e in donors(eg.predicted).ents)
+    pipe.from_bytes(trained)
+    assert (n_found, n_gold) == (0, 37)
 
 
 # Types that nobody annotated

@@ -2,12 +2,14 @@
 
 import json
 import pickle
+import re
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Iterable  # noqa: UP035  # spacy-llm compares signatures with these
 
 import pytest
+import requests
 import spacy
 from spacy.language import Language
 
@@ -26,6 +28,19 @@ LABELS = ["ART", "NAT"]
 ANSWER = "1. Ida | True | NAT | a storm\n2. Vega | True | ART | a ship"
 FOUND = [("ANN", "PER"), ("ANN", "PER"), ("Vega", "ART"), ("Ida", "NAT"), ("Vega", "ART")]
 KEY = "hunter2-and-more"
+
+
+@registry.llm_models("test.Batches.v1")
+def make_batches() -> Callable[[Iterable[Iterable[str]]], Iterable[Iterable[str]]]:
+    """A function that sends many prompts at a time, and fails on Ida's."""
+
+    def model(prompts: Iterable[Iterable[str]]) -> Iterable[Iterable[str]]:
+        given = [list(own) for own in prompts]
+        if "Ida came" in str(given):
+            raise RuntimeError("no answer")
+        return [[ANSWER for _ in own] for own in given]
+
+    return model
 
 
 @registry.llm_models("test.Answers.v1")
@@ -119,6 +134,14 @@ def test_a_model_function_of_ones_own():
     assert entities(again(TEXT)) == FOUND
 
 
+@pytest.mark.filterwarnings("ignore:Task supports sharding")
+def test_a_function_that_takes_batches_is_given_them():
+    """If it fails on one, each sentence is read again, which is counted."""
+    nlp = pipeline({"@llm_models": "test.Batches.v1"})
+    assert entities(nlp(TEXT)) == FOUND[:3]
+    assert rescue(nlp).usage.calls == 4 and rescue(nlp).usage.failures == 1
+
+
 def test_the_model_is_published_where_spacy_llm_looks():
     """Its registries are thinc's, whatever they are called."""
     assert registry.llm_models.entry_point_namespace == "thinc_llm_models"
@@ -164,22 +187,50 @@ def test_an_answer_is_kept_for_the_next_run(server, tmp_path):
     ids=lambda own: f"{own[0]} {own[1][:20]}",
 )
 def test_what_a_server_does_wrong_costs_one_sentence(answer, server, caplog, monkeypatch):
-    monkeypatch.setenv("TEST_LLM_KEY", KEY)
+    monkeypatch.setenv("TEST_LLM", KEY)
     server.answer = lambda n, data: answer if "Ida" in json.dumps(data) else (200, chat(ANSWER))
-    nlp = of_server(server, key_variable="TEST_LLM_KEY")
+    nlp = of_server(server, key_variable="TEST_LLM")
     assert entities(nlp(TEXT)) == FOUND[:3]
     assert rescue(nlp).usage.failures == 1 and rescue(nlp).usage.entities == 1
+    n_tries = 2 if answer[0] in (0, 503) else 1
+    assert len(server.requests) == 1 + n_tries and rescue(nlp).usage.calls == 2
     assert caplog.text.count("LW062") == 1 and KEY not in caplog.text
     assert {h["Authorization"] for h in server.headers} == {f"Bearer {KEY}"}
     saved = nlp.to_bytes() + nlp.config.to_bytes()
     assert KEY.encode() not in saved
 
 
-def test_an_overloaded_server_is_asked_again(server):
-    server.answer = lambda n, data: (429, "slow down") if n == 1 else (200, chat(ANSWER))
-    nlp = of_server(server)
+@pytest.mark.parametrize("at", [0, 7, 15])
+def test_what_was_answered_is_not_sent_again(at, server, tmp_path):
+    """Neither at once, nor in the next run if there is a cache."""
+    server.answer = lambda n, data: (400 if f"no{at} " in json.dumps(data) else 200, chat(ANSWER))
+    cache = {"path": str(tmp_path / "cache"), "batch_size": 1}
+    text = " ".join(f"FLAG no{i} on the Vega ." for i in range(16))
+    for n_requests, n_failures in ((16, 1), (17, 1)):
+        nlp = of_server(server, {"cache": cache, "batch_size": 16})
+        assert len(nlp(text).ents) == 15
+        assert len(server.requests) == n_requests
+        assert rescue(nlp).usage.calls == 16 and rescue(nlp).usage.failures == n_failures
+
+
+TIRED = [(0, ""), (429, "slow down"), (502, ""), (503, "later")]  # and hanging up
+
+
+@pytest.mark.parametrize("answer", TIRED)
+def test_a_server_that_is_tired_is_asked_again(answer, server):
+    server.answer = lambda n, data: answer if n <= 2 else (200, chat(ANSWER))
+    nlp = of_server(server, max_tries=3)
     assert entities(nlp(TEXT)) == FOUND
-    assert len(server.requests) == 3 and rescue(nlp).usage.failures == 0
+    assert len(server.requests) == 3 + 1 and rescue(nlp).usage.failures == 0
+
+
+@pytest.mark.parametrize("max_tries", [1, 3])
+@pytest.mark.parametrize("answer", TIRED)
+def test_tries_are_requests(answer, max_tries, server):
+    server.answer = lambda n, data: answer
+    nlp = of_server(server, max_tries=max_tries)
+    assert entities(nlp(TEXT)) == FOUND[:2] and rescue(nlp).usage.failures == 2
+    assert len(server.requests) == 2 * max_tries
 
 
 def test_a_slow_server_is_not_waited_for(server):
@@ -195,11 +246,35 @@ def test_a_slow_server_is_not_waited_for(server):
     done.set()
 
 
-def test_a_server_that_is_not_there(server):
+def test_a_server_that_is_not_there(server, monkeypatch):
     server.http.server_close()  # nobody listens
-    nlp = of_server(server, {"max_failures": 1})
-    with pytest.raises(ValueError, match=r"L290.*ConnectionError"):
+    sent, waits, send = [], [], requests.post
+    monkeypatch.setattr(requests, "post", lambda url, **own: sent.append(url) or send(url, **own))
+    monkeypatch.setattr("time.sleep", waits.append)
+    nlp = of_server(server, {"max_failures": 1}, max_tries=5, interval=1.0)
+    with pytest.raises(ValueError, match=r"L290.*L593.*ConnectionError"):
         nlp(TEXT)
+    assert len(sent) == 2 * 5 and waits == [1.0, 2.0, 4.0, 8.0] * 2
+
+
+KEYS = ["abcd1234efgh", "k7", "§"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_is_masked_whatever_it_and_its_variable_are_called(key, server, caplog, monkeypatch):
+    monkeypatch.setenv("MISTRAL", f"{key}\n")  # as a file gives it
+    text = f"No: {key}."
+    server.answer = lambda n, data: (401, json.dumps({"error": {"message": text}}))
+    nlp = of_server(server, {"max_failures": 1}, key_variable="MISTRAL")
+    with pytest.raises(ValueError, match=r"L290.*No: \*\*\*") as caught:
+        nlp(TEXT)
+    assert "No: ***" in caplog.text and text not in caplog.text
+    model = create_chat_completions("tiny", server.url, "MISTRAL")
+    with pytest.raises(ValueError, match=r"L593.*No: \*\*\*") as own:
+        model([["one"]])
+    for error in (caught.value, own.value):
+        shown = (error, error.__cause__, error.__context__)
+        assert not any(text in repr(part) for part in shown)
 
 
 @pytest.mark.parametrize(
@@ -255,6 +330,12 @@ def test_a_long_sentence_is_cut_to_the_window(server):
         ({"endpoint": "localhost:8000"}, "L292.*endpoint"),
         ({"endpoint": "file:///etc/passwd"}, "L292.*endpoint"),
         ({"endpoint": "http://me:pass@host/v1"}, "L292.*password"),
+        ({"endpoint": "http://me:pass@[host/v1"}, "L292.*endpoint"),
+        ({"endpoint": "http://me:pass@h℀st/v1"}, "L292.*endpoint"),
+        ({"endpoint": "http://host/v1?api_key=pass"}, "L292.*a parameter"),
+        ({"endpoint": "http://host/v1?version=1&Token=pass#x"}, "L292.*a parameter"),
+        ({"endpoint": "http://host:notaport/v1"}, "L292.*port"),
+        ({"endpoint": "http://host:70000/v1"}, "L292.*port"),
         ({"key_variable": "NOT_SET_ANYWHERE"}, "L292.*'NOT_SET_ANYWHERE'"),
         ({"max_tries": 0}, "L001.*max_tries"),
         ({"interval": 0}, "L001.*interval"),
@@ -262,8 +343,13 @@ def test_a_long_sentence_is_cut_to_the_window(server):
     ],
 )
 def test_bad_settings_of_the_model_are_refused(settings, code):
-    with pytest.raises(ValueError, match=code):
+    with pytest.raises(ValueError, match=code) as caught:
         create_chat_completions(**{"name": "tiny", "endpoint": "http://localhost/v1", **settings})
+    assert not re.search("pass(?!word)", f"{caught.value!r} {caught.value.__context__!r}")
+
+
+def test_a_version_in_the_url_is_no_secret():
+    create_chat_completions("tiny", "https://host:8443/v1/chat?api-version=2024-06-01")
 
 
 def test_what_spacy_llm_refuses_has_a_code(monkeypatch):

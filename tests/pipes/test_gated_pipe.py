@@ -12,6 +12,7 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
+from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
@@ -222,6 +223,22 @@ def test_blocked_tokens_stay_free():
 # How often it is called
 
 
+@Language.component("test_finds_nothing")
+def find_nothing(doc: Doc) -> Doc:
+    return doc
+
+
+def test_a_secondary_that_finds_nothing_at_all_is_told_of_once(caplog):
+    texts = ["FLAG . "] * 99
+    for factory, told in (("test_finds_nothing", 1), ("test_secondary", 0)):
+        nlp = pipeline(pipe={"factory": factory}, batch_size=10)
+        list(nlp.pipe([TEXT, *texts[:97]]))
+        assert "LW119" not in caplog.text
+        list(nlp.pipe([*texts, *texts]))
+        assert caplog.text.count("LW119") == told
+        caplog.clear()
+
+
 @pytest.mark.parametrize("how", [{"batch_size": 1}, {"batch_size": 3}, {"n_process": 2}])
 @pytest.mark.parametrize("size", [1, 32])
 def test_each_flagged_sentence_is_given_once(how, size, tmp_path):
@@ -256,9 +273,9 @@ def test_only_the_bad_sentence_of_a_batch_is_lost(caplog, tmp_path):
     texts = [TEXT, "FLAG ANN BAD STORM .", TEXT]
     assert [entities(doc) for doc in nlp.pipe(texts)] == [FOUND, [("ANN", "PER")], FOUND]
     used = rescue(nlp).usage
-    assert used.failures == 1 and used.entities == 4 and used.calls == 5 + 5
+    assert used.failures == 1 and used.entities == 4 and used.calls == 5
     assert caplog.text.count("LW062") == 1 and "RuntimeError: cannot read" in caplog.text
-    assert set(lines(log)) == {"FLAG ANN BAD STORM .", *lines(log)[1:]}
+    assert len(lines(log)) == 5 and lines(log)[0] == "FLAG ANN BAD STORM ."
 
 
 @Language.component("test_merges", assigns=["doc.ents"])
@@ -477,6 +494,77 @@ def test_what_stands_before_it_is_checked():
         nlp.initialize()
 
 
+@Language.factory("test_terms", assigns=["doc.spans"], default_config={"adds": True})
+def make_terms(nlp: Language, name: str, adds: bool):
+    """Phrases of one's own: they name no key, as those of a span_ruler do."""
+    matcher = PhraseMatcher(nlp.vocab)
+    matcher.add("SHIP", [Doc(nlp.vocab, words=["Fram"])])
+
+    def flag(doc: Doc) -> Doc:
+        others = doc.spans.get("weak_sentences", ()) if adds else ()
+        doc.spans["weak_sentences"] = [*others, *matcher(doc, as_spans=True)]
+        return doc
+
+    return flag
+
+
+SCORE_GATE = {"weak_labels": ["PER"], "signal": "entity_scores", "min_entity_score": 0.9}
+FLAGGING = {
+    "terms": ("test_terms", {}),
+    "gate": ("longtail_posterior_gate", SCORE_GATE),
+    "other": ("spancat", {}),  # of another key
+    "silent": ("test_primary", {}),
+}
+
+
+def flagged_by(*names: str) -> Language:
+    """The rescue behind these instead of the tests' gate; its primary gives ANN a low score."""
+    nlp = pipeline(primary={"scores_key": "entity_scores"})
+    nlp.remove_pipe("gate")
+    for name in names:
+        before = None if name == "late" else "rescue"
+        factory, config = FLAGGING[name.replace("late", "terms")]
+        nlp.add_pipe(factory, name=name, before=before, config=config)
+    return nlp
+
+
+@pytest.mark.parametrize(
+    ("names", "flagged"),
+    [
+        (["terms"], ["Oslo on SHIP Fram ."]),
+        (["terms", "gate"], ["Oslo on SHIP Fram .", "ANN on SHIP Vega ."]),
+        (["terms", "gate", "late"], ["Oslo on SHIP Fram .", "ANN on SHIP Vega ."]),
+    ],
+)
+def test_phrases_of_ones_own_open_alone_and_join_a_gate(names, flagged):
+    nlp = flagged_by(*names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.initialize()
+    doc = nlp("SHIP Ida sank . Oslo on SHIP Fram . ANN on SHIP Vega .")
+    assert list(dict.fromkeys(s.sent.text for s in doc.spans["weak_sentences"])) == flagged
+    found = [e.sent.text for e in doc.ents if e.label_ == "VESSEL"]
+    assert found == flagged and rescue(nlp).usage.calls == len(flagged)
+
+
+def test_phrases_behind_a_gate_are_warned_of():
+    """They may take away what it flags; one that adds is as good as before it."""
+    nlp = flagged_by("gate", "terms")
+    with pytest.warns(UserWarning, match=r"LW064.*'terms' stands after 'gate'"):
+        nlp.initialize()
+    doc = nlp("Oslo on SHIP Fram . ANN on SHIP Vega .")
+    assert [e.text for e in doc.ents if e.label_ == "VESSEL"] == ["SHIP Fram", "SHIP Vega"]
+
+
+@pytest.mark.parametrize(
+    ("names", "code"), [(["late"], "L250.*'late'"), (["other"], "L210"), (["silent"], "L210")]
+)
+def test_what_does_not_flag_is_no_gate(names, code):
+    nlp = flagged_by(*names)
+    with pytest.raises(ValueError, match=code):
+        rescue(nlp).initialize(lambda: [], nlp=nlp)
+
+
 # Secondaries of several kinds
 
 
@@ -523,6 +611,37 @@ def test_a_pipeline_and_one_component_of_it(tmp_path):
         assert [e for e in entities(doc) if e[1] != "SHIP"] == FOUND[:2]
         assert expected[2] in entities(doc) and rescue(nlp).labels == ("SHIP",)
         assert all("FLAG" in ent.sent.text for ent in doc.ents if ent.label_ == "SHIP")
+
+
+def test_a_source_with_another_tokenizer_is_told_of_once(tmp_path, caplog):
+    """A pattern of four tokens finds nothing among two."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "SHIP", "pattern": "on Sea-Ida"}])
+    nlp.to_disk(tmp_path / "source")
+    text = "FLAG on Sea-Ida ."
+    assert entities(nlp(text)) == [("on Sea-Ida", "SHIP")]
+    for lang, told in (("spaces", 1), ("en", 0)):
+        outer = pipeline(source=str(tmp_path / "source"))
+        if lang == "en":
+            outer.remove_pipe("rescue")
+            outer.tokenizer = spacy.blank("en").tokenizer
+            outer.add_pipe(
+                "longtail_gated_pipe", name="rescue", config={"source": str(tmp_path / "source")}
+            )
+        for _ in range(2):
+            assert len(outer(text).ents) == 1 - told
+        assert caplog.text.count("LW118") == told
+        assert ("Sea-Ida" in caplog.text and "Sea / - / Ida" in caplog.text) == bool(told)
+        caplog.clear()
+
+
+def test_tokens_that_are_given_are_not_the_tokenizers(tmp_path, caplog):
+    """Of a corpus in words: what its source reads was trained on such, too."""
+    ruler({"Sea-Ida": "SHIP"}).to_disk(tmp_path / "source")
+    nlp = pipeline(source=str(tmp_path / "source"))
+    rescue(nlp).secondary.tokenizer = rescue(nlp).secondary.nlp.tokenizer
+    doc = Doc(nlp.vocab, words=["FLAG", "Sea-Ida", "."])
+    assert entities(nlp(doc)) == [("Sea-Ida", "SHIP")] and "LW118" not in caplog.text
 
 
 def test_everything_is_saved_with_the_pipeline(tmp_path, monkeypatch):

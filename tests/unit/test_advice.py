@@ -4,18 +4,23 @@ import json
 import math
 import os
 import random
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Span
+from spacy.training.initialize import init_nlp
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.cli.recommend import usual_workers
 from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
 from spacy_longtail.evaluation.significance.resampled import resampled_t
+from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.studies.matrix import (
+    advice,
     by_folds,
     fold_plan,
     rounds,
@@ -29,14 +34,16 @@ from spacy_longtail.studies.matrix.halving import is_rung, survivors
 from spacy_longtail.studies.matrix.refit import refit
 from spacy_longtail.studies.matrix.rounds import Budget, Imagined
 from spacy_longtail.studies.matrix.several import Reading
+from spacy_longtail.studies.pretraining.encoders import build_pipeline, read_encoder
 from spacy_longtail.studies.trials.ledger import Ledger
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, Options
 from tests.project.test_out_of_fold import numbered, texts
 from tests.unit.test_matrix_report import ENDED, LABELS, RISING, TYPES, Scored, evaluation
-from tests.util import refused, tiny_bert, toy_corpus
+from tests.util import examples, refused, tiny_bert, toy_corpus
 
 pytest.importorskip("scipy")
+ROOT = Path(__file__).parents[2]
 TRAIN = Matrix.run
 
 
@@ -413,7 +420,7 @@ def test_a_method_that_fails_is_left_behind(corpus, tmp_path, monkeypatch):
 
 def test_advice_tries_a_pretrained_encoder(corpus, tmp_path, monkeypatch):
     pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    encoder = Path(__file__).parents[2] / "assets" / "encoders" / "en_donors"
+    encoder = ROOT / advice.ENCODERS / "en_donors"
     runner = Scored({"ner": 0.2, "crf-pretrained-described": 0.95})
     found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, pretrained=encoder)
     assert found.recommendation.method == "crf-pretrained-described"
@@ -421,6 +428,74 @@ def test_advice_tries_a_pretrained_encoder(corpus, tmp_path, monkeypatch):
     assert config["paths"]["pretrained"] == str(encoder)
     assert config["components"]["tok2vec"] == {"source": str(encoder)}
     assert config["initialize"]["components"]["ner"]["pretrained"] == str(encoder)
+
+
+@pytest.fixture
+def pretrained_bert(tmp_path):
+    """What `pretrain --encoder` leaves of a transformer: the pipeline, and the transformer beside it."""
+    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+    folder = tmp_path / "pretrained"
+    config = read_encoder(str(tiny_bert(folder / "transformer")), "en", None, 10, {})
+    nlp, *_ = build_pipeline(config)
+    nlp.initialize(lambda: examples(nlp))
+    nlp.to_disk(folder / "model")
+    return folder
+
+
+def test_advice_tries_a_pretrained_transformer(corpus, pretrained_bert, tmp_path, monkeypatch):
+    """Beside a transformer that was not pretrained on entities."""
+    runner = Scored({"ner": 0.2, "crf-pretrained-described": 0.95})
+    given = {"pretrained": pretrained_bert / "model", "transformer": str(tiny_bert(tmp_path / "bert"))}
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, **given)
+    assert found.recommendation.method == "crf-pretrained-described"
+    assert "softmax-transformer" in by_method(runner)
+    config = spacy.util.load_config(found.config).interpolate()
+    assert config["components"]["tok2vec"]["factory"] == "transformer"
+    assert config["components"]["tok2vec"]["model"]["name"] == str(pretrained_bert / "transformer")
+    monkeypatch.chdir(tmp_path)
+    nlp = init_nlp(config)
+    assert usual_workers(advice.transformer_beside(given["pretrained"]), -1) == 1
+    assert advice.transformer_beside(ROOT / advice.ENCODERS / "en_donors") is None
+    head, own = (
+        output_of(p.get_pipe("ner").model) for p in (nlp, spacy.load(pretrained_bert / "model"))
+    )
+    assert all(np.array_equal(head.get_param(name), own.get_param(name)) for name in "PQ")
+
+
+@pytest.mark.parametrize("lacking", ["transformer", "tok2vec", "head"])
+def test_what_no_candidate_can_begin_with_is_refused(lacking, corpus, tmp_path, monkeypatch, request):
+    if lacking == "transformer":  # the folder beside the pipeline
+        folder = request.getfixturevalue("pretrained_bert") / "model"
+        shutil.rmtree(folder.parent / "transformer")
+    else:
+        nlp, folder = spacy.blank("en"), tmp_path / "model"
+        if lacking == "head":
+            nlp.add_pipe("tok2vec")
+        nlp.add_pipe("ner")
+        nlp.to_disk(folder)
+    runner = Scored({})
+    with pytest.raises(ValueError, match=r"L571.*`pretrain`"):
+        advised(corpus, tmp_path, monkeypatch, runner, minutes=10, pretrained=folder)
+    assert not runner.begun and not (tmp_path / "out").exists()
+
+
+def test_an_encoder_over_word_clusters_needs_them(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(advice, "has_lookups", lambda lang: False)
+    runner = Scored({})
+    with pytest.raises(ValueError, match=r"L406.*spacy-longtail\[lookups\]"):
+        advised(
+            corpus,
+            tmp_path,
+            monkeypatch,
+            runner,
+            minutes=10,
+            pretrained=ROOT / advice.ENCODERS / "en_donors",
+        )
+    assert not runner.begun
+    monkeypatch.chdir(ROOT)
+    said = []
+    assert advice.find_pretrained(corpus, said.append) is None
+    assert "en_donors is left out" in said[0] and "spacy-longtail[lookups]" in said[0]
 
 
 def test_advice_tries_a_transformer(corpus, tmp_path, monkeypatch):

@@ -8,6 +8,8 @@ import pytest
 from spacy.util import load_config, load_model_from_config
 from thinc.api import Config
 
+from spacy_longtail.heads.outputs import output_of
+from spacy_longtail.layers.described import is_described
 from spacy_longtail.studies.trials.compose import BASE, apply, compose, known_choices, read_base
 from spacy_longtail.studies.trials.draws import Draw, MentionDraw
 from spacy_longtail.studies.trials.plan import presets, read_plan
@@ -500,6 +502,43 @@ def test_gates_on_every_encoder(gate, encoder, request):
     config = composed({"gate": gate, "encoder": encoder, "head": "crf", "reader": "sCR"}, settings)
     nlp = load_model_from_config(config.interpolate(), auto_fill=True)
     assert nlp.pipe_names[-1] == "weak_ner"
+
+
+@pytest.mark.parametrize("gate", ["double", "gated"])
+@pytest.mark.parametrize("encoder", ["cnn", "transformer", "pretrained"])
+def test_described_outputs_are_those_of_the_secondary_too(gate, encoder, request):
+    settings = {}
+    if encoder == "pretrained":
+        pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+        settings["paths.pretrained"] = str(ROOT / "assets" / "encoders" / "en_donors")
+    if encoder == "transformer":
+        pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+        settings["paths.transformer"] = str(request.getfixturevalue("bert"))
+    choices = {"gate": gate, "encoder": encoder, "outputs": "described"}
+    config = composed(choices, settings).interpolate()
+    primary, secondary = config["components"]["ner"]["model"], config["components"]["weak_ner"]["model"]
+    assert secondary["@architectures"] == primary["@architectures"] == "longtail.DescribedTypes.v1"
+    if encoder != "cnn":  # what a head has learnt is of its encoder
+        assert secondary["tok2vec"] == primary["tok2vec"]
+    given = config["initialize"]["components"]
+    assert given["weak_ner"] == given["ner"] and "pretrained" in given["ner"]
+    nlp = load_model_from_config(config, auto_fill=True)
+    for name in ("ner", "weak_ner"):
+        assert is_described(output_of(nlp.get_pipe(name).model))
+    plain = composed({"gate": gate, "encoder": encoder}, settings).interpolate()
+    assert plain["components"]["weak_ner"]["model"]["@architectures"] == "longtail.TokenClassifier.v1"
+    assert "pretrained" not in plain["initialize"]["components"]["weak_ner"]
+
+
+def test_the_described_choices_make_the_config_of_the_whole_story():
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    choices = {"head": "crf", "gate": "gated", "encoder": "pretrained", "outputs": "described"}
+    own = composed(choices)["components"]["weak_ner"]["model"]
+    given = composed(choices)["initialize"]["components"]["weak_ner"]
+    other = load_config(CONFIGS / "config.cfg", interpolate=False)
+    whole = other["components"]["weak_ner"]["model"]
+    assert own == {name: whole[name] for name in own}
+    assert given == other["initialize"]["components"]["weak_ner"]
 
 
 def test_optional_settings_hold_where_their_block_is():

@@ -322,6 +322,23 @@ def test_what_is_wrong_in_a_config_is_said_when_it_is_built(wordnet):
         RichEmbed(senses=wordnet, sense_rows=[0, 10])
 
 
+def test_clusters_are_not_read_as_senses_nor_senses_as_clusters(wordnet, tmp_path):
+    """What is on the disk counts when it is read, not when a trained pipeline is loaded."""
+    paths = tmp_path / "paths.txt"
+    paths.write_text("1100\tOslo\t9\n", encoding="utf8")
+    for settings, other in (({"senses": str(paths)}, "clusters"), ({"clusters": wordnet}, "senses")):
+        nlp = rich_ner(**SMALL, **settings)
+        ((name, source),) = settings.items()
+        with pytest.raises(ValueError, match=rf"L001.*'{name}' must be .*set {other} = ") as error:
+            train(nlp, 1)
+        assert source in str(error.value)
+    for right in ({"clusters": str(paths)}, {"senses": wordnet}):
+        nlp = rich_ner(**SMALL, **right)
+        train(nlp, 1)
+        nlp.to_disk(tmp_path / "model")
+        spacy.load(tmp_path / "model")("Oslo")
+
+
 def test_senses_that_are_not_there_are_an_error_before_training(tmp_path):
     nlp = rich_ner(**SMALL, senses=str(tmp_path / "none"))
     with pytest.raises(ValueError, match="L402"):

@@ -58,9 +58,9 @@ def pretrain_command(
 ) -> None:
     """Pretrain an encoder, and a head that reads types in words, on corpora with types of their own.
 
-    It writes a pipeline that configs/pretrained_cnn.cfg and bert_described.cfg begin with, the CNN alone
-    for paths.init_tok2vec, a transformer as a folder for paths.transformer, and a page with the F1 of
-    each donor.
+    It writes a pipeline that configs/pretrained_cnn.cfg and bert_pretrained.cfg begin with, the CNN
+    alone for paths.init_tok2vec, a transformer as a folder for paths.transformer, and a page with the F1
+    of each donor.
     """
     options = Options(
         encoder,

@@ -10,7 +10,7 @@ from wasabi import msg
 
 from ..output.amounts import number
 from ..studies.matrix import summary_tables, write_matrix_report
-from ..studies.matrix.advice import FOLDS, Advice, advise, find_pretrained
+from ..studies.matrix.advice import FOLDS, Advice, advise, find_pretrained, transformer_beside
 from ..studies.matrix.dry_run import advice_outlook
 from ..studies.matrix.refit import refit
 from ..studies.matrix.several import SEEDS, Reading
@@ -76,7 +76,11 @@ def recommend(
         "minutes": minutes,
         "folds": folds,
         "steps": steps,
-        "options": Options(workers or usual_workers(transformer, gpu_id), gpu_id, storage),
+        "options": Options(
+            workers or usual_workers(transformer or transformer_beside(pretrained), gpu_id),
+            gpu_id,
+            storage,
+        ),
         "settings": read_settings(settings or []),
         "transformer": transformer,
         "pretrained": pretrained or find_pretrained(corpus, say),
@@ -133,7 +137,7 @@ def _data(found: Advice, page: Path, model: Path | None) -> dict[str, object]:
     }
 
 
-def usual_workers(transformer: str | None, gpu_id: int) -> int:
+def usual_workers(transformer: str | Path | None, gpu_id: int) -> int:
     """Trials at a time, where nobody says: a transformer takes all cores, a GPU is one."""
     if transformer is not None or gpu_id >= 0:
         return 1

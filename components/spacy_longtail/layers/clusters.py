@@ -23,6 +23,11 @@ LOOKUPS = "lookups"  # stands for the table of spacy-lookups-data
 TABLE = "lexeme_cluster"  # there
 LANGUAGES = ("en", "de", "es")  # of spacy-lookups-data 1.0 with clusters
 Paths = PathTable | LearnedSenses  # what knows words by their paths
+CLUSTERS, SENSES = "clusters", "senses"  # kinds of sources, each the setting that names one
+RULES = {
+    CLUSTERS: "'lookups' or a file of Brown clusters",
+    SENSES: "'wordnet', a folder of a WordNet or a file of `distil-senses`",
+}
 
 
 def read_clusters(source: str, lang: str) -> PathTable:
@@ -36,19 +41,41 @@ def read_clusters(source: str, lang: str) -> PathTable:
     return _from_lookups(lang) if source == LOOKUPS else path_table(_read_paths(Path(source)))
 
 
-def read_paths(source: str, lang: str) -> Paths:
+def named_kind(source: str) -> str | None:
+    """The kind of a source, as far as its name tells."""
+    if source == LOOKUPS:
+        return CLUSTERS
+    return SENSES if source == WORDNET or source.endswith(SUFFIX) else None
+
+
+def check_kind(wanted: str, source: str, kind: str | None) -> None:
+    """Refuse senses where clusters are wanted, and clusters where senses are.
+
+    wanted (str): The setting. kind (Optional[str]): Of the source; null where it is not known.
+    RAISES (ValueError): L001.
+    """
+    if kind not in (wanted, None):
+        fix = f"For {'word clusters' if kind == CLUSTERS else kind} set {kind} = {source!r}."
+        raise ValueError(Errors.L001.format(name=wanted, rule=RULES[wanted], value=source, fix=fix))
+
+
+def read_paths(source: str, lang: str, wanted: str | None = None) -> Paths:
     """The clusters, or the senses, of a language's words.
 
     source (str): As for `read_clusters`; or "wordnet", a folder of WordNet's, a file of `distil-senses`.
-    RAISES (ValueError): L402, L406, L423, L260 to L263, L266, L267.
+    wanted (Optional[str]): "clusters" or "senses" where only these will do.
+    RAISES (ValueError): L001, L402, L406, L423, L260 to L263, L266, L267.
     """
+    path = Path(source)
+    kind = named_kind(source) or (SENSES if path.is_dir() else CLUSTERS if path.is_file() else None)
+    if wanted is not None:
+        check_kind(wanted, source, kind)
     is_learned = source.endswith(SUFFIX)
     if (is_learned or source == WORDNET) and lang != LANGUAGE:
         raise ValueError(Errors.L267.format(source=source, lang=lang))
     if is_learned:
-        return read_learned(Path(source))
-    is_wordnet = source == WORDNET or (source != LOOKUPS and Path(source).is_dir())
-    return read_senses(source) if is_wordnet else read_clusters(source, lang)
+        return read_learned(path)
+    return read_senses(source) if kind == SENSES else read_clusters(source, lang)
 
 
 def has_lookups(lang: str) -> bool:
@@ -96,7 +123,9 @@ def _read_paths(path: Path) -> dict[int, int]:
     return found
 
 
-def cluster_prefixes(source: str, bits: Sequence[int], lower: bool = False) -> Model[list[Doc], Ragged]:
+def cluster_prefixes(
+    source: str, bits: Sequence[int], lower: bool = False, wanted: str | None = None
+) -> Model[list[Doc], Ragged]:
     """Keys of prefixes of each word's path, for hash embeddings: (n_tokens, n_lengths) uint64.
 
     A word is looked up as it is written, then in lower case, learned senses in lower case alone; one
@@ -105,13 +134,14 @@ def cluster_prefixes(source: str, bits: Sequence[int], lower: bool = False) -> M
 
     source (str): As for `read_paths`. bits (Sequence[int]): Lengths of the prefixes.
     lower (bool): Whether as many keys of the lower-case form follow.
+    wanted (Optional[str]): As for `read_paths`.
     """
     masks = np.array([(1 << n) - 1 for n in bits], dtype="uint64")
     # with its length, so that 00 of four bits is another key than 00 of two
     lengths = np.array(bits, dtype="uint64") + np.uint64(1) << np.uint64(MOST_BITS)
     # by the kind of what is there at first the saved one is read
     nothing = NO_SENSES if source.endswith(SUFFIX) else NO_PATHS
-    about = {"source": source, "clusters": nothing}
+    about = {"source": source, "wanted": wanted, "clusters": nothing}
     attrs = {**about, "masks": masks, "lengths": lengths, "lower": lower}
     return Model(NAME, forward, init=init, attrs=attrs)
 
@@ -124,7 +154,7 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
 def table_of(model: Model, lang: str) -> Paths:
     """The layer's table. RAISES (ValueError): As `read_paths`."""
     if not len(model.attrs["clusters"].paths):
-        model.attrs["clusters"] = read_paths(model.attrs["source"], lang)
+        model.attrs["clusters"] = read_paths(model.attrs["source"], lang, model.attrs["wanted"])
     found: Paths = model.attrs["clusters"]
     return found
 

@@ -4,8 +4,13 @@ spacy-llm imports this module where it looks for models; it needs the extra `llm
 """
 
 import os
-from urllib.parse import urlsplit
+import re
+import time
+from collections.abc import Callable
+from typing import Iterable  # noqa: UP035  # spacy-llm compares signatures with these
+from urllib.parse import parse_qsl, urlsplit
 
+import requests
 from spacy_llm.models.rest.openai.model import OpenAI
 
 from ..errors import Errors
@@ -13,6 +18,11 @@ from ..settings import finite, whole
 from ..types import Block
 
 WHO = "longtail.ChatCompletions.v1"
+MASK = "***"
+# a parameter of a URL
+SECRET = re.compile(r"(?i)key|token|secret|passw|pwd|credential|auth|^sig|^code$")
+BUSY = (429, 502, 503, 504)  # answers of a server, or of what stands before it, that may be others soon
+LOST = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 
 
 def create_chat_completions(
@@ -33,18 +43,16 @@ def create_chat_completions(
     endpoint (str): URL such as http://localhost:8000/v1/chat/completions.
     key_variable (Optional[str]): Environment variable with the key, which no config has; null for none.
     config (Dict[str, Any]): Further fields of a request, such as temperature.
-    max_tries (int): Of a request that meets no answer, or an overloaded server.
-    interval (float): Seconds before the second try; each time twice as many.
+    max_tries (int): Requests for a prompt in all, where they meet no answer or an overloaded server.
+    interval (float): Seconds before the second request; each time twice as many.
     max_request_time (float): Seconds to wait for an answer.
     context_length (Optional[int]): Tokens that the model can read, prompt included: longer sentences are
         cut by spacy-llm; null cuts none.
     RETURNS (ChatCompletions): From prompts to answers.
     RAISES (ValueError): L001, L292.
     """
-    parts = urlsplit(endpoint)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
-        problem = "'endpoint' must be a URL that begins with http:// or https://, without a password"
-        raise ValueError(Errors.L292.format(who=WHO, problem=problem))
+    if problem := _problem_of(endpoint):
+        raise ValueError(Errors.L292.format(who=WHO, problem=f"'endpoint' {problem}"))
     if key_variable is not None and not os.environ.get(key_variable):
         problem = f"the environment variable {key_variable!r} of 'key_variable' is not set"
         raise ValueError(Errors.L292.format(who=WHO, problem=problem))
@@ -63,8 +71,25 @@ def create_chat_completions(
     )
 
 
+def _problem_of(endpoint: str) -> str:
+    """What is wrong with a URL, in words without it: it may hold a secret. "" for nothing."""
+    try:
+        parts = urlsplit(endpoint)
+        parts.port  # noqa: B018  # raises
+    except ValueError:
+        return "is no URL, or names a port that is no number up to 65535"
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+        return "must be a URL that begins with http:// or https://, without a password"
+    if any(SECRET.search(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
+        return "has a parameter that is called like a secret, and would be saved with the config"
+    return ""
+
+
 class ChatCompletions(OpenAI):
-    """spacy-llm's client without its questions to api.openai.com. It keeps no key: pickles have none."""
+    """spacy-llm's client without its questions to api.openai.com. It keeps no key: pickles have none.
+
+    It sends one prompt at a time. `pipes.secondaries` knows that of all models of spacy-llm's.
+    """
 
     def __init__(self, key_variable: str | None, **settings: object) -> None:
         self.key_variable = key_variable
@@ -75,10 +100,14 @@ class ChatCompletions(OpenAI):
         return {}
 
     @property
+    def _key(self) -> str:
+        """What the variable holds now, or nothing."""
+        return os.environ.get(self.key_variable, "").strip() if self.key_variable else ""
+
+    @property
     def _credentials(self) -> dict[str, str]:
         """The header of a request, read where it is sent."""
-        key = os.environ.get(self.key_variable) if self.key_variable else None
-        return {"Authorization": f"Bearer {key}"} if key else {}
+        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     @_credentials.setter
     def _credentials(self, value: Block) -> None:
@@ -86,3 +115,38 @@ class ChatCompletions(OpenAI):
 
     def _verify_auth(self) -> None:
         """Nothing is asked before there is a text."""
+
+    def __call__(self, prompts: Iterable[Iterable[str]]) -> Iterable[Iterable[str]]:
+        """Ask for answers to prompts, each by itself.
+
+        RAISES (ValueError): L593 for whatever goes wrong, without the key, which a server may repeat.
+        """
+        try:
+            return super().__call__(prompts)
+        except Exception as error:  # of requests, of JSON, of answers in another form
+            problem = f"{type(error).__name__}: {error}".rstrip(".")
+        if self._key:
+            problem = problem.replace(self._key, MASK)
+        raise ValueError(Errors.L593.format(who=WHO, problem=problem))  # without what caused it
+
+    def retry(
+        self, call_method: Callable[..., requests.Response], url: str, **kwargs: object
+    ) -> requests.Response:
+        """Send a request, and again with growing waits: `max_tries` in all.
+
+        spacy-llm's own sends one more, and gives up at once where nobody listens.
+
+        RAISES (ConnectionError): When they are used up.
+        """
+        for n in range(self._max_tries):
+            if n:
+                time.sleep(self._interval * 2 ** (n - 1))
+            try:
+                response = call_method(url, **kwargs)
+            except LOST as error:
+                problem = f"{type(error).__name__}: {error}"
+                continue
+            if response.status_code not in BUSY:
+                return response
+            problem = f"{response.status_code} {response.reason}"
+        raise ConnectionError(f"no answer to {self._max_tries} requests, the last: {problem}")

@@ -22,10 +22,9 @@ from thinc.layers.chain import init as init_chained
 from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
-from ..layers.clusters import LOOKUPS, cluster_prefixes
-from ..layers.learned_senses import SUFFIX
+from ..layers.clusters import CLUSTERS, SENSES, check_kind, cluster_prefixes, named_kind
 from ..layers.path_table import MOST_BITS
-from ..layers.senses import CLASS_BITS, WORDNET
+from ..layers.senses import CLASS_BITS
 from ..layers.subwords import subword_vectors
 from ..settings import unused, whole
 
@@ -74,7 +73,7 @@ def RichEmbed(
         none.
     sense_rows (List[int]): Rows of these two.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    RAISES (ValueError): L001, L213; at initialisation L240, L402, L406, L260 to L264, L266, L267.
+    RAISES (ValueError): L001, L213; at initialisation L001, L240, L402, L406, L260 to L264, L266, L267.
     SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features; Miller
         1995 for WordNet, Ciaramita & Altun 2006 for its classes as features.
     """
@@ -89,13 +88,9 @@ def RichEmbed(
         raise unused("cluster_lower", cluster_lower, WHO, "clusters = 'lookups' or a file")
     cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
     sense_sizes = _sizes("sense_rows", sense_rows, "an ancestor and a class", SENSE_BITS)
-    if clusters is not None and (clusters == WORDNET or clusters.endswith(SUFFIX)):
-        rule, fix = "'lookups' or a file of Brown clusters", f"For senses set senses = '{clusters}'."
-        raise ValueError(Errors.L001.format(name="clusters", rule=rule, value=clusters, fix=fix))
-    if senses == LOOKUPS:
-        rule = "'wordnet', a folder of a WordNet or a file of `distil-senses`"
-        fix = "For word clusters set clusters = 'lookups'."
-        raise ValueError(Errors.L001.format(name="senses", rule=rule, value=senses, fix=fix))
+    for name, source in ((CLUSTERS, clusters), (SENSES, senses)):
+        if source is not None:  # what is on the disk counts when it is read
+            check_kind(name, source, named_kind(source))
     parts: list[Model[list[Doc], Ragged]] = []
     n_tables = 0
     if attrs:
@@ -103,12 +98,12 @@ def RichEmbed(
         parts.append(chain(features, _hashed(width, sizes, FIRST_SEED)))
         n_tables += len(attrs)
     if clusters is not None:
-        keys = cluster_prefixes(clusters, bits, cluster_lower)
+        keys = cluster_prefixes(clusters, bits, cluster_lower, CLUSTERS)
         cluster_sizes *= 1 + cluster_lower
         parts.append(chain(keys, _hashed(width, cluster_sizes, FIRST_SEED + len(attrs))))
         n_tables += len(cluster_sizes)
     if senses is not None:
-        keys = cluster_prefixes(senses, SENSE_BITS)
+        keys = cluster_prefixes(senses, SENSE_BITS, wanted=SENSES)
         parts.append(chain(keys, _hashed(width, sense_sizes, FIRST_SEED + n_tables)))
         n_tables += len(sense_sizes)
     if include_static_vectors:

@@ -1,5 +1,6 @@
 """`longtail_gated_pipe`: any component or pipeline as the secondary behind a gate."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ from .usage import Usage
 from .weak_sentences import Parts, flagged_parts
 
 WHO = "longtail_gated_pipe"
+MANY = 100  # flagged sentences: without an entity in one of them something may be wrong
 
 DEFAULTS: Block = {
     "pipe": None,
@@ -104,7 +106,8 @@ def make_gated_pipe(
         before, of the merged result after.
     secondary_scores_key (Optional[str]): Key in doc.spans where the secondary leaves its scores, 0 to 1;
         null for none.
-    batch_size (int): Sentences that the secondary is given at a time.
+    batch_size (int): Sentences that the secondary is given at a time; one where it would not read them
+        together, as spacy-llm's models do not.
     max_failures (Optional[int]): Sentences that the secondary may fail on before the run is stopped;
         null goes on.
     scorer (Optional[Callable]): The scoring function.
@@ -126,7 +129,7 @@ def make_gated_pipe(
     if pipe is not None:
         secondary = OwnComponent(nlp, pipe, name)
     else:
-        secondary = OwnPipeline(str(source), component, nlp.lang, name)
+        secondary = OwnPipeline(str(source), component, nlp, name)
     return GatedPipe(
         name,
         secondary,
@@ -157,6 +160,7 @@ class GatedPipe(UntrainedPipe):
         self.cfg: Block = settings
         self.usage = Usage()
         self._refused: set[str] = set()  # types that were left out
+        self._n_empty: float = 0  # sentences without an entity before the first with one; then -inf
         self._types.check(self.secondary.labels, self.name)
 
     @property
@@ -204,7 +208,7 @@ class GatedPipe(UntrainedPipe):
             self.usage.add_document(doc, parts)
         places, sentences = places_of(flagged), cut_flagged(docs, flagged)
         found: list[list[ScoredSpan] | None] = []
-        size = self.cfg["batch_size"]
+        size = self.cfg["batch_size"] if self.secondary.takes_batches else 1
         for at in range(0, len(places), size):
             found.extend(self._read(docs, places[at : at + size], sentences[at : at + size]))
         entities = placed((ents or [] for ents in found), places, len(docs))
@@ -237,7 +241,10 @@ class GatedPipe(UntrainedPipe):
     def _read(
         self, docs: list[Doc], places: list[Place], sentences: list[Doc]
     ) -> list[list[ScoredSpan] | None]:
-        """The entities of some sentences, null for one that the secondary fails on by itself."""
+        """The entities of some sentences, null for one that the secondary fails on by itself.
+
+        Of a batch that fails nobody knows on which: its sentences are given again, each alone.
+        """
         problem = ""
         try:
             return [*self._entities(sentences)]
@@ -275,7 +282,15 @@ class GatedPipe(UntrainedPipe):
         for problem in map(problem_of_scores, chain.from_iterable(found)):
             if problem:
                 raise self._unusable(problem)
+        self._warn_of_nothing(found)
         return [list(self._allowed(ents)) for ents in found]
+
+    def _warn_of_nothing(self, found: list[list[ScoredSpan]]) -> None:
+        """Say once that the first sentences were read without a find: each may have cost a call."""
+        self._n_empty += -math.inf if any(found) else len(found)
+        if self._n_empty >= MANY:
+            logger.warning(Warnings.W119.format(who=self.name, n=int(self._n_empty)))
+            self._n_empty = -math.inf
 
     def _allowed(self, ents: Iterable[ScoredSpan]) -> Iterator[ScoredSpan]:
         """The entities by their names here. Those of types that may not be set are counted."""

@@ -22,6 +22,7 @@ OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
 }
 
 SECONDARIES = {"longtail_gated_ner", "longtail_gated_pipe", "longtail_gliner"}  # which read a gate's key
+SPANS = "doc.spans"
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 
 
@@ -36,15 +37,28 @@ def is_gate(nlp: Language, name: str) -> bool:
 def find_gates(nlp: Language, name: str, key: str) -> list[str]:
     """The components before `name` that write doc.spans[key]: gates, or rules such as a span ruler.
 
+    A component that assigns doc.spans and names no key is believed to write this one.
+
     RAISES (ValueError): L250 if they all stand after it.
     """
     found = [
         n
         for n, pipe in nlp.components
         if nlp.get_pipe_meta(n).factory not in SECONDARIES
-        and key in (_settings(pipe).get("spans_key"), getattr(pipe, "key", None))
+        and (key in _keys(pipe) or _may_write(nlp, n, pipe))
     ]
     return _before(nlp, name, found, key)
+
+
+def _keys(pipe: object) -> list[object]:
+    """The keys in doc.spans that a component names."""
+    named = (_settings(pipe).get("spans_key"), getattr(pipe, "key", None))
+    return [key for key in named if key is not None]
+
+
+def _may_write(nlp: Language, name: str, pipe: object) -> bool:
+    """Whether a component writes spans, nobody knows where: phrases of one's own, for example."""
+    return SPANS in nlp.get_pipe_meta(name).assigns and not _keys(pipe)
 
 
 def check_own_gates(nlp: Language, who: str) -> None:
@@ -73,6 +87,8 @@ def _opened_by(nlp: Language, name: str, key: str, who: str) -> tuple[str, list[
     gates = [n for n in writers if is_gate(nlp, n)]
     for gate in gates:
         check_kept(nlp, gate, key)
+    if gates:
+        _warn_of_others(nlp, gates[0], writers, key)
     gates = gates or writers
     types = [label for n in gates for label in getattr(nlp.get_pipe(n), "labels", ())]
     return ", ".join(gates), list(dict.fromkeys(types))
@@ -87,6 +103,14 @@ def check_kept(nlp: Language, name: str, key: str) -> None:
     for other, pipe in behind:
         if getattr(pipe, "key", None) == key and getattr(pipe, "overwrite", False):
             raise ValueError(Errors.L284.format(rules=other, name=name, key=key))
+
+
+def _warn_of_others(nlp: Language, gate: str, writers: list[str], key: str) -> None:
+    """Say what components that only may write the key could do behind a gate."""
+    for other in writers[writers.index(gate) :]:
+        if _may_write(nlp, other, nlp.get_pipe(other)):
+            message = Warnings.W064.format(rules=other, name=gate, key=key)
+            warnings.warn(message, stacklevel=4)
 
 
 def gate_types(nlp: Language | None, name: str, key: str, who: str) -> list[str]:

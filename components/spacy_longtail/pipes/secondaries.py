@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 import spacy
@@ -11,16 +12,19 @@ from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import registry
+from spacy.util import logger, registry
 from thinc.api import Config, ConfigValidationError
 
 from ..corpus.cutting import bare
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..types import Block
 from .pipeline_checks import SECONDARIES, check_own_gates
 from .secrets import without_secrets
 
 ENTITIES = "doc.ents"
+LLM_MODELS = "spacy_llm.models."
+N_COMPARED = 100  # sentences that two tokenizers are compared on
+MOST_COMPARED = 500  # characters of each: what came in words can be too much for a tokenizer
 Component = Callable[[Doc], Doc]
 
 
@@ -31,6 +35,11 @@ class Secondary(ABC):
     @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """The types that it knows of before it reads; none is not known."""
+
+    @property
+    @abstractmethod
+    def takes_batches(self) -> bool:
+        """Whether it reads several sentences at once; else each is given alone, and fails alone."""
 
     @abstractmethod
     def check(self) -> None:
@@ -77,6 +86,10 @@ class OwnComponent(Secondary):
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(getattr(self.component, "labels", ()))
+
+    @property
+    def takes_batches(self) -> bool:
+        return hasattr(self.component, "pipe") and not _sends_prompts(self.component)
 
     def check(self) -> None:
         """It was built, so it is there."""
@@ -125,9 +138,14 @@ class OwnPipeline(Secondary):
     It is saved with the pipe: once that is on disk, `source` is no longer needed.
     """
 
-    def __init__(self, source: str, component: str | None, lang: str | None, who: str) -> None:
-        """RAISES (ValueError): L286, L287, L575 where the source is there and cannot be used."""
-        self.source, self.component, self.lang, self.who = source, component, lang, who
+    def __init__(self, source: str, component: str | None, nlp: Language, who: str) -> None:
+        """nlp (Language): The pipeline around it.
+
+        RAISES (ValueError): L286, L287, L575 where the source is there and cannot be used.
+        """
+        self.source, self.component, self.who = source, component, who
+        self.lang, self.tokenizer = nlp.lang, nlp.tokenizer
+        self._n_to_compare = N_COMPARED
         self._nlp: Language | None = None
         # else what was saved is to come, whatever stands in that place now
         if (Path(source) / "config.cfg").exists() or util.is_package(source):
@@ -147,12 +165,34 @@ class OwnPipeline(Secondary):
         found = (self._nlp.get_pipe(name) for name in _setters(self._nlp))
         return tuple(dict.fromkeys(label for pipe in found for label in getattr(pipe, "labels", ())))
 
+    @property
+    def takes_batches(self) -> bool:
+        return not any(_sends_prompts(pipe) for _, pipe in self.nlp.pipeline)
+
     def check(self) -> None:
         self.nlp  # noqa: B018  # raises
 
     def read(self, sentences: list[Doc]) -> list[Doc]:
+        self._compare_tokens(sentences)
         own = [bare(sentence, self.nlp.vocab) for sentence in sentences]
         return list(self.nlp.pipe(own, batch_size=len(own)))
+
+    def _compare_tokens(self, sentences: list[Doc]) -> None:
+        """Say once where the tokenizers of both pipelines differ on the first sentences.
+
+        Their own tokens are not looked at: a corpus in words has others, and the source may have learnt
+        from such a one.
+        """
+        for sentence in sentences[: self._n_to_compare]:
+            self._n_to_compare -= 1
+            text = sentence.text[:MOST_COMPARED]
+            given, own = ([t.text for t in make(text)] for make in (self.tokenizer, self.nlp.tokenizer))
+            if given != own:
+                at = next(i for i, pair in enumerate(zip_longest(given, own)) if len(set(pair)) > 1)
+                shown = {"given": _excerpt(given, at), "own": _excerpt(own, at)}
+                logger.warning(Warnings.W118.format(who=self.who, **shown))
+                self._n_to_compare = 0
+                return
 
     def memory_zone(self) -> AbstractContextManager[object]:
         return nullcontext() if self._nlp is None else self._nlp.memory_zone()
@@ -264,6 +304,15 @@ def _coded(who: str, factory: str) -> Iterator[None]:
         raise ValueError(Errors.L288.format(who=who, factory=factory, problem=problem)) from None
 
 
+def _sends_prompts(pipe: object) -> bool:
+    """Whether a component asks a model of spacy-llm's, which takes the prompts of a batch one by one.
+
+    A batch would gain nothing, and if one prompt failed, all would be sent again.
+    """
+    model = type(getattr(pipe, "_model", None))
+    return any(base.__module__.startswith(LLM_MODELS) for base in model.__mro__)
+
+
 def _setters(nlp: Language) -> list[str]:
     """The components of a pipeline that set entities, or do not say what they set."""
     assigned = {name: nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names}
@@ -281,3 +330,8 @@ def _keep_alone(nlp: Language, name: str) -> None:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "nothing"
+
+
+def _excerpt(tokens: list[str], at: int) -> str:
+    """Some tokens from a place on."""
+    return " / ".join(tokens[at : at + 5])

@@ -16,7 +16,7 @@ class Usage:
     sentences: int = 0  # of the documents, flagged or not
     flagged: int = 0  # sentences
     words: int = 0  # tokens of these
-    calls: int = 0  # sentences that the secondary was given, a second try of one counts as well
+    calls: int = 0  # sentences given to the secondary; again, where their batch has failed
     entities: int = 0  # added to documents
     refused: int = 0  # entities of types that the pipe may not set
     failures: int = 0  # sentences that the secondary failed on

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
 from ...errors import Errors
-from ...layers.clusters import has_lookups
+from ...layers.clusters import LOOKUPS, has_lookups
 from ...layers.learned_senses import SUFFIX
 from ...layers.senses import LANGUAGE, WORDNET, has_wordnet
 from ...output.amounts import number
@@ -22,7 +22,8 @@ from ...output.estimates import MINUTE
 from ...output.writing import check_file, write_file
 from ...types import Overrides
 from ..pretraining.encoders import check_transformer
-from ..trials.compose import known_choices
+from ..pretraining.writing import TRANSFORMER
+from ..trials.compose import known_choices, read_base
 from ..trials.estimate import least_seconds
 from ..trials.filling import commented, fill
 from ..trials.ledger import read_finished
@@ -39,6 +40,8 @@ FEW, MANY_SENTENCES = 500, 5000  # training sentences
 FOLDS = 5
 ENCODERS = Path("assets/encoders")  # of the project
 WIDTH = 100  # of a comment
+CONFIG = "config.cfg"  # of a pipeline
+CLUSTERS, DESCRIBED = f'clusters = "{LOOKUPS}"', "longtail.DescribedTypes.v1"  # in it
 MARK = "Written by spacy-longtail"  # in the first line of a config
 
 
@@ -62,13 +65,23 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> Path
     corpus (Path): A folder that `convert` wrote; the encoder is of its language, and has not seen it.
     say (Callable): Gets progress.
     """
-    found = ENCODERS / f"{read_types(corpus).lang}_donors"
+    lang = read_types(corpus).lang
+    found = ENCODERS / f"{lang}_donors"
     if not found.is_dir():
+        return None
+    if _lacks_clusters(found, lang):
+        say(f"{found} is left out: its word clusters need pip install 'spacy-longtail[lookups]'")
         return None
     if (share := _seen(found, corpus)) > MOST:
         say(f"{found} is left out: it was pretrained on {100 * share:.0f} % of these sentences")
         return None
     return found
+
+
+def transformer_beside(pretrained: Path | None) -> Path | None:
+    """The transformer that `pretrain` has written beside a pipeline, where it did."""
+    folder = pretrained and pretrained.parent / TRANSFORMER
+    return folder if folder and folder.is_dir() else None
 
 
 def find_senses(lang: str) -> str | None:
@@ -77,6 +90,13 @@ def find_senses(lang: str) -> str | None:
         return WORDNET
     found = ENCODERS / f"{LANGUAGE}_senses{SUFFIX}"
     return str(found) if lang == LANGUAGE and found.is_file() else None
+
+
+def _lacks_clusters(pretrained: Path, lang: str) -> bool:
+    """Whether an encoder, or what describes its types, asks for word clusters that are not installed."""
+    config = pretrained / CONFIG
+    asks = config.is_file() and CLUSTERS in config.read_text(encoding="utf8")
+    return asks and not has_lookups(lang)
 
 
 def _seen(pretrained: Path, corpus: Path) -> float:
@@ -182,8 +202,8 @@ def advise(
     combine (Optional[Callable]): What measures an ensemble of the best, if there is time left for it.
     say (Callable): Gets progress.
     RETURNS (Advice): What was found.
-    RAISES (ValueError): L265 and L406 of a transformer; L274; L494 if stock spaCy could not be
-        trained; L561, L570; L563 of an encoder that has seen the corpus; those of `write_folds`, of
+    RAISES (ValueError): L265 and L406 of a transformer; L274, L406, L563 and L571 of a pretrained
+        encoder; L494 if stock spaCy could not be trained; L561, L570; those of `write_folds`, of
         `Matrix`, of reports.
     """
     candidates, plan = planned(corpus, config, steps, settings, pretrained, transformer)
@@ -240,23 +260,50 @@ def planned(
     """What is to be compared, when all that is given has been checked: arguments as `advise` has them.
 
     RETURNS (Tuple[List[Candidate], Plan]): The candidates, and their plan on the corpus as it is.
-    RAISES (ValueError): L265, L274, L406, L563; those of `check_file`, of corpora and of plans.
+    RAISES (ValueError): L265, L274, L402, L406, L470, L563, L571; those of `check_file`, of corpora and
+        of plans.
     """
     check_file(config, [corpus], MARK)
-    if pretrained and not (pretrained / "meta.json").is_file():
+    lang = read_types(corpus).lang
+    own: dict[str, Overrides] = {}
+    if pretrained:
+        own["pretrained"] = _beginning(pretrained, corpus, lang)
+    if transformer:
+        own["transformer"] = _over_transformer(transformer)
+    if senses := find_senses(lang):
+        own["senses"] = {**known_choices()["encoder"]["senses"], "paths.senses": senses}
+    candidates = choose_candidates(corpus_statistics(corpus), lang, pretrained, transformer)
+    return candidates, _plan(corpus, candidates, steps, settings, own)
+
+
+def _beginning(pretrained: Path, corpus: Path, lang: str) -> Overrides:
+    """The encoder of a pipeline that `pretrain` wrote; a transformer lies beside it.
+
+    RAISES (ValueError): L265, L274, L402, L406, L470, L563, L571.
+    """
+    if not (pretrained / "meta.json").is_file():
         problem = "no pipeline is there"
         raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
-    if pretrained and (share := _seen(pretrained, corpus)) > MOST:
+    if (share := _seen(pretrained, corpus)) > MOST:
         shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
         raise ValueError(Errors.L563.format(**shown))
-    if transformer:
-        check_transformer(transformer)
-        settings = {**settings, "paths.transformer": transformer}
-    lang = read_types(corpus).lang
-    candidates = choose_candidates(corpus_statistics(corpus), lang, pretrained, transformer)
-    if pretrained:
-        settings = {**settings, "paths.pretrained": str(pretrained)}
-    return candidates, _plan(corpus, candidates, steps, settings, find_senses(lang))
+    config = read_base(pretrained / CONFIG)
+    names = config.get("nlp", {}).get("pipeline", [])
+    folder = transformer_beside(pretrained)
+    is_cnn = "tok2vec" in names
+    has_encoder = is_cnn or ("transformer" in names and folder is not None)
+    if not has_encoder or DESCRIBED not in config.to_str(interpolate=False):
+        raise ValueError(Errors.L571.format(path=pretrained, found=", ".join(names) or "none"))
+    if _lacks_clusters(pretrained, lang):
+        raise ValueError(Errors.L406.format(package="spacy-lookups-data", extra="lookups"))
+    choice = known_choices()["encoder"]["pretrained"] if is_cnn else _over_transformer(f"{folder}")
+    return {**choice, "paths.pretrained": str(pretrained)}
+
+
+def _over_transformer(name: str) -> Overrides:
+    """The choice of a transformer. RAISES (ValueError): L265, L406."""
+    check_transformer(name)
+    return {**known_choices()["encoder"]["transformer"], "paths.transformer": name}
 
 
 def _plan(
@@ -264,11 +311,10 @@ def _plan(
     candidates: list[Candidate],
     steps: int | None,
     settings: Overrides,
-    senses: str | None,
+    encoders: Mapping[str, Overrides],
 ) -> Plan:
-    choice = {**known_choices()["encoder"]["senses"], "paths.senses": senses}
     given = {
-        "choices": {"encoder": {"senses": choice}} if senses else {},
+        "choices": {"encoder": {**encoders}},
         "corpora": [str(corpus)],
         "steps": steps or NEEDED,
         "settings": dict(settings),
