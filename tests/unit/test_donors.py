@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.studies.pretraining import donors as module
@@ -100,6 +100,21 @@ def test_sentences_of_dev_and_test_of_a_target_are_left_out_and_counted(tmp_path
     assert [text for text, _ in shown(found.train)] == ["Ann left", "Di left", "Cy left ."]
     assert found.n_excluded == 4
     assert len(excluded_texts([target], NLP.vocab)) == 4
+
+
+def test_a_sentence_is_known_whatever_its_white_space_and_boundaries(tmp_path):
+    target, donor = tmp_path / "target", tmp_path / "donor"
+    write_corpus(target, {"test": [NLP("The Fram left Oslo. It was late.")]}, CorpusTypes([], [], "en"))
+    corpus(donor, train=["The [Fram|SHIP] left Oslo .", "It was late .", "The [Fram|SHIP] left"])
+    (found,) = read(donor, exclude=[target])
+    assert [text for text, _ in shown(found.train)] == ["The Fram left"]
+    assert found.n_excluded == 2
+    whole = NLP("She waved. The Fram left Oslo. She waited.")  # a donor's text that holds one
+    whole.set_ents([Span(whole, 4, 5, label="SHIP")], default="outside")
+    kept = parse(NLP, "[Ann|PER] left")
+    write_corpus(tmp_path / "raw", {"train": [whole, kept]}, CorpusTypes(["PER"], [], "en"))
+    (found,) = read(tmp_path / "raw", exclude=[target])
+    assert shown(found.train) == [("Ann left", [("Ann", "PER")])] and found.n_excluded == 1
 
 
 def test_no_sentence_is_both_trained_on_and_measured(tmp_path):

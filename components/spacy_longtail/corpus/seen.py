@@ -11,6 +11,7 @@ from thinc.types import Ints1d
 
 from ..errors import Errors
 from .formats.docbin import stream_sentences
+from .units import plain_text
 
 FILE = "seen.bin"  # beside the meta.json of a pipeline: ascending, 4 bytes each, little-endian
 SAMPLED = 4  # one sentence in so many, the same whatever corpus it is in
@@ -29,7 +30,7 @@ def sketch(sentences: Iterable[Doc]) -> Ints1d:
 
 
 def _digest(text: str) -> int:
-    plain = "".join(text.split()).casefold().encode("utf8", "replace")
+    plain = plain_text(text).encode("utf8", "replace")
     return int.from_bytes(hashlib.blake2b(plain, digest_size=8).digest(), "big") % (SAMPLED << 32)
 
 

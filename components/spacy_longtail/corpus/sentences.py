@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 from spacy.attrs import ENT_IOB, SENT_START
+from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc
 from thinc.types import Ints1d
 
@@ -38,6 +39,12 @@ def touched_sentences(doc: Doc, spans: Iterable[Bounded]) -> np.ndarray:
             first, last = np.searchsorted(ends, [span.start, span.end - 1], side="right")
             flags[first : last + 1] = True
     return flags
+
+
+def by_punctuation(docs: Iterable[Doc]) -> list[Doc]:
+    """Copies of documents with sentences by spaCy's rules of punctuation."""
+    rules, copies = Sentencizer(), [doc.copy() for doc in docs]
+    return [rules(doc) for doc in copies]
 
 
 def has_boundaries(doc: Doc) -> bool:

@@ -48,8 +48,8 @@ def _cut(doc: Doc) -> Iterator[Doc]:
 
 
 def plain_text(text: str) -> str:
-    """The text by which duplicates are known."""
-    return " ".join(text.split()).casefold()
+    """The text by which duplicates are known: without white space, which tokens may have or not."""
+    return "".join(text.split()).casefold()
 
 
 def assign(units: Units, groups: Ints1d, shares: list[float], least: int, seed: int) -> Ints1d:

@@ -11,6 +11,7 @@ from spacy.vocab import Vocab
 
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.formats.docbin import stream_sentences
+from ...corpus.sentences import by_punctuation, has_boundaries
 from ...corpus.type_words import in_words
 from ...corpus.units import plain_text
 from ...errors import Errors
@@ -72,7 +73,7 @@ def _unusable(path: object, problem: str, fix: str) -> ValueError:
 
 
 def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
-    """The sentences of the dev and test parts of corpora, as they are compared.
+    """The sentences of the dev and test parts of corpora, as they are compared: without white space.
 
     RAISES (ValueError): L402, L403, L404; L495 for a corpus with neither part.
     """
@@ -82,8 +83,17 @@ def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
         if not paths:
             raise _unusable(corpus, "it has no dev and no test to exclude", "Name a converted corpus")
         for path in paths:
-            found.update(plain_text(doc.text) for doc in stream_sentences(path, vocab))
+            for doc in stream_sentences(path, vocab):
+                found |= _texts(doc)
     return found
+
+
+def _texts(doc: Doc) -> set[str]:
+    """What a sentence is known by; a text without boundaries by its parts, too, cut at punctuation."""
+    own = {plain_text(doc.text)}
+    if not has_boundaries(doc):
+        own.update(plain_text(part.text) for part in by_punctuation([doc])[0].sents)
+    return own
 
 
 def _read(
@@ -104,9 +114,9 @@ def _read(
     seen = {plain_text(doc.text) for doc in dev}
     train, n_excluded = [], 0
     for doc in read:
-        text = plain_text(doc.text)
-        n_excluded += text in forbidden
-        if text not in forbidden and text not in seen:
+        is_excluded = not forbidden.isdisjoint(_texts(doc))
+        n_excluded += is_excluded
+        if not is_excluded and plain_text(doc.text) not in seen:
             train.append(doc)
     rng = np.random.default_rng(SEED)
     if not dev:
