@@ -19,7 +19,8 @@ import typer
 from spacy_longtail.corpus.folder import read_types
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance import judge, named_metrics, stack
-from spacy_longtail.studies.matrix.advice import Advice, advise, find_pretrained
+from spacy_longtail.studies.matrix.advice import Advice, advise, find_pretrained, find_senses
+from spacy_longtail.studies.trials.compose import known_choices
 from spacy_longtail.studies.trials.ledger import Ledger
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, Options
@@ -38,7 +39,12 @@ def trained(
     most = max(row.n_trials for row in rows)
     wanted = {row.method for row in rows if row.n_trials == most} | {found.recommendation.baseline}
     settings = {} if pretrained is None else {"paths.pretrained": str(pretrained)}
+    senses = {
+        **known_choices()["encoder"]["senses"],
+        "paths.senses": find_senses(read_types(corpus).lang),
+    }
     given = {
+        "choices": {"encoder": {"senses": senses}},
         "corpora": [str(corpus)],
         "steps": STEPS,
         "settings": settings,

@@ -20,13 +20,13 @@ def rows() -> str:
         macro = r.get("tests", {}).get("macro", {"low": 0.0, "high": 0.0})
         interval = f"{100 * r['gain']:+.1f} ({100 * macro['low']:.1f} to {100 * macro['high']:.1f})"
         methods = (STOCK, r["advice"])
-        tail = [points(r["scores"][m]["tail"]) if "tail" in r["scores"][m] else "" for m in methods]
+        tail = "/".join(f"{100 * _score(r, m, 'tail'):.1f}" for m in methods)
         macros = [points(r["scores"][m]["macro"]) for m in methods]
-        best = r["best"] if r["regret"] else "the advice"
-        cells = (str(r["folds"]), *macros, interval, *tail, f"{100 * r['regret']:.1f}", best)
+        regret = f"{100 * r['regret']:.1f}" + (f" (`{r['best']}`)" if r["regret"] else "")
+        cells = (str(r["folds"]), *macros, interval, tail, regret)
         found.append((r["corpus"], f"`{r['advice']}`", *cells))
-    head = ("corpus", "advice", "folds", "stock, macro", "advice, macro", "gain", "stock, tail")
-    return table((*head, "advice, tail", "regret", "best"), found)
+    head = ("corpus", "advice", "folds", "stock, macro", "advice, macro", "gain")
+    return table((*head, "tail of both", "regret (best)"), found)
 
 
 def in_short() -> str:
