@@ -310,7 +310,7 @@ class Errors:
     L526 = "[L526] {path} is named twice: its pipeline is {model}. Name each run once."
     L527 = "[L527] The ensemble cannot be measured on {path}: {problem}. Name a corpus that its members were trained for."
 
-    # Out of fold: L537 to L539, L560
+    # Out of fold: L537 to L539, L560, L590, L591
     L537 = "[L537] {path} cannot be cut into {n} folds whose models all learn every type: {problem}. Take fewer folds, add mentions, or leave the type out of types.json."
     L538 = "[L538] {found} cannot be used {where}. {fix}"
     L539 = "[L539] --offset-recall takes TYPE=RECALL such as EVE=0.9, a recall above 0 and at most 1, found {found!r}."
@@ -399,7 +399,7 @@ class Warnings:
     W086 = "[LW086] Thresholds are chosen on test: scores on this part no longer say what the pipeline is worth. Choose on dev, with --part dev."
     W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
     W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
-    W116 = "[LW116] The decision offsets that {name!r} had are removed: {offsets}. They were there to be replaced, and of those that were tried none gain on held-out folds. Use --offset-recall for a recall, or leave --offsets out to keep what is there."
+    W116 = "[LW116] The decision offsets that {name!r} had are removed: {offsets}. By what was asked for now it is to have none. Leave --offsets and --offset-recall out to keep those that are there."
     W089 = "[LW089] Thresholds of {name} for the goal '{goal}' cost {points} points of macro F1 on documents that they were not chosen on. Choose them for a recall or precision instead, or do without: set 'thresholds' to null."
 
     # GLiNER: W065

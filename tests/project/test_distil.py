@@ -11,7 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import DocBin
+from spacy.language import Language
+from spacy.tokens import DocBin, Span
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
@@ -351,7 +352,7 @@ def test_other_settings_need_another_folder(place, done):
     assert (output / "settings.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("change", ["config", "pool", "teacher", "dev"])
+@pytest.mark.parametrize("change", ["config", "pool", "pool as long", "teacher", "dev"])
 def test_another_content_needs_another_folder(place, tmp_path, change):
     """The same paths with something else in them: what was trained before is not of it."""
     for name in ("gold", "teacher"):
@@ -365,6 +366,9 @@ def test_another_content_needs_another_folder(place, tmp_path, change):
     module.checked(request, tmp_path / "out")
     if change == "dev":
         toy_corpus(tmp_path / "gold", train=toy_docs(2), dev=toy_docs(3))
+    elif change == "pool as long":
+        path = tmp_path / "pool.txt"
+        path.write_text(path.read_text("utf8").replace("Oslo", "Rome"), encoding="utf8")
     else:
         path = {
             "config": tmp_path / "own.cfg",
@@ -372,8 +376,32 @@ def test_another_content_needs_another_folder(place, tmp_path, change):
             "teacher": tmp_path / "teacher/model-best/meta.json",
         }[change]
         path.write_text(path.read_text("utf8") + "\n", encoding="utf8")
-    with pytest.raises(ValueError, match=f"L512.*{change}"):
+    with pytest.raises(ValueError, match=f"L512.*{change.split()[0]}"):
         module.checked(request, tmp_path / "out")
+
+
+def test_a_pool_is_known_by_names_and_contents(place, tmp_path):
+    def content(files):
+        shutil.rmtree(tmp_path / "pool", ignore_errors=True)
+        (tmp_path / "pool").mkdir()
+        for name, text in files.items():
+            (tmp_path / "pool" / name).write_text(text, encoding="utf8")
+        return replace(request_for(place), pool=tmp_path / "pool").about()["pool_content"]
+
+    first = content({"a.txt": "Oslo .\n", "b.txt": "Rome .\n"})
+    assert content({"b.txt": "Rome .\n", "a.txt": "Oslo .\n"}) == first
+    others = [
+        {"a.txt": "Rome .\n", "b.txt": "Oslo .\n"},
+        {"a.txt": "Oslo .\n", "c.txt": "Rome .\n"},
+        {"a.txt": "Oslo .\nR", "b.txt": "ome .\n"},
+        {"a.txt": "Oslo .\n"},
+    ]
+    assert first not in [content(files) for files in others]
+    pool = tmp_path / "one.txt"
+    pool.write_text("Oslo .\n", encoding="utf8")
+    before = replace(request_for(place), pool=pool).about()["pool_content"]
+    pool.touch()
+    assert replace(request_for(place), pool=pool).about()["pool_content"] == before
 
 
 def test_rounds_count_what_they_leave_out_once(place, tmp_path, monkeypatch):
@@ -528,6 +556,68 @@ def test_teachers_and_folders_are_checked(place, tmp_path):
     docs = toy_docs()[3:4]
     write_corpus(tmp_path / "eve", {"train": docs, "dev": docs, "test": docs}, others)
     refused([*given, "--gold", str(tmp_path / "eve")], "L511", output)
+
+
+def rescued(place, folder, key="entity_scores"):
+    """The teacher, and a rule behind a gate that gives no score; or that rule alone gives entities."""
+    nlp = spacy.load(place / "teacher/model-best")
+    if key is None:
+        nlp.get_pipe("ner").cfg["scores_key"] = None
+        nlp.replace_pipe("ner", "test_no_scores")
+    nlp.add_pipe("test_rescue_gate")
+    rule = {"factory": "test_rescuer"}
+    nlp.add_pipe("longtail_gated_pipe", name="rescue", config={"pipe": rule, "labels": ["NAT", "ART"]})
+    nlp.to_disk(folder)
+    return folder
+
+
+@Language.component("test_no_scores", assigns=["doc.ents"])
+def without_entities(doc):
+    return doc
+
+
+@Language.component("test_rescue_gate", assigns=["doc.spans"])
+def rescue_gate(doc):
+    doc.spans["weak_sentences"] = [doc[:]]
+    return doc
+
+
+@Language.factory("test_rescuer", assigns=["doc.ents"])
+def make_rescuer(nlp, name):
+    def rescue(doc):
+        doc.ents = [Span(doc, t.i, t.i + 1, label="NAT") for t in doc if t.text == "rain"]
+        return doc
+
+    return rescue
+
+
+def test_entities_without_a_score_are_told(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_train", lambda *a: shutil.copytree(place / "teacher", a[2]))
+    request = replace(request_for(place), teacher=rescued(place, tmp_path / "teacher"))
+    with pytest.warns(UserWarning, match=r"LW113.*20 of \d+.*NAT.*rescue.*secondary_scores_key"):
+        found, _ = distil(request, tmp_path / "out")
+    assert found.rounds[0].silver.unscored == {"NAT": 20}
+    train = docs_in(tmp_path / "out/corpus/train.spacy")[2 * len(docs_in(place / "gold/train.spacy")) :]
+    assert not any(t.ent_iob_ == "O" for doc in train for t in doc if t.text == "rain")
+
+
+def test_a_pool_in_which_no_entity_has_a_score(place, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "train_model", lambda *a, **k: pytest.fail("trained"))
+    teacher = rescued(place, tmp_path / "teacher", key=None)
+    request = replace(request_for(place), teacher=teacher)
+    with pytest.raises(ValueError, match=r"L576.*20 entities.*rescue.*secondary_scores_key"):
+        distil(request, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_secondary_that_is_known_to_give_no_scores_is_told_before(place, tmp_path):
+    nlp = spacy.load(place / "teacher/model-best")
+    nlp.add_pipe("test_rescue_gate")
+    nlp.add_pipe("longtail_gated_pipe", name="rescue", config={"pipe": {"factory": "entity_ruler"}})
+    nlp.to_disk(tmp_path / "teacher")
+    request = replace(request_for(place), teacher=tmp_path / "teacher")
+    with pytest.warns(UserWarning, match=r"LW115.*rescue"):
+        module.checked(request, tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["settings.json", "silver.json"])

@@ -571,6 +571,17 @@ def test_what_was_not_accepted_is_counted(tmp_path):
     assert set(events.counts) <= set(MEANINGS)
 
 
+def test_each_annotation_of_a_task_may_be_a_document(tmp_path):
+    task = label_studio("abc def", [(0, 3, "X")])
+    cancelled = {"result": [], "was_cancelled": True}
+    own = {"annotations": [*task["annotations"], cancelled, {"result": []}, *region(start=4, end=7)]}
+    path, events = write(tmp_path / "a.json", dump([task | own], "array")), Events()
+    docs = read(path, events, every_annotation=True)
+    assert [chars(doc)[1] for doc in docs] == [[(0, 3, "X")], [], [(4, 7, "X")]]
+    assert events.counts == {"cancelled": Counter(annotations=1)}
+    assert [chars(doc)[1] for doc in read(path)] == [[(0, 3, "X")]]
+
+
 MINIMAL = {"annotation_id": 3, "annotator": 1, "created_at": "2026-01-01", "lead_time": 1.5, "ref": "x"}
 
 

@@ -173,13 +173,24 @@ def test_who_has_no_probabilities():
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 20))), st.integers(0, 6))
 def test_the_best_are_the_highest_each_text_once(rows, size):
+    """A text may come with several scores, as in several contexts: the highest one counts."""
     best = Best(size)
-    scores = {key: score for score, key in rows}  # the same text has the same score
-    for key in [key for _, key in rows]:
-        best.add(scores[key], key, unit(f"text {key}"))
+    highest: dict[int, int] = {}
+    for score, key in rows:
+        highest[key] = max(score, highest.get(key, score))
+        best.add(score, key, unit(f"text {key} at {score}"))
+        assert best.heap == [] or best.heap[0][:2] == min(row[:2] for row in best.heap)
+        assert len(best.heap) == min(size, len(highest))
     kept = [score for score, _ in best.ranked()]
-    assert kept == sorted(scores.values(), reverse=True)[:size]
-    assert len({u.text for _, u in best.ranked()}) == len(kept)
+    assert kept == sorted(highest.values(), reverse=True)[:size]
+    texts = {u.text for _, u in best.ranked()}
+    assert len({text.split(" at ")[0] for text in texts}) == len(kept)
+    assert texts <= {f"text {key} at {score}" for key, score in highest.items()}
+    again: Best[Unit] = Best(size)
+    again.take(best.as_rows(lambda own: own), lambda own: own)
+    for score, key in rows:  # as of an interrupted batch
+        again.add(score, key, unit(f"text {key} at {score}"))
+    assert again.ranked() == best.ranked()
 
 
 def test_lots_depend_on_text_and_seed_alone():
@@ -187,7 +198,7 @@ def test_lots_depend_on_text_and_seed_alone():
     own = np.array([lot(text, 3) for text in texts])
     assert lot("  Text 1", 3) == own[1] != lot("text 1", 4)
     assert abs(own.mean() - 0.5) < 0.02 and abs((own < 0.1).mean() - 0.1) < 0.02
-    assert text_key("A  B") == text_key("a b") != text_key("a c")
+    assert text_key("A  B.") == text_key("a b .") != text_key("a c.")
     assert skeleton("On 3 May") == skeleton("on 17 May")
 
 
@@ -323,9 +334,17 @@ rows = st.lists(
 )
 
 
-@given(rows, st.integers(0, 8), st.integers(0, 8), st.integers(0, 4), st.floats(0, 1), st.floats(0, 0.9))
+@given(
+    rows,
+    st.integers(0, 8),
+    st.integers(0, 8),
+    st.integers(0, 4),
+    st.floats(0, 1),
+    st.floats(0, 0.9),
+    st.sets(st.sampled_from("AB")),
+)
 @settings(max_examples=60)
-def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, spread):
+def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, spread, given):
     scan = Scan.of(["A", "B"], {"A": 12, "B": 12, RANDOM: n_random})
     rng = np.random.default_rng(len(data))
     for i, x, y, doc in data:
@@ -335,8 +354,10 @@ def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, spre
         scan.best["B"].add(y, key, own)
         scan.best[RANDOM].add(lot(own.text, 0), key, own)
     diversity = Diversity(penalty, spread, per_document=1.0)
-    found = choose(scan, {"A": a, "B": b}, n_random, diversity)
+    quotas = {"A": a, "B": b}
+    found = choose(scan, quotas, n_random, diversity, given)
     counts = Counter(p.chosen_for for p in found)
+    assert all(counts[t] <= quotas[t] for t in given)  # the others may be given what these leave
     assert len({p.unit.text for p in found}) == len(found) <= a + b + n_random
     assert counts[RANDOM] == min(n_random, len(scan.best[RANDOM].heap))
     if not a:
@@ -345,7 +366,8 @@ def test_no_text_twice_and_no_quota_exceeded(data, a, b, n_random, penalty, spre
         assert not counts["B"]
     if counts["A"] + counts["B"] < a + b:  # then whatever is left is like what was chosen
         chosen = {p.unit.text for p in found}
-        queues = [scan.best[t] for t, k in (("A", a), ("B", b)) if k]
+        open_to = [t for t, k in quotas.items() if k and not (t in given and counts[t] == k)]
+        queues = [scan.best[t] for t in open_to]
         left = [u for own in queues for _, u in own.ranked() if u.text not in chosen]
         assert all(not is_apart(u, [p.unit for p in found], scan) for u in left)
 
@@ -359,6 +381,27 @@ def is_apart(own, chosen, scan):
         return centred / max(np.linalg.norm(centred), 1e-12)
 
     return all(row(own) @ row(u) < 0.96 for u in chosen)
+
+
+@pytest.mark.parametrize(
+    ("given", "counts"),
+    [
+        ({"EVE", "NAT", "ART"}, {"EVE": 3, "NAT": 10}),
+        ({"EVE", "NAT"}, {"EVE": 3, "NAT": 10, "ART": 0}),
+        ({"EVE"}, {"EVE": 3, "NAT": 87}),  # NAT's share is no quota that was asked for
+        ((), {"EVE": 3, "NAT": 87}),
+    ],
+)
+def test_a_quota_that_is_given_is_a_cap(given, counts):
+    scan = Scan.of(["EVE", "NAT", "ART"], {"EVE": 400, "NAT": 200, "ART": 400, RANDOM: 0})
+    rng = np.random.default_rng(0)
+    for i in range(150):
+        name = "".join(chr(97 + int(d)) for d in str(i))
+        own = unit(f"w {name}", (0.0, 0.5, 0.0), rng.standard_normal(16).tolist())
+        scan.best["EVE" if i < 3 else "NAT"].add(0.5, i, own)
+    quotas = {"EVE": 40, "NAT": 10, "ART": 40}
+    found = choose(scan, quotas, 0, Diversity(), given)
+    assert Counter(p.chosen_for for p in found) == Counter(counts)
 
 
 def test_near_duplicates_and_one_document_do_not_fill_a_quota():
@@ -638,6 +681,79 @@ def test_conflicts_are_kept_apart(tmp_path):
     assert (corpus / CONFLICTS).read_bytes() == before
 
 
+def annotation(*spans):
+    result = [
+        {"type": "labels", "value": {"start": start, "end": end, "labels": [label]}}
+        for start, end, label in spans
+    ]
+    return {"result": result}
+
+
+def test_annotators_of_one_task_may_disagree(tmp_path):
+    corpus = toy_corpus(tmp_path / "corpus")
+    read_as = {
+        "Ida came .": [annotation((0, 3, "NAT")), annotation((0, 3, "PER"))],
+        "Bo came .": [annotation((0, 2, "NAT")), annotation((0, 2, "NAT"))],
+        "Ulf came .": [annotation((0, 3, "NAT")), annotation() | {"was_cancelled": True}],
+    }
+    rows = [
+        {"data": {"text": text, **task(text, [])["meta"]}, "annotations": own}
+        for text, own in read_as.items()
+    ]
+    path = tmp_path / "l.json"
+    path.write_text(json.dumps(rows), encoding="utf8")
+    found = merge_labels(corpus, path, "dev", Settings())
+    assert dict(found.parts) == {"train": 2} and found.n_repeated == 1
+    assert [(doc.text, why) for doc, why in found.conflicts] == [
+        ("Ida came .", "the file has it twice, annotated in two ways")
+    ] * 2
+    assert [doc.ents[0].label_ for doc, _ in found.conflicts] == ["NAT", "PER"]
+    assert found.events.counts == {"cancelled": {"annotations": 1}}
+    assert len(list(srsly.read_jsonl(corpus / CONFLICTS))) == 2
+
+
+def half_labelled(path: Path, form: str) -> Path:
+    """What a tool gives back where one suggestion was taken out, and nobody has looked at the rest."""
+    write_proposals(proposed(6), ["NAT"], path, form, blank().vocab)
+    path = exported(path, form)
+    if form == "label-studio":
+        tasks = json.loads(path.read_text("utf8"))
+        tasks[2]["annotations"] = [{"result": []}]
+        path.write_text(json.dumps(tasks), encoding="utf8")
+    elif form == "spacy":
+        docs = list(DocBin().from_disk(path).get_docs(blank().vocab))
+        docs[2].set_ents([])
+        DocBin(docs=docs, store_user_data=True).to_disk(path)
+    else:
+        rows = list(srsly.read_jsonl(path))
+        rows[2]["spans" if form == "prodigy" else "label"] = []
+        srsly.write_jsonl(path, rows)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "is_told"),
+    [
+        ("doccano", "n.jsonl", True),
+        ("spacy", "n.spacy", True),
+        ("prodigy", "n.jsonl", False),  # its answers say what was looked at
+        ("label-studio", "n.json", False),  # and its annotations
+    ],
+)
+def test_suggestions_that_nobody_changed_are_told(tmp_path, form, name, is_told):
+    path = half_labelled(tmp_path / name, form)
+    for unchanged in (False, True):
+        corpus = toy_corpus(tmp_path / f"corpus {unchanged}")
+        for n_known in (0, 6):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                found = merge_labels(corpus, path, "dev", Settings(), unchanged)
+            assert found.n_known == n_known
+            said = [str(own.message) for own in told]
+            assert len(said) == (is_told and not unchanged and not n_known)
+            assert all("LW114" in text and "5 of 6 sentences" in text for text in said)
+
+
 def test_a_new_type_is_rare(tmp_path):
     corpus = toy_corpus(tmp_path / "corpus")
     path = written(tmp_path / "l.jsonl", [task("Herring came .", [(0, 7, "FOOD")])])
@@ -724,7 +840,7 @@ def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
     corpus = toy_corpus(tmp_path / "corpus")
     out, page = tmp_path / "next.jsonl", tmp_path / "next.html"
     said = run("mine", pipeline, pool, "-o", out, "--labels", 3, "--corpus", corpus, "--page", page,
-               "--random", 0.34, "--n-process", n_process)  # fmt: skip
+               "--random", 0.34, "--seed", 4, "--n-process", n_process)  # fmt: skip  # the lot takes "No ."
     rows = list(srsly.read_jsonl(out))
     assert len(rows) == 3 == len({row["text"] for row in rows}) and "3 sentences to label" in " ".join(
         said.split()
@@ -847,6 +963,17 @@ def test_types_that_get_no_label_are_told(tmp_path, pipeline, pool):
     options = ["--types", "NAT,PER,GEO", "--labels", 2, "--random", 0]
     said = " ".join(run("mine", pipeline, pool, "-o", tmp_path / "next.jsonl", *options).split())
     assert "LW098" in said and "none for GEO" in said and "--labels 3" in said
+
+
+def test_quotas_that_are_not_filled_are_told(tmp_path, pipeline, pool):
+    options = ("--types", "NAT,ART", "--labels", 12, "--random", 0)
+    out = tmp_path / "next.jsonl"
+    said = run("mine", pipeline, pool, "-o", out, *options, "--quota", "NAT=11,ART=1")
+    chosen = Counter(row["meta"]["reason"].split()[0] for row in srsly.read_jsonl(out))
+    n = chosen["NAT"]
+    assert chosen["ART"] == 1 and n < 11  # nobody else gets what NAT leaves
+    words = " ".join(said.split())
+    assert f"{n + 1} of 12 sentences" in words and f"{11 - n} are missing (NAT {n} of 11)" in words
 
 
 def test_nothing_is_written_into_the_pool(tmp_path, pipeline, pool):
@@ -987,6 +1114,28 @@ def test_what_labels_are_worth():
     assert labels_for(worse, "random", 0.3) is None and "20.0" in headline(worse)
     twice = points_of([*ours, round_of("mine", 1, 0.5, seed=1)])
     assert twice[1].seeds == 2 and twice[1].tail == (pytest.approx(0.4), pytest.approx(0.1414, abs=1e-3))
+
+
+class OnDeviceError(Exception):
+    pass
+
+
+def test_a_simulation_trains_on_the_device_that_was_named(tmp_path, monkeypatch):
+    devices = []
+
+    def trained(*_, gpu_id=-1, **__):
+        devices.append(gpu_id)
+        raise OnDeviceError
+
+    monkeypatch.setattr("spacy_longtail.cli.mine.use_gpu", devices.append)
+    monkeypatch.setattr(simulation, "train_model", trained)
+    corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(4))
+    config = ROOT / "configs" / "token_crf.cfg"
+    given = ["mine", "--simulate", corpus, "--config", config, "-o", tmp_path / "out", "--start", 8,
+             "--rounds", 1, "--labels", 3, "--seeds", 0, "--gpu-id", 0]  # fmt: skip
+    found = CliRunner().invoke(app, [str(a) for a in given])
+    assert found.exit_code
+    assert devices == [0, 0]
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import pytest
 import srsly
 from hypothesis import given
 from hypothesis import strategies as st
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -21,7 +22,7 @@ from spacy_longtail.unlabelled.units import text_key
 from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, small_ner, trained_once, words
 
 LABELS = ["A", "B", "C"]
-score = st.sampled_from([0.0, 0.3, 0.6, 0.89, 0.9, 0.95, 0.99, 1.0])
+score = st.sampled_from([None, 0.0, 0.3, 0.6, 0.89, 0.9, 0.95, 0.99, 1.0])
 
 
 @st.composite
@@ -64,7 +65,8 @@ def test_no_type_has_more_than_its_cap_and_none_less_than_its_floor_allows(found
     chosen = selected(found, policy)
     counts = kept(chosen)
     for label in LABELS:
-        scored = [m.score for s in found for m in s.mentions if m.label == label and m.score > 0]
+        own = (m for s in found for m in s.mentions if m.label == label)
+        scored = [m.score for m in own if m.score]
         above = sum(value >= policy.threshold for value in scored)
         assert counts[label] <= policy.cap
         assert counts[label] == max(min(above, policy.cap), min(len(scored), policy.floor))
@@ -83,7 +85,7 @@ def test_only_sure_tokens_are_annotated(found, policy):
         inside = sum(m.end - m.start for m in mentions)
         assert (iob == 0).sum() == len(doc) - own.sentence.sure.sum() - inside
         if not policy.floor:
-            assert all(m.score >= policy.threshold for m in mentions)
+            assert all(m.score is not None and m.score >= policy.threshold for m in mentions)
 
 
 @given(found=sentences(), policy=policies)
@@ -104,7 +106,8 @@ def test_bounded_memory_changes_nothing(found, policy):
     for sentence in order:
         own = set()
         for i, mention in enumerate(sentence.mentions):
-            if mention.score >= policy.threshold and counts[mention.label] < policy.cap:
+            is_sure = mention.score is not None and mention.score >= policy.threshold
+            if is_sure and counts[mention.label] < policy.cap:
                 counts[mention.label] += 1
                 own.add(i)
         if own:
@@ -227,8 +230,106 @@ def test_entities_without_a_score_are_missing():
     doc = words(own.nlp, SENTENCES[3])
     doc.set_ents([Span(doc, 0, 1, label="NAT")])  # as of a ruler
     (sentence,) = next(own.read([own.nlp(doc)], 0.5, False))
-    assert sentence.mentions[0] == Mention(0, 1, "NAT", 0.0) and not sentence.sure[0]
+    assert sentence.mentions[0] == Mention(0, 1, "NAT", None) and not sentence.sure[0]
     assert not selected([sentence], Policy(floor=5))  # not even by a floor
+
+
+def test_an_entity_without_a_score_does_not_speak_against_its_sentence():
+    """It is missing whatever comes of the sentence, which ranks by what has a score."""
+    both = [Mention(0, 1, "A", 0.99), Mention(1, 2, "B", None)]
+    best = Sentence(["x", "y"], [True, False], both, np.zeros(2, bool))
+    other = Sentence(["z"], [False], [Mention(0, 1, "A", 0.95)], np.zeros(1, bool))
+    (chosen,) = selected([other, best], Policy(cap=1))
+    assert chosen.sentence is best and chosen.kept == {0}
+
+
+def test_of_several_readings_of_a_text_the_surest_counts():
+    doubtful = [Mention(0, 1, "A", 0.92), Mention(1, 2, "B", 0.91)]
+    sure = [Mention(0, 1, "A", 0.99), Mention(1, 2, "B", 0.98)]
+    found = [Sentence(["x", "y"], [True, False], own, np.zeros(2, bool)) for own in (doubtful, sure)]
+    (chosen,) = selected(found, Policy())
+    assert chosen.sentence is found[1] and chosen.kept == {0, 1}
+
+
+def gated(settings, primary="longtail_ner", key=ENTITY_SCORES):
+    """A primary, and a ruler behind a gate that opens for every sentence."""
+    nlp = blank()
+    config = {**small_ner(), "scores_key": key} if primary == "longtail_ner" else small_ner()
+    nlp.add_pipe(primary, name="ner", config=config).add_label("PER")
+    nlp.initialize()
+    nlp.add_pipe("test_open_gate")
+    nlp.add_pipe("longtail_gated_pipe", name="rescue", config=settings)
+    return nlp
+
+
+def ruled(factory="entity_ruler", **settings):
+    return {"pipe": {"factory": factory}, "labels": ["NAT"], **settings}
+
+
+@Language.component("test_open_gate", assigns=["doc.spans"])
+def open_gate(doc):
+    doc.spans["weak_sentences"] = [doc[:]]
+    return doc
+
+
+@Language.factory("test_ruler", assigns=["doc.ents"])
+def make_ruler(nlp, name):
+    """A component of somebody's own, which may leave scores, as far as one can tell."""
+
+    def rule(doc):
+        doc.ents = [Span(doc, t.i, t.i + 1, label="NAT") for t in doc if t.text == "rained"]
+        return doc
+
+    return rule
+
+
+def test_who_is_known_to_give_no_scores_is_refused_before_anything_is_read():
+    for settings in (ruled(), ruled("test_ruler", secondary_scores_key=None)):
+        with pytest.raises(ValueError, match=r"L509.*mine.*rescue"):
+            make_scoring(gated(settings, "ner"), "mine")
+        with pytest.raises(ValueError, match=r"L509.*mine.*rescue"):
+            make_scoring(gated(settings, key=None), "mine")
+        assert make_scoring(gated(settings), "mine") == (ENTITY_SCORES,)
+    assert make_scoring(gated(ruled("test_ruler"), "ner"), "mine") == (ENTITY_SCORES,)
+
+
+def test_a_source_behind_a_gate_leaves_the_scores_that_it_is_asked_for(tmp_path):
+    for name, key in (("none", None), ("other", "other"), ("same", ENTITY_SCORES)):
+        nlp = blank()
+        nlp.add_pipe("longtail_ner", name="ner", config={**small_ner(), "scores_key": key})
+        nlp.get_pipe("ner").add_label("NAT")
+        nlp.initialize()
+        nlp.to_disk(tmp_path / name)
+        own = gated({"source": str(tmp_path / name), "labels": ["NAT"]}, "ner")
+        if name == "same":
+            assert make_scoring(own, "mine") == (ENTITY_SCORES,)
+            continue
+        with pytest.raises(ValueError, match="L509"):
+            make_scoring(own, "mine")
+
+
+def test_a_gate_that_reads_scores_gives_none():
+    nlp = blank()
+    nlp.add_pipe("ner", config=small_ner())
+    nlp.add_pipe("longtail_posterior_gate", config={"weak_labels": ["PER"]})
+    with pytest.raises(ValueError, match="L509"):
+        make_scoring(nlp, "mine")
+
+
+def test_entities_without_a_score_are_counted():
+    nlp, _ = trained_once(pipeline, 25)
+    nlp.add_pipe("test_open_gate")
+    nlp.add_pipe("longtail_gated_pipe", name="rescue", config=ruled("test_ruler"))
+    own = Teacher.of(nlp, "teacher", ["PER", "GEO", "NAT"], "corpus")
+    assert own.unscored == ["rescue"]
+    texts = ["it rained .", "Maria met Jon Berg in Oslo .", "it rained on ."]
+    docs = list(nlp.pipe(words(nlp, text) for text in texts))
+    assert [e.text for doc in docs for e in doc.ents if e.label_ == "NAT"] == ["rained"] * 2
+    seen = annotate(own, [docs], {text_key(texts[2])}, Pass(Selection(Policy(0.1), own.labels)), False)
+    assert seen.unscored == {"NAT": 1} and seen.n_scored  # what is known does not count
+    again = Pass(Selection(Policy(0.1), own.labels))
+    again.take(srsly.msgpack_loads(srsly.msgpack_dumps(seen.as_data())))
+    assert (again.unscored, again.n_scored) == (seen.unscored, seen.n_scored)
 
 
 def test_other_types_are_outside_and_counted():
@@ -281,7 +382,7 @@ def test_an_interrupted_pass_is_taken_up(tmp_path, monkeypatch, soft, at):
     with resumed(again, path, {"seed": 0}):
         assert again.n_texts in (0, 3, 6) and again.n_texts == part.n_texts
         annotate(own, batches[again.n_texts // 3 :], known, again, soft)
-    counts = ("n_texts", "n_sentences", "n_known", "unknown")
+    counts = ("n_texts", "n_sentences", "n_known", "n_scored", "unknown", "unscored")
     assert [getattr(again, name) for name in counts] == [getattr(seen, name) for name in counts]
     assert seen.unknown["NAT"]
     mine = again.selection.choose()

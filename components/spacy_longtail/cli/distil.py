@@ -121,6 +121,9 @@ def distil_command(
     if silver.unknown:
         shown = ", ".join(f"{label} ({n:,})" for label, n in silver.unknown.items())
         msg.warn(f"Types that {gold} does not declare were left out: {shown}")
+    if silver.unscored:
+        shown = ", ".join(f"{label} ({n:,})" for label, n in silver.unscored.items())
+        msg.warn(f"Entities without a score, taken as missing tokens: {shown}")
     if silver.lacking:
         msg.warn(f"The teacher cannot read {', '.join(silver.lacking)}: silver says nothing about them.")
     if left_out:

@@ -122,6 +122,7 @@ def mine_command(
             strategies=_names("strategies", strategies, "Use some of " + ", ".join(STRATEGIES)),
             seeds=_seeds(seeds),
             overrides=read_settings(settings or []),
+            gpu_id=gpu_id,
         )
         if dry_run:
             return show(simulation_outlook(game, folder, say), as_json)
@@ -165,9 +166,8 @@ def mine_command(
     _print(found)
     if left_out := found.events.summary():
         msg.warn(f"Left out: {left_out}")
-    if (n := len(found.proposals)) < labels:
-        least = f"{n} of {number(labels, 'sentence')}"
-        msg.warn(f"{least}: quotas are full, or the rest of the pool is like these.")
+    if len(found.proposals) < labels:
+        msg.warn(_missing(found, request))
     msg.good(f"Wrote {output}: {number(len(found.proposals), 'sentence')} to label")
     if page is not None:
         msg.good(f"Wrote {page}")
@@ -244,6 +244,15 @@ def _data(found: Mined) -> dict[str, object]:
             for p in found.proposals
         ],
     }
+
+
+def _missing(found: Mined, request: Request) -> str:
+    """How many sentences are fewer than wanted, and of which quotas that were given."""
+    n, counts = len(found.proposals), Counter(p.chosen_for for p in found.proposals)
+    short = [f"{t} {counts[t]} of {k}" for t, k in request.quotas.items() if counts[t] < k]
+    said = f"{n} of {number(request.labels, 'sentence')}, {request.labels - n} are missing"
+    said = f"{said} ({', '.join(short)})" if short else said
+    return f"{said}: quotas are full, or the rest of the pool is like these."
 
 
 def _print(found: Mined) -> None:

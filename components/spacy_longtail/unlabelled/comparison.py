@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -36,6 +36,7 @@ class Silver(Record):
     known: int  # that stand in the gold corpus
     unknown: dict[str, int]  # mentions of types that the gold corpus does not declare
     lacking: list[str]  # declared types that the teacher cannot read
+    unscored: dict[str, int] = Field(default_factory=dict)  # mentions without a score: missing tokens
     silver: int  # sentences
     empty: int  # of them without any entity
     mentions: dict[str, int]  # by type

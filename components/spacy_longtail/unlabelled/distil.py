@@ -1,7 +1,9 @@
 """Distillation: a student learns from gold sentences, and from many that a teacher has read."""
 
+import hashlib
 import itertools
 import json
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,11 +19,12 @@ from ..corpus.folder import PARTS, stream_docs, write_corpus
 from ..corpus.formats.context import Events, Settings
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..evaluation.evaluate import evaluate_model, load_pipeline
+from ..output.amounts import number
 from ..output.writing import check_folder, check_outside, write_file
 from ..records import problem_of
-from ..training.provenance import checksum
+from ..training.provenance import CHUNK, checksum
 from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
 from ..types import ANNOTATED_TYPES, Overrides
 from .averaging import average
@@ -30,7 +33,7 @@ from .mining import CORPUS_PARTS, add_sentences, corpus_keys
 from .passes import processed, resumed, stamps, state_path
 from .pool import pool_files, read_pool
 from .silver import Chosen, Policy, Selection
-from .teacher import Pass, Teacher, annotate, make_scoring, soft_tagger
+from .teacher import Pass, Teacher, annotate, make_scoring, scoreless_secondaries, soft_tagger
 
 SETTINGS = "settings.json"  # what a folder was begun with
 SILVER = "silver.json"  # beside a corpus: what was chosen for it
@@ -81,7 +84,7 @@ class Request:
             **{part: checksum(part_path(self.gold, part)) for part in PARTS},
             "config_content": checksum(self.config),
             "teacher_content": [_content(path) for path in (self.teacher, *self.also)],
-            "pool_content": [path.stat().st_size for path, _ in pool_files(self.pool, self.settings)],
+            "pool_content": _pool_content(self.pool, self.settings),
             "format": self.settings.format,
             "encoding": self.settings.encoding,
             "threshold": self.policy.threshold,
@@ -107,8 +110,8 @@ def distil(
 
     request (Request): What is distilled. output (Path): The folder. say (Callable): Gets what is done.
     RETURNS (Tuple[Distilled, Events]): The result; what of the pool was left out.
-    RAISES (ValueError): L001, L402, L403, L404, L408, L420 to L438, L507, L509 to L514, L516, and what
-        training raises.
+    RAISES (ValueError): L001, L402, L403, L404, L408, L420 to L438, L507, L509 to L514, L516, L576, and
+        what training raises.
     """
     types, about = checked(request, output)
     teacher, events = request.teacher, Events()
@@ -199,7 +202,9 @@ def checked(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, Json
             names = [k for k in about if not isinstance(before, dict) or before.get(k) != about[k]]
             problem = f"{', '.join(names)} of {SETTINGS} are others"
             raise ValueError(Errors.L512.format(path=output, problem=problem))
-    teacher_of(request, request.teacher, types)
+    teacher = teacher_of(request, request.teacher, types)
+    if scoreless := scoreless_secondaries(teacher.nlp):
+        warnings.warn(Warnings.W115.format(who=", ".join(scoreless)), stacklevel=2)
     return types, about
 
 
@@ -216,6 +221,18 @@ def _content(pipeline: Path | str) -> str:
     """What a pipeline's training has made of it; "" of a package, which has a version instead."""
     meta = Path(pipeline) / "meta.json"
     return checksum(meta) if meta.is_file() else ""
+
+
+def _pool_content(pool: Path, settings: Settings) -> str:
+    """What the files of a pool are known by: their names within a folder, and what is in them."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path, _ in pool_files(pool, settings):
+        name = str(path.relative_to(pool)) if pool.is_dir() else ""
+        digest.update(f"{name}\0{path.stat().st_size}\0".encode("utf8", "surrogateescape"))
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _folder_of(teacher: Path | str) -> Path:
@@ -262,7 +279,7 @@ def _silver(
     """The corpus of a round: gold and silver. It is read where it is finished. Null where a later round
     finds nothing.
 
-    RAISES (ValueError): L403, L404, L432, L507, L510, L512.
+    RAISES (ValueError): L403, L404, L432, L507, L510, L512, L576.
     """
     record = folder / SILVER
     if record.is_file():
@@ -282,8 +299,8 @@ def _silver(
     if not any(own.kept for own in chosen):
         if folder != output:
             return None
-        names = {"n": seen.n_sentences, "known": seen.n_known, "threshold": request.policy.threshold}
-        raise ValueError(Errors.L510.format(path=request.pool, corpus=request.gold, **names))
+        raise _nothing_silver(request, seen, teacher)
+    _warn_of_unscored(request, seen, teacher)
     nlp = blank(types.lang, types.tokens)
     gold = part_path(request.gold, "train")
     silver = _documents(chosen, teacher, nlp, request.soft)
@@ -296,6 +313,25 @@ def _silver(
     write_file(record, json.dumps(found.model_dump(), indent=2))
     state.unlink(missing_ok=True)
     return found
+
+
+def _nothing_silver(request: Request, seen: Pass, teacher: Teacher) -> ValueError:
+    """L576 where no entity has a score, else L510; to be raised."""
+    if seen.unscored and not seen.n_scored:
+        shown = {"n": number(seen.unscored.total(), "entity", "entities"), "path": request.pool}
+        return ValueError(Errors.L576.format(who=", ".join(teacher.unscored), **shown))
+    names = {"n": seen.n_sentences, "known": seen.n_known, "threshold": request.policy.threshold}
+    return ValueError(Errors.L510.format(path=request.pool, corpus=request.gold, **names))
+
+
+def _warn_of_unscored(request: Request, seen: Pass, teacher: Teacher) -> None:
+    """Tell of entities that cannot be silver, sure as they may be."""
+    n = seen.unscored.total()
+    if n:
+        types = ", ".join(f"{label} {k:,}" for label, k in seen.unscored.most_common())
+        who, total = ", ".join(teacher.unscored), f"{n + seen.n_scored:,}"
+        names = {"n": f"{n:,}", "total": total, "path": request.pool, "types": types, "who": who}
+        warnings.warn(Warnings.W113.format(**names), stacklevel=2)
 
 
 def _annotated(
@@ -343,6 +379,7 @@ def _counted(chosen: list[Chosen], seen: Pass, teacher: Teacher) -> Silver:
         sentences=seen.n_sentences,
         known=seen.n_known,
         unknown=dict(seen.unknown.most_common()),
+        unscored=dict(seen.unscored.most_common()),
         lacking=teacher.lacking,
         silver=len(chosen),
         empty=sum(not own.sentence.mentions for own in chosen),

@@ -164,4 +164,4 @@ def _probed(game: simulation.Game, own: simulation.Prepared) -> Probe:
     train = own.sentences[: game.start + game.rounds * game.labels]
     with tempfile.TemporaryDirectory(prefix="longtail-mine-") as folder:
         write_corpus(Path(folder), {"train": train, "dev": dev}, own.types)
-        return probe_training(load_filled(game.config, Path(folder), game.overrides))
+        return probe_training(load_filled(game.config, Path(folder), game.overrides), game.gpu_id)

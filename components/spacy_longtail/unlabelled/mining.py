@@ -14,6 +14,7 @@ from ..corpus.descriptions import read_types
 from ..corpus.formats.context import Events, Settings
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.parts import part_path
+from ..corpus.sentences import by_punctuation
 from ..corpus.type_words import in_words
 from ..errors import Errors
 from ..evaluation.evaluate import load_pipeline
@@ -35,7 +36,7 @@ from .selection import (
     warn_of_none,
 )
 from .terms import Likeness, Terms, read_terms
-from .units import by_punctuation, sentences_of, text_key
+from .units import sentences_of, text_key
 
 CORPUS_PARTS = ("train", "dev", "test", "all")
 DIVERSE = Diversity()
@@ -100,7 +101,7 @@ def mine(
         texts = read_pool(pool, nlp, settings, events)
         batches = processed(nlp, iter(texts), request.batch_size, request.n_process, scan.n_texts)
         scan_pool(scan, batches, nlp, own.signs, save)
-    proposals = choose(scan, own.quotas, own.n_random, request.diversity)
+    proposals = choose(scan, own.quotas, own.n_random, request.diversity, request.quotas)
     if not proposals:
         named = " or ".join(str(path) for path in (request.corpus, *request.exclude) if path)
         seen = {"n": scan.n_sentences, "known": scan.n_known, "corpus": named or "the pool"}

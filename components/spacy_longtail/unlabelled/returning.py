@@ -1,9 +1,9 @@
 """Labels come back: annotated proposals become part of the corpus, nothing lost and nothing twice."""
 
 import itertools
+import warnings
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import srsly
@@ -14,11 +14,14 @@ from ..corpus.descriptions import CorpusTypes, read_types, write_types
 from ..corpus.folder import PARTS
 from ..corpus.formats.context import Context, Events, Settings
 from ..corpus.formats.docbin import stream_docs
+from ..corpus.formats.records import says_what_is_done
 from ..corpus.formats.sources import find_parts
 from ..corpus.formats.tasks import prodigy_task
 from ..corpus.parts import part_path, replacing_parts, write_part
+from ..corpus.sentences import by_punctuation
 from ..corpus.tokenizers import blank
-from ..errors import Errors
+from ..errors import Errors, Warnings
+from ..output.amounts import number
 from ..output.writing import write_file
 from .proposals import (
     ID,
@@ -31,7 +34,7 @@ from .proposals import (
     proposal_id,
 )
 from .scan import RANDOM
-from .units import by_punctuation, sentences_of, text_key
+from .units import sentences_of, text_key
 
 CONFLICTS = "conflicts.jsonl"  # in the corpus
 N_SHOWN = 3
@@ -59,8 +62,8 @@ def merge_labels(
 ) -> Merged:
     """Add labelled proposals to a corpus: what was mined to train, the random share to a part of choice.
 
-    A sentence that is annotated in two ways, or otherwise than in the corpus, is not added: it is
-    written to conflicts.jsonl in the corpus, in Prodigy's format.
+    A sentence that is annotated in two ways, by two annotators of one task too, or otherwise than in
+    the corpus, is not added: it is written to conflicts.jsonl in the corpus, in Prodigy's format.
 
     corpus (Path): A converted corpus with train, dev and test, or some of them.
     labelled (Path): What the annotation tool exported, or a .spacy file.
@@ -71,7 +74,7 @@ def merge_labels(
     types = read_types(corpus)
     nlp = blank(types.lang, types.tokens)
     merged = Merged()
-    found = list(_labelled(labelled, nlp, settings, merged.events))
+    found, is_marked = _labelled(labelled, nlp, settings, merged.events)
     _check_proposed(found, labelled)
     _check_labelled(found, labelled, unchanged)
     known = _known(corpus, nlp)
@@ -99,13 +102,20 @@ def merge_labels(
             merged.mentions.update(ent.label_ for ent in doc.ents)
     merged.parts.update({part: len(docs) for part, docs in new.items()})
     merged.new_types = sorted(set(merged.mentions) - set(types.labels))
+    if not (is_marked or unchanged):
+        _warn_of_unchanged([doc for docs in new.values() for doc in docs], labelled)
     _write(corpus, nlp, new, types, merged)
     return merged
 
 
-def _labelled(path: Path, nlp: Language, settings: Settings, events: Events) -> Iterator[Doc]:
-    for part in find_parts(path, PARTS, settings).values():
-        yield from part.read(Context(nlp, settings, events))
+def _labelled(path: Path, nlp: Language, settings: Settings, events: Events) -> tuple[list[Doc], bool]:
+    """All annotations, and whether the files say which texts somebody has decided on."""
+    context = Context(nlp, replace(settings, every_annotation=True), events)
+    parts = find_parts(path, PARTS, settings).values()
+    found = [doc for part in parts for doc in part.read(context)]
+    records = [file for part in parts if part.format == "json" for file in part.files]
+    is_marked = len(records) == sum(len(part.files) for part in parts)
+    return found, is_marked and all(says_what_is_done(file, settings.encoding) for file in records)
 
 
 def _check_proposed(docs: list[Doc], path: Path) -> None:
@@ -129,10 +139,22 @@ def _check_proposed(docs: list[Doc], path: Path) -> None:
 
 def _check_labelled(docs: list[Doc], path: Path, unchanged: bool) -> None:
     """Refuse what a pipeline has read, and nobody has looked at. RAISES (ValueError): L506."""
-    as_read = [doc.user_data.get(READ) == entities_digest(doc) for doc in docs]
-    if docs and all(as_read) and not unchanged:
+    if docs and all(map(_is_as_read, docs)) and not unchanged:
         problem = f"all {len(docs)} sentences have just the entities that the pipeline has read in them"
         raise ValueError(Errors.L506.format(path=path, problem=problem, fix=UNLABELLED))
+
+
+def _warn_of_unchanged(docs: list[Doc], path: Path) -> None:
+    """Tell of suggestions that become gold as they are, where nothing says that they were looked at."""
+    n = sum(map(_is_as_read, docs))
+    if n:
+        shown = {"path": path, "n": n, "total": number(len(docs), "sentence")}
+        warnings.warn(Warnings.W114.format(**shown), stacklevel=3)
+
+
+def _is_as_read(doc: Doc) -> bool:
+    """Whether a document has just the entities that were suggested."""
+    return doc.user_data.get(READ) == entities_digest(doc)
 
 
 def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:

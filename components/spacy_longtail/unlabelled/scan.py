@@ -23,11 +23,11 @@ Kept = TypeVar("Kept")
 
 @dataclass
 class Best(Generic[Kept]):
-    """The sentences that score highest, each text once: a heap of bounded size."""
+    """The sentences that score highest, each text once, where it does best: a heap of bounded size."""
 
     size: int
     heap: list[tuple[float, int, Kept]] = field(default_factory=list)
-    keys: set[int] = field(default_factory=set)
+    scores: dict[int, float] = field(default_factory=dict)  # of what the heap has, by key
 
     @property
     def floor(self) -> float:
@@ -37,14 +37,19 @@ class Best(Generic[Kept]):
         return self.heap[0][0] if self.heap else np.inf
 
     def add(self, score: float, key: int, unit: Kept) -> None:
-        if key in self.keys or not self.size:
+        known = self.scores.get(key)
+        if not self.size or (known is not None and score <= known):
             return
-        self.keys.add(key)
-        if len(self.heap) < self.size:
+        self.scores[key] = score
+        if known is not None:  # a text rarely beats itself, so it may be looked for
+            at = next(i for i, row in enumerate(self.heap) if row[1] == key)
+            self.heap[at] = (score, key, unit)
+            heapq.heapify(self.heap)
+        elif len(self.heap) < self.size:
             heapq.heappush(self.heap, (score, key, unit))
         else:
             _, dropped, _ = heapq.heappushpop(self.heap, (score, key, unit))
-            self.keys.discard(dropped)
+            del self.scores[dropped]
 
     def ranked(self) -> list[tuple[float, Kept]]:
         """Best first."""
@@ -58,7 +63,7 @@ class Best(Generic[Kept]):
         """Become what `as_rows` gave. made (Callable): The sentence of its data."""
         self.heap = [(score, int(key), made(data)) for score, key, data in rows]
         heapq.heapify(self.heap)
-        self.keys = {key for _, key, _ in self.heap}
+        self.scores = {key: score for score, key, _ in self.heap}
 
 
 @dataclass

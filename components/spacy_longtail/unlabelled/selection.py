@@ -2,7 +2,7 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import count
 from typing import NamedTuple
 
@@ -84,11 +84,19 @@ def ranking_sizes(quotas: Mapping[str, int]) -> dict[str, int]:
     return {label: max(FEWEST, KEPT * n) for label, n in quotas.items()}
 
 
-def choose(scan: Scan, quotas: Mapping[str, int], n_random: int, diversity: Diversity) -> list[Proposal]:
+def choose(
+    scan: Scan,
+    quotas: Mapping[str, int],
+    n_random: int,
+    diversity: Diversity,
+    capped: Collection[str] = (),
+) -> list[Proposal]:
     """The proposals: the random share first, then types in turn, whoever lacks most of its quota next.
 
     scan (Scan): What was kept of the pool. quotas (Mapping[str, int]): Labels by ranking.
-    n_random (int): Sentences that are drawn by lot. What a ranking cannot fill goes to the others.
+    n_random (int): Sentences that are drawn by lot.
+    capped (Collection[str]): Rankings that get no more than their quota; the others also get what a
+        ranking cannot fill.
     RETURNS (List[Proposal]): No text twice.
     """
     chosen = [
@@ -113,6 +121,8 @@ def choose(scan: Scan, quotas: Mapping[str, int], n_random: int, diversity: Dive
             continue
         score, unit = found
         counts[name] += 1
+        if name in capped and counts[name] == quotas[name]:
+            open_to.remove(name)
         chosen.append(Proposal(unit, name, score))
         state.take(unit)
     return chosen

@@ -1,7 +1,8 @@
 """Silver sentences: what a teacher is sure of in text that nobody labelled, as training data.
 
 An entity counts where its score reaches the threshold, and a token is O where the teacher says so with
-that probability. All other tokens are missing: neither right nor wrong for the student.
+that probability. All other tokens are missing: neither right nor wrong for the student. So are those of
+an entity without a score.
 """
 
 from collections import Counter
@@ -22,14 +23,14 @@ from ..settings import finite, whole
 from .scan import Best
 from .units import lot
 
-LEAST = 1e-6  # threshold: an entity without a score has 0
+LEAST = 1e-6  # threshold
 
 
 class Mention(NamedTuple):
     start: int  # first token in its sentence
     end: int  # one past the last
     label: str
-    score: float  # 0.0 where the teacher gives none
+    score: float | None  # null where the teacher gives none: it is no silver
 
 
 @dataclass
@@ -48,8 +49,8 @@ class Sentence:
 
     @property
     def least(self) -> float:
-        """The least score of its entities."""
-        return min((m.score for m in self.mentions), default=1.0)
+        """The least score of its entities, of those that have one."""
+        return min((m.score for m in self.mentions if m.score is not None), default=1.0)
 
     def doc(self, vocab: Vocab, kept: Collection[int], tags: Sequence[str]) -> Doc:
         """The sentence as training data.
@@ -146,9 +147,9 @@ class Selection:
                 self.empty.add(1.0 - lot(sentence.text, self.policy.seed), key, sentence)
             return
         for label in {m.label for m in sentence.mentions}:
-            own = [m.score for m in sentence.mentions if m.label == label]
-            below = [score for score in own if 0 < score < self.policy.threshold]
-            if max(own) >= self.policy.threshold:
+            scores = [m.score for m in sentence.mentions if m.label == label and m.score]
+            below = [score for score in scores if score < self.policy.threshold]
+            if len(below) < len(scores):
                 self.sure[label].add(sentence.least, key, sentence)
             if below:
                 self.doubtful[label].add(max(below), key, sentence)
@@ -186,13 +187,15 @@ class Selection:
         """Sentences with entities, best first; then those that fill up a type; then those without."""
         taken: dict[int, Chosen] = {}
         counts: Counter[str] = Counter()
-        ranked = {key: (score, s) for own in self.sure.values() for score, key, s in own.heap}
+        rows = sorted((row for own in self.sure.values() for row in own.heap), key=_rank)
+        ranked = {key: (score, s) for score, key, s in rows}  # of several readings of a text the surest
         order = sorted(((score, key) for key, (score, _) in ranked.items()), reverse=True)
         for _, key in order:
             sentence = ranked[key][1]
             kept = set()
             for i, mention in enumerate(sentence.mentions):
-                if mention.score >= self.policy.threshold and counts[mention.label] < self.policy.cap:
+                is_sure = mention.score is not None and mention.score >= self.policy.threshold
+                if is_sure and counts[mention.label] < self.policy.cap:
                     counts[mention.label] += 1
                     kept.add(i)
             if kept:
@@ -209,7 +212,7 @@ class Selection:
             (mention.score, key, i)
             for _, key, sentence in self.doubtful[label].heap
             for i, mention in enumerate((taken[key].sentence if key in taken else sentence).mentions)
-            if mention.label == label and 0 < mention.score < self.policy.threshold
+            if mention.label == label and mention.score and mention.score < self.policy.threshold
         ]
         sentences = {key: sentence for _, key, sentence in self.doubtful[label].heap}
         for _, key, i in sorted(found, reverse=True)[: max(0, self.policy.floor - counts[label])]:

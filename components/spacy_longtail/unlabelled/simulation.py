@@ -73,6 +73,7 @@ class Game(NamedTuple):
     strategies: tuple[str, ...]
     seeds: tuple[int, ...]
     overrides: Overrides
+    gpu_id: int = -1  # -1 is the CPU
 
 
 def simulate(game: Game, output: Path) -> list[Round]:
@@ -84,7 +85,7 @@ def simulate(game: Game, output: Path) -> list[Round]:
     rounds.jsonl.
 
     game (Game): Corpus and config; start, rounds, labels; pool, the most sentences to choose from, null
-        for all; strategies, of `STRATEGIES`; seeds; overrides of the config.
+        for all; strategies, of `STRATEGIES`; seeds; overrides of the config; gpu_id.
     output (Path): The folder of rounds.jsonl.
     RETURNS (List[Round]): Of this game.
     RAISES (ValueError): L402, L403, L404, L432, L434, L436, L438, L439, L508, L516, and what training
@@ -274,7 +275,8 @@ class _Play:
         seeds: Overrides = {"training.seed": seed, "system.seed": seed}
         known = known_sections(seeds, load_config(self.game.config, interpolate=False))
         overrides = {**known, **self.game.overrides}
-        return train_model(self.game.config, corpus, self.folder / name, overrides=overrides)
+        output, gpu_id = self.folder / name, self.game.gpu_id
+        return train_model(self.game.config, corpus, output, gpu_id=gpu_id, overrides=overrides)
 
     def _score(
         self, model: Path, strategy: str, seed: int, i: int, bought: list[int], hidden: list[int]

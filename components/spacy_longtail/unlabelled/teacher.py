@@ -15,8 +15,10 @@ from ..errors import Errors
 from ..heads import SOFT_HEADS
 from ..pipes.ensemble_ner import EnsembleNER
 from ..pipes.gated_ner import GatedNER
+from ..pipes.gated_pipe import GatedPipe
 from ..pipes.gliner_ner import GLiNERNER
 from ..pipes.scores import read_scores, scored_spans
+from ..pipes.secondaries import OwnComponent, OwnPipeline
 from ..pipes.tagging import TokenTagger
 from ..pipes.token_ner import TokenNER
 from ..pipes.upstream import own_rows
@@ -26,6 +28,9 @@ from .units import sentences_of, text_key
 
 DOUBTS = "silver_doubts"  # doc.spans key of entities that the teacher's own thresholds keep out
 NOT_ONE = "is not one longtail_token_ner with a softmax or CRF head"
+SCORED = {"doc.ents", "doc.spans"}  # what components assign that may give scores, if they say it
+# factories of spaCy and spacy-llm whose entities have no scores
+SCORELESS = frozenset(("ner", "beam_ner", "entity_ruler", "span_ruler", "llm_ner"))
 
 
 @dataclass
@@ -36,17 +41,20 @@ class Pass:
     n_texts: int = 0
     n_sentences: int = 0
     n_known: int = 0  # that stand in the gold corpus
+    n_scored: int = 0  # mentions with a score
+    unscored: Counter[str] = field(default_factory=Counter)  # mentions without one, by type
     unknown: Counter[str] = field(default_factory=Counter)  # mentions of types that are not declared
 
     def as_data(self) -> dict[str, Any]:
         """As `passes.State` has it."""
-        counts = [self.n_texts, self.n_sentences, self.n_known]
-        return {"counts": counts, "unknown": dict(self.unknown), **self.selection.as_data()}
+        counts = [self.n_texts, self.n_sentences, self.n_known, self.n_scored]
+        types = {"unknown": dict(self.unknown), "unscored": dict(self.unscored)}
+        return {"counts": counts, **types, **self.selection.as_data()}
 
     def take(self, data: dict[str, Any]) -> None:
         """As `passes.State` has it."""
-        self.n_texts, self.n_sentences, self.n_known = data["counts"]
-        self.unknown = Counter(data["unknown"])
+        self.n_texts, self.n_sentences, self.n_known, self.n_scored = data["counts"]
+        self.unknown, self.unscored = Counter(data["unknown"]), Counter(data["unscored"])
         self.selection.take(data)
 
 
@@ -91,6 +99,12 @@ class Teacher:
         """The declared types that the teacher cannot read."""
         known = own_types(self.nlp)
         return [label for label in self.labels if label not in known]
+
+    @property
+    def unscored(self) -> list[str]:
+        """Names of the components whose entities may have no score; all, if these are not known."""
+        found = [n for n, p in _named_readers(self.nlp) if isinstance(p, GatedPipe) or not _key(p)]
+        return found or self.nlp.pipe_names
 
     @property
     def soft_tags(self) -> list[str]:
@@ -148,9 +162,7 @@ class Teacher:
                 [token.text for token in doc[a:b]],
                 [bool(token.whitespace_) for token in doc[a:b]],
                 [
-                    Mention(
-                        e.start - a, e.end - a, e.label_, scores.get((e.start, e.end, e.label_), 0.0)
-                    )
+                    Mention(e.start - a, e.end - a, e.label_, scores.get((e.start, e.end, e.label_)))
                     for e in doc.ents
                     if e.label_ in self.labels and a <= e.start and e.end <= b
                 ],
@@ -166,21 +178,43 @@ def _place(ent: Span) -> tuple[int, int, str]:
 def make_scoring(nlp: Language, path: Path | str) -> tuple[str, ...]:
     """Let a pipeline write the scores of its entities. RETURNS: The keys in doc.spans.
 
-    RAISES (ValueError): L509.
+    RAISES (ValueError): L509 where no component can give any: nothing need be read to know that.
     """
-    found = []
+    scoreless = scoreless_secondaries(nlp)
     for _, pipe in nlp.pipeline:
         cfg = getattr(pipe, "cfg", {})
         if isinstance(pipe, TokenNER | EnsembleNER | GLiNERNER):
             cfg["scores_key"] = cfg["scores_key"] or ENTITY_SCORES
         if isinstance(pipe, EnsembleNER):  # its members read each text once
             cfg["probabilities_key"] = cfg["probabilities_key"] or TAG_PROBABILITIES
-        if cfg.get("scores_key"):
-            found.append(cfg["scores_key"])
-    if not found:
+    own = [(name, key) for name, pipe in _named_readers(nlp) if (key := _key(pipe))]
+    if all(name in scoreless for name, _ in own):  # such a one hands on what others give
         names = ", ".join(nlp.pipe_names) or "none"
         raise ValueError(Errors.L509.format(path=path, found=names))
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(key for _, key in own))
+
+
+def scoreless_secondaries(nlp: Language) -> list[str]:
+    """Names of the `longtail_gated_pipe`s whose secondary is known to give no scores."""
+    return [name for name, pipe in nlp.pipeline if isinstance(pipe, GatedPipe) and _is_scoreless(pipe)]
+
+
+def _is_scoreless(pipe: GatedPipe) -> bool:
+    """Whether no component of the secondary can give scores; one that says nothing of it may."""
+    wanted, own = pipe.cfg["secondary_scores_key"], pipe.secondary
+    found: list[tuple[str, Any]] = []
+    if isinstance(own, OwnComponent):
+        found = [(own.factory, own.component)]
+    elif isinstance(own, OwnPipeline):
+        metas = ((own.nlp.get_pipe_meta(name), pipe) for name, pipe in own.nlp.pipeline)
+        found = [(m.factory, p) for m, p in metas if not m.assigns or {*m.assigns} & SCORED]
+    return not wanted or all(name in SCORELESS or _key(p, wanted) != wanted for name, p in found)
+
+
+def _key(pipe: Any, usual: str | None = None) -> str | None:
+    """Where a component writes its scores. usual (Optional[str]): Of one without such a setting."""
+    key: str | None = getattr(pipe, "cfg", {}).get("scores_key", usual)
+    return key
 
 
 def soft_tagger(nlp: Language) -> TokenTagger:
@@ -207,7 +241,11 @@ def own_types(nlp: Language) -> list[str]:
 
 
 def _readers(nlp: Language) -> list[Any]:
-    return [p for name, p in nlp.pipeline if "doc.ents" in nlp.get_pipe_meta(name).assigns]
+    return [pipe for _, pipe in _named_readers(nlp)]
+
+
+def _named_readers(nlp: Language) -> list[tuple[str, Any]]:
+    return [row for row in nlp.pipeline if "doc.ents" in nlp.get_pipe_meta(row[0]).assigns]
 
 
 def _taggers(nlp: Language) -> list[TokenTagger]:
@@ -233,6 +271,8 @@ def annotate(
     selection = seen.selection
     for batch in batches:
         before = seen.n_sentences, seen.n_known
+        unscored: Counter[str] = Counter()
+        n_scored = 0
         try:
             for sentences in teacher.read(batch, selection.policy.threshold, soft):
                 for sentence in sentences:
@@ -240,13 +280,18 @@ def annotate(
                     seen.n_sentences += 1
                     if key in known:
                         seen.n_known += 1
-                    else:
-                        selection.add(sentence, key)
+                        continue
+                    selection.add(sentence, key)
+                    without = [m.label for m in sentence.mentions if m.score is None]
+                    unscored.update(without)
+                    n_scored += len(sentence.mentions) - len(without)
         except BaseException:  # an interrupted batch is read again, and counted then
             seen.n_sentences, seen.n_known = before
             raise
         read = (ent.label_ for doc in batch for ent in doc.ents)
         seen.unknown.update(label for label in read if label not in teacher.labels)
+        seen.unscored += unscored
+        seen.n_scored += n_scored
         seen.n_texts += len(batch)
         every()
     return seen

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from thinc.api import to_numpy
@@ -80,12 +79,6 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
     starts = ends - np.diff(ends, prepend=0)
     first, last = trim_whitespace(starts, ends, doc.to_array("IS_SPACE"))
     return list(zip(first.tolist(), last.tolist(), strict=True))
-
-
-def by_punctuation(docs: Iterable[Doc]) -> list[Doc]:
-    """Copies of documents with sentences by spaCy's rules of punctuation."""
-    rules, copies = Sentencizer(), [doc.copy() for doc in docs]
-    return [rules(doc) for doc in copies]
 
 
 def sentence_vectors(doc: Doc, bounds: Iterable[tuple[int, int]]) -> list[Floats1d]:

@@ -40,6 +40,8 @@ class Settings:
         corpus.json's, else words.
     decisions (bool): Whether Prodigy's answers are on the spans of a record alone: an accepted span is
         right, a rejected one wrong, and nothing is known of the other tokens.
+    every_annotation (bool): Whether each annotation of a task of Label Studio becomes a document, as one
+        of the same text; else the first one alone is read.
     text_key (Optional[str]): The key of the text in records; null is each tool's own.
     sentences (Optional[str | Language]): What sets boundaries where a format has none: "sentencizer", by
         spaCy's rules of punctuation, or a pipeline; null leaves a document whole.
@@ -59,6 +61,7 @@ class Settings:
     misaligned: str | None = None
     tokens: str | None = None
     decisions: bool = False
+    every_annotation: bool = False
     text_key: str | None = None
     sentences: str | Language | None = None
     docs_per_file: int | None = None

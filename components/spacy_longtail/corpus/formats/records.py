@@ -56,18 +56,22 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
                 yield doc
             continue
         read = _exported if "annotations" in record else _minimal if MINIMAL in record else _own
-        task = read(record, place, context)
-        if task is None:
-            continue
-        text = check_text(task.text, place)
-        if text.strip():
-            yield _doc(text, task, place, context)
-        else:
-            context.events.add("empty", "records", place)
+        for task in read(record, place, context):
+            text = check_text(task.text, place)
+            if text.strip():
+                yield _doc(text, task, place, context)
+            else:
+                context.events.add("empty", "records", place)
     if not n_records:
         raise ValueError(Errors.L403.format(path=path, fix=FIX))
     if not n_tokenized or n_tokenized == n_records:
         refuse_ignored(context.settings, bool(n_tokenized))
+
+
+def says_what_is_done(path: Path, encoding: str) -> bool:
+    """Whether each record of a file tells that somebody has decided on it, or that nobody has."""
+    signs = {"answer", "annotations", MINIMAL}
+    return all(not signs.isdisjoint(record) for _, record in read_records(path, encoding))
 
 
 def _doc(text: str, task: _Task, place: Place, context: Context) -> Doc:
@@ -97,7 +101,7 @@ def _is_plain(value: object, place: Place) -> bool:
     return type(value) is int and abs(value) < 2**63
 
 
-def _own(record: dict[str, object], place: Place, context: Context) -> _Task | None:
+def _own(record: dict[str, object], place: Place, context: Context) -> list[_Task]:
     """A record with its spans beside the text."""
     decisions = context.settings.decisions
     if decisions and "answer" not in record:
@@ -105,7 +109,7 @@ def _own(record: dict[str, object], place: Place, context: Context) -> _Task | N
     answer = record.get("answer", "accept")
     if answer != "accept" and not (decisions and answer == "reject"):
         context.events.add("rejected", str(answer), place)
-        return None
+        return []
     key = next((k for k in KEYS if record.get(k) is not None), None)
     if key is None and "answer" not in record:  # an accepted record without spans has no entity
         raise no_record(place, f"found none of {', '.join(KEYS)}", "Give every text its list of spans.")
@@ -116,11 +120,11 @@ def _own(record: dict[str, object], place: Place, context: Context) -> _Task | N
     spans = _spans(record[key] if key else [], place, context.events)
     if decisions and not spans:
         context.events.add("unlabelled", "records", place)
-        return None
-    return _Task(text, spans, about, record.get("tokens"), str(answer) if decisions else "")
+        return []
+    return [_Task(text, spans, about, record.get("tokens"), str(answer) if decisions else "")]
 
 
-def _minimal(record: dict[str, object], place: Place, context: Context) -> _Task | None:
+def _minimal(record: dict[str, object], place: Place, context: Context) -> list[_Task]:
     """A record of Label Studio's JSON-MIN: the regions stand under the name of each control.
 
     It has a record per annotation, and none for texts without: no regions mean no entity.
@@ -130,7 +134,7 @@ def _minimal(record: dict[str, object], place: Place, context: Context) -> _Task
     usual = "data" if "data" in record and "text" not in record else "text"
     text = _text(record, wanted or usual, place)
     about = {name: value for name, value in _without(record, wanted).items() if name not in CLERICAL}
-    return _Task(text, _spans(regions, place, context.events), about)
+    return [_Task(text, _spans(regions, place, context.events), about)]
 
 
 def _are_regions(value: object) -> TypeGuard[list[dict[str, object]]]:
@@ -151,8 +155,8 @@ def _without(record: dict[str, object], key: str | None) -> dict[str, object]:
     return {name: value for name, value in record.items() if name != key}
 
 
-def _exported(record: dict[str, object], place: Place, context: Context) -> _Task | None:
-    """A task of Label Studio: the first annotation that was not cancelled."""
+def _exported(record: dict[str, object], place: Place, context: Context) -> list[_Task]:
+    """A task of Label Studio: the first annotation that was not cancelled; each, if the settings ask."""
     events, wanted = context.events, context.settings.text_key
     data, annotations = record.get("data"), record["annotations"]
     if not isinstance(data, dict) or not isinstance(annotations, list):
@@ -168,24 +172,29 @@ def _exported(record: dict[str, object], place: Place, context: Context) -> _Tas
             raise no_record(place, f"found annotation {str(annotation)[:60]!r}", "Export it as JSON.")
         if annotation.get("was_cancelled"):
             events.add("cancelled", "annotations", place)
-        elif kept:
+        elif kept and not context.settings.every_annotation:
             events.add("further", "annotations", place)
         else:
             kept.append(result)
     if not kept:
         events.add("unlabelled", "records", place)
-        return None
+        return []
+    key = wanted or ("text" if "text" in texts else next(iter(texts)))
+    text, about = _text(data, key, place), _without(data, key)
+    return [_Task(text, _regions(result, place, events), about) for result in kept]
+
+
+def _regions(result: list[object], place: Place, events: Events) -> list[_Span]:
+    """The spans of an annotation of Label Studio."""
     values = []
-    for region in kept[0]:
+    for region in result:
         known = region if isinstance(region, dict) else {}
         kind, value = known.get("type"), known.get("value")
         if kind == "labels" and isinstance(value, dict):
             values.append(value)
         else:
             events.add("ignored", str(kind), place)
-    key = wanted or ("text" if "text" in texts else next(iter(texts)))
-    text, about = _text(data, key, place), _without(data, key)
-    return _Task(text, _spans(values, place, events), about)
+    return _spans(values, place, events)
 
 
 def _spans(items: object, place: Place, events: Events) -> list[_Span]:
