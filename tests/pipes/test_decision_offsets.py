@@ -26,9 +26,8 @@ def test_offsets_of_zero_change_nothing(settings):
     pipe.cfg["decision_offsets"] = dict.fromkeys(pipe.labels, 0.0)
     after = read(nlp), pipe.marginals([words(nlp, s) for s in SENTENCES])
     assert before[0][0] == after[0][0]
-    same = np.array_equal if settings.get("head") != "two_task" else np.allclose
-    assert same(before[1], after[1])
-    assert all(same(a, b) for a, b in zip(before[0][1], after[0][1], strict=True))
+    assert np.array_equal(before[1], after[1])
+    assert all(np.array_equal(a, b) for a, b in zip(before[0][1], after[0][1], strict=True))
 
 
 @every_head

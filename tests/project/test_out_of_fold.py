@@ -2,22 +2,24 @@
 
 import json
 import shutil
-from types import SimpleNamespace
+import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
-from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
 from spacy_longtail.evaluation import folds as folds_module
 from spacy_longtail.evaluation.calibration import Scored
-from spacy_longtail.evaluation.entity_thresholds import choose_types
+from spacy_longtail.evaluation.entity_thresholds import choose_types, warn_of
 from spacy_longtail.evaluation.folds import FoldModel, OffsetWish, _expected, fit_out_of_fold
 from spacy_longtail.evaluation.goal import Goal
+from spacy_longtail.evaluation.offsets import Unreached
+from spacy_longtail.pipes.thresholding import CALIBRATION
 from spacy_longtail.studies.out_of_fold import write_folds
 from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, refused, small_ner, toy_corpus, train
 
@@ -90,6 +92,14 @@ def test_folds_that_are_there_are_taken_as_they_are(corpus, tmp_path):
     assert {fold.corpus for fold in other}.isdisjoint(fold.corpus for fold in first)
 
 
+@pytest.mark.parametrize(("with_dev", "n_folds"), [(False, 4), (True, 3), (True, 6)])
+def test_a_fold_is_held_out_and_with_dev_another_is_not_trained_on(with_dev, n_folds, corpus, tmp_path):
+    """The shares of test to training documents that the tests over folds reckon with."""
+    folds = write_folds(corpus, tmp_path / "out", n_folds, with_dev=with_dev)
+    n_test, n_train = (sum(own) for own in ([f.n_test for f in folds], [f.n_train for f in folds]))
+    assert n_test / n_train == pytest.approx(1 / (n_folds - 1 - with_dev))
+
+
 def test_copies_of_a_document_are_in_one_fold(tmp_path):
     docs = numbered()
     docs += [doc.copy() for doc in docs]
@@ -138,6 +148,21 @@ def folds(corpus, tmp_path_factory):
     return found
 
 
+@pytest.fixture(scope="module")
+def weak_folds(folds, tmp_path_factory):
+    """The same, trained less."""
+    place = tmp_path_factory.mktemp("weak")
+    for i in range(len(folds)):
+        nlp = build()
+        train(nlp, 6, seed=i)
+        nlp.to_disk(place / f"model-{i}")
+    return [fold._replace(model=place / f"model-{i}") for i, fold in enumerate(folds)]
+
+
+def blank_of(nlp, doc):
+    return Doc(nlp.vocab, [token.text for token in doc], [bool(token.whitespace_) for token in doc])
+
+
 def choose(model, folds, corpus, output, **given):
     settings = {"goal": Goal(), "min_mentions": 3, "output": output, **given}
     return fit_out_of_fold(model, folds, corpus / "dev.spacy", **settings)
@@ -180,12 +205,14 @@ def outcomes(seed, n=60, folds=4):
 @pytest.mark.parametrize("calibrate", [True, False])
 def test_what_is_expected_of_thresholds_is_by_those_of_the_other_folds(calibrate):
     by_type, by_fold = outcomes(0)
-    found = _expected(by_type, by_fold, Goal(), calibrate, 1)
+    recalls = {"NAT": 0.5}
+    choose = partial(choose_types, goal=Goal(), calibrate=calibrate, least=1, recalls=recalls)
+    found = _expected([by_type] * 4, by_fold, choose)
     counts = {label: np.zeros(3) for label in by_type}
     for i, n_gold in enumerate(by_fold):
         rest = {t: Scored(*(a[s.fold != i] for a in s)) for t, s in by_type.items()}
         others = {t: sum(own[t] for k, own in enumerate(by_fold) if k != i) for t in by_type}
-        choice = choose_types(rest, others, Goal(), calibrate, 1)
+        choice = choose_types(rest, others, Goal(), calibrate, 1, recalls)
         for label, scored in by_type.items():
             own = scored.fold == i
             slope, shift = choice.curves.get(label, (1.0, 0.0))
@@ -195,52 +222,158 @@ def test_what_is_expected_of_thresholds_is_by_those_of_the_other_folds(calibrate
     f = [2 * right / (predicted + gold) for right, predicted, gold in counts.values()]
     assert found.after == pytest.approx(np.mean(f)) and found.folds == 4
     everything = choose_types(
-        by_type, {t: sum(o[t] for o in by_fold) for t in by_type}, Goal(), False, 1
+        by_type, {t: sum(o[t] for o in by_fold) for t in by_type}, Goal(), False, 1, recalls
     )
     assert found.before == pytest.approx(np.mean([own.before.f for own in everything.types.values()]))
     assert found.after < np.mean([own.after.f for own in everything.types.values()])
 
 
-def test_a_wanted_recall_opens_the_type_in_the_pipeline(model, folds, corpus, tmp_path):
-    wish = OffsetWish(recalls={"ART": 0.5})
-    report = choose(model, folds, corpus, tmp_path / "out", offsets=wish, goal=Goal(recall=0.0))
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_a_wanted_recall_is_kept_by_the_threshold_of_its_type(calibrate):
+    by_type, by_fold = outcomes(0)
+    n_gold = {t: sum(own[t] for own in by_fold) for t in by_type}
+    plain = choose_types(by_type, n_gold, Goal(), calibrate, 1)
+    wanted = plain.types["ART"].before.r - 0.02
+    assert plain.types["ART"].after.r < wanted  # the best F1 costs it
+    for goal in (Goal(), Goal(precision=0.95)):
+        found = choose_types(by_type, n_gold, goal, calibrate, 1, {"ART": wanted})
+        assert found.types["ART"].after.r >= wanted
+        other = choose_types(by_type, n_gold, goal, calibrate, 1)
+        assert found.types["NAT"] == other.types["NAT"]
+
+
+def test_a_wanted_recall_that_candidates_do_not_have_takes_no_threshold():
+    by_type, by_fold = outcomes(0)
+    n_gold = {t: sum(own[t] for own in by_fold) for t in by_type}
+    found = choose_types(by_type, n_gold, Goal(precision=2.0), True, 1, {"ART": 1.0})
+    assert "ART" not in found.thresholds
+    with pytest.warns(UserWarning, match="LW083") as said:
+        warn_of(found, "ner", 1)
+    texts = [str(own.message) for own in said]
+    assert "recall of at least 1 for: ART" in texts[0] and "precision of at least 2 for: NAT" in texts[1]
+
+
+@pytest.mark.parametrize("goal", [Goal(), Goal(precision=1.0), Goal(recall=0.0)])
+def test_a_wanted_recall_is_that_of_the_pipeline_as_it_is_written(
+    goal, model, weak_folds, corpus, tmp_path
+):
+    recalls = {"ART": 0.9, "NAT": 0.8}
+    wish = OffsetWish(recalls=recalls)
+    report = choose(model, weak_folds, corpus, tmp_path / "out", offsets=wish, goal=goal)
     (own,) = report["ner"].offsets
-    assert own.family == "recall" and own.used and own.after["ART"].r >= 0.5
+    assert own.family == "recall" and own.used
+    assert report["ner"].goal == f"{goal}, recall of at least 0.9 of ART, recall of at least 0.8 of NAT"
     nlp, before = spacy.load(tmp_path / "out"), spacy.load(model)
-    offsets = nlp.get_pipe("ner").cfg["decision_offsets"]
-    assert offsets == own.offsets and nlp.get_pipe_config("ner")["decision_offsets"] == offsets
-    assert set(offsets) <= {"ART"} and before.get_pipe("ner").cfg["decision_offsets"] is None
+    cfg = nlp.get_pipe("ner").cfg
+    assert (
+        cfg["decision_offsets"] == own.offsets and before.get_pipe("ner").cfg["decision_offsets"] is None
+    )
+    assert nlp.get_pipe_config("ner")["decision_offsets"] == own.offsets
+    assert set(own.offsets) <= {"ART", "NAT"} and own.offsets
+    right, total = dict.fromkeys(recalls, 0), dict.fromkeys(recalls, 0)
+    for fold in weak_folds:  # the settings as they are written, on documents that were not seen
+        other = spacy.load(fold.model)
+        names = ("decision_offsets", "thresholds", CALIBRATION)
+        other.get_pipe("ner").cfg.update({name: cfg[name] for name in names})
+        for doc in DocBin().from_disk(fold.data).get_docs(other.vocab):
+            found = {(e.start, e.end, e.label_) for e in other(blank_of(other, doc)).ents}
+            for ent in (ent for ent in doc.ents if ent.label_ in recalls):
+                total[ent.label_] += 1
+                right[ent.label_] += (ent.start, ent.end, ent.label_) in found
+    assert all(right[label] >= wanted * total[label] for label, wanted in recalls.items())
 
 
-def test_the_prior_is_of_annotated_tokens():
-    doc = Doc(blank().vocab, words=["Ida", "sank", "it", "in", "Oslo"])
-    doc.set_ents([Span(doc, 0, 1, label="NAT")], missing=[doc[3:5]], default="outside")
-    eg = Example(Doc(doc.vocab, words=[token.text for token in doc]), doc)
-    found = folds_module._prior([SimpleNamespace(examples=[eg])], ["NAT", "ART"])
-    assert found == pytest.approx(np.log([(3 - 1.5) / 1, (3 - 1.5) / 0.5]))
+def test_recalls_that_are_not_reached_together_are_refused(model, folds, corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(folds_module, "find_recall", lambda *_: Unreached({0: 0.5, 1: 1.0}, True))
+    wish = OffsetWish(recalls={"ART": 0.9, "NAT": 0.9})
+    with pytest.raises(ValueError, match=r"L590.*reach [A-Z]+ 50\.0 %, [A-Z]+ 100\.0 %"):
+        choose(model, folds, corpus, tmp_path / "out", offsets=wish)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("gains", [True, False])
 def test_offsets_are_used_only_where_nested_folds_gain(
     gains, model, folds, corpus, tmp_path, monkeypatch
 ):
-    find = folds_module.find_offsets
-
-    def forged(own, family, aim):
-        found = find(own, family, aim)
-        nested = found.before.copy()
-        nested[:, 0] = np.minimum(nested[:, 2], nested[:, 1]) if gains else nested[:, 0] // 2
-        return found._replace(offsets=np.full(len(found.offsets), 0.5), nested=nested)
-
-    before = choose(model, folds, corpus, tmp_path / "before")["ner"].offsets
-    assert before == ()
-    monkeypatch.setattr(folds_module, "find_offsets", forged)
+    forge(monkeypatch, gains)
+    before = choose(model, folds, corpus, tmp_path / "before")["ner"]
+    assert before.offsets == () and before.offsets_expected is None
     report = choose(model, folds, corpus, tmp_path / "out", offsets=OffsetWish())
     tried = report["ner"].offsets
     assert [own.family for own in tried] == ["prior", "types"]
-    assert sum(own.used for own in tried) == int(gains)
+    assert [own.used for own in tried] == [False, gains]
+    expected = report["ner"].offsets_expected
+    assert (expected.after > expected.before) == gains
     offsets = spacy.load(tmp_path / "out").get_pipe("ner").cfg["decision_offsets"]
-    assert offsets == (dict.fromkeys(tried[0].offsets, 0.5) if gains else None)
+    assert offsets == (dict.fromkeys(tried[1].offsets, 0.5) if gains else None)
+
+
+def forge(monkeypatch, gains, without=0.5):
+    """Let the family "types" be best, and gain or lose on nested folds."""
+    find = folds_module.find_offsets
+
+    def best(own, families, aim):
+        found = find(own, "types", aim)
+        nested, n = found.before.copy(), len(found.offsets)
+        nested[:, 0] = np.minimum(nested[:, 2], nested[:, 1]) if gains else nested[:, 0] // 2
+        rows = np.broadcast_to(np.reshape(without, (-1, 1)), found.without.shape)
+        return found._replace(offsets=np.full(n, 0.5), without=rows, nested=nested)
+
+    def each(own, family, aim):
+        found = find(own, family, aim)
+        return found._replace(offsets=np.full(len(found.offsets), 0.5))
+
+    monkeypatch.setattr(folds_module, "find_best", best)
+    monkeypatch.setattr(folds_module, "find_offsets", each)
+
+
+def test_thresholds_are_expected_under_offsets_without_the_fold_too(
+    model, folds, corpus, tmp_path, monkeypatch
+):
+    forge(monkeypatch, True, [0.5, 8.0, -8.0])
+    given = []
+
+    def spied(views, *rest):
+        given.extend(views)
+        return _expected(views, *rest)
+
+    monkeypatch.setattr(folds_module, "_expected", spied)
+    report = choose(model, folds, corpus, tmp_path / "out", offsets=OffsetWish())
+    written, more, less = ({t: len(own.right) for t, own in view.items()} for view in given)
+    assert written == {t: own.candidates for t, own in report["ner"].types.items()}
+    assert sum(more.values()) > sum(written.values()) > sum(less.values())
+
+
+@pytest.mark.parametrize("gains", [True, False])
+def test_offsets_of_an_earlier_run_give_way(gains, model, folds, corpus, tmp_path, monkeypatch):
+    mine = tmp_path / "model"
+    shutil.copytree(model, mine)
+    nlp = spacy.load(mine)
+    for own in (nlp.get_pipe("ner").cfg, nlp.get_pipe_config("ner")):
+        own["decision_offsets"] = {"ART": 3.0}
+    nlp.to_disk(mine)
+    forge(monkeypatch, gains)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        choose(mine, folds, corpus, None, offsets=OffsetWish())
+    assert any("LW116" in str(w.message) and "ART +3.00" in str(w.message) for w in said) == (not gains)
+    after = spacy.load(mine)
+    offsets = dict.fromkeys(TYPES, 0.5) if gains else None
+    assert after.get_pipe("ner").cfg["decision_offsets"] == offsets
+    assert after.get_pipe_config("ner")["decision_offsets"] == offsets
+
+
+def test_offsets_stay_where_none_are_asked_for(model, folds, corpus, tmp_path):
+    """And thresholds are chosen under them, whatever the folds' models came with."""
+    mine = tmp_path / "model"
+    shutil.copytree(model, mine)
+    nlp = spacy.load(mine)
+    nlp.get_pipe("ner").cfg["decision_offsets"] = {"ART": 8.0}
+    nlp.to_disk(mine)
+    plain = choose(model, folds, corpus, tmp_path / "plain")["ner"].types["ART"]
+    found = choose(mine, folds, corpus, tmp_path / "out")["ner"].types["ART"]
+    assert found.candidates > plain.candidates
+    assert spacy.load(tmp_path / "out").get_pipe("ner").cfg["decision_offsets"] == {"ART": 8.0}
 
 
 def test_the_command_trains_each_fold_once_and_resumes(model, corpus, tmp_path):
@@ -260,6 +393,7 @@ def test_the_command_trains_each_fold_once_and_resumes(model, corpus, tmp_path):
     assert [own["family"] for own in found["offsets"]] == ["prior", "types"]
     shown = RUN.invoke(app, [*map(str, command[:-1])])
     assert "to expect" in shown.output and "2 folds of train" in shown.output
+    assert "the better family of these, chosen nested, too" in shown.output
 
 
 @pytest.mark.parametrize(
@@ -293,6 +427,15 @@ def test_options_that_do_not_go_together_are_refused(options, code, named, model
     told = refused(["thresholds", model, corpus, "-o", out, *given, *options], code)
     assert f"{named} cannot be used" in told.stderr if code == "L538" else named in told.stderr
     assert not out.exists() and not place.exists()
+
+
+def test_rare_types_are_needed_to_choose_for_them(model, corpus, tmp_path):
+    bare = tmp_path / "bare"
+    shutil.copytree(corpus, bare)
+    write_types(bare, CorpusTypes(TYPES, [], "en", "words"))
+    command = ["thresholds", model, bare, "--out-of-fold", "3", "--offsets", "auto", "--offset-tail"]
+    told = refused([*command, "--folds-output", tmp_path / "folds", "-o", tmp_path / "out"], "L591")
+    assert "bare" in told.stderr and not (tmp_path / "folds").exists()
 
 
 def test_offsets_of_a_transition_ner_are_refused(corpus, tmp_path):

@@ -155,7 +155,10 @@ def thresholds(
 def read_wish(
     offsets: Offsets, for_tail: bool, recalls: Sequence[str], corpus: Path
 ) -> OffsetWish | None:
-    """What offsets are wanted for; null is none. RAISES (ValueError): L402, L430, L516, L538, L539."""
+    """What offsets are wanted for; null is none.
+
+    RAISES (ValueError): L402, L430, L516, L538, L539, L591.
+    """
     found: dict[str, float] = {}
     for text in recalls:
         label, _, value = text.rpartition("=")
@@ -179,7 +182,10 @@ def read_wish(
         _refuse({"--offset-tail": for_tail or None}, "without --offsets", "Add --offsets auto.")
         return None
     families = FAMILIES if offsets is Offsets.auto else (offsets.value,)
-    return OffsetWish(families, tuple(read_types(corpus).tail) if for_tail else ())
+    tail = tuple(read_types(corpus).tail) if for_tail else ()
+    if for_tail and not tail:
+        raise ValueError(Errors.L591.format(path=corpus))
+    return OffsetWish(families, tail)
 
 
 def _refuse(given: Mapping[str, object], where: str, fix: str) -> None:
@@ -235,6 +241,8 @@ def _print_expected(chosen: ChosenTypes) -> None:
             f"{own.goal} {_gain(own.expected)}; on the folds it was chosen on {100 * own.gain:+.1f}"
         )
         msg.text("used" if own.used else "not used")
+    if len(chosen.offsets) > 1 and chosen.offsets_expected is not None:
+        msg.text(f"the better family of these, chosen nested, too: {_gain(chosen.offsets_expected)}")
     if chosen.expected is not None:
         msg.text(f"thresholds: macro F1 {_gain(chosen.expected)}")
 

@@ -111,6 +111,7 @@ class ChosenTypes(Record):
     reliability: Calibrated | None = None
     expected: Expected | None = None  # of thresholds that were chosen out of fold
     offsets: tuple[ChosenOffsets, ...] = ()
+    offsets_expected: Expected | None = None  # of the best family, chosen without the fold judged, too
 
     def measured(self, found: Calibrated) -> "ChosenTypes":
         """The same with how far scores are probabilities."""

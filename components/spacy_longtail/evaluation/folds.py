@@ -4,7 +4,8 @@ A development part has a dozen mentions of a rare type; the folds together have 
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -20,11 +21,22 @@ from ..pipes.token_ner import TokenNER
 from .analysis.records import PRF
 from .calibration import Scored, ScoredNER, entity_outcomes, measure_reliability
 from .chosen import Chosen, ChosenOffsets, ChosenTypes, Expected
-from .entity_thresholds import choose_types, set_types, warn_of
+from .entity_thresholds import Choice, choose_types, set_types, warn_of
 from .evaluate import load_pipeline, update_performance
 from .goal import Goal
 from .held_out import HeldOut
-from .offsets import FAMILIES, Aim, Family, Found, find_offsets, find_recall, mean_f1, shown
+from .offsets import (
+    FAMILIES,
+    Aim,
+    Family,
+    Found,
+    Unreached,
+    find_best,
+    find_offsets,
+    find_recall,
+    mean_f1,
+    shown,
+)
 from .significance.metrics import f1
 from .significance.resampled import resampled_t
 from .thresholds import (
@@ -60,6 +72,18 @@ class _Read(NamedTuple):
     examples: list[Example]  # read by what stands before the NER
 
 
+class _Decided(NamedTuple):
+    """What is decided on offsets: those of the pipeline, and those without each fold."""
+
+    offsets: dict[str, float] | None
+    without: list[dict[str, float] | None]
+    tried: tuple[ChosenOffsets, ...] = ()
+    expected: Expected | None = None
+
+
+_Choose = Callable[[Mapping[str, Scored], Mapping[str, int]], Choice]  # candidates, gold mentions
+
+
 def fit_out_of_fold(
     model: Path,
     folds: Sequence[FoldModel],
@@ -82,29 +106,39 @@ def fit_out_of_fold(
     min_mentions (int): Gold mentions that a threshold is chosen on at least.
     offsets (Optional[OffsetWish]): Of decision offsets; null chooses none.
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.
-    RETURNS (Chosen): By component. Offsets that do not gain on held-out folds are not used.
-    RAISES (ValueError): As `fit_thresholds`; L310, L311, L313.
+    RETURNS (Chosen): By component. Offsets that do not gain on held-out folds are not used, and those
+        that were there are removed. The threshold of a type with a wanted recall keeps that recall.
+    RAISES (ValueError): As `fit_thresholds`; L310 to L314, L590.
     """
     check_output(model, dev, output)
     nlp = load_pipeline(model)
     name = check_one_ner(nlp, model, offsets)
     check_abstain_key(nlp, abstain_key, name)
     read = [_read(fold, name) for fold in folds]
-    tried = _offsets(read, name, offsets) if offsets else []
-    for used in (own for own in tried if own.used):
-        for pipeline in (nlp, *(fold.nlp for fold in read)):
-            pipeline.get_pipe(name).cfg["decision_offsets"] = used.offsets  # type: ignore[attr-defined]
-        nlp.get_pipe_config(name)["decision_offsets"] = used.offsets
-    by_type, by_fold = _outcomes(read, name)
+    decided = _decide(nlp, name, read, offsets)
+    by_type, by_fold = _outcomes(read, name, decided.offsets)
     n_gold = {label: sum(own[label] for own in by_fold) for label in by_type}
-    choice = choose_types(by_type, n_gold, goal, calibrate, min_mentions)
-    warn_of(choice, name, goal, min_mentions)
+    recalls = offsets.recalls if offsets else {}
+    choose: _Choose = partial(
+        choose_types, goal=goal, calibrate=calibrate, least=min_mentions, recalls=recalls
+    )
+    choice = choose(by_type, n_gold)
+    warn_of(choice, name, min_mentions)
     set_types(nlp, name, choice, abstain_key)
-    expected = _expected(by_type, by_fold, goal, calibrate, min_mentions)
+    same = decided.offsets  # most offsets without a fold: not read again
+    views = [by_type if own == same else _outcomes(read, name, own)[0] for own in decided.without]
+    expected = _expected(views, by_fold, choose)
     if goal.recall is None and goal.precision is None and expected.after < expected.before:
         points = 100 * (expected.before - expected.after)
         warnings.warn(Warnings.W089.format(name=name, goal=goal, points=f"{points:.1f}"), stacklevel=2)
-    chosen = ChosenTypes(goal=str(goal), types=choice.types, expected=expected, offsets=tuple(tried))
+    goals = [str(goal), *(f"{Goal(recall=value)} of {label}" for label, value in recalls.items())]
+    chosen = ChosenTypes(
+        goal=", ".join(goals),
+        types=choice.types,
+        expected=expected,
+        offsets=decided.tried,
+        offsets_expected=decided.expected,
+    )
     if calibrate:
         chosen = chosen.measured(measure_reliability(list(by_type.values())))
     report: Chosen = {name: chosen}
@@ -142,10 +176,29 @@ def _read(fold: FoldModel, name: str) -> _Read:
     return _Read(nlp, examples)
 
 
-def _offsets(read: Sequence[_Read], name: str, wish: OffsetWish) -> list[ChosenOffsets]:
-    """What each family of offsets does; the best of them is used, if it gains on held-out folds.
+def _decide(nlp: Language, name: str, read: Sequence[_Read], wish: OffsetWish | None) -> _Decided:
+    """Offsets by a wish, set in the pipeline; without a wish those that it has."""
+    before = cast(TokenNER, nlp.get_pipe(name)).cfg.get("decision_offsets")
+    if wish is None:
+        return _Decided(before, [before] * len(read))
+    found = _offsets(read, name, wish)
+    _set_offsets([nlp], name, found.offsets)
+    nlp.get_pipe_config(name)["decision_offsets"] = found.offsets
+    if before and not found.offsets:
+        old = ", ".join(f"{label} {value:+.2f}" for label, value in before.items())
+        warnings.warn(Warnings.W116.format(name=name, offsets=old), stacklevel=3)
+    return found
 
-    RAISES (ValueError): L312, L314.
+
+def _set_offsets(pipelines: Sequence[Language], name: str, offsets: dict[str, float] | None) -> None:
+    for nlp in pipelines:
+        nlp.get_pipe(name).cfg["decision_offsets"] = offsets  # type: ignore[attr-defined]
+
+
+def _offsets(read: Sequence[_Read], name: str, wish: OffsetWish) -> _Decided:
+    """What each family of offsets does; the best is used, if choosing so gains on held-out folds.
+
+    RAISES (ValueError): L312, L314, L590.
     """
     pipes = [cast(TokenNER, fold.nlp.get_pipe(name)) for fold in read]
     labels = pipes[0].labels
@@ -156,19 +209,45 @@ def _offsets(read: Sequence[_Read], name: str, wish: OffsetWish) -> list[ChosenO
     folds = [HeldOut.of(pipe, fold.examples, labels) for pipe, fold in zip(pipes, read, strict=True)]
     among = [i for i, label in enumerate(labels) if not wish.tail or label in wish.tail]
     recalls = {labels.index(label): value for label, value in wish.recalls.items()}
-    aim = Aim(mean_f1(among), _prior(read, labels), recalls)
+    aim = Aim(mean_f1(among), recalls)
     if recalls:
         found = find_recall(folds, aim)
-        if isinstance(found, dict):
-            reached = ", ".join(f"{labels[t]} {100 * most:.1f} %" for t, most in found.items())
-            raise ValueError(Errors.L312.format(reached=reached))
+        if isinstance(found, Unreached):
+            reached = ", ".join(f"{labels[t]} {100 * most:.1f} %" for t, most in found.recalls.items())
+            raise ValueError((Errors.L590 if found.is_joint else Errors.L312).format(reached=reached))
         goal = "recall of " + ", ".join(f"{t} {100 * v:g} %" for t, v in wish.recalls.items())
-        return [_chosen(found, labels, aim, goal, used=True)]
+        return _decided(found, [_chosen(found, labels, aim, goal, used=True)], labels, aim)
     goal = "mean F1 of rare types" if wish.tail else "macro F1"
-    every = [find_offsets(folds, family, aim) for family in wish.families]
-    best = max(every, key=lambda own: aim.score(own.nested))
+    best = find_best(folds, wish.families, aim)
     gains = aim.score(best.nested) > aim.score(best.before)
-    return [_chosen(own, labels, aim, goal, used=gains and own is best) for own in every]
+    tried = [
+        _chosen(find_offsets(folds, family, aim), labels, aim, goal, gains and family == best.family)
+        for family in wish.families
+    ]
+    return _decided(best, tried, labels, aim)
+
+
+def _decided(found: Found, tried: Sequence[ChosenOffsets], labels: Sequence[str], aim: Aim) -> _Decided:
+    is_used = any(own.used for own in tried)
+    offsets, *without = (
+        (_by_label(row, labels) or None) if is_used else None for row in (found.offsets, *found.without)
+    )
+    return _Decided(offsets, without, tuple(tried), _expected_of(found, aim))
+
+
+def _by_label(offsets: np.ndarray, labels: Sequence[str]) -> dict[str, float]:
+    return {label: as_stored(value) for label, value in zip(labels, offsets, strict=True) if value}
+
+
+def _expected_of(found: Found, aim: Aim) -> Expected:
+    k = len(found.gains)
+    test = resampled_t(found.gains, 1 / (k - 1))  # dev is no fold
+    return Expected(
+        folds=k,
+        before=aim.score(found.before),
+        after=aim.score(found.nested),
+        p=None if test is None else test.p,
+    )
 
 
 def _chosen(found: Found, labels: Sequence[str], aim: Aim, goal: str, used: bool) -> ChosenOffsets:
@@ -176,39 +255,27 @@ def _chosen(found: Found, labels: Sequence[str], aim: Aim, goal: str, used: bool
         rows = zip(labels, shown(counts), strict=True)
         return {label: PRF(p=p, r=r, f=f) for label, (p, r, f) in rows}
 
-    before = aim.score(found.before)
-    k = len(found.gains)
-    test = resampled_t(found.gains, 1 / (k - 1))
     return ChosenOffsets(
         family=found.family,
         used=used,
-        offsets={t: as_stored(o) for t, o in zip(labels, found.offsets, strict=True) if o},
+        offsets=_by_label(found.offsets, labels),
         before=by_label(found.before),
         after=by_label(found.after),
         nested=by_label(found.nested),
         goal=goal,
-        gain=aim.score(found.after) - before,
-        expected=Expected(
-            folds=k, before=before, after=aim.score(found.nested), p=None if test is None else test.p
-        ),
+        gain=aim.score(found.after) - aim.score(found.before),
+        expected=_expected_of(found, aim),
     )
 
 
-def _prior(read: Sequence[_Read], labels: Sequence[str]) -> np.ndarray:
-    """Log odds of O against each type, by annotated tokens, of which a type has half a one at least."""
-    inside = dict.fromkeys(labels, 0)
-    total = 0
-    for eg in (eg for fold in read for eg in fold.examples):
-        total += np.count_nonzero(eg.reference.to_array("ENT_IOB"))
-        for ent in eg.reference.ents:
-            if ent.label_ in inside:
-                inside[ent.label_] += len(ent)
-    counts = np.maximum(np.asarray([inside[label] for label in labels], dtype="float64"), 0.5)
-    return np.log(max(total - counts.sum(), 1.0) / counts)
+def _outcomes(
+    read: Sequence[_Read], name: str, offsets: dict[str, float] | None
+) -> tuple[dict[str, Scored], list[dict[str, int]]]:
+    """The candidates of each type under offsets, and the gold mentions by fold.
 
-
-def _outcomes(read: Sequence[_Read], name: str) -> tuple[dict[str, Scored], list[dict[str, int]]]:
-    """The candidates of each type, whose fold is that of the model, and the gold mentions by fold."""
+    The fold of a candidate is that of the model.
+    """
+    _set_offsets([fold.nlp for fold in read], name, offsets)
     parts: list[dict[str, Scored]] = []
     by_fold = []
     for i, fold in enumerate(read):
@@ -224,20 +291,20 @@ def _outcomes(read: Sequence[_Read], name: str) -> tuple[dict[str, Scored], list
 
 
 def _expected(
-    by_type: Mapping[str, Scored],
-    by_fold: Sequence[Mapping[str, int]],
-    goal: Goal,
-    calibrate: bool,
-    least: int,
+    views: Sequence[Mapping[str, Scored]], by_fold: Sequence[Mapping[str, int]], choose: _Choose
 ) -> Expected:
-    """Macro F1 of all candidates, and of those that thresholds keep which were chosen on other folds."""
-    labels = list(by_type)
+    """Macro F1 of all candidates, and of those that thresholds keep which were chosen on other folds.
+
+    views (Sequence[Mapping[str, Scored]]): For each fold all candidates, by offsets chosen without it.
+    by_fold (Sequence[Mapping[str, int]]): Gold mentions. choose (Callable): Chooses thresholds.
+    """
+    labels = list(views[0])
     total = {label: sum(own[label] for own in by_fold) for label in labels}
     before, after = np.zeros((len(by_fold), len(labels), 3)), np.zeros((len(by_fold), len(labels), 3))
-    for i, n_gold in enumerate(by_fold):
+    for i, (by_type, n_gold) in enumerate(zip(views, by_fold, strict=True)):
         rest = {t: Scored(*(a[s.fold != i] for a in s)) for t, s in by_type.items()}
         others = {label: total[label] - n_gold[label] for label in labels}
-        choice = choose_types(rest, others, goal, calibrate, least)
+        choice = choose(rest, others)
         for k, (label, scored) in enumerate(by_type.items()):
             own = scored.fold == i
             slope, shift = choice.curves.get(label, choice.curves.get(ANY_TYPE, (1.0, 0.0)))
@@ -246,7 +313,7 @@ def _expected(
             before[i, k] = right.sum(), own.sum(), n_gold[label]
             after[i, k] = right[kept].sum(), kept.sum(), n_gold[label]
     gains = f1(after).mean(axis=1) - f1(before).mean(axis=1)
-    test = resampled_t(gains, 1 / (len(by_fold) - 1))
+    test = resampled_t(gains, 1 / (len(by_fold) - 1))  # dev is no fold
     return Expected(
         folds=len(by_fold),
         before=float(f1(before.sum(axis=0)).mean()),

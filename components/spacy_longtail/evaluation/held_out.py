@@ -29,7 +29,8 @@ class HeldOut:
     tokens of each. space, annotated (Ints1d): (n_tokens,), whether a token is whitespace, and annotated.
     gold (Ints1d): (n_entities,), codes of the annotated entities. n_gold (Ints1d): (n_labels,),
     annotated mentions; those that do not align with tokens have no code. order (Ints1d): (n_labels,),
-    the place in the pipe's labels of each of those that offsets and counts are of.
+    the place in the pipe's labels of each of those that offsets and counts are of. tokens (Ints1d):
+    (n_labels + 1,), annotated ones of each of these, and of none.
     """
 
     pipe: TokenNER
@@ -40,6 +41,7 @@ class HeldOut:
     gold: Ints1d
     n_gold: Ints1d
     order: Ints1d
+    tokens: Ints1d
     known: dict[tuple[float, ...], Ints2d] = field(default_factory=dict)
 
     @classmethod
@@ -56,8 +58,11 @@ class HeldOut:
         docs = [eg.predicted for eg in read]
         gold = gold_tags(read, pipe.cfg["types"], pipe.codec, "O", pipe.name)
         column = {label: min(i, len(pipe.labels) - 1) for i, label in enumerate(pipe.cfg["types"])}
-        found_gold = [ent.label_ for eg in read for ent in eg.reference.ents]
-        columns = [column[label] for label in found_gold if label in column]
+        ents = [ent for eg in read for ent in eg.reference.ents if ent.label_ in column]
+        columns, sizes = [column[ent.label_] for ent in ents], [len(ent) for ent in ents]
+        n_known = sum(np.count_nonzero(eg.reference.to_array("ENT_IOB")) for eg in read)
+        order = np.asarray([pipe.labels.index(label) for label in labels])
+        inside = np.bincount(columns, sizes, len(pipe.labels))[order].astype("int64")
         return cls(
             pipe,
             reduce(_joined, scores),
@@ -66,7 +71,8 @@ class HeldOut:
             gold.mask > 0,
             _codes(*pipe.codec.spans(gold.tags)),
             np.bincount(columns, minlength=len(pipe.labels)),
-            np.asarray([pipe.labels.index(label) for label in labels]),
+            order,
+            np.append(inside, n_known - inside.sum()),
         )
 
     def counts(self, offsets: Floats1d) -> Ints2d:

@@ -87,9 +87,9 @@ class TokenTagger(NERPipe):
     def decoding(self) -> Decoding:
         """How outputs become entities, as it is set and as training left it."""
         own = {name: self.cfg[name] for name in Decoding._fields if name != "offsets"}
-        offsets = self.cfg["decision_offsets"]
-        if offsets:
-            own["offsets"] = np.array([offsets.get(label, 0.0) for label in self.labels])
+        offsets = self.cfg["decision_offsets"] or {}
+        moved = np.array([offsets.get(label, 0.0) for label in self.labels])
+        own["offsets"] = moved if moved.any() else None  # zeros are none, to the last bit
         return Decoding(**{**own, "state": TwoTaskState(**own["state"])})
 
     @property

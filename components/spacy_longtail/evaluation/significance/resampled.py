@@ -29,7 +29,8 @@ def resampled_t(
     """Student's t of differences over folds, its variance corrected for training data in common.
 
     differences (Sequence[float]): (n_folds,), or (n_folds * n_repeats,).
-    test_share (float): Test examples by training examples, such as 1/4 with five folds.
+    test_share (float): Test examples by training examples, such as 1/4 with five folds, and 1/3 where
+        another of them is dev.
     level (float): Of the interval.
     RETURNS (Optional[ResampledT]): Null with fewer than two, or where all are the same.
     RAISES (ValueError): L001, L406.
@@ -38,7 +39,7 @@ def resampled_t(
     """
     d = np.asarray(differences, dtype="float64")
     if not (math.isfinite(test_share) and test_share > 0):
-        fix = "With k folds it is 1 / (k - 1)."
+        fix = "With k folds it is 1 / (k - 1), or 1 / (k - 2) where one is dev."
         raise ValueError(
             Errors.L001.format(name="test_share", rule="above 0", value=test_share, fix=fix)
         )

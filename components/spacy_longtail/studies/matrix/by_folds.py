@@ -46,7 +46,7 @@ def recommend_by_folds(
         method, fold and seed.
     labels (List[str]): The declared types.
     baseline (str): Name of the method that stays unless another is likely to be better.
-    n_folds (int): Of the corpus, of which fewer may be done.
+    n_folds (int): Of the corpus, at least 3: one is held out, and one is dev. Fewer may be done.
     failed (Optional[Mapping[str, Collection[Tuple[int, int]]]]): Folds and seeds of trials that ended
         without an evaluation, by method: not the time, but they themselves ended these.
     RETURNS (Recommendation): The choice, in words too, with how sure it is. With a number of steps that
@@ -83,7 +83,8 @@ def recommend_by_folds(
     first = {cell: first[cell] for cell in own}
     before, after = _counts(first), _counts(own)
     verdict = judge(before, after, metric, "document", is_paired=False)[MACRO]
-    found = compare(first, own, 1 / (n_folds - 1), verdict.value, verdict.p)
+    share = 1 / (n_folds - 2)  # neither dev nor what is held out is trained on
+    found = compare(first, own, share, verdict.value, verdict.p)
     n_tried = len(last) - (baseline in last)
     chance = min(n_tried * found.chance, 1.0)
     n_done = len({fold for fold, _ in own})
