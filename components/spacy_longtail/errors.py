@@ -315,7 +315,7 @@ class Errors:
     L538 = "[L538] {found} cannot be used {where}. {fix}"
     L539 = "[L539] --offset-recall takes TYPE=RECALL such as EVE=0.9, a recall above 0 and at most 1, found {found!r}."
     L590 = "[L590] The wanted recalls are reached by an offset each, and not by any that were tried together: the types compete. Together they reach {reached}, on documents that the models were not trained on. Ask for less, or for fewer types."
-    L591 = "[L591] --offset-tail has no types to choose for: {path} declares none as rare. Name them in its types.json, \"tail\": [\"EVE\", ...], or leave --offset-tail out."
+    L591 = '[L591] --offset-tail has no types to choose for: {path} declares none as rare. Name them in its types.json, "tail": ["EVE", ...], or leave --offset-tail out.'
     L560 = "[L560] The training of {fold} in {path} left no model: {problem}. Correct that, and run the command again with --retry-failed."
     L561 = "[L561] A budget of {minutes} ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
     L570 = "[L570] A budget of {minutes} is too small for {corpus}: one training of {name} takes {taken:.1f} minutes at least, by {measured} that were measured, and two are compared. Use --minutes {least} or more, or fewer --steps."

@@ -21,7 +21,7 @@ def rows() -> str:
         interval = f"{100 * r['gain']:+.1f} ({100 * macro['low']:.1f} to {100 * macro['high']:.1f})"
         methods = (STOCK, r["advice"])
         tail = "/".join(f"{100 * _score(r, m, 'tail'):.1f}" for m in methods)
-        macros = [points(r["scores"][m]["macro"]) for m in methods]
+        macros = [points(r["scores"][m]["macro"]).replace(" ", "") for m in methods]
         regret = f"{100 * r['regret']:.1f}" + (f" (`{r['best']}`)" if r["regret"] else "")
         cells = (str(r["folds"]), *macros, interval, tail, regret)
         found.append((r["corpus"], f"`{r['advice']}`", *cells))
