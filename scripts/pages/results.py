@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-from . import advice
+from . import advice, budgets
 from .records import points, read, table
 
 TEXT = Path(__file__).with_name("results.md")
@@ -29,7 +29,6 @@ MAIN_JOB = {
     "pretrained": "pretrained",
     PAIR: "crf-senses + pretrained",
 }
-BUDGETS = ("primary", "secondary", "replace 0.01", "replace 0.03", "replace 0.1", "fill 0.1")
 
 
 def trials(rows: Sequence[dict], corpus: str, method: str) -> list[dict]:
@@ -83,17 +82,6 @@ def averaging() -> str:
             cells.append(points([own[0]["systems"][-1]["macro"]]) if own else "")
         found.append((f"{n} trainings behind one pipe", *cells))
     return table(("macro F1 on test (seeds)", *(name for name, _ in corpora)), found)
-
-
-def budgets() -> str:
-    rows = {(r["corpus"], r["system"]): r for r in read("budgets")}
-    corpora = {"GMB": "gmb", "Field Notes": "field_notes", "BioNLP": "bionlp13cg"}
-    found = []
-    for label, corpus in corpora.items():
-        tests = [rows[corpus, system]["test"] for system in BUDGETS]
-        found.append((label, *(f"{100 * t['macro_f']:.1f} / {100 * t['tail_f']:.1f}" for t in tests)))
-    head = ("macro / tail", "CNN", "transformer", "`replace` 1 %", "3 %", "10 %", "`fill` 10 %")
-    return table(head, found)
 
 
 def main_job() -> str:
@@ -158,7 +146,7 @@ def render() -> str:
         "averaging": averaging(),
         "advice": advice.rows(),
         "advice in short": advice.in_short(),
-        "budgets": budgets(),
+        "budgets": budgets.rows(),
         "main job": main_job(),
         "main job in short": main_job_in_short(),
         "mining": mining(),
