@@ -22,7 +22,8 @@ def render() -> str:
     first, last = ([curve[i].y for curve in panels[0].curves] for i in (0, -1))
     said = (
         f"Tail F1 by labels spent, mean over seeds. On GMB it goes from {first[0]:.1f} to {last[0]:.1f} "
-        f"with mine, {last[1]:.1f} with entropy, {last[2]:.1f} with least confidence and {last[3]:.1f} at random."
+        f"with mine, {last[1]:.1f} with entropy, {last[2]:.1f} with least confidence and {last[3]:.1f} "
+        "at random."
     )
     names = [s.replace("_", " ") for s in STRATEGIES]
     return draw(panels, names, "What labels are worth", said, ("labels spent", "tail F1 on test"))
