@@ -93,3 +93,21 @@ def pipeline(primary: dict | None = None, **settings: object) -> Language:
 
 def lines(log: Path) -> list[str]:
     return sorted(log.read_text(encoding="utf8").splitlines()) if log.exists() else []
+
+
+@Language.component("test_open_gate", assigns=["doc.spans"])
+def open_gate(doc):
+    """Opens for the whole document."""
+    doc.spans["weak_sentences"] = [doc[:]]
+    return doc
+
+
+@Language.factory("test_ruler", assigns=["doc.ents"], default_config={"word": "rained"})
+def make_ruler(nlp, name, word: str):
+    """A component of somebody's own, which may leave scores, as far as one can tell."""
+
+    def rule(doc):
+        doc.ents = [Span(doc, t.i, t.i + 1, label="NAT") for t in doc if t.text == word]
+        return doc
+
+    return rule

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import DocBin, Span
+from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
@@ -32,6 +32,7 @@ from spacy_longtail.unlabelled.comparison import (
 from spacy_longtail.unlabelled.distil import Request, distil
 from spacy_longtail.unlabelled.silver import Policy, Selection
 from spacy_longtail.unlabelled.teacher import Pass, Teacher
+from tests.pipes import gated  # noqa: F401  # registers components
 from tests.util import blank, refused, toy_corpus, toy_docs
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -564,8 +565,8 @@ def rescued(place, folder, key="entity_scores"):
     if key is None:
         nlp.get_pipe("ner").cfg["scores_key"] = None
         nlp.replace_pipe("ner", "test_no_scores")
-    nlp.add_pipe("test_rescue_gate")
-    rule = {"factory": "test_rescuer"}
+    nlp.add_pipe("test_open_gate")
+    rule = {"factory": "test_ruler", "word": "rain"}
     nlp.add_pipe("longtail_gated_pipe", name="rescue", config={"pipe": rule, "labels": ["NAT", "ART"]})
     nlp.to_disk(folder)
     return folder
@@ -574,21 +575,6 @@ def rescued(place, folder, key="entity_scores"):
 @Language.component("test_no_scores", assigns=["doc.ents"])
 def without_entities(doc):
     return doc
-
-
-@Language.component("test_rescue_gate", assigns=["doc.spans"])
-def rescue_gate(doc):
-    doc.spans["weak_sentences"] = [doc[:]]
-    return doc
-
-
-@Language.factory("test_rescuer", assigns=["doc.ents"])
-def make_rescuer(nlp, name):
-    def rescue(doc):
-        doc.ents = [Span(doc, t.i, t.i + 1, label="NAT") for t in doc if t.text == "rain"]
-        return doc
-
-    return rescue
 
 
 def test_entities_without_a_score_are_told(place, tmp_path, monkeypatch):
@@ -612,7 +598,7 @@ def test_a_pool_in_which_no_entity_has_a_score(place, tmp_path, monkeypatch):
 
 def test_a_secondary_that_is_known_to_give_no_scores_is_told_before(place, tmp_path):
     nlp = spacy.load(place / "teacher/model-best")
-    nlp.add_pipe("test_rescue_gate")
+    nlp.add_pipe("test_open_gate")
     nlp.add_pipe("longtail_gated_pipe", name="rescue", config={"pipe": {"factory": "entity_ruler"}})
     nlp.to_disk(tmp_path / "teacher")
     request = replace(request_for(place), teacher=tmp_path / "teacher")

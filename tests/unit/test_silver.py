@@ -7,7 +7,6 @@ import pytest
 import srsly
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -19,6 +18,7 @@ from spacy_longtail.unlabelled.passes import resumed
 from spacy_longtail.unlabelled.silver import Mention, Policy, Selection, Sentence
 from spacy_longtail.unlabelled.teacher import DOUBTS, Pass, Teacher, annotate, make_scoring, soft_tagger
 from spacy_longtail.unlabelled.units import text_key
+from tests.pipes import gated as components  # noqa: F401  # registers them
 from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, small_ner, trained_once, words
 
 LABELS = ["A", "B", "C"]
@@ -264,23 +264,6 @@ def gated(settings, primary="longtail_ner", key=ENTITY_SCORES):
 
 def ruled(factory="entity_ruler", **settings):
     return {"pipe": {"factory": factory}, "labels": ["NAT"], **settings}
-
-
-@Language.component("test_open_gate", assigns=["doc.spans"])
-def open_gate(doc):
-    doc.spans["weak_sentences"] = [doc[:]]
-    return doc
-
-
-@Language.factory("test_ruler", assigns=["doc.ents"])
-def make_ruler(nlp, name):
-    """A component of somebody's own, which may leave scores, as far as one can tell."""
-
-    def rule(doc):
-        doc.ents = [Span(doc, t.i, t.i + 1, label="NAT") for t in doc if t.text == "rained"]
-        return doc
-
-    return rule
 
 
 def test_who_is_known_to_give_no_scores_is_refused_before_anything_is_read():
