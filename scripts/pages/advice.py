@@ -23,9 +23,8 @@ def rows() -> str:
         tail = "/".join(f"{100 * _score(r, m, 'tail'):.1f}" for m in methods)
         macros = [points(r["scores"][m]["macro"]).replace(" ", "") for m in methods]
         regret = f"{100 * r['regret']:.1f}" + (f" (`{r['best']}`)" if r["regret"] else "")
-        cells = (str(r["folds"]), *macros, interval, tail, regret)
-        found.append((r["corpus"], f"`{r['advice']}`", *cells))
-    head = ("corpus", "advice", "folds", "stock, macro", "advice, macro", "gain")
+        found.append((r["corpus"], f"`{r['advice']}` ({r['folds']})", *macros, interval, tail, regret))
+    head = ("corpus", "advice", "stock, macro", "advice, macro", "gain")
     return table((*head, "tail of both", "regret (best)"), found)
 
 
