@@ -5,6 +5,7 @@ from pathlib import Path
 from statistics import mean
 
 from . import advice, budgets
+from .mining_curves import read_rounds
 from .records import points, read, table
 
 TEXT = Path(__file__).with_name("results.md")
@@ -112,7 +113,7 @@ def _of_main_job(method: str) -> list[dict]:
 
 
 def mining() -> str:
-    rows = [r for r in read("mining_rounds") if r["corpus"] == "gmb_full"]
+    rows = [r for r in read_rounds() if r["corpus"] == "gmb_full"]
     last = max(r["round"] for r in rows)
     found = []
     for strategy in ("mine", "entropy", "least_confidence", "random"):
