@@ -62,7 +62,8 @@ TINY_PRETRAINING = {
 VOLATILE = re.compile(  # of JSON: times, and what follows from them
     r"seconds|minutes|date|started|finished|place|host|pid|per_second|command|size_mb|speed|memory|commit|dirty|^number$"
 )
-WORKING = re.compile(r"[\w.-]+@[\w.-]+@\d+")  # a trial's folder, named after machine and process
+# a trial's folder, named after machine and process, in that of all
+WORKING = re.compile(r"(?:work/)?[\w.-]+@[\w.-]+@\d+")
 ATTEMPT = re.compile(r"(tune-[0-9a-f]{16})-\d+")  # a trial: those that were disturbed count
 PLACE = re.compile(r"[\w/.~-]*faults-\w{8}")  # our temporary folder
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -190,14 +191,14 @@ def plain(value: object, out: Path) -> object:
     if isinstance(value, list):
         return [plain(v, out) for v in value]
     if isinstance(value, str):
-        return ATTEMPT.sub(r"\1", WORKING.sub("WORK", value.replace(str(out), "OUT")))
+        return ATTEMPT.sub(r"\1", WORKING.sub("TRIAL", value.replace(str(out), "OUT")))
     return value
 
 
 def shown(said: str) -> str:
     """The last line of what a command said, without colours and without where this machine has it."""
     lines = [line for line in COLOUR.sub("", said).splitlines() if line.strip()]
-    return PLACE.sub("PLACE", WORKING.sub("WORK", lines[-1].strip())) if lines else ""
+    return PLACE.sub("PLACE", WORKING.sub("TRIAL", lines[-1].strip())) if lines else ""
 
 
 def written(out: Path) -> dict[str, list[str]]:

@@ -639,7 +639,7 @@ def test_tokens_that_are_given_are_not_the_tokenizers(tmp_path, caplog):
     """Of a corpus in words: what its source reads was trained on such, too."""
     ruler({"Sea-Ida": "SHIP"}).to_disk(tmp_path / "source")
     nlp = pipeline(source=str(tmp_path / "source"))
-    rescue(nlp).secondary.tokenizer = rescue(nlp).secondary.nlp.tokenizer
+    rescue(nlp).secondary.tokens.around = rescue(nlp).secondary.nlp.tokenizer
     doc = Doc(nlp.vocab, words=["FLAG", "Sea-Ida", "."])
     assert entities(nlp(doc)) == [("Sea-Ida", "SHIP")] and "LW118" not in caplog.text
 

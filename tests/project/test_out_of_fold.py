@@ -14,10 +14,12 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
 from spacy_longtail.evaluation import folds as folds_module
+from spacy_longtail.evaluation import offset_choice
 from spacy_longtail.evaluation.calibration import Scored
 from spacy_longtail.evaluation.entity_thresholds import choose_types, warn_of
-from spacy_longtail.evaluation.folds import FoldModel, OffsetWish, _expected, fit_out_of_fold
+from spacy_longtail.evaluation.folds import FoldModel, _expected, fit_out_of_fold
 from spacy_longtail.evaluation.goal import Goal
+from spacy_longtail.evaluation.offset_choice import OffsetWish
 from spacy_longtail.evaluation.offsets import Unreached
 from spacy_longtail.pipes.thresholding import CALIBRATION
 from spacy_longtail.studies.out_of_fold import write_folds
@@ -284,7 +286,7 @@ def test_a_wanted_recall_is_that_of_the_pipeline_as_it_is_written(
 
 
 def test_recalls_that_are_not_reached_together_are_refused(model, folds, corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(folds_module, "find_recall", lambda *_: Unreached({0: 0.5, 1: 1.0}, True))
+    monkeypatch.setattr(offset_choice, "find_recall", lambda *_: Unreached({0: 0.5, 1: 1.0}, True))
     wish = OffsetWish(recalls={"ART": 0.9, "NAT": 0.9})
     with pytest.raises(ValueError, match=r"L590.*reach [A-Z]+ 50\.0 %, [A-Z]+ 100\.0 %"):
         choose(model, folds, corpus, tmp_path / "out", offsets=wish)
@@ -310,7 +312,7 @@ def test_offsets_are_used_only_where_nested_folds_gain(
 
 def forge(monkeypatch, gains, without=0.5):
     """Let the family "types" be best, and gain or lose on nested folds."""
-    find = folds_module.find_offsets
+    find = offset_choice.find_offsets
 
     def best(own, families, aim):
         found = find(own, "types", aim)
@@ -323,8 +325,8 @@ def forge(monkeypatch, gains, without=0.5):
         found = find(own, family, aim)
         return found._replace(offsets=np.full(len(found.offsets), 0.5))
 
-    monkeypatch.setattr(folds_module, "find_best", best)
-    monkeypatch.setattr(folds_module, "find_offsets", each)
+    monkeypatch.setattr(offset_choice, "find_best", best)
+    monkeypatch.setattr(offset_choice, "find_offsets", each)
 
 
 def test_thresholds_are_expected_under_offsets_without_the_fold_too(

@@ -12,8 +12,8 @@ from wasabi import msg
 from ..corpus.folder import part_path, read_types
 from ..errors import Errors, Warnings
 from ..evaluation.chosen import ChosenGate, ChosenPosteriorGate, ChosenTypes, Expected, chosen_json
-from ..evaluation.folds import OffsetWish
 from ..evaluation.goal import Goal
+from ..evaluation.offset_choice import OffsetWish
 from ..evaluation.offsets import FAMILIES
 from ..evaluation.thresholds import fit_thresholds
 from ..output.writing import check_folder

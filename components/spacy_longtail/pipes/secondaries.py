@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 
 import spacy
@@ -12,19 +11,18 @@ from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import logger, registry
+from spacy.util import registry
 from thinc.api import Config, ConfigValidationError
 
 from ..corpus.cutting import bare
-from ..errors import Errors, Warnings
+from ..errors import Errors
 from ..types import Block
 from .pipeline_checks import SECONDARIES, check_own_gates
 from .secrets import without_secrets
+from .token_comparison import TokenComparison
 
 ENTITIES = "doc.ents"
 LLM_MODELS = "spacy_llm.models."
-N_COMPARED = 100  # sentences that two tokenizers are compared on
-MOST_COMPARED = 500  # characters of each: what came in words can be too much for a tokenizer
 Component = Callable[[Doc], Doc]
 
 
@@ -144,8 +142,8 @@ class OwnPipeline(Secondary):
         RAISES (ValueError): L286, L287, L575 where the source is there and cannot be used.
         """
         self.source, self.component, self.who = source, component, who
-        self.lang, self.tokenizer = nlp.lang, nlp.tokenizer
-        self._n_to_compare = N_COMPARED
+        self.lang = nlp.lang
+        self.tokens = TokenComparison(nlp.tokenizer, who)
         self._nlp: Language | None = None
         # else what was saved is to come, whatever stands in that place now
         if (Path(source) / "config.cfg").exists() or util.is_package(source):
@@ -173,26 +171,9 @@ class OwnPipeline(Secondary):
         self.nlp  # noqa: B018  # raises
 
     def read(self, sentences: list[Doc]) -> list[Doc]:
-        self._compare_tokens(sentences)
+        self.tokens.compare(sentences, self.nlp.tokenizer)
         own = [bare(sentence, self.nlp.vocab) for sentence in sentences]
         return list(self.nlp.pipe(own, batch_size=len(own)))
-
-    def _compare_tokens(self, sentences: list[Doc]) -> None:
-        """Say once where the tokenizers of both pipelines differ on the first sentences.
-
-        Their own tokens are not looked at: a corpus in words has others, and the source may have learnt
-        from such a one.
-        """
-        for sentence in sentences[: self._n_to_compare]:
-            self._n_to_compare -= 1
-            text = sentence.text[:MOST_COMPARED]
-            given, own = ([t.text for t in make(text)] for make in (self.tokenizer, self.nlp.tokenizer))
-            if given != own:
-                at = next(i for i, pair in enumerate(zip_longest(given, own)) if len(set(pair)) > 1)
-                shown = {"given": _excerpt(given, at), "own": _excerpt(own, at)}
-                logger.warning(Warnings.W118.format(who=self.who, **shown))
-                self._n_to_compare = 0
-                return
 
     def memory_zone(self) -> AbstractContextManager[object]:
         return nullcontext() if self._nlp is None else self._nlp.memory_zone()
@@ -330,8 +311,3 @@ def _keep_alone(nlp: Language, name: str) -> None:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(map(repr, names)) or "nothing"
-
-
-def _excerpt(tokens: list[str], at: int) -> str:
-    """Some tokens from a place on."""
-    return " / ".join(tokens[at : at + 5])

@@ -19,7 +19,8 @@ from ..corpus.units import document_folds
 from ..errors import Errors, Warnings
 from ..evaluation.chosen import Chosen
 from ..evaluation.evaluate import load_pipeline
-from ..evaluation.folds import FoldModel, OffsetWish, check_one_ner, fit_out_of_fold
+from ..evaluation.folds import FoldModel, check_one_ner, fit_out_of_fold
+from ..evaluation.offset_choice import OffsetWish
 from ..output.estimates import Outlook
 from ..output.writing import coded_io, whole_folder
 from ..settings import whole
