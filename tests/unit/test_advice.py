@@ -385,10 +385,10 @@ def test_a_budget_too_small_for_one_training_says_the_least(corpus, tmp_path, mo
 
 
 @pytest.mark.parametrize("seconds", [None, 70.0, 40.0])
-def test_on_a_large_corpus_a_small_budget_is_refused_before_any_training(
+def test_a_budget_that_may_be_too_small_is_refused_before_any_training(
     corpus, tmp_path, monkeypatch, seconds
 ):
-    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.MANY_SENTENCES", 1)
+    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.SURE", 0)
     if seconds:
         found = (seconds, "10 steps")
         monkeypatch.setattr("spacy_longtail.studies.matrix.advice.least_seconds", lambda *_: found)
@@ -404,6 +404,27 @@ def test_on_a_large_corpus_a_small_budget_is_refused_before_any_training(
         with pytest.raises(ValueError, match=r"L570.*--minutes 2 "):
             advised(corpus, tmp_path, monkeypatch, runner, minutes=1, workers=2)
     assert not runner.begun and not (tmp_path / "out" / "recommended.cfg").exists()
+
+
+@pytest.mark.parametrize(("minutes", "is_measured"), [(0.5, True), (1, False), (0.99, True)])
+def test_a_training_is_measured_where_the_budget_is_small_for_the_corpus(
+    corpus, tmp_path, monkeypatch, minutes, is_measured
+):
+    """Of few sentences: a minute is surely enough for one training, less may not be."""
+    asked = []
+    monkeypatch.setattr(advice, "least_seconds", lambda *a: asked.append(a) or (0.0, "10 steps"))
+    advised(corpus, tmp_path, monkeypatch, Timed({}, monkeypatch, {}, usual=1.0), minutes=minutes)
+    assert bool(asked) == is_measured
+
+
+def test_more_sentences_want_more_minutes(corpus, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(advice, "least_seconds", lambda *a: asked.append(a) or (0.0, "10 steps"))
+    for sure, is_measured in ((6, False), (5, True)):  # a fold's train part has 21 or 22
+        monkeypatch.setattr(advice, "SURE", sure)
+        runner = Timed({}, monkeypatch, {}, usual=1.0)
+        advised(corpus, tmp_path / f"{sure}", monkeypatch, runner, minutes=4)
+        assert bool(asked) == is_measured
 
 
 def test_two_at_a_time_are_compared_however_small_the_budget(corpus, tmp_path, monkeypatch):

@@ -38,6 +38,7 @@ from .summary import Summary, summarize_trials
 
 FEW, MANY_SENTENCES = 500, 5000  # training sentences
 FOLDS = 5
+SURE = 200  # training sentences for which a minute of budget is surely enough for one training
 ENCODERS = Path("assets/encoders")  # of the project
 WIDTH = 100  # of a comment
 CONFIG = "config.cfg"  # of a pipeline
@@ -232,21 +233,22 @@ def advise(
 def _check_budget(
     matrix: Matrix, budget: Budget, corpus: str, gpu_id: int, say: Callable[[str], None]
 ) -> None:
-    """On a large corpus, where one training can take longer than all of it.
+    """Where one training can take longer than all of it.
 
     RAISES (ValueError): L564, L570.
     """
     trial = next(t for t in matrix.trials.values() if t.method.name == matrix.plan.baseline)
     n_sentences = corpus_statistics(trial.corpus).parts["train"].sentences
-    if n_sentences <= MANY_SENTENCES or read_finished(matrix.output):
+    minutes = budget.seconds / MINUTE
+    if (minutes >= 1 and n_sentences <= SURE * minutes) or read_finished(matrix.output):
         return
     say(f"Measuring what a training of {trial.method.name} takes")
     seconds, measured = least_seconds(trial, gpu_id)
     if seconds >= budget.seconds:
-        minutes = {"minutes": number(budget.seconds / MINUTE, "minute"), "taken": seconds / MINUTE}
+        shown = {"minutes": number(minutes, "minute"), "taken": seconds / MINUTE, "measured": measured}
         least = math.ceil(budget.takes([seconds] * 2) / MINUTE)
-        names = {"corpus": corpus, "name": trial.method.name, "measured": measured}
-        raise ValueError(Errors.L570.format(**minutes, **names, least=least))
+        name = trial.method.name
+        raise ValueError(Errors.L570.format(**shown, corpus=corpus, name=name, least=least))
 
 
 def planned(
