@@ -400,7 +400,7 @@ class Warnings:
     W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
     W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
     W116 = "[LW116] The decision offsets that {name!r} had are removed: {offsets}. By what was asked for now it is to have none. Leave --offsets and --offset-recall out to keep those that are there."
-    W089 = "[LW089] Thresholds of {name} for the goal '{goal}' cost {points} points of macro F1 on documents that they were not chosen on. Choose them for a recall or precision instead, or do without: set 'thresholds' to null."
+    W089 = "[LW089] Thresholds of {name} for the goal '{goal}' are expected to cost {points} points of macro F1 on documents that they were not chosen on, and are not used, but for a wanted recall. Choose them for a recall or precision instead, or annotate more mentions."
 
     # GLiNER: W065
     W065 = "[LW065] {who} looks for types without a mention in the data: {unseen}. Each costs time, and may find what is none; with max_epochs = -1 spaCy shows 100 examples only."

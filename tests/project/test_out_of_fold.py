@@ -16,7 +16,8 @@ from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
 from spacy_longtail.evaluation import folds as folds_module
 from spacy_longtail.evaluation import offset_choice
 from spacy_longtail.evaluation.calibration import Scored
-from spacy_longtail.evaluation.entity_thresholds import choose_types, warn_of
+from spacy_longtail.evaluation.chosen import Expected
+from spacy_longtail.evaluation.entity_thresholds import choose_types, warn_of, without_thresholds
 from spacy_longtail.evaluation.folds import FoldModel, _expected, fit_out_of_fold
 from spacy_longtail.evaluation.goal import Goal
 from spacy_longtail.evaluation.offset_choice import OffsetWish
@@ -283,6 +284,53 @@ def test_a_wanted_recall_is_that_of_the_pipeline_as_it_is_written(
                 total[ent.label_] += 1
                 right[ent.label_] += (ent.start, ent.end, ent.label_) in found
     assert all(right[label] >= wanted * total[label] for label, wanted in recalls.items())
+
+
+@pytest.mark.parametrize(
+    ("goal", "after", "withheld"),
+    [(Goal(), 0.4, True), (Goal(), 0.5, False), (Goal(), 0.6, False), (Goal(beta=2.0), 0.4, False)],
+)
+def test_thresholds_that_lose_on_held_out_folds_are_not_used(
+    goal, after, withheld, model, weak_folds, corpus, tmp_path, monkeypatch
+):
+    expected = Expected(folds=3, before=0.5, after=after)
+    monkeypatch.setattr(folds_module, "_expected", lambda *_: expected)
+    nlp = spacy.load(model)
+    nlp.get_pipe("ner").cfg["thresholds"] = {"ART": 0.2}  # what was there is not kept either
+    nlp.to_disk(tmp_path / "before")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        report = choose(tmp_path / "before", weak_folds, corpus, tmp_path / "out", goal=goal)["ner"]
+    cfg = spacy.load(tmp_path / "out").get_pipe("ner").cfg
+    assert report.withheld == withheld == any("LW089" in str(own.message) for own in said)
+    assert bool(cfg["thresholds"]) != withheld and report.expected == expected
+    assert {t for t, own in report.types.items() if own.threshold} == set(cfg["thresholds"] or ())
+    if withheld:
+        assert all(own.after == own.before for own in report.types.values())
+
+
+def test_without_thresholds_scores_are_calibrated_all_the_same():
+    by_type, by_fold = outcomes(0)
+    n_gold = {t: sum(own[t] for own in by_fold) for t in by_type}
+    found = choose_types(by_type, n_gold, Goal(), True, 1)
+    assert set(found.thresholds) == {"ART", "NAT"}
+    for kept in ((), ("NAT",)):
+        own = without_thresholds(found, kept)
+        assert own.curves == found.curves and set(own.thresholds) == set(kept)
+        assert own.types["ART"].threshold is None and own.types["ART"].after == found.types["ART"].before
+        assert (own.types["NAT"] == found.types["NAT"]) == bool(kept)
+
+
+def test_of_thresholds_that_lose_those_for_a_wanted_recall_stay(
+    model, weak_folds, corpus, tmp_path, monkeypatch
+):
+    expected = Expected(folds=3, before=0.5, after=0.4)
+    monkeypatch.setattr(folds_module, "_expected", lambda *_: expected)
+    wish = OffsetWish(recalls={"ART": 0.5})
+    own = choose(model, weak_folds, corpus, tmp_path / "out", offsets=wish)["ner"]
+    thresholds = spacy.load(tmp_path / "out").get_pipe("ner").cfg["thresholds"] or {}
+    assert own.withheld and set(thresholds) <= {"ART"}
+    assert own.types["ART"].threshold == thresholds.get("ART") and own.types["NAT"].threshold is None
 
 
 def test_recalls_that_are_not_reached_together_are_refused(model, folds, corpus, tmp_path, monkeypatch):

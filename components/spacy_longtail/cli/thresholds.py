@@ -245,6 +245,8 @@ def _print_expected(chosen: ChosenTypes) -> None:
         msg.text(f"the better family of these, chosen nested, too: {_gain(chosen.offsets_expected)}")
     if chosen.expected is not None:
         msg.text(f"thresholds: macro F1 {_gain(chosen.expected)}")
+    if chosen.withheld:
+        msg.text("not used")
 
 
 def _gain(found: Expected) -> str:

@@ -110,6 +110,7 @@ class ChosenTypes(Record):
     types: dict[str, ChosenType]
     reliability: Calibrated | None = None
     expected: Expected | None = None  # of thresholds that were chosen out of fold
+    withheld: bool = False  # thresholds that are expected to lose, and are not used
     offsets: tuple[ChosenOffsets, ...] = ()
     offsets_expected: Expected | None = None  # of the best family, chosen without the fold judged, too
 

@@ -1,7 +1,7 @@
 """Calibration and a threshold for each type of a NER, chosen on scored candidates."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, cast
 
 from spacy.language import Language
@@ -66,6 +66,16 @@ def choose_types(
             after=_shown(chosen if label in thresholds and chosen else everything),
         )
     return Choice(types, thresholds, curves, few, unreachable)
+
+
+def without_thresholds(choice: Choice, kept: Collection[str]) -> Choice:
+    """A choice without thresholds; calibration stays. kept (Collection[str]): Types that keep theirs."""
+    types = {
+        label: own if label in kept else own.model_copy(update={"threshold": None, "after": own.before})
+        for label, own in choice.types.items()
+    }
+    thresholds = {label: value for label, value in choice.thresholds.items() if label in kept}
+    return choice._replace(types=types, thresholds=thresholds)
 
 
 def warn_of(choice: Choice, name: str, least: int) -> None:

@@ -19,7 +19,7 @@ from ..pipes.thresholding import ANY_TYPE
 from ..pipes.token_ner import TokenNER
 from .calibration import Scored, ScoredNER, entity_outcomes, measure_reliability
 from .chosen import Chosen, ChosenTypes, Expected
-from .entity_thresholds import Choice, choose_types, set_types, warn_of
+from .entity_thresholds import Choice, choose_types, set_types, warn_of, without_thresholds
 from .evaluate import load_pipeline, update_performance
 from .goal import Goal
 from .offset_choice import Decided, OffsetWish, choose_offsets
@@ -70,8 +70,9 @@ def fit_out_of_fold(
     min_mentions (int): Gold mentions that a threshold is chosen on at least.
     offsets (Optional[OffsetWish]): Of decision offsets; null chooses none.
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.
-    RETURNS (Chosen): By component. Offsets that do not gain on held-out folds are not used, and those
-        that were there are removed. The threshold of a type with a wanted recall keeps that recall.
+    RETURNS (Chosen): By component. Offsets that do not gain on held-out folds are not used, nor are
+        thresholds for the best F1 that lose there, and those that were there are removed. The threshold
+        of a type with a wanted recall keeps that recall.
     RAISES (ValueError): As `fit_thresholds`; L310 to L314, L590.
     """
     check_output(model, dev, output)
@@ -88,18 +89,21 @@ def fit_out_of_fold(
     )
     choice = choose(by_type, n_gold)
     warn_of(choice, name, min_mentions)
-    set_types(nlp, name, choice, abstain_key)
     same = decided.offsets  # most offsets without a fold: not read again
     views = [by_type if own == same else _outcomes(read, name, own)[0] for own in decided.without]
     expected = _expected(views, by_fold, choose)
-    if goal.recall is None and goal.precision is None and expected.after < expected.before:
+    withheld = goal == Goal() and expected.after < expected.before
+    if withheld:
         points = 100 * (expected.before - expected.after)
         warnings.warn(Warnings.W089.format(name=name, goal=goal, points=f"{points:.1f}"), stacklevel=2)
+        choice = without_thresholds(choice, recalls)
+    set_types(nlp, name, choice, abstain_key)
     goals = [str(goal), *(f"{Goal(recall=value)} of {label}" for label, value in recalls.items())]
     chosen = ChosenTypes(
         goal=", ".join(goals),
         types=choice.types,
         expected=expected,
+        withheld=withheld,
         offsets=decided.tried,
         offsets_expected=decided.expected,
     )
