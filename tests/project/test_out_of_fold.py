@@ -326,11 +326,18 @@ def test_of_thresholds_that_lose_those_for_a_wanted_recall_stay(
 ):
     expected = Expected(folds=3, before=0.5, after=0.4)
     monkeypatch.setattr(folds_module, "_expected", lambda *_: expected)
+
+    def both(*given, **settings):
+        """A threshold for each of two types, whatever the scores."""
+        found = choose_types(*given, **settings)
+        types = {t: own.model_copy(update={"threshold": 0.3}) for t, own in found.types.items()}
+        return found._replace(types=types, thresholds={"ART": 0.3, "NAT": 0.3})
+
+    monkeypatch.setattr(folds_module, "choose_types", both)
     wish = OffsetWish(recalls={"ART": 0.5})
     own = choose(model, weak_folds, corpus, tmp_path / "out", offsets=wish)["ner"]
-    thresholds = spacy.load(tmp_path / "out").get_pipe("ner").cfg["thresholds"] or {}
-    assert own.withheld and set(thresholds) <= {"ART"}
-    assert own.types["ART"].threshold == thresholds.get("ART") and own.types["NAT"].threshold is None
+    assert own.withheld and own.types["ART"].threshold == 0.3 and own.types["NAT"].threshold is None
+    assert spacy.load(tmp_path / "out").get_pipe("ner").cfg["thresholds"] == pytest.approx({"ART": 0.3})
 
 
 def test_recalls_that_are_not_reached_together_are_refused(model, folds, corpus, tmp_path, monkeypatch):
