@@ -266,7 +266,7 @@ class Errors:
     L496 = "[L496] {path} is a damaged state of a pretraining: {problem}. Delete the folder, and start again."
     L497 = "[L497] {path} holds a pretraining with other settings or other donors. Name a new folder, or take the settings and donors it was begun with."
     L498 = "[L498] {path} holds this pretraining, and it is finished. Use what is there, or delete the folder to train again."
-    L494 = "[L494] No advice without a baseline: {name} could not be trained. {problem} Fix that first."
+    L494 = "[L494] No advice without a baseline: {name} could not be trained. {problem} Fix that first; --retry-failed tries it again."
 
     # Unlabelled text
     L500 = "[L500] There is no rare type to look for: {problem}. Name types with --types EVE,NAT, or a converted corpus with --corpus."

@@ -11,12 +11,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import spacy
+from hypothesis import given
+from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.descriptions import CorpusTypes
+from spacy_longtail.corpus.descriptions import CorpusTypes, read_types, write_types
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.soft import read_soft
 from spacy_longtail.training.train import train_model
@@ -140,12 +142,37 @@ def test_the_corpus_is_gold_and_silver(place, done):
     assert [doc.to_json() for doc in docs_in(output / "corpus/dev.spacy")] == [d.to_json() for d in dev]
     silver = train[n:]
     found = json.loads((output / "distil.json").read_text())["rounds"][0]["silver"]
+    assert found["gold_copies"] == 3
     assert len(silver) == found["silver"] == len({doc.text for doc in silver})
     assert sum(len(doc) for doc in silver) == found["tokens"]
     missing = sum(int((doc.to_array("ENT_IOB") == 0).sum()) for doc in silver)
     assert missing == found["missing"]
     assert "Oslo was quiet that night ." not in {doc.text for doc in silver}
     assert not any(read_soft(doc) for doc in silver)
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**7))
+def test_gold_has_half_as_many_words_as_silver_unless_that_takes_too_many_copies(gold, silver):
+    copies = module.copies_for(gold, silver)
+    assert 2 <= copies <= 20
+    assert copies == 20 or 2 * copies * gold >= silver
+    assert copies == 2 or 2 * (copies - 1) * gold < silver
+
+
+def test_a_few_gold_documents_are_copied_as_often_as_silver_asks_for(place, tmp_path):
+    gold = tmp_path / "gold"
+    shutil.copytree(place / "gold", gold)
+    first = docs_in(gold / "train.spacy")[:1]
+    DocBin(docs=first, store_user_data=True).to_disk(gold / "train.spacy")
+    options = ["--threshold", "0.6", "--no-compare", "--set", "training.max_steps=4"]
+    said = run(place, tmp_path / "out", *options, "--gold", gold).output
+    found = json.loads((tmp_path / "out/silver.json").read_text())
+    copies = found["gold_copies"]
+    assert copies == module.copies_for(len(first[0]), found["tokens"]) > 2
+    train = docs_in(tmp_path / "out/corpus/train.spacy")
+    assert [doc.text for doc in train[: copies + 1]].count(first[0].text) == copies
+    assert len(train) == copies + found["silver"]
+    assert f"each gold document {copies} times" in " ".join(said.split())
 
 
 def test_what_is_finished_is_not_done_again(place, done, monkeypatch):
@@ -353,7 +380,7 @@ def test_other_settings_need_another_folder(place, done):
     assert (output / "settings.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("change", ["config", "pool", "pool as long", "teacher", "dev"])
+@pytest.mark.parametrize("change", ["config", "pool", "pool as long", "teacher", "dev", "types"])
 def test_another_content_needs_another_folder(place, tmp_path, change):
     """The same paths with something else in them: what was trained before is not of it."""
     for name in ("gold", "teacher"):
@@ -367,6 +394,8 @@ def test_another_content_needs_another_folder(place, tmp_path, change):
     module.checked(request, tmp_path / "out")
     if change == "dev":
         toy_corpus(tmp_path / "gold", train=toy_docs(2), dev=toy_docs(3))
+    elif change == "types":
+        write_types(tmp_path / "gold", read_types(tmp_path / "gold")._replace(tail=[]))
     elif change == "pool as long":
         path = tmp_path / "pool.txt"
         path.write_text(path.read_text("utf8").replace("Oslo", "Rome"), encoding="utf8")
@@ -439,11 +468,11 @@ def test_a_type_the_teacher_cannot_read_is_left_open(place, tmp_path):
     (tmp_path / "pool.txt").write_text("\n".join([*pool_texts(), "Maria found the Fram ."]))
     shutil.copytree(place / "teacher", tmp_path / "teacher")
     result = run(tmp_path, tmp_path / "out", "--threshold", "0.3", "--no-compare")
-    silver = docs_in(tmp_path / "out/corpus/train.spacy")[2 * len(docs) :]
+    record = json.loads((tmp_path / "out/silver.json").read_text())
+    silver = docs_in(tmp_path / "out/corpus/train.spacy")[record["gold_copies"] * len(docs) :]
     assert {tuple(doc.user_data[ANNOTATED_TYPES]) for doc in silver} == {("GEO", "PER")}
     assert {e.label_ for doc in silver for e in doc.ents} <= {"GEO", "PER"}
     assert "The teacher cannot read EVE" in result.output
-    record = json.loads((tmp_path / "out/silver.json").read_text())
     assert record["lacking"] == ["EVE"] and set(record["unknown"]) <= {"ART", "NAT"}
 
 

@@ -12,7 +12,8 @@ from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
+from spacy_longtail.cli.thresholds import _print_expected
+from spacy_longtail.corpus.descriptions import CorpusTypes, read_types, write_types
 from spacy_longtail.evaluation import folds as folds_module
 from spacy_longtail.evaluation import offset_choice
 from spacy_longtail.evaluation.calibration import Scored
@@ -93,6 +94,14 @@ def test_folds_that_are_there_are_taken_as_they_are(corpus, tmp_path):
     assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.spacy")}
     other = write_folds(corpus, tmp_path / "out", 3, seed=1)
     assert {fold.corpus for fold in other}.isdisjoint(fold.corpus for fold in first)
+
+
+@pytest.mark.parametrize("lang", ["th", "vi"])
+def test_folds_of_characters_need_no_tokenizer_of_words(lang, corpus, tmp_path):
+    """spaCy's tokenizers of these languages are packages of their own."""
+    write_types(corpus, read_types(corpus)._replace(lang=lang, tokens="characters"))
+    folds = write_folds(corpus, tmp_path / "out", 3)
+    assert [read_types(fold.corpus).lang for fold in folds] == [lang] * 3
 
 
 @pytest.mark.parametrize(("with_dev", "n_folds"), [(False, 4), (True, 3), (True, 6)])
@@ -322,7 +331,7 @@ def test_without_thresholds_scores_are_calibrated_all_the_same():
 
 
 def test_of_thresholds_that_lose_those_for_a_wanted_recall_stay(
-    model, weak_folds, corpus, tmp_path, monkeypatch
+    model, weak_folds, corpus, tmp_path, monkeypatch, capsys
 ):
     expected = Expected(folds=3, before=0.5, after=0.4)
     monkeypatch.setattr(folds_module, "_expected", lambda *_: expected)
@@ -337,6 +346,8 @@ def test_of_thresholds_that_lose_those_for_a_wanted_recall_stay(
     wish = OffsetWish(recalls={"ART": 0.5})
     own = choose(model, weak_folds, corpus, tmp_path / "out", offsets=wish)["ner"]
     assert own.withheld and own.types["ART"].threshold == 0.3 and own.types["NAT"].threshold is None
+    _print_expected(own)
+    assert "not used, but for ART" in capsys.readouterr().out
     assert spacy.load(tmp_path / "out").get_pipe("ner").cfg["thresholds"] == pytest.approx({"ART": 0.3})
 
 

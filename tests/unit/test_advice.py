@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -165,6 +166,46 @@ def test_a_failed_trial_is_no_sign_of_too_little_time(tmp_path):
     assert found.method == "ner" and "no other method has finished a fold" in found.text
 
 
+@pytest.mark.parametrize("best", ["ner", "crf"])
+def test_what_failed_is_not_said_to_lack_time(tmp_path, best):
+    scored = held_out(
+        tmp_path, {"ner": 0.4, "crf": 0.3 if best == "ner" else 0.6, "focal": [0.9]}, folds=4
+    )
+    ahead = recommend_by_folds(scored, LABELS, "ner", 4)
+    assert f"focal is ahead of {best} on the folds of both" in ahead.text
+    assert ("give --minutes more" in ahead.text) == (best == "crf")  # stock goes on whatever it scores
+    failed = recommend_by_folds(scored, LABELS, "ner", 4, {"focal": [(1, 0)]})
+    assert failed.best == best and "focal" not in failed.text
+
+
+@pytest.mark.parametrize(("n", "most"), [(1, 50), (2, 25), (3, 12), (30, 1)])
+def test_a_few_documents_are_not_sure(tmp_path, n, most):
+    """They all agree: of n the sign test says 0.5 ** n."""
+    scored = held_out(tmp_path, {"ner": [0.0], "crf": [1.0]})
+    for paths in scored.values():
+        path = paths[0, 0]
+        data = json.loads(path.read_text(encoding="utf8"))
+        named = [doc for doc in data["documents"] if doc["gold"]]
+        path.write_text(json.dumps({**data, "documents": named[:1] * n}), encoding="utf8")
+    found = recommend_by_folds(scored, LABELS, "ner", 5)
+    assert found.best == "crf" and (found.method == "crf") == (most <= 20)
+    assert f"worse is {most} %" in found.text or (most == 1 and "below 1 %" in found.text)
+
+
+def test_folds_of_few_documents_are_compared_by_sentences_in_all(tmp_path):
+    skills = {"ner": [0.4], "crf": [0.9]}
+    few = held_out(tmp_path, skills, least=15)  # sentences are the units
+    (tmp_path / "more").mkdir()
+    more = held_out(tmp_path / "more", skills, least=30)
+    for scored, unit in ((few, "sentence"), (more, "document")):
+        evidence = " ".join(recommend_by_folds(scored, LABELS, "ner", 5).evidence)
+        assert re.search(rf"over \d+ {unit}s", evidence), evidence
+    both = {name: {**few[name], (1, 0): more[name][0, 0]} for name in skills}
+    assert re.search(
+        r"over \d+ sentences", " ".join(recommend_by_folds(both, LABELS, "ner", 5).evidence)
+    )
+
+
 def test_folds_without_a_seed_in_common(tmp_path):
     scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.8}, folds=3, seeds=(0, 1))
     failed = [(0, 1), (1, 0)]
@@ -236,7 +277,18 @@ def test_half_of_a_budget_is_for_further_folds():
     assert budget.has_room(2, 145.0, 146.0) and not budget.has_room(3, 100.0, 200.0)
 
 
-def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4, folds=5, workers=1, **options):
+def advised(
+    corpus,
+    tmp_path,
+    monkeypatch,
+    runner,
+    minutes,
+    steps=4,
+    folds=5,
+    workers=1,
+    retry_failed=False,
+    **options,
+):
     pytest.importorskip("optuna")
     monkeypatch.setattr(
         Matrix, "run", lambda self, options, keys=None: TRAIN(self, options, keys, runner)
@@ -249,7 +301,7 @@ def advised(corpus, tmp_path, monkeypatch, runner, minutes, steps=4, folds=5, wo
         minutes=minutes,
         folds=folds,
         steps=steps,
-        options=Options(workers),
+        options=Options(workers, retry_failed=retry_failed),
         settings={"training.eval_frequency": 2},
         say=said.append,
         **options,
@@ -417,6 +469,19 @@ def test_a_training_is_measured_where_the_budget_is_small_for_the_corpus(
     assert bool(asked) == is_measured
 
 
+def test_trials_of_another_corpus_tell_nothing_of_the_time(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(advice, "least_seconds", lambda *a: (100.0, "10 steps"))
+    runner = Timed({}, monkeypatch, {}, usual=1.0)
+    advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
+    docs = numbered(40)
+    other = toy_corpus(tmp_path / "other", train=docs[:28], dev=docs[28:], test=docs[:8])
+    runner.now, runner.begun = 0.0, []
+    with pytest.raises(ValueError, match="L570"):
+        advised(other, tmp_path, monkeypatch, runner, minutes=0.5)
+    assert not runner.begun
+    advised(corpus, tmp_path, monkeypatch, runner, minutes=0.5)  # its own are there
+
+
 def test_more_sentences_want_more_minutes(corpus, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(advice, "least_seconds", lambda *a: asked.append(a) or (0.0, "10 steps"))
@@ -439,6 +504,19 @@ def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
         advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
     assert len(runner.begun) == 1
     assert not (tmp_path / "out" / "recommended.cfg").exists()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_failed_is_tried_again_where_that_is_asked_for(corpus, tmp_path, monkeypatch, workers):
+    given = (corpus, tmp_path, monkeypatch)
+    with pytest.raises(ValueError, match=r"L494.*--retry-failed"):
+        advised(*given, Scored({}, failing=("ner", "crf")), minutes=10, workers=workers)
+    runner = Scored({"ner": 0.2, "crf": 0.95})
+    with pytest.raises(ValueError, match=r"L494.*Kaboom"):
+        advised(*given, runner, minutes=10, workers=workers)
+    assert not runner.begun  # nothing in vain
+    found, _ = advised(*given, runner, minutes=10, workers=workers, retry_failed=True)
+    assert found.recommendation.method == "crf"
 
 
 def test_a_method_that_fails_is_left_behind(corpus, tmp_path, monkeypatch):
@@ -627,12 +705,20 @@ def test_the_final_training_is_on_train_and_dev(corpus, tmp_path, monkeypatch):
 
     def fake(config, folder, output, **settings):
         given.update(config=config, folder=folder, output=output, **settings)
+        for name in ("model-best", "model-last"):
+            (output / name).mkdir(parents=True)
+            meta = {"name": name, "performance": {"ents_macro_f": 1.0}}
+            (output / name / "meta.json").write_text(json.dumps(meta))
         return output / "model-best"
 
     monkeypatch.setattr(module, "train_model", fake)
     config = Path(__file__).parents[2] / "configs" / "token_crf.cfg"
     model = refit(config, corpus, tmp_path / "out", 30)
     assert model == tmp_path / "out" / "model" / "model-last"
+    # dev has been learnt: what it says is no score, and nothing can be chosen by it
+    meta = json.loads((model / "meta.json").read_text())
+    assert meta == {"name": "model-last", "performance": {}}
+    assert not (model.parent / "model-best").exists()
     both = texts(corpus / "train.spacy") + texts(corpus / "dev.spacy")
     assert texts(given["folder"] / "train.spacy") == both
     own = given["overrides"]

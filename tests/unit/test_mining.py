@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.descriptions import read_types
+from spacy_longtail.corpus.descriptions import read_types, write_types
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
@@ -1342,6 +1342,8 @@ def test_records_of_other_simulations_stay_apart(tmp_path):
     config.write_text('[nlp]\nlang = "de"\n')
     assert not is_of(own, game, content_of(game), 24)
     config.write_text("[nlp]\n")
+    write_types(corpus, read_types(corpus)._replace(tail=["ART"]))
+    assert not is_of(own, game, content_of(game), 24)
     toy_corpus(corpus, train=toy_docs(2), test=toy_docs(3))
     assert not is_of(own, game, content_of(game), 24)
 

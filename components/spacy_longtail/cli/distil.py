@@ -46,7 +46,13 @@ def distil_command(
     empty: Annotated[
         float, typer.Option(min=0, max=0.9, help="Share of silver sentences without any entity.")
     ] = 0.2,
-    gold_copies: Annotated[int, typer.Option(min=1, help="Copies of each gold document.")] = 2,
+    gold_copies: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Copies of each gold document. [default: half as many words as silver, 2 to 20 copies]",
+        ),
+    ] = None,
     soft: Annotated[
         bool, typer.Option("--soft", help="Keep tag distributions, for longtail.Distillation.v1.")
     ] = False,
@@ -116,7 +122,8 @@ def distil_command(
     silver = best.silver
     typer.echo(headline(found))
     typer.echo(
-        f"{number(silver.silver, 'silver sentence')} of {silver.sentences:,}, {silver.known:,} known."
+        f"{number(silver.silver, 'silver sentence')} of {silver.sentences:,}, {silver.known:,} known; "
+        f"each gold document {number(silver.gold_copies, 'time')}."
     )
     if silver.unknown:
         shown = ", ".join(f"{label} ({n:,})" for label, n in silver.unknown.items())

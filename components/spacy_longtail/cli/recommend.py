@@ -19,7 +19,7 @@ from ..unlabelled.ensemble import Request, build_ensemble
 from .app import METHOD_PANEL, MOST_PROCESSES, Corpus, GpuId, Json, app, for_json, print_json
 from .dry_run import show
 from .matrix import say
-from .trial_options import DryRun, Output, Set, Storage, read_settings
+from .trial_options import DryRun, Output, Retry, Set, Storage, read_settings
 
 USUAL_WORKERS = 4  # at most: each has a pipeline in memory
 
@@ -62,6 +62,7 @@ def recommend(
         ),
     ] = None,
     storage: Storage = None,
+    retry_failed: Retry = False,
     dry_run: DryRun = False,
     gpu_id: GpuId = -1,
     as_json: Json = False,
@@ -80,6 +81,7 @@ def recommend(
             workers or usual_workers(transformer or transformer_beside(pretrained), gpu_id),
             gpu_id,
             storage,
+            retry_failed=retry_failed,
         ),
         "settings": read_settings(settings or []),
         "transformer": transformer,

@@ -246,7 +246,8 @@ def _print_expected(chosen: ChosenTypes) -> None:
     if chosen.expected is not None:
         msg.text(f"thresholds: macro F1 {_gain(chosen.expected)}")
     if chosen.withheld:
-        msg.text("not used")
+        kept = ", ".join(label for label, own in chosen.types.items() if own.threshold is not None)
+        msg.text(f"not used, but for {kept}" if kept else "not used")
 
 
 def _gain(found: Expected) -> str:

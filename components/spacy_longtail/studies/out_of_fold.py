@@ -8,13 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import spacy
 from spacy.tokens import Doc
 from spacy.util import load_config
 from thinc.api import Config
 from thinc.types import Ints1d
 
 from ..corpus.folder import load_docs, part_path, read_types, write_corpus
+from ..corpus.tokenizers import blank
 from ..corpus.units import document_folds
 from ..errors import Errors, Warnings
 from ..evaluation.chosen import Chosen
@@ -61,7 +61,7 @@ def write_folds(
     n_folds = whole("folds", n_folds, "5 is the default.", low=LEAST + with_dev)
     types = read_types(corpus)
     train, dev = (part_path(corpus, part) for part in ("train", "dev"))
-    vocab = spacy.blank(types.lang)
+    vocab = blank(types.lang, types.tokens)
     docs = [doc for path in ([train, dev] if with_dev else [train]) for doc in load_docs(path, vocab)]
     fold = document_folds(docs, n_folds, seed)
     if problem := _unlearnt(docs, fold, types.labels, n_folds):

@@ -42,6 +42,7 @@ class Silver(Record):
     mentions: dict[str, int]  # by type
     tokens: int
     missing: int  # tokens without annotation
+    gold_copies: int  # of each gold document beside them
 
 
 class Round(Record):

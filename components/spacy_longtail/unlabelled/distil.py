@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from spacy.tokens import Doc
 from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.folder import PARTS, stream_docs, write_corpus
 from ..corpus.formats.context import Events, Settings
+from ..corpus.formats.docbin import count_tokens
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
 from ..errors import Errors, Warnings
@@ -38,6 +40,7 @@ from .teacher import Pass, Teacher, annotate, make_scoring, scoreless_secondarie
 SETTINGS = "settings.json"  # what a folder was begun with
 SILVER = "silver.json"  # beside a corpus: what was chosen for it
 STUDENT, WITHOUT, CORPUS = "student", "without_silver", "corpus"
+FEWEST, MOST = 2, 20  # copies of a gold document
 PLAIN = Settings()
 POLICY = Policy()
 
@@ -49,7 +52,8 @@ class Request:
     teacher (Path | str): A trained pipeline. pool (Path): As `read_pool` takes it.
     config (Path): The student's. gold (Path): A converted corpus.
     policy (Policy): Which sentences are silver. settings (Settings): Of the pool.
-    gold_copies (int): How often each gold document stands in the training part.
+    gold_copies (Optional[int]): How often each gold document stands in the training part; null takes
+        as many copies as `copies_for` says.
     soft (bool): Whether silver documents keep the teacher's tag distributions.
     rounds (int): Above 1 the student is the next teacher. compare (bool): Whether a student without
         silver is trained. also (Sequence[Path | str]): Pipelines that the teacher is averaged with; the
@@ -62,7 +66,7 @@ class Request:
     gold: Path
     policy: Policy = POLICY
     settings: Settings = PLAIN
-    gold_copies: int = 2
+    gold_copies: int | None = None
     soft: bool = False
     rounds: int = 1
     compare: bool = True
@@ -81,6 +85,7 @@ class Request:
             "pool": str(self.pool),
             "config": str(self.config),
             "gold": str(self.gold),
+            "types": read_types(self.gold)._asdict(),
             **{part: checksum(part_path(self.gold, part)) for part in PARTS},
             "config_content": checksum(self.config),
             "teacher_content": [_content(path) for path in (self.teacher, *self.also)],
@@ -304,12 +309,12 @@ def _silver(
     nlp = blank(types.lang, types.tokens)
     gold = part_path(request.gold, "train")
     silver = _documents(chosen, teacher, nlp, request.soft)
-    train = itertools.chain(*(stream_docs(gold, nlp) for _ in range(request.gold_copies)), silver)
+    found = _counted(chosen, seen, teacher, request)
+    train = itertools.chain(*(stream_docs(gold, nlp) for _ in range(found.gold_copies)), silver)
     if folder == output:
         write_file(output / SETTINGS, json.dumps(about, indent=2))
     dev = stream_docs(part_path(request.gold, "dev"), nlp)
     write_corpus(folder / CORPUS, {"train": train, "dev": dev}, types)
-    found = _counted(chosen, seen, teacher)
     write_file(record, json.dumps(found.model_dump(), indent=2))
     state.unlink(missing_ok=True)
     return found
@@ -356,6 +361,14 @@ def settled(request: Request, teacher: Path | str, about: dict[str, JsonValue]) 
     return {**about, "reads": str(teacher), "files": stamps(files)}
 
 
+def copies_for(gold: int, silver: int) -> int:
+    """So many copies that gold has at least half as many words as silver, within FEWEST and MOST.
+
+    gold (int): Words of the gold documents. silver (int): Of silver. RETURNS (int): The copies.
+    """
+    return min(max(math.ceil(silver / max(2 * gold, 1)), FEWEST), MOST)
+
+
 def _documents(chosen: list[Chosen], teacher: Teacher, nlp: Language, soft: bool) -> Iterator[Doc]:
     """The silver sentences. Types that the teacher cannot read are neither right nor wrong in them."""
     tags = teacher.soft_tags if soft else []
@@ -367,13 +380,14 @@ def _documents(chosen: list[Chosen], teacher: Teacher, nlp: Language, soft: bool
         yield doc
 
 
-def _counted(chosen: list[Chosen], seen: Pass, teacher: Teacher) -> Silver:
+def _counted(chosen: list[Chosen], seen: Pass, teacher: Teacher, request: Request) -> Silver:
     mentions = Counter(own.sentence.mentions[i].label for own in chosen for i in own.kept)
     annotated = 0
     for own in chosen:
         places = (own.sentence.mentions[i] for i in own.kept)
         annotated += int(own.sentence.sure.sum()) + sum(m.end - m.start for m in places)
     tokens = sum(len(own.sentence.words) for own in chosen)
+    gold = count_tokens(part_path(request.gold, "train"))
     return Silver(
         texts=seen.n_texts,
         sentences=seen.n_sentences,
@@ -386,6 +400,7 @@ def _counted(chosen: list[Chosen], seen: Pass, teacher: Teacher) -> Silver:
         mentions={label: mentions[label] for label in teacher.labels},
         tokens=tokens,
         missing=tokens - annotated,
+        gold_copies=request.gold_copies or copies_for(gold, tokens),
     )
 
 

@@ -189,7 +189,8 @@ def is_of(record: Round, game: Game, content: str, n_sentences: int) -> bool:
 def content_of(game: Game) -> str:
     """What config and corpus are known by, wherever they lie."""
     parts = [checksum(path) for part in PARTS if (path := part_path(game.corpus, part)).exists()]
-    return hashlib.sha256(" ".join([checksum(game.config), *parts]).encode()).hexdigest()[:DIGITS]
+    types = json.dumps(read_types(game.corpus)._asdict(), sort_keys=True)
+    return hashlib.sha256(" ".join([checksum(game.config), types, *parts]).encode()).hexdigest()[:DIGITS]
 
 
 def _read(game: Game) -> tuple[CorpusTypes, list[Doc]]:

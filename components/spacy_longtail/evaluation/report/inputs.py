@@ -11,7 +11,7 @@ from ...corpus.statistics import Statistics
 from ...corpus.statistics import read_statistics as read_file
 from ...errors import Errors, Warnings
 from ..records import Document, Evaluation, read_evaluation
-from ..significance import MentionCounts, mention_counts
+from ..significance import MentionCounts, Unit, mention_counts
 
 STATISTICS_FILE = "stats.json"
 PART_REPORTED = "test"
@@ -105,8 +105,11 @@ def _of_test(runs: list[Run]) -> list[Run]:
     return [run for run in runs if not _other_part(run.evaluation)]
 
 
-def read_run(path: Path, labels: list[str]) -> Run:
-    """Read an evaluation, and count its mentions of some types. RAISES (ValueError): L405."""
+def read_run(path: Path, labels: list[str], unit: Unit | None = None) -> Run:
+    """Read an evaluation, and count its mentions of some types, as `mention_counts` does.
+
+    RAISES (ValueError): L405.
+    """
     evaluation = read_evaluation(path)
     documents = evaluation.documents
     if not documents:
@@ -115,7 +118,7 @@ def read_run(path: Path, labels: list[str]) -> Run:
     gold = json.dumps([(document.text, document.gold) for document in documents])
     fingerprint = hashlib.sha256(gold.encode("utf-8", "replace")).hexdigest()
     light = evaluation.model_copy(update={"documents": []})
-    return Run(path, light, mention_counts(documents, labels), fingerprint)
+    return Run(path, light, mention_counts(documents, labels, unit), fingerprint)
 
 
 def _check_scores(run: Run) -> None:

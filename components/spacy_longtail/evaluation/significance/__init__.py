@@ -1,7 +1,7 @@
 """How sure a NER score is, and whether a difference between two systems is more than chance."""
 
 from .bootstrap import Difference, Interval, intervals, paired_bootstrap
-from .counts import MentionCounts, mention_counts, stack
+from .counts import MentionCounts, Unit, mention_counts, stack
 from .metrics import Metric, named_metrics
 from .paired import (
     PairedT,
@@ -23,6 +23,7 @@ __all__ = [
     "Metric",
     "PairedT",
     "PowerNote",
+    "Unit",
     "Verdict",
     "bootstrap_standard_error",
     "corrected",

@@ -21,24 +21,27 @@ class MentionCounts(NamedTuple):
     counts: Ints3d  # (n_units, n_types + 1, 3), right, predicted and gold; the last type is all others
 
 
-def mention_counts(documents: Sequence[Document], labels: Sequence[str]) -> MentionCounts:
+def mention_counts(
+    documents: Sequence[Document], labels: Sequence[str], unit: Unit | None = None
+) -> MentionCounts:
     """Count strict matches, place and type, in each unit: documents, or sentences of a few documents.
 
     documents (Sequence[Document]): As in an evaluation. A mention that is annotated twice in a document
         counts once; predicted twice, one of them is wrong.
     labels (Sequence[str]): The declared types. What is of another type goes to the last column.
+    unit (Optional[Unit]): Null takes documents, or sentences of fewer than 20 documents.
     RETURNS (MentionCounts): A mention is of the sentence that it starts in; a document without
         sentence bounds is one sentence.
     """
     column = {label: i for i, label in enumerate(labels)}
     others, n_columns = len(labels), len(labels) + 1
-    by_sentence = len(documents) < LEAST_DOCUMENTS
+    unit = unit or ("sentence" if len(documents) < LEAST_DOCUMENTS else "document")
     cells: list[int] = []
     n_units = 0
     for document in documents:
         gold = set(document.gold)
         predicted = [(start, end, label) for start, end, label, _ in document.predicted]
-        later = [start for start, _ in document.sentences[1:]] if by_sentence else []
+        later = [start for start, _ in document.sentences[1:]] if unit == "sentence" else []
         for kind, spans in enumerate((gold.intersection(predicted), predicted, gold)):
             for start, _, label in spans:
                 row = (n_units + bisect_right(later, start)) * n_columns
@@ -46,7 +49,7 @@ def mention_counts(documents: Sequence[Document], labels: Sequence[str]) -> Ment
         n_units += len(later) + 1
     shape = (n_units, n_columns, KINDS)
     counts = np.bincount(np.asarray(cells, dtype="int64"), minlength=n_units * n_columns * KINDS)
-    return MentionCounts(tuple(labels), "sentence" if by_sentence else "document", counts.reshape(shape))
+    return MentionCounts(tuple(labels), unit, counts.reshape(shape))
 
 
 def stack(found: Sequence[MentionCounts]) -> Ints4d:

@@ -26,7 +26,6 @@ from ..pretraining.writing import TRANSFORMER
 from ..trials.compose import known_choices, read_base
 from ..trials.estimate import least_seconds
 from ..trials.filling import commented, fill
-from ..trials.ledger import read_finished
 from ..trials.plan import Plan, Trial, read_plan
 from ..trials.plan_file import NEEDED
 from ..trials.run import Matrix, Options
@@ -237,10 +236,11 @@ def _check_budget(
 
     RAISES (ValueError): L564, L570.
     """
-    trial = next(t for t in matrix.trials.values() if t.method.name == matrix.plan.baseline)
+    own = ((k, t) for k, t in matrix.trials.items() if t.method.name == matrix.plan.baseline)
+    key, trial = next(own)
     n_sentences = corpus_statistics(trial.corpus).parts["train"].sentences
     minutes = budget.seconds / MINUTE
-    if (minutes >= 1 and n_sentences <= SURE * minutes) or read_finished(matrix.output):
+    if (minutes >= 1 and n_sentences <= SURE * minutes) or not matrix.missing([key]):
         return
     say(f"Measuring what a training of {trial.method.name} takes")
     seconds, measured = least_seconds(trial, gpu_id)

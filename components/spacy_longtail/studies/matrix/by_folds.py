@@ -14,7 +14,7 @@ from ...evaluation.convergence import no_verdict
 from ...evaluation.report.inputs import Run, read_run
 from ...evaluation.report.systems import System
 from ...evaluation.report.wording import signed
-from ...evaluation.significance import describe, judge, named_metrics, stack
+from ...evaluation.significance import Unit, describe, judge, named_metrics, stack
 from ...evaluation.significance.metrics import f1
 from ...evaluation.significance.resampled import ResampledT, resampled_t
 from ...output.amounts import verb
@@ -57,8 +57,7 @@ def recommend_by_folds(
     if baseline not in scored:
         found = ", ".join(scored) or "none"
         raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=found))
-    read = cache(partial(read_run, labels=labels))  # each file once
-    runs = {name: {cell: read(path) for cell, path in own.items()} for name, own in scored.items()}
+    runs = _read(scored, labels)
     first = runs[baseline]
     tried = {name: {*own, *(failed or {}).get(name, ())} for name, own in runs.items()}
     most = max(map(len, tried.values()))
@@ -68,7 +67,8 @@ def recommend_by_folds(
     gains = {name: _gain(first, runs[name], cells) for name, cells in last.items()}
     best = max(gains, key=lambda name: (gains[name], name == baseline), default=baseline)
     systems = {name: System(name, list(runs[name].values())) for name in (baseline, best)}
-    note = _left_ahead(runs, last, best)
+    ended = {name for name, cells in (failed or {}).items() if cells}
+    note = _left_ahead(runs, {*last, *ended}, best, baseline)
     early = no_verdict({name: system.rising() for name, system in systems.items()})
     if early and (best == baseline or not all(map(_has_patience, systems.values()))):
         guess = "" if best == baseline else f" Until then the best guess is {best}."
@@ -82,9 +82,10 @@ def recommend_by_folds(
     metric = {MACRO: named_metrics(labels)[MACRO]}
     first = {cell: first[cell] for cell in own}
     before, after = _counts(first), _counts(own)
-    verdict = judge(before, after, metric, "document", is_paired=False)[MACRO]
+    unit = next(iter(own.values())).counts.unit
+    verdict = judge(before, after, metric, unit, is_paired=False)[MACRO]
     share = 1 / (n_folds - 2)  # neither dev nor what is held out is trained on
-    found = compare(first, own, share, verdict.value, verdict.p)
+    found = compare(first, own, share, verdict.value, verdict.p, len(before))
     n_tried = len(last) - (baseline in last)
     chance = min(n_tried * found.chance, 1.0)
     n_done = len({fold for fold, _ in own})
@@ -113,6 +114,18 @@ def recommend_by_folds(
     return Recommendation(baseline, best, baseline, verdict, text, evidence, bool(early))
 
 
+def _read(scored: Mapping[str, Mapping[Cell, Path]], labels: list[str]) -> dict[str, dict[Cell, Run]]:
+    """The evaluations, all counted in the same units: sentences where a fold has too few documents."""
+
+    def read(unit: Unit | None) -> dict[str, dict[Cell, Run]]:
+        each = cache(partial(read_run, labels=labels, unit=unit))  # each file once
+        return {name: {cell: each(path) for cell, path in own.items()} for name, own in scored.items()}
+
+    found = read(None)
+    units = {run.counts.unit for own in found.values() for run in own.values()}
+    return found if len(units) < 2 else read("sentence")
+
+
 def _has_patience(system: System) -> bool:
     """Whether it was trained until it got no better, or to the most steps that its config allows."""
     return all(run.evaluation.training.patience for run in system.runs)
@@ -133,17 +146,22 @@ def _gain(first: Mapping[Cell, Run], own: Mapping[Cell, Run], cells: list[Cell])
     return _macro({c: own[c] for c in cells}) - _macro({c: first[c] for c in cells})
 
 
-def _left_ahead(runs: Mapping[str, Mapping[Cell, Run]], last: Collection[str], best: str) -> str:
-    """What is ahead of the best on the folds that it had: time ended it, and not its score."""
-    others = {name: _shared(runs[best], own) for name, own in runs.items() if name not in last}
-    ahead = [n for n, cells in others.items() if cells and _gain(runs[best], runs[n], cells) > 0]
+def _left_ahead(
+    runs: Mapping[str, Mapping[Cell, Run]], others: Collection[str], best: str, baseline: str
+) -> str:
+    """What is ahead of the best on the folds that it had. Where that is not the baseline, which goes on
+    whatever it scores, time ended it, and not its score.
+
+    others (Collection[str]): Methods that had all folds, or failed.
+    """
+    left = {name: _shared(runs[best], own) for name, own in runs.items() if name not in others}
+    ahead = [n for n, cells in left.items() if cells and _gain(runs[best], runs[n], cells) > 0]
     if not ahead:
         return ""
-    are = verb(len(ahead), "are")
-    return (
-        f" {', '.join(ahead)} {are} ahead of {best} on the folds of both, with no time for more of them:"
-        " give --minutes more."
-    )
+    said = f" {', '.join(ahead)} {verb(len(ahead), 'are')} ahead of {best} on the folds of both"
+    if best == baseline:
+        return f"{said}, where others scored higher, or with no time for more of them."
+    return f"{said}, with no time for more of them: give --minutes more."
 
 
 def compare(
@@ -152,17 +170,19 @@ def compare(
     test_share: float,
     value: float,
     p: float,
+    n_units: int,
 ) -> Compared:
     """How likely a method is worse than the baseline: by the t-test over folds, or over documents.
 
     first (Mapping[Tuple[int, int], Run]): The baseline's evaluations. own: The method's, of the same
         folds and seeds. test_share (float): Held-out documents by training documents.
     value (float): Its difference on all documents. p (float): Of that, two-sided, over documents.
+    n_units (int): Documents, or sentences: over n of them no exact paired test gives less than 0.5 ** n.
     RETURNS (Compared): With three folds or more the larger of both chances counts.
     """
     differences = [_present(own[cell]) - _present(first[cell]) for cell in sorted(own)]
     t = resampled_t(differences, test_share)
-    by_documents = p / 2 if value > 0 else 1 - p / 2
+    by_documents = max(p / 2 if value > 0 else 1 - p / 2, 0.5**n_units)
     is_tested = t is not None and len({fold for fold, _ in own}) >= LEAST_FOLDS
     return Compared(t, max(by_documents, t.p_worse) if is_tested and t is not None else by_documents)
 

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ...errors import Errors
@@ -142,10 +142,12 @@ class Rounds:
     def _first(self, keys: list[str]) -> None:
         """A fold of as many methods as there is time for, two at least."""
         workers = self.options.workers
-        missing = self.matrix.missing(keys)
+        missing = self._missing(keys)
         ready = [key for key in keys if key not in missing]
         if ready:  # they take no time
             self._train(ready)
+            if self._key(self.baseline, self.matrix.plan.corpora[0]) in ready:
+                _check_baseline(self.matrix, self.records)
         for start in range(0, len(missing), workers):
             if len(ready) + start > 1 and not self._has_room(workers):
                 n = len(missing) - start
@@ -183,6 +185,10 @@ class Rounds:
         names = [method.name for method in self.matrix.plan.methods if self._is_done(method.name, fold)]
         return any(self._score(name) > self._score(self.baseline) for name in names)
 
+    def _missing(self, keys: Iterable[str]) -> list[str]:
+        """Those of the trials that take time."""
+        return self.matrix.missing(keys, retry_failed=self.options.retry_failed)
+
     def _train(self, keys: list[str]) -> None:
         found = self.matrix.run(self.options, keys)
         self.records |= {key: record for key, record in found.items() if key in keys}
@@ -193,7 +199,7 @@ class Rounds:
         for name in sorted(
             (n for n in names if n != self.baseline), key=lambda name: -self._score(name)
         ):
-            missing = self.matrix.missing(self._key(n, fold) for n in (*found, name))
+            missing = self._missing(self._key(n, fold) for n in (*found, name))
             if self.budget.allows([self._seconds(self.matrix.trials[k].method.name) for k in missing]):
                 found.append(name)
         return found if len(found) > 1 else []

@@ -112,10 +112,10 @@ class Matrix:
         final = {"done"} if options.retry_failed else {"done", "failed", "timeout"}
         return [key for key in keys if key not in records or records[key].status not in final]
 
-    def missing(self, keys: Iterable[str]) -> list[str]:
-        """Those of the trials that have no record here. RAISES (ValueError): L432."""
+    def missing(self, keys: Iterable[str], *, retry_failed: bool = False) -> list[str]:
+        """Those of the trials without a record here, or one of success. RAISES (ValueError): L432."""
         records = Ledger(self.output).records()
-        return [key for key in keys if key not in records]
+        return [k for k in keys if k not in records or (retry_failed and not records[k].is_done)]
 
     def run(
         self, options: Options, keys: Iterable[str] | None = None, runner: Runner | None = None

@@ -1,0 +1,111 @@
+"""What several trainings behind one pipe give, and one student that is distilled from them.
+
+    python benchmarks/ensembles.py training/averaging corpus/crossner_ai pool \\
+        --pretrained assets/encoders/en_donors
+
+The matrix has kept the models of a method, one per seed. The first k of them are put behind one pipe,
+and the largest ensemble reads the pool for a student of the same config. Scores on test and what the
+paired bootstrap says against a single training (scores averaged over its seeds) are appended to
+benchmarks/results/ensembles.jsonl.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import srsly
+import typer
+
+from spacy_longtail.corpus.folder import read_types
+from spacy_longtail.corpus.parts import part_path
+from spacy_longtail.evaluation.evaluate import evaluate_model
+from spacy_longtail.evaluation.records import write_evaluation
+from spacy_longtail.evaluation.report.inputs import read_run
+from spacy_longtail.evaluation.significance import judge, named_metrics, stack
+from spacy_longtail.training.train import BEST
+from spacy_longtail.unlabelled.distil import STUDENT, distil
+from spacy_longtail.unlabelled.distil import Request as Distillation
+from spacy_longtail.unlabelled.ensemble import Request, build_ensemble
+
+RESULTS = Path(__file__).parent / "results" / "ensembles.jsonl"
+METRICS = {"macro": "macro F1", "tail": "tail F1", "micro": "micro F1"}
+
+
+def trials_of(matrix: Path, corpus: str, method: str) -> dict[int, Path]:
+    """The folders of the trials that are done, by seed."""
+    records = {file.parent: srsly.read_json(file) for file in matrix.glob("trials/*/record.json")}
+    found = {
+        record["seed"]: folder
+        for folder, record in records.items()
+        if (record["corpus"], record["method"], record["status"]) == (corpus, method, "done")
+    }
+    return dict(sorted(found.items()))
+
+
+def main(
+    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix that kept its models.")],
+    corpus: Annotated[Path, typer.Argument(help="A converted corpus that it was run on.")],
+    pool: Annotated[Path, typer.Argument(help="Text for the student, as `distil` takes it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder.")] = Path("training/ensembles"),
+    method: Annotated[str, typer.Option(help="Whose models.")] = "averaged",
+    sizes: Annotated[str, typer.Option(help="Members of the ensembles.")] = "3,5",
+    config: Annotated[Path, typer.Option(help="The student's.")] = Path("configs/pretrained_cnn.cfg"),
+    pretrained: Annotated[Path | None, typer.Option(help="For paths.pretrained.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="Of the student.")] = None,
+) -> None:
+    """Combine, distil, score, compare, and append a record."""
+    types = read_types(corpus)
+    trials = trials_of(matrix, corpus.name, method)
+    models = [folder / "model" / BEST for folder in trials.values()]
+    place = output / corpus.name
+    built: dict[str, Path] = {}
+    for size in map(int, sizes.split(",")):
+        built[f"{size} behind one pipe"] = place / f"ensemble-{size}"
+        build_ensemble(Request(tuple(models[:size])), built[f"{size} behind one pipe"])
+    overrides: dict[str, Any] = dict(each.split("=", 1) for each in settings or [])
+    overrides = {name: srsly.json_loads(value) for name, value in overrides.items()}
+    if pretrained is not None:
+        overrides["paths.pretrained"] = str(pretrained)
+    asked = Distillation(
+        models[0], pool, config, corpus, also=tuple(models[1:]), compare=False, overrides=overrides
+    )
+    distilled, _ = distil(asked, place / "distilled", typer.echo)
+    built["distilled"] = place / "distilled" / STUDENT / BEST
+    runs = {"single": [read_run(folder / "test.json", types.labels) for folder in trials.values()]}
+    for name, path in built.items():
+        found = evaluate_model(path, part_path(corpus, "test"), types.labels, types.tail, part="test")
+        written = place / f"{name}.json"
+        write_evaluation(found, written)
+        runs[name] = [read_run(written, types.labels)]
+    metrics = named_metrics(types.labels, types.tail)
+    metrics = {key: metrics[name] for key, name in METRICS.items()}
+    sums = {name: stack([run.counts for run in own]) for name, own in runs.items()}
+    unit = runs["single"][0].counts.unit
+    record: dict[str, Any] = {
+        "corpus": corpus.name,
+        "method": method,
+        "seeds": list(trials),
+        "silver": distilled.rounds[-1].silver.silver,
+        "mentions": distilled.rounds[-1].silver.mentions,
+        "settings": {name: value for name, value in overrides.items() if name != "paths.pretrained"},
+        "scores": {
+            name: {key: metric(own.sum(axis=0)).round(4).tolist() for key, metric in metrics.items()}
+            for name, own in sums.items()
+        },
+        "tests": {
+            name: {
+                key: {field: round(getattr(own, field), 4) for field in ("value", "low", "high", "p")}
+                for key, own in judge(sums["single"], sums[name], metrics, unit, is_paired=False).items()
+            }
+            for name in built
+        },
+        "speeds": {
+            system.name: {"words_per_second": system.words_per_second, "ratio": system.speed_ratio}
+            for system in distilled.systems
+        },
+    }
+    srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
+    typer.echo(record)
+
+
+if __name__ == "__main__":
+    typer.run(main)
