@@ -49,6 +49,7 @@ def main(
     method: Annotated[str, typer.Option(help="Whose models.")] = "averaged",
     sizes: Annotated[str, typer.Option(help="Members of the ensembles.")] = "3,5",
     config: Annotated[Path, typer.Option(help="The student's.")] = Path("configs/pretrained_cnn.cfg"),
+    gold_copies: Annotated[int | None, typer.Option(help="As `distil` takes them.")] = None,
     pretrained: Annotated[Path | None, typer.Option(help="For paths.pretrained.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="Of the student.")] = None,
 ) -> None:
@@ -66,7 +67,14 @@ def main(
     if pretrained is not None:
         overrides["paths.pretrained"] = str(pretrained)
     asked = Distillation(
-        models[0], pool, config, corpus, also=tuple(models[1:]), compare=False, overrides=overrides
+        models[0],
+        pool,
+        config,
+        corpus,
+        gold_copies=gold_copies,
+        also=tuple(models[1:]),
+        compare=False,
+        overrides=overrides,
     )
     distilled, _ = distil(asked, place / "distilled", typer.echo)
     built["distilled"] = place / "distilled" / STUDENT / BEST
@@ -85,7 +93,9 @@ def main(
         "method": method,
         "seeds": list(trials),
         "silver": distilled.rounds[-1].silver.silver,
+        "gold_copies": gold_copies,
         "mentions": distilled.rounds[-1].silver.mentions,
+        "dev": distilled.rounds[-1].dev_macro,
         "settings": {name: value for name, value in overrides.items() if name != "paths.pretrained"},
         "scores": {
             name: {key: metric(own.sum(axis=0)).round(4).tolist() for key, metric in metrics.items()}
