@@ -200,7 +200,7 @@ def test_folds_of_few_documents_are_compared_by_sentences_in_all(tmp_path):
     for scored, unit in ((few, "sentence"), (more, "document")):
         evidence = " ".join(recommend_by_folds(scored, LABELS, "ner", 5).evidence)
         assert re.search(rf"over \d+ {unit}s", evidence), evidence
-    both = {name: {**few[name], (1, 0): more[name][0, 0]} for name in skills}
+    both = {name: {**more[name], (1, 0): few[name][0, 0]} for name in skills}
     assert re.search(
         r"over \d+ sentences", " ".join(recommend_by_folds(both, LABELS, "ner", 5).evidence)
     )
@@ -365,8 +365,8 @@ def test_a_baseline_that_another_machine_has_trained_is_told(corpus, tmp_path, m
 class Timed(Scored):
     """A runner for whose trials time passes."""
 
-    def __init__(self, skills, monkeypatch, seconds, usual=15.0):
-        super().__init__(skills)
+    def __init__(self, skills, monkeypatch, seconds, usual=15.0, failing=()):
+        super().__init__(skills, failing=failing)
         self.by_name, self.usual, self.now = seconds, usual, 0.0
         monkeypatch.setattr("spacy_longtail.studies.matrix.rounds.time.monotonic", lambda: self.now)
 
@@ -517,6 +517,15 @@ def test_what_failed_is_tried_again_where_that_is_asked_for(corpus, tmp_path, mo
     assert not runner.begun  # nothing in vain
     found, _ = advised(*given, runner, minutes=10, workers=workers, retry_failed=True)
     assert found.recommendation.method == "crf"
+
+
+def test_what_is_tried_again_takes_time(corpus, tmp_path, monkeypatch):
+    given = (corpus, tmp_path, monkeypatch)
+    lost = ("crf", "crf-clusters", "softmax")
+    advised(*given, Timed({}, monkeypatch, {}, usual=30.0, failing=lost), minutes=60)
+    runner = Timed({}, monkeypatch, {}, usual=30.0)
+    _, said = advised(*given, runner, minutes=0.01, retry_failed=True)
+    assert not runner.begun and any("left out" in text for text in said)
 
 
 def test_a_method_that_fails_is_left_behind(corpus, tmp_path, monkeypatch):

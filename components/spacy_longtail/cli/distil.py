@@ -50,7 +50,8 @@ def distil_command(
         int | None,
         typer.Option(
             min=1,
-            help="Copies of each gold document. [default: half as many words as silver, 2 to 20 copies]",
+            help="Copies of each gold document.",
+            show_default="as many as make half of silver's words, 2 to 20",
         ),
     ] = None,
     soft: Annotated[
