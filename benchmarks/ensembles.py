@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import srsly
 import typer
 
+from spacy_longtail.cli.trial_options import read_settings
 from spacy_longtail.corpus.folder import read_types
 from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.evaluation.evaluate import evaluate_model
@@ -62,8 +63,7 @@ def main(
     for size in map(int, sizes.split(",")):
         built[f"{size} behind one pipe"] = place / f"ensemble-{size}"
         build_ensemble(Request(tuple(models[:size])), built[f"{size} behind one pipe"])
-    overrides: dict[str, Any] = dict(each.split("=", 1) for each in settings or [])
-    overrides = {name: srsly.json_loads(value) for name, value in overrides.items()}
+    overrides = read_settings(settings or [])
     if pretrained is not None:
         overrides["paths.pretrained"] = str(pretrained)
     asked = Distillation(
