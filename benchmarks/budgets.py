@@ -82,6 +82,7 @@ def main(
     primary: Annotated[Path, typer.Argument(help="A trained pipeline whose NER gives scores.")],
     secondary: Annotated[Path, typer.Argument(help="A stronger one.")],
     corpus: Annotated[Path, typer.Argument(help="The converted corpus that both were trained on.")],
+    seed: Annotated[int, typer.Option(help="Both models' seed, for the record.")] = 0,
     n_timed: Annotated[int, typer.Option(help="Test documents that speed is measured on.")] = 500,
 ) -> None:
     """Score the primary, the secondary, and both together by budget."""
@@ -105,7 +106,8 @@ def main(
         typer.echo(f"{name}: {found[name]}")
     rates = speed(systems, test[:n_timed])
     for name, own in found.items():
-        record = {"corpus": corpus.name, "system": name, **own, "words_per_second": rates[name]}
+        record = {"corpus": corpus.name, "system": name, "seed": seed, **own}
+        record |= {"words_per_second": rates[name]}
         srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
         typer.echo(record)
 
