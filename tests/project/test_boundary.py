@@ -357,6 +357,7 @@ def test_a_storage_is_a_study(tmp_path):
     [
         "optimizer.learn_rate=-1",
         "optimizer.learn_rate=0",
+        'optimizer.learn_rate={"@schedules":"warmup_linear.v1","warmup_steps":2,"total_steps":9,"initial_rate":-1}',
         "optimizer.L2=-0.1",
         "optimizer.beta1=1.5",
         "dropout=-0.5",

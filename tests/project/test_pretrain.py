@@ -28,6 +28,7 @@ from spacy_longtail.studies.pretraining.records import Progress
 from spacy_longtail.studies.pretraining.scoring import predict_types, score_donors
 from spacy_longtail.studies.pretraining.state import load_state, save_state
 from spacy_longtail.studies.pretraining.writing import write_pretrained
+from spacy_longtail.training.train import check_trainable, load_filled
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, tiny_bert
 
 RUN = CliRunner()
@@ -511,6 +512,56 @@ def test_a_source_without_a_described_head_is_refused(trained, donors, tmp_path)
             recipe("pretrained_cnn", tmp_path, donors, **given)
 
 
+def half(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "problem"),
+    [
+        (None, "L402", "None .'source' of tok2vec. does not exist.*model/"),
+        ("none", "L402", "none .'source' of tok2vec.*model/"),
+        ("", "L571", "it has the components none.*model/"),  # the folder above
+        ("config.cfg", "L408", "cannot be loaded as a pipeline"),
+        ("tok2vec/model", "L408", "cannot be loaded as a pipeline"),
+        ("other", "L571", "it has the components ner"),
+    ],
+)
+def test_what_a_config_begins_with_is_named_where_it_is_at_fault(
+    given, code, problem, trained, donors, tmp_path
+):
+    model = tmp_path / "pretrained" / "model"
+    shutil.copytree(trained[2]["model"], model)
+    path = {None: None, "none": tmp_path / "none", "": model.parent, "other": tmp_path / "other"}
+    if given not in path:
+        half(model / given)
+    other = blank()
+    other.add_pipe("longtail_token_ner", name="ner")
+    other.to_disk(tmp_path / "other")
+    named = path.get(given, model)
+    settings = {"paths.pretrained": str(named) if named else None}
+    config = CONFIGS / "pretrained_cnn.cfg"
+    with pytest.raises(ValueError, match=f"{code}.*{problem}") as found:
+        check_trainable(load_filled(config, donors[0], settings), config)
+    assert named is None or str(named) in str(found.value)
+
+
+def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
+    config = CONFIGS / "pretrained_cnn.cfg"
+    folder = write(tmp_path / "odd", ["[Ann|a:b] saw [Oslo|GEO]"], dev=["[Bo|a:b] left"])
+    load_filled(config, folder)  # not described, it is called by its name
+    for descriptions, problem in (
+        ({"a:b": "something"}, "the type 'a:b'.*':'"),
+        ({"GEO": "of ${nlp.lang}"}, r"'\$\{' in the text of GEO"),
+    ):
+        types = json.loads((folder / "types.json").read_text(encoding="utf8"))
+        types["descriptions"] = descriptions
+        (folder / "types.json").write_text(json.dumps(types), encoding="utf8")
+        with pytest.raises(ValueError, match=f"L271.*odd.*{problem}"):
+            load_filled(config, folder)
+        load_filled(CONFIGS / "baseline.cfg", folder)
+
+
 # The command
 
 
@@ -542,6 +593,14 @@ def test_the_command(donors, tmp_path):
     assert "--set training.dropout=0.25" in with_settings["command"]
     failed = call(*donors, "-o", tmp_path / "out", "--steps", 5)
     assert failed.exit_code == 2 and "L497" in failed.output
+    for more, code in (
+        (["-o", tmp_path / "new", "--slim"], "L213"),
+        (["-o", donors[0] / "new"], "L436"),
+        (["-o", tmp_path / "new", "--set", "training.max_steps=3"], "L213"),
+    ):
+        failed = call(*donors, *more)
+        assert failed.exit_code == 2 and code in failed.output
+        assert not (tmp_path / "new").exists() and not (donors[0] / "new").exists()
     failed = call(tmp_path / "none", "-o", tmp_path / "new")
     assert failed.exit_code == 2 and "L402" in failed.output and not (tmp_path / "new").exists()
 

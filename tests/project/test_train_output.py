@@ -79,7 +79,8 @@ def test_a_folder_of_other_things_is_no_output(work):
 
 def test_a_base_is_not_replaced_by_what_starts_from_it(work):
     base = ("--paths.base", "training/old/model-best")
-    refused(work, "L436", "training/old", *base, *FEW, config=CONFIG.with_name("extended.cfg"))
+    for output in ("training/old", "training/old/model-best/new"):
+        refused(work, "L436", output, *base, *FEW, config=CONFIG.with_name("extended.cfg"))
 
 
 BAD = {

@@ -127,8 +127,17 @@ def test_no_sentence_is_both_trained_on_and_measured(tmp_path):
     both = corpus(tmp_path / "b", train=texts[:60], dev=texts[40:])
     (found,) = read(both)
     assert len(found.train) == 40 and len(found.dev) == 60
-    (found,) = read(both, parts=["train", "dev"])
-    assert len(found.train) + len(found.dev) == 120 and len(found.dev) == 6
+    (found,) = read(both, parts=["train", "dev", "train"])
+    kept, measured = ([doc.text for doc in own] for own in (found.train, found.dev))
+    assert len(measured) == 6 and not set(measured) & set(kept)
+    assert len({*kept, *measured}) == 100
+    twice = corpus(tmp_path / "c", train=texts[:10] * 4)
+    (found,) = read(twice)
+    assert found.dev and not {d.text for d in found.dev} & {d.text for d in found.train}
+    assert len(found.train) == 4 * (10 - len({d.text for d in found.dev}))
+    one, two = read(corpus(tmp_path / "d", train=texts[:9], dev=texts[20:30]), tmp_path / "a")
+    measured = {d.text for own in (one, two) for d in own.dev}  # no sentence of another donor's, too
+    assert len(measured) >= 10 and not measured & {d.text for own in (one, two) for d in own.train}
 
 
 def test_scores_are_measured_on_some_of_many(tmp_path, monkeypatch):
@@ -175,6 +184,30 @@ def test_a_type_can_take_the_name_that_another_loses(tmp_path):
     assert two.descriptions == {"B": "Boat", "B (second)": "bridge"}
 
 
+def test_types_of_one_donor_are_two_things_whatever_the_order_of_donors(tmp_path):
+    doubled = corpus(tmp_path / "doubled", train=["[Ann|PER] saw [Bo|person]"])
+    other = corpus(tmp_path / "other", train=["[Cy|PER] left"])
+    for folders in ([doubled], [doubled, other], [other, doubled]):
+        with pytest.raises(ValueError, match=r"L495.*doubled.*the same text for PER and person"):
+            read(*folders)
+    reference = corpus(tmp_path / "ref", train=["[Ann|PER] left"], descriptions={"PER": "a ${nlp.lang}"})
+    with pytest.raises(ValueError, match=r"L495.*'\$\{' in the text of PER"):
+        read(reference)
+
+
+def test_a_name_that_no_config_can_hold_is_another_within_a_pretraining(tmp_path):
+    text = " and ".join(f"[n|{name}]" for name in ("a=b", "#c", "@misc", ";e", "x.y"))
+    odd = corpus(tmp_path / "odd", train=[text], descriptions={"a=b": "one", "#c": "two"})
+    (found,) = read(odd)
+    assert found.descriptions == {"a b": "one", "c": "two", "misc": "misc", "e": "e", "x.y": "x y"}
+    assert [ent.label_ for ent in found.train[0].ents] == ["a b", "c", "misc", "e", "x.y"]
+    both = corpus(
+        tmp_path / "both", train=["[n|a:b] [m|a b]"], descriptions={"a:b": "one", "a b": "two"}
+    )
+    (found,) = read(both)
+    assert found.descriptions == {"a b": "two", "a b (both)": "one"}
+
+
 def test_donors_of_no_use(tmp_path):
     one = corpus(tmp_path / "one", train=["[Ann|PER] left"])
     nothing = corpus(tmp_path / "nothing", train=["It rained", "It snowed"])
@@ -184,15 +217,18 @@ def test_donors_of_no_use(tmp_path):
         ([one, nothing], "no entity"),
         ([one, german], "different languages"),
         ([one, same], "one name"),
+        ([one, one], "given twice"),
     ):
         with pytest.raises(ValueError, match=rf"L495.*{problem}"):
             read(*folders)
-    with pytest.raises(ValueError, match=r"L495.*no entity"):  # all that it had is left out
+    with pytest.raises(ValueError, match=r"L495.*no entity.* without the sentences that are excluded"):
         read(one, exclude=[corpus(tmp_path / "target", dev=["ann left"])])
-    with pytest.raises(ValueError, match=r"L495.*no dev and no test"):
+    with pytest.raises(ValueError, match=r"L495.*be a corpus to exclude: it has no dev and no test"):
         read(one, exclude=[nothing])
-    with pytest.raises(ValueError, match=r"L495.*no part 'tset'.*train, dev, test"):
+    with pytest.raises(ValueError, match=r"L495.*no part 'tset'.*train, dev, test, all"):
         read(one, parts=["train", "tset"])
+    with pytest.raises(ValueError, match=r"L495.*no part ''"):
+        read(one, parts=[])
     with pytest.raises(ValueError, match="L402"):
         read(tmp_path / "none")
 
@@ -262,9 +298,18 @@ def test_encoders_and_settings_that_make_no_sense():
         read_encoder("bert", "en", "lookups", 10, {})
     with pytest.raises(ValueError, match="L471"):
         read_encoder("cnn", "en", None, 10, {"components.none.width": 1})
-    broken = read_encoder("cnn", "en", None, 10, {"components.tok2vec.model.embed.width": -1})
-    with pytest.raises(ValueError, match=r"L438.*L001"):
-        build_pipeline(broken)
+    for setting in ("dropuot", "max_steps", "seed", "accumulate_gradient"):
+        with pytest.raises(ValueError, match=rf"L213.*training\.{setting} = 5.*--steps"):
+            read_encoder("cnn", "en", None, 10, {f"training.{setting}": 5})
+    with pytest.raises(ValueError, match=r"L438.*'de'.*'en'"):
+        read_encoder("cnn", "en", None, 10, {"nlp.lang": "de"})
+    for setting, problem in (
+        ("components.tok2vec.model.embed.width", "L001"),
+        ("training.optimizer.learn_rate.initial_rate", "learn_rate must be at least 0"),
+    ):
+        broken = read_encoder("cnn", "en", None, 10, {setting: -1})
+        with pytest.raises(ValueError, match=rf"L438.*{problem}"):
+            build_pipeline(broken)
 
 
 def test_a_transformer_keeps_its_name():

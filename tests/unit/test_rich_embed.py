@@ -346,6 +346,7 @@ def test_each_part_stands_alone(settings, paths, static):
         {"clusters": "lookups", "cluster_bits": [6, 6, 10]},
         {"clusters": "lookups", "cluster_bits": [], "cluster_rows": []},
         {"clusters": "lookups", "cluster_rows": [10, 10]},
+        {"attrs": ["NORM", "FOO"], "rows": [10, 10]},
     ],
     ids=str,
 )

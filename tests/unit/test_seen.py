@@ -133,6 +133,12 @@ def test_what_a_training_is_scored_on_is_compared(place, corpus, encoder, recwar
             warn_seen(config, corpus(parts))
 
 
+def test_a_long_text_is_no_folder(corpus, recwarn):
+    descriptions = {"PER": "a person " * 40, "GEO": "/" + "x" * 5000, "TIM": "a time\nor date"}
+    warn_seen(Config({"components": {"ner": {"descriptions": descriptions}}}), corpus({"dev": "noon"}))
+    assert not len(recwarn)
+
+
 def test_a_corpus_is_read_once_for_all_methods_and_again_when_it_has_changed(
     corpus, encoder, monkeypatch
 ):

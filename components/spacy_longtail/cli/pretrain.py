@@ -9,6 +9,8 @@ import typer
 from wasabi import msg
 
 from ..evaluation.report.wording import percent
+from ..layers.clusters import LOOKUPS
+from ..settings import unused
 from ..studies.pretraining import Options, pretrain, pretraining_outlook
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
@@ -62,6 +64,8 @@ def pretrain_command(
     alone for paths.init_tok2vec, a transformer as a folder for paths.transformer, and a page with the F1
     of each donor.
     """
+    if slim and clusters != LOOKUPS:
+        raise unused("--slim", slim, "`pretrain`", f"--clusters {LOOKUPS}")
     options = Options(
         encoder,
         steps,
@@ -84,6 +88,7 @@ def pretrain_command(
         "steps": found.record.steps,
         "words": words,
         "power": power,
+        "evaluations": evaluations,
         "seed": seed,
     }
     made = command("pretrain", donors, {k: v for k, v in shown.items() if v is not None})

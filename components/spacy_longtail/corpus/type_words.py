@@ -47,6 +47,8 @@ KNOWN = {label.casefold(): words for label, words in WORDS.items()}
 # a change from lower to upper case, and a capital that begins a word after others: XMLFile
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 GAP = re.compile(r"[\W_]+")
+UNFIT = re.compile(r"[:=]|^[#;@\[]")  # what the key of a config cannot have in it, or begin with
+REFERENCE = "${"  # of a config, to another of its values
 
 
 def words_of(label: str) -> str:
@@ -75,3 +77,36 @@ def type_words(labels: list[str], descriptions: dict[str, str]) -> dict[str, str
 def in_words(labels: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
     """Types in words, in this order: as given, else by their names."""
     return {label: given.get(label, words_of(label)) for label in labels}
+
+
+def problem_of_texts(texts: Mapping[str, str]) -> str:
+    """What is wrong with descriptions, in words; "" for nothing.
+
+    texts (Mapping[str, str]): By type, without white space at the ends.
+    """
+    problem = ""
+    seen: dict[str, str] = {}
+    for label, text in texts.items():
+        if not text:
+            problem = f"a blank text for {label}"
+        other = seen.setdefault(text.casefold(), label)
+        if other != label:
+            problem = f"the same text for {other} and {label}: {text!r}"
+    return problem
+
+
+def fits_config(label: str) -> bool:
+    """Whether a config can have a type's name as a key, as it needs to where types have descriptions."""
+    return not UNFIT.search(label)
+
+
+def problem_in_config(texts: Mapping[str, str]) -> str:
+    """What keeps descriptions from standing in a config, in words; "" for nothing."""
+    for label, text in texts.items():
+        if not fits_config(label):
+            return (
+                f"the type {label!r}: no config can hold one with ':' or '=', or that begins with #;@["
+            )
+        if REFERENCE in text:
+            return f"'{REFERENCE}' in the text of {label}, which a config reads as the name of a value"
+    return ""

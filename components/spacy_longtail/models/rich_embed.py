@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from spacy.attrs import IDS
 from spacy.ml import FeatureExtractor
 from spacy.ml.staticvectors import StaticVectors
 from spacy.tokens import Doc
@@ -78,6 +79,10 @@ def RichEmbed(
         1995 for WordNet, Ciaramita & Altun 2006 for its classes as features.
     """
     width = whole("width", width, "96 is usual.", 1)
+    if unknown := [attr for attr in attrs if str(attr).upper() not in IDS]:
+        fix = "NORM, PREFIX, SUFFIX and SHAPE are usual."
+        rule = "names of spaCy's attributes"
+        raise ValueError(Errors.L001.format(name="attrs", rule=rule, value=unknown[0], fix=fix))
     sizes = _sizes("rows", rows, "attrs", attrs)
     bits = [whole("cluster_bits", n, "32 is the whole path.", 1) for n in cluster_bits]
     if clusters is not None and (not bits or max(bits) > MOST_BITS or len(set(bits)) < len(bits)):

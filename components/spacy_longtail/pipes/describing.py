@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, to_numpy
 from thinc.types import Floats2d
 
-from ..corpus.type_words import in_words
+from ..corpus.type_words import in_words, problem_of_texts
 from ..describers import HashedDescriptions, VectorDescriptions
 from ..describers.base import unit_rows
 from ..errors import Errors
@@ -70,22 +70,6 @@ def describe_types(
         raise ValueError(Errors.L271.format(who=who, problem=problem))
     logger.info("%s describes %s", who, SHOWN.join(f"{t}: {text}" for t, text in found.items()))
     return found
-
-
-def problem_of_texts(texts: Mapping[str, str]) -> str:
-    """What is wrong with descriptions, in words; "" for nothing.
-
-    texts (Mapping[str, str]): By type, without white space at the ends.
-    """
-    problem = ""
-    seen: dict[str, str] = {}
-    for label, text in texts.items():
-        if not text:
-            problem = f"a blank text for {label}"
-        other = seen.setdefault(text.casefold(), label)
-        if other != label:
-            problem = f"the same text for {other} and {label}: {text!r}"
-    return problem
 
 
 def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: str) -> Floats2d:

@@ -15,13 +15,12 @@ from spacy.vocab import Vocab
 
 from ..corpus.counts import count_docs
 from ..corpus.labels import check_label
-from ..corpus.type_words import in_words
+from ..corpus.type_words import in_words, problem_of_texts
 from ..errors import Errors, Warnings
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, whole
 from ..types import Block
 from .base import EntityScorer, UntrainedPipe
-from .describing import problem_of_texts
 from .gliner_model import GLiNERModel
 from .label_checks import check_known, check_labels, check_types
 from .merging import Merging

@@ -120,16 +120,20 @@ class TokenTagger(NERPipe):
             type that is there already.
         """
         check_label(label)
+        if description is not None and not (isinstance(description, str) and description.strip()):
+            problem = f"no text, or a blank text, for {label}: {description!r}"
+            raise ValueError(Errors.L271.format(who=self.name, problem=problem))
         if not self.is_described:
             check_not_described({"description": description}, self.name)
         if label in self.cfg["types"]:
             own = self.cfg["descriptions"].get(label, words_of(label))
-            if description and description.split() != own.split():
+            if description is not None and description.split() != own.split():
                 shown = {"who": self.name, "label": label, "own": own, "found": description}
                 raise ValueError(Errors.L574.format(**shown))
             return 0
         is_trained = output_of(self.model).has_param("W")
-        texts = {**self.cfg["descriptions"], label: description or words_of(label)}
+        text = words_of(label) if description is None else description
+        texts = {**self.cfg["descriptions"], label: text}
         if self.is_described and is_trained:
             texts = describe_types([*self.cfg["types"], label], texts, texts, self.name)
             vector = vectors_of([texts[label]], self.describe, self.vocab, self.name)

@@ -104,7 +104,8 @@ def make_token_ner(
         them.
     describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
         longtail.DescribedTypes.v1: longtail.TransformerDescriptions.v1 or another describer; null takes
-        the pipeline's word vectors, and hashed words where it has none.
+        that of a pretrained head, else the pipeline's transformer, else its word vectors, else hashed
+        words.
     scorer (Optional[Callable]): The scoring function.
     RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243, L251, L257, L270, L273,
         L550.

@@ -22,7 +22,7 @@ def warn_seen(config: Config, corpus: Path) -> None:
     """
     named = {name: config.get(name, {}) for name in ("components", "initialize")}
     for folder in sorted(set(_texts(named))):
-        if not Path(folder, FILE).is_file():
+        if not _remembers(Path(folder)):
             continue
         parts = [path for part in SCORED if (path := part_path(corpus, part)).exists()]
         share = _share(folder, tuple((path, _changed(path)) for path in parts))
@@ -38,6 +38,14 @@ def _texts(block: Mapping[str, object]) -> Iterator[str]:
             yield from _texts(value)
         elif isinstance(value, str) and value and "\n" not in value and "\0" not in value:
             yield value
+
+
+def _remembers(folder: Path) -> bool:
+    """Whether a folder says what was read; a text that can be no path is none."""
+    try:
+        return (folder / FILE).is_file()
+    except OSError:  # too long for a path
+        return False
 
 
 def _changed(path: Path) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from itertools import chain, islice
 
 from thinc.api import Config, Optimizer
 
@@ -24,6 +25,7 @@ OPTIMIZER = {
     "eps": (0, math.inf),
 }
 ABOVE = ("learn_rate", "eps")  # a schedule may begin with 0
+N_PROBED = 10  # steps of a schedule that are looked at
 SIZES = ("size", "buffer")  # of a batcher
 NEEDED = ("seed", "gpu_allocator")  # without which spaCy begins no training
 PATHS = {"paths": ("train", "dev"), "initialize": ("vectors", "init_tok2vec")}
@@ -47,8 +49,20 @@ def check_training(training: Mapping[str, object], batcher: Mapping[str, object]
         for name, (low, high) in OPTIMIZER.items():
             above = name in ABOVE and name not in optimizer.schedules
             _check(f"optimizer.{name}", getattr(optimizer, name), low, high, above)
+            for value in _begin(optimizer, name):
+                _check(f"optimizer.{name}", value, low, high)
     if not any(training.get(name, 1) for name in ("max_steps", "max_epochs", "patience")):
         raise ValueError("max_steps, max_epochs and patience are all 0: the training would never end.")
+
+
+def _begin(optimizer: Optimizer, name: str) -> list[float]:
+    """The next values of a setting that follows a schedule, which still gives them afterwards."""
+    schedule = optimizer.schedules.get(name)
+    if schedule is None:
+        return []
+    found = list(islice(schedule, N_PROBED))
+    optimizer.schedules[name] = chain(found, schedule)
+    return found
 
 
 def check_written(config: Config) -> None:

@@ -27,16 +27,17 @@ from wasabi import msg
 from ..corpus.folder import CorpusTypes, part_path, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.tokenizers import tokenizer_config
-from ..corpus.type_words import in_words
+from ..corpus.type_words import in_words, problem_in_config
 from ..errors import Errors
 from ..hub import check_models
-from ..output.writing import check_folder, coded_io, set_aside, whole_folder
+from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder
 from ..types import Block, Overrides
 from .contamination import warn_seen
 from .device import use_gpu
 from .limits import check_training, check_written
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 from .shown import shown_as
+from .sources import check_sources
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -69,10 +70,15 @@ def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) ->
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     overrides (Optional[Overrides]): Config values by dotted name.
+    RAISES (ValueError): L271, L402, L430.
     """
     paths = (part_path(corpus, part) for part in ("train", "dev"))
     own = corpus_overrides(read_types(corpus), *paths)
-    return {**known_sections(own, load_config(config, interpolate=False)), **(overrides or {})}
+    found = {**known_sections(own, load_config(config, interpolate=False)), **(overrides or {})}
+    for name in ("longtail.descriptions", "longtail.queries"):
+        if problem := problem_in_config(found.get(name) or {}):
+            raise ValueError(Errors.L271.format(who=corpus, problem=problem))
+    return found
 
 
 def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) -> Config:
@@ -152,6 +158,7 @@ def train_model(
     named = (Path(p) for p in filled.get("paths", {}).values() if isinstance(p, str) and p)
     inputs = [config, corpus, *parts.values(), *(path for path in named if path.exists())]
     check_folder(output, inputs, foreign_to_run)
+    check_outside(output, [path for path in inputs if (path / "config.cfg").is_file()], "folder")
     _check_pretrained(filled)
     for path in parts.values():
         check_docs(path)
@@ -200,7 +207,8 @@ def check_trainable(config: Config, path: Path) -> Language:
 
     config (Config): With overrides, not interpolated. path (Path): Of the file, for the message.
     RETURNS (Language): The pipeline, not initialized.
-    RAISES (ValueError): L438; L439 if a weighted score is computed by no component.
+    RAISES (ValueError): L438; L402, L408, L571 for what a component begins with; L439 if a weighted
+        score is computed by no component.
     """
     try:
         nlp = load_model_from_config(config, auto_fill=True)
@@ -212,6 +220,7 @@ def check_trainable(config: Config, path: Path) -> Language:
         _, dev = resolve_dot_names(filled, [training["train_corpus"], training["dev_corpus"]])
         lost, known = uncomputed_scores(nlp, dev, training["score_weights"])
     except Exception as error:  # a config can name any function, and each fails in its own way
+        check_sources(config)
         raise ValueError(Errors.L438.format(path=path, problem=message_of(error))) from error
     if lost:
         shown = {"lost": ", ".join(lost), "known": ", ".join(known) or "none"}

@@ -1,6 +1,7 @@
 """Donor corpora: their sentences, without those of the target's dev and test parts."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,13 +13,16 @@ from spacy.vocab import Vocab
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.formats.docbin import stream_sentences
 from ...corpus.sentences import by_punctuation, has_boundaries
-from ...corpus.type_words import in_words
+from ...corpus.type_words import fits_config, in_words, problem_in_config, problem_of_texts
 from ...corpus.units import plain_text
 from ...errors import Errors
 from ...types import ANNOTATED_TYPES
 
 HELD_OUT = 0.05  # of the sentences of a donor without a dev part
+WORD = re.compile(r"\w+")
 MOST_HELD_OUT = 500  # sentences that its F1 is measured on
+DONOR = "a donor"
+KNOWN_PARTS = (*PARTS, "all")
 SEED = 0  # of what is held out: the same in every run
 
 
@@ -45,15 +49,17 @@ def read_donors(
     vocab (Vocab): Of the pipeline.
     RETURNS (List[Donor]): In the order given.
     RAISES (ValueError): L402, L403, L404, L430; L495 for donors of different languages, without an
-        entity, or of one name.
+        entity, of one name, or with one description of two types.
     """
-    folders, parts = list(folders), list(parts)
+    folders, parts = list(folders), list(dict.fromkeys(parts))
     names = [folder.resolve().name for folder in folders]
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise _unusable(", ".join(names), "one is given twice", "Name each once")
     if len(set(names)) < len(names):
-        raise _unusable(", ".join(names), "two donors have one name", "Rename a folder")
-    for part in parts:
-        if part not in (*PARTS, "all"):
-            fix = f"Name some of {', '.join(PARTS)}"
+        raise _unusable(", ".join(names), "two have one name", "Rename a folder")
+    for part in parts or [""]:
+        if part not in KNOWN_PARTS:
+            fix = f"Name some of {', '.join(KNOWN_PARTS)}"
             raise _unusable(", ".join(names), f"there is no part {part!r} to train on", fix)
     forbidden = excluded_texts(exclude, vocab)
     known: dict[str, str] = {}  # descriptions by type
@@ -65,11 +71,23 @@ def read_donors(
     if len(langs) > 1:
         found = ", ".join(f"{donor.name} {donor.lang}" for donor in donors)
         raise _unusable(found, "they are of different languages", "Take donors of one language")
-    return donors
+    measured = {plain_text(doc.text) for donor in donors for doc in donor.dev}
+    return [_without(donor, measured) for donor in donors]
 
 
-def _unusable(path: object, problem: str, fix: str) -> ValueError:
-    return ValueError(Errors.L495.format(path=path, problem=problem, fix=fix))
+def _without(donor: Donor, measured: Set[str]) -> Donor:
+    """A donor that trains on no sentence that F1 is measured on. RAISES (ValueError): L495."""
+    train = [doc for doc in donor.train if plain_text(doc.text) not in measured]
+    if any(doc.ents for doc in train):
+        return donor._replace(train=train)
+    problem = "it has no entity to learn from"
+    if donor.n_excluded or len(train) < len(donor.train):
+        problem += " without the sentences that are excluded and those that F1 is measured on"
+    raise _unusable(donor.name, problem, "Leave it out")
+
+
+def _unusable(path: object, problem: str, fix: str, role: str = DONOR) -> ValueError:
+    return ValueError(Errors.L495.format(path=path, role=role, problem=problem, fix=fix))
 
 
 def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
@@ -81,7 +99,8 @@ def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
     for corpus in corpora:
         paths = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
         if not paths:
-            raise _unusable(corpus, "it has no dev and no test to exclude", "Name a converted corpus")
+            problem, fix = "it has no dev and no test", "Name a converted corpus"
+            raise _unusable(corpus, problem, fix, role="a corpus to exclude")
         for path in paths:
             for doc in stream_sentences(path, vocab):
                 found |= _texts(doc)
@@ -124,14 +143,16 @@ def _read(
         dev = [doc for i, doc in enumerate(train) if i in held_out]
         train = [doc for i, doc in enumerate(train) if i not in held_out]
     dev = [dev[i] for i in sorted(rng.permutation(len(dev))[:MOST_HELD_OUT].tolist())]
-    if not any(doc.ents for doc in train):
-        raise _unusable(folder, "it has no entity to learn from", "Leave it out")
     labels = sorted({*types.labels, *(ent.label_ for doc in train for ent in doc.ents)})
-    texts = in_words(labels, types.descriptions)
+    texts = {
+        label: " ".join(text.split()) for label, text in in_words(labels, types.descriptions).items()
+    }
     names = _names(texts, known, name)
+    descriptions = {names[label]: text for label, text in texts.items()}
+    if problem := problem_of_texts(texts) or problem_in_config(descriptions):
+        raise _unusable(folder, f"its descriptions have {problem}", "Correct its types.json")
     for doc in (*train, *dev):
         _renamed(doc, names).user_data[ANNOTATED_TYPES] = list(names.values())
-    descriptions = {names[label]: text for label, text in texts.items()}
     return Donor(name, descriptions, types.lang, train, dev, n_excluded)
 
 
@@ -140,8 +161,9 @@ def _names(texts: Mapping[str, str], known: Mapping[str, str], donor: str) -> di
     by_text = {text.casefold(): label for label, text in known.items()}
     found = {}
     for label, text in texts.items():
-        own = f"{label} ({donor})" if known.get(label, text).casefold() != text.casefold() else label
-        found[label] = by_text.get(text.casefold(), own)
+        own = label if fits_config(label) else " ".join(WORD.findall(label)) or "type"
+        is_taken = known.get(own, text).casefold() != text.casefold() or (own != label and own in texts)
+        found[label] = by_text.get(text.casefold(), f"{own} ({donor})" if is_taken else own)
     return found
 
 

@@ -19,6 +19,7 @@ ENCODERS = (CNN, "a name on the Hugging Face hub", "a folder of transformers")
 STEPS = {CNN: 20_000}  # by encoder
 TRANSFORMER_STEPS = 4_000
 WORDS = {CNN: 1_000}
+READ = ("dropout", "optimizer")  # of [training]
 TRANSFORMER_WORDS = 500
 
 
@@ -31,7 +32,8 @@ def read_encoder(
     clusters (Optional[str]): Of the CNN, as for longtail.RichEmbed.v1.
     steps (int): Of the training, for the learning rate.
     settings (Overrides): Config values by dotted name; they win.
-    RETURNS (Config): Not interpolated. RAISES (ValueError): L213, L471.
+    RETURNS (Config): Not interpolated.
+    RAISES (ValueError): L213, L471; L438 for a language that is not the donors'.
     """
     own: dict[str, object] = {"nlp.lang": lang, "training.optimizer.learn_rate.total_steps": steps}
     if encoder == CNN:
@@ -45,6 +47,14 @@ def read_encoder(
     name = CNN if encoder == CNN else "transformer"
     config = load_config(HERE / f"{name}.cfg", interpolate=False)
     apply(config, {**own, **settings})
+    for setting in config["training"]:
+        if setting not in READ:
+            shown = {"name": f"training.{setting}", "value": config["training"][setting]}
+            where = "`train`; this command has --steps, --words, --seed and --evaluations"
+            raise ValueError(Errors.L213.format(**shown, who="`pretrain`", where=where))
+    if (found := config["nlp"]["lang"]) != lang:
+        problem = f"nlp.lang = {found!r}, but the donors have the language {lang!r}."
+        raise ValueError(Errors.L438.format(path="The encoder", problem=problem))
     return config
 
 

@@ -18,7 +18,7 @@ from ...corpus.cutting import bare
 from ...corpus.descriptions import read_types
 from ...errors import Errors
 from ...output.amounts import number
-from ...output.writing import check_folder
+from ...output.writing import check_folder, check_outside
 from ...pipes.token_ner import TokenNER
 from ...training.averages import keep
 from ...training.device import use_gpu
@@ -152,6 +152,7 @@ class Prepared(NamedTuple):
 def settled(folders: list[Path], output: Path, options: Options, exclude: list[Path]) -> Settled:
     """Check settings and folders. Arguments as `pretrain` has them. RAISES (ValueError): So."""
     check_folder(output, [*folders, *exclude], _foreign)
+    check_outside(output, [*folders, *exclude], "folder")
     use_gpu(options.gpu_id)
     is_cnn = options.encoder == CNN
     steps = options.steps or (STEPS[CNN] if is_cnn else TRANSFORMER_STEPS)
