@@ -290,6 +290,7 @@ def test_the_cnn_is_told_of_language_clusters_and_steps():
     for _ in range(1000):
         rates.append(optimizer.learn_rate)
         optimizer.step_schedules()
+    assert rates[:20] == pytest.approx([0.002 * step / 250 for step in range(20)])
     assert max(rates) == pytest.approx(0.002) and optimizer.learn_rate == pytest.approx(0.0, abs=1e-5)
 
 
