@@ -169,6 +169,10 @@ def test_a_type_of_an_untrained_model_keeps_its_words():
     ]
     with pytest.raises(ValueError, match="L574"):
         pipe.add_label("SHIP", "boat")
+    for text in ("", " "):
+        with pytest.raises(ValueError, match="L271"):
+            pipe.add_label("BOAT", text)
+    assert "BOAT" not in pipe.labels
 
 
 # What types are in words
