@@ -21,7 +21,7 @@ import typer
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Settings
 from spacy_longtail.corpus.parts import part_path
-from spacy_longtail.evaluation.evaluate import load_pipeline
+from spacy_longtail.training.loading import load_pipeline
 from spacy_longtail.unlabelled import mining
 from spacy_longtail.unlabelled.mining import Request, mine
 

@@ -10,7 +10,7 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.evaluation.evaluate import load_pipeline
+from spacy_longtail.training.loading import load_pipeline
 from tests.pipes.gated import TEXT, lines, pipeline
 from tests.util import examples, refused
 

@@ -598,7 +598,7 @@ def test_the_command(donors, tmp_path):
         (["-o", donors[0] / "new"], "L436"),
         (["-o", tmp_path / "new", "--set", "training.max_steps=3"], "L213"),
     ):
-        failed = call(*donors, *more)
+        failed = call(*donors, "--steps", 2, *more)
         assert failed.exit_code == 2 and code in failed.output
         assert not (tmp_path / "new").exists() and not (donors[0] / "new").exists()
     failed = call(tmp_path / "none", "-o", tmp_path / "new")

@@ -13,8 +13,8 @@ from ..corpus.formats.context import SENTENCIZER, Settings
 from ..corpus.formats.sources import FORMATS
 from ..corpus.formats.tag_names import USUAL, parse_columns, read_tag_names
 from ..corpus.rare import rare_sentence
-from ..evaluation.evaluate import load_pipeline
 from ..output.amounts import number
+from ..training.loading import load_pipeline
 from .app import CORPUS_PANEL, Json, app, print_json
 
 MEANINGS = {

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import cast
 
-import spacy
 from spacy.language import Language
 from spacy.pipeline.pipe import Pipe
 from spacy.tokens import Doc, Span
@@ -20,6 +19,7 @@ from ..pipes.ensemble_ner import EnsembleNER
 from ..pipes.gated_pipe import GatedPipe
 from ..pipes.pipeline_checks import is_gate
 from ..scorers import make_ner_scorer
+from ..training.loading import load_pipeline
 from ..training.provenance import checksum, method, read_curve, read_run
 from ..training.train import MODELS
 from ..types import ENTITY, ENTITY_SCORES
@@ -120,21 +120,6 @@ def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:
     for eg, doc in zip(examples, nlp.pipe(eg.predicted for eg in examples), strict=True):
         eg.predicted = doc
     return examples, time.perf_counter() - start
-
-
-def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
-    """A trained pipeline, a folder or an installed package, or why it is not one.
-
-    exclude (Collection[str]): Components that are not built.
-    RAISES (ValueError): L408, and our pipes' own.
-    """
-    try:
-        return spacy.load(model, exclude=exclude)
-    except Exception as error:  # what is damaged can fail anywhere, each in its own way
-        if str(error).startswith("[L"):
-            raise
-        problem = f"{type(error).__name__}: {error}".strip().rstrip(".") + "."
-        raise ValueError(Errors.L408.format(path=model, problem=problem)) from error
 
 
 def _settings(nlp: Language) -> TrainingSettings:

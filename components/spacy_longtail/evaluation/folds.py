@@ -17,10 +17,11 @@ from ..errors import Errors, Warnings
 from ..numerics import sigmoid
 from ..pipes.thresholding import ANY_TYPE
 from ..pipes.token_ner import TokenNER
+from ..training.loading import load_pipeline
 from .calibration import Scored, ScoredNER, entity_outcomes, measure_reliability
 from .chosen import Chosen, ChosenTypes, Expected
 from .entity_thresholds import Choice, choose_types, set_types, warn_of, without_thresholds
-from .evaluate import load_pipeline, update_performance
+from .evaluate import update_performance
 from .goal import Goal
 from .offset_choice import Decided, OffsetWish, choose_offsets
 from .significance.metrics import f1

@@ -19,6 +19,7 @@ from ..pipes.posterior_gate import PosteriorGate
 from ..pipes.sentence_gate import SentenceGate
 from ..pipes.thresholding import CALIBRATION, check_keys
 from ..pipes.thresholds import fit_curve, points
+from ..training.loading import load_pipeline
 from .calibration import (
     Scored,
     ScoredNER,
@@ -28,7 +29,7 @@ from .calibration import (
 )
 from .chosen import CHOSEN, Chosen, ChosenGate, ChosenTypes, GatePoint, write_chosen
 from .entity_thresholds import choose_types, set_types, warn_of
-from .evaluate import load_pipeline, update_performance
+from .evaluate import update_performance
 from .goal import GATE_GOAL, Goal
 from .posterior_gate import fit_posterior_gate
 

@@ -18,12 +18,12 @@ from ..corpus.tokenizers import blank
 from ..corpus.units import document_folds
 from ..errors import Errors, Warnings
 from ..evaluation.chosen import Chosen
-from ..evaluation.evaluate import load_pipeline
 from ..evaluation.folds import FoldModel, check_one_ner, fit_out_of_fold
 from ..evaluation.offset_choice import OffsetWish
 from ..output.estimates import Outlook
 from ..output.writing import coded_io, whole_folder
 from ..settings import whole
+from ..training.loading import load_pipeline
 from ..training.provenance import checksum
 from .trials.child import MODEL
 from .trials.estimate import estimate_trials

@@ -35,9 +35,9 @@ from ..types import Block, Overrides
 from .contamination import warn_seen
 from .device import use_gpu
 from .limits import check_training, check_written
+from .loading import check_sources
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 from .shown import shown_as
-from .sources import check_sources
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -147,9 +147,9 @@ def train_model(
     gpu_id (int): -1 is the CPU.
     overrides (Optional[Overrides]): Config values by dotted name.
     RETURNS (Path): model-best.
-    RAISES (ValueError): L402, L403, L404, L409, L438, L439 for a config, corpus, vectors or weights that
-        cannot be read or used; L265 for a model of the hub that cannot be had; L432, L434, L436, L437
-        for a folder that must stay; L402 if no model was written.
+    RAISES (ValueError): L271, L402, L403, L404, L408, L409, L438, L439, L571 for a config, corpus,
+        pipeline, vectors or weights that cannot be read or used; L265 for a model of the hub that
+        cannot be had; L432, L434, L436, L437 for a folder that must stay; L402 if no model was written.
     """
     given = load_filled(config, corpus, overrides)
     settings = filled_in(config, corpus, overrides)

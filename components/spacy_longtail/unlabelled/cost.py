@@ -8,11 +8,11 @@ from thinc.api import Config
 
 from ..corpus.formats.context import Events, Settings
 from ..errors import Errors
-from ..evaluation.evaluate import load_pipeline
 from ..pipes.gated_pipe import DEFAULTS, WHO
 from ..pipes.usage import Usage
 from ..pipes.weak_sentences import flagged_parts
 from ..records import Record
+from ..training.loading import load_pipeline
 from .pool import read_pool
 
 

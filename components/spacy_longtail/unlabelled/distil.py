@@ -22,10 +22,11 @@ from ..corpus.formats.docbin import count_tokens
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
 from ..errors import Errors, Warnings
-from ..evaluation.evaluate import evaluate_model, load_pipeline
+from ..evaluation.evaluate import evaluate_model
 from ..output.amounts import number
 from ..output.writing import check_folder, check_outside, write_file
 from ..records import problem_of
+from ..training.loading import load_pipeline
 from ..training.provenance import CHUNK, checksum
 from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
 from ..types import ANNOTATED_TYPES, Overrides

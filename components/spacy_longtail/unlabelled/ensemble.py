@@ -10,10 +10,11 @@ from ..corpus.descriptions import CorpusTypes, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.parts import part_path
 from ..errors import Errors
-from ..evaluation.evaluate import load_pipeline, update_performance
+from ..evaluation.evaluate import update_performance
 from ..output.writing import check_folder, check_outside, coded_io, whole_folder, write_file
 from ..pipes.ensemble_ner import EnsembleNER
 from ..records import Record
+from ..training.loading import load_pipeline
 from ..training.train import BEST
 from .averaging import average
 from .comparison import Candidate, System, measure, megabytes

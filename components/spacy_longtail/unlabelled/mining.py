@@ -17,11 +17,11 @@ from ..corpus.parts import part_path
 from ..corpus.sentences import by_punctuation
 from ..corpus.type_words import in_words
 from ..errors import Errors
-from ..evaluation.evaluate import load_pipeline
 from ..output.writing import check_file, check_outside
 from ..pipes.expected import has_expectations
 from ..pipes.pipeline_checks import BOUNDARIES
 from ..pipes.sentence_gate import SentenceGate
+from ..training.loading import load_pipeline
 from .passes import BATCH, processed, resumed, stamps, state_path
 from .pool import pool_files, read_pool
 from .proposals import MARK, PAGE_MARK, Format, is_labelled, write_proposals

@@ -23,9 +23,10 @@ from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
 from ..corpus.units import divide
 from ..errors import Errors
-from ..evaluation.evaluate import evaluate_model, load_pipeline
+from ..evaluation.evaluate import evaluate_model
 from ..output.writing import check_folder, check_outside, write_file
 from ..records import Record
+from ..training.loading import load_pipeline
 from ..training.provenance import checksum
 from ..training.train import check_trainable, known_sections, load_filled, refuse_parts, train_model
 from ..types import Overrides

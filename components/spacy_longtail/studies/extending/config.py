@@ -9,7 +9,7 @@ from spacy.pipeline.tok2vec import Tok2Vec
 from thinc.api import Config
 
 from ...errors import Errors
-from ...evaluation.evaluate import load_pipeline
+from ...training.loading import load_pipeline
 from ...types import WEAK_SENTENCES
 from ..trials.recipes import make_config, read_recipes
 

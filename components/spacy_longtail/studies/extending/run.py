@@ -14,10 +14,11 @@ from ...corpus.folder import load_docs
 from ...corpus.parts import part_path
 from ...errors import Errors
 from ...evaluation.analysis.records import PRF
-from ...evaluation.evaluate import evaluate_model, load_pipeline
+from ...evaluation.evaluate import evaluate_model
 from ...evaluation.thresholds import Goal, fit_thresholds
 from ...output.writing import NEW, check_folder, coded_io, whole_folder, write_file
 from ...records import Record
+from ...training.loading import load_pipeline
 from ...training.provenance import read_run, write_run
 from ...training.train import train_model
 from ...types import Overrides
