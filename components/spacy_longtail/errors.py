@@ -106,6 +106,7 @@ class Errors:
     L242 = "[L242] longtail.EncoderStates.v1 takes the encoder of an encoder-decoder such as BART or T5, found {name!r}, which is a {found}. Use spacy-transformers.TransformerModel.v3 for it."
     L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing, put the component into frozen_components."
     L244 = "[L244] longtail.FrozenEncoder.v1 has a listener as its encoder ({layer}), which would no longer train the shared encoder. Give it an encoder of its own, or put the shared component into frozen_components and annotating_components."
+    L245 = '[L245] {who} has learnt with word vectors of {known} columns, those of the pipeline have {found}. Name the vectors that it was trained with: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER.'
 
     # Word knowledge: L26x
     L260 = "[L260] spacy-lookups-data has no word clusters for the language {lang!r}, only for {known}. Name a file of Brown clusters in 'clusters', or use clusters = null."
@@ -118,6 +119,7 @@ class Errors:
     L266 = "[L266] {path} holds no learned senses: {problem}. Name a file that `python -m spacy_longtail distil-senses` wrote."
     L267 = "[L267] senses = {source!r} holds English words, the pipeline is of the language {lang!r}. Use null (of the project: --vars.senses null), or a folder with a WordNet of that language."
     L268 = "[L268] Of the {n:,} nouns of {source} English Brown clusters know none: there is nothing to learn. Name an English WordNet, 'wordnet' for nltk's."
+    L269 = "[L269] {path} is not text in UTF-8: {problem}. Save it in UTF-8, the only encoding that word clusters and WordNet are read in."
     L270 = "[L270] 'describe' of {who} must be a function from texts to one row each, found {found}. Use @misc = longtail.TransformerDescriptions.v1 or another describer, or null."
     L271 = "[L271] The descriptions of {who} have {problem}. Correct [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
     L272 = "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite numbers for each text, not all zeros."
@@ -183,6 +185,7 @@ class Errors:
     L415 = "[L415] The report cannot be written to {path}: {problem}. Name another HTML file with -o."
     L416 = "[L416] {model} is not as it was when {path} was written: its own scores differ. Run `python -m spacy_longtail evaluate` on it again."
     L417 = "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again from where the model was trained, or delete it: the model is then evaluated without it."
+    L418 = "[L418] init_tok2vec = {path} does not fit {component!r}: {problem} Name weights of a layer of the same architecture, width and rows."
 
     # Import: L42x, L43x
     L420 = "[L420] --{name} would be ignored: the source is read as {found}, and it is for {users}. Leave it out."

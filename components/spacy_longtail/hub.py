@@ -12,13 +12,13 @@ CONFIG = "config.json"
 SECONDS = 5.0  # that the hub may take to answer; the libraries ask it for a minute
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 PROXIES = ("https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
-NAMED = {  # arguments that name a model, by function
+NAMED = {  # arguments that name a transformer, by function
     "spacy-transformers.TransformerModel.v1": "name",
     "spacy-transformers.TransformerModel.v2": "name",
     "spacy-transformers.TransformerModel.v3": "name",
     "longtail.TransformerDescriptions.v1": "name",
-    "longtail.RichEmbed.v1": "subwords",
 }
+SUBWORDS = {"longtail.RichEmbed.v1": "subwords"}  # arguments that name a Model2Vec model
 
 
 def check_model(name: str) -> None:
@@ -28,6 +28,12 @@ def check_model(name: str) -> None:
     """
     if problem := problem_of(name):
         raise ValueError(Errors.L265.format(name=name, problem=f"{problem}."))
+
+
+def check_subwords(name: str) -> None:
+    """Refuse a Model2Vec model, as `check_model` does. RAISES (ValueError): L264."""
+    if problem := problem_of(name):
+        raise ValueError(Errors.L264.format(path=name, problem=f"{problem}."))
 
 
 def problem_of(name: str) -> str:
@@ -43,18 +49,20 @@ def problem_of(name: str) -> str:
 def check_models(config: Mapping[str, object]) -> None:
     """Refuse a config that names such a model. config (Mapping): Interpolated.
 
-    RAISES (ValueError): L265.
+    RAISES (ValueError): L265; L264 for a Model2Vec model.
     """
-    for name in sorted(set(_names(config))):
+    for name in sorted(set(_names(config, NAMED))):
         check_model(name)
+    for name in sorted(set(_names(config, SUBWORDS))):
+        check_subwords(name)
 
 
-def _names(block: Mapping[str, object]) -> Iterator[str]:
+def _names(block: Mapping[str, object], arguments: Mapping[str, str]) -> Iterator[str]:
     for key, value in block.items():
         if isinstance(value, Mapping):
-            yield from _names(value)
-        elif key.startswith("@") and value in NAMED:
-            named = block.get(NAMED[str(value)])
+            yield from _names(value, arguments)
+        elif key.startswith("@") and value in arguments:
+            named = block.get(arguments[str(value)])
             if isinstance(named, str):
                 yield named
 

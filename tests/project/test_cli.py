@@ -166,6 +166,7 @@ def test_train_refuses_before_it_writes(corpus, tmp_path):
     assert result.exit_code == 2
     for path in ("vectors", "init_tok2vec"):
         refused(["train", CONFIG, corpus, output, f"--paths.{path}", "no/such"], "L402")
+    refused(["train", CONFIG, corpus, output, "--initialize.vectors", corpus], "L408")
     weights = tmp_path / "weights.bin"
     weights.write_bytes(b"")
     refused(["train", CONFIG, corpus, output, "--paths.init_tok2vec", weights], "L409")

@@ -28,6 +28,7 @@ from spacy_longtail.studies.pretraining.records import Progress
 from spacy_longtail.studies.pretraining.scoring import predict_types, score_donors
 from spacy_longtail.studies.pretraining.state import load_state, save_state
 from spacy_longtail.studies.pretraining.writing import write_pretrained
+from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.train import check_trainable, load_filled
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, tiny_bert
 
@@ -434,7 +435,35 @@ def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, donors, tmp_p
     assert all(np.array_equal(P[k], own[i]) for k, i in enumerate((0, 1, 1, 0)))  # B I L U
 
 
-def test_the_cnn_alone_is_an_init_tok2vec(trained, tmp_path):
+def test_word_vectors_of_the_encoder_travel_with_it(donors, tmp_path):
+    nlp = blank()
+    for i, word in enumerate(["Maria", "Rome", "Oslo", "storm"]):
+        nlp.vocab.set_vector(word, np.eye(4, dtype="float32")[i])
+    nlp.to_disk(tmp_path / "vectors")
+    embed = "components.tok2vec.model.embed.include_static_vectors"
+    settings = {embed: True, "initialize.vectors": str(tmp_path / "vectors")}
+    found = run(donors, tmp_path / "out", settings={**TINY, **settings})
+    places = write_pretrained(found, tmp_path / "out", "pretrain")
+    loaded = util.load_model(places["model"])
+    assert (loaded.vocab["Oslo"].vector == [0, 0, 1, 0]).all()
+    texts = ["Maria sailed to Rome .", "A storm hit Oslo ."]
+    one, other = ([p.tensor for p in n.pipe(texts)] for n in (found.nlp, loaded))
+    assert all(np.allclose(a, b) for a, b in zip(one, other, strict=True))
+    for value, code in (
+        (3, "L438.*vectors must be a path"),
+        (str(tmp_path / "none"), "L402"),
+        (str(donors[0]), "L408"),
+    ):
+        with pytest.raises(ValueError, match=code):
+            run(donors, tmp_path / "no", settings={**TINY, embed: True, "initialize.vectors": value})
+    with pytest.raises(ValueError, match=r"L213.*initialize.init_tok2vec"):
+        run(donors, tmp_path / "no", settings={**TINY, "initialize.init_tok2vec": "x"})
+    assert not (tmp_path / "no").exists()
+
+
+@pytest.fixture
+def beginning(trained, tmp_path):
+    """A config of stock `ner` that begins with the CNN alone, filled as spaCy fills it."""
     found, _, places = trained
     config = found.nlp.config.interpolate()
     config["components"]["ner"] = {
@@ -457,10 +486,33 @@ def test_the_cnn_alone_is_an_init_tok2vec(trained, tmp_path):
     filled = util.load_config(tmp_path / "full.cfg")
     filled["pretraining"]["component"] = "tok2vec"
     filled["pretraining"]["layer"] = ""
-    nlp = load_model_from_config(filled)
+    return filled
+
+
+def test_the_cnn_alone_is_an_init_tok2vec(trained, beginning):
+    known = params(trained[0].nlp.get_pipe("tok2vec"))
+    nlp = load_model_from_config(beginning)
+    load_weights(nlp, beginning)  # what is asked before a training
     nlp.initialize(lambda: examples(nlp))
-    own, known = (params(p.get_pipe("tok2vec")) for p in (nlp, found.nlp))
+    own = params(nlp.get_pipe("tok2vec"))
     assert all(np.array_equal(a, b) for a, b in zip(own, known, strict=True))
+
+
+def test_weights_of_another_layer_are_refused_before_training(donors, beginning, tmp_path):
+    rows = load_model_from_config(beginning)
+    beginning["components"]["tok2vec"]["model"]["embed"]["rows"] = [100, 50, 50, 60]
+    with pytest.raises(ValueError, match=r"L418.*tok2vec.bin does not fit 'tok2vec'.*60"):
+        load_weights(load_model_from_config(beginning), beginning)
+    empty = tmp_path / "empty.bin"
+    empty.write_bytes(b"")
+    beginning["initialize"]["init_tok2vec"] = str(empty)
+    with pytest.raises(ValueError, match=r"L418.*empty.bin"):
+        load_weights(rows, beginning)
+    file, config = tmp_path / "crf.cfg", CONFIGS / "token_crf.cfg"
+    fill_config(file, config, pretraining=True, silent=True)
+    given = ["train", str(file), str(donors[0]), str(tmp_path / "out")]
+    refused = RUN.invoke(app, [*given, "--paths.init_tok2vec", str(empty), "--training.max_steps", "2"])
+    assert refused.exit_code == 2 and "L418" in refused.output and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

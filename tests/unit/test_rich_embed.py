@@ -141,7 +141,7 @@ def test_a_language_without_clusters_names_those_with():
         ("11\t\t1\n", "L261.*:1"),
         ("\tOslo\t1\n", "L261.*:1"),
         ("", "L261"),
-        (b"11\t\xff\t1\n", "L423"),
+        (b"11\t\xff\t1\n", "L269"),
     ],
 )
 def test_files_that_hold_no_clusters(text, code, tmp_path):
@@ -363,6 +363,21 @@ def test_lower_case_without_clusters_is_refused():
 def test_missing_word_vectors_are_missed():
     with pytest.raises(ValueError, match="L240"):
         RichEmbed(include_static_vectors=True).initialize(X=[doc_of("a")])
+
+
+def test_what_is_taken_from_a_pipeline_needs_the_vectors_it_has_learnt_with():
+    def with_vectors(columns):
+        doc = doc_of("Oslo")
+        doc.vocab.set_vector("Oslo", np.ones(columns, dtype="float32"))
+        return doc
+
+    model = RichEmbed(width=8, rows=[10, 10, 10, 10], include_static_vectors=True)
+    model.initialize(X=[with_vectors(5)])
+    assert model.predict([with_vectors(5)])[0].shape == (1, 8)
+    for doc, code in ((doc_of("Oslo"), "L240"), (with_vectors(7), "L245.*5 columns.*7")):
+        for is_train in (False, True):
+            with pytest.raises(ValueError, match=code):
+                model([doc], is_train)
 
 
 def entities(nlp):

@@ -178,7 +178,7 @@ def test_files_in_another_encoding(tmp_path):
     folder = tmp_path / "dict"
     write_wordnet(folder)
     (folder / "data.noun").write_bytes(b"00000008 19 n 01 st\xf6rm 0 000 |  \n")
-    with pytest.raises(ValueError, match=r"L423.*data.noun.*utf8"):
+    with pytest.raises(ValueError, match=r"L269.*data.noun.*utf-8"):
         read_senses(str(folder))
 
 

@@ -120,8 +120,9 @@ def test_a_folder_that_cannot_be_written_to(here):
 
 def test_a_folder_of_which_the_system_says_so(here, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "training")
-    with pytest.raises(ValueError, match=r"L432.*training.*cannot be written to"):
-        check_folder(Path("training/new"))
+    for name in ("training/new", "training"):  # in it, or itself
+        with pytest.raises(ValueError, match=r"L432.*training.*cannot be written to"):
+            check_folder(Path(name))
     assert check_folder(Path("new"))
 
 

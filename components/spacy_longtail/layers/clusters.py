@@ -36,7 +36,7 @@ def read_clusters(source: str, lang: str) -> PathTable:
     source (str): "lookups" for the table of spacy-lookups-data, or a file of paths as Brown clustering
         writes it: one line per word, bits, TAB, word, TAB, count.
     RETURNS (PathTable): At least one word.
-    RAISES (ValueError): L402, L406, L423, L260, L261.
+    RAISES (ValueError): L402, L406, L260, L261, L269.
     """
     return _from_lookups(lang) if source == LOOKUPS else path_table(_read_paths(Path(source)))
 
@@ -64,7 +64,7 @@ def read_paths(source: str, lang: str, wanted: str | None = None) -> Paths:
 
     source (str): As for `read_clusters`; or "wordnet", a folder of WordNet's, a file of `distil-senses`.
     wanted (Optional[str]): "clusters" or "senses" where only these will do.
-    RAISES (ValueError): L001, L402, L406, L423, L260 to L263, L266, L267.
+    RAISES (ValueError): L001, L402, L406, L260 to L263, L266, L267, L269.
     """
     path = Path(source)
     kind = named_kind(source) or (SENSES if path.is_dir() else CLUSTERS if path.is_file() else None)
@@ -116,8 +116,7 @@ def _read_paths(path: Path) -> dict[int, int]:
                     raise ValueError(Errors.L261.format(path=path, line=number, found=line.strip()[:60]))
                 found[get_string_id(word)] = int(bits[:MOST_BITS][::-1], 2)
         except UnicodeDecodeError as error:
-            problem = Errors.L423.format(path=path, line="?", encoding="utf8", problem=error)
-            raise ValueError(problem) from error
+            raise ValueError(Errors.L269.format(path=path, problem=error)) from error
     if not found:
         raise ValueError(Errors.L261.format(path=path, line=1, found="nothing"))
     return found

@@ -40,7 +40,7 @@ def read_senses(source: str) -> PathTable:
 
     source (str): "wordnet" for nltk's data, or a folder with WordNet's index.noun and data.noun.
     RETURNS (PathTable): At least one word.
-    RAISES (ValueError): L262, L263, L402, L423.
+    RAISES (ValueError): L262, L263, L269, L402.
     """
     words, nouns = read_nouns(source)
     paths = {sense: _path(sense, nouns) for sense in set(words.values())}
@@ -52,7 +52,7 @@ def read_nouns(source: str) -> tuple[dict[str, str], dict[str, Noun]]:
 
     source (str): As for `read_senses`.
     RETURNS (Tuple[Dict[str, str], Dict[str, Noun]]): Senses by word in lower case, nouns by sense.
-    RAISES (ValueError): L262, L263, L402, L423.
+    RAISES (ValueError): L262, L263, L269, L402.
     """
     files = _files(source)
     nouns = _nouns(files["data.noun"])
@@ -145,8 +145,7 @@ def _of_folder(folder: Path) -> dict[str, str]:
         try:
             found[path.name] = path.read_text(encoding="utf8")
         except UnicodeDecodeError as error:
-            problem = Errors.L423.format(path=path, line="?", encoding="utf8", problem=error)
-            raise ValueError(problem) from error
+            raise ValueError(Errors.L269.format(path=path, problem=error)) from error
     return found
 
 

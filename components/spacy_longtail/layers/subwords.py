@@ -13,7 +13,7 @@ from thinc.model import deserialize_attr, serialize_attr
 from thinc.types import Floats2d, Ragged
 
 from ..errors import Errors
-from ..hub import problem_of
+from ..hub import check_subwords
 from ..settings import extra
 
 if TYPE_CHECKING:  # tokenizers comes with an extra
@@ -79,8 +79,7 @@ def read_subwords(source: str) -> SubwordVectors:
     """
     with extra("model2vec", "model2vec"):
         from model2vec import StaticModel
-    if problem := problem_of(source):
-        raise ValueError(Errors.L264.format(path=source, problem=f"{problem}."))
+    check_subwords(source)
     try:
         found = StaticModel.from_pretrained(source, force_download=False)
     except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind

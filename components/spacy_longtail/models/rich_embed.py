@@ -74,7 +74,9 @@ def RichEmbed(
         none.
     sense_rows (List[int]): Rows of these two.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    RAISES (ValueError): L001, L213; at initialisation L001, L240, L402, L406, L260 to L264, L266, L267.
+    RAISES (ValueError): L001, L213; at initialisation L001, L402, L406, L260 to L264, L266, L267,
+        L269; then, and when it reads a text, L240 and
+        L245.
     SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features; Miller
         1995 for WordNet, Ciaramita & Altun 2006 for its classes as features.
     """
@@ -136,6 +138,7 @@ def forward(
 ) -> tuple[list[Floats2d], Callable]:
     if not any(len(doc) for doc in docs):  # of these thinc would join arrays without columns
         return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs], lambda d_rows: []
+    _check_vectors(model, docs)  # a component that is taken from a pipeline is not initialized
     # in training words that are equal are dropped out apart, so each has its own row
     return chained(model, docs, is_train) if is_train else (_predict(model, docs), lambda d_rows: [])
 
@@ -178,9 +181,20 @@ def _distinct(keys: Ints2d) -> tuple[Ints1d, Ints1d]:
 def init(
     model: Model[list[Doc], list[Floats2d]], X: list[Doc] | None = None, Y: list[Floats2d] | None = None
 ) -> None:
-    if model.attrs["needs_vectors"] and X and not X[0].vocab.vectors_length:
-        raise ValueError(Errors.L240.format(who=WHO))
+    if X:
+        _check_vectors(model, X)
     init_chained(model, X, Y)
+
+
+def _check_vectors(model: Model, docs: list[Doc]) -> None:
+    if not model.attrs["needs_vectors"]:
+        return
+    found = docs[0].vocab.vectors_length
+    if not found:
+        raise ValueError(Errors.L240.format(who=WHO))
+    known = next(layer for layer in model.walk() if layer.name == "static_vectors").maybe_get_dim("nM")
+    if known not in (None, found):
+        raise ValueError(Errors.L245.format(who=WHO, known=known, found=found))
 
 
 def _sizes(name: str, rows: Sequence[int], of: str, listed: Sequence[object]) -> list[int]:

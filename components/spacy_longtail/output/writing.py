@@ -68,6 +68,8 @@ def check_folder(
     full = _checked(target, inputs, "folder")
     if full.exists() and not full.is_dir():
         raise ValueError(Errors.L434.format(path=target))
+    if full.is_dir():
+        _check_open(full)
     with coded_io(full):
         problem = foreign(full) if full.is_dir() and any(full.iterdir()) else ""
     if problem:
@@ -139,11 +141,15 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
     problem = f"it is {kept[full]}" if full in kept else next(iter(inside), "")
     if problem:
         raise ValueError(Errors.L436.format(path=target, problem=problem, kind=kind))
-    near = nearest(full.parent)
-    if not (near.is_dir() and os.access(near, os.W_OK | os.X_OK)):
-        problem = "it cannot be written to" if near.is_dir() else "it is not a folder"
-        raise ValueError(Errors.L432.format(path=near, problem=problem))
+    _check_open(nearest(full.parent))
     return full
+
+
+def _check_open(place: Path) -> None:
+    """Whether a place is a folder that can be written to. RAISES (ValueError): L432."""
+    if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
+        problem = "it cannot be written to" if place.is_dir() else "it is not a folder"
+        raise ValueError(Errors.L432.format(path=place, problem=problem))
 
 
 def is_file_name(name: str) -> bool:

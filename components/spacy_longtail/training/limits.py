@@ -78,7 +78,7 @@ def check_written(config: Config) -> None:
         fix = "`python -m spacy init fill-config` writes all defaults"
         raise ValueError(f"[training] has no {' and no '.join(missing)}; {fix}.")
     filled = config.interpolate()
-    _check_paths(filled)
+    check_paths(filled)
     weights = filled["training"].get("score_weights", {})
     if not isinstance(weights, Mapping):
         raise ValueError(f"[training] score_weights must be a section of numbers, found {weights!r}.")
@@ -86,7 +86,8 @@ def check_written(config: Config) -> None:
         _check(f"score_weights.{name}", weight, 0, math.inf)
 
 
-def _check_paths(config: Config) -> None:
+def check_paths(config: Config) -> None:
+    """Refuse paths that are no text. config (Config): Interpolated. RAISES (ValueError): So."""
     for section, names in PATHS.items():
         block = config.get(section, {})
         for name in (name for name in names if name in block):

@@ -1,16 +1,21 @@
-"""Trained pipelines on disk: loaded, or why they cannot be; and those that a config begins with."""
+"""What is trained already, on disk: loaded, or why it cannot be; and what a config begins with."""
 
 from collections.abc import Collection
 from pathlib import Path
 
 import spacy
 from spacy.language import Language
+from spacy.training.pretrain import get_tok2vec_ref
 from spacy.util import is_package
 from thinc.api import Config
 
 from ..errors import Errors
 
 FIX = "Name a trained pipeline: of a pretraining, the folder model/ in its output."
+BEGINNINGS = {  # of [initialize], with what writes them
+    "vectors": "Write it with `spacy init vectors`.",
+    "init_tok2vec": "Name spacy pretrain's output.",
+}
 
 
 def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
@@ -54,3 +59,40 @@ def _check(source: object, wanted: str, name: str) -> None:
     names = load_pipeline(path).component_names
     if wanted not in names:
         raise ValueError(Errors.L571.format(path=path, found=", ".join(names) or "none"))
+
+
+def check_beginning(config: Config) -> None:
+    """Whether the vectors and weights that training begins with are there, and used.
+
+    config (Config): Its [initialize] is interpolated. RAISES (ValueError): L402, L409; L408 for a folder
+        without vectors.
+    """
+    block = config.get("initialize", {})
+    for name, fix in BEGINNINGS.items():
+        path = block.get(name)
+        if path is not None and not (Path(path).exists() or is_package(str(path))):
+            raise ValueError(Errors.L402.format(path=path, fix=fix))
+    vectors = block.get("vectors")
+    if vectors is not None and not is_package(vectors) and not Path(vectors, "config.cfg").is_file():
+        problem = "It has no config.cfg, as `spacy init vectors` writes."
+        raise ValueError(Errors.L408.format(path=vectors, problem=problem))
+    weights = block.get("init_tok2vec")
+    if weights is not None and not config.get("pretraining"):
+        raise ValueError(Errors.L409.format(path=weights))
+
+
+def load_weights(nlp: Language, config: Config) -> None:
+    """Put the weights that training begins with into a pipeline, as spaCy does once it is initialized.
+
+    nlp (Language): Gets them; need not be initialized. config (Config): Filled and interpolated.
+    RAISES (ValueError): L418 for weights of another layer.
+    """
+    path, block = config["initialize"]["init_tok2vec"], config["pretraining"]
+    if path is None or not block:
+        return
+    try:
+        get_tok2vec_ref(nlp, block).from_bytes(Path(path).read_bytes())
+    except Exception as error:  # of the file, of msgpack, of thinc: each its own kind
+        problem = f"{type(error).__name__}: {error}".strip().rstrip(".") + "."
+        shown = {"path": path, "component": block.get("component")}
+        raise ValueError(Errors.L418.format(problem=problem, **shown)) from error

@@ -74,7 +74,7 @@ def distil_senses(source: str, output: Path, seed: int = 0, size: Size = Size())
     output (Path): The file to write, *.npz; an earlier one is replaced.
     seed (int): Of weights and of the order of words. size (Size): Of the net.
     RETURNS (Learnt): What of it the net has learnt.
-    RAISES (ValueError): L001, L262, L263, L268, L402, L406, L423, L432, L436, L437.
+    RAISES (ValueError): L001, L262, L263, L268, L269, L402, L406, L432, L436, L437.
     """
     if output.suffix != SUFFIX:
         fix = f"Name it {output.stem}{SUFFIX}."
@@ -98,7 +98,7 @@ def read_words(source: str, size: Size) -> Words:
     A path that few nouns share becomes that of its class alone.
 
     source (str): WordNet, as for `read_senses`. size (Size): Of the net.
-    RAISES (ValueError): L262, L263, L268, L402, L406, L423.
+    RAISES (ValueError): L262, L263, L268, L269, L402, L406.
     """
     senses, clusters = read_senses(source), read_clusters(LOOKUPS, LANGUAGE)
     used = clusters.find(senses.keys) >= 0

@@ -14,7 +14,6 @@ from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
 from spacy.scorer import Scorer
 from spacy.training import Example
 from spacy.util import (
-    is_package,
     load_config,
     load_model_from_config,
     logger,
@@ -35,7 +34,7 @@ from ..types import Block, Overrides
 from .contamination import warn_seen
 from .device import use_gpu
 from .limits import check_training, check_written
-from .loading import check_sources
+from .loading import check_beginning, check_sources, load_weights
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 from .shown import shown_as
 
@@ -147,7 +146,7 @@ def train_model(
     gpu_id (int): -1 is the CPU.
     overrides (Optional[Overrides]): Config values by dotted name.
     RETURNS (Path): model-best.
-    RAISES (ValueError): L271, L402, L403, L404, L408, L409, L438, L439, L571 for a config, corpus,
+    RAISES (ValueError): L271, L402, L403, L404, L408, L409, L418, L438, L439, L571 for a config, corpus,
         pipeline, vectors or weights that cannot be read or used; L265 for a model of the hub that
         cannot be had; L432, L434, L436, L437 for a folder that must stay; L402 if no model was written.
     """
@@ -159,7 +158,7 @@ def train_model(
     inputs = [config, corpus, *parts.values(), *(path for path in named if path.exists())]
     check_folder(output, inputs, foreign_to_run)
     check_outside(output, [path for path in inputs if (path / "config.cfg").is_file()], "folder")
-    _check_pretrained(filled)
+    check_beginning(filled)
     for path in parts.values():
         check_docs(path)
     warn_seen(filled, corpus)
@@ -207,8 +206,8 @@ def check_trainable(config: Config, path: Path) -> Language:
 
     config (Config): With overrides, not interpolated. path (Path): Of the file, for the message.
     RETURNS (Language): The pipeline, not initialized.
-    RAISES (ValueError): L438; L402, L408, L571 for what a component begins with; L439 if a weighted
-        score is computed by no component.
+    RAISES (ValueError): L438; L402, L408, L418, L571 for what it begins with; L439 if a weighted score
+        is computed by no component.
     """
     try:
         nlp = load_model_from_config(config, auto_fill=True)
@@ -225,6 +224,7 @@ def check_trainable(config: Config, path: Path) -> Language:
     if lost:
         shown = {"lost": ", ".join(lost), "known": ", ".join(known) or "none"}
         raise ValueError(Errors.L439.format(path=path, **shown))
+    load_weights(nlp, filled)
     return nlp
 
 
@@ -283,17 +283,3 @@ def _restore_logger(path: Path, trained: Config) -> None:
         config = load_config(path, interpolate=False)
         config["training"]["logger"] = trained["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
         config.to_disk(path)
-
-
-def _check_pretrained(config: Config) -> None:
-    """Whether what [initialize] starts from is there, and is used. RAISES (ValueError): L402, L409."""
-    given = {name: config.get("initialize", {}).get(name) for name in ("vectors", "init_tok2vec")}
-    fixes = {
-        "vectors": "Write it with `spacy init vectors`.",
-        "init_tok2vec": "Name spacy pretrain's output.",
-    }
-    for name, path in given.items():
-        if path is not None and not (Path(path).exists() or is_package(str(path))):
-            raise ValueError(Errors.L402.format(path=path, fix=fixes[name]))
-    if given["init_tok2vec"] is not None and not config.get("pretraining"):
-        raise ValueError(Errors.L409.format(path=given["init_tok2vec"]))

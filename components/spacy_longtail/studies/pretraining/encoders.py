@@ -8,18 +8,27 @@ from thinc.api import Config, Optimizer
 
 from ...errors import Errors
 from ...hub import check_model
-from ...training.limits import check_training
+from ...settings import unused
+from ...training.limits import check_paths, check_training
+from ...training.loading import check_beginning
 from ...training.train import message_of
 from ...types import Overrides
 from ..trials.compose import apply
 
 HERE = Path(__file__).parent
+WHAT = "The encoder"  # of which L438 speaks
 CNN = "cnn"
 ENCODERS = (CNN, "a name on the Hugging Face hub", "a folder of transformers")
 STEPS = {CNN: 20_000}  # by encoder
 TRANSFORMER_STEPS = 4_000
 WORDS = {CNN: 1_000}
-READ = ("dropout", "optimizer")  # of [training]
+READ = {  # settings of blocks that a pretraining uses, and what has the others
+    "training": (
+        ("dropout", "optimizer"),
+        "`train`; this command has --steps, --words, --seed and --evaluations",
+    ),
+    "initialize": (("vectors",), "`train`"),
+}
 TRANSFORMER_WORDS = 500
 
 
@@ -33,7 +42,8 @@ def read_encoder(
     steps (int): Of the training, for the learning rate.
     settings (Overrides): Config values by dotted name; they win.
     RETURNS (Config): Not interpolated.
-    RAISES (ValueError): L213, L471; L438 for a language that is not the donors'.
+    RAISES (ValueError): L213, L471; L402 for vectors that are not there, L438 for a language that is not
+        the donors'.
     """
     own: dict[str, object] = {"nlp.lang": lang, "training.optimizer.learn_rate.total_steps": steps}
     if encoder == CNN:
@@ -47,14 +57,18 @@ def read_encoder(
     name = CNN if encoder == CNN else "transformer"
     config = load_config(HERE / f"{name}.cfg", interpolate=False)
     apply(config, {**own, **settings})
-    for setting in config["training"]:
-        if setting not in READ:
-            shown = {"name": f"training.{setting}", "value": config["training"][setting]}
-            where = "`train`; this command has --steps, --words, --seed and --evaluations"
-            raise ValueError(Errors.L213.format(**shown, who="`pretrain`", where=where))
+    for block, (read, where) in READ.items():
+        for setting, value in config[block].items():
+            if setting not in read:
+                raise unused(f"{block}.{setting}", value, "`pretrain`", where)
+    try:
+        check_paths(config)
+    except ValueError as error:
+        raise ValueError(Errors.L438.format(path=WHAT, problem=error)) from error
+    check_beginning(config)
     if (found := config["nlp"]["lang"]) != lang:
         problem = f"nlp.lang = {found!r}, but the donors have the language {lang!r}."
-        raise ValueError(Errors.L438.format(path="The encoder", problem=problem))
+        raise ValueError(Errors.L438.format(path=WHAT, problem=problem))
     return config
 
 
@@ -84,5 +98,5 @@ def build_pipeline(config: Config) -> tuple[Language, Optimizer, float]:
         check_training(training, written.get("batcher", {}))
         return nlp, training["optimizer"], float(training["dropout"])
     except Exception as error:  # a config can name any function, and each fails in its own way
-        message = Errors.L438.format(path="The encoder", problem=message_of(error))
+        message = Errors.L438.format(path=WHAT, problem=message_of(error))
         raise ValueError(message) from error

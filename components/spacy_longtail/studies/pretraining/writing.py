@@ -63,6 +63,7 @@ def write_pretrained(
 def _bare(nlp: Language) -> Language:
     """The same pipeline without the words that it has seen: its vocabulary would be most of it."""
     fresh = load_model_from_config(nlp.config, auto_fill=True)
+    fresh.vocab.vectors = nlp.vocab.vectors
     for name, pipe in nlp.pipeline:
         data = pipe.to_bytes(exclude=["vocab"])  # type: ignore[attr-defined]
         fresh.get_pipe(name).from_bytes(data, exclude=["vocab"])  # type: ignore[attr-defined]
