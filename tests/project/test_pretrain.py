@@ -10,6 +10,7 @@ import pytest
 import spacy
 from spacy import util
 from spacy.cli.init_config import fill_config
+from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
 from spacy.util import load_model_from_config
@@ -53,6 +54,7 @@ DEV = {
     "ships": ["The [Vasa|SHIP] left [Hamina|PORT] .", "A storm hit the [Fram|SHIP] near [Oslo|PORT] ."],
 }
 STEPS = 12
+DRY = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
 def write(folder, texts, **parts):
@@ -191,6 +193,34 @@ def test_what_is_finished_is_not_trained_again(donors, tmp_path):
     with pytest.raises(ValueError, match="L498"):
         run(donors, tmp_path / "out", steps=2)
     assert before == sorted(path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*"))
+
+
+def test_a_transformer_reads_a_batch_in_parts_and_learns_the_same(donors, tmp_path, monkeypatch):
+    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+    encoder = str(tiny_bert(tmp_path / "bert"))
+    rates = {
+        "training.optimizer.learn_rate.initial_rate": 0.01,
+        "training.optimizer.learn_rate.warmup_steps": 1,
+    }
+    config = {"components.transformer.model.transformer_config": DRY}
+    settings = {"training.dropout": 0.0, "training.optimizer.use_averages": False, **rates, **config}
+    options = Options(encoder, steps=3, words=40, evaluations=1, settings=settings)
+    read, update = [], Language.update
+
+    def seen(nlp, examples, **settings):
+        read.append([len(eg.predicted) for eg in examples])
+        return update(nlp, examples, **settings)
+
+    monkeypatch.setattr(Language, "update", seen)
+    cut = pretrain(donors, tmp_path / "cut", options, [], lambda text: None)
+    parts = read.copy()
+    read.clear()
+    monkeypatch.setattr(module, "PARTS", 1)
+    whole = pretrain(donors, tmp_path / "whole", options, [], lambda text: None)
+    assert len(parts) >= 9 and len(read) == 3 and read == [sorted(batch) for batch in read]
+    assert [n for part in parts for n in part] == [n for batch in read for n in batch]
+    one, other = (params(found.nlp.get_pipe("ner")) for found in (whole, cut))
+    assert all(np.allclose(a, b, atol=1e-4) for a, b in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize("is_averaged", [False, True])

@@ -10,6 +10,7 @@ import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.training.loop import subdivide_batch
 from spacy.util import fix_random_seed
 from thinc.api import Config, Optimizer
 from tqdm import tqdm
@@ -44,6 +45,7 @@ STATE = "checkpoint"
 RECORD = "pretrain.json"
 N_SAMPLE = 10  # documents that the model is initialized with
 SECONDS = 300.0  # between two states on disk
+PARTS = 3  # of a batch that a transformer reads apart on a CPU, by length: it pays for padding
 
 
 class Options(NamedTuple):
@@ -243,6 +245,7 @@ class Training:
         self.nlp, self.optimizer, self.donors, self.options = nlp, optimizer, donors, options
         self.words, self.dropout, self.steps = words, dropout, steps
         self.every = max(steps // max(options.evaluations, 1), 1)
+        self.is_cut = options.encoder != CNN and options.gpu_id < 0
 
     def run(self, folder: Path, progress: Progress, key: str) -> None:
         """Train to the end. progress (Progress): Is brought up to date."""
@@ -285,9 +288,11 @@ class Training:
         """
         fix_random_seed((self.options.seed * 1_000_003 + step) % 2**31)  # dropout, when resumed too
         losses: dict[str, float] = {}
-        examples = [_example(doc) for doc in docs]
-        # with sgd, nlp.update would step the encoder a batch late
-        self.nlp.update(examples, drop=self.dropout, sgd=False, losses=losses)  # type: ignore[arg-type]
+        batch = [_example(doc) for doc in docs]
+        # the loss is a sum over words, so that the gradients of the parts add up to the batch's
+        for examples in subdivide_batch(batch, PARTS) if self.is_cut else [batch]:
+            # with sgd, nlp.update would step the encoder a batch late
+            self.nlp.update(examples, drop=self.dropout, sgd=False, losses=losses)  # type: ignore[arg-type]
         for _, pipe in self.nlp.pipeline:
             pipe.finish_update(self.optimizer)  # type: ignore[attr-defined]
         self.optimizer.step_schedules()
