@@ -63,6 +63,8 @@ class SubwordVectors:
             with extra("tokenizers", "model2vec"):
                 from tokenizers import Tokenizer
             self._cut = Tokenizer.from_str(self.tokenizer)
+            self._cut.no_padding()  # a word has its own pieces alone, and all of them
+            self._cut.no_truncation()
         return self._cut
 
     def __getstate__(self) -> dict[str, object]:
