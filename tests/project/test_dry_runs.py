@@ -338,6 +338,9 @@ def test_a_pretraining_that_was_killed_goes_on(donors, tmp_path, monkeypatch):
         donors, tmp_path / "out", PretrainOptions(**options), [], print
     )
     assert [stage.n for stage in found.stages] == [4, 1] and "8 steps are done." in found.facts
+    rarer = PretrainOptions(**{**options, "evaluations": 1})  # which is no other pretraining
+    found = pretraining.pretraining_outlook(donors, tmp_path / "out", rarer, [], print)
+    assert [stage.n for stage in found.stages] == [4, 1]
     assert files(tmp_path) == before
 
 

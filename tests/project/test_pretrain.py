@@ -31,7 +31,7 @@ from spacy_longtail.studies.pretraining.state import load_state, save_state
 from spacy_longtail.studies.pretraining.writing import write_pretrained
 from spacy_longtail.training.loading import load_weights
 from spacy_longtail.training.train import check_trainable, load_filled
-from tests.util import SENTENCES, SMALL, blank, examples, params, parse, tiny_bert
+from tests.util import SENTENCES, SMALL, blank, examples, params, parse, tiny_bert, toy_corpus
 
 RUN = CliRunner()
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -183,6 +183,18 @@ def test_an_encoder_that_is_nowhere_is_a_coded_error(donors, tmp_path, monkeypat
     options = Options(encoder=str(tmp_path / "nowhere"), steps=2)
     with pytest.raises(ValueError, match="L265"):
         pretrain(donors, tmp_path / "out", options, [], print)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
+def test_a_transformer_with_a_damaged_file_is_a_coded_error(file, donors, tmp_path):
+    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+    encoder = tiny_bert(tmp_path / "bert")
+    damaged = encoder / file
+    assert damaged.is_file(), sorted(path.name for path in encoder.iterdir())
+    damaged.write_bytes(damaged.read_bytes()[:50])
+    with pytest.raises(ValueError, match=r"L265.*bert"):
+        pretrain(donors, tmp_path / "out", Options(encoder=str(encoder), steps=2), [], print)
     assert not (tmp_path / "out").exists()
 
 
@@ -374,7 +386,7 @@ def test_other_donors_need_another_folder(trained, donors, tmp_path):
 
 def run_key(folders, steps):
     options = Options(steps=steps, words=20, evaluations=2, settings=TINY)
-    config = module.read_encoder("cnn", "en", None, steps, TINY)
+    config = module.read_encoder("cnn", CorpusTypes([], [], "en"), None, steps, TINY)
     return module._key(config, folders, [], steps, 20, options)
 
 
@@ -465,6 +477,26 @@ def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, donors, tmp_p
     assert all(np.array_equal(P[k], own[i]) for k, i in enumerate((0, 1, 1, 0)))  # B I L U
 
 
+def test_a_head_with_last_and_unit_tags_hands_them_on(donors, tmp_path):
+    scheme = {"components.ner.scheme": "BILUO"}
+    found = run(donors, tmp_path / "out", steps=2, settings=scheme)
+    places = write_pretrained(found, tmp_path / "out", "pretrain")
+    nlp = recipe(
+        "pretrained_cnn", tmp_path, donors, **{"paths.pretrained": str(places["model"])}, **scheme
+    )
+    known, own = (output_of(n.get_pipe("ner").model).get_param("P") for n in (found.nlp, nlp))
+    assert np.array_equal(known, own) and not np.array_equal(own[1], own[2])
+
+
+def test_a_component_that_is_not_trained_is_left_alone(donors, tmp_path):
+    pipeline = {
+        "components.sentencizer": {"factory": "sentencizer"},
+        "nlp.pipeline": ["sentencizer", "tok2vec", "ner"],
+    }
+    found = run(donors, tmp_path / "out", steps=2, settings=pipeline)
+    assert found.nlp.pipe_names == pipeline["nlp.pipeline"]
+
+
 def test_word_vectors_of_the_encoder_travel_with_it(donors, tmp_path):
     nlp = blank()
     for i, word in enumerate(["Maria", "Rome", "Oslo", "storm"]):
@@ -526,6 +558,21 @@ def test_the_cnn_alone_is_an_init_tok2vec(trained, beginning):
     nlp.initialize(lambda: examples(nlp))
     own = params(nlp.get_pipe("tok2vec"))
     assert all(np.array_equal(a, b) for a, b in zip(own, known, strict=True))
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_what_a_pipe_calls_its_source_is_no_source_of_spacy(is_given, tmp_path):
+    """A longtail_gated_pipe names its secondary so: what is wrong elsewhere is not blamed on it."""
+    config = CONFIGS / "gated_llm.cfg"
+    settings = {"training.dropout": 5.0, "longtail.tail": ["PER"]}
+    filled = load_filled(config, toy_corpus(tmp_path / "toy"), settings)
+    if is_given:
+        rules = spacy.blank("en")
+        rules.add_pipe("entity_ruler")
+        rules.to_disk(tmp_path / "rules")
+        filled["components"]["rescue"].update(source=str(tmp_path / "rules"), pipe=None)
+    with pytest.raises(ValueError, match=r"L438.*dropout"):
+        check_trainable(filled, config)
 
 
 def test_weights_of_another_layer_are_refused_before_training(donors, beginning, tmp_path):
@@ -624,7 +671,7 @@ def test_what_a_config_begins_with_is_named_where_it_is_at_fault(
     settings = {"paths.pretrained": str(named) if named else None}
     config = CONFIGS / "pretrained_cnn.cfg"
     with pytest.raises(ValueError, match=f"{code}.*{problem}") as found:
-        check_trainable(load_filled(config, donors[0], settings), config)
+        check_trainable(load_filled(config, toy_corpus(tmp_path / "toy"), settings), config)
     assert named is None or str(named) in str(found.value)
 
 

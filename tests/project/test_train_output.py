@@ -145,8 +145,7 @@ def test_a_full_disk_leaves_the_old_model(work, monkeypatch):
 
 def test_a_training_that_fails_leaves_the_old_model(work, monkeypatch):
     def fails(nlp, output, **_):
-        nlp = spacy.blank("en")
-        nlp.to_disk(Path(output) / "model-best")
+        spacy.blank("en").to_disk(Path(output) / "model-last")  # as spaCy does, whatever happens
         raise ValueError("E1 nothing learnt")
 
     monkeypatch.setattr(training, "train", fails)
@@ -166,7 +165,26 @@ def test_a_stopped_training_is_kept_beside(work, monkeypatch):
     assert ran.exit_code == 130
     assert "old.stopped" in ran.output
     assert tree(work / "training" / "old") == before
-    assert spacy.load(work / "training" / "old.stopped" / "model-best").pipe_names
+    kept = work / "training" / "old.stopped" / "model-best"
+    assert spacy.load(kept).pipe_names
+    assert "output_file" not in load_config(kept / "config.cfg")["training"]["logger"]
+
+
+def test_the_best_model_of_a_training_that_fails_is_kept_beside(work, monkeypatch):
+    real = training.train
+
+    def fails(*arguments, **options):
+        real(*arguments, **options)
+        raise ValueError("E1 the loss is not finite")
+
+    before = tree(work / "training" / "old")
+    monkeypatch.setattr(training, "train", fails)
+    ran = train("training/old", *FEW)
+    assert ran.exit_code == 2 and "E1" in ran.output and "old.stopped" in ran.output
+    assert tree(work / "training" / "old") == before
+    kept = work / "training" / "old.stopped" / "model-best"
+    assert spacy.load(kept).pipe_names
+    assert "output_file" not in load_config(kept / "config.cfg")["training"]["logger"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
@@ -240,6 +258,10 @@ def test_a_config_needs_a_seed(work):
         (
             ("--training.score_weights.ents_f", '"1"'),
             "[training] score_weights.ents_f must be at least 0, found '1'",
+        ),
+        (
+            ("--training.max_steps", "0", "--training.patience", "0", "--training.max_epochs", "-1"),
+            "neither max_steps, max_epochs nor patience ends the training",
         ),
         (("--paths.train", "null"), "paths.train must be a path, found None."),
         (("--paths.dev", "5"), "paths.dev must be a path, found 5."),

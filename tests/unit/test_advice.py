@@ -552,7 +552,9 @@ def pretrained_bert(tmp_path):
     """What `pretrain --encoder` leaves of a transformer: the pipeline, and the transformer beside it."""
     pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
     folder = tmp_path / "pretrained"
-    config = read_encoder(str(tiny_bert(folder / "transformer")), "en", None, 10, {})
+    config = read_encoder(
+        str(tiny_bert(folder / "transformer")), CorpusTypes([], [], "en"), None, 10, {}
+    )
     nlp, *_ = build_pipeline(config)
     nlp.initialize(lambda: examples(nlp))
     nlp.to_disk(folder / "model")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
+from spacy_longtail.corpus.tokenizers import CharacterTokenizer
 from spacy_longtail.studies.pretraining import donors as module
 from spacy_longtail.studies.pretraining.batches import batches
 from spacy_longtail.studies.pretraining.donors import (
@@ -273,19 +274,56 @@ def test_batches_depend_on_the_seed():
     assert first != second
 
 
+def test_a_partial_annotation_stays_partial(tmp_path):
+    nlp = blank()
+    docs = [parse(nlp, text) for text in ("[Maria|PER] left .", "[Rome|GEO] sent [Ida|PER] .")]
+    docs[0].user_data[ANNOTATED_TYPES] = ["PER"]
+    write_corpus(tmp_path / "a", {"train": docs, "dev": docs[1:]}, CorpusTypes(["GEO", "PER"], [], "en"))
+    [donor] = read_donors([tmp_path / "a"], [], ["train"], nlp.vocab)
+    assert {doc.text: doc.user_data[ANNOTATED_TYPES] for doc in donor.train} == {docs[0].text: ["PER"]}
+    assert [doc.user_data[ANNOTATED_TYPES] for doc in donor.dev] == [["GEO", "PER"]]
+
+
+def test_types_that_a_config_cannot_hold_stay_apart(tmp_path):
+    nlp = blank()
+    docs = [parse(nlp, text) for text in ("[Rome|a:b] is old .", "[Tiber|a=b] is long .")]
+    texts = {"a:b": "a city", "a=b": "a river"}
+    types = CorpusTypes(list(texts), [], "en", descriptions=texts)
+    write_corpus(tmp_path / "a", {"train": docs}, types)
+    [donor] = read_donors([tmp_path / "a"], [], ["train"], nlp.vocab)
+    assert donor.descriptions == {"a b": "a city", "a b 2": "a river"}
+    assert {e.text: e.label_ for doc in donor.train for e in doc.ents} == {
+        "Rome": "a b",
+        "Tiber": "a b 2",
+    }
+
+
+def test_donors_of_words_and_of_characters_are_not_mixed(tmp_path):
+    nlp = blank()
+    for name, tokens in (("a", "words"), ("b", "characters")):
+        docs = [parse(nlp, f"[Maria|PER] left {name} .")]
+        write_corpus(tmp_path / name, {"train": docs}, CorpusTypes(["PER"], [], "en", tokens))
+    with pytest.raises(ValueError, match=r"L495.*a, b.*words.*characters"):
+        read_donors([tmp_path / "a", tmp_path / "b"], [], ["train"], nlp.vocab)
+
+
 # Encoders
 
 
 def test_the_cnn_is_told_of_language_clusters_and_steps():
-    config = read_encoder("cnn", "de", "somewhere", 123, {"training.dropout": 0.3}).interpolate()
+    config = read_encoder(
+        "cnn", CorpusTypes([], [], "de"), "somewhere", 123, {"training.dropout": 0.3}
+    ).interpolate()
     assert config["nlp"]["lang"] == "de"
     assert config["components"]["tok2vec"]["model"]["embed"]["clusters"] == "somewhere"
     assert config["components"]["ner"]["describe"]["clusters"] == "somewhere"
     assert config["components"]["ner"]["describe"]["lang"] == "de"
     nlp, optimizer, dropout = build_pipeline(
-        read_encoder("cnn", "en", None, 1000, {"training.dropout": 0.3})
+        read_encoder("cnn", CorpusTypes([], [], "en"), None, 1000, {"training.dropout": 0.3})
     )
     assert dropout == 0.3 and nlp.pipe_names == ["tok2vec", "ner"]
+    characters = read_encoder("cnn", CorpusTypes([], [], "th", "characters"), None, 10, {})
+    assert isinstance(build_pipeline(characters)[0].tokenizer, CharacterTokenizer)
     rates = []
     for _ in range(1000):
         rates.append(optimizer.learn_rate)
@@ -296,25 +334,27 @@ def test_the_cnn_is_told_of_language_clusters_and_steps():
 
 def test_encoders_and_settings_that_make_no_sense():
     with pytest.raises(ValueError, match=r"L213.*clusters"):
-        read_encoder("bert", "en", "lookups", 10, {})
+        read_encoder("bert", CorpusTypes([], [], "en"), "lookups", 10, {})
     with pytest.raises(ValueError, match="L471"):
-        read_encoder("cnn", "en", None, 10, {"components.none.width": 1})
+        read_encoder("cnn", CorpusTypes([], [], "en"), None, 10, {"components.none.width": 1})
     for setting in ("dropuot", "max_steps", "seed", "accumulate_gradient"):
         with pytest.raises(ValueError, match=rf"L213.*training\.{setting} = 5.*--steps"):
-            read_encoder("cnn", "en", None, 10, {f"training.{setting}": 5})
+            read_encoder("cnn", CorpusTypes([], [], "en"), None, 10, {f"training.{setting}": 5})
     with pytest.raises(ValueError, match=r"L438.*'de'.*'en'"):
-        read_encoder("cnn", "en", None, 10, {"nlp.lang": "de"})
+        read_encoder("cnn", CorpusTypes([], [], "en"), None, 10, {"nlp.lang": "de"})
     for setting, problem in (
         ("components.tok2vec.model.embed.width", "L001"),
         ("training.optimizer.learn_rate.initial_rate", "learn_rate must be at least 0"),
+        ("training.optimizer", "optimizer"),
+        ("nlp.foo", "no setting foo"),
     ):
-        broken = read_encoder("cnn", "en", None, 10, {setting: -1})
+        broken = read_encoder("cnn", CorpusTypes([], [], "en"), None, 10, {setting: -1})
         with pytest.raises(ValueError, match=rf"L438.*{problem}"):
             build_pipeline(broken)
 
 
 def test_a_transformer_keeps_its_name():
-    config = read_encoder("some/bert", "en", None, 77, {}).interpolate()
+    config = read_encoder("some/bert", CorpusTypes([], [], "en"), None, 77, {}).interpolate()
     assert config["components"]["transformer"]["model"]["name"] == "some/bert"
     assert config["components"]["ner"]["describe"]["name"] == "some/bert"
     assert config["training"]["optimizer"]["learn_rate"]["total_steps"] == 77

@@ -7,6 +7,7 @@ import pytest
 import spacy
 import srsly
 from spacy.tokens import DocBin
+from thinc.api import Config
 
 from spacy_longtail.studies.trials import keys
 from spacy_longtail.studies.trials.keys import code_version, corpus_version, trial_key
@@ -183,3 +184,14 @@ def test_the_content_of_a_file_that_a_config_names_counts(tmp_path, corpus):
     assert keys_of(tmp_path, corpus, **given) != first
     named = keys_of(tmp_path, corpus, settings={"paths.vectors": "en_core_web_lg"})
     assert named != first and len(named) == 1
+
+
+def test_a_file_of_the_working_folder_counts_as_well(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = Config({"components": {"embed": {"clusters": "paths.txt", "mode": "spacy.Tok2Vec.v2"}}})
+    contents = []
+    for text in ("one", "two"):
+        Path("paths.txt").write_text(text, encoding="utf8")
+        keys.file_content.cache_clear()
+        contents.append(keys.config_content(config)["files"])
+    assert contents[0] != contents[1] and list(contents[0]) == ["components.embed.clusters"]

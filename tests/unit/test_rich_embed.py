@@ -23,7 +23,7 @@ from spacy_longtail.layers.clusters import (
     read_clusters,
 )
 from spacy_longtail.layers.path_table import NO_PATHS
-from spacy_longtail.layers.subwords import read_subwords, subword_vectors
+from spacy_longtail.layers.subwords import SubwordVectors, read_subwords, subword_vectors
 from spacy_longtail.models import RichEmbed
 from spacy_longtail.models.rich_embed import _distinct
 from tests.util import blank, examples, params, parse, rich_ner, toy_subwords, toy_vectors, train
@@ -180,6 +180,20 @@ def test_a_word_is_the_mean_of_its_pieces(static):
     assert np.array_equal(found.of_words(words[::-1])[::-1], means)
     assert found.of_words([]).shape == (0, 5)
     assert pickle.loads(pickle.dumps(found)).of_words(words) == pytest.approx(means)
+
+
+@pytest.mark.parametrize("length", [None, 32])
+def test_a_tokenizer_that_pads_and_cuts_changes_no_word(length, static):
+    """As that of all-MiniLM-L6-v2, which fills every text up to 128 pieces."""
+    from tokenizers import Tokenizer
+
+    plain = read_subwords(static)
+    words = ["a", "Oslo", "storm", "zz"]
+    tokenizer = Tokenizer.from_str(plain.tokenizer)
+    tokenizer.enable_padding(length=length, pad_id=1)
+    tokenizer.enable_truncation(1)
+    padded = SubwordVectors(plain.vectors, tokenizer.to_str(), plain.unknown)
+    assert np.array_equal(padded.of_words(words), plain.of_words(words))
 
 
 def test_pieces_that_share_vectors_and_have_weights(static, tmp_path):

@@ -35,6 +35,8 @@ class TransformerDescriptions:
         check_model(self.name)
         try:
             tokenizer = AutoTokenizer.from_pretrained(self.name)
+            if tokenizer.pad_token is None:  # of a decoder, such as GPT-2
+                tokenizer.pad_token = tokenizer.eos_token
             return tokenizer, AutoModel.from_pretrained(self.name).eval()
         except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
             problem = " ".join(str(error).split())

@@ -25,7 +25,7 @@ from .base import LongtailPipe
 DESCRIBED = "a model of longtail.DescribedTypes.v1"
 ALIKE = 0.99  # cosine of vectors of one text by one describer
 SHOWN = "; "  # between types
-# which of a pretrained head's prefixes a prefix starts from
+# which of a pretrained head's prefixes a prefix starts from that it lacks
 FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
 
 Describe = Callable[[list[str]], Floats2d]
@@ -167,7 +167,7 @@ def take_pretrained(
         problem = "its descriptions have other vectors: it was trained with another 'describe'"
     if problem:
         raise ValueError(Errors.L275.format(who=who, path=head.path, problem=problem))
-    rows = [head.prefixes.index(FROM_PREFIX[prefix]) for prefix in prefixes]
+    rows = [head.prefixes.index(p if p in head.prefixes else FROM_PREFIX[p]) for p in prefixes]
     for name in ("P", "Q"):
         layer.set_param(name, layer.ops.asarray(head.weights[name][rows]))
     for name in ("W", "b"):

@@ -51,8 +51,9 @@ def check_training(training: Mapping[str, object], batcher: Mapping[str, object]
             _check(f"optimizer.{name}", getattr(optimizer, name), low, high, above)
             for value in _begin(optimizer, name):
                 _check(f"optimizer.{name}", value, low, high)
-    if not any(training.get(name, 1) for name in ("max_steps", "max_epochs", "patience")):
-        raise ValueError("max_steps, max_epochs and patience are all 0: the training would never end.")
+    ends = [training.get(name, 1) or 0 for name in ("max_steps", "max_epochs", "patience")]
+    if max(ends) <= 0:  # type: ignore[type-var, operator]
+        raise ValueError("neither max_steps, max_epochs nor patience ends the training.")
 
 
 def _begin(optimizer: Optimizer, name: str) -> list[float]:

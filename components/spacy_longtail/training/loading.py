@@ -45,7 +45,7 @@ def check_sources(config: Config) -> None:
     except ValueError:
         return
     for name, block in components.items():
-        if "source" in block:
+        if "factory" not in block and "source" in block:  # spaCy's: pipes have settings of that name
             _check(block["source"], str(block.get("component", name)), name)
 
 

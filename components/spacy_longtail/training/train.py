@@ -139,7 +139,8 @@ def train_model(
     """Train a config on a corpus. How, and the scores on the way, are kept beside the models.
 
     Everything is checked before the training, which is written beside the output folder and takes its
-    place at the end: whatever fails or is killed before, an earlier model stays as it was.
+    place at the end: whatever fails or is killed before, an earlier model stays as it was. What was
+    trained until then is kept in OUTPUT.stopped.
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     output (Path): The folder for model-best and model-last; one of an earlier training is replaced.
@@ -171,13 +172,13 @@ def train_model(
         try:
             with shown_as(new, output):
                 train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
-        except KeyboardInterrupt:
-            aside = set_aside(new, output)
-            msg.warn(f"Stopped. What was trained so far is in {aside}.")
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt) or (new / BEST).is_dir():
+                _restore_loggers(new, filled)
+                msg.warn(f"Stopped. What was trained so far is in {set_aside(new, output)}.")
             raise
         seconds = time.perf_counter() - start
-        for model in MODELS:
-            _restore_logger(new / model / "config.cfg", filled)
+        _restore_loggers(new, filled)
         if not (new / BEST / "config.cfg").is_file():
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
@@ -211,7 +212,7 @@ def check_trainable(config: Config, path: Path) -> Language:
     """
     try:
         nlp = load_model_from_config(config, auto_fill=True)
-        _check_known(config, nlp.config)
+        check_known(config, nlp.config)
         filled = nlp.config.interpolate()
         training = registry.resolve(filled["training"], schema=ConfigSchemaTraining)
         check_training(training, filled["training"]["batcher"])
@@ -228,8 +229,12 @@ def check_trainable(config: Config, path: Path) -> Language:
     return nlp
 
 
-def _check_known(config: Config, filled: Config) -> None:
-    """Refuse settings of these sections that spaCy would drop silently. RAISES (ValueError)."""
+def check_known(config: Config, filled: Config) -> None:
+    """Refuse settings of these sections that spaCy would drop silently.
+
+    config (Config): As written. filled (Config): As spaCy filled it.
+    RAISES (ValueError): Without a code, for whoever knows which config it is.
+    """
     for section in ("nlp", "training", "initialize"):
         if unknown := sorted(set(config.get(section, {})) - set(filled[section])):
             known = ", ".join(sorted(filled[section]))
@@ -277,9 +282,10 @@ def _logged(config: Config, output: Path) -> Overrides:
     return {f"training.logger.{name}": value for name, value in own.items()}
 
 
-def _restore_logger(path: Path, trained: Config) -> None:
-    """Undo `_logged` in a saved pipeline: training it again would write into the same file."""
-    if path.is_file():
+def _restore_loggers(folder: Path, trained: Config) -> None:
+    """Undo `_logged` in saved pipelines: training one again would write into the same file."""
+    paths = (folder / model / "config.cfg" for model in MODELS)
+    for path in (path for path in paths if path.is_file()):
         config = load_config(path, interpolate=False)
         config["training"]["logger"] = trained["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
         config.to_disk(path)

@@ -71,6 +71,9 @@ def read_donors(
     if len(langs) > 1:
         found = ", ".join(f"{donor.name} {donor.lang}" for donor in donors)
         raise _unusable(found, "they are of different languages", "Take donors of one language")
+    if len({read_types(folder).tokens for folder in folders}) > 1:
+        fix = "Convert all with the same --tokens"
+        raise _unusable(", ".join(names), "some are of words, others of characters", fix)
     measured = {plain_text(doc.text) for donor in donors for doc in donor.dev}
     return [_without(donor, measured) for donor in donors]
 
@@ -152,18 +155,21 @@ def _read(
     if problem := problem_of_texts(texts) or problem_in_config(descriptions):
         raise _unusable(folder, f"its descriptions have {problem}", "Correct its types.json")
     for doc in (*train, *dev):
-        _renamed(doc, names).user_data[ANNOTATED_TYPES] = list(names.values())
+        own = doc.user_data.get(ANNOTATED_TYPES, labels)  # of a partial annotation
+        _renamed(doc, names).user_data[ANNOTATED_TYPES] = [names[t] for t in labels if t in own]
     return Donor(name, descriptions, types.lang, train, dev, n_excluded)
 
 
 def _names(texts: Mapping[str, str], known: Mapping[str, str], donor: str) -> dict[str, str]:
     """What a donor's types are called: of one description one name, of two descriptions two names."""
     by_text = {text.casefold(): label for label, text in known.items()}
-    found = {}
+    found: dict[str, str] = {}
     for label, text in texts.items():
         own = label if fits_config(label) else " ".join(WORD.findall(label)) or "type"
         is_taken = known.get(own, text).casefold() != text.casefold() or (own != label and own in texts)
-        found[label] = by_text.get(text.casefold(), f"{own} ({donor})" if is_taken else own)
+        called = by_text.get(text.casefold(), f"{own} ({donor})" if is_taken else own)
+        names = (called, *(f"{called} {n}" for n in range(2, len(texts) + 2)))  # a:b and a=b are two
+        found[label] = next(name for name in names if name not in found.values())
     return found
 
 

@@ -35,7 +35,7 @@ def pretraining_outlook(
         facts.append(f"{progress.step:,} steps are done.")
     every = own.training.every
     n_left = found.steps - progress.step
-    n_scored = found.steps // every + bool(found.steps % every) - len(progress.scores)
+    n_scored = found.steps // every - progress.step // every + bool(n_left and found.steps % every)
     say("Measuring a few steps")
     step = _step(own, progress.step) if n_left else None
     scoring = _scoring(own) if n_scored else None

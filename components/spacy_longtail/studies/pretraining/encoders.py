@@ -6,12 +6,14 @@ from spacy.language import Language
 from spacy.util import load_config, load_model_from_config, registry
 from thinc.api import Config, Optimizer
 
+from ...corpus.folder import CorpusTypes
+from ...corpus.tokenizers import tokenizer_config
 from ...errors import Errors
 from ...hub import check_model
 from ...settings import unused
 from ...training.limits import check_paths, check_training
 from ...training.loading import check_beginning
-from ...training.train import message_of
+from ...training.train import check_known, message_of
 from ...types import Overrides
 from ..trials.compose import apply
 
@@ -33,11 +35,12 @@ TRANSFORMER_WORDS = 500
 
 
 def read_encoder(
-    encoder: str, lang: str, clusters: str | None, steps: int, settings: Overrides
+    encoder: str, types: CorpusTypes, clusters: str | None, steps: int, settings: Overrides
 ) -> Config:
     """The config of a pretraining.
 
-    encoder (str): "cnn", or a transformer's name or folder. lang (str): Of the donors.
+    encoder (str): "cnn", or a transformer's name or folder.
+    types (CorpusTypes): Of a donor: its language and tokens.
     clusters (Optional[str]): Of the CNN, as for longtail.RichEmbed.v1.
     steps (int): Of the training, for the learning rate.
     settings (Overrides): Config values by dotted name; they win.
@@ -45,7 +48,12 @@ def read_encoder(
     RAISES (ValueError): L213, L471; L402 for vectors that are not there, L438 for a language that is not
         the donors'.
     """
-    own: dict[str, object] = {"nlp.lang": lang, "training.optimizer.learn_rate.total_steps": steps}
+    lang = types.lang
+    own: dict[str, object] = {
+        "nlp.lang": lang,
+        **{f"nlp.{name}": value for name, value in tokenizer_config(lang, types.tokens).items()},
+        "training.optimizer.learn_rate.total_steps": steps,
+    }
     if encoder == CNN:
         own["components.tok2vec.model.embed.clusters"] = clusters
     else:
@@ -75,12 +83,13 @@ def read_encoder(
 def check_transformer(name: str) -> None:
     """Whether there is a transformer of a name. RAISES (ValueError): L265, L406."""
     try:
-        from transformers import AutoConfig
+        from transformers import AutoConfig, AutoModel, AutoTokenizer
     except ImportError as error:
         raise ValueError(Errors.L406.format(package="transformers", extra="transformers")) from error
     check_model(name)
     try:
-        AutoConfig.from_pretrained(name)
+        for part in (AutoConfig, AutoTokenizer, AutoModel):
+            part.from_pretrained(name)
     except Exception as error:  # of the hub and of what is in a folder: each its own kind
         problem = " ".join(str(error).split())
         raise ValueError(Errors.L265.format(name=name, problem=problem)) from error
@@ -93,9 +102,12 @@ def build_pipeline(config: Config) -> tuple[Language, Optimizer, float]:
     """
     try:
         nlp = load_model_from_config(config, auto_fill=True)
+        check_known(config, nlp.config)
         written = config.interpolate()["training"]
         training = registry.resolve({"training": written})["training"]
         check_training(training, written.get("batcher", {}))
+        if not isinstance(training["optimizer"], Optimizer):
+            raise ValueError(f"training.optimizer must be an optimizer, found {training['optimizer']!r}")
         return nlp, training["optimizer"], float(training["dropout"])
     except Exception as error:  # a config can name any function, and each fails in its own way
         message = Errors.L438.format(path=WHAT, problem=message_of(error))

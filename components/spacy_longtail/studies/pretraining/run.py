@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import srsly
 from spacy.language import Language
+from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.loop import subdivide_batch
@@ -159,8 +160,8 @@ def settled(folders: list[Path], output: Path, options: Options, exclude: list[P
     is_cnn = options.encoder == CNN
     steps = options.steps or (STEPS[CNN] if is_cnn else TRANSFORMER_STEPS)
     words = options.words or (WORDS[CNN] if is_cnn else TRANSFORMER_WORDS)
-    lang = read_types(folders[0]).lang
-    config = read_encoder(options.encoder, lang, options.clusters, steps, options.settings)
+    types = read_types(folders[0])
+    config = read_encoder(options.encoder, types, options.clusters, steps, options.settings)
     key = _key(config, folders, exclude, steps, words, options)
     _check_same(output, key)
     is_finished = (output / RECORD).is_file() and not (output / STATE).is_dir()
@@ -294,6 +295,7 @@ class Training:
             # with sgd, nlp.update would step the encoder a batch late
             self.nlp.update(examples, drop=self.dropout, sgd=False, losses=losses)  # type: ignore[arg-type]
         for _, pipe in self.nlp.pipeline:
-            pipe.finish_update(self.optimizer)  # type: ignore[attr-defined]
+            if isinstance(pipe, TrainablePipe):
+                pipe.finish_update(self.optimizer)
         self.optimizer.step_schedules()
         return losses["ner"] / max(sum(map(len, docs)), 1)

@@ -66,7 +66,9 @@ def config_content(config: Config) -> dict[str, object]:
     paths = {k: v for k, v in sections.get("paths", {}).items() if k not in ("train", "dev")}
     sections["paths"] = paths
     named = {
-        name: text for name, text in _texts(sections, "") if name.startswith("paths.") or "/" in text
+        name: text
+        for name, text in _texts(sections, "")
+        if name.startswith("paths.") or "/" in text or Path(text).suffix
     }
     found = {name: file_content(text) for name, text in named.items()}
     files = {name: content for name, content in found.items() if content}
