@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 pytest.importorskip("model2vec.distill", reason="needs the extra 'distil'")
 
+import model2vec.distill
 from model2vec import StaticModel
 
 from spacy_longtail.cli import app
@@ -42,6 +43,14 @@ def test_there_is_a_vector_for_each_piece_of_the_encoder(distilled, bert):
     expected = [rows.mean(axis=0) for rows in model.encode_as_sequence(["oslo", "storm", "Oslo"])]
     assert found == pytest.approx(np.stack(expected), abs=5e-3)
     assert np.array_equal(found[0], found[2]) and not np.array_equal(found[0], found[1])
+
+
+def test_what_is_written_is_what_was_distilled(distilled, bert):
+    """safetensors wrote principal components, which lie by columns, into the wrong places."""
+    made = model2vec.distill.distill(str(bert), pca_dims=8)
+    written = StaticModel.from_pretrained(distilled[0])
+    assert list(written.tokens) == list(made.tokens)
+    assert np.array_equal(written.embedding, made.embedding)
 
 
 def test_a_pipeline_learns_with_them_and_keeps_them(distilled, tmp_path):

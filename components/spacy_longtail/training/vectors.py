@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import srsly
 
 from ..errors import Errors
@@ -31,6 +32,8 @@ def distil_vectors(encoder: str, output: Path, width: int = 256) -> tuple[int, i
     except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
         problem = " ".join(str(error).split())
         raise ValueError(Errors.L265.format(name=encoder, problem=problem)) from error
+    # safetensors writes an array as it lies in memory, and the principal components lie by columns
+    found.embedding = np.ascontiguousarray(found.embedding)
     with coded_io(output), whole_folder(output) as new:
         found.save_pretrained(new)
     n_pieces, n_columns = found.embedding.shape
