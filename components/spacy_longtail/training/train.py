@@ -29,7 +29,7 @@ from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
 from ..errors import Errors
 from ..hub import check_models
-from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder
+from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder, write_file
 from ..types import Block, Overrides
 from .contamination import warn_seen
 from .device import use_gpu
@@ -288,4 +288,4 @@ def _restore_loggers(folder: Path, trained: Config) -> None:
     for path in (path for path in paths if path.is_file()):
         config = load_config(path, interpolate=False)
         config["training"]["logger"] = trained["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
-        config.to_disk(path)
+        write_file(path, config.to_bytes())  # whole, where a full disk has ended the training
