@@ -508,6 +508,7 @@ def test_word_vectors_of_the_encoder_travel_with_it(donors, tmp_path):
     places = write_pretrained(found, tmp_path / "out", "pretrain")
     loaded = util.load_model(places["model"])
     assert (loaded.vocab["Oslo"].vector == [0, 0, 1, 0]).all()
+    assert "Nobody" in found.nlp.vocab.strings and "Nobody" not in loaded.vocab.strings
     texts = ["Maria sailed to Rome .", "A storm hit Oslo ."]
     one, other = ([p.tensor for p in n.pipe(texts)] for n in (found.nlp, loaded))
     assert all(np.allclose(a, b) for a, b in zip(one, other, strict=True))

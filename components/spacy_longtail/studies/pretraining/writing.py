@@ -63,7 +63,8 @@ def write_pretrained(
 def _bare(nlp: Language) -> Language:
     """The same pipeline without the words that it has seen: its vocabulary would be most of it."""
     fresh = load_model_from_config(nlp.config, auto_fill=True)
-    fresh.vocab.vectors = nlp.vocab.vectors
+    if nlp.vocab.vectors_length:  # with the strings they would bring all words that were read
+        fresh.vocab.vectors.from_bytes(nlp.vocab.vectors.to_bytes(exclude=["strings"]))
     for name, pipe in nlp.pipeline:
         data = pipe.to_bytes(exclude=["vocab"])  # type: ignore[attr-defined]
         fresh.get_pipe(name).from_bytes(data, exclude=["vocab"])  # type: ignore[attr-defined]
