@@ -206,6 +206,27 @@ def test_long_descriptions_are_cut_where_the_transformer_ends(tmp_path):
     assert np.isfinite(describe(["a " * 100])).all()
 
 
+def test_a_decoder_without_a_padding_token_describes_as_well(tmp_path):
+    """As GPT-2: shorter texts are filled up with its end of text, which does not count."""
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
+
+    pieces = {"<end>": 0, "storm": 1, "ship": 2, "or": 3, "boat": 4}
+    own = Tokenizer(models.WordLevel(pieces, unk_token="<end>"))
+    own.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=own, eos_token="<end>")
+    assert tokenizer.pad_token is None
+    tokenizer.save_pretrained(tmp_path)
+    torch.manual_seed(0)
+    config = GPT2Config(vocab_size=len(pieces), n_positions=16, n_embd=8, n_layer=1, n_head=2)
+    GPT2Model(config).save_pretrained(tmp_path)
+    describe = TransformerDescriptions(str(tmp_path))
+    rows = describe(["storm", "ship or boat"])
+    assert rows[0] == pytest.approx(describe(["storm"])[0], abs=1e-5)
+
+
 def test_a_transformer_that_is_none(tmp_path):
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
     folder = tiny_bert(tmp_path / "bert")

@@ -303,7 +303,7 @@ def test_donors_of_words_and_of_characters_are_not_mixed(tmp_path):
     for name, tokens in (("a", "words"), ("b", "characters")):
         docs = [parse(nlp, f"[Maria|PER] left {name} .")]
         write_corpus(tmp_path / name, {"train": docs}, CorpusTypes(["PER"], [], "en", tokens))
-    with pytest.raises(ValueError, match=r"L495.*a, b.*words.*characters"):
+    with pytest.raises(ValueError, match=r"L495.*a words, b characters.*different tokens"):
         read_donors([tmp_path / "a", tmp_path / "b"], [], ["train"], nlp.vocab)
 
 

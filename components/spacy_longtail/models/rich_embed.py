@@ -75,8 +75,7 @@ def RichEmbed(
     sense_rows (List[int]): Rows of these two.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
     RAISES (ValueError): L001, L213; at initialisation L001, L402, L406, L260 to L264, L266, L267,
-        L269; then, and when it reads a text, L240 and
-        L245.
+        L269; then, and when it reads a text, L240 and L245.
     SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features; Miller
         1995 for WordNet, Ciaramita & Altun 2006 for its classes as features.
     """

@@ -29,8 +29,12 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
     except Exception as error:  # what is damaged can fail anywhere, each in its own way
         if str(error).startswith("[L"):
             raise
-        problem = f"{type(error).__name__}: {error}".strip().rstrip(".") + "."
-        raise ValueError(Errors.L408.format(path=model, problem=problem)) from error
+        raise ValueError(Errors.L408.format(path=model, problem=_said(error))) from error
+
+
+def _said(error: Exception) -> str:
+    """An error of another library, with its kind and a full stop."""
+    return f"{type(error).__name__}: {error}".strip().rstrip(".") + "."
 
 
 def check_sources(config: Config) -> None:
@@ -93,6 +97,5 @@ def load_weights(nlp: Language, config: Config) -> None:
     try:
         get_tok2vec_ref(nlp, block).from_bytes(Path(path).read_bytes())
     except Exception as error:  # of the file, of msgpack, of thinc: each its own kind
-        problem = f"{type(error).__name__}: {error}".strip().rstrip(".") + "."
         shown = {"path": path, "component": block.get("component")}
-        raise ValueError(Errors.L418.format(problem=problem, **shown)) from error
+        raise ValueError(Errors.L418.format(problem=_said(error), **shown)) from error

@@ -32,6 +32,7 @@ class Donor(NamedTuple):
     name: str
     descriptions: dict[str, str]  # of the types that its documents were annotated with
     lang: str
+    tokens: str  # words or characters
     train: list[Doc]  # sentences
     dev: list[Doc]
     n_excluded: int  # sentences left out, since they occur in a corpus to exclude
@@ -71,9 +72,9 @@ def read_donors(
     if len(langs) > 1:
         found = ", ".join(f"{donor.name} {donor.lang}" for donor in donors)
         raise _unusable(found, "they are of different languages", "Take donors of one language")
-    if len({read_types(folder).tokens for folder in folders}) > 1:
-        fix = "Convert all with the same --tokens"
-        raise _unusable(", ".join(names), "some are of words, others of characters", fix)
+    if len({donor.tokens for donor in donors}) > 1:
+        found = ", ".join(f"{donor.name} {donor.tokens}" for donor in donors)
+        raise _unusable(found, "they have different tokens", "Convert all with the same --tokens")
     measured = {plain_text(doc.text) for donor in donors for doc in donor.dev}
     return [_without(donor, measured) for donor in donors]
 
@@ -157,7 +158,7 @@ def _read(
     for doc in (*train, *dev):
         own = doc.user_data.get(ANNOTATED_TYPES, labels)  # of a partial annotation
         _renamed(doc, names).user_data[ANNOTATED_TYPES] = [names[t] for t in labels if t in own]
-    return Donor(name, descriptions, types.lang, train, dev, n_excluded)
+    return Donor(name, descriptions, types.lang, types.tokens, train, dev, n_excluded)
 
 
 def _names(texts: Mapping[str, str], known: Mapping[str, str], donor: str) -> dict[str, str]:
