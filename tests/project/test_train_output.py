@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.output.writing import NEW
 from spacy_longtail.training import train as training
+from spacy_longtail.training.limits import check_training
 from tests.project.test_cli import CONFIG
 from tests.util import toy_corpus
 
@@ -240,6 +241,16 @@ def test_a_config_needs_a_seed(work):
     refused(work, "[L438] my.cfg cannot be trained: [training] has no seed and no gpu", "training/new")
 
 
+@pytest.mark.parametrize("epochs", [0, -1])
+def test_a_training_that_nothing_ends_is_refused(epochs):
+    """Asked of the check alone: through the command a fault would train without an end."""
+    ends = {"max_steps": 0, "patience": 0, "max_epochs": epochs}
+    with pytest.raises(ValueError, match="neither max_steps, max_epochs nor patience ends"):
+        check_training(ends, {})
+    for name in ends:
+        check_training({**ends, name: 5}, {})
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -258,10 +269,6 @@ def test_a_config_needs_a_seed(work):
         (
             ("--training.score_weights.ents_f", '"1"'),
             "[training] score_weights.ents_f must be at least 0, found '1'",
-        ),
-        (
-            ("--training.max_steps", "0", "--training.patience", "0", "--training.max_epochs", "-1"),
-            "neither max_steps, max_epochs nor patience ends the training",
         ),
         (("--paths.train", "null"), "paths.train must be a path, found None."),
         (("--paths.dev", "5"), "paths.dev must be a path, found 5."),
