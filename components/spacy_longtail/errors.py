@@ -441,8 +441,9 @@ class Warnings:
     W106 = "[LW106] {who!r} takes its word vectors from another component, which has not read the document: it predicts from zeros. Put the tok2vec or transformer that it was trained with before it, enabled; or give it an encoder of its own with nlp.replace_listeners before it leaves its pipeline."
     W107 = "[LW107] {who!r} learns from documents without sentence boundaries, each as one sentence, {where}. Put what sets boundaries before it and into annotating_components, in your own loop nlp.update(..., annotates=[...])."
 
-    # Reports: LW108
+    # Reports and packages: LW108, LW117
     W108 = "[LW108] Reports and cards are of the part {part!r}; evaluations of other parts are left out: {names}."
+    W117 = "[LW117] {name!r} is not compared with {baseline!r}, and no candidate for the package: its seeds are {found}, those of {baseline!r} {known}. Train both with one seed."
 
     # Mining: LW098
     W098 = "[LW098] {n}, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

@@ -159,16 +159,31 @@ def test_a_type_that_cannot_be_described_is_refused_and_nothing_changes():
         plain.add_label("SHIP", "ship")
 
 
+@each_head
+def test_a_type_that_is_added_starts_from_its_words_alone(head, scheme):
+    """As one that was there from the start, and with `residual = false` for good."""
+    nlp = build(head=head, scheme=scheme, model={**MODEL, "residual": False})
+    train(nlp, 15, ner={"descriptions": {"ART": "ship"}})
+    pipe = nlp.get_pipe("ner")
+    pipe.add_label("BOAT", "boat or ship")
+    layer = output_of(pipe.model)
+    assert not any(layer.get_param(name)[-len(pipe.codec.prefixes) :].any() for name in ("W", "b"))
+
+
 def test_a_type_of_an_untrained_model_keeps_its_words():
-    pipe = build().get_pipe("ner")
+    nlp = build()
+    pipe = nlp.get_pipe("ner")
     assert [pipe.add_label("SHIP", text) for text in ("a  ship", "a ship", "a  ship", None)] == [
         1,
         0,
         0,
         0,
     ]
+    assert pipe.add_label("SHIP", "boat") == 0  # nothing was learnt for the other words
+    nlp.initialize(lambda: examples(nlp))
+    assert pipe.cfg["descriptions"]["SHIP"] == "boat"
     with pytest.raises(ValueError, match="L574"):
-        pipe.add_label("SHIP", "boat")
+        pipe.add_label("SHIP", "a ship")
     for text in ("", " "):
         with pytest.raises(ValueError, match="L271"):
             pipe.add_label("BOAT", text)
@@ -286,6 +301,7 @@ def test_a_transformer_describes_as_it_was_published(tmp_path):
     block = {"@misc": "longtail.TransformerDescriptions.v1", "name": encoder}
     assert nlp.config["components"]["ner"]["describe"] == block
     texts = list(pipe.cfg["descriptions"].values())
+    assert "_loaded" not in pipe.describe.__dict__  # it takes as much memory as the encoder
     expected = TransformerDescriptions(encoder)(texts)  # whatever the training has made of it
     assert output_of(pipe.model).get_param("D") == pytest.approx(expected, abs=1e-4)
 

@@ -63,6 +63,20 @@ def test_static_vectors_are_a_linear_map_of_the_table():
     assert unknown and not out[unknown].any()
 
 
+@pytest.mark.parametrize("settings", [{}, {"hash_rows": 20}])
+def test_static_vectors_need_those_they_have_learnt_with(settings):
+    """A component that is taken from a pipeline is not initialized."""
+    nlp = toy_vectors(blank())
+    model = StaticVectors(width=5, **settings)
+    model.initialize(X=[nlp.make_doc("Fram")])
+    other = blank()
+    for columns, code in ((0, "L240"), (3, "L245.*8 columns.* 3")):
+        if columns:
+            other.vocab.set_vector("Fram", np.ones(columns, dtype="float32"))
+        with pytest.raises(ValueError, match=code):
+            model.predict([other.make_doc("Fram")])
+
+
 def test_static_vectors_need_vectors():
     nlp = add_ner(blank(), VECTORS)
     with pytest.raises(ValueError, match="L240"):

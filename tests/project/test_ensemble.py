@@ -13,6 +13,7 @@ from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import TrainingSettings
+from spacy_longtail.training.provenance import read_run
 from spacy_longtail.training.train import train_model
 from spacy_longtail.unlabelled import ensemble as module
 from spacy_longtail.unlabelled.ensemble import Ensemble
@@ -163,6 +164,32 @@ def test_an_ensemble_is_of_no_seed(place, done):
     member = evaluate_model(best(place, "b"), place / "gold" / "test.spacy", ["GEO", "PER"], [])
     assert (member.training.seed, member.training.max_steps) == (1, 30)
     assert "members" not in member.method.pipes["ner"]
+
+
+def test_an_ensemble_of_one_seed_has_it_and_says_how_it_was_made(place, tmp_path):
+    overrides = {**TINY, "training.max_steps": 10, "training.seed": 1}
+    train_model(CONFIGS / "token_crf.cfg", place / "gold", tmp_path / "other", overrides=overrides)
+    run(place / "b", tmp_path / "other", "-o", tmp_path / "out")
+    found = evaluate_model(tmp_path / "out", place / "gold" / "test.spacy", ["GEO", "PER"], [])
+    assert found.training == TrainingSettings(seed=1)
+    member = read_run(best(place, "b"))
+    assert found.run.checksums == member.checksums and set(found.run.checksums) == {"train", "dev"}
+    assert found.run.versions == member.versions and found.run.corpus == "gold"
+    assert found.run.command.startswith("python -m spacy_longtail ensemble ")
+    toy_corpus(tmp_path / "more", train=toy_docs(3))
+    train_model(CONFIG, tmp_path / "more", tmp_path / "third", overrides=overrides)
+    run(place / "b", tmp_path / "third", "-o", tmp_path / "out")
+    made = read_run(tmp_path / "out")  # of other training data
+    assert set(made.checksums) == {"dev"} and made.corpus == ""
+
+
+def test_sources_of_all_members_are_those_of_the_ensemble(place, tmp_path):
+    for name, sources in (("b", ["x"]), ("c", [{"name": "y"}, "x"])):
+        shutil.copytree(best(place, name), tmp_path / name)
+        meta = json.loads((tmp_path / name / "meta.json").read_text(encoding="utf8"))
+        (tmp_path / name / "meta.json").write_text(json.dumps({**meta, "sources": sources}))
+    run(best(place, "a"), tmp_path / "b", tmp_path / "c", "-o", tmp_path / "out")
+    assert spacy.load(tmp_path / "out").meta["sources"] == ["x", {"name": "y"}]
 
 
 def test_nothing_is_left_of_what_fails(place, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """The package of a run is of what dev shows to be better than the baseline, else of the baseline."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.studies import packaging
-from spacy_longtail.studies.packaging import build_package, read_packaged
+from spacy_longtail.studies.packaging import build_package, is_outdated, read_packaged
 from tests.util import SENTENCES, TOKEN_MODEL, blank, parse, train
 
 pytest.importorskip("scipy", reason="needs the extra 'report'")
@@ -37,7 +38,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture
 def metrics(run, tmp_path):
-    def evaluated(*names, curves=None):
+    def evaluated(*names, curves=None, seeds=None):
         command(["stats", run / "tiny", "-o", tmp_path / "m" / "stats.json"])
         for name in names:
             for part, place in (("test", "."), ("dev", "dev")):
@@ -47,6 +48,7 @@ def metrics(run, tmp_path):
                 found = json.loads(path.read_text(encoding="utf8"))
                 found["performance"] = {"ents_macro_f": found["scores"]["ents_macro_f"]}
                 found["curve"] = (curves or {}).get(name, [])
+                found["training"]["seed"] = (seeds or {}).get(name, 0)
                 path.write_text(json.dumps(found), encoding="utf8")
                 meta = json.loads((model / "meta.json").read_text(encoding="utf8"))
                 meta["performance"] = found["performance"]  # as after a training
@@ -88,6 +90,43 @@ def test_what_is_not_shown_to_be_better_is_not(metrics, built, tmp_path):
     found = build_package(metrics("baseline", "alike"), tmp_path / "p", "baseline", "1.0")
     assert found.model == "baseline"
     assert found.reason == "Nothing is shown to beat baseline on dev, so baseline is packaged."
+
+
+def test_what_has_no_seed_is_compared_with_a_baseline_of_any(metrics, built, tmp_path):
+    folder = metrics("baseline", "ours", seeds={"baseline": 1, "ours": None})
+    assert build_package(folder, tmp_path / "p", "baseline", "1.0").model == "ours"
+
+
+def test_what_shares_no_seed_with_the_baseline_is_said_to_be_no_candidate(metrics, built, tmp_path):
+    folder = metrics("baseline", "ours", seeds={"baseline": 1, "ours": 2})
+    with pytest.warns(UserWarning, match=r"LW117.*'ours'.* 2, .* 1"):
+        found = build_package(folder, tmp_path / "p", "baseline", "1.0")
+    assert found.model == "baseline"
+
+
+def test_a_folder_of_any_name_gives_a_module(metrics, built, tmp_path):
+    folder = metrics("baseline", "ours").rename(tmp_path / "my-corpus 2.0")
+    build_package(folder, tmp_path / "p", "baseline", "1.0")
+    assert built[0][0]["name"] == "longtail_my_corpus_2_0"
+
+
+def test_what_spacy_will_not_package_is_a_coded_error(metrics, monkeypatch, tmp_path):
+    def refuse(*_, **__):
+        raise SystemExit("the version is none")
+
+    monkeypatch.setattr(packaging, "package", refuse)
+    with pytest.raises(ValueError, match=r"L402.*the version is none"):
+        build_package(metrics("baseline", "ours"), tmp_path / "p", "baseline", "x")
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_package_is_outdated_by_what_is_evaluated_later(metrics, built, tmp_path):
+    folder = metrics("baseline", "ours")
+    build_package(folder, tmp_path / "p", "baseline", "1.0")
+    assert not is_outdated(tmp_path / "p", folder)
+    later = (tmp_path / "p" / "package.json").stat().st_mtime_ns + 10**9
+    os.utime(folder / "dev" / "ours.json", ns=(later, later))
+    assert is_outdated(tmp_path / "p", folder)
 
 
 def test_what_was_not_trained_long_enough_is_not(metrics, built, tmp_path):

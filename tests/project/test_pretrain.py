@@ -462,6 +462,8 @@ def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, donors, tmp_p
     assert fresh.get_param("b")[0] == head.get_param("b")[0] and not fresh.get_param("W")[1:].any()
     kept = nlp.config["components"]["ner"]["describe"]  # that of the pretrained head
     assert kept["@misc"] == "longtail.HashedDescriptions.v1" and kept["width"] == 30
+    nlp.to_disk(tmp_path / "begun")  # whose data is in it
+    assert spacy.load(tmp_path / "begun").meta["sources"] == [{"name": "toy"}, {"name": "ships"}]
     # before any training it finds what the donors taught; a head that begins anew finds less
     gold = examples(nlp)
     begun = nlp.evaluate(examples(nlp))["ents_f"]

@@ -18,6 +18,7 @@ from spacy_longtail.describers import (
     VectorDescriptions,
 )
 from spacy_longtail.describers.base import unit_rows, words
+from spacy_longtail.pipes.describing import release
 from tests.util import blank, tiny_bert, toy_subwords, toy_vectors
 
 TEXTS = ["work of art", "Oslo", "natural phenomenon, such as a storm"]
@@ -129,12 +130,25 @@ def test_hashed_descriptions_refuse_settings(settings):
         HashedDescriptions(**settings)
 
 
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"clusters": "senses.npz"}, r"L001.*senses = 'senses\.npz'"),
+        ({"lang": "de"}, r"L213.*lang"),
+        ({"lang": "de", "clusters": "paths.txt"}, r"L213.*lang"),
+    ],
+)
+def test_hashed_descriptions_refuse_what_they_would_ignore(settings, code):
+    with pytest.raises(ValueError, match=code):
+        HashedDescriptions(**settings)
+
+
 @pytest.mark.parametrize(("clusters", "code"), [("nowhere", "L402"), ("lookups", "L260")])
 def test_clusters_that_are_not_there(clusters, code):
     if clusters == "lookups":
         pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
     with pytest.raises(ValueError, match=code):
-        HashedDescriptions(clusters=clusters, lang="fi")(["a"])
+        HashedDescriptions(clusters=clusters, lang="fi" if clusters == "lookups" else "en")(["a"])
 
 
 # Static vectors
@@ -225,6 +239,37 @@ def test_a_decoder_without_a_padding_token_describes_as_well(tmp_path):
     describe = TransformerDescriptions(str(tmp_path))
     rows = describe(["storm", "ship or boat"])
     assert rows[0] == pytest.approx(describe(["storm"])[0], abs=1e-5)
+
+
+def test_of_an_encoder_decoder_the_encoder_describes(tmp_path):
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    import torch
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast, T5Config, T5EncoderModel, T5Model
+
+    own = Tokenizer(models.WordLevel({"<pad>": 0, "ship": 1}, unk_token="<pad>"))
+    names = ["input_ids", "attention_mask"]
+    PreTrainedTokenizerFast(
+        tokenizer_object=own, pad_token="<pad>", model_input_names=names
+    ).save_pretrained(tmp_path)
+    torch.manual_seed(0)
+    sizes = {"d_model": 8, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    T5Model(T5Config(vocab_size=2, decoder_start_token_id=0, **sizes)).save_pretrained(tmp_path)
+    rows = TransformerDescriptions(str(tmp_path))(["ship"])
+    with torch.no_grad():
+        encoder = T5EncoderModel.from_pretrained(tmp_path).eval()
+        state = encoder(torch.tensor([[1]])).last_hidden_state[0, 0].numpy()
+    assert rows[0] == pytest.approx(state / np.linalg.norm(state), abs=1e-5)
+
+
+def test_what_a_describer_has_loaded_can_be_let_go(tmp_path):
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    describe = TransformerDescriptions(str(tiny_bert(tmp_path)))
+    rows = describe(TEXTS)
+    release(describe)
+    assert "_loaded" not in vars(describe) and describe(TEXTS) == pytest.approx(rows)
+    release(None)
+    release(len)  # any function describes
 
 
 def test_a_transformer_that_is_none(tmp_path):

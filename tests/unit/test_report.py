@@ -553,7 +553,9 @@ def test_card_of_the_pipeline_that_was_evaluated(tmp_path):
     model = tmp_path / "model-best"
     model.mkdir()
     performance = {"ents_macro_f": 0.4, "ents_f": 0.5}
-    (model / "meta.json").write_text(json.dumps({"lang": "en", "name": "x", "performance": performance}))
+    sources = ["raw text", {"name": "A_B", "url": "https://a.b", "author": "C", "license": "CC BY 4.0"}]
+    about = {"lang": "en", "name": "x", "performance": performance, "sources": sources}
+    (model / "meta.json").write_text(json.dumps(about))
     method = {"reader": {}, "pipes": {"ner": {"factory": "longtail_ner", "thresholds": {"ART": 0.25}}}}
     method["pipes"]["ner"]["calibrated"] = True
     ours = {**evaluation("focal", WEAK, method=method), "model": str(model), "performance": performance}
@@ -576,6 +578,7 @@ def test_card_of_the_pipeline_that_was_evaluated(tmp_path):
     assert "Thresholds of ner: ART 0.250" in text
     assert "one of 2 seeds" in text
     assert "not calibrated" not in text
+    assert r"Also learnt from: raw text, [A\_B](https://a.b) (CC BY 4.0)." in text
     assert "private" not in text
     # trained again since
     (model / "meta.json").write_text(json.dumps({**meta, "performance": {"ents_macro_f": 0.5}}))

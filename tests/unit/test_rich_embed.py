@@ -17,6 +17,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import Adam, set_dropout_rate
 
+from spacy_longtail.layers import subwords
 from spacy_longtail.layers.clusters import (
     cluster_prefixes,
     leave_out_tables,
@@ -369,9 +370,30 @@ def test_settings_that_make_no_sense(settings):
         RichEmbed(**settings)
 
 
-def test_lower_case_without_clusters_is_refused():
-    with pytest.raises(ValueError, match=r"L213.*cluster_lower"):
-        RichEmbed(cluster_lower=True)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"cluster_lower": True},
+        {"cluster_bits": [16, 10, 6]},
+        {"cluster_rows": [100, 100, 100]},
+        {"cluster_bits": [], "cluster_rows": []},
+        {"sense_rows": [100, 64]},
+    ],
+    ids=str,
+)
+def test_settings_of_what_is_not_there_are_refused(settings):
+    with pytest.raises(ValueError, match=f"L213.*{next(iter(settings))}"):
+        RichEmbed(**settings)
+
+
+def test_a_cache_of_words_that_is_full_is_not_emptied_while_others_read_it(static, monkeypatch):
+    monkeypatch.setattr(subwords, "MOST_CACHED", 1)
+    table = read_subwords(static)
+    first = table.of_words(["Oslo", "Rome"])
+    held = table._known  # as another thread would
+    table.of_words(["storm"])
+    assert set(held) == {"Oslo", "Rome"} and set(table._known) == {"storm"}
+    assert np.array_equal(table.of_words(["Oslo", "Rome"]), first)
 
 
 def test_missing_word_vectors_are_missed():
@@ -442,6 +464,18 @@ def test_tables_of_spacy_can_be_left_out(tmp_path):
     for name in sizes:
         assert entities(spacy.load(tmp_path / name)) == before
     assert entities(nlp) == before
+
+
+def test_tables_that_were_left_out_are_read_in_the_language_they_were_learnt_in():
+    """Also in a pipeline of another language: the rows of its own clusters mean something else."""
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    layer = cluster_prefixes("lookups", [32])
+    layer.initialize(X=[doc_of("Hamburg")])
+    own = layer.attrs["clusters"]
+    leave_out_tables(layer)
+    again = cluster_prefixes("lookups", [32]).from_bytes(layer.to_bytes())
+    again.predict([Doc(spacy.blank("de").vocab, words=["Hamburg"])])
+    assert np.array_equal(again.attrs["clusters"].keys, own.keys)
 
 
 def test_a_file_of_clusters_is_never_left_out(paths):

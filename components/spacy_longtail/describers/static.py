@@ -57,3 +57,7 @@ class Model2VecDescriptions:
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
         return unit_rows(self._subwords.of_words(texts))
+
+    def release(self) -> None:
+        """Let go of the vectors, which are read again where they are needed."""
+        self.__dict__.pop("_subwords", None)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:  # an extra
 class TransformerDescriptions:
     """The mean of a transformer's last hidden states over a description.
 
-    The transformer is loaded as it was published, without what a pipeline has learnt in training.
+    The transformer is loaded as it was published, without what a pipeline has learnt in training; of an
+    encoder-decoder such as T5 the encoder.
 
     name (str): Of a model on the Hugging Face hub, or its folder (extra `transformers`).
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
@@ -37,7 +38,8 @@ class TransformerDescriptions:
             tokenizer = AutoTokenizer.from_pretrained(self.name)
             if tokenizer.pad_token is None:  # of a decoder, such as GPT-2
                 tokenizer.pad_token = tokenizer.eos_token
-            return tokenizer, AutoModel.from_pretrained(self.name).eval()
+            model = AutoModel.from_pretrained(self.name).eval()
+            return tokenizer, model.get_encoder() if model.config.is_encoder_decoder else model
         except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
             problem = " ".join(str(error).split())
             raise ValueError(Errors.L265.format(name=self.name, problem=problem)) from error
@@ -54,6 +56,10 @@ class TransformerDescriptions:
         means = (states * mask).sum(dim=1) / mask.sum(dim=1).clamp(min=1.0)
         return unit_rows(means.numpy())
 
+    def release(self) -> None:
+        """Let go of the transformer, which is loaded again where it is needed."""
+        self.__dict__.pop("_loaded", None)
+
     def __getstate__(self) -> dict[str, object]:
-        """Without the transformer, which is loaded again where it is needed."""
+        """Without the transformer, as after `release`."""
         return {"name": self.name}

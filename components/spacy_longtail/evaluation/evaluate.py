@@ -123,10 +123,10 @@ def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:
 
 
 def _settings(nlp: Language) -> TrainingSettings:
-    """Of one training: the config of an ensemble has those of its first member."""
-    if any(isinstance(pipe, EnsembleNER) for _, pipe in nlp.pipeline):
-        return TrainingSettings()
+    """Of one training: the config of an ensemble has those of its first member, but for the seed."""
     settings = nlp.config.interpolate()["training"]
+    if any(isinstance(pipe, EnsembleNER) for _, pipe in nlp.pipeline):
+        return TrainingSettings(seed=settings["seed"])
     return TrainingSettings(**{name: settings[name] for name in TrainingSettings.model_fields})
 
 

@@ -107,7 +107,7 @@ def _read_paths(path: Path) -> dict[int, int]:
         )
         raise ValueError(Errors.L402.format(path=path, fix=fix))
     found: dict[int, int] = {}
-    with path.open(encoding="utf8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         try:
             for number, line in enumerate(file, start=1):
                 bits, _, rest = line.rstrip("\n").partition("\t")
@@ -140,7 +140,7 @@ def cluster_prefixes(
     lengths = np.array(bits, dtype="uint64") + np.uint64(1) << np.uint64(MOST_BITS)
     # by the kind of what is there at first the saved one is read
     nothing = NO_SENSES if source.endswith(SUFFIX) else NO_PATHS
-    about = {"source": source, "wanted": wanted, "clusters": nothing}
+    about = {"source": source, "wanted": wanted, "clusters": nothing, "lang": None}
     attrs = {**about, "masks": masks, "lengths": lengths, "lower": lower}
     return Model(NAME, forward, init=init, attrs=attrs)
 
@@ -151,9 +151,15 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
 
 
 def table_of(model: Model, lang: str) -> Paths:
-    """The layer's table. RAISES (ValueError): As `read_paths`."""
+    """The layer's table, that of the language it was first read for.
+
+    lang (str): Of the pipeline. RAISES (ValueError): As `read_paths`.
+    """
     if not len(model.attrs["clusters"].paths):
-        model.attrs["clusters"] = read_paths(model.attrs["source"], lang, model.attrs["wanted"])
+        # weights that were learnt with one language's table need it in a pipeline of another, too
+        own = model.attrs["lang"] or lang
+        model.attrs["clusters"] = read_paths(model.attrs["source"], own, model.attrs["wanted"])
+        model.attrs["lang"] = own
     found: Paths = model.attrs["clusters"]
     return found
 

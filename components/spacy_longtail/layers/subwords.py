@@ -38,9 +38,9 @@ class SubwordVectors:
 
     def of_words(self, words: list[str]) -> np.ndarray:
         """The mean vector of each word's pieces. RETURNS (np.ndarray): (n_words, n_columns) float32."""
+        if len(self._known) > MOST_CACHED:
+            self._known = {}  # another one: threads may be reading this
         known = self._known
-        if len(known) > MOST_CACHED:
-            known.clear()
         new = [word for word in words if word not in known]
         if new:
             known.update(zip(new, self._means(new), strict=True))

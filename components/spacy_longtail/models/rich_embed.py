@@ -23,14 +23,16 @@ from thinc.layers.chain import init as init_chained
 from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
-from ..layers.clusters import CLUSTERS, SENSES, check_kind, cluster_prefixes, named_kind
+from ..layers.clusters import CLUSTERS, RULES, SENSES, check_kind, cluster_prefixes, named_kind
 from ..layers.path_table import MOST_BITS
 from ..layers.senses import CLASS_BITS
 from ..layers.subwords import subword_vectors
+from ..layers.vectors import check_vectors
 from ..settings import unused, whole
 
 WHO = "longtail.RichEmbed.v1"
 SENSE_BITS = (MOST_BITS, CLASS_BITS)  # of the ancestor, of the class
+CLUSTER_BITS, CLUSTER_ROWS, SENSE_ROWS = [32, 10, 6], [1500, 1000, 128], [1500, 64]  # by default
 FIRST_SEED = 8  # of the hash tables: one more each, as spaCy's
 
 
@@ -40,12 +42,12 @@ def RichEmbed(
     rows: list[int] = [2000, 1000, 1000, 1000],  # noqa: B006
     include_static_vectors: bool = False,
     clusters: str | None = None,
-    cluster_bits: list[int] = [32, 10, 6],  # noqa: B006
-    cluster_rows: list[int] = [1500, 1000, 128],  # noqa: B006
+    cluster_bits: list[int] = CLUSTER_BITS,
+    cluster_rows: list[int] = CLUSTER_ROWS,
     subwords: str | None = None,
     cluster_lower: bool = False,
     senses: str | None = None,
-    sense_rows: list[int] = [1500, 64],  # noqa: B006
+    sense_rows: list[int] = SENSE_ROWS,
 ) -> Model[list[Doc], list[Floats2d]]:
     """spaCy's MultiHashEmbed, with word clusters and vectors of subwords beside the attributes.
 
@@ -90,8 +92,10 @@ def RichEmbed(
         rule = f"different numbers from 1 to {MOST_BITS}"
         fix = "[32, 10, 6] is the default."
         raise ValueError(Errors.L001.format(name="cluster_bits", rule=rule, value=cluster_bits, fix=fix))
-    if cluster_lower and clusters is None:
-        raise unused("cluster_lower", cluster_lower, WHO, "clusters = 'lookups' or a file")
+    _check_used(CLUSTERS, clusters, "cluster_lower", cluster_lower, False)
+    _check_used(CLUSTERS, clusters, "cluster_bits", cluster_bits, CLUSTER_BITS)
+    _check_used(CLUSTERS, clusters, "cluster_rows", cluster_rows, CLUSTER_ROWS)
+    _check_used(SENSES, senses, "sense_rows", sense_rows, SENSE_ROWS)
     cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
     sense_sizes = _sizes("sense_rows", sense_rows, "an ancestor and a class", SENSE_BITS)
     for name, source in ((CLUSTERS, clusters), (SENSES, senses)):
@@ -137,7 +141,8 @@ def forward(
 ) -> tuple[list[Floats2d], Callable]:
     if not any(len(doc) for doc in docs):  # of these thinc would join arrays without columns
         return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs], lambda d_rows: []
-    _check_vectors(model, docs)  # a component that is taken from a pipeline is not initialized
+    if model.attrs["needs_vectors"]:  # a component that is taken from a pipeline is not initialized
+        check_vectors(model, docs[0].vocab, WHO)
     # in training words that are equal are dropped out apart, so each has its own row
     return chained(model, docs, is_train) if is_train else (_predict(model, docs), lambda d_rows: [])
 
@@ -180,20 +185,15 @@ def _distinct(keys: Ints2d) -> tuple[Ints1d, Ints1d]:
 def init(
     model: Model[list[Doc], list[Floats2d]], X: list[Doc] | None = None, Y: list[Floats2d] | None = None
 ) -> None:
-    if X:
-        _check_vectors(model, X)
+    if X and model.attrs["needs_vectors"]:
+        check_vectors(model, X[0].vocab, WHO)
     init_chained(model, X, Y)
 
 
-def _check_vectors(model: Model, docs: list[Doc]) -> None:
-    if not model.attrs["needs_vectors"]:
-        return
-    found = docs[0].vocab.vectors_length
-    if not found:
-        raise ValueError(Errors.L240.format(who=WHO))
-    known = next(layer for layer in model.walk() if layer.name == "static_vectors").maybe_get_dim("nM")
-    if known not in (None, found):
-        raise ValueError(Errors.L245.format(who=WHO, known=known, found=found))
+def _check_used(kind: str, source: str | None, name: str, value: object, usual: object) -> None:
+    """Refuse another value than the usual one where there is no source. RAISES (ValueError): L213."""
+    if source is None and value != usual:
+        raise unused(name, value, WHO, f"{kind} = {RULES[kind]}")
 
 
 def _sizes(name: str, rows: Sequence[int], of: str, listed: Sequence[object]) -> list[int]:

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from thinc.api import Model, chain, ragged2list
 from thinc.types import Floats2d
 
-from ..errors import Errors
+from ..layers.vectors import check_vectors
 from ..settings import whole
 
 WHO = "longtail.StaticVectors.v1"
@@ -26,7 +26,7 @@ def StaticVectors(width: int = 300, hash_rows: int = 0) -> Model[list[Doc], list
         the last three), mixed with the vectors by a maxout layer as spaCy does: something to know words
         without a vector by. 0 is none; spaCy's usual size is 2000.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    RAISES (ValueError): L001; L240 at initialisation, where the pipeline has no vectors.
+    RAISES (ValueError): L001; at initialisation, and when it reads a text, L240 and L245.
     SOURCE: Wang & Wang 2022, section 4.4.
     """
     width = whole("width", width, "The vectors' own width loses nothing.", 1)
@@ -41,10 +41,12 @@ def StaticVectors(width: int = 300, hash_rows: int = 0) -> Model[list[Doc], list
 
 
 def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[list[Floats2d], Callable]:
+    if docs:  # a component that is taken from a pipeline is not initialized
+        check_vectors(model, docs[0].vocab, WHO)
     return model.layers[0](docs, is_train)
 
 
 def init(model: Model, X: list[Doc] | None = None, Y: list[Floats2d] | None = None) -> None:
-    if X and not X[0].vocab.vectors_length:
-        raise ValueError(Errors.L240.format(who=WHO))
+    if X:
+        check_vectors(model, X[0].vocab, WHO)
     model.layers[0].initialize(X=X)

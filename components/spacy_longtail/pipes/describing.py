@@ -21,6 +21,7 @@ from ..layers.described import is_described
 from ..settings import unused
 from ..types import Block
 from .base import LongtailPipe
+from .sources import Source, sources_of
 
 DESCRIBED = "a model of longtail.DescribedTypes.v1"
 ALIKE = 0.99  # cosine of vectors of one text by one describer
@@ -96,6 +97,13 @@ def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: s
     return unit_rows(found)
 
 
+def release(describe: Describe | None) -> None:
+    """Let go of what a describer has loaded: descriptions are computed once, and saved with the pipe."""
+    let_go = getattr(describe, "release", None)
+    if let_go is not None:
+        let_go()
+
+
 def default_describe(nlp: Language) -> Block:
     """The block of the describer that `describe = null` stands for.
 
@@ -120,6 +128,7 @@ class PretrainedHead(NamedTuple):
     prefixes: str
     texts: list[str]
     vectors: Floats2d  # (n_texts, nD)
+    sources: list[Source]  # what it learnt from
 
 
 def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
@@ -143,7 +152,8 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
                 texts = [own.cfg["descriptions"][label] for label in own.labels]
                 vectors = to_numpy(layer.get_param("D"))
                 block = nlp.config.interpolate()["components"][name].get("describe")
-                return PretrainedHead(path, block, found, own.codec.prefixes, texts, vectors)
+                prefixes = own.codec.prefixes
+                return PretrainedHead(path, block, found, prefixes, texts, vectors, sources_of(nlp))
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))

@@ -35,6 +35,7 @@ from .describing import (
     default_describe,
     describe_types,
     read_pretrained,
+    release,
     resolve_describe,
     take_pretrained,
     vectors_of,
@@ -42,6 +43,7 @@ from .describing import (
 from .entity_tags import allowed_tags, gold_tags, tagged_entities
 from .scores import ScoredSpan
 from .soft_targets import soft_targets
+from .sources import add_sources
 from .thresholding import CALIBRATION
 from .token_settings import SETTINGS
 from .weighting import Reader, resolve_classes, with_classes
@@ -117,7 +119,7 @@ class TokenTagger(NERPipe):
             takes the words of its name. Such a model may find it without a mention to learn from.
         RETURNS (int): 0 if the type is there already, else 1.
         RAISES (ValueError): L213, L271, L272; L550 for what cannot be a type; L574 for other words of a
-            type that is there already.
+            type that is there already, and was learnt.
         """
         check_label(label)
         if description is not None and not (isinstance(description, str) and description.strip()):
@@ -125,13 +127,15 @@ class TokenTagger(NERPipe):
             raise ValueError(Errors.L271.format(who=self.name, problem=problem))
         if not self.is_described:
             check_not_described({"description": description}, self.name)
+        is_trained = output_of(self.model).has_param("W")
         if label in self.cfg["types"]:
             own = self.cfg["descriptions"].get(label, words_of(label))
             if description is not None and description.split() != own.split():
-                shown = {"who": self.name, "label": label, "own": own, "found": description}
-                raise ValueError(Errors.L574.format(**shown))
+                if is_trained:
+                    shown = {"who": self.name, "label": label, "own": own, "found": description}
+                    raise ValueError(Errors.L574.format(**shown))
+                self.cfg["descriptions"] = {**self.cfg["descriptions"], label: description}
             return 0
-        is_trained = output_of(self.model).has_param("W")
         text = words_of(label) if description is None else description
         texts = {**self.cfg["descriptions"], label: text}
         if self.is_described and is_trained:
@@ -143,7 +147,9 @@ class TokenTagger(NERPipe):
         self.cfg["types"].append(label)
         self._build_head()
         if is_trained:
-            rename_outputs(self.model, before, self.head.outputs, self.head.fresh(before))
+            # a described type starts from its words alone
+            fresh = [0.0] * len(self.head.outputs) if self.is_described else self.head.fresh(before)
+            rename_outputs(self.model, before, self.head.outputs, fresh)
         elif output_of(self.model).maybe_get_dim("nO") == len(before):  # by the config
             forget_outputs(self.model)
             set_outputs(self.model, len(self.head.outputs), self.name)
@@ -202,6 +208,9 @@ class TokenTagger(NERPipe):
         if head is not None:
             same = vectors_of(head.texts, self.describe, self.vocab, self.name)
             take_pretrained(output, head, self.codec.prefixes, same, self.name)
+            if nlp is not None:
+                add_sources(nlp, head.sources)
+        release(self.describe)
         self._check_model(docs)
 
     def _settle_describe(self, nlp: Language | None, head: PretrainedHead | None) -> None:

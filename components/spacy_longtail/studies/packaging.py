@@ -1,17 +1,20 @@
 """The package of a run: of a method that dev shows to be better than the baseline, else of that."""
 
 import json
+import re
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import srsly
 from spacy.cli.package import package
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..evaluation.records import read_evaluation
 from ..evaluation.report import metrics_files, read_report, write_card
+from ..evaluation.report.systems import System
 from ..output.writing import check_folder, coded_io, whole_folder
 from .matrix.recommendation import Recommendation, recommend
 
@@ -41,29 +44,53 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
     check_folder(output, [metrics], _foreign)
     statistics, evaluations = metrics_files(metrics)
     report = read_report(statistics, evaluations, baseline)
-    scored: dict[str, dict[int, Path]] = {}
-    for system in report.systems:
-        for run in system.runs:
-            path = metrics / DEV / run.path.name
-            if path.is_file():
-                _check_dev(path, run.evaluation.model)
-                scored.setdefault(system.name, {})[run.seed or 0] = path
-    choice = recommend(scored, report.statistics.labels, baseline)
+    choice = recommend(_on_dev(report.systems, metrics, baseline), report.statistics.labels, baseline)
     chosen = next(system for system in report.systems if system.name == choice.method).runs[0].evaluation
-    name = f"longtail_{metrics.name}"
+    name = "_".join(["longtail", *re.findall("[0-9A-Za-z]+", metrics.name)])  # of a module
     with coded_io(output), whole_folder(output) as new, tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"  # a copy: weasel trains again where a model has changed
         shutil.copytree(chosen.model, model)
         meta = json.loads((model / "meta.json").read_text(encoding="utf8"))
         (model / "meta.json").write_text(json.dumps({**meta, "name": name}), encoding="utf8")
         write_card(statistics, evaluations, Path(chosen.model), model)
-        package(model, new, name=name, version=version, create_wheel=False, force=True, silent=True)
-        archive = next(iter(sorted(new.rglob("*.tar.gz"))), None)
-        if archive is None:
-            raise ValueError(Errors.L402.format(path=output, fix="spaCy built no package; see above."))
+        archive = _built(model, new, name, version, output)
         record = Packaged(chosen.name, str(output / archive.relative_to(new)), _reason(choice))
         srsly.write_json(new / RECORD, record._asdict())
     return record
+
+
+def _on_dev(systems: list[System], metrics: Path, baseline: str) -> dict[str, dict[int, Path]]:
+    """The evaluations on dev by method and seed. What has no seed, as an ensemble of several seeds, has
+    the first one of the baseline, since it is compared with that one. RAISES (ValueError): L405."""
+    seeds = {own.name: [run.seed for run in own.runs if run.seed is not None] for own in systems}
+    first = min(seeds.get(baseline, []), default=0)
+    scored: dict[str, dict[int, Path]] = {}
+    for system in systems:
+        for run in system.runs:
+            path = metrics / DEV / run.path.name
+            if path.is_file():
+                _check_dev(path, run.evaluation.model)
+                scored.setdefault(system.name, {})[first if run.seed is None else run.seed] = path
+    for name, own in scored.items():
+        if not own.keys() & scored.get(baseline, own).keys():
+            found, known = (", ".join(map(str, sorted(scored[n]))) for n in (name, baseline))
+            warning = Warnings.W117.format(name=name, baseline=baseline, found=found, known=known)
+            warnings.warn(warning, stacklevel=3)
+    return scored
+
+
+def _built(model: Path, folder: Path, name: str, version: str, output: Path) -> Path:
+    """The sdist that spaCy makes of a pipeline. RAISES (ValueError): L402."""
+    problem = "see above."
+    try:
+        package(model, folder, name=name, version=version, create_wheel=False, force=True, silent=True)
+    except SystemExit as stop:
+        problem = str(stop)
+    archive = next(iter(sorted(folder.rglob("*.tar.gz"))), None)
+    if archive is None:
+        fix = f"spaCy built no package: {problem}"
+        raise ValueError(Errors.L402.format(path=output, fix=fix))
+    return archive
 
 
 def _foreign(folder: Path) -> str:
@@ -90,3 +117,9 @@ def read_packaged(output: Path) -> Packaged | None:
     """What was packaged into a folder; null if nothing was."""
     path = output / RECORD
     return Packaged(**srsly.read_json(path)) if path.is_file() else None
+
+
+def is_outdated(output: Path, metrics: Path) -> bool:
+    """Whether methods were evaluated on dev since the package was built: another may be better."""
+    built = (output / RECORD).stat().st_mtime_ns
+    return any(path.stat().st_mtime_ns > built for path in (metrics / DEV).glob("*.json"))

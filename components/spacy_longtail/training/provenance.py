@@ -21,7 +21,7 @@ from ..pipes.thresholding import CALIBRATION
 from ..records import Record, problem_of
 from ..types import Overrides
 
-RUN_FILE = "run.json"  # beside model-best: how it was trained
+RUN_FILE = "run.json"  # beside model-best, or in an ensemble: how it was made
 DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
 CURVE_FILE = "curve.jsonl"  # beside model-best: spaCy's log, one line per evaluation
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
@@ -35,7 +35,7 @@ Block = dict[str, JsonValue]  # settings
 
 
 class RunRecord(Record):
-    """How a model was trained; nothing is known of one that `train` did not make."""
+    """How a model was made; nothing is known of one that neither `train` nor `ensemble` made."""
 
     command: str = ""
     corpus: str = ""
@@ -134,17 +134,18 @@ def run_record(
 
 
 def write_run(folder: Path, record: RunRecord) -> None:
-    """folder (Path): Of the models. record (RunRecord): How they were trained."""
+    """folder (Path): Of the models, or an ensemble's own. record (RunRecord): How they were made."""
     srsly.write_json(folder / RUN_FILE, record.model_dump())
 
 
 def read_run(model: Path) -> RunRecord:
-    """How a model was trained, where `train` left it beside the model; else nothing.
+    """How a model was made: where `ensemble` left it in the model, or `train` beside it; else nothing.
 
     model (Path): A pipeline folder.
     RAISES (ValueError): L417.
     """
-    path = model.parent / RUN_FILE
+    own = model / RUN_FILE
+    path = own if own.is_file() else model.parent / RUN_FILE
     if not path.is_file():
         return RunRecord()
     try:

@@ -18,6 +18,7 @@ from ..layers import listener_in
 from ..losses.token import TagLoss
 from ..pipes import ensemble_ner
 from ..pipes.ensemble_ner import EnsembleNER
+from ..pipes.sources import add_sources, sources_of
 from ..pipes.token_ner import TokenNER
 from ..pipes.weighting import moves_predictions
 from ..types import ENTITY_SCORES, Block
@@ -81,9 +82,11 @@ def average(
         "scores_key": first.tagger.cfg["scores_key"] or ENTITY_SCORES,
         "scorer": nlp.config.interpolate()["components"][first.name]["scorer"],
     }
-    _settle(nlp)
+    _settle(nlp, members)
     pipe = cast(EnsembleNER, nlp.replace_pipe(first.name, ensemble_ner.WHO, config=settings))
     pipe.compose(first.tagger.cfg["types"], dict(zip(blocks, (m.tagger for m in members), strict=True)))
+    for own in members[1:]:
+        add_sources(nlp, sources_of(own.nlp))
     if vectors is not None:
         nlp.vocab.vectors = vectors
     for encoder in encoders[0]:
@@ -202,9 +205,14 @@ def _block(own: Read) -> Block:
     return found
 
 
-def _settle(nlp: Language) -> None:
-    """Make the config of a pipeline one without references: what they name may be taken away."""
+def _settle(nlp: Language, members: Sequence[Read]) -> None:
+    """Make the config of a pipeline one without references: what they name may be taken away.
+
+    Its seed of the training is that of all members, and null where they have several.
+    """
     whole = nlp.config.interpolate()
+    seeds = {own.nlp.config.interpolate()["training"]["seed"] for own in members}
+    whole["training"]["seed"] = seeds.pop() if len(seeds) == 1 else None
     for name in nlp.component_names:
         nlp.get_pipe_config(name).update(whole["components"][name])
     nlp.config = whole

@@ -15,6 +15,7 @@ from ..output.writing import check_folder, check_outside, coded_io, whole_folder
 from ..pipes.ensemble_ner import EnsembleNER
 from ..records import Record
 from ..training.loading import load_pipeline
+from ..training.provenance import RunRecord, command, read_run, versions, write_run
 from ..training.train import BEST
 from .averaging import average
 from .comparison import Candidate, System, measure, megabytes
@@ -65,7 +66,7 @@ def build_ensemble(
     request (Request): What is combined. output (Path): A folder for the pipeline; one of an earlier
         ensemble is replaced. say (Callable[[str], None]): Gets what is being done.
     RETURNS (Ensemble): Its members, sizes and, with a corpus, scores and speeds.
-    RAISES (ValueError): L402, L403, L404, L408, L430; L432, L434, L436, L437; L514, L525 to L527.
+    RAISES (ValueError): L402, L403, L404, L408, L417, L430; L432, L434, L436, L437; L514, L525 to L527.
     """
     models = [_model_in(run) for run in request.runs]
     _check_runs(request.runs, models)
@@ -73,6 +74,7 @@ def build_ensemble(
     check_folder(output, inputs, _foreign)
     check_outside(output, inputs, "folder")
     types = None if request.gold is None else _gold_types(request.gold, request.part)
+    made = _run_record(request, models, output)
     nlp, *others = map(load_pipeline, models)
     if types is not None:
         _check_gold(nlp, request, types)
@@ -84,6 +86,7 @@ def build_ensemble(
     say(f"Writing {output}")
     with coded_io(output), whole_folder(output) as folder:
         nlp.to_disk(folder)
+        write_run(folder, made)
         found = _described(pipe, models, folder, output)
         if types is not None and request.gold is not None:
             say(f"Measuring on {request.part} of {request.gold}")
@@ -137,6 +140,25 @@ def _check_gold(nlp: Language, request: Request, types: CorpusTypes) -> None:
         problem = f"it declares {', '.join(types.labels)}, none of which {request.runs[0]} reads"
     if problem:
         raise ValueError(Errors.L527.format(path=request.gold, problem=problem))
+
+
+def _run_record(request: Request, models: Sequence[Path], output: Path) -> RunRecord:
+    """How the ensemble is made, with the data that all members were trained on.
+
+    RAISES (ValueError): L417.
+    """
+    first, *others = map(read_run, models)
+    gold = {} if request.gold is None else {"gold": request.gold, "part": request.part}
+    return RunRecord(
+        command=command("ensemble", list(request.runs), {"output": output, **gold}),
+        corpus=first.corpus if all(own.corpus == first.corpus for own in others) else "",
+        checksums={
+            part: digest
+            for part, digest in first.checksums.items()
+            if all(own.checksums.get(part) == digest for own in others)
+        },
+        versions=versions(),
+    )
 
 
 def _described(pipe: EnsembleNER, models: Sequence[Path], folder: Path, output: Path) -> Ensemble:

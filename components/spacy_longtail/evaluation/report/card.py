@@ -10,13 +10,14 @@ import srsly
 from ...corpus.statistics import Statistics
 from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
+from ...pipes.sources import joined_sources
 from ...records import Record
 from ...training.provenance import Block
 from ..records import Scores
 from ..significance import Interval, named_metrics, stack
 from .comparison import HEADLINES, ranges_of
 from .inputs import Run
-from .notices import NOTICES, knows_wordnet, with_notice, with_source
+from .notices import NOTICES, SOURCE, knows_wordnet, others, with_notice
 from .rendering import render
 from .report import read_systems
 from .systems import AVERAGES, System, mean, spread
@@ -55,8 +56,9 @@ def write_card(
     meta[META_KEY] = found.as_json()
     wordnet = knows_wordnet(target)
     if wordnet:
-        meta["sources"] = with_source(meta.get("sources") or [])
+        meta["sources"] = joined_sources(meta.get("sources") or [], [SOURCE])
     shown = {"corpus": stats.corpus, "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
+    shown["sources"] = others(meta.get("sources") or [])
     text = render("card.md", card=found, meta=meta, few=FEW, wordnet=wordnet, **shown)
     with coded_io(target), replacing(target) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)

@@ -1,16 +1,17 @@
 """Whose work is inside a pipeline beside its owner's, and the notice that belongs to every copy."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from spacy import util
 
 from ...layers.learned_senses import SUFFIX
 from ...layers.senses import WORDNET
+from ...pipes.sources import Source
 from .rendering import render
 
 NOTICES = "LICENSES_SOURCES"  # where `spacy package` looks for them
-SOURCE = {  # as spaCy's pipelines name theirs in meta.json
+SOURCE: Source = {  # as spaCy's pipelines name theirs in meta.json
     "name": "WordNet 3.0",
     "url": "https://wordnet.princeton.edu",
     "author": "Princeton University",
@@ -44,6 +45,9 @@ def with_notice(text: str) -> str:
     return text if notice.strip() in text else f"{text.rstrip()}\n\n{notice}".lstrip()
 
 
-def with_source(known: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """A pipeline's sources with WordNet among them, once. known (List[Dict]): Those it has."""
-    return known if SOURCE in known else [*known, SOURCE]
+def others(sources: Sequence[Source]) -> list[dict[str, str]]:
+    """What a pipeline was learnt from beside its corpus and WordNet.
+
+    sources (Sequence[Dict | str]): Of its meta.json. RETURNS (List[Dict]): name, and url, license.
+    """
+    return [{"name": own} if isinstance(own, str) else own for own in sources if own != SOURCE]

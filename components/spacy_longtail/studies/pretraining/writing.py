@@ -11,6 +11,7 @@ from ...evaluation.report.plots import MOST, Line, learning_curves
 from ...evaluation.report.rendering import render
 from ...layers.clusters import leave_out_tables
 from ...output.writing import coded_io, replacing
+from ...pipes.sources import add_sources
 from .records import DonorScore
 from .run import RECORD, STATE, Pretrained
 
@@ -32,6 +33,7 @@ def write_pretrained(
     nlp, scores = _bare(found.nlp), found.scores
     if slim and "tok2vec" in nlp.pipe_names:
         leave_out_tables(nlp.get_pipe("tok2vec").model)  # type: ignore[attr-defined]
+    add_sources(nlp, [{"name": donor.name} for donor in found.record.donors])
     record = found.record.model_copy(update={"command": command})
     last = {score.name: score for score in scores[-1][1]}
     rows = [{**donor.as_json(), "score": last[donor.name]} for donor in record.donors]

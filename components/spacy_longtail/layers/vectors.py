@@ -1,0 +1,21 @@
+"""Whether a pipeline has the word vectors that a model reads."""
+
+from spacy.vocab import Vocab
+from thinc.api import Model
+
+from ..errors import Errors
+
+
+def check_vectors(model: Model, vocab: Vocab, who: str) -> None:
+    """Refuse a pipeline without the word vectors that a model was built for, or trained with.
+
+    model (Model): With spaCy's static vectors in it. vocab (Vocab): Of the pipeline.
+    who (str): The architecture. RAISES (ValueError): L240, L245.
+    """
+    found = vocab.vectors_length
+    if not found:
+        raise ValueError(Errors.L240.format(who=who))
+    tables = (node for node in model.walk() if node.name == "static_vectors" and node.has_dim("nM"))
+    known = next((node.get_dim("nM") for node in tables), found)
+    if known != found:
+        raise ValueError(Errors.L245.format(who=who, known=known, found=found))

@@ -1,0 +1,23 @@
+"""Whose data is inside a pipeline beside its own corpus: `sources` in meta.json, as spaCy has them."""
+
+from collections.abc import Sequence
+
+from spacy.language import Language
+
+Source = dict[str, str] | str  # name, url, author, license; or a text
+
+
+def sources_of(nlp: Language) -> list[Source]:
+    """What a pipeline says of itself."""
+    return list(nlp.meta.get("sources") or [])
+
+
+def joined_sources(known: Sequence[Source], more: Sequence[Source]) -> list[Source]:
+    """Both, each once, in order."""
+    return [*known, *(own for i, own in enumerate(more) if own not in (*known, *more[:i]))]
+
+
+def add_sources(nlp: Language, more: Sequence[Source]) -> None:
+    """Add what has come into a pipeline; it is saved with it."""
+    if more:
+        nlp.meta["sources"] = joined_sources(sources_of(nlp), more)
