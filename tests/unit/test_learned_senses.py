@@ -12,7 +12,7 @@ from thinc.api import fix_random_seed
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.layers import clusters, learned_senses
+from spacy_longtail.layers import clusters, hash_net
 from spacy_longtail.layers.learned_senses import LearnedSenses, read_learned
 from spacy_longtail.layers.senses import CLASS_BITS, read_senses
 from spacy_longtail.models import RichEmbed
@@ -67,7 +67,7 @@ def test_a_net_says_what_its_numbers_say():
     words = [f"word{i}" for i in range(200)]
     expected = []
     for word in words:
-        rows = learned_senses.OPS.hash(hashes(word), learned_senses.HASHES)[0] % 50
+        rows = hash_net.OPS.hash(hashes(word), hash_net.HASHES)[0] % 50
         vector = sum(senses.table[row].astype("float64") for row in rows) * 0.01
         state = np.maximum(senses.hidden.astype("float64") @ vector + senses.hidden_bias, 0)
         scores = np.exp(senses.output.astype("float64") @ state + senses.output_bias)
@@ -286,7 +286,7 @@ def test_many_words_are_found_as_few_are(monkeypatch):
     senses = random_senses(least=0.6)
     words = hashes(*(f"word{i % 70}" for i in range(200)))
     at_once = senses.find(words)
-    monkeypatch.setattr(learned_senses, "BATCH", 7)
+    monkeypatch.setattr(hash_net, "BATCH", 7)
     assert np.array_equal(senses.find(words), at_once)
     assert np.array_equal(at_once, np.concatenate([senses.find(words[i : i + 1]) for i in range(200)]))
 

@@ -326,14 +326,15 @@ def test_clusters_are_not_read_as_senses_nor_senses_as_clusters(wordnet, tmp_pat
     """What is on the disk counts when it is read, not when a trained pipeline is loaded."""
     paths = tmp_path / "paths.txt"
     paths.write_text("1100\tOslo\t9\n", encoding="utf8")
+    own = {name: value for name, value in SMALL.items() if name != "sense_rows"}
     for settings, other in (({"senses": str(paths)}, "clusters"), ({"clusters": wordnet}, "senses")):
-        nlp = rich_ner(**SMALL, **settings)
+        nlp = rich_ner(**own, **settings)
         ((name, source),) = settings.items()
         with pytest.raises(ValueError, match=rf"L001.*'{name}' must be .*set {other} = ") as error:
             train(nlp, 1)
         assert source in str(error.value)
     for right in ({"clusters": str(paths)}, {"senses": wordnet}):
-        nlp = rich_ner(**SMALL, **right)
+        nlp = rich_ner(**own, **right)
         train(nlp, 1)
         nlp.to_disk(tmp_path / "model")
         spacy.load(tmp_path / "model")("Oslo")

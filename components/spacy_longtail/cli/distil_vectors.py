@@ -7,19 +7,32 @@ import typer
 from wasabi import msg
 
 from ..training.vectors import distil_vectors
-from .app import KNOWLEDGE_PANEL, Json, app, print_json
+from .app import KNOWLEDGE_PANEL, LARGEST_SEED, Json, app, print_json
 
 
 @app.command("distil-vectors", rich_help_panel=KNOWLEDGE_PANEL)
 def distil_vectors_command(
     encoder: Annotated[str, typer.Argument(help="A transformer: a name on the hub, or a folder.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the vectors.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Folder for the vectors, or a file *.npz for a small net of words'."
+        ),
+    ],
     width: Annotated[int, typer.Option(min=1, help="Columns of the vectors.")] = 256,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Of a net's training.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Distil static vectors of subwords, for 'subwords' of longtail.RichEmbed.v1 (extra `distil`)."""
-    n_pieces, n_columns = distil_vectors(encoder, output, width)
+    """Distil static vectors of subwords, for 'subwords' of longtail.RichEmbed.v1 (extra `distil`).
+
+    A file *.npz gets a small net that has learnt the vectors of whole words, without a tokenizer, and to
+    say next to nothing of 25,000 frequent English words that the encoder cuts (extra `lookups`).
+    """
+    found = distil_vectors(encoder, output, width, seed)
+    kind = "pieces" if found.learnt is None else "words"
     if as_json:
-        return print_json({"vectors": str(output), "pieces": n_pieces, "columns": n_columns})
-    msg.good(f"Wrote {output}: {n_pieces:,} pieces, {n_columns} columns")
+        own = {} if found.learnt is None else {"learnt": found.learnt}
+        return print_json({"vectors": str(output), kind: found.n, "columns": found.n_columns, **own})
+    learnt = "" if found.learnt is None else f"; {100 * found.learnt:.0f} % of them learnt"
+    msg.good(f"Wrote {output}: {found.n:,} {kind}, {found.n_columns} columns{learnt}")
     return None

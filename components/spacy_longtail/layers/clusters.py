@@ -14,7 +14,8 @@ from thinc.types import Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
 from ..settings import extra
-from .learned_senses import NO_SENSES, SUFFIX, LearnedSenses, read_learned
+from ..types import NET_SUFFIX
+from .learned_senses import NO_SENSES, LearnedSenses, read_learned
 from .path_table import MOST_BITS, NO_PATHS, PathTable, path_table
 from .senses import LANGUAGE, WORDNET, read_senses
 
@@ -45,7 +46,7 @@ def named_kind(source: str) -> str | None:
     """The kind of a source, as far as its name tells."""
     if source == LOOKUPS:
         return CLUSTERS
-    return SENSES if source == WORDNET or source.endswith(SUFFIX) else None
+    return SENSES if source == WORDNET or source.endswith(NET_SUFFIX) else None
 
 
 def check_kind(wanted: str, source: str, kind: str | None) -> None:
@@ -70,7 +71,7 @@ def read_paths(source: str, lang: str, wanted: str | None = None) -> Paths:
     kind = named_kind(source) or (SENSES if path.is_dir() else CLUSTERS if path.is_file() else None)
     if wanted is not None:
         check_kind(wanted, source, kind)
-    is_learned = source.endswith(SUFFIX)
+    is_learned = source.endswith(NET_SUFFIX)
     if (is_learned or source == WORDNET) and lang != LANGUAGE:
         raise ValueError(Errors.L267.format(source=source, lang=lang))
     if is_learned:
@@ -139,7 +140,7 @@ def cluster_prefixes(
     # with its length, so that 00 of four bits is another key than 00 of two
     lengths = np.array(bits, dtype="uint64") + np.uint64(1) << np.uint64(MOST_BITS)
     # by the kind of what is there at first the saved one is read
-    nothing = NO_SENSES if source.endswith(SUFFIX) else NO_PATHS
+    nothing = NO_SENSES if source.endswith(NET_SUFFIX) else NO_PATHS
     about = {"source": source, "wanted": wanted, "clusters": nothing, "lang": None}
     attrs = {**about, "masks": masks, "lengths": lengths, "lower": lower}
     return Model(NAME, forward, init=init, attrs=attrs)

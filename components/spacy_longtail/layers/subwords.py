@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +16,11 @@ from thinc.types import Floats2d, Ragged
 from ..errors import Errors
 from ..hub import check_subwords
 from ..settings import extra
+from ..types import NET_SUFFIX
+from .learned_vectors import NO_LEARNED, LearnedVectors, read_vectors
 
-if TYPE_CHECKING:  # tokenizers comes with an extra
+if TYPE_CHECKING:  # an extra, and what comes with it
+    from model2vec import StaticModel
     from tokenizers import Tokenizer
 
 MOST_CACHED = 100_000  # words whose pieces are kept
@@ -36,6 +40,10 @@ class SubwordVectors:
     _cut: "Tokenizer | None" = field(default=None, repr=False, compare=False)
     _known: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def n_columns(self) -> int:
+        return int(self.vectors.shape[1])
+
     def of_words(self, words: list[str]) -> np.ndarray:
         """The mean vector of each word's pieces. RETURNS (np.ndarray): (n_words, n_columns) float32."""
         if len(self._known) > MOST_CACHED:
@@ -45,6 +53,15 @@ class SubwordVectors:
         if new:
             known.update(zip(new, self._means(new), strict=True))
         return np.stack([known[word] for word in words]) if words else self.vectors[:0].astype("float32")
+
+    def whole_words(self) -> list[str]:
+        """The words that are one piece, as they are written there."""
+        cut = self._tokenizer()
+        texts = {cut.decode([piece]).strip() for piece in range(len(self.vectors))}
+        words = sorted(text for text in texts if len(text) > 1 and any(map(str.isalpha, text)))
+        pieces = [encoding.ids for encoding in cut.encode_batch(words, add_special_tokens=False)]
+        known = [len(ids) == 1 and ids[0] != self.unknown for ids in pieces]
+        return [word for word, is_known in zip(words, known, strict=True) if is_known]
 
     def _means(self, words: list[str]) -> np.ndarray:
         pieces = [
@@ -73,11 +90,20 @@ class SubwordVectors:
         return {**kept, "_cut": None, "_known": {}}
 
 
+def read_words(source: str) -> SubwordVectors | LearnedVectors:
+    """The vectors of words.
+
+    source (str): As for `read_subwords`; or a file of `distil-vectors`, *.npz.
+    RAISES (ValueError): L264, L266, L402, L406.
+    """
+    return read_vectors(Path(source)) if source.endswith(NET_SUFFIX) else read_subwords(source)
+
+
 def read_subwords(source: str) -> SubwordVectors:
     """The vectors of a Model2Vec model.
 
     source (str): Its folder, or its name on the Hugging Face hub.
-    RAISES (ValueError): L406, L264.
+    RAISES (ValueError): L264, L406.
     """
     with extra("model2vec", "model2vec"):
         from model2vec import StaticModel
@@ -87,6 +113,11 @@ def read_subwords(source: str) -> SubwordVectors:
     except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(Errors.L264.format(path=source, problem=problem)) from error
+    return subwords_of(found)
+
+
+def subwords_of(found: "StaticModel") -> SubwordVectors:
+    """The vectors of a Model2Vec model that is loaded."""
     vectors = np.asarray(found.embedding, dtype="float32")
     if found.token_mapping is not None:  # a model whose pieces share vectors
         vectors = vectors[found.token_mapping]
@@ -100,11 +131,11 @@ NO_SUBWORDS = SubwordVectors(np.zeros((0, 0), dtype="float16"), "", -1)
 
 
 def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
-    """Vectors of words by their pieces, projected: (n_tokens, width).
+    """Vectors of words, projected: (n_tokens, width).
 
     The vectors are read at initialisation, saved with the model, and not trained.
 
-    source (str): As for `read_subwords`. width (int): Columns of the output.
+    source (str): As for `read_words`. width (int): Columns of the output.
     """
     return Model(
         "subword_vectors",
@@ -112,16 +143,17 @@ def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
         init=init,
         params={"W": None},
         dims={"nO": width, "nM": None},
-        attrs={"source": source, "subwords": NO_SUBWORDS},
+        # by the kind of what is there at first the saved one is read
+        attrs={"source": source, "subwords": NO_LEARNED if source.endswith(NET_SUFFIX) else NO_SUBWORDS},
     )
 
 
 def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
-    if not len(model.attrs["subwords"].vectors):
+    if not model.attrs["subwords"].n_columns:
         if not X:
             return
-        model.attrs["subwords"] = read_subwords(model.attrs["source"])
-    n_columns = model.attrs["subwords"].vectors.shape[1]
+        model.attrs["subwords"] = read_words(model.attrs["source"])
+    n_columns = model.attrs["subwords"].n_columns
     model.set_dim("nM", n_columns)
     model.set_param("W", glorot_uniform_init(model.ops, (model.get_dim("nO"), n_columns)))
 

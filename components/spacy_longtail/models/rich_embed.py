@@ -66,7 +66,8 @@ def RichEmbed(
     cluster_rows (List[int]): Rows of each.
     subwords (Optional[str]): A Model2Vec model, a folder or a name on the hub such as
         "minishlab/potion-base-8M" (extra `model2vec`): a word's vector is the mean over its pieces, so
-        that no word is unknown. They are not trained, their projection is. Null for none.
+        that no word is unknown. Or a file of `distil-vectors`, *.npz: what a small net has learnt of the
+        vectors of whole words. They are not trained, their projection is. Null for none.
     cluster_lower (bool): Whether the clusters of the word in lower case are embedded, too, in tables of
         their own: Hurricane stands among names as it is written, and with storm in lower case.
     senses (Optional[str]): What a word is, by its most frequent sense as a noun: "wordnet" for the

@@ -2,38 +2,26 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from thinc.api import (
-    Adam,
-    HashEmbed,
-    Model,
-    Relu,
-    Softmax,
-    chain,
-    fix_random_seed,
-    uniform_init,
-    warmup_linear,
-)
+from thinc.api import Model, Softmax
 from thinc.types import Floats2d, Ints1d
 from tqdm import tqdm
 
 from ..errors import Errors
-from ..layers.clusters import LOOKUPS, lookups_table, read_clusters
-from ..layers.learned_senses import HASHES, SUFFIX, LearnedSenses
+from ..layers.clusters import LOOKUPS, read_clusters
+from ..layers.learned_senses import LearnedSenses
 from ..layers.senses import CLASS_BITS, LANGUAGE, read_senses
 from ..output.writing import check_file, write_file
+from ..types import NET_SUFFIX
+from .hash_nets import frequent_words, in_few_bytes, learn_net
 
-PROBABILITIES = "lexeme_prob"  # of spacy-lookups-data
 CLASSES = 1 << CLASS_BITS
-BATCH = 4096
-LEARN_RATE = 0.02
 LEAST = 0.97
-SPREAD = 0.5  # of the table at first
 HELD_OUT = 20_000  # words without a sense, of which it is only asked
 
 
@@ -76,10 +64,10 @@ def distil_senses(source: str, output: Path, seed: int = 0, size: Size = Size())
     RETURNS (Learnt): What of it the net has learnt.
     RAISES (ValueError): L001, L262, L263, L268, L269, L402, L406, L432, L436, L437.
     """
-    if output.suffix != SUFFIX:
-        fix = f"Name it {output.stem}{SUFFIX}."
+    if output.suffix != NET_SUFFIX:
+        fix = f"Name it {output.stem}{NET_SUFFIX}."
         raise ValueError(
-            Errors.L001.format(name="output", rule=f"a file *{SUFFIX}", value=f"{output}", fix=fix)
+            Errors.L001.format(name="output", rule=f"a file *{NET_SUFFIX}", value=f"{output}", fix=fix)
         )
     check_file(output, [Path(source)], f"{LearnedSenses._fields[-1]}.npy")
     words = read_words(source, size)
@@ -109,7 +97,7 @@ def read_words(source: str, size: Size) -> Words:
     alone = sorted({path % CLASSES for path in paths.tolist()} - set(frequent))
     rows = {path: i for i, path in enumerate([*frequent, *alone], start=1)}
     labels = [rows.get(path) or rows[path % CLASSES] for path in paths.tolist()]
-    words = _frequent_words()
+    words = frequent_words()
     words = words[senses.find(words) < 0]
     others, rest = words[: size.n_others], words[size.n_others :]
     return Words(
@@ -120,60 +108,28 @@ def read_words(source: str, size: Size) -> Words:
     )
 
 
-@cache  # it takes seconds
-def _frequent_words() -> Ints1d:
-    """Hashes of English words as they are written, the most probable one first."""
-    table = lookups_table(LANGUAGE, PROBABILITIES)
-    words = np.fromiter(table, dtype="uint64", count=len(table))
-    log_p = np.fromiter(table.values(), dtype="float64", count=len(table))
-    found: Ints1d = words[np.argsort(-log_p, kind="stable")]
-    return found
-
-
 def learn_senses(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d, Floats2d]]:
     """Train the net: it is given after each epoch. seed (int): Of weights and of the order."""
-    fix_random_seed(seed)  # thinc's layers draw their weights from numpy's own state
-    table = HashEmbed(
-        size.width,
-        size.n_rows,
-        seed=HASHES,
-        dropout=0.0,
-        initializer=partial(uniform_init, lo=-SPREAD, hi=SPREAD),
+
+    def gradient(batch: Ints1d, guesses: Floats2d) -> Floats2d:
+        guesses[np.arange(len(batch)), words.labels[batch]] -= 1
+        return guesses / len(batch)
+
+    return learn_net(
+        words.hashes,
+        gradient,
+        partial(Softmax, 1 + len(words.paths), size.n_hidden),
+        n_rows=size.n_rows,
+        width=size.width,
+        n_hidden=size.n_hidden,
+        epochs=size.epochs,
+        seed=seed,
     )
-    net = chain(table, Relu(size.n_hidden, size.width), Softmax(1 + len(words.paths), size.n_hidden))
-    net.initialize()
-    n_steps = size.epochs * -(-len(words.hashes) // BATCH)
-    rates = warmup_linear(LEARN_RATE, n_steps // 4, n_steps)
-    optimizer = Adam(rates, L2=0.0, grad_clip=0.0, use_averages=False)
-    rng = np.random.default_rng(seed)
-    for _ in range(size.epochs):
-        order = rng.permutation(len(words.hashes))
-        for batch in np.array_split(order, -(-len(order) // BATCH)):
-            guesses, backprop = net.begin_update(words.hashes[batch])
-            guesses[np.arange(len(batch)), words.labels[batch]] -= 1
-            backprop(guesses / len(batch))
-            net.finish_update(optimizer)
-            optimizer.step_schedules()
-        yield net
 
 
 def quantised(net: Model[Ints1d, Floats2d], paths: Ints1d) -> LearnedSenses:
-    """The net, in few bytes: eight bits a number of the table, sixteen of the rest."""
-    table, hidden, output = net.layers
-    E = table.get_param("E")
-    scale = np.abs(E).max() / 127
-    half = {
-        f"{name}{suffix}": layer.get_param(param).astype("float16")
-        for name, layer in (("hidden", hidden), ("output", output))
-        for suffix, param in (("", "W"), ("_bias", "b"))
-    }
-    return LearnedSenses(
-        table=np.round(E / scale).astype("int8"),
-        scale=np.array([scale], dtype="float32"),
-        paths=paths,
-        least=np.array([LEAST], dtype="float32"),
-        **half,
-    )
+    """The net in few bytes, with what its outputs stand for."""
+    return LearnedSenses(*in_few_bytes(net), paths, np.array([LEAST], dtype="float32"))
 
 
 def check_learnt(senses: LearnedSenses, words: Words) -> Learnt:

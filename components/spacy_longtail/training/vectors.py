@@ -1,43 +1,178 @@
-"""Static vectors of subwords, distilled from an encoder by Model2Vec."""
+"""Static vectors, distilled from an encoder: of its pieces, or of words in a small net."""
 
+from collections.abc import Iterator
+from functools import partial
+from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import srsly
+from spacy.strings import get_string_id
+from thinc.api import Linear, Model
+from thinc.types import Floats2d, Ints1d
+from tqdm import tqdm
 
 from ..errors import Errors
 from ..hub import check_model
-from ..output.writing import check_folder, coded_io, whole_folder
+from ..layers.hash_net import HashNet
+from ..layers.learned_vectors import LearnedVectors
+from ..layers.subwords import subwords_of
+from ..output.writing import check_file, check_folder, coded_io, whole_folder, write_file
+from ..types import NET_SUFFIX
+from .hash_nets import frequent_words, in_few_bytes, learn_net
+
+if TYPE_CHECKING:  # an extra
+    from model2vec import StaticModel
 
 CONFIG, KIND = "config.json", "model2vec"  # of a Model2Vec model, and what it says there
+UNKNOWN = 0.2  # weight of a word that the encoder has no piece for
 
 
-def distil_vectors(encoder: str, output: Path, width: int = 256) -> tuple[int, int]:
-    """Write a Model2Vec model: one vector for each piece of an encoder's vocabulary.
+class Size(NamedTuple):
+    """Of the net, and of what it learns."""
+
+    n_rows: int = 24_000
+    width: int = 60
+    n_hidden: int = 256
+    n_others: int = 25_000
+    epochs: int = 40
+
+
+class Distilled(NamedTuple):
+    """What was written: a vector for each piece, or a net of the vectors of words."""
+
+    n: int  # pieces, or words
+    n_columns: int
+    learnt: float | None  # by the net: share of the squared length of the vectors
+
+
+class Words(NamedTuple):
+    """What a net learns: vectors of words by the hashes of their lower-case forms; others have zeros."""
+
+    hashes: Ints1d  # (n_words + n_others,) uint64
+    vectors: Floats2d  # (n_words, n_columns)
+
+
+def distil_vectors(
+    encoder: str,
+    output: Path,
+    width: int = 256,
+    seed: int = 0,
+    size: Size = Size(),  # noqa: B008
+) -> Distilled:
+    """Write vectors for 'subwords' of longtail.RichEmbed.v1.
+
+    A folder gets a Model2Vec model: one vector for each piece of the encoder's vocabulary. A file,
+    *.npz, gets a net that has learnt those of whole words: some 1.3 MB, without a tokenizer. It gives
+    vectors near to zeros to the most frequent words of English that are not among them (extra
+    `lookups`).
 
     encoder (str): A transformer's name on the Hugging Face hub, or its folder.
-    output (Path): The folder to write; an earlier model there is replaced.
+    output (Path): The folder or file to write; an earlier one is replaced.
     width (int): Columns of the vectors, the first principal components.
-    RETURNS (Tuple[int, int]): Pieces, columns.
+    seed (int): Of a net. size (Size): Of it.
+    RETURNS (Distilled): What was written.
     RAISES (ValueError): L406, L432, L434, L436, L437; L265 for an encoder that cannot be loaded.
     """
-    check_folder(output, [Path(encoder)] if Path(encoder).exists() else [], _foreign)
+    sources = [Path(encoder)] if Path(encoder).exists() else []
+    is_net = output.suffix == NET_SUFFIX
+    if is_net:
+        check_file(output, sources, f"{HashNet._fields[-1]}.npy")
+        frequent_words()  # before the long work
+    else:
+        check_folder(output, sources, _foreign)
     check_model(encoder)
-    try:
-        from model2vec.distill import distill
-    except ImportError as error:
-        raise ValueError(Errors.L406.format(package="model2vec[distill]", extra="distil")) from error
-    try:
-        found = distill(encoder, pca_dims=width)
-    except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
-        problem = " ".join(str(error).split())
-        raise ValueError(Errors.L265.format(name=encoder, problem=problem)) from error
+    found = _distil(encoder, width)
+    if is_net:
+        return _write_net(read_words(found, size.n_others), output, seed, size)
     # safetensors writes an array as it lies in memory, and the principal components lie by columns
     found.embedding = np.ascontiguousarray(found.embedding)
     with coded_io(output), whole_folder(output) as new:
         found.save_pretrained(new)
     n_pieces, n_columns = found.embedding.shape
-    return int(n_pieces), int(n_columns)
+    return Distilled(int(n_pieces), int(n_columns), None)
+
+
+def _distil(encoder: str, width: int) -> "StaticModel":
+    """RAISES (ValueError): L265, L406."""
+    try:
+        from model2vec.distill import distill
+    except ImportError as error:
+        raise ValueError(Errors.L406.format(package="model2vec[distill]", extra="distil")) from error
+    try:
+        return distill(encoder, pca_dims=width)
+    except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
+        problem = " ".join(str(error).split())
+        raise ValueError(Errors.L265.format(name=encoder, problem=problem)) from error
+
+
+def read_words(found: "StaticModel", n_others: int) -> Words:
+    """The whole words of a Model2Vec model with their vectors, and frequent words that are none of them.
+
+    A word that has a piece for each of several ways to write it has their mean.
+
+    n_others (int): Of them. RAISES (ValueError): L406.
+    """
+    subwords = subwords_of(found)
+    words = subwords.whole_words()
+    hashes = np.array([get_string_id(word.lower()) for word in words], dtype="uint64")
+    distinct, word_of, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    vectors = np.zeros((len(distinct), subwords.n_columns), dtype="float32")
+    np.add.at(vectors, word_of.reshape(-1), subwords.of_words(words))
+    others = frequent_words()
+    others = others[~np.isin(others, distinct)][:n_others]
+    return Words(np.concatenate([distinct, others]), vectors / counts[:, None].astype("float32"))
+
+
+def _write_net(words: Words, output: Path, seed: int, size: Size) -> Distilled:
+    nets = tqdm(learn_vectors(words, size, seed), "Learning", size.epochs, unit="epoch", disable=None)
+    *_, net = nets
+    small = LearnedVectors(in_few_bytes(net))
+    content = BytesIO()
+    np.savez_compressed(content, **small.net._asdict())
+    write_file(output, content.getvalue())
+    n_words, n_columns = words.vectors.shape
+    missing = small.net.outputs(words.hashes[:n_words]) - words.vectors
+    return Distilled(n_words, n_columns, float(1 - (missing**2).sum() / (words.vectors**2).sum()))
+
+
+def learn_vectors(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d, Floats2d]]:
+    """Train the net on the squared error: it is given after each epoch.
+
+    seed (int): Of weights and of the order.
+    """
+    n_words, n_columns = words.vectors.shape
+    length = np.sqrt((words.vectors**2).mean())
+    targets = np.zeros((len(words.hashes), n_columns), dtype="float32")
+    targets[:n_words] = words.vectors / length
+    weights = np.full((len(words.hashes), 1), UNKNOWN, dtype="float32")
+    weights[:n_words] = 1.0
+
+    def gradient(batch: Ints1d, outputs: Floats2d) -> Floats2d:
+        d_outputs: Floats2d = 2 * weights[batch] * (outputs - targets[batch]) / outputs.size
+        return d_outputs
+
+    nets = learn_net(
+        words.hashes,
+        gradient,
+        partial(Linear, n_columns, size.n_hidden),
+        n_rows=size.n_rows,
+        width=size.width,
+        n_hidden=size.n_hidden,
+        epochs=size.epochs,
+        seed=seed,
+    )
+    for net in nets:
+        yield _scaled(net, length)
+
+
+def _scaled(net: Model[Ints1d, Floats2d], factor: float) -> Model[Ints1d, Floats2d]:
+    """A copy whose outputs are so many times as long."""
+    found = net.copy()
+    for name in ("W", "b"):
+        found.layers[-1].set_param(name, net.layers[-1].get_param(name) * factor)
+    return found
 
 
 def _foreign(folder: Path) -> str:

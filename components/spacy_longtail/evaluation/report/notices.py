@@ -5,9 +5,9 @@ from pathlib import Path
 
 from spacy import util
 
-from ...layers.learned_senses import SUFFIX
 from ...layers.senses import WORDNET
 from ...pipes.sources import Source
+from ...types import NET_SUFFIX
 from .rendering import render
 
 NOTICES = "LICENSES_SOURCES"  # where `spacy package` looks for them
@@ -28,7 +28,7 @@ def knows_wordnet(model: Path) -> bool:
     """
     configs = (util.load_config(path, interpolate=False) for path in sorted(model.rglob("config.cfg")))
     found = (senses for own in configs for senses in _senses(own))
-    return any(senses == WORDNET or senses.endswith(SUFFIX) for senses in found)
+    return any(senses == WORDNET or senses.endswith(NET_SUFFIX) for senses in found)
 
 
 def _senses(block: Mapping[str, object]) -> Iterator[str]:

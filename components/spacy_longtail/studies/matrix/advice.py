@@ -15,12 +15,11 @@ from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
 from ...errors import Errors
 from ...layers.clusters import LOOKUPS, has_lookups
-from ...layers.learned_senses import SUFFIX
 from ...layers.senses import LANGUAGE, WORDNET, has_wordnet
 from ...output.amounts import number
 from ...output.estimates import MINUTE
 from ...output.writing import check_file, write_file
-from ...types import Overrides
+from ...types import NET_SUFFIX, Overrides
 from ..pretraining.encoders import check_transformer
 from ..pretraining.writing import TRANSFORMER
 from ..trials.compose import known_choices, read_base
@@ -88,7 +87,7 @@ def find_senses(lang: str) -> str | None:
     """What knows the senses of a language's words: WordNet, or the file that comes with the project."""
     if has_wordnet(lang):
         return WORDNET
-    found = ENCODERS / f"{LANGUAGE}_senses{SUFFIX}"
+    found = ENCODERS / f"{LANGUAGE}_senses{NET_SUFFIX}"
     return str(found) if lang == LANGUAGE and found.is_file() else None
 
 

@@ -1,0 +1,179 @@
+"""Vectors of words that a small net has learnt: `distil-vectors -o FILE.npz`, in `longtail.RichEmbed.v1`."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import spacy
+from spacy.strings import get_string_id
+from thinc.api import Linear
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.layers.hash_net import HASHES, OPS, HashNet
+from spacy_longtail.layers.learned_vectors import LearnedVectors, read_vectors
+from spacy_longtail.layers.subwords import SubwordVectors, read_words, subword_vectors
+from spacy_longtail.training import vectors as training
+from spacy_longtail.training.hash_nets import in_few_bytes, learn_net
+from spacy_longtail.training.vectors import Size, distil_vectors, learn_vectors
+from tests.util import blank, examples, found, rich_ner, tiny_bert, train
+
+SIZE = Size(n_rows=300, width=16, n_hidden=32, n_others=50, epochs=300)
+
+
+def hashes(*words):
+    return np.array([get_string_id(word) for word in words], dtype="uint64")
+
+
+def random_net(seed=0, n_columns=6):
+    rng = np.random.default_rng(seed)
+    return HashNet(
+        table=rng.integers(-127, 128, (50, 8)).astype("int8"),
+        scale=np.array([0.01], dtype="float32"),
+        hidden=rng.normal(size=(16, 8)).astype("float16"),
+        hidden_bias=rng.normal(size=16).astype("float16"),
+        output=rng.normal(size=(n_columns, 16)).astype("float16"),
+        output_bias=rng.normal(size=n_columns).astype("float16"),
+    )
+
+
+@pytest.fixture
+def file(tmp_path):
+    np.savez(tmp_path / "en.npz", **random_net()._asdict())
+    return str(tmp_path / "en.npz")
+
+
+def test_a_vector_is_what_the_numbers_say():
+    """Against the same by hand, one word at a time; words are known in lower case."""
+    net = random_net()
+    words = [f"Word{i}" for i in range(40)]
+    got = LearnedVectors(net).of_words([*words, *words[:5]])
+    for word, row in zip(words, got, strict=False):
+        rows = OPS.hash(hashes(word.lower()), HASHES)[0] % 50
+        vector = sum(net.table[row].astype("float64") for row in rows) * 0.01
+        state = np.maximum(net.hidden.astype("float64") @ vector + net.hidden_bias, 0)
+        assert row == pytest.approx(net.output.astype("float64") @ state + net.output_bias, abs=1e-3)
+    assert np.array_equal(got[-5:], got[:5])
+    assert LearnedVectors(net).of_words([]).shape == (0, 6)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"table": np.zeros((0, 8), "int8")},
+        {"hidden": np.zeros((16, 7), "float16")},
+        {"output": np.zeros((5, 16), "float16")},
+        {"output_bias": np.full(6, np.nan, "float16")},
+        {"output_bias": np.zeros(0, "float16")},
+        {"paths": np.zeros(5, "uint32")},  # senses
+    ],
+)
+def test_a_file_of_something_else_is_refused(wrong, tmp_path):
+    path = tmp_path / "en.npz"
+    np.savez(path, **{**random_net()._asdict(), **wrong})
+    with pytest.raises(ValueError, match=r"L266.*no learned vectors.*distil-vectors"):
+        read_vectors(path)
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match="L266"):
+        read_words(str(path))
+    with pytest.raises(ValueError, match="L402"):
+        read_words(str(tmp_path / "none.npz"))
+
+
+def test_a_layer_projects_them_and_its_gradient_is_the_slope(file):
+    layer = subword_vectors(file, 3)
+    nlp = blank()
+    docs = [nlp.make_doc("Oslo storm Oslo"), nlp.make_doc("")]
+    layer.initialize(X=docs)
+    vectors = read_vectors(training.Path(file)).of_words(["Oslo", "storm", "Oslo"])
+    W = layer.get_param("W")
+    rows, backprop = layer(docs, True)
+    assert rows.dataXd == pytest.approx(vectors @ W.T, abs=1e-4) and rows.lengths.tolist() == [3, 0]
+    backprop(rows)
+    assert layer.get_grad("W") == pytest.approx(rows.dataXd.T @ vectors, rel=1e-3)
+
+
+@pytest.mark.usefixtures("light_processes")
+def test_a_saved_pipeline_needs_neither_the_file_nor_an_extra(file, tmp_path):
+    nlp = rich_ner(width=8, attrs=["NORM"], rows=[50], subwords=file)
+    train(nlp, 10)
+    nlp.to_disk(tmp_path / "model")
+    training.Path(file).unlink()
+    again = spacy.load(tmp_path / "model")
+    for eg in examples(nlp):
+        assert found(again(eg.reference.text)) == found(nlp(eg.reference.text))
+    code = (
+        "import sys, spacy\n"
+        "spacy.blank('en')\n"
+        "for name in ('tokenizers', 'model2vec', 'spacy_lookups_data'):\n"
+        "    sys.modules[name] = None\n"
+        f"spacy.load({str(tmp_path / 'model')!r})('Oslo')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_net_learns_what_it_is_asked_to():
+    """A gradient of its own, of the squared error; in few bytes it says nearly the same."""
+    rng = np.random.default_rng(0)
+    words = hashes(*(f"w{i}" for i in range(30)))
+    targets = rng.normal(size=(30, 4)).astype("float32")
+    sizes = {"n_rows": 200, "width": 12, "n_hidden": 24, "epochs": 300, "seed": 0}
+    *_, net = learn_net(
+        words, lambda ids, Y: (Y - targets[ids]) / Y.size, lambda: Linear(4, 24), **sizes
+    )
+    assert net.predict(words) == pytest.approx(targets, abs=0.1)
+    assert in_few_bytes(net).outputs(words) == pytest.approx(net.predict(words), abs=0.1)
+
+
+def test_other_words_have_nearly_no_vector_and_the_length_stays():
+    rng = np.random.default_rng(0)
+    words = training.Words(
+        hashes(*(f"w{i}" for i in range(60))), 7 * rng.normal(size=(30, 4)).astype("float32")
+    )
+    *_, net = learn_vectors(words, SIZE, 0)
+    outputs = in_few_bytes(net).outputs(words.hashes)
+    known, others = (np.sqrt((rows**2).mean()) for rows in (outputs[:30], outputs[30:]))
+    assert known == pytest.approx(np.sqrt((words.vectors**2).mean()), rel=0.1)
+    assert others < 0.15 * known
+
+
+# The command
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    pytest.importorskip("model2vec.distill", reason="needs the extra 'distil'")
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    return tiny_bert(tmp_path_factory.mktemp("bert"), width=32)
+
+
+def test_words_that_are_one_piece_have_their_vectors(bert, tmp_path):
+    distil_vectors(str(bert), tmp_path / "all", 8)
+    pieces = read_words(str(tmp_path / "all"))
+    assert isinstance(pieces, SubwordVectors)
+    words = pieces.whole_words()
+    assert {"oslo", "storm"} <= set(words) and not any(word.startswith("##") for word in words)
+    learnt = distil_vectors(str(bert), tmp_path / "en.npz", 8, size=SIZE)
+    assert (learnt.n, learnt.n_columns) == (len(set(map(str.lower, words))), 8)
+    expected, got = pieces.of_words(words), read_words(str(tmp_path / "en.npz")).of_words(words)
+    share = 1 - ((got - expected) ** 2).sum() / (expected**2).sum()
+    assert share == pytest.approx(learnt.learnt, abs=0.01) and share > 0.8
+    again = distil_vectors(str(bert), tmp_path / "again.npz", 8, size=SIZE)
+    assert again == learnt
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "en.npz").read_bytes()
+
+
+def test_the_command(bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(training.distil_vectors, "__defaults__", (256, 0, SIZE))
+    output = tmp_path / "en.npz"
+    given = ["distil-vectors", str(bert), "-o", str(output), "--width", "5"]
+    shown = CliRunner().invoke(app, given)
+    assert shown.exit_code == 0, shown.output
+    text = " ".join(shown.output.split())
+    assert "words, 5 columns" in text and "% of them learnt" in text
+    told = json.loads(CliRunner().invoke(app, [*given, "--json"]).stdout)  # replaces it
+    assert told["columns"] == 5 and 0 < told["learnt"] <= 1 and told["words"] > 0
+    output.write_text("mine", encoding="utf8")
+    assert "L437" in CliRunner().invoke(app, given).output and output.read_text() == "mine"
