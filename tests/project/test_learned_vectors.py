@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -137,6 +138,39 @@ def test_other_words_have_nearly_no_vector_and_the_length_stays():
     known, others = (np.sqrt((rows**2).mean()) for rows in (outputs[:30], outputs[30:]))
     assert known == pytest.approx(np.sqrt((words.vectors**2).mean()), rel=0.1)
     assert others < 0.15 * known
+
+
+def test_the_gradient_is_of_the_error_in_which_other_words_count_less(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        training, "learn_net", lambda _, gradient, *__, **___: seen.append(gradient) or []
+    )
+    vectors = np.array([[3.0, 4.0], [0.0, 0.0]], dtype="float32")
+    list(learn_vectors(training.Words(hashes("a", "b", "c"), vectors), SIZE, 0))
+    batch, outputs = np.array([2, 0]), np.array([[0.5, -1.0], [0.25, 2.0]])
+    targets = np.array([[0.0, 0.0], [3.0, 4.0]]) / 2.5  # of length 1 on average
+
+    def loss(Y):
+        return (np.array([[0.2], [1.0]]) * (Y - targets) ** 2).mean()
+
+    steps = [1e-4 * own.reshape(2, 2) for own in np.eye(4)]
+    slope = np.array([(loss(outputs + h) - loss(outputs - h)) / 2e-4 for h in steps]).reshape(2, 2)
+    assert seen[0](batch, outputs) == pytest.approx(slope, abs=1e-5)
+
+
+def test_a_word_that_is_written_in_several_ways_has_the_mean(monkeypatch):
+    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    rows = {"Oslo": [2.0, 0.0], "oslo": [0.0, 4.0], "rome": [1.0, 1.0]}
+    pieces = SimpleNamespace(
+        n_columns=2,
+        whole_words=lambda: list(rows),
+        of_words=lambda words: np.array([rows[w] for w in words], dtype="float32"),
+    )
+    monkeypatch.setattr(training, "subwords_of", lambda _: pieces)
+    found = training.read_words(None, 10)
+    own = dict(zip(found.hashes[:2].tolist(), found.vectors.tolist(), strict=True))
+    assert own == {get_string_id("oslo"): [1.0, 2.0], get_string_id("rome"): [1.0, 1.0]}
+    assert len(found.hashes) == 12 and len(set(found.hashes.tolist())) == 12
 
 
 # The command
