@@ -26,6 +26,7 @@ from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.statistics.records import PartStatistics
 from spacy_longtail.evaluation.records import Document
+from spacy_longtail.layers.hash_net import HashNet
 
 SENTENCES = [
     "[Maria|PER] sailed to [Oslo|GEO] on the [Fram|ART] .",
@@ -246,6 +247,18 @@ def small_ner(**settings):
         "tok2vec": SMALL,
     }
     return {"model": parser, **settings}
+
+
+def random_net(rng: np.random.Generator, n_outputs: int) -> HashNet:
+    """A net over words, of random weights."""
+    return HashNet(
+        table=rng.integers(-127, 128, (50, 8)).astype("int8"),
+        scale=np.array([0.01], dtype="float32"),
+        hidden=rng.normal(size=(16, 8)).astype("float16"),
+        hidden_bias=rng.normal(size=16).astype("float16"),
+        output=rng.normal(size=(n_outputs, 16)).astype("float16"),
+        output_bias=rng.normal(size=n_outputs).astype("float16"),
+    )
 
 
 def rich_ner(**settings) -> Language:

@@ -13,13 +13,13 @@ from thinc.api import Linear
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.layers.hash_net import HASHES, OPS, HashNet
+from spacy_longtail.layers.hash_net import HASHES, OPS
 from spacy_longtail.layers.learned_vectors import LearnedVectors, read_vectors
 from spacy_longtail.layers.subwords import SubwordVectors, read_words, subword_vectors
 from spacy_longtail.training import vectors as training
 from spacy_longtail.training.hash_nets import in_few_bytes, learn_net
 from spacy_longtail.training.vectors import Size, distil_vectors, learn_vectors
-from tests.util import blank, examples, found, rich_ner, tiny_bert, train
+from tests.util import blank, examples, found, random_net, rich_ner, tiny_bert, train
 
 SIZE = Size(n_rows=300, width=16, n_hidden=32, n_others=50, epochs=300)
 
@@ -28,27 +28,15 @@ def hashes(*words):
     return np.array([get_string_id(word) for word in words], dtype="uint64")
 
 
-def random_net(seed=0, n_columns=6):
-    rng = np.random.default_rng(seed)
-    return HashNet(
-        table=rng.integers(-127, 128, (50, 8)).astype("int8"),
-        scale=np.array([0.01], dtype="float32"),
-        hidden=rng.normal(size=(16, 8)).astype("float16"),
-        hidden_bias=rng.normal(size=16).astype("float16"),
-        output=rng.normal(size=(n_columns, 16)).astype("float16"),
-        output_bias=rng.normal(size=n_columns).astype("float16"),
-    )
-
-
 @pytest.fixture
 def file(tmp_path):
-    np.savez(tmp_path / "en.npz", **random_net()._asdict())
+    np.savez(tmp_path / "en.npz", **random_net(np.random.default_rng(0), 6)._asdict())
     return str(tmp_path / "en.npz")
 
 
 def test_a_vector_is_what_the_numbers_say():
     """Against the same by hand, one word at a time; words are known in lower case."""
-    net = random_net()
+    net = random_net(np.random.default_rng(0), 6)
     words = [f"Word{i}" for i in range(40)]
     got = LearnedVectors(net).of_words([*words, *words[:5]])
     for word, row in zip(words, got, strict=False):
@@ -73,7 +61,7 @@ def test_a_vector_is_what_the_numbers_say():
 )
 def test_a_file_of_something_else_is_refused(wrong, tmp_path):
     path = tmp_path / "en.npz"
-    np.savez(path, **{**random_net()._asdict(), **wrong})
+    np.savez(path, **{**random_net(np.random.default_rng(0), 6)._asdict(), **wrong})
     with pytest.raises(ValueError, match=r"L266.*no learned vectors.*distil-vectors"):
         read_vectors(path)
     path.write_bytes(path.read_bytes()[:100])

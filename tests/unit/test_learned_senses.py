@@ -19,7 +19,7 @@ from spacy_longtail.models import RichEmbed
 from spacy_longtail.training import senses as training
 from spacy_longtail.training.senses import Size, check_learnt, distil_senses, learn_senses, quantised
 from tests.unit.test_senses import SMALL, ancestor, sense_of, write_wordnet
-from tests.util import blank, examples, found, params, rich_ner, train
+from tests.util import blank, examples, found, params, random_net, rich_ner, train
 
 RUN = CliRunner()
 ROOT = Path(__file__).parents[2]
@@ -50,12 +50,7 @@ def random_senses(seed=0, n_paths=5, least=0.0):
     """A net of random weights, which believes itself."""
     rng = np.random.default_rng(seed)
     return LearnedSenses(
-        table=rng.integers(-127, 128, (50, 8)).astype("int8"),
-        scale=np.array([0.01], dtype="float32"),
-        hidden=rng.normal(size=(16, 8)).astype("float16"),
-        hidden_bias=rng.normal(size=16).astype("float16"),
-        output=rng.normal(size=(1 + n_paths, 16)).astype("float16"),
-        output_bias=rng.normal(size=1 + n_paths).astype("float16"),
+        *random_net(rng, 1 + n_paths),
         paths=rng.integers(0, 2**32, n_paths).astype("uint32"),
         least=np.array([least], dtype="float32"),
     )
