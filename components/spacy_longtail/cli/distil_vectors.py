@@ -25,8 +25,7 @@ def distil_vectors_command(
 ) -> None:
     """Distil static vectors of subwords, for 'subwords' of longtail.RichEmbed.v1 (extra `distil`).
 
-    A file *.npz gets a small net that has learnt the vectors of whole words, without a tokenizer, and to
-    say next to nothing of 25,000 frequent English words that the encoder cuts (extra `lookups`).
+    A file *.npz gets a small net that has learnt the vectors of whole words, without a tokenizer.
     """
     found = distil_vectors(encoder, output, width, seed)
     kind = "pieces" if found.learnt is None else "words"

@@ -1,36 +1,20 @@
 """Small nets over words: how they are trained, and put into few bytes."""
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from thinc.api import Adam, HashEmbed, Model, Relu, chain, fix_random_seed, uniform_init, warmup_linear
 from thinc.types import Floats2d, Ints1d
 
-from ..layers.clusters import lookups_table
 from ..layers.hash_net import HASHES, HashNet
-from ..layers.senses import LANGUAGE
 
-PROBABILITIES = "lexeme_prob"  # of spacy-lookups-data
 BATCH = 4096
 LEARN_RATE = 0.02
 SPREAD = 0.5  # of the table at first
 
 # of a batch's words and the net's outputs for them
 Gradient = Callable[[Ints1d, Floats2d], Floats2d]
-
-
-@cache  # it takes seconds
-def frequent_words() -> Ints1d:
-    """Hashes of English words as they are written, the most probable one first.
-
-    RAISES (ValueError): L406.
-    """
-    table = lookups_table(LANGUAGE, PROBABILITIES)
-    words = np.fromiter(table, dtype="uint64", count=len(table))
-    log_p = np.fromiter(table.values(), dtype="float64", count=len(table))
-    found: Ints1d = words[np.argsort(-log_p, kind="stable")]
-    return found
 
 
 def learn_net(

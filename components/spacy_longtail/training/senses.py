@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -13,13 +13,14 @@ from thinc.types import Floats2d, Ints1d
 from tqdm import tqdm
 
 from ..errors import Errors
-from ..layers.clusters import LOOKUPS, read_clusters
+from ..layers.clusters import LOOKUPS, lookups_table, read_clusters
 from ..layers.learned_senses import LearnedSenses
 from ..layers.senses import CLASS_BITS, LANGUAGE, read_senses
 from ..output.writing import check_file, write_file
 from ..types import NET_SUFFIX
-from .hash_nets import frequent_words, in_few_bytes, learn_net
+from .hash_nets import in_few_bytes, learn_net
 
+PROBABILITIES = "lexeme_prob"  # of spacy-lookups-data
 CLASSES = 1 << CLASS_BITS
 LEAST = 0.97
 HELD_OUT = 20_000  # words without a sense, of which it is only asked
@@ -106,6 +107,19 @@ def read_words(source: str, size: Size) -> Words:
         np.array(list(rows), dtype="uint32"),
         rest[:HELD_OUT],
     )
+
+
+@cache  # it takes seconds
+def frequent_words() -> Ints1d:
+    """Hashes of English words as they are written, the most probable one first.
+
+    RAISES (ValueError): L406.
+    """
+    table = lookups_table(LANGUAGE, PROBABILITIES)
+    words = np.fromiter(table, dtype="uint64", count=len(table))
+    log_p = np.fromiter(table.values(), dtype="float64", count=len(table))
+    found: Ints1d = words[np.argsort(-log_p, kind="stable")]
+    return found
 
 
 def learn_senses(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d, Floats2d]]:

@@ -16,17 +16,16 @@ from tqdm import tqdm
 from ..errors import Errors
 from ..hub import check_model
 from ..layers.hash_net import HashNet
-from ..layers.learned_vectors import LearnedVectors
+from ..layers.learned_vectors import LearnedVectors, arrays_of, upper_half
 from ..layers.subwords import subwords_of
 from ..output.writing import check_file, check_folder, coded_io, whole_folder, write_file
 from ..types import NET_SUFFIX
-from .hash_nets import frequent_words, in_few_bytes, learn_net
+from .hash_nets import in_few_bytes, learn_net
 
 if TYPE_CHECKING:  # an extra
     from model2vec import StaticModel
 
 CONFIG, KIND = "config.json", "model2vec"  # of a Model2Vec model, and what it says there
-UNKNOWN = 0.2  # weight of a word that the encoder has no piece for
 
 
 class Size(NamedTuple):
@@ -35,7 +34,6 @@ class Size(NamedTuple):
     n_rows: int = 24_000
     width: int = 60
     n_hidden: int = 256
-    n_others: int = 25_000
     epochs: int = 40
 
 
@@ -48,9 +46,9 @@ class Distilled(NamedTuple):
 
 
 class Words(NamedTuple):
-    """What a net learns: vectors of words by the hashes of their lower-case forms; others have zeros."""
+    """What a net learns: vectors of words by the hashes of their lower-case forms."""
 
-    hashes: Ints1d  # (n_words + n_others,) uint64
+    hashes: Ints1d  # (n_words,) uint64
     vectors: Floats2d  # (n_words, n_columns)
 
 
@@ -64,9 +62,8 @@ def distil_vectors(
     """Write vectors for 'subwords' of longtail.RichEmbed.v1.
 
     A folder gets a Model2Vec model: one vector for each piece of the encoder's vocabulary. A file,
-    *.npz, gets a net that has learnt those of whole words: some 1.3 MB, without a tokenizer. It gives
-    vectors near to zeros to the most frequent words of English that are not among them (extra
-    `lookups`).
+    *.npz, gets a net that has learnt those of whole words: some 1.4 MB, without a tokenizer. Words that
+    the encoder cuts into pieces have zeros.
 
     encoder (str): A transformer's name on the Hugging Face hub, or its folder.
     output (Path): The folder or file to write; an earlier one is replaced.
@@ -79,13 +76,12 @@ def distil_vectors(
     is_net = output.suffix == NET_SUFFIX
     if is_net:
         check_file(output, sources, f"{HashNet._fields[-1]}.npy")
-        frequent_words()  # before the long work
     else:
         check_folder(output, sources, _foreign)
     check_model(encoder)
     found = _distil(encoder, width)
     if is_net:
-        return _write_net(read_words(found, size.n_others), output, seed, size)
+        return _write_net(read_words(found), output, seed, size)
     # safetensors writes an array as it lies in memory, and the principal components lie by columns
     found.embedding = np.ascontiguousarray(found.embedding)
     with coded_io(output), whole_folder(output) as new:
@@ -107,12 +103,10 @@ def _distil(encoder: str, width: int) -> "StaticModel":
         raise ValueError(Errors.L265.format(name=encoder, problem=problem)) from error
 
 
-def read_words(found: "StaticModel", n_others: int) -> Words:
-    """The whole words of a Model2Vec model with their vectors, and frequent words that are none of them.
+def read_words(found: "StaticModel") -> Words:
+    """The whole words of a Model2Vec model with their vectors.
 
     A word that has a piece for each of several ways to write it has their mean.
-
-    n_others (int): Of them. RAISES (ValueError): L406.
     """
     subwords = subwords_of(found)
     words = subwords.whole_words()
@@ -120,20 +114,18 @@ def read_words(found: "StaticModel", n_others: int) -> Words:
     distinct, word_of, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     vectors = np.zeros((len(distinct), subwords.n_columns), dtype="float32")
     np.add.at(vectors, word_of.reshape(-1), subwords.of_words(words))
-    others = frequent_words()
-    others = others[~np.isin(others, distinct)][:n_others]
-    return Words(np.concatenate([distinct, others]), vectors / counts[:, None].astype("float32"))
+    return Words(distinct, vectors / counts[:, None].astype("float32"))
 
 
 def _write_net(words: Words, output: Path, seed: int, size: Size) -> Distilled:
     nets = tqdm(learn_vectors(words, size, seed), "Learning", size.epochs, unit="epoch", disable=None)
     *_, net = nets
-    small = LearnedVectors(in_few_bytes(net))
+    small = LearnedVectors(in_few_bytes(net), np.sort(upper_half(words.hashes)))
     content = BytesIO()
-    np.savez_compressed(content, **small.net._asdict())
+    np.savez_compressed(content, **arrays_of(small))
     write_file(output, content.getvalue())
     n_words, n_columns = words.vectors.shape
-    missing = small.net.outputs(words.hashes[:n_words]) - words.vectors
+    missing = small.net.outputs(words.hashes) - words.vectors
     return Distilled(n_words, n_columns, float(1 - (missing**2).sum() / (words.vectors**2).sum()))
 
 
@@ -142,15 +134,12 @@ def learn_vectors(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d,
 
     seed (int): Of weights and of the order.
     """
-    n_words, n_columns = words.vectors.shape
+    n_columns = words.vectors.shape[1]
     length = np.sqrt((words.vectors**2).mean())
-    targets = np.zeros((len(words.hashes), n_columns), dtype="float32")
-    targets[:n_words] = words.vectors / length
-    weights = np.full((len(words.hashes), 1), UNKNOWN, dtype="float32")
-    weights[:n_words] = 1.0
+    targets = words.vectors / length
 
     def gradient(batch: Ints1d, outputs: Floats2d) -> Floats2d:
-        d_outputs: Floats2d = 2 * weights[batch] * (outputs - targets[batch]) / outputs.size
+        d_outputs: Floats2d = 2 * (outputs - targets[batch]) / outputs.size
         return d_outputs
 
     nets = learn_net(
