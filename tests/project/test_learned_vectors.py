@@ -209,3 +209,10 @@ def test_the_command(bert, tmp_path, monkeypatch):
     assert told["columns"] == 5 and 0 < told["learnt"] <= 1 and told["words"] > 0
     output.write_text("mine", encoding="utf8")
     assert "L437" in CliRunner().invoke(app, given).output and output.read_text() == "mine"
+
+
+def test_an_encoder_without_whole_words_has_none_to_learn(bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(SubwordVectors, "whole_words", lambda _: [])
+    with pytest.raises(ValueError, match="L277"):
+        distil_vectors(str(bert), tmp_path / "en.npz", 8, size=SIZE)
+    assert not (tmp_path / "en.npz").exists()

@@ -70,7 +70,7 @@ def distil_vectors(
     width (int): Columns of the vectors, the first principal components.
     seed (int): Of a net. size (Size): Of it.
     RETURNS (Distilled): What was written.
-    RAISES (ValueError): L406, L432, L434, L436, L437; L265 for an encoder that cannot be loaded.
+    RAISES (ValueError): L406, L432, L434, L436, L437; L265 for an encoder that cannot be loaded; L277.
     """
     sources = [Path(encoder)] if Path(encoder).exists() else []
     is_net = output.suffix == NET_SUFFIX
@@ -81,7 +81,10 @@ def distil_vectors(
     check_model(encoder)
     found = _distil(encoder, width)
     if is_net:
-        return _write_net(read_words(found), output, seed, size)
+        words = read_words(found)
+        if not len(words.hashes):
+            raise ValueError(Errors.L277.format(name=encoder))
+        return _write_net(words, output, seed, size)
     # safetensors writes an array as it lies in memory, and the principal components lie by columns
     found.embedding = np.ascontiguousarray(found.embedding)
     with coded_io(output), whole_folder(output) as new:
