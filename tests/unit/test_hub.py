@@ -123,3 +123,11 @@ def test_a_transformer_is_refused_without_asking_again_and_again(plain):
     with pytest.raises(ValueError, match="L265"):
         check_transformer(NAME)
     assert len(plain) == 1
+
+
+def test_a_file_of_learned_vectors_is_no_model_of_the_hub(tmp_path):
+    block = {"@architectures": "longtail.RichEmbed.v1", "subwords": str(tmp_path / "en.npz")}
+    with pytest.raises(ValueError, match="L264"):  # neither a file nor a model
+        check_models({"embed": block})
+    (tmp_path / "en.npz").write_bytes(b"read at initialisation")
+    check_models({"embed": block})
