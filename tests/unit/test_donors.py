@@ -324,6 +324,9 @@ def test_the_cnn_is_told_of_language_clusters_and_steps():
     assert dropout == 0.3 and nlp.pipe_names == ["tok2vec", "ner"]
     characters = read_encoder("cnn", CorpusTypes([], [], "th", "characters"), None, 10, {})
     assert isinstance(build_pipeline(characters)[0].tokenizer, CharacterTokenizer)
+    for clusters in (None, "somewhere"):  # whose language is that of the donors, whatever they are
+        own = read_encoder("cnn", CorpusTypes([], [], "de"), clusters, 10, {})
+        assert build_pipeline(own)[0].lang == "de"
     rates = []
     for _ in range(1000):
         rates.append(optimizer.learn_rate)

@@ -7,12 +7,11 @@ import numpy as np
 from spacy.strings import get_string_id
 from thinc.types import Floats2d
 
-from ..layers.clusters import CLUSTERS, LOOKUPS, check_kind, named_kind, read_clusters
+from ..layers.clusters import CLUSTERS, check_kind, named_kind, read_clusters
 from ..layers.path_table import PathTable
-from ..settings import seed_of, unused, whole
+from ..settings import seed_of, whole
 from .base import unit_rows, words
 
-WHO = "longtail.HashedDescriptions.v1"
 LETTERS = (3, 4, 5)  # lengths of runs of letters
 PREFIXES = (4, 6, 8, 10, 14)  # bits of a cluster's path
 
@@ -27,9 +26,9 @@ class HashedDescriptions:
     width (int): Columns.
     seed (int): Of the projections.
     clusters (Optional[str]): As for longtail.RichEmbed.v1; null for none.
-    lang (str): Language of the clusters of "lookups".
+    lang (str): Of the texts, usually ${nlp.lang}: which table of "lookups" is read.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
-    RAISES (ValueError): L001, L213; when called L402, L406, L260, L261, L269.
+    RAISES (ValueError): L001; when called L402, L406, L260, L261, L269.
     """
 
     width: int = 300
@@ -42,8 +41,6 @@ class HashedDescriptions:
         object.__setattr__(self, "seed", seed_of(self.seed))
         if self.clusters is not None:
             check_kind(CLUSTERS, self.clusters, named_kind(self.clusters))
-        if self.lang != "en" and self.clusters != LOOKUPS:
-            raise unused("lang", self.lang, WHO, "clusters = 'lookups'")
 
     @cached_property
     def _table(self) -> PathTable | None:
