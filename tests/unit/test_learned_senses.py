@@ -77,7 +77,7 @@ def test_a_net_says_what_its_numbers_say():
 def test_what_is_trained_is_what_is_written(distilled):
     """The net before it is quantised says the same with the same confidence, nearly."""
     _, words, _ = distilled
-    *_, net = learn_senses(words, SIZE, 0)
+    net = learn_senses(words, SIZE, 0)
     small = quantised(net, words.paths)
     p = net.predict(words.hashes)
     sure = np.abs(p.max(axis=1) - training.LEAST) > 0.02

@@ -1,11 +1,12 @@
 """Small nets over words: how they are trained, and put into few bytes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from thinc.api import Adam, HashEmbed, Model, Relu, chain, fix_random_seed, uniform_init, warmup_linear
 from thinc.types import Floats2d, Ints1d
+from tqdm import tqdm
 
 from ..layers.hash_net import HASHES, HashNet
 
@@ -27,8 +28,8 @@ def learn_net(
     n_hidden: int,
     epochs: int,
     seed: int,
-) -> Iterator[Model[Ints1d, Floats2d]]:
-    """Train a net: it is given after each epoch.
+) -> Model[Ints1d, Floats2d]:
+    """Train a net, with a progress bar.
 
     hashes (Ints1d): (n_words,) uint64, of words in lower case.
     gradient (Callable[[Ints1d, Floats2d], Floats2d]): Of the loss of some words, (n,) indices, on the
@@ -46,14 +47,14 @@ def learn_net(
     rates = warmup_linear(LEARN_RATE, n_steps // 4, n_steps)
     optimizer = Adam(rates, L2=0.0, grad_clip=0.0, use_averages=False)
     rng = np.random.default_rng(seed)
-    for _ in range(epochs):
+    for _ in tqdm(range(epochs), "Learning", unit="epoch", disable=None):
         order = rng.permutation(len(hashes))
         for batch in np.array_split(order, -(-len(order) // BATCH)):
             outputs, backprop = net.begin_update(hashes[batch])
             backprop(gradient(batch, outputs))
             net.finish_update(optimizer)
             optimizer.step_schedules()
-        yield net
+    return net
 
 
 def in_few_bytes(net: Model[Ints1d, Floats2d]) -> HashNet:

@@ -1,7 +1,6 @@
 """WordNet's senses learnt by a small net, so that a pipeline can know them without WordNet."""
 
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from thinc.api import Model, Softmax
 from thinc.types import Floats2d, Ints1d
-from tqdm import tqdm
 
 from ..errors import Errors
 from ..layers.clusters import LOOKUPS, lookups_table, read_clusters
@@ -72,9 +70,7 @@ def distil_senses(source: str, output: Path, seed: int = 0, size: Size = Size())
         )
     check_file(output, [Path(source)], f"{LearnedSenses._fields[-1]}.npy")
     words = read_words(source, size)
-    nets = tqdm(learn_senses(words, size, seed), "Learning", size.epochs, unit="epoch", disable=None)
-    *_, net = nets
-    senses = quantised(net, words.paths)
+    senses = quantised(learn_senses(words, size, seed), words.paths)
     content = BytesIO()
     np.savez_compressed(content, **senses._asdict())
     write_file(output, content.getvalue())
@@ -122,8 +118,8 @@ def frequent_words() -> Ints1d:
     return found
 
 
-def learn_senses(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d, Floats2d]]:
-    """Train the net: it is given after each epoch. seed (int): Of weights and of the order."""
+def learn_senses(words: Words, size: Size, seed: int) -> Model[Ints1d, Floats2d]:
+    """Train the net. seed (int): Of weights and of the order."""
 
     def gradient(batch: Ints1d, guesses: Floats2d) -> Floats2d:
         guesses[np.arange(len(batch)), words.labels[batch]] -= 1

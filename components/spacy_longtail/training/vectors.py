@@ -1,6 +1,5 @@
 """Static vectors, distilled from an encoder: of its pieces, or of words in a small net."""
 
-from collections.abc import Iterator
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +10,6 @@ import srsly
 from spacy.strings import get_string_id
 from thinc.api import Linear, Model
 from thinc.types import Floats2d, Ints1d
-from tqdm import tqdm
 
 from ..errors import Errors
 from ..hub import check_model
@@ -121,19 +119,18 @@ def read_words(found: "StaticModel") -> Words:
 
 
 def _write_net(words: Words, output: Path, seed: int, size: Size) -> Distilled:
-    nets = tqdm(learn_vectors(words, size, seed), "Learning", size.epochs, unit="epoch", disable=None)
-    *_, net = nets
-    small = LearnedVectors(in_few_bytes(net), np.sort(upper_half(words.hashes)))
+    net = in_few_bytes(learn_vectors(words, size, seed))
+    small = LearnedVectors(net, np.sort(upper_half(words.hashes)))
     content = BytesIO()
     np.savez_compressed(content, **arrays_of(small))
     write_file(output, content.getvalue())
     n_words, n_columns = words.vectors.shape
-    missing = small.net.outputs(words.hashes) - words.vectors
+    missing = net.outputs(words.hashes) - words.vectors
     return Distilled(n_words, n_columns, float(1 - (missing**2).sum() / (words.vectors**2).sum()))
 
 
-def learn_vectors(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d, Floats2d]]:
-    """Train the net on the squared error: it is given after each epoch.
+def learn_vectors(words: Words, size: Size, seed: int) -> Model[Ints1d, Floats2d]:
+    """Train the net on the squared error.
 
     seed (int): Of weights and of the order.
     """
@@ -145,7 +142,7 @@ def learn_vectors(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d,
         d_outputs: Floats2d = 2 * (outputs - targets[batch]) / outputs.size
         return d_outputs
 
-    nets = learn_net(
+    net = learn_net(
         words.hashes,
         gradient,
         partial(Linear, n_columns, size.n_hidden),
@@ -155,16 +152,10 @@ def learn_vectors(words: Words, size: Size, seed: int) -> Iterator[Model[Ints1d,
         epochs=size.epochs,
         seed=seed,
     )
-    for net in nets:
-        yield _scaled(net, length)
-
-
-def _scaled(net: Model[Ints1d, Floats2d], factor: float) -> Model[Ints1d, Floats2d]:
-    """A copy whose outputs are so many times as long."""
-    found = net.copy()
+    output = net.layers[-1]
     for name in ("W", "b"):
-        found.layers[-1].set_param(name, net.layers[-1].get_param(name) * factor)
-    return found
+        output.set_param(name, output.get_param(name) * length)
+    return net
 
 
 def _foreign(folder: Path) -> str:
