@@ -126,9 +126,7 @@ def test_a_net_learns_what_it_is_asked_to():
     words = hashes(*(f"w{i}" for i in range(30)))
     targets = rng.normal(size=(30, 4)).astype("float32")
     sizes = {"n_rows": 200, "width": 12, "n_hidden": 24, "epochs": 300, "seed": 0}
-    net = learn_net(
-        words, lambda ids, Y: (Y - targets[ids]) / Y.size, lambda: Linear(4, 24), **sizes
-    )
+    net = learn_net(words, lambda ids, Y: (Y - targets[ids]) / Y.size, lambda: Linear(4, 24), **sizes)
     assert net.predict(words) == pytest.approx(targets, abs=0.1)
     assert in_few_bytes(net).outputs(words) == pytest.approx(net.predict(words), abs=0.1)
 
