@@ -1,7 +1,8 @@
 """Static vectors of subwords, such as Model2Vec distils from an encoder: no word is unknown."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,16 +19,18 @@ from ..hub import check_subwords
 from ..settings import extra
 from ..types import NET_SUFFIX
 from .learned_vectors import NO_LEARNED, LearnedVectors, read_vectors
+from .piece_vectors import GOES_ON, PieceVectors
 
 if TYPE_CHECKING:  # an extra, and what comes with it
     from model2vec import StaticModel
     from tokenizers import Tokenizer
 
-MOST_CACHED = 100_000  # words whose pieces are kept
+BEGINS = ("\u2581", "\u0120")  # of SentencePiece and of byte pairs: before a word's first piece
+BROKEN = "\ufffd"  # of a part of a character
 
 
 @dataclass
-class SubwordVectors:
+class SubwordVectors(PieceVectors):
     """A vector for each piece, and the tokenizer that cuts words into pieces.
 
     vectors (np.ndarray): (n_pieces, n_columns) float16.
@@ -37,57 +40,45 @@ class SubwordVectors:
     vectors: np.ndarray
     tokenizer: str
     unknown: int
-    _cut: "Tokenizer | None" = field(default=None, repr=False, compare=False)
-    _known: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n_columns(self) -> int:
         return int(self.vectors.shape[1])
 
-    def of_words(self, words: list[str]) -> np.ndarray:
-        """The mean vector of each word's pieces. RETURNS (np.ndarray): (n_words, n_columns) float32."""
-        if len(self._known) > MOST_CACHED:
-            self._known = {}  # another one: threads may be reading this
-        known = self._known
-        new = [word for word in words if word not in known]
-        if new:
-            known.update(zip(new, self._means(new), strict=True))
-        return np.stack([known[word] for word in words]) if words else self.vectors[:0].astype("float32")
+    def cut(self, words: list[str]) -> list[list[int]]:
+        found = self._tokenizer.encode_batch(words, add_special_tokens=False)
+        return [[i for i in encoding.ids if i != self.unknown] for encoding in found]
 
-    def whole_words(self) -> list[str]:
-        """The words that are one piece, as they are written there."""
-        cut = self._tokenizer()
-        texts = {cut.decode([piece]).strip() for piece in range(len(self.vectors))}
-        words = sorted(text for text in texts if len(text) > 1 and any(map(str.isalpha, text)))
-        pieces = [encoding.ids for encoding in cut.encode_batch(words, add_special_tokens=False)]
-        known = [len(ids) == 1 and ids[0] != self.unknown for ids in pieces]
-        return [word for word, is_known in zip(words, known, strict=True) if is_known]
+    def rows(self, pieces: list[int]) -> np.ndarray:
+        found: np.ndarray = self.vectors[np.array(pieces, dtype="int64")]
+        return found
 
-    def _means(self, words: list[str]) -> np.ndarray:
-        pieces = [
-            [i for i in encoding.ids if i != self.unknown]
-            for encoding in self._tokenizer().encode_batch(words, add_special_tokens=False)
-        ]
-        lengths = np.array([len(ids) for ids in pieces])
-        rows = self.vectors[np.concatenate([np.array(ids, dtype="int64") for ids in pieces])]
-        sums = np.concatenate([np.zeros((1, rows.shape[1])), np.cumsum(rows, axis=0, dtype="float64")])
-        ends = np.cumsum(lengths)
-        means = (sums[ends] - sums[ends - lengths]) / np.maximum(lengths, 1)[:, None]
-        return means.astype("float32")
+    def written(self) -> dict[int, str]:
+        """How each piece is written, after `GOES_ON` if it goes on with a word; without special ones.
 
+        Of a vocabulary that marks beginnings, the pieces without a mark go on.
+        """
+        cut = self._tokenizer
+        special = {self.unknown, *cut.get_added_tokens_decoder()}
+        tokens = {i: cut.id_to_token(i) for i in range(len(self.vectors)) if i not in special}
+        is_marked = any(token.startswith(BEGINS) for token in tokens.values())
+        found = {}
+        for i, token in tokens.items():
+            goes_on = not token.startswith(BEGINS) if is_marked else token.startswith(GOES_ON)
+            text = cut.decode([i]).strip()
+            text = text.removeprefix(GOES_ON) if goes_on else text
+            if text and BROKEN not in text:
+                found[i] = f"{GOES_ON * goes_on}{text}"
+        return found
+
+    @cached_property
     def _tokenizer(self) -> "Tokenizer":
-        if self._cut is None:
-            with extra("tokenizers", "model2vec"):
-                from tokenizers import Tokenizer
-            self._cut = Tokenizer.from_str(self.tokenizer)
-            self._cut.no_padding()  # a word has its own pieces alone, and all of them
-            self._cut.no_truncation()
-        return self._cut
-
-    def __getstate__(self) -> dict[str, object]:
-        """Without what is made again where it is needed."""
-        kept = {"vectors": self.vectors, "tokenizer": self.tokenizer, "unknown": self.unknown}
-        return {**kept, "_cut": None, "_known": {}}
+        with extra("tokenizers", "model2vec"):
+            from tokenizers import Tokenizer
+        found = Tokenizer.from_str(self.tokenizer)
+        found.no_padding()  # a word has its own pieces alone, and all of them
+        found.no_truncation()
+        return found
 
 
 def read_words(source: str) -> SubwordVectors | LearnedVectors:

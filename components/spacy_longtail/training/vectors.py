@@ -1,4 +1,4 @@
-"""Static vectors, distilled from an encoder: of its pieces, or of words in a small net."""
+"""Static vectors of pieces, distilled from an encoder: as they are, or in a small net."""
 
 from functools import partial
 from io import BytesIO
@@ -13,10 +13,10 @@ from thinc.types import Floats2d, Ints1d
 
 from ..errors import Errors
 from ..hub import check_model
-from ..layers.hash_net import HashNet
-from ..layers.learned_vectors import LearnedVectors, arrays_of, upper_half
+from ..layers.learned_vectors import LearnedVectors, arrays_of, plain, upper_half
 from ..layers.subwords import subwords_of
 from ..output.writing import check_file, check_folder, coded_io, whole_folder, write_file
+from ..settings import unused
 from ..types import NET_SUFFIX
 from .hash_nets import in_few_bytes, learn_net
 
@@ -29,60 +29,58 @@ CONFIG, KIND = "config.json", "model2vec"  # of a Model2Vec model, and what it s
 class Size(NamedTuple):
     """Of the net, and of what it learns."""
 
-    n_rows: int = 24_000
-    width: int = 60
+    n_rows: int = 17_500
+    width: int = 96
     n_hidden: int = 256
-    epochs: int = 40
+    epochs: int = 100
 
 
 class Distilled(NamedTuple):
-    """What was written: a vector for each piece, or a net of the vectors of words."""
+    """What was written."""
 
-    n: int  # pieces, or words
+    n_pieces: int
     n_columns: int
-    learnt: float | None  # by the net: share of the squared length of the vectors
+    learnt: float | None  # by a net: share of the squared length of the vectors
 
 
-class Words(NamedTuple):
-    """What a net learns: vectors of words by the hashes of their lower-case forms."""
+class Pieces(NamedTuple):
+    """What a net learns: vectors of pieces by the hashes of their plain forms."""
 
-    hashes: Ints1d  # (n_words,) uint64
-    vectors: Floats2d  # (n_words, n_columns)
+    hashes: Ints1d  # (n_pieces,) uint64
+    vectors: Floats2d  # (n_pieces, n_columns)
 
 
 def distil_vectors(
     encoder: str,
     output: Path,
     width: int = 256,
-    seed: int = 0,
+    seed: int | None = None,
     size: Size = Size(),  # noqa: B008
 ) -> Distilled:
     """Write vectors for 'subwords' of longtail.RichEmbed.v1.
 
     A folder gets a Model2Vec model: one vector for each piece of the encoder's vocabulary. A file,
-    *.npz, gets a net that has learnt those of whole words: some 1.4 MB, without a tokenizer. Words that
-    the encoder cuts into pieces have zeros.
+    *.npz, gets a net that has learnt them: some 1.6 MB, without a tokenizer.
 
     encoder (str): A transformer's name on the Hugging Face hub, or its folder.
     output (Path): The folder or file to write; an earlier one is replaced.
     width (int): Columns of the vectors, the first principal components.
-    seed (int): Of a net. size (Size): Of it.
+    seed (Optional[int]): Of a net, 0 if null; a folder's vectors have none. size (Size): Of it.
     RETURNS (Distilled): What was written.
-    RAISES (ValueError): L406, L432, L434, L436, L437; L265 for an encoder that cannot be loaded; L277.
+    RAISES (ValueError): L213, L406, L432, L434, L436, L437; L265 for an encoder that cannot be loaded.
     """
     sources = [Path(encoder)] if Path(encoder).exists() else []
     is_net = output.suffix == NET_SUFFIX
     if is_net:
-        check_file(output, sources, f"{HashNet._fields[-1]}.npy")
+        check_file(output, sources, "pieces.npy")
     else:
+        if seed is not None:
+            raise unused("seed", seed, "distil-vectors", f"an output *{NET_SUFFIX}")
         check_folder(output, sources, _foreign)
     check_model(encoder)
     found = _distil(encoder, width)
     if is_net:
-        words = read_words(found)
-        if not len(words.hashes):
-            raise ValueError(Errors.L277.format(name=encoder))
-        return _write_net(words, output, seed, size)
+        return _write_net(read_pieces(found), output, seed or 0, size)
     # safetensors writes an array as it lies in memory, and the principal components lie by columns
     found.embedding = np.ascontiguousarray(found.embedding)
     with coded_io(output), whole_folder(output) as new:
@@ -104,46 +102,46 @@ def _distil(encoder: str, width: int) -> "StaticModel":
         raise ValueError(Errors.L265.format(name=encoder, problem=problem)) from error
 
 
-def read_words(found: "StaticModel") -> Words:
-    """The whole words of a Model2Vec model with their vectors.
+def read_pieces(found: "StaticModel") -> Pieces:
+    """The pieces of a Model2Vec model with their vectors.
 
-    A word that has a piece for each of several ways to write it has their mean.
+    Pieces that differ in case or accents alone are one, with the mean of their vectors.
     """
     subwords = subwords_of(found)
-    words = subwords.whole_words()
-    hashes = np.array([get_string_id(word.lower()) for word in words], dtype="uint64")
-    distinct, word_of, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    written = subwords.written()
+    hashes = np.array([get_string_id(plain(text)) for text in written.values()], dtype="uint64")
+    distinct, piece_of, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     vectors = np.zeros((len(distinct), subwords.n_columns), dtype="float32")
-    np.add.at(vectors, word_of.reshape(-1), subwords.of_words(words))
-    return Words(distinct, vectors / counts[:, None].astype("float32"))
+    np.add.at(vectors, piece_of.reshape(-1), subwords.rows(list(written)).astype("float32"))
+    return Pieces(distinct, vectors / counts[:, None].astype("float32"))
 
 
-def _write_net(words: Words, output: Path, seed: int, size: Size) -> Distilled:
-    net = in_few_bytes(learn_vectors(words, size, seed))
-    small = LearnedVectors(net, np.sort(upper_half(words.hashes)))
+def _write_net(pieces: Pieces, output: Path, seed: int, size: Size) -> Distilled:
+    net = in_few_bytes(learn_vectors(pieces, size, seed))
+    small = LearnedVectors(net, np.sort(upper_half(pieces.hashes)))
     content = BytesIO()
     np.savez_compressed(content, **arrays_of(small))
     write_file(output, content.getvalue())
-    n_words, n_columns = words.vectors.shape
-    missing = net.outputs(words.hashes) - words.vectors
-    return Distilled(n_words, n_columns, float(1 - (missing**2).sum() / (words.vectors**2).sum()))
+    n_pieces, n_columns = pieces.vectors.shape
+    missing = net.outputs(pieces.hashes) - pieces.vectors
+    return Distilled(n_pieces, n_columns, float(1 - (missing**2).sum() / (pieces.vectors**2).sum()))
 
 
-def learn_vectors(words: Words, size: Size, seed: int) -> Model[Ints1d, Floats2d]:
+def learn_vectors(pieces: Pieces, size: Size, seed: int) -> Model[Ints1d, Floats2d]:
     """Train the net on the squared error.
 
     seed (int): Of weights and of the order.
     """
-    n_columns = words.vectors.shape[1]
-    length = np.sqrt((words.vectors**2).mean())
-    targets = words.vectors / length
+    n_columns = pieces.vectors.shape[1]
+    length = np.sqrt((pieces.vectors**2).mean())
+    targets = pieces.vectors / length
 
     def gradient(batch: Ints1d, outputs: Floats2d) -> Floats2d:
         d_outputs: Floats2d = 2 * (outputs - targets[batch]) / outputs.size
         return d_outputs
 
     net = learn_net(
-        words.hashes,
+        pieces.hashes,
         gradient,
         partial(Linear, n_columns, size.n_hidden),
         n_rows=size.n_rows,
