@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from .errors import Errors
+from .types import NET_SUFFIX
 
 CONFIG = "config.json"
 SECONDS = 5.0  # that the hub may take to answer; the libraries ask it for a minute
@@ -18,7 +19,7 @@ NAMED = {  # arguments that name a transformer, by function
     "spacy-transformers.TransformerModel.v3": "name",
     "longtail.TransformerDescriptions.v1": "name",
 }
-SUBWORDS = {"longtail.RichEmbed.v1": "subwords"}  # arguments that name a Model2Vec model
+SUBWORDS = {"longtail.RichEmbed.v1": "subwords"}  # arguments that name vectors of subwords
 
 
 def check_model(name: str) -> None:
@@ -31,8 +32,14 @@ def check_model(name: str) -> None:
 
 
 def check_subwords(name: str) -> None:
-    """Refuse a Model2Vec model, as `check_model` does. RAISES (ValueError): L264."""
-    if problem := problem_of(name):
+    """Refuse a Model2Vec model, as `check_model` does, or a file of vectors that is not there.
+
+    RAISES (ValueError): L264, L402.
+    """
+    if name.endswith(NET_SUFFIX):
+        if not Path(name).is_file():
+            raise ValueError(Errors.L402.format(path=name, fix="`distil-vectors` writes such a file."))
+    elif problem := problem_of(name):
         raise ValueError(Errors.L264.format(path=name, problem=f"{problem}."))
 
 
@@ -49,13 +56,17 @@ def problem_of(name: str) -> str:
 def check_models(config: Mapping[str, object]) -> None:
     """Refuse a config that names such a model. config (Mapping): Interpolated.
 
-    RAISES (ValueError): L265; L264 for a Model2Vec model.
+    RAISES (ValueError): L265; L264 or L402 for vectors of subwords.
     """
-    for name in sorted(set(_names(config, NAMED))):
+    for name in sorted(set(named_transformers(config))):
         check_model(name)
     for name in sorted(set(_names(config, SUBWORDS))):
-        if not Path(name).is_file():  # of `distil-vectors`; it is read at initialisation
-            check_subwords(name)
+        check_subwords(name)
+
+
+def named_transformers(config: Mapping[str, object]) -> Iterator[str]:
+    """Transformers that a config names, on the hub or in a folder. config (Mapping): Interpolated."""
+    return _names(config, NAMED)
 
 
 def _names(block: Mapping[str, object], arguments: Mapping[str, str]) -> Iterator[str]:

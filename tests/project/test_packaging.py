@@ -97,6 +97,15 @@ def test_what_has_no_seed_is_compared_with_a_baseline_of_any(metrics, built, tmp
     assert build_package(folder, tmp_path / "p", "baseline", "1.0").model == "ours"
 
 
+def test_what_has_no_seed_is_compared_with_one_that_was_read_on_dev(metrics, built, tmp_path):
+    folder = metrics("baseline", "ours", seeds={"baseline": 1, "ours": None})
+    text = (folder / "baseline.json").read_text(encoding="utf8")
+    earlier = json.loads(text)  # on test alone
+    earlier["training"]["seed"] = 0
+    (folder / "baseline_0.json").write_text(json.dumps(earlier), encoding="utf8")
+    assert build_package(folder, tmp_path / "p", "baseline", "1.0").model == "ours"
+
+
 def test_what_shares_no_seed_with_the_baseline_is_said_to_be_no_candidate(metrics, built, tmp_path):
     folder = metrics("baseline", "ours", seeds={"baseline": 1, "ours": 2})
     with pytest.warns(UserWarning, match=r"LW117.*'ours'.* 2, .* 1"):

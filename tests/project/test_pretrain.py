@@ -29,8 +29,8 @@ from spacy_longtail.studies.pretraining.records import Progress
 from spacy_longtail.studies.pretraining.scoring import predict_types, score_donors
 from spacy_longtail.studies.pretraining.state import load_state, save_state
 from spacy_longtail.studies.pretraining.writing import write_pretrained
-from spacy_longtail.training.loading import load_weights
-from spacy_longtail.training.train import check_trainable, load_filled
+from spacy_longtail.training.loading import load_weights, sources_of_beginning
+from spacy_longtail.training.train import check_trainable, load_filled, train_model
 from tests.util import SENTENCES, SMALL, blank, examples, params, parse, tiny_bert, toy_corpus
 
 RUN = CliRunner()
@@ -54,6 +54,7 @@ DEV = {
     "ships": ["The [Vasa|SHIP] left [Hamina|PORT] .", "A storm hit the [Fram|SHIP] near [Oslo|PORT] ."],
 }
 STEPS = 12
+SOURCES = [{"name": "toy"}, {"name": "ships"}]
 DRY = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
@@ -463,7 +464,7 @@ def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, donors, tmp_p
     kept = nlp.config["components"]["ner"]["describe"]  # that of the pretrained head
     assert kept["@misc"] == "longtail.HashedDescriptions.v1" and kept["width"] == 30
     nlp.to_disk(tmp_path / "begun")  # whose data is in it
-    assert spacy.load(tmp_path / "begun").meta["sources"] == [{"name": "toy"}, {"name": "ships"}]
+    assert spacy.load(tmp_path / "begun").meta["sources"] == SOURCES
     # before any training it finds what the donors taught; a head that begins anew finds less
     gold = examples(nlp)
     begun = nlp.evaluate(examples(nlp))["ents_f"]
@@ -620,6 +621,37 @@ def test_a_head_of_another_shape_is_refused(change, problem, trained, donors, tm
     given = {"paths.pretrained": str(trained[2]["model"]), **change}
     with pytest.raises(ValueError, match=f"L275.*{problem}"):
         recipe("pretrained_cnn", tmp_path, donors, **given)
+
+
+def test_a_trained_pipeline_says_whose_data_it_began_with(trained, tmp_path):
+    """With the encoder alone as well: its head is of another kind."""
+    config = util.load_config(CONFIGS / "pretrained_cnn.cfg", interpolate=False)
+    listener = config["components"]["ner"]["model"]["tok2vec"]
+    config["components"]["ner"]["model"] = {
+        "@architectures": "longtail.TokenClassifier.v1",
+        "nO": None,
+        "tok2vec": listener,
+    }
+    config["initialize"]["components"]["ner"]["pretrained"] = None
+    config.to_disk(tmp_path / "own.cfg")
+    given = {"paths.pretrained": str(trained[2]["model"]), "training.max_steps": 2}
+    corpus = toy_corpus(tmp_path / "toy")
+    model = train_model(tmp_path / "own.cfg", corpus, tmp_path / "out", overrides=given)
+    assert spacy.load(model).meta["sources"] == SOURCES
+
+
+def test_whose_data_is_in_encoders_that_are_named(trained, beginning, tmp_path):
+    assert sources_of_beginning(beginning) == SOURCES
+    beginning["initialize"]["init_tok2vec"] = str(tmp_path / "mine.bin")
+    assert sources_of_beginning(beginning) == []
+    beginning["components"]["transformer"] = {
+        "factory": "transformer",
+        "model": {
+            "@architectures": "spacy-transformers.TransformerModel.v3",
+            "name": str(trained[1] / "transformer"),
+        },
+    }
+    assert sources_of_beginning(beginning) == SOURCES
 
 
 def test_an_encoder_of_another_width_is_refused(trained, donors, tmp_path):

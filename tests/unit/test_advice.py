@@ -598,6 +598,16 @@ def test_what_no_candidate_can_begin_with_is_refused(lacking, corpus, tmp_path, 
     assert not runner.begun and not (tmp_path / "out").exists()
 
 
+def test_an_encoder_of_another_language_is_refused(corpus, tmp_path, monkeypatch):
+    nlp = spacy.blank("fi")
+    nlp.add_pipe("tok2vec")
+    nlp.to_disk(tmp_path / "model")
+    runner = Scored({})
+    with pytest.raises(ValueError, match=r"L274.*language 'fi'.* of 'en'"):
+        advised(corpus, tmp_path, monkeypatch, runner, minutes=10, pretrained=tmp_path / "model")
+    assert not runner.begun
+
+
 def test_an_encoder_over_word_clusters_needs_them(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(advice, "has_lookups", lambda lang: False)
     runner = Scored({})

@@ -127,7 +127,10 @@ def test_a_transformer_is_refused_without_asking_again_and_again(plain):
 
 def test_a_file_of_learned_vectors_is_no_model_of_the_hub(tmp_path):
     block = {"@architectures": "longtail.RichEmbed.v1", "subwords": str(tmp_path / "en.npz")}
-    with pytest.raises(ValueError, match="L264"):  # neither a file nor a model
+    with pytest.raises(ValueError, match=r"L402.*en\.npz does not exist.*distil-vectors"):
         check_models({"embed": block})
     (tmp_path / "en.npz").write_bytes(b"read at initialisation")
     check_models({"embed": block})
+    (tmp_path / "README.md").write_text("none of both", encoding="utf8")
+    with pytest.raises(ValueError, match=r"L264.*It is a file"):
+        check_models({"embed": {**block, "subwords": str(tmp_path / "README.md")}})

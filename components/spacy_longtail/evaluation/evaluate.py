@@ -20,7 +20,7 @@ from ..pipes.gated_pipe import GatedPipe
 from ..pipes.pipeline_checks import is_gate
 from ..scorers import make_ner_scorer
 from ..training.loading import load_pipeline
-from ..training.provenance import checksum, method, read_curve, read_run
+from ..training.provenance import RUN_FILE, checksum, method, read_curve, read_run
 from ..training.train import MODELS
 from ..types import ENTITY, ENTITY_SCORES
 from .analysis import analyse, read_training
@@ -123,10 +123,14 @@ def _read(nlp: Language, data: Path) -> tuple[list[Example], float]:
 
 
 def _settings(nlp: Language) -> TrainingSettings:
-    """Of one training: the config of an ensemble has those of its first member, but for the seed."""
+    """Of one training: the config of an ensemble has those of its first member, but for the seed.
+
+    What an earlier version combined, without a record of it, has that member's seed as well.
+    """
     settings = nlp.config.interpolate()["training"]
     if any(isinstance(pipe, EnsembleNER) for _, pipe in nlp.pipeline):
-        return TrainingSettings(seed=settings["seed"])
+        is_own = nlp.path is not None and (nlp.path / RUN_FILE).is_file()
+        return TrainingSettings(seed=settings["seed"] if is_own else None)
     return TrainingSettings(**{name: settings[name] for name in TrainingSettings.model_fields})
 
 

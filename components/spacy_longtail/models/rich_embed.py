@@ -32,7 +32,6 @@ from ..settings import unused, whole
 
 WHO = "longtail.RichEmbed.v1"
 SENSE_BITS = (MOST_BITS, CLASS_BITS)  # of the ancestor, of the class
-CLUSTER_BITS, CLUSTER_ROWS, SENSE_ROWS = [32, 10, 6], [1500, 1000, 128], [1500, 64]  # by default
 FIRST_SEED = 8  # of the hash tables: one more each, as spaCy's
 
 
@@ -42,12 +41,12 @@ def RichEmbed(
     rows: list[int] = [2000, 1000, 1000, 1000],  # noqa: B006
     include_static_vectors: bool = False,
     clusters: str | None = None,
-    cluster_bits: list[int] = CLUSTER_BITS,
-    cluster_rows: list[int] = CLUSTER_ROWS,
+    cluster_bits: list[int] = [32, 10, 6],  # noqa: B006
+    cluster_rows: list[int] = [1500, 1000, 128],  # noqa: B006
     subwords: str | None = None,
     cluster_lower: bool = False,
     senses: str | None = None,
-    sense_rows: list[int] = SENSE_ROWS,
+    sense_rows: list[int] = [1500, 64],  # noqa: B006
 ) -> Model[list[Doc], list[Floats2d]]:
     """spaCy's MultiHashEmbed, with word clusters and vectors of subwords beside the attributes.
 
@@ -66,8 +65,8 @@ def RichEmbed(
     cluster_rows (List[int]): Rows of each.
     subwords (Optional[str]): A Model2Vec model, a folder or a name on the hub such as
         "minishlab/potion-base-8M" (extra `model2vec`): a word's vector is the mean over its pieces, so
-        that no word is unknown. Or a file of `distil-vectors`, *.npz: what a small net has learnt of the
-        vectors of whole words. They are not trained, their projection is. Null for none.
+        that no word is unknown. Or a file of `distil-vectors`, *.npz: what a small net has learnt of
+        such vectors. They are not trained, their projection is. Null for none.
     cluster_lower (bool): Whether the clusters of the word in lower case are embedded, too, in tables of
         their own: Hurricane stands among names as it is written, and with storm in lower case.
     senses (Optional[str]): What a word is, by its most frequent sense as a noun: "wordnet" for the
@@ -93,10 +92,8 @@ def RichEmbed(
         rule = f"different numbers from 1 to {MOST_BITS}"
         fix = "[32, 10, 6] is the default."
         raise ValueError(Errors.L001.format(name="cluster_bits", rule=rule, value=cluster_bits, fix=fix))
-    _check_used(CLUSTERS, clusters, "cluster_lower", cluster_lower, False)
-    _check_used(CLUSTERS, clusters, "cluster_bits", cluster_bits, CLUSTER_BITS)
-    _check_used(CLUSTERS, clusters, "cluster_rows", cluster_rows, CLUSTER_ROWS)
-    _check_used(SENSES, senses, "sense_rows", sense_rows, SENSE_ROWS)
+    if cluster_lower and clusters is None:
+        raise unused("cluster_lower", cluster_lower, WHO, f"{CLUSTERS} = {RULES[CLUSTERS]}")
     cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
     sense_sizes = _sizes("sense_rows", sense_rows, "an ancestor and a class", SENSE_BITS)
     for name, source in ((CLUSTERS, clusters), (SENSES, senses)):
@@ -189,12 +186,6 @@ def init(
     if X and model.attrs["needs_vectors"]:
         check_vectors(model, X[0].vocab, WHO)
     init_chained(model, X, Y)
-
-
-def _check_used(kind: str, source: str | None, name: str, value: object, usual: object) -> None:
-    """Refuse another value than the usual one where there is no source. RAISES (ValueError): L213."""
-    if source is None and value != usual:
-        raise unused(name, value, WHO, f"{kind} = {RULES[kind]}")
 
 
 def _sizes(name: str, rows: Sequence[int], of: str, listed: Sequence[object]) -> list[int]:

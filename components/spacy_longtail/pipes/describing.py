@@ -153,7 +153,7 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
                 vectors = to_numpy(layer.get_param("D"))
                 block = nlp.config.interpolate()["components"][name].get("describe")
                 prefixes = own.codec.prefixes
-                return PretrainedHead(path, block, found, prefixes, texts, vectors, sources_of(nlp))
+                return PretrainedHead(path, block, found, prefixes, texts, vectors, sources_of(nlp.meta))
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))

@@ -1,15 +1,17 @@
 """Whose data is inside a pipeline beside its own corpus: `sources` in meta.json, as spaCy has them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from spacy.language import Language
 
 Source = dict[str, str] | str  # name, url, author, license; or a text
 
 
-def sources_of(nlp: Language) -> list[Source]:
-    """What a pipeline says of itself."""
-    return list(nlp.meta.get("sources") or [])
+def sources_of(meta: Mapping[str, Any]) -> list[Source]:
+    """What a pipeline's meta.json says; one text is one source."""
+    found = meta.get("sources") or []
+    return [found] if isinstance(found, str) else list(found)
 
 
 def joined_sources(known: Sequence[Source], more: Sequence[Source]) -> list[Source]:
@@ -20,4 +22,4 @@ def joined_sources(known: Sequence[Source], more: Sequence[Source]) -> list[Sour
 def add_sources(nlp: Language, more: Sequence[Source]) -> None:
     """Add what has come into a pipeline; it is saved with it."""
     if more:
-        nlp.meta["sources"] = joined_sources(sources_of(nlp), more)
+        nlp.meta["sources"] = joined_sources(sources_of(nlp.meta), more)

@@ -62,19 +62,22 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
 def _on_dev(systems: list[System], metrics: Path, baseline: str) -> dict[str, dict[int, Path]]:
     """The evaluations on dev by method and seed. What has no seed, as an ensemble of several seeds, has
     the first one of the baseline, since it is compared with that one. RAISES (ValueError): L405."""
-    seeds = {own.name: [run.seed for run in own.runs if run.seed is not None] for own in systems}
-    first = min(seeds.get(baseline, []), default=0)
-    scored: dict[str, dict[int, Path]] = {}
+    found: dict[str, dict[int | None, Path]] = {}
     for system in systems:
         for run in system.runs:
             path = metrics / DEV / run.path.name
             if path.is_file():
                 _check_dev(path, run.evaluation.model)
-                scored.setdefault(system.name, {})[first if run.seed is None else run.seed] = path
+                found.setdefault(system.name, {})[run.seed] = path
+    first = min((seed for seed in found.get(baseline, {}) if seed is not None), default=0)
+    scored = {
+        name: {first if seed is None else seed: path for seed, path in own.items()}
+        for name, own in found.items()
+    }
     for name, own in scored.items():
         if not own.keys() & scored.get(baseline, own).keys():
-            found, known = (", ".join(map(str, sorted(scored[n]))) for n in (name, baseline))
-            warning = Warnings.W117.format(name=name, baseline=baseline, found=found, known=known)
+            own_seeds, known = (", ".join(map(str, sorted(scored[n]))) for n in (name, baseline))
+            warning = Warnings.W117.format(name=name, baseline=baseline, found=own_seeds, known=known)
             warnings.warn(warning, stacklevel=3)
     return scored
 

@@ -4,13 +4,17 @@ from collections.abc import Collection
 from pathlib import Path
 
 import spacy
+import srsly
 from spacy.language import Language
 from spacy.training.pretrain import get_tok2vec_ref
-from spacy.util import is_package
+from spacy.util import get_package_path, is_package
 from thinc.api import Config
 
 from ..errors import Errors
+from ..hub import named_transformers
+from ..pipes.sources import Source, joined_sources, sources_of
 
+META, MODEL = "meta.json", "model"  # of a pipeline; in what `pretrain` writes
 FIX = "Name a trained pipeline: of a pretraining, the folder model/ in its output."
 BEGINNINGS = {  # of [initialize], with what writes them
     "vectors": "Write it with `spacy init vectors`.",
@@ -83,6 +87,21 @@ def check_beginning(config: Config) -> None:
     weights = block.get("init_tok2vec")
     if weights is not None and not config.get("pretraining"):
         raise ValueError(Errors.L409.format(path=weights))
+
+
+def sources_of_beginning(config: Config) -> list[Source]:
+    """What the pipelines were learnt from whose components or encoders a training begins with.
+
+    config (Config): Interpolated.
+    """
+    blocks = [own for own in config.get("components", {}).values() if "factory" not in own]
+    taken = [Path(own["source"]) for own in blocks if "source" in own]
+    metas = [(path if path.is_dir() else get_package_path(str(path))) / META for path in taken]
+    weights = config.get("initialize", {}).get("init_tok2vec")
+    encoders = [*named_transformers(config), *([] if weights is None else [weights])]
+    metas += [Path(path).parent / MODEL / META for path in encoders]  # as `pretrain` writes them
+    known = [sources_of(srsly.read_json(path)) for path in metas if path.is_file()]
+    return joined_sources([], [own for found in known for own in found])
 
 
 def load_weights(nlp: Language, config: Config) -> None:

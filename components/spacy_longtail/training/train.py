@@ -8,6 +8,7 @@ from configparser import Error as ConfigParserError
 from itertools import islice
 from pathlib import Path
 
+import srsly
 from spacy.cli.train import train
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
@@ -30,11 +31,12 @@ from ..corpus.type_words import in_words, problem_in_config
 from ..errors import Errors
 from ..hub import check_models
 from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder, write_file
+from ..pipes.sources import joined_sources, sources_of
 from ..types import Block, Overrides
 from .contamination import warn_seen
 from .device import use_gpu
 from .limits import check_training, check_written
-from .loading import check_beginning, check_sources, load_weights
+from .loading import META, check_beginning, check_sources, load_weights, sources_of_beginning
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 from .shown import shown_as
 
@@ -174,11 +176,11 @@ def train_model(
                 train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) or (new / BEST).is_dir():
-                _restore_loggers(new, filled)
+                _complete(new, filled)
                 msg.warn(f"Stopped. What was trained so far is in {set_aside(new, output)}.")
             raise
         seconds = time.perf_counter() - start
-        _restore_loggers(new, filled)
+        _complete(new, filled)
         if not (new / BEST / "config.cfg").is_file():
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
@@ -282,10 +284,15 @@ def _logged(config: Config, output: Path) -> Overrides:
     return {f"training.logger.{name}": value for name, value in own.items()}
 
 
-def _restore_loggers(folder: Path, trained: Config) -> None:
-    """Undo `_logged` in saved pipelines: training one again would write into the same file."""
+def _complete(folder: Path, trained: Config) -> None:
+    """Say in saved pipelines what they began with, and undo `_logged`: training one again would write
+    into the same file."""
+    began = sources_of_beginning(trained)
     paths = (folder / model / "config.cfg" for model in MODELS)
     for path in (path for path in paths if path.is_file()):
         config = load_config(path, interpolate=False)
         config["training"]["logger"] = trained["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
         write_file(path, config.to_bytes())  # whole, where a full disk has ended the training
+        meta = srsly.read_json(path.with_name(META))
+        if found := joined_sources(sources_of(meta), began):
+            write_file(path.with_name(META), srsly.json_dumps({**meta, "sources": found}, indent=2))

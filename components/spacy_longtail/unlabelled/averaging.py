@@ -86,7 +86,7 @@ def average(
     pipe = cast(EnsembleNER, nlp.replace_pipe(first.name, ensemble_ner.WHO, config=settings))
     pipe.compose(first.tagger.cfg["types"], dict(zip(blocks, (m.tagger for m in members), strict=True)))
     for own in members[1:]:
-        add_sources(nlp, sources_of(own.nlp))
+        add_sources(nlp, sources_of(own.nlp.meta))
     if vectors is not None:
         nlp.vocab.vectors = vectors
     for encoder in encoders[0]:

@@ -10,7 +10,7 @@ import srsly
 from ...corpus.statistics import Statistics
 from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
-from ...pipes.sources import joined_sources
+from ...pipes.sources import joined_sources, sources_of
 from ...records import Record
 from ...training.provenance import Block
 from ..records import Scores
@@ -56,9 +56,9 @@ def write_card(
     meta[META_KEY] = found.as_json()
     wordnet = knows_wordnet(target)
     if wordnet:
-        meta["sources"] = joined_sources(meta.get("sources") or [], [SOURCE])
+        meta["sources"] = joined_sources(sources_of(meta), [SOURCE])
     shown = {"corpus": stats.corpus, "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
-    shown["sources"] = others(meta.get("sources") or [])
+    shown["sources"] = others(sources_of(meta))
     text = render("card.md", card=found, meta=meta, few=FEW, wordnet=wordnet, **shown)
     with coded_io(target), replacing(target) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)

@@ -289,6 +289,9 @@ def _beginning(pretrained: Path, corpus: Path, lang: str) -> Overrides:
         shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
         raise ValueError(Errors.L563.format(**shown))
     config = read_base(pretrained / CONFIG)
+    if (own := config.get("nlp", {}).get("lang")) != lang:
+        problem = f"it is of the language {own!r}, {corpus} of {lang!r}"
+        raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
     names = config.get("nlp", {}).get("pipeline", [])
     folder = transformer_beside(pretrained)
     is_cnn = "tok2vec" in names
