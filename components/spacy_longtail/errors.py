@@ -120,6 +120,7 @@ class Errors:
     L267 = "[L267] senses = {source!r} holds English words, the pipeline is of the language {lang!r}. Use null (of the project: --vars.senses null), or a folder with a WordNet of that language."
     L268 = "[L268] Of the {n:,} nouns of {source} English Brown clusters know none: there is nothing to learn. Name an English WordNet, 'wordnet' for nltk's."
     L269 = "[L269] {path} is not text in UTF-8: {problem}. Save it in UTF-8, the only encoding that word clusters and WordNet are read in."
+    L277 = "[L277] {label!r} cannot be added to {who}: its 'describe' gives the types that it knows other vectors than it was trained with, so the new one would not be like them. Give the pipeline the word vectors, or the describer, of its training."
     L270 = "[L270] 'describe' of {who} must be a function from texts to one row each, found {found}. Use @misc = longtail.TransformerDescriptions.v1 or another describer, or null."
     L271 = "[L271] The descriptions of {who} have {problem}. Correct [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
     L272 = "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite numbers for each text, not all zeros."

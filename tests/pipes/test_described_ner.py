@@ -85,6 +85,21 @@ def test_a_described_pipe_is_the_same_when_it_is_loaded(head, scheme, tmp_path):
         assert found.labels[-1] == "SHIP"
 
 
+@pytest.mark.parametrize("other", [{"width": 41}, {"seed": 5}])
+def test_a_type_is_not_added_by_another_describer_than_that_of_the_training(other, tmp_path):
+    """Its vector would be of another width, or of another space."""
+    nlp = build(describe=HASHED)
+    train(nlp, 5)
+    nlp.to_disk(tmp_path)
+    changed = {"components": {"ner": {"describe": {**HASHED, **other}}}}
+    pipe = spacy.load(tmp_path, config=changed).get_pipe("ner")
+    docs = toy_docs(nlp)
+    before, labels, kept = logits(pipe, docs), pipe.labels, dict(pipe.cfg)
+    with pytest.raises(ValueError, match=r"L277.*'SHIP' cannot be added to ner"):
+        pipe.add_label("SHIP", "ship or boat")
+    assert pipe.labels == labels and pipe.cfg == kept and np.array_equal(logits(pipe, docs), before)
+
+
 def test_two_task_has_no_output_for_a_type_and_a_tag():
     with pytest.raises(ValueError, match="L273"):
         build(head="two_task")

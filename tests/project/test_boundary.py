@@ -455,7 +455,9 @@ def test_a_byte_order_mark_is_no_part_of_a_text(name, encoding, tmp_path):
     assert json.loads((tmp_path / "out" / "types.json").read_text())["labels"] == ["PER"]
 
 
-@pytest.mark.parametrize("label", ["", " ", "a\nb", "a\0", "a\u2028b", " a", "a\t", "\ud800", "O", "*"])
+@pytest.mark.parametrize(
+    "label", ["", " ", "a\nb", "a\0", "a\u2028b", " a", "a\t", "\ud800", "O", "*", "US$"]
+)
 def test_names_that_no_type_has(label):
     with pytest.raises(ValueError, match="L550"):
         check_label(label)

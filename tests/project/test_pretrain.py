@@ -710,13 +710,23 @@ def test_what_a_config_begins_with_is_named_where_it_is_at_fault(
     assert named is None or str(named) in str(found.value)
 
 
+def test_an_encoder_of_another_language_is_named(trained, tmp_path):
+    config = CONFIGS / "pretrained_cnn.cfg"
+    corpus = toy_corpus(tmp_path / "toy")
+    types = json.loads((corpus / "types.json").read_text(encoding="utf8"))
+    (corpus / "types.json").write_text(json.dumps({**types, "lang": "de"}), encoding="utf8")
+    settings = {"paths.pretrained": str(trained[2]["model"])}
+    with pytest.raises(ValueError, match=r"L274.*tok2vec.*language 'en', the training of 'de'"):
+        check_trainable(load_filled(config, corpus, settings), config)
+
+
 def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
     config = CONFIGS / "pretrained_cnn.cfg"
     folder = write(tmp_path / "odd", ["[Ann|a:b] saw [Oslo|GEO]"], dev=["[Bo|a:b] left"])
     load_filled(config, folder)  # not described, it is called by its name
     for descriptions, problem in (
         ({"a:b": "something"}, "the type 'a:b'.*':'"),
-        ({"GEO": "of ${nlp.lang}"}, r"'\$\{' in the text of GEO"),
+        ({"GEO": "of ${nlp.lang}"}, r"'\$' in the text of GEO"),
     ):
         types = json.loads((folder / "types.json").read_text(encoding="utf8"))
         types["descriptions"] = descriptions

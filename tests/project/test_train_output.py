@@ -188,6 +188,24 @@ def test_the_best_model_of_a_training_that_fails_is_kept_beside(work, monkeypatc
     assert "output_file" not in load_config(kept / "config.cfg")["training"]["logger"]
 
 
+def test_what_a_full_disk_has_cut_off_is_not_kept(work, monkeypatch):
+    real = training.train
+
+    def fails(config, output, **options):
+        real(config, output, **options)
+        path = Path(output) / "model-last" / "vocab" / "strings.json"
+        path.write_text(path.read_text(encoding="utf8")[:-5], encoding="utf8")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(training, "train", fails)
+    before = tree(work / "training" / "old")
+    ran = train("training/old", *FEW)
+    assert ran.exit_code == 2 and "No space left" in ran.output
+    assert tree(work / "training" / "old") == before
+    kept = next((work / "training").glob("old.stopped*"))
+    assert spacy.load(kept / "model-best").pipe_names and not (kept / "model-last").exists()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 @pytest.mark.usefixtures("light_processes")
 def test_a_killed_training_leaves_the_old_model(work):

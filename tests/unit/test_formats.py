@@ -471,6 +471,7 @@ def region(**value):
         (3, "L426.*:1: .*found '3' instead of an object"),
         (GENERIC(text=None), "L426.*:1: .*'None' is not text"),
         (GENERIC(text="a\ud800"), "L426.*:1: .*surrogate"),
+        ({"body": "abc", "spans": [[0, 3, "X"]]}, "L426.*no 'text', found the texts body.*--text-key"),
         ({"text": "abc"}, "L426.*found none of spans, entities, labels, label"),
         (GENERIC(entities="X"), "L426.*found 'X' as the list of spans"),
         (GENERIC(entities=["X"]), "L426.*found 'X' as a span"),
@@ -625,6 +626,14 @@ def test_the_text_may_have_another_key(kind, tmp_path):
         read(path, text_key="corpus")
     with pytest.raises(ValueError, match=r"L420.*--text-key"):
         read(write(tmp_path / "b.jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}'), text_key="body")
+
+
+@pytest.mark.parametrize("other", [[], None, "PER"])
+def test_an_empty_list_does_not_hide_another(other, tmp_path):
+    """As where an export has a key for each of several tools."""
+    record = {"text": "abc", "spans": other, "entities": [[0, 3, "X"]]}
+    (doc,) = read(write(tmp_path / "a.jsonl", json.dumps(record)))
+    assert chars(doc) == ("abc", [(0, 3, "X")])
 
 
 def test_single_decisions_say_nothing_of_other_tokens(tmp_path):

@@ -16,7 +16,7 @@ TAKEN = {  # names that mean something else beside types, by what they mean
 @lru_cache(maxsize=1 << 16)
 def check_label(label: object, where: str = "") -> str:
     """A type's name. RAISES (ValueError): L550 for one that is no text, is blank, has control characters
-    in it, or means something else."""
+    or a $ in it, or means something else."""
     if not isinstance(label, str):
         raise ValueError(Errors.L550.format(label=label, where=where, problem="it is no text"))
     problem = ""
@@ -26,6 +26,8 @@ def check_label(label: object, where: str = "") -> str:
         problem = "it begins or ends with white space"
     elif any(unicodedata.category(char) in CONTROL for char in label):
         problem = "it has a line break or another control character in it"
+    elif "$" in label:
+        problem = "it has a $ in it, which a config doubles each time that it is saved"
     elif label in TAKEN:
         problem = TAKEN[label]
     if problem:

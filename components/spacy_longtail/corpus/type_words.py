@@ -48,7 +48,7 @@ KNOWN = {label.casefold(): words for label, words in WORDS.items()}
 HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 GAP = re.compile(r"[\W_]+")
 UNFIT = re.compile(r"[:=]|^[#;@\[]")  # what the key of a config cannot have in it, or begin with
-REFERENCE = "${"  # of a config, to another of its values
+REFERENCE = "$"  # of a config, to another of its values; doubled each time that one is saved
 
 
 def words_of(label: str) -> str:
@@ -108,5 +108,5 @@ def problem_in_config(texts: Mapping[str, str]) -> str:
                 f"the type {label!r}: no config can hold one with ':' or '=', or that begins with #;@["
             )
         if REFERENCE in text:
-            return f"'{REFERENCE}' in the text of {label}, which a config reads as the name of a value"
+            return f"{REFERENCE!r} in the text of {label}, by which a config means another of its values"
     return ""

@@ -159,6 +159,22 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))
 
 
+def are_alike(vectors: Floats2d, others: Floats2d) -> bool:
+    """Whether one describer gave both, (n_texts, nD) each and of unit length."""
+    cosines = (vectors * others).sum(axis=1) if vectors.shape == others.shape else np.zeros(1)
+    return bool(cosines.min(initial=1.0) >= ALIKE)
+
+
+def check_same(layer: Model, vectors: Floats2d, label: str, who: str) -> None:
+    """Whether a type to be added gets a vector of the same kind as those that are known.
+
+    vectors (Floats2d): (n_types, nD), of the known types by today's describer.
+    RAISES (ValueError): L277.
+    """
+    if not are_alike(vectors, to_numpy(layer.get_param("D"))):
+        raise ValueError(Errors.L277.format(label=label, who=who))
+
+
 def take_pretrained(
     layer: Model, head: PretrainedHead, prefixes: str, vectors: Floats2d, who: str
 ) -> None:
@@ -173,7 +189,7 @@ def take_pretrained(
     for name, size in wanted.items():
         if found[name] != size:
             problem = f"its {name} has {found[name]} columns, this one {size}"
-    if vectors.shape != head.vectors.shape or (vectors * head.vectors).sum(axis=1).min() < ALIKE:
+    if not are_alike(vectors, head.vectors):
         problem = "its descriptions have other vectors: it was trained with another 'describe'"
     if problem:
         raise ValueError(Errors.L275.format(who=who, path=head.path, problem=problem))

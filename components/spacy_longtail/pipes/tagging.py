@@ -32,6 +32,7 @@ from .describing import (
     Describe,
     PretrainedHead,
     check_not_described,
+    check_same,
     default_describe,
     describe_types,
     read_pretrained,
@@ -140,7 +141,9 @@ class TokenTagger(NERPipe):
         texts = {**self.cfg["descriptions"], label: text}
         if self.is_described and is_trained:
             texts = describe_types([*self.cfg["types"], label], texts, texts, self.name)
-            vector = vectors_of([texts[label]], self.describe, self.vocab, self.name)
+            wanted = [texts[name] for name in (*self.labels, label)]
+            vectors = vectors_of(wanted, self.describe, self.vocab, self.name)
+            check_same(output_of(self.model), vectors[:-1], label, self.name)
         if self.cfg.get("include") is not None:
             self.cfg["include"] = [*self.cfg["include"], label]
         before = self.head.outputs
@@ -157,9 +160,9 @@ class TokenTagger(NERPipe):
             self.cfg["descriptions"] = texts
             if is_trained:
                 output = output_of(self.model)
-                lay_out(output, *self.codec.layout())
                 known = output.ops.to_numpy(output.get_param("D"))
-                set_descriptions(output, np.concatenate([known, vector]))
+                lay_out(output, *self.codec.layout())
+                set_descriptions(output, np.concatenate([known, vectors[-1:]]))
         return 1
 
     def _resolve_classes(self, reader: Reader | None, nlp: Language | None, who: str) -> None:

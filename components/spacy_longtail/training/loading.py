@@ -46,27 +46,31 @@ def check_sources(config: Config) -> None:
 
     config (Config): Not interpolated; one that cannot be is left to whoever builds it.
     RAISES (ValueError): L402 for one that is not there, L408 for one that is damaged, L571 for one
-        without the component.
+        without the component, L274 for one of another language.
     """
     try:
-        components = config.interpolate().get("components", {})
+        found = config.interpolate()
     except ValueError:
         return
+    components, lang = found.get("components", {}), found.get("nlp", {}).get("lang")
     for name, block in components.items():
         if "factory" not in block and "source" in block:  # spaCy's: pipes have settings of that name
-            _check(block["source"], str(block.get("component", name)), name)
+            _check(block["source"], str(block.get("component", name)), name, lang)
 
 
-def _check(source: object, wanted: str, name: str) -> None:
+def _check(source: object, wanted: str, name: str, lang: str | None) -> None:
     is_there = isinstance(source, str) and source and (Path(source).exists() or is_package(source))
     if not is_there:
         raise ValueError(Errors.L402.format(path=f"{source} ('source' of {name})", fix=FIX))
     path = str(source)
     if Path(path).is_dir() and not Path(path, "config.cfg").is_file():
         raise ValueError(Errors.L571.format(path=path, found="none"))
-    names = load_pipeline(path).component_names
-    if wanted not in names:
-        raise ValueError(Errors.L571.format(path=path, found=", ".join(names) or "none"))
+    nlp = load_pipeline(path)
+    if wanted not in nlp.component_names:
+        raise ValueError(Errors.L571.format(path=path, found=", ".join(nlp.component_names) or "none"))
+    if lang is not None and nlp.lang != lang:
+        problem = f"it is of the language {nlp.lang!r}, the training of {lang!r}"
+        raise ValueError(Errors.L274.format(who=name, path=path, problem=problem))
 
 
 def check_beginning(config: Config) -> None:

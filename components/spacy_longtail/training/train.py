@@ -1,6 +1,7 @@
 """One training on a converted corpus: `spacy train` with the corpus's paths and types filled in."""
 
 import logging
+import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -30,13 +31,28 @@ from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
 from ..errors import Errors
 from ..hub import check_models
-from ..output.writing import check_folder, check_outside, coded_io, set_aside, whole_folder, write_file
+from ..output.writing import (
+    check_folder,
+    check_outside,
+    coded_io,
+    is_disk_fault,
+    set_aside,
+    whole_folder,
+    write_file,
+)
 from ..pipes.sources import joined_sources, sources_of
 from ..types import Block, Overrides
 from .contamination import warn_seen
 from .device import use_gpu
 from .limits import check_training, check_written
-from .loading import META, check_beginning, check_sources, load_weights, sources_of_beginning
+from .loading import (
+    META,
+    check_beginning,
+    check_sources,
+    load_pipeline,
+    load_weights,
+    sources_of_beginning,
+)
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 from .shown import shown_as
 
@@ -176,6 +192,8 @@ def train_model(
                 train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt) or (new / BEST).is_dir():
+                if is_disk_fault(error):
+                    _remove_halves(new)
                 _complete(new, filled)
                 msg.warn(f"Stopped. What was trained so far is in {set_aside(new, output)}.")
             raise
@@ -282,6 +300,15 @@ def _logged(config: Config, output: Path) -> Overrides:
     if not written:  # a section that a config lacks can only be set as a whole
         return {"training.logger": own}
     return {f"training.logger.{name}": value for name, value in own.items()}
+
+
+def _remove_halves(folder: Path) -> None:
+    """Remove saved pipelines that a full disk has left incomplete."""
+    for model in MODELS:
+        try:
+            load_pipeline(folder / model)
+        except ValueError:
+            shutil.rmtree(folder / model, ignore_errors=True)
 
 
 def _complete(folder: Path, trained: Config) -> None:

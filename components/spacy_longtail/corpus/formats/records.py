@@ -110,11 +110,13 @@ def _own(record: dict[str, object], place: Place, context: Context) -> list[_Tas
     if answer != "accept" and not (decisions and answer == "reject"):
         context.events.add("rejected", str(answer), place)
         return []
-    key = next((k for k in KEYS if record.get(k) is not None), None)
+    given = [k for k in KEYS if record.get(k) is not None]
+    filled = (k for k in given if isinstance(record[k], list) and record[k])
+    key = next(filled, given[0] if given else None)
     if key is None and "answer" not in record:  # an accepted record without spans has no entity
         raise no_record(place, f"found none of {', '.join(KEYS)}", "Give every text its list of spans.")
     wanted = context.settings.text_key
-    text = _text(record, wanted, place) if wanted else record.get("text", record.get("data"))
+    text = _text(record, wanted or _usual(record), place)
     meta = record.get("meta")
     about = _without(record, wanted) | (meta if isinstance(meta, dict) else {})
     spans = _spans(record[key] if key else [], place, context.events)
@@ -131,8 +133,7 @@ def _minimal(record: dict[str, object], place: Place, context: Context) -> list[
     """
     wanted = context.settings.text_key
     regions = [item for value in record.values() if _are_regions(value) for item in value]
-    usual = "data" if "data" in record and "text" not in record else "text"
-    text = _text(record, wanted or usual, place)
+    text = _text(record, wanted or _usual(record), place)
     about = {name: value for name, value in _without(record, wanted).items() if name not in CLERICAL}
     return [_Task(text, _spans(regions, place, context.events), about)]
 
@@ -141,6 +142,11 @@ def _are_regions(value: object) -> TypeGuard[list[dict[str, object]]]:
     return isinstance(value, list) and all(
         isinstance(item, dict) and {"start", "labels"} <= item.keys() for item in value
     )
+
+
+def _usual(record: dict[str, object]) -> str:
+    """The key of the text where none is named."""
+    return "data" if "data" in record and "text" not in record else "text"
 
 
 def _text(record: dict[str, object], key: str, place: Place) -> object:

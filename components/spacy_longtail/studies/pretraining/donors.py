@@ -84,9 +84,7 @@ def _without(donor: Donor, measured: Set[str]) -> Donor:
     train = [doc for doc in donor.train if plain_text(doc.text) not in measured]
     if any(doc.ents for doc in train):
         return donor._replace(train=train)
-    problem = "it has no entity to learn from"
-    if donor.n_excluded or len(train) < len(donor.train):
-        problem += " without the sentences that are excluded and those that F1 is measured on"
+    problem = "it has no entity without the sentences that are excluded or that F1 is measured on"
     raise _unusable(donor.name, problem, "Leave it out")
 
 
@@ -103,7 +101,8 @@ def excluded_texts(corpora: Iterable[Path], vocab: Vocab) -> set[str]:
     for corpus in corpora:
         paths = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
         if not paths:
-            problem, fix = "it has no dev and no test", "Name a converted corpus"
+            problem = "it has no dev and no test"
+            fix = "Name a converted corpus; `split` makes parts of a whole one"
             raise _unusable(corpus, problem, fix, role="a corpus to exclude")
         for path in paths:
             for doc in stream_sentences(path, vocab):
