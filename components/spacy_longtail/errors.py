@@ -446,6 +446,9 @@ class Warnings:
     W108 = "[LW108] Reports and cards are of the part {part!r}; evaluations of other parts are left out: {names}."
     W117 = "[LW117] {name!r} is not compared with {baseline!r}, and no candidate for the package: its seeds are {found}, those of {baseline!r} {known}. Train both with one seed."
 
+    # Extending: LW120
+    W120 = "[LW120] No training sentence of {path} has a mention of {types}: they are not added. Annotate some, or name the types with --types if you want them all the same."
+
     # Mining: LW098
     W098 = "[LW098] {n}, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."
 

@@ -1,6 +1,7 @@
 """The command `extend`: new types for a pipeline that exists, and its entities stay."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,18 @@ def test_new_types_are_found_and_old_entities_stay(folder, tmp_path):
     assert config["training"]["max_steps"] == 30  # it is the whole story
     saved = json.loads((tmp_path / "out" / "extended.json").read_text("utf8"))
     assert saved == found
+
+
+def test_a_type_without_a_training_mention_is_not_added_unasked(folder, tmp_path):
+    shutil.copytree(folder / "corpus", tmp_path / "corpus")
+    types = json.loads((tmp_path / "corpus" / "types.json").read_text("utf8"))
+    types["labels"].append("SHIP")
+    (tmp_path / "corpus" / "types.json").write_text(json.dumps(types), encoding="utf8")
+    given = ["extend", folder / "base", tmp_path / "corpus", "-o", tmp_path / "out", "--json", *STEPS]
+    result = CliRunner().invoke(app, [str(a) for a in given])
+    assert "[LW120]" in result.stderr and "a mention of SHIP" in " ".join(result.stderr.split())
+    found = json.loads(result.stdout)
+    assert "SHIP" not in found["added"] and {"NAT", "ART"} <= set(found["added"])
 
 
 def test_whatever_is_in_a_pipeline_stays_in_it_and_it_is_extended_again(folder, tmp_path):

@@ -1,6 +1,7 @@
 """New types for a trained pipeline: trained beside it, thresholds chosen, and compared with before."""
 
 import shutil
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,9 +11,9 @@ from spacy.language import Language
 from thinc.api import Config
 
 from ...corpus.descriptions import CorpusTypes, read_types
-from ...corpus.folder import load_docs
+from ...corpus.folder import load_docs, stream_docs
 from ...corpus.parts import part_path
-from ...errors import Errors
+from ...errors import Errors, Warnings
 from ...evaluation.analysis.records import PRF
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.thresholds import Goal, fit_thresholds
@@ -36,7 +37,8 @@ class Request:
     """What is added to which pipeline.
 
     base (str): What `spacy.load` takes. corpus (Path): A converted corpus with the new types.
-    types (Sequence[str]): Those to add; empty takes the corpus's types that the pipeline does not know.
+    types (Sequence[str]): Those to add; empty takes those with a mention in the training part that the
+        pipeline does not know.
     gated (bool): Whether a gate is trained. pretrained (Optional[Path]): As `extended_config` has it.
     thresholds (bool): Whether thresholds are chosen on dev.
     overrides (Overrides): Config values by dotted name.
@@ -122,8 +124,16 @@ def _types_to_add(request: Request, types: CorpusTypes, nlp: Language) -> list[s
     if unknown := [t for t in request.types if t not in types.labels]:
         shown = {"unknown": ", ".join(unknown), "known": ", ".join(types.labels)}
         raise ValueError(Errors.L521.format(path=request.corpus, **shown))
-    known = entity_types(nlp)
-    found = list(dict.fromkeys(request.types)) or [t for t in types.labels if t not in known]
+    found = list(dict.fromkeys(request.types))
+    if not found:
+        known = entity_types(nlp)
+        new = [t for t in types.labels if t not in known]
+        docs = stream_docs(part_path(request.corpus, "train"), nlp)
+        taught = {ent.label_ for doc in docs for ent in doc.ents}
+        found = [t for t in new if t in taught]
+        if lacking := [t for t in new if t not in taught]:
+            message = Warnings.W120.format(path=request.corpus, types=", ".join(lacking))
+            warnings.warn(message, stacklevel=3)
     if not found:
         shown = {"base": request.base, "types": ", ".join(types.labels)}
         raise ValueError(Errors.L520.format(path=request.corpus, **shown))
