@@ -644,13 +644,12 @@ def test_whose_data_is_in_encoders_that_are_named(trained, beginning, tmp_path):
     assert sources_of_beginning(beginning) == SOURCES
     beginning["initialize"]["init_tok2vec"] = str(tmp_path / "mine.bin")
     assert sources_of_beginning(beginning) == []
-    beginning["components"]["transformer"] = {
-        "factory": "transformer",
-        "model": {
-            "@architectures": "spacy-transformers.TransformerModel.v3",
-            "name": str(trained[1] / "transformer"),
-        },
-    }
+    folder = tmp_path / "pretrained"
+    shutil.copytree(trained[2]["model"], folder / "model")
+    model = {"@architectures": "spacy-transformers.TransformerModel.v3", "name": str(folder / "mine")}
+    beginning["components"]["transformer"] = {"factory": "transformer", "model": model}
+    assert sources_of_beginning(beginning) == []  # a name on the hub lies beside nothing
+    (folder / "mine").mkdir()
     assert sources_of_beginning(beginning) == SOURCES
 
 

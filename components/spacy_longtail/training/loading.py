@@ -102,8 +102,8 @@ def sources_of_beginning(config: Config) -> list[Source]:
     taken = [Path(own["source"]) for own in blocks if "source" in own]
     metas = [(path if path.is_dir() else get_package_path(str(path))) / META for path in taken]
     weights = config.get("initialize", {}).get("init_tok2vec")
-    encoders = [*named_transformers(config), *([] if weights is None else [weights])]
-    metas += [Path(path).parent / MODEL / META for path in encoders]  # as `pretrain` writes them
+    named = [Path(name) for name in (*named_transformers(config), weights) if name is not None]
+    metas += [path.parent / MODEL / META for path in named if path.exists()]  # as `pretrain` writes them
     known = [sources_of(srsly.read_json(path)) for path in metas if path.is_file()]
     return joined_sources([], [own for found in known for own in found])
 
