@@ -188,13 +188,15 @@ def test_the_best_model_of_a_training_that_fails_is_kept_beside(work, monkeypatc
     assert "output_file" not in load_config(kept / "config.cfg")["training"]["logger"]
 
 
-def test_what_a_full_disk_has_cut_off_is_not_kept(work, monkeypatch):
+@pytest.mark.parametrize("halves", [["model-last"], ["model-best", "model-last"]])
+def test_what_a_full_disk_has_cut_off_is_not_kept(halves, work, monkeypatch):
     real = training.train
 
     def fails(config, output, **options):
         real(config, output, **options)
-        path = Path(output) / "model-last" / "vocab" / "strings.json"
-        path.write_text(path.read_text(encoding="utf8")[:-5], encoding="utf8")
+        for model in halves:
+            path = Path(output) / model / "vocab" / "strings.json"
+            path.write_text(path.read_text(encoding="utf8")[:-5], encoding="utf8")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(training, "train", fails)
@@ -202,8 +204,10 @@ def test_what_a_full_disk_has_cut_off_is_not_kept(work, monkeypatch):
     ran = train("training/old", *FEW)
     assert ran.exit_code == 2 and "No space left" in ran.output
     assert tree(work / "training" / "old") == before
-    kept = next((work / "training").glob("old.stopped*"))
-    assert spacy.load(kept / "model-best").pipe_names and not (kept / "model-last").exists()
+    kept = list((work / "training").glob("old.stopped*"))
+    assert len(kept) == 2 - len(halves) and ("old.stopped" in ran.output) == bool(kept)
+    for folder in kept:
+        assert spacy.load(folder / "model-best").pipe_names and not (folder / "model-last").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

@@ -165,9 +165,10 @@ def train_model(
     gpu_id (int): -1 is the CPU.
     overrides (Optional[Overrides]): Config values by dotted name.
     RETURNS (Path): model-best.
-    RAISES (ValueError): L271, L402, L403, L404, L408, L409, L418, L438, L439, L571 for a config, corpus,
-        pipeline, vectors or weights that cannot be read or used; L265 for a model of the hub that
-        cannot be had; L432, L434, L436, L437 for a folder that must stay; L402 if no model was written.
+    RAISES (ValueError): L271, L274, L402, L403, L404, L408, L409, L418, L438, L439, L571 for a config,
+        corpus, pipeline, vectors or weights that cannot be read or used; L264 or L265 for a model of the
+        hub that cannot be had; L432, L434, L436, L437 for a folder that must stay; L402 if no model
+        was written.
     """
     given = load_filled(config, corpus, overrides)
     settings = filled_in(config, corpus, overrides)
@@ -191,9 +192,9 @@ def train_model(
             with shown_as(new, output):
                 train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
         except BaseException as error:
+            if is_disk_fault(error):
+                _remove_halves(new)
             if isinstance(error, KeyboardInterrupt) or (new / BEST).is_dir():
-                if is_disk_fault(error):
-                    _remove_halves(new)
                 _complete(new, filled)
                 msg.warn(f"Stopped. What was trained so far is in {set_aside(new, output)}.")
             raise
@@ -303,7 +304,7 @@ def _logged(config: Config, output: Path) -> Overrides:
 
 
 def _remove_halves(folder: Path) -> None:
-    """Remove saved pipelines that a full disk has left incomplete."""
+    """Remove pipelines that a full disk has left incomplete."""
     for model in MODELS:
         try:
             load_pipeline(folder / model)
