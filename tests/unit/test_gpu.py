@@ -21,7 +21,7 @@ if not cupy.cuda.is_available():
 
 
 @pytest.mark.parametrize(("name", "settings", "n_updates"), test_losses.CASES)
-def test_losses(name, settings, n_updates):
+def test_losses_of_tags(name, settings, n_updates):
     loss = test_losses.build(name, settings, n_updates)
     if isinstance(loss, test_losses.TwoTask):
         pytest.skip("two-task losses are run through their head")
