@@ -1,4 +1,4 @@
-"""`ensemble`: trained runs behind one pipe."""
+"""`ensemble`: trained runs behind one pipe, or as one network."""
 
 import sys
 from pathlib import Path
@@ -21,15 +21,22 @@ def ensemble_command(
         Path | None, typer.Option(help="A converted corpus, to measure members and ensemble on.")
     ] = None,
     part: Annotated[str, typer.Option(help="The part of it.")] = "dev",
+    weights: Annotated[
+        bool,
+        typer.Option(
+            "--weights", help="Average weights, of runs that began with one pretrained encoder."
+        ),
+    ] = False,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
     """Put the token NERs of several runs behind one pipe, by the mean of their tag probabilities.
 
-    What is written is an ordinary pipeline, with tokenizer and other components of the first run.
+    With --weights, make one network of them, as small and as fast as one run. What is written is an
+    ordinary pipeline, with tokenizer and other components of the first run.
     """
     use_gpu(gpu_id)
-    found = build_ensemble(Request(tuple(runs), gold, part), output, _say)
+    found = build_ensemble(Request(tuple(runs), gold, part, weights), output, _say)
     if as_json:
         print_json(found.model_dump())
         return

@@ -8,11 +8,9 @@ from typing import NamedTuple, cast
 
 from spacy.language import Language
 from spacy.pipeline.trainable_pipe import TrainablePipe
-from spacy.tokenizer import Tokenizer
 from spacy.util import set_dot_to_object
-from spacy.vectors import Vectors
 
-from ..errors import Errors, Warnings
+from ..errors import Warnings
 from ..heads import SOFT_HEADS
 from ..layers import listener_in
 from ..losses.token import TagLoss
@@ -22,6 +20,7 @@ from ..pipes.sources import add_sources, sources_of
 from ..pipes.token_ner import TokenNER
 from ..pipes.weighting import moves_predictions
 from ..types import ENTITY_SCORES, Block
+from .alike import SEEDS, SPLIT, check_not_judged, common_vectors, refused, settle, unlike
 from .teacher import only_tagger
 
 NOT_ONE = "is not one longtail_token_ner with a softmax or CRF head that alone reads entities"
@@ -29,12 +28,7 @@ USE = (
     "Name pipelines with a longtail_token_ner, head = 'softmax' or 'crf', as configs/token_softmax.cfg "
     "and configs/token_crf.cfg train them: others have no distribution over tags to average."
 )
-SEEDS = "Name pipelines that differ in their seed alone, as one config trains them."
 ONE_TENSOR = "Its listener reads what the last of them wrote; let one of them alone stand before it."
-SPLIT = "Name the runs that it was made of."
-JUDGED = (
-    "Name it as it was before `thresholds`: what was chosen on its own scores is not right for a mean."
-)
 
 
 class Read(NamedTuple):
@@ -44,11 +38,6 @@ class Read(NamedTuple):
     path: Path | str
     name: str  # of its token NER
     tagger: TokenNER
-
-
-def refused(path: Path | str, problem: str, fix: str) -> ValueError:
-    """L514, to be raised of a pipeline."""
-    return ValueError(Errors.L514.format(path=path, problem=problem, fix=fix))
 
 
 def average(
@@ -70,7 +59,7 @@ def average(
     for own in members[1:]:
         if problem := _unlike(own, first):
             raise refused(own.path, problem, SEEDS)
-    vectors = _vectors(members)
+    vectors = common_vectors(members)
     encoders = [own_encoders(own.nlp, own.name) for own in members]
     if len({sha256(own.tagger.model.to_bytes()).digest() for own in members}) < len(members):
         warnings.warn(Warnings.W067.format(paths=", ".join(str(m.path) for m in members)), stacklevel=2)
@@ -82,7 +71,7 @@ def average(
         "scores_key": first.tagger.cfg["scores_key"] or ENTITY_SCORES,
         "scorer": nlp.config.interpolate()["components"][first.name]["scorer"],
     }
-    _settle(nlp, members)
+    settle(nlp, members)
     pipe = cast(EnsembleNER, nlp.replace_pipe(first.name, ensemble_ner.WHO, config=settings))
     pipe.compose(first.tagger.cfg["types"], dict(zip(blocks, (m.tagger for m in members), strict=True)))
     for own in members[1:]:
@@ -103,9 +92,7 @@ def _member(nlp: Language, path: Path | str) -> Read:
         raise refused(path, f"{name!r} is an ensemble itself", SPLIT)
     if not isinstance(tagger, TokenNER):
         raise refused(path, f"{_shown(nlp)} {NOT_ONE}", USE)
-    judged = [name for name in ("thresholds", "calibration", "decision_offsets") if tagger.cfg.get(name)]
-    if judged:
-        raise refused(path, f"{tagger.name!r} has {' and '.join(judged)} of its own", JUDGED)
+    check_not_judged(path, tagger)
     before = nlp.pipe_names[: nlp.pipe_names.index(name)]
     tensors = [n for n in before if "doc.tensor" in nlp.get_pipe_meta(n).assigns]
     if len(tensors) > 1 and listener_in(tagger.model):
@@ -126,36 +113,7 @@ def _unlike(own: Read, first: Read) -> str:
     if set(codecs[0].tags) != set(codecs[1].tags):
         found, known = (f"{codec.scheme} of {', '.join(codec.labels)}" for codec in codecs)
         return f"its tags are {found}, those of {first.path} {known}"
-    if own.nlp.lang != first.nlp.lang:
-        return f"its language is {own.nlp.lang!r}, that of {first.path} {first.nlp.lang!r}"
-    if _tokenizer(own.nlp) != _tokenizer(first.nlp):
-        return f"its tokenizer is not that of {first.path}"
-    if _lookups(own.nlp) != _lookups(first.nlp):
-        return f"its tables of words (vocab.lookups) are not those of {first.path}"
-    return ""
-
-
-def _tokenizer(nlp: Language) -> tuple[Block, bytes]:
-    """The settings and the rules of a tokenizer."""
-    rules = cast(Tokenizer, nlp.tokenizer).to_bytes(exclude=["vocab"])
-    return nlp.config.interpolate()["nlp"]["tokenizer"], rules
-
-
-def _lookups(nlp: Language) -> dict[str, Block]:
-    lookups = nlp.vocab.lookups
-    return {name: dict(lookups.get_table(name)) for name in lookups.tables}
-
-
-def _vectors(members: Sequence[Read]) -> Vectors | None:
-    """The one table of word vectors; null for none. What was trained without one does not read it.
-
-    RAISES (ValueError): L514.
-    """
-    found = [own for own in members if len(own.nlp.vocab.vectors)]
-    for own in found[1:]:
-        if own.nlp.vocab.vectors != found[0].nlp.vocab.vectors:
-            raise refused(own.path, f"its word vectors are not those of {found[0].path}", SEEDS)
-    return found[0].nlp.vocab.vectors if found else None
+    return unlike(own, first)
 
 
 def own_encoders(nlp: Language, name: str) -> list[str]:
@@ -203,20 +161,6 @@ def _block(own: Read) -> Block:
     if isinstance(loss, TagLoss) and moves_predictions(loss):
         found["loss"] = settings["loss"]
     return found
-
-
-def _settle(nlp: Language, members: Sequence[Read]) -> None:
-    """Make the config of a pipeline one without references: what they name may be taken away.
-
-    Its seed of the training is that of all members, and null where they have several.
-    """
-    whole = nlp.config.interpolate()
-    seeds = {own.nlp.config.interpolate()["training"]["seed"] for own in members}
-    whole["training"]["seed"] = seeds.pop() if len(seeds) == 1 else None
-    for name in nlp.component_names:
-        nlp.get_pipe_config(name).update(whole["components"][name])
-    nlp.config = whole
-    nlp.meta["performance"] = {}  # of the first pipeline
 
 
 def _warn_of_others(members: Sequence[Read], encoders: Sequence[Collection[str]]) -> None:

@@ -1,4 +1,4 @@
-"""An ensemble on disk: trained runs combined, written as one pipeline, and measured beside them."""
+"""Trained runs combined: behind one pipe, or as one network; written as one pipeline, and measured."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,16 +12,18 @@ from ..corpus.parts import part_path
 from ..errors import Errors
 from ..evaluation.evaluate import update_performance
 from ..output.writing import check_folder, check_outside, coded_io, whole_folder, write_file
-from ..pipes.ensemble_ner import EnsembleNER
 from ..records import Record
 from ..training.loading import load_pipeline
 from ..training.provenance import RunRecord, command, read_run, versions, write_run
 from ..training.train import BEST
 from .averaging import average
 from .comparison import Candidate, System, measure, megabytes
+from .teacher import own_types
+from .weights import average_weights
 
 RECORD = "ensemble.json"  # in the pipeline's folder
 ENSEMBLE = "ensemble"  # what it is called beside its members
+AVERAGE = "average"  # of weights
 DEV = "dev"
 
 
@@ -31,16 +33,18 @@ class Request:
 
     runs (Sequence[Path]): Folders of `train`, or pipelines. gold (Optional[Path]): A converted corpus to
         measure members and ensemble on; null measures nothing. part (str): Of it. The scores on dev go
-        into the pipeline's meta, where a training leaves its own.
+        into the pipeline's meta, where a training leaves its own. weights (bool): Average their weights
+        into one network, in place of their probabilities.
     """
 
     runs: tuple[Path, ...]
     gold: Path | None = None
     part: str = DEV
+    weights: bool = False
 
 
 class Part(Record):
-    """The ensemble, or a member of it, as a pipeline on disk."""
+    """What was made, or a run that it was made of, as a pipeline on disk."""
 
     name: str
     model: str
@@ -51,8 +55,8 @@ class Ensemble(Record):
     """What was combined, as ensemble.json has it."""
 
     types: list[str]
-    scheme: str
-    pipelines: list[Part]  # the members, and the ensemble
+    scheme: str | None  # of the tags; null where weights were averaged
+    pipelines: list[Part]  # the runs, and what was made of them
     corpus: str | None = None  # that they were measured on
     part: str | None = None
     systems: tuple[System, ...] = ()  # in the same order; speeds are compared with the first member's
@@ -61,7 +65,7 @@ class Ensemble(Record):
 def build_ensemble(
     request: Request, output: Path, say: Callable[[str], None] = lambda _: None
 ) -> Ensemble:
-    """Put the token NERs of trained runs behind one pipe, and write that pipeline.
+    """Put the token NERs of trained runs behind one pipe, or average their weights; write that pipeline.
 
     request (Request): What is combined. output (Path): A folder for the pipeline; one of an earlier
         ensemble is replaced. say (Callable[[str], None]): Gets what is being done.
@@ -79,7 +83,11 @@ def build_ensemble(
     if types is not None:
         _check_gold(nlp, request, types)
     scores = list(nlp.meta.get("performance", {}))
-    pipe = average(nlp, models[0], others, models[1:])
+    scheme = None
+    if request.weights:
+        average_weights(nlp, models[0], others, models[1:])
+    else:
+        scheme = average(nlp, models[0], others, models[1:]).codec.scheme
     others.clear()
     if request.gold is not None and request.part == DEV:
         update_performance(nlp, part_path(request.gold, DEV), scores)
@@ -87,7 +95,7 @@ def build_ensemble(
     with coded_io(output), whole_folder(output) as folder:
         nlp.to_disk(folder)
         write_run(folder, made)
-        found = _described(pipe, models, folder, output)
+        found = _described(nlp, scheme, request, models, folder, output)
         if types is not None and request.gold is not None:
             say(f"Measuring on {request.part} of {request.gold}")
             systems = _measured(found, models, nlp, folder, request.gold, types, request.part)
@@ -150,7 +158,8 @@ def _run_record(request: Request, models: Sequence[Path], output: Path) -> RunRe
     first, *others = map(read_run, models)
     gold = {} if request.gold is None else {"gold": request.gold, "part": request.part}
     return RunRecord(
-        command=command("ensemble", list(request.runs), {"output": output, **gold}),
+        command=command("ensemble", list(request.runs), {"output": output, **gold})
+        + " --weights" * request.weights,
         corpus=first.corpus if all(own.corpus == first.corpus for own in others) else "",
         checksums={
             part: digest
@@ -161,10 +170,18 @@ def _run_record(request: Request, models: Sequence[Path], output: Path) -> RunRe
     )
 
 
-def _described(pipe: EnsembleNER, models: Sequence[Path], folder: Path, output: Path) -> Ensemble:
+def _described(
+    nlp: Language,
+    scheme: str | None,
+    request: Request,
+    models: Sequence[Path],
+    folder: Path,
+    output: Path,
+) -> Ensemble:
+    made = AVERAGE if request.weights else ENSEMBLE
     parts = [Part(name=f"m{i}", model=str(m), megabytes=megabytes([m])) for i, m in enumerate(models, 1)]
-    parts.append(Part(name=ENSEMBLE, model=str(output), megabytes=megabytes([folder])))
-    return Ensemble(types=list(pipe.labels), scheme=pipe.codec.scheme, pipelines=parts)
+    parts.append(Part(name=made, model=str(output), megabytes=megabytes([folder])))
+    return Ensemble(types=own_types(nlp), scheme=scheme, pipelines=parts)
 
 
 def _measured(

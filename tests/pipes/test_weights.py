@@ -1,0 +1,230 @@
+"""Runs averaged into one network: the mean of their weights, as fast as one; what is refused."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.util import fix_random_seed
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from spacy_longtail.training.provenance import read_run
+from spacy_longtail.unlabelled.averaging import average
+from spacy_longtail.unlabelled.weights import average_weights
+from tests.util import HEADS, TOKEN_MODEL, blank, examples, found, params, tiny_bert, words
+
+TEXT = "Maria Berg sailed the Fram to Oslo"
+
+
+def pipeline(head="crf", model=TOKEN_MODEL, **settings):
+    nlp = blank()
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model, "head": head, **settings})
+    return nlp
+
+
+def begun(nlp, seed=0):
+    fix_random_seed(seed)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    return nlp
+
+
+def runs(start, n=2, steps=6, **settings):
+    """Pipelines that went on from the same weights, each with a seed of its own."""
+    data, result = start.to_bytes(), []
+    for seed in range(n):
+        nlp = pipeline(**settings).from_bytes(data)
+        fix_random_seed(seed)
+        optimizer = nlp.resume_training()
+        for _ in range(steps):
+            nlp.update(examples(nlp), sgd=optimizer, drop=0.3)
+        result.append(nlp)
+    return result
+
+
+def weights(nlp):
+    return params(nlp.get_pipe("ner"))
+
+
+def scores(nlp):
+    return nlp.get_pipe("ner").marginals([words(nlp, TEXT)])
+
+
+@pytest.fixture(scope="module")
+def start():
+    return begun(pipeline())
+
+
+def test_the_weights_are_the_mean(start):
+    nlp, *others = runs(start, 3)
+    apart = [weights(own) for own in (nlp, *others)]
+    names = nlp.pipe_names
+    average_weights(nlp, "a", others, ["b", "c"])
+    for mean, *several in zip(weights(nlp), *apart, strict=True):
+        np.testing.assert_allclose(mean, np.mean(several, axis=0), atol=1e-6)
+        assert mean.dtype == several[0].dtype and mean.shape == several[0].shape
+    assert any(np.abs(a - b).max() > 1e-4 for a, b in zip(*apart[:2], strict=True))
+    assert nlp.pipe_names == names
+    for own, theirs in zip(others, apart[1:], strict=True):  # the others stay
+        assert all(map(np.array_equal, weights(own), theirs))
+
+
+def test_a_run_averaged_with_itself_is_itself(start, tmp_path):
+    nlp, other = runs(start)
+    other.from_bytes(nlp.to_bytes())
+    before = scores(nlp)
+    with pytest.warns(UserWarning, match=r"LW067\] Of a, b at least two are the same model"):
+        average_weights(nlp, "a", [other], ["b"])
+    np.testing.assert_allclose(scores(nlp), before, atol=1e-6)
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    np.testing.assert_allclose(scores(again), before, atol=1e-6)
+    assert found(again(words(again, TEXT))) == found(nlp(words(nlp, TEXT)))
+
+
+def test_torch_modules_take_part(tmp_path):
+    pytest.importorskip("spacy_transformers")
+    bert = tiny_bert(tmp_path / "bert")
+    trf = {
+        "@architectures": "spacy-transformers.TransformerListener.v1",
+        "grad_factor": 1.0,
+        "pooling": {"@layers": "reduce_mean.v1"},
+    }
+
+    def made():
+        nlp = blank()
+        nlp.add_pipe("transformer", config={"model": {"name": str(bert)}})
+        model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": trf}
+        nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
+        return nlp
+
+    nlp, other = begun(made()), made()
+    other.from_bytes(nlp.to_bytes())
+
+    def tensors(own):
+        states = (
+            s._model.state_dict() for n in own.get_pipe("transformer").model.walk() for s in n.shims
+        )
+        return {k: v.clone() for state in states for k, v in state.items() if v.is_floating_point()}
+
+    optimizer = other.resume_training()
+    for _ in range(3):  # the output layer begins with zeros, and passes nothing on
+        other.update(examples(other), sgd=optimizer)
+    a, b = tensors(nlp), tensors(other)
+    assert any((a[key] - b[key]).abs().max() > 1e-6 for key in a)
+    average_weights(nlp, "a", [other], ["b"])
+    for key, mean in tensors(nlp).items():
+        assert mean.numpy() == pytest.approx(((a[key] + b[key]) / 2).numpy(), abs=1e-6)
+
+
+def test_runs_that_began_apart_are_refused(start):
+    nlp, other = runs(start, 1)[0], begun(pipeline(), seed=5)
+    before = weights(nlp)
+    with pytest.raises(
+        ValueError, match=r"L514\] b .*a cosine of 0\.\d\d: they began apart.*without --w"
+    ):
+        average_weights(nlp, "a", [other], ["b"])
+    assert all(map(np.array_equal, weights(nlp), before))
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"head": "softmax"}, "'ner' has other types or settings"),
+        ({"types": ["NAT", "GEO", "PER", "ART"]}, "'ner' has other types or settings"),
+        ({"width": 32}, "the network of 'ner' is built otherwise"),
+    ],
+)
+def test_other_configs_are_refused(start, settings, said):
+    nlp, settings = runs(start, 1)[0], dict(settings)
+    width, types = settings.pop("width", None), settings.pop("types", None)
+    if width:
+        encoder = {**TOKEN_MODEL["tok2vec"], "width": width}
+        settings["model"] = {**TOKEN_MODEL, "tok2vec": encoder}
+    other = pipeline(**settings)
+    if types:
+        other.get_pipe("ner").set_types(types)
+    with pytest.raises(ValueError, match=rf"L514\] b .*{said}"):
+        average_weights(nlp, "a", [begun(other)], ["b"])
+
+
+def test_other_components_are_refused(start):
+    nlp, other = runs(start)
+    other.remove_pipe("sentencizer")
+    with pytest.raises(
+        ValueError, match=r"its components are ner .longtail_token_ner., those of a sentencizer"
+    ):
+        average_weights(nlp, "a", [other], ["b"])
+
+
+def test_components_without_a_network_are_those_of_the_first(start):
+    nlp, other = runs(start)
+    for own, names in ((nlp, ["Fram", "Ida"]), (other, ["Fram"])):
+        ruler = own.add_pipe("entity_ruler")
+        ruler.add_patterns([{"label": "ART", "pattern": name} for name in names])
+    average_weights(nlp, "a", [other], ["b"])
+    assert len(nlp.get_pipe("entity_ruler").patterns) == 2
+
+
+def test_an_ensemble_is_refused(start):
+    """Its members' weights are not those of its model."""
+    one, two, nlp, other = runs(start, 4)
+    average(nlp, "1", [one], ["2"])
+    average(other, "3", [two], ["4"])
+    with pytest.raises(ValueError, match=r"L514\] a .*'ner' is an ensemble. Name the runs that it was"):
+        average_weights(nlp, "a", [other], ["b"])
+
+
+def test_what_was_judged_alone_is_refused(start):
+    nlp, other = runs(start)
+    other.get_pipe("ner").cfg["thresholds"] = {"PER": 0.9}
+    with pytest.raises(ValueError, match=r"L514\] b .*'ner' has thresholds of its own"):
+        average_weights(nlp, "a", [other], ["b"])
+
+
+def test_another_tokenizer_is_refused(start):
+    nlp, other = runs(start)
+    other.tokenizer.add_special_case("Fram", [{"ORTH": "Fr"}, {"ORTH": "am"}])
+    with pytest.raises(ValueError, match=r"its tokenizer is not that of a"):
+        average_weights(nlp, "a", [other], ["b"])
+
+
+def test_seeds_and_sources_are_those_of_all(start):
+    nlp, other = runs(start)
+    for seed, own in enumerate((nlp, other)):
+        own.config["training"]["seed"] = seed
+        own.meta["performance"] = {"ents_f": 0.9}
+    other.meta["sources"] = [{"name": "diaries"}]
+    average_weights(nlp, "a", [other], ["b"])
+    assert nlp.config["training"]["seed"] is None and not nlp.meta["performance"]
+    assert nlp.meta["sources"] == [{"name": "diaries"}]
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_every_head(head):
+    settings = HEADS[head]
+    nlp, other = runs(begun(pipeline(**settings)), **settings)
+    nlp.get_pipe("ner").cfg["state"]["n_updates"] = 9
+    states = [dict(own.get_pipe("ner").cfg["state"]) for own in (nlp, other)]
+    apart = [weights(own) for own in (nlp, other)]
+    average_weights(nlp, "a", [other], ["b"])
+    state = nlp.get_pipe("ner").cfg["state"]
+    assert state.pop("n_updates") == 9
+    for key, value in state.items():
+        assert value == pytest.approx(np.mean([own[key] for own in states], axis=0))
+    for mean, *several in zip(weights(nlp), *apart, strict=True):
+        np.testing.assert_allclose(mean, np.mean(several, axis=0), atol=1e-6)
+
+
+def test_the_command(start, tmp_path):
+    for name, own in zip("ab", runs(start), strict=True):
+        own.to_disk(tmp_path / name)
+    folders = [str(tmp_path / name) for name in "ab"]
+    result = CliRunner().invoke(app, ["ensemble", *folders, "-o", str(tmp_path / "mean"), "--weights"])
+    assert result.exit_code == 0, result.output
+    assert "average" in result.output
+    nlp = spacy.load(tmp_path / "mean")
+    apart = [weights(spacy.load(folder)) for folder in folders]
+    for mean, *several in zip(weights(nlp), *apart, strict=True):
+        np.testing.assert_allclose(mean, np.mean(several, axis=0), atol=1e-6)
+    assert read_run(tmp_path / "mean").command.endswith(" --weights")
