@@ -53,7 +53,7 @@ def test_smoke_writes_everything_and_says_where(project):
     assert "Package:" in output
     metrics = folder / "metrics" / "smoke" / "field_notes"
     names = {path.stem for path in metrics.glob("*.json")}
-    assert {"stats", "baseline", "clusters_crf", "pretrained_cnn", "ensemble"} <= names
+    assert {"stats", "baseline", "clusters_crf", "pretrained_cnn"} <= names
     for label in ("PER", "NAT", "macro", "micro", "tail"):
         assert label in output
 
