@@ -67,8 +67,9 @@ def average_weights(
         if cosine < COSINE:
             problem = f"its weights and those of {path} have a cosine of {cosine:.2f}: they began apart"
             raise refused(own.path, problem, BEGIN)
-    for ours, *theirs in zip(*weights, strict=True):
-        ours.put(np.mean([own.value for own in (ours, *theirs)], axis=0, dtype="float32"))
+    means = [np.mean([own.value for own in several], axis=0) for several in zip(*weights, strict=True)]
+    for own, mean in zip(weights[0], means, strict=True):  # when all are read: some may be tied
+        own.put(mean)
     for name in nlp.pipe_names:
         cfgs = [_cfg(own.nlp.get_pipe(name)) for own in runs]
         if STATE in cfgs[0]:
