@@ -89,14 +89,13 @@ def averaging() -> str:
 
 def main_job() -> str:
     """The models of `weasel run all` over seeds."""
+    short = ("macro_f", "tail_f", "f")  # as these records name the scores
+    rows = [(label, _of_main_job(method), short) for label, method in MAIN_JOB.items()]
+    today = [r for r in read("subwords_pretrained") if r["method"] == TODAY]
     found = []
-    for label, method in MAIN_JOB.items():
-        tests = [r["test"] for r in _of_main_job(method) if "test" in r]
-        cells = [points([t[score] for t in tests]) for score in ("macro_f", "tail_f", "f")]
-        found.append((label, str(len(tests)), *cells))
-    tests = [r["test"] for r in read("subwords_pretrained") if r["method"] == TODAY]
-    cells = [points([t[score] for t in tests]) for score in SCORES]
-    found.append(("pretrained today", str(len(tests)), *cells))
+    for label, records, names in (*rows, ("pretrained today", today, SCORES)):
+        tests = [r["test"] for r in records if "test" in r]
+        found.append((label, str(len(tests)), *(points([t[name] for t in tests]) for name in names)))
     return table(("", "seeds", "macro", "tail", "micro"), found)
 
 

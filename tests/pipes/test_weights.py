@@ -179,6 +179,17 @@ def test_an_ensemble_is_refused(start):
         average_weights(nlp, "a", [other], ["b"])
 
 
+def test_the_mean_is_trained_on_and_is_a_member(start):
+    nlp, other, third = runs(start, 3)
+    average_weights(nlp, "a", [other], ["b"])
+    before = weights(nlp)
+    nlp.update(examples(nlp), sgd=nlp.resume_training())
+    assert any(np.abs(a - b).max() > 0 for a, b in zip(weights(nlp), before, strict=True))
+    p = (scores(nlp) + scores(third)) / 2
+    average(nlp, "mean", [third], ["c"])
+    np.testing.assert_allclose(scores(nlp), p, atol=1e-6)
+
+
 def test_what_was_judged_alone_is_refused(start):
     nlp, other = runs(start)
     other.get_pipe("ner").cfg["thresholds"] = {"PER": 0.9}

@@ -1,7 +1,7 @@
 """Several runs as one network: the mean of their weights."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -55,8 +55,9 @@ def average_weights(
             if isinstance(pipe, EnsembleNER):
                 raise refused(own.path, f"{name!r} is an ensemble", SPLIT)
             check_not_judged(own.path, pipe)
-    for own in rest:
-        if problem := unlike(own, first) or _other_network(own, first):
+    known, *several = [_parts(own.nlp) for own in runs]
+    for own, found in zip(rest, several, strict=True):
+        if problem := unlike(own, first) or _difference(found, known, path):
             raise refused(own.path, problem, SEEDS)
     common_vectors(runs)
     weights = [list(_weights(own.nlp)) for own in runs]
@@ -79,27 +80,36 @@ def average_weights(
         add_sources(nlp, sources_of(own.nlp.meta))
 
 
-def _other_network(own: Run, first: Run) -> str:
-    """Which component is built otherwise than in the first pipeline, in words; "" for none."""
-    found, known = (
-        [f"{name} ({nlp.get_pipe_meta(name).factory})" for name in nlp.pipe_names]
-        for nlp in (own.nlp, first.nlp)
-    )
-    if found != known:
-        shown = [", ".join(names) or "none" for names in (found, known)]
-        return f"its components are {shown[0]}, those of {first.path} {shown[1]}"
-    for (name, pipe), (_, other) in zip(own.nlp.pipeline, first.nlp.pipeline, strict=True):
-        if _read_by(pipe) != _read_by(other):
-            return f"{name!r} has other types or settings than that of {first.path}"
-        if _network(pipe) != _network(other):
-            return f"the network of {name!r} is built otherwise than that of {first.path}"
+class Part(NamedTuple):
+    """What a component is beside its weights."""
+
+    shown: str  # its name and factory
+    reads: list[Any]  # what it makes of its network's outputs, but for what it has learnt of them
+    network: list[Any]
+
+
+def _parts(nlp: Language) -> dict[str, Part]:
+    """The components by name, in order."""
+    found = {}
+    for name, pipe in nlp.pipeline:
+        cfg = {key: value for key, value in _cfg(pipe).items() if key != STATE}
+        reads = [cfg, *(getattr(pipe, own, None) for own in ("labels", "move_names"))]
+        shown = f"{name} ({nlp.get_pipe_meta(name).factory})"
+        found[name] = Part(shown, reads, _network(pipe))
+    return found
+
+
+def _difference(found: Mapping[str, Part], known: Mapping[str, Part], path: Path | str) -> str:
+    """Which component is built otherwise than in the pipeline at `path`, in words; "" for none."""
+    shown = [", ".join(part.shown for part in own.values()) or "none" for own in (found, known)]
+    if shown[0] != shown[1]:
+        return f"its components are {shown[0]}, those of {path} {shown[1]}"
+    for name, part in found.items():
+        if part.reads != known[name].reads:
+            return f"{name!r} has other types or settings than that of {path}"
+        if part.network != known[name].network:
+            return f"the network of {name!r} is built otherwise than that of {path}"
     return ""
-
-
-def _read_by(pipe: Any) -> list[Any]:
-    """What a component makes of its network's outputs, but for what it has learnt of them."""
-    cfg = {key: value for key, value in _cfg(pipe).items() if key != STATE}
-    return [cfg, *(getattr(pipe, name, None) for name in ("labels", "move_names"))]
 
 
 def _cfg(pipe: Any) -> dict[str, Any]:
