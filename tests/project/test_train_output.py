@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.output.writing import NEW
+from spacy_longtail.pipes import numpy_blas
 from spacy_longtail.training import train as training
 from spacy_longtail.training.limits import check_training
 from tests.project.test_cli import CONFIG
@@ -116,6 +117,24 @@ def test_a_run_replaces_its_own(work):
     assert best["system"]["seed"] == 5
     assert spacy.load(work / "training" / "old" / "model-best").pipe_names == ["tok2vec", "ner"]
     assert not list(work.rglob(f"{NEW}*"))
+
+
+def test_numpy_multiplies_in_the_training_alone(work, monkeypatch):
+    used = []
+    monkeypatch.setattr(numpy_blas, "use_numpy_blas", lambda nlp: used.append(nlp) or nlp)
+    ran = train("training/new", *FEW, "--products", "numpy")
+    assert ran.exit_code == 0, ran.output
+    assert len(used) == 1
+    assert srsly.read_json(work / "training/new/run.json")["command"].count("--products numpy") == 1
+    for model in ("model-best", "model-last"):
+        saved = load_config(work / "training/new" / model / "config.cfg")
+        assert saved["nlp"]["after_pipeline_creation"] is None
+
+
+def test_products_that_cannot_be_had_cost_no_model(work):
+    callback = ("--nlp.after_pipeline_creation", '{"@callbacks": "longtail.score_extension.v1"}')
+    own = ("--products", "numpy", *callback)
+    refused(work, "[nlp] after_pipeline_creation has a callback of its own", "training/old", *FEW, *own)
 
 
 def test_what_is_printed_names_the_output(work):

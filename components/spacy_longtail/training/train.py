@@ -53,6 +53,7 @@ from .loading import (
     load_weights,
     sources_of_beginning,
 )
+from .products import Products, chosen_products, restore_products, with_products
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 from .shown import shown_as
 
@@ -152,7 +153,13 @@ def refuse_parts(overrides: Overrides) -> None:
 
 
 def train_model(
-    config: Path, corpus: Path, output: Path, *, gpu_id: int = -1, overrides: Overrides | None = None
+    config: Path,
+    corpus: Path,
+    output: Path,
+    *,
+    gpu_id: int = -1,
+    products: Products = Products.SPACY,
+    overrides: Overrides | None = None,
 ) -> Path:
     """Train a config on a corpus. How, and the scores on the way, are kept beside the models.
 
@@ -163,6 +170,7 @@ def train_model(
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     output (Path): The folder for model-best and model-last; one of an earlier training is replaced.
     gpu_id (int): -1 is the CPU.
+    products (Products): What multiplies matrices; nothing of it stays in the models.
     overrides (Optional[Overrides]): Config values by dotted name.
     RETURNS (Path): model-best.
     RAISES (ValueError): L271, L274, L402, L403, L404, L408, L409, L418, L438, L439, L571 for a config,
@@ -183,14 +191,16 @@ def train_model(
         check_docs(path)
     warn_seen(filled, corpus)
     use_gpu(gpu_id)
-    check_trainable(given, config)
+    nlp = check_trainable(given, config)
     check_models(filled)
+    products = _products(products, nlp, filled, config)
     logger.setLevel(logging.INFO)  # the gate reports its class weights
     with coded_io(output), whole_folder(output) as new:
         start = time.perf_counter()
         try:
             with shown_as(new, output):
-                train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
+                own = {**_logged(filled, new), **with_products(products)}
+                train(config, new, use_gpu=gpu_id, overrides={**settings, **own})
         except BaseException as error:
             if is_disk_fault(error):
                 _remove_halves(new)
@@ -203,7 +213,10 @@ def train_model(
         if not (new / BEST / "config.cfg").is_file():
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
-        record = run_record(output, config, corpus, parts, overrides or {}, seconds, gpu_id)
+        options = {} if products is Products.SPACY else {"products": products.value}
+        record = run_record(
+            output, config, corpus, parts, {**options, **(overrides or {})}, seconds, gpu_id
+        )
         write_run(new, record)
     return output / BEST
 
@@ -286,6 +299,13 @@ def message_of(error: Exception) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
+def _products(products: Products, nlp: Language, config: Config, path: Path) -> Products:
+    try:
+        return chosen_products(products, nlp, config)
+    except ValueError as error:
+        raise ValueError(Errors.L438.format(path=path, problem=message_of(error))) from error
+
+
 def _logged(config: Config, output: Path) -> Overrides:
     """The overrides that make spaCy's console logger write to a file too; another logger stays."""
     written = config["training"].get("logger", {})
@@ -313,12 +333,13 @@ def _remove_halves(folder: Path) -> None:
 
 
 def _complete(folder: Path, trained: Config) -> None:
-    """Say in saved pipelines what they began with, and undo `_logged`: training one again would write
-    into the same file."""
+    """Say in saved pipelines what they began with, and undo `with_products` and `_logged`: training one
+    again would write into the same file."""
     began = sources_of_beginning(trained)
     paths = (folder / model / "config.cfg" for model in MODELS)
     for path in (path for path in paths if path.is_file()):
         config = load_config(path, interpolate=False)
+        restore_products(config, trained)
         config["training"]["logger"] = trained["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
         write_file(path, config.to_bytes())  # whole, where a full disk has ended the training
         meta = srsly.read_json(path.with_name(META))
