@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.output.writing import NEW
 from spacy_longtail.pipes import numpy_blas
+from spacy_longtail.training import products
 from spacy_longtail.training import train as training
 from spacy_longtail.training.limits import check_training
 from tests.project.test_cli import CONFIG
@@ -119,10 +120,12 @@ def test_a_run_replaces_its_own(work):
     assert not list(work.rglob(f"{NEW}*"))
 
 
-def test_numpy_multiplies_in_the_training_alone(work, monkeypatch):
+@pytest.mark.parametrize("asked", ["numpy", "fastest"])
+def test_numpy_multiplies_in_the_training_alone(asked, work, monkeypatch):
     used = []
+    monkeypatch.setattr(products, "numpy_speedup", lambda: 2.0)
     monkeypatch.setattr(numpy_blas, "use_numpy_blas", lambda nlp: used.append(nlp) or nlp)
-    ran = train("training/new", *FEW, "--products", "numpy")
+    ran = train("training/new", *FEW, "--products", asked)
     assert ran.exit_code == 0, ran.output
     assert len(used) == 1
     assert srsly.read_json(work / "training/new/run.json")["command"].count("--products numpy") == 1
