@@ -69,9 +69,9 @@ def test_a_config_that_asks_for_them_itself_keeps_them(nlp):
     own = config({"@callbacks": CALLBACK})
     for asked in Products:
         assert chosen_products(asked, nlp, own) is Products.SPACY
-    saved = own.copy()
-    restore_products(saved, own)
-    assert saved == own
+    saved = config({"@callbacks": "mine.v1", "path": "${paths.mine}"})
+    restore_products(saved, config({"@callbacks": "mine.v1", "path": "here"}))  # interpolated
+    assert saved["nlp"][CREATED]["path"] == "${paths.mine}"
 
 
 def test_nothing_of_it_stays():

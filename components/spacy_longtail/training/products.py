@@ -59,7 +59,8 @@ def restore_products(config: Config, trained: Config) -> None:
 
     config (Config): Of the saved pipeline; changed in place. trained (Config): As it was given.
     """
-    config["nlp"][CREATED] = _own(trained) or None
+    if not _own(trained):
+        config["nlp"][CREATED] = None
 
 
 def _own(config: Config) -> Block:
