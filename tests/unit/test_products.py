@@ -15,8 +15,6 @@ from spacy_longtail.training.products import (
     with_products,
 )
 
-SETTING = f"nlp.{CREATED}"
-
 
 @pytest.fixture
 def nlp():

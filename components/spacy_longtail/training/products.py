@@ -31,14 +31,9 @@ def chosen_products(products: Products, nlp: Language, config: Config) -> Produc
     """
     if products is Products.SPACY or _own(config).get("@callbacks") == CALLBACK:
         return Products.SPACY
-    problem = ""
-    if _own(config):
-        problem = f"[nlp] {CREATED} has a callback of its own"
-    elif not uses_blis(nlp):
-        problem = "no component multiplies by spaCy's BLIS on the device that was chosen"
-    if problem and products is Products.NUMPY:
-        raise ValueError(f"{problem}, so that --products numpy would change nothing")
-    if problem:
+    if problem := _hindrance(nlp, config):
+        if products is Products.NUMPY:
+            raise ValueError(f"{problem}, so that --products numpy would change nothing")
         return Products.SPACY
     if products is Products.NUMPY:
         return products
@@ -61,6 +56,15 @@ def restore_products(config: Config, trained: Config) -> None:
     """
     if not _own(trained):
         config["nlp"][CREATED] = None
+
+
+def _hindrance(nlp: Language, config: Config) -> str:
+    """Why a training cannot take NumPy's products; "" if it can."""
+    if _own(config):
+        return f"[nlp] {CREATED} has a callback of its own"
+    return (
+        "" if uses_blis(nlp) else "no component multiplies by spaCy's BLIS on the device that was chosen"
+    )
 
 
 def _own(config: Config) -> Block:
