@@ -344,6 +344,7 @@ class Errors:
     L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test, without / and \\."
     L549 = "[L549] {path} is a database of something else, with the tables {tables}. Name a new file for --storage, or one of an earlier run."
     L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
+    L551 = "[L551] {label!r} cannot be added to {who}: a type comes with the names that training data has of it. Initialize the pipe on data with it, or put an entity_ruler with names of your own before {who}."
 
 
 class Warnings:

@@ -100,6 +100,9 @@ PIPES = {
             learns=False,
         ),
     },
+    "longtail_gazetteer": {
+        "": Case("longtail_gazetteer", {}, SCORED, READ, learns=False),
+    },
 }
 NEEDS = {"longtail_gliner": "gliner"}  # an extra that the other factories do without
 CASES = {

@@ -1,4 +1,4 @@
-"""A config made of a base and of named choices, one per axis: head, gate, encoder, reader, loss."""
+"""A config made of a base and of named choices, one per axis: head, gate, encoder, reader, loss ..."""
 
 import copy
 from collections.abc import Mapping
@@ -16,6 +16,7 @@ from ...types import Overrides
 HERE = Path(__file__).parent
 BASE = HERE / "base.cfg"
 OPTIONAL = "optional"  # settings of a choice that hold only where the config has their block
+LAST = "last"  # components of a choice that go to the end of the pipeline
 
 
 @cache
@@ -44,11 +45,11 @@ def apply(config: Config, settings: Overrides) -> None:
 
     config (Config): Not interpolated.
     settings (Overrides): By dotted name, a mapping in place of a whole block; those under "optional"
-        where their block is there.
+        where their block is there. Under "last" are components for the end of the pipeline.
     RAISES (ValueError): L471 for a value of a block that the config does not have.
     """
     for name, value in settings.items():
-        if name == OPTIONAL:
+        if name in (OPTIONAL, LAST):
             continue
         *sections, last = name.split(".")
         block = _block(config, sections)
@@ -60,6 +61,8 @@ def apply(config: Config, settings: Overrides) -> None:
         block = _block(config, sections)
         if block is not None and last in block:
             block[last] = copy.deepcopy(value)
+    if LAST in settings:
+        config["nlp"]["pipeline"] = [*config["nlp"]["pipeline"], *settings[LAST]]
 
 
 def _block(config: object, sections: list[str]) -> dict[str, object] | None:

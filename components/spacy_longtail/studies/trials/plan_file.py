@@ -14,7 +14,7 @@ from ...errors import Errors
 from ...output.writing import coded_io
 from ...records import LONGEST
 from ...types import Overrides
-from .compose import OPTIONAL
+from .compose import LAST, OPTIONAL
 
 OWNERS = {  # settings that the plan makes from these
     "training.max_steps": "steps",
@@ -223,6 +223,8 @@ def check_settings(settings: Mapping[object, object], where: str, path: Path) ->
     for name, value in settings.items():
         if name == OPTIONAL and isinstance(value, dict):
             check_settings(value, f"{OPTIONAL} of {where}", path)
+        elif name == LAST and isinstance(value, list) and all(isinstance(own, str) for own in value):
+            continue
         elif not (isinstance(name, str) and all(name.split(".")) and "." in name):
             raise unusable(path, f"{where} must be values by dotted name, found {name!r}.")
 

@@ -1,0 +1,67 @@
+"""A gazetteer of the training data behind trained models: what it adds on dev and test.
+
+    python benchmarks/gazetteer.py training/main_job corpus/field_notes --method pretrained
+
+The matrix has kept its models. Each run without one, with one of the rare types and with one of all
+types is a record in benchmarks/results/gazetteer.jsonl.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import spacy
+import srsly
+import typer
+from spacy.language import Language
+from spacy.training import Corpus
+
+from spacy_longtail.corpus.parts import part_path
+from spacy_longtail.corpus.statistics import corpus_statistics
+from spacy_longtail.evaluation.evaluate import evaluate_model
+from spacy_longtail.training.train import BEST
+
+RESULTS = Path(__file__).parent / "results" / "gazetteer.jsonl"
+PARTS = ("dev", "test")
+NAME = "gazetteer"
+
+
+def put_behind(nlp: Language, train: Path, labels: list[str] | None) -> None:
+    """Add a gazetteer of the training part at the end of a trained pipeline."""
+    corpus = Corpus(train)
+    pipe = nlp.add_pipe("longtail_gazetteer", name=NAME, config={"labels": labels, "scorer": None})
+    pipe.initialize(lambda: corpus(nlp), nlp=nlp)
+
+
+def main(
+    matrix: Annotated[Path, typer.Argument(help="Folder of a matrix that kept its models.")],
+    corpus: Annotated[Path, typer.Argument(help="The converted corpus that it was run on.")],
+    method: Annotated[str, typer.Option(help="Of the runs.")] = "crf-pretrained-described",
+) -> None:
+    """Score each run three ways, and append records."""
+    found = corpus_statistics(corpus)
+    ways = {"none": [], "rare": found.tail, "all": None}
+    for file in sorted(matrix.glob("trials/*/record.json")):
+        run = srsly.read_json(file)
+        if (run["status"], run["method"], run["corpus"]) != ("done", method, corpus.name):
+            continue
+        for way, labels in ways.items():
+            nlp = spacy.load(file.parent / "model" / BEST)
+            if NAME in nlp.pipe_names:
+                nlp.remove_pipe(NAME)
+            put_behind(nlp, part_path(corpus, "train"), labels)
+            record: dict[str, object] = {"corpus": corpus.name, "seed": run["seed"], "gazetteer": way}
+            with tempfile.TemporaryDirectory(prefix="gazetteer-") as folder:
+                nlp.to_disk(folder)
+                for part in PARTS:
+                    data = part_path(corpus, part)
+                    own = evaluate_model(Path(folder), data, found.labels, found.tail, part=part).scores
+                    types = {label: score.f for label, score in own.ents_per_type.items()}
+                    record[part] = {"macro_f": own.ents_macro_f, "tail_f": own.ents_tail_f, "f": own.ents_f}
+                    record[part]["tail_per_type"] = {label: types.get(label, 0.0) for label in found.tail}
+            srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
+            typer.echo(record)
+
+
+if __name__ == "__main__":
+    typer.run(main)

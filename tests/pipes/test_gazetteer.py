@@ -1,0 +1,211 @@
+"""`longtail_gazetteer`: names that training has read, counted by hand and against a slow search."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_longtail.corpus.gazetteer import Reliability, read_gazetteer
+from tests.util import Fixed, blank, entities, parse
+
+VOCAB = blank().vocab
+TEXTS = [
+    "the ship [Marie Rose|ART] sank",
+    "[Marie Rose|ART] was old , and [Marie Rose|ART] was slow",
+    "[Boston|GEO] is big",
+    "[Boston|ORG] won",
+    "[Rose|PER] smiled",  # stands in Marie Rose, too
+    "[Oslo|GEO] sleeps",
+    "[Oslo|GEO] woke",
+    "oslo and Oslo",  # once without being annotated
+    "[Bergen|GEO] sleeps",
+    "[Bergen|GEO] woke",
+]
+
+
+def built(texts=TEXTS, **config):
+    nlp = blank()
+    pipe = nlp.add_pipe("longtail_gazetteer", name="own", config=config)
+    data = [example(nlp, text) for text in texts]
+    nlp.initialize(lambda: data)
+    return nlp, pipe
+
+
+def example(nlp, text):
+    reference = parse(nlp, text)
+    return Example(Doc(nlp.vocab, words=[t.text for t in reference]), reference)
+
+
+def read(nlp, text):
+    """What a pipeline makes of a sentence whose marked entities an NER before it has found."""
+    doc = nlp.get_pipe("own")(parse(nlp, text))
+    return entities(doc)
+
+
+def test_names_of_one_type_wherever_they_stand():
+    _, pipe = built()
+    names, reliability = pipe.gazetteer
+    assert names == {"ART": [("Marie", "Rose")], "GEO": [("Bergen",)]}
+    # ART: the first document of the second and back; GEO: of Oslo the unannotated document is wrong, of
+    # the others nothing is right, as the rest is not of one type; Boston's two are wrong for each other
+    assert reliability == {"ART": Reliability(3, 3), "GEO": Reliability(2, 4)}
+    assert reliability["ART"].precision == 4 / 5
+    assert Reliability(0, 0).precision == 0.5
+
+
+def test_what_a_name_stands_in_place_of():
+    nlp, _ = built()
+    assert read(nlp, "they saw Marie Rose and Bergen") == [("Marie Rose", "ART"), ("Bergen", "GEO")]
+    assert read(nlp, "they saw marie rose") == []
+    assert read(nlp, "they saw [Marie Rose|PER]") == [("Marie Rose", "ART")]
+    assert read(nlp, "they saw [Marie|PER] Rose [Bergen|ORG]") == [
+        ("Marie Rose", "ART"),
+        ("Bergen", "GEO"),
+    ]
+    assert read(nlp, "they [saw Marie|PER] [Rose there|ORG]") == [("Marie Rose", "ART")]
+    assert read(nlp, "the [Marie Rose Museum|ORG] is shut") == [("Marie Rose Museum", "ORG")]
+
+
+def test_without_overwriting_names_fill_what_is_free():
+    nlp, _ = built(overwrite_ents=False)
+    assert read(nlp, "[Marie|PER] Rose left Bergen") == [("Marie", "PER"), ("Bergen", "GEO")]
+
+
+def test_scores_are_of_names_and_of_what_stays():
+    nlp, pipe = built()
+    doc = parse(nlp, "[Marie Rose|PER] left [Oslo|GEO] and Marie Rose")
+    group = [Span(doc, e.start, e.end, label=e.label) for e in doc.ents]
+    doc.spans["entity_scores"] = group
+    doc.spans["entity_scores"].attrs["scores"] = [0.9, 0.7]
+    pipe(doc)
+    scores = doc.spans["entity_scores"]
+    assert [(s.text, s.label_) for s in scores] == entities(doc)
+    assert scores.attrs["scores"] == [0.8, 0.7, 0.8]
+    assert scores.attrs["token_scores"][0] == [0.8, 0.8]
+    nlp, pipe = built(scores_key=None)
+    assert "entity_scores" not in pipe(parse(nlp, "Bergen")).spans
+
+
+def test_an_entity_that_is_there_already_keeps_its_score():
+    nlp, pipe = built()
+    doc = parse(nlp, "[Bergen|GEO]")
+    doc.spans["entity_scores"] = list(doc.ents)
+    doc.spans["entity_scores"].attrs["scores"] = [0.3]
+    pipe(doc)
+    assert doc.spans["entity_scores"].attrs["scores"] == [0.3]
+
+
+def test_no_name_stands_on_blocked_tokens():
+    nlp, pipe = built()
+    doc = Doc(nlp.vocab, words="the Marie Rose".split())
+    doc.set_ents([], blocked=[doc[2:3]], default="outside")
+    assert entities(pipe(doc)) == []
+
+
+def test_of_names_that_share_words_the_longest():
+    nlp, _ = built(["[Rose|PER]", "[Ann Rose Lee|ART] and [Lee Ray|NAT]"])
+    assert read(nlp, "Ann Rose Lee Ray") == [("Ann Rose Lee", "ART")]
+
+
+def test_types_are_asked_for_or_left_out_by_their_precision(caplog):
+    _, pipe = built(labels=["ART", "NAT"])
+    assert pipe.labels == ("ART",)
+    with caplog.at_level("INFO", logger="spacy"):
+        _, pipe = built(min_precision=0.6)
+    assert pipe.labels == ("ART",)
+    assert "GEO 1 names, 2 of 4 right in other documents, left out" in caplog.text
+    _, pipe = built(min_precision=0.5)
+    assert pipe.labels == ("ART", "GEO")  # of GEO 3 of 6 by the rule of succession
+    _, pipe = built(labels=[])  # a corpus without rare types
+    assert pipe.labels == ()
+
+
+def test_repeated_documents_count_once_and_unannotated_words_for_nothing():
+    docs = [parse(blank(), text) for text in TEXTS]
+    once, twice = (read_gazetteer(lambda n=n: docs * n, VOCAB) for n in (1, 3))
+    assert once == twice
+    hidden = Doc(VOCAB, words="Bergen again".split())  # no annotation at all
+    assert read_gazetteer(lambda: [*docs, hidden], VOCAB) == once
+    bare = Doc(VOCAB, words="Bergen again".split())
+    bare.set_ents([], default="outside")
+    assert ("Bergen",) not in read_gazetteer(lambda: [*docs, bare], VOCAB).names.get("GEO", [])
+
+
+def test_the_untouched_corpus_is_read_where_it_is_given():
+    nlp = blank()
+    pipe = nlp.add_pipe("longtail_gazetteer", name="own")
+    corpus = Fixed([example(nlp, text) for text in TEXTS])
+    pipe.initialize(lambda: iter(()), nlp=nlp, counts_corpus=corpus)
+    assert pipe.labels == ("ART", "GEO") and corpus.calls == 2
+    pipe.initialize(lambda: iter(()), nlp=nlp)  # begins anew
+    assert pipe.labels == () and entities(pipe(parse(nlp, "Bergen"))) == []
+
+
+def test_bad_settings_and_labels():
+    nlp, pipe = built()
+    for config, code in (
+        ({"labels": ["ART", "ART"]}, "L204"),
+        ({"min_precision": 1.5}, "L001"),
+        ({"min_precision": -0.1}, "L001"),
+    ):
+        with pytest.raises(ValueError, match=code):
+            blank().add_pipe("longtail_gazetteer", config=config)
+    with pytest.raises(ValueError, match="L551"):
+        pipe.add_label("NAT")
+    assert pipe.add_label("ART") == 0
+    with pytest.raises(ValueError, match="L212"):
+        pipe.initialize(lambda: [example(nlp, TEXTS[0])], labels=["NAT"])
+
+
+def by_hand(docs):
+    """Each occurrence of each name, by slices; leaving out a document is done again for each."""
+    names = {tuple(t.text for t in ent) for doc in docs for ent in doc.ents}
+
+    def labels_in(name, doc):
+        own = {(e.start, e.end): e.label_ for e in doc.ents}
+        n, text = len(name), [t.text for t in doc]
+        places = [(i, i + n) for i in range(len(text) - n + 1) if tuple(text[i : i + n]) == name]
+        return [own.get(place, "") for place in places]
+
+    kept, right, total = {}, Counter(), Counter()
+    for name in names:
+        every = [label for doc in docs for label in labels_in(name, doc)]
+        if len(set(every)) == 1 and every[0]:
+            kept.setdefault(every[0], set()).add(name)
+        for doc in docs:
+            others = {label for other in docs if other is not doc for label in labels_in(name, other)}
+            if len(others) == 1 and "" not in others:
+                (label,) = others
+                own = labels_in(name, doc)
+                right[label] += own.count(label)
+                total[label] += len(own)
+    return kept, {label: Reliability(right[label], total[label]) for label in kept}
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10**6))
+def test_as_a_slow_search_finds_it(seed):
+    draw = random.Random(seed)
+    docs, texts = [], set()
+    while len(docs) < 8:
+        words = draw.choices("abcd", k=draw.randint(1, 7))
+        if tuple(words) in texts:
+            continue
+        texts.add(tuple(words))
+        doc = Doc(VOCAB, words=words)
+        spans, at = [], 0
+        while at < len(words):
+            n = draw.randint(1, 3)
+            if draw.random() < 0.4 and at + n <= len(words):
+                spans.append(Span(doc, at, at + n, label=draw.choice(["X", "Y"])))
+            at += n
+        doc.set_ents(spans, default="outside")
+        docs.append(doc)
+    found = read_gazetteer(lambda: docs, VOCAB)
+    kept, reliability = by_hand(docs)
+    assert {label: set(own) for label, own in found.names.items()} == kept
+    assert found.reliability == reliability
