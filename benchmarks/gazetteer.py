@@ -56,9 +56,9 @@ def main(
                 for part in PARTS:
                     data = part_path(corpus, part)
                     own = evaluate_model(Path(folder), data, found.labels, found.tail, part=part).scores
-                    types = {label: score.f for label, score in own.ents_per_type.items()}
-                    record[part] = {"macro_f": own.ents_macro_f, "tail_f": own.ents_tail_f, "f": own.ents_f}
-                    record[part]["tail_per_type"] = {label: types.get(label, 0.0) for label in found.tail}
+                    tail = {label: own.of_type(label).f for label in found.tail}
+                    means = {"macro_f": own.ents_macro_f, "tail_f": own.ents_tail_f, "f": own.ents_f}
+                    record[part] = {**means, "tail_per_type": tail}
             srsly.write_jsonl(RESULTS, [record], append=True, append_new_line=False)
             typer.echo(record)
 

@@ -101,7 +101,7 @@ def test_an_entity_that_is_there_already_keeps_its_score():
 
 def test_no_name_stands_on_blocked_tokens():
     nlp, pipe = built()
-    doc = Doc(nlp.vocab, words="the Marie Rose".split())
+    doc = Doc(nlp.vocab, words=["the", "Marie", "Rose"])
     doc.set_ents([], blocked=[doc[2:3]], default="outside")
     assert entities(pipe(doc)) == []
 
@@ -128,9 +128,9 @@ def test_repeated_documents_count_once_and_unannotated_words_for_nothing():
     docs = [parse(blank(), text) for text in TEXTS]
     once, twice = (read_gazetteer(lambda n=n: docs * n, VOCAB) for n in (1, 3))
     assert once == twice
-    hidden = Doc(VOCAB, words="Bergen again".split())  # no annotation at all
+    hidden = Doc(VOCAB, words=["Bergen", "again"])  # no annotation at all
     assert read_gazetteer(lambda: [*docs, hidden], VOCAB) == once
-    bare = Doc(VOCAB, words="Bergen again".split())
+    bare = Doc(VOCAB, words=["Bergen", "again"])
     bare.set_ents([], default="outside")
     assert ("Bergen",) not in read_gazetteer(lambda: [*docs, bare], VOCAB).names.get("GEO", [])
 

@@ -53,6 +53,7 @@ def test_grids_are_products_each_method_once(plan):
         "outputs": "linear",
         "reader": "sC",
         "loss": "cross_entropy",
+        "gazetteer": "none",
     }
     assert (found.steps, found.seeds, found.draws, found.baseline) == (1000, [0, 1, 2], [], "softmax")
 
@@ -314,6 +315,7 @@ GRID = "grids: [{head: softmax}]\n"
         (GRID + "choices: {head: {3: {}}}", "choices of head must have names"),
         (GRID + "choices: {head: {mine: {head: crf}}}", "the head mine must be values"),
         (GRID + "choices: {head: {mine: {optional: 3}}}", "the head mine must be values"),
+        (GRID + "choices: {head: {mine: {last: 3}}}", "the head mine must be values"),
         (GRID + "sizes: [20]\nseeds: 3", "leave seeds out"),
         (GRID + "sizes: [20]\nshares: [0.1]", "sizes and shares"),
         (GRID + "partitions: 3", "partitions would be ignored"),
@@ -539,6 +541,28 @@ def test_the_described_choices_make_the_config_of_the_whole_story():
     whole = other["components"]["weak_ner"]["model"]
     assert own == {name: whole[name] for name in own}
     assert given == other["initialize"]["components"]["weak_ner"]
+
+
+@pytest.mark.parametrize("gate", ["none", "double", "gated"])
+def test_a_gazetteer_stands_behind_all_components(plan, gate):
+    found = plan(f"grids: [{{head: crf, gate: {gate}, gazetteer: gazetteer}}]")
+    name = "-".join(["crf", *({gate} - {"none"}), "gazetteer"])
+    config = found.methods[0].config
+    assert names(found) == [name]
+    assert config["nlp"]["pipeline"][-1] == "gazetteer" and "ner" in config["nlp"]["pipeline"]
+    assert known_choices()["gazetteer"]["gazetteer"]["last"] == ["gazetteer"]
+    assert (
+        "gazetteer"
+        not in config_of(plan("corpora: [a]\ngrids: [{head: crf}]"), "crf")["nlp"]["pipeline"]
+    )
+
+
+def test_choices_of_ones_own_put_components_last(plan):
+    found = plan(
+        "grids: [{gate: rules}]\n"
+        "choices: {gate: {rules: {last: [rules], components.rules: {factory: entity_ruler}}}}\n"
+    )
+    assert found.methods[0].config["nlp"]["pipeline"] == ["tok2vec", "ner", "rules"]
 
 
 def test_optional_settings_hold_where_their_block_is():

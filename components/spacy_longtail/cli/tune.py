@@ -39,6 +39,7 @@ def tune(
     outputs: Choice = None,
     reader: Choice = None,
     loss: Choice = None,
+    gazetteer: Choice = None,
     search: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,7 +72,7 @@ def tune(
     with other machines that have the same --storage.
     """
     axes = {"head": head, "gate": gate, "encoder": encoder, "outputs": outputs}
-    axes |= {"reader": reader, "loss": loss}
+    axes |= {"reader": reader, "loss": loss, "gazetteer": gazetteer}
     choices = {axis: name for axis, name in axes.items() if name is not None}
     own = read_settings(settings or [])
     if steps is not None:

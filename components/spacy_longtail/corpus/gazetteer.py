@@ -20,7 +20,7 @@ class Reliability(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The chance that the next name is right, by the rule of succession: 0.5 where nothing is known."""
+        """The chance that the next name is right, by the rule of succession: 0.5 of no name."""
         return (self.right + 1) / (self.n + 2)
 
 
@@ -44,24 +44,27 @@ def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer
     places: defaultdict[Words, list[Counter[str]]] = defaultdict(list)  # by document
     matcher, seen = phrase_matcher(vocab, {"name": names}), set()
     for doc in docs():
-        words = tuple(t.text for t in doc)
-        if words not in seen:
-            seen.add(words)
+        text = hash(tuple(t.text for t in doc))
+        if text not in seen:
+            seen.add(text)
             for name, found in _labels_of(doc, matcher).items():
                 places[name].append(found)
     kept: dict[str, list[Words]] = {}
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for name in names:
         total: Counter[str] = sum(places[name], Counter())
-        if len(total) == 1 and OTHER not in total:
-            kept.setdefault(*total, []).append(name)
+        if label := _one_type(total):
+            kept.setdefault(label, []).append(name)
         for own in places[name]:
-            rest = total - own
-            if len(rest) == 1 and OTHER not in rest:
-                (label,) = rest
+            if label := _one_type(total - own):
                 counts[label][0] += own[label]
                 counts[label][1] += own.total()
     return Gazetteer(kept, {label: Reliability(*counts[label]) for label in kept})
+
+
+def _one_type(found: Counter[str]) -> str:
+    """The type that all places have; OTHER where it is not one, or there is none."""
+    return next(iter(found)) if len(found) == 1 else OTHER
 
 
 def _labels_of(doc: Doc, matcher: PhraseMatcher) -> dict[Words, Counter[str]]:
@@ -80,5 +83,5 @@ def phrase_matcher(vocab: Vocab, names: Mapping[str, Iterable[Words]]) -> Phrase
     """A matcher of the words of names, by type."""
     matcher = PhraseMatcher(vocab)
     for label, own in names.items():
-        matcher.add(label, [Doc(vocab, words=words) for words in own])
+        matcher.add(label, [Doc(vocab, words=list(words)) for words in own])
     return matcher

@@ -13,7 +13,7 @@ from spacy.training import Example
 from spacy.util import filter_spans, logger
 from spacy.vocab import Vocab
 
-from ..corpus.gazetteer import Gazetteer, Reliability, Words, phrase_matcher, read_gazetteer
+from ..corpus.gazetteer import Gazetteer, Reliability, phrase_matcher, read_gazetteer
 from ..errors import Errors
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
@@ -100,7 +100,7 @@ class TrainingGazetteer(UntrainedPipe):
         return tuple(self.gazetteer.names)
 
     def add_label(self, label: str) -> int:
-        """A type comes with its names. RETURNS (int): 0 for one that has some. RAISES (ValueError): L551."""
+        """A type comes with its names. RETURNS (int): 0 for one with some. RAISES (ValueError): L551."""
         if label not in self.labels:
             raise ValueError(Errors.L551.format(who=self.name, label=label))
         return 0
@@ -130,7 +130,9 @@ class TrainingGazetteer(UntrainedPipe):
         kept = {label: own for label, own in names.items() if good[label].precision >= least}
         self._keep(Gazetteer(kept, {label: good[label] for label in kept}))
         check_labels(labels, self.labels, WHO)
-        shown = "; ".join(_shown(label, len(own), good[label], label in kept) for label, own in names.items())
+        shown = "; ".join(
+            _shown(label, len(own), good[label], label in kept) for label, own in names.items()
+        )
         logger.info("%s: %s", self.name, shown or "no names")
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
@@ -172,7 +174,10 @@ class TrainingGazetteer(UntrainedPipe):
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """exclude (Iterable[str]): Of "cfg" and "names". RETURNS (bytes): Settings and names."""
-        parts = {"cfg": lambda: srsly.json_dumps(self.cfg), "names": lambda: srsly.json_dumps(self._table())}
+        parts = {
+            "cfg": lambda: srsly.json_dumps(self.cfg),
+            "names": lambda: srsly.json_dumps(self._table()),
+        }
         return util.to_bytes(parts, exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TrainingGazetteer":
@@ -185,7 +190,7 @@ class TrainingGazetteer(UntrainedPipe):
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """path (Union[str, Path]): A folder, which is made. exclude (Iterable[str]): Of "cfg" and "names"."""
+        """path (Union[str, Path]): The folder. exclude (Iterable[str]): Of "cfg" and "names"."""
         writers = {
             "cfg": lambda p: srsly.write_json(p, self.cfg),
             "names": lambda p: srsly.write_json(p, self._table()),
