@@ -18,6 +18,7 @@ from tests.util import run_script
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "fixtures.py"
+UNRELEASED = {"longtail_gazetteer"}  # first saved by the release that has it
 ALL = list(saved.all_saved())
 TOLERANCE = 1e-4  # of a score: machines multiply in another order
 
@@ -68,7 +69,7 @@ def test_each_version_saved_all_its_pipelines():
     newest = max(by_version, key=Version)
     assert Version(newest) <= Version(__version__)
     names = set(map(saved.folder_name, saved.SAVED))
-    assert {name.partition("-")[0] for name in by_version[newest]} >= set(PIPES)
+    assert {name.partition("-")[0] for name in by_version[newest]} >= set(PIPES) - UNRELEASED
     if newest == __version__:
         assert by_version[newest] == names
 

@@ -120,6 +120,8 @@ def test_types_are_asked_for_or_left_out_by_their_precision(caplog):
     assert "GEO 1 names, 2 of 4 right in other documents, left out" in caplog.text
     _, pipe = built(min_precision=0.5)
     assert pipe.labels == ("ART", "GEO")  # of GEO 3 of 6 by the rule of succession
+    _, pipe = built(min_precision=0.51)
+    assert pipe.labels == ("ART",)
     _, pipe = built(labels=[])  # a corpus without rare types
     assert pipe.labels == ()
 

@@ -27,7 +27,7 @@ WHO = "longtail_gazetteer"
 
 DEFAULTS: Block = {
     "labels": None,
-    "min_precision": 0.5,
+    "min_precision": 0.0,
     "overwrite_ents": True,
     "scores_key": ENTITY_SCORES,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
@@ -54,7 +54,7 @@ def make_gazetteer(
     labels (Optional[List[str]]): Types whose names are kept: `${longtail.tail}` for the rare ones, of
         which there may be none; null is all.
     min_precision (float): Types whose names are less often right than this in documents that they were
-        not taken from are left out; 0 to 1.
+        not taken from are left out; 0 keeps all, 1 none.
     overwrite_ents (bool): Whether a name takes the place of entities that it overlaps; one that holds it
         and is longer stays. false adds names where no entity is.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
@@ -67,7 +67,7 @@ def make_gazetteer(
         name,
         scorer=scorer,
         labels=check_types("labels", labels, WHO) if labels else labels,
-        min_precision=finite("min_precision", min_precision, share, "0.5 is usual.", 0.0, 1.0),
+        min_precision=finite("min_precision", min_precision, share, "0 keeps all.", 0.0, 1.0),
         overwrite_ents=overwrite_ents,
         scores_key=scores_key,
     )
