@@ -4,13 +4,16 @@ import random
 from collections import Counter
 
 import pytest
+import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_longtail.corpus.gazetteer import Reliability, read_gazetteer
-from tests.util import Fixed, blank, entities, parse
+from spacy_longtail.unlabelled.averaging import average
+from spacy_longtail.unlabelled.teacher import soft_tagger
+from tests.util import TOKEN_MODEL, Fixed, blank, entities, parse, train
 
 VOCAB = blank().vocab
 TEXTS = [
@@ -211,3 +214,40 @@ def test_as_a_slow_search_finds_it(seed):
     kept, reliability = by_hand(docs)
     assert {label: set(own) for label, own in found.names.items()} == kept
     assert found.reliability == reliability
+
+
+def trained(seed):
+    """A token NER that has learnt the toy corpus, and behind it the names of the rare types."""
+    nlp = blank()
+    settings = {"model": TOKEN_MODEL, "head": "softmax", "scores_key": "entity_scores"}
+    nlp.add_pipe("longtail_token_ner", name="ner", config=settings)
+    nlp.add_pipe("longtail_gazetteer", name="own", config={"labels": ["ART", "NAT"]})
+    train(nlp, 30, seed)
+    return nlp
+
+
+def test_runs_with_gazetteers_make_one_pipeline():
+    first, other = trained(0), trained(1)
+    assert soft_tagger(first) is first.get_pipe("ner")
+    names = first.get_pipe("own").gazetteer
+    average(first, "first", [other], ["other"])
+    assert first.pipe_names == ["ner", "own"] and first.get_pipe("own").gazetteer == names
+    assert read(first, "she read about the Fram")[-1:] == [("Fram", "ART")]
+
+
+def test_behind_another_reader_of_entities_no_marginals_are_all_there_is():
+    nlp = trained(0)
+    nlp.add_pipe("entity_ruler", last=True)
+    with pytest.raises(ValueError, match="L513"):
+        soft_tagger(nlp)
+
+
+def test_saved_pipelines_find_the_same(tmp_path):
+    nlp, _ = built()
+    text = "they saw Marie Rose and Bergen"
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    copy = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
+    for own in (again, copy):
+        assert own.get_pipe("own").gazetteer == nlp.get_pipe("own").gazetteer
+        assert read(own, text) == read(nlp, text)

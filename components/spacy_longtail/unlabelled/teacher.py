@@ -16,6 +16,7 @@ from ..heads import SOFT_HEADS
 from ..pipes.ensemble_ner import EnsembleNER
 from ..pipes.gated_ner import GatedNER
 from ..pipes.gated_pipe import GatedPipe
+from ..pipes.gazetteer import TrainingGazetteer
 from ..pipes.gliner_ner import GLiNERNER
 from ..pipes.scores import read_scores, scored_spans
 from ..pipes.secondaries import OwnComponent, OwnPipeline
@@ -230,9 +231,13 @@ def soft_tagger(nlp: Language) -> TokenTagger:
 
 
 def only_tagger(nlp: Language) -> TokenTagger | None:
-    """The component in whose marginals is all that the pipeline reads; null where there is none."""
+    """The component in whose marginals is all that the pipeline reads; null where there is none.
+
+    A gazetteer of training names does not count: the component has learnt from these names.
+    """
     found = [tagger for tagger in _taggers(nlp) if tagger.cfg["head"] in SOFT_HEADS]
-    return found[0] if found and len(_readers(nlp)) == 1 else None
+    readers = [pipe for pipe in _readers(nlp) if not isinstance(pipe, TrainingGazetteer)]
+    return found[0] if found and len(readers) == 1 else None
 
 
 def own_types(nlp: Language) -> list[str]:
