@@ -70,6 +70,7 @@ def test_what_a_name_stands_in_place_of():
         ("Bergen", "GEO"),
     ]
     assert read(nlp, "they [saw Marie|PER] [Rose there|ORG]") == [("Marie Rose", "ART")]
+    assert read(nlp, "they [saw old dear Marie|PER] Rose") == [("Marie Rose", "ART")]
     assert read(nlp, "the [Marie Rose Museum|ORG] is shut") == [("Marie Rose Museum", "ORG")]
 
 

@@ -167,8 +167,8 @@ class TrainingGazetteer(UntrainedPipe):
         """Whether a name stands in place of the entities that it overlaps."""
         if not others:
             return True
-        (first, *more) = others
-        holds_it = not more and first.start <= name.start and first.end >= name.end
+        first = others[0]  # if it holds the name, there is no other
+        holds_it = first.start <= name.start and first.end >= name.end
         is_more = holds_it and (len(first) > name.end - name.start or first.label_ == name.label)
         return self.cfg["overwrite_ents"] and not is_more
 
