@@ -192,7 +192,7 @@ def by_hand(docs):
     return kept, {label: Reliability(right[label], total[label]) for label in kept}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_as_a_slow_search_finds_it(seed):
     draw = random.Random(seed)
