@@ -134,6 +134,8 @@ def test_repeated_documents_count_once_and_unannotated_words_for_nothing():
     docs = [parse(blank(), text) for text in TEXTS]
     once, twice = (read_gazetteer(lambda n=n: docs * n, VOCAB) for n in (1, 3))
     assert once == twice
+    other = parse(blank(), "[Bergen|PER] woke")  # the same words, annotated otherwise
+    assert "GEO" not in read_gazetteer(lambda: [*docs, other], VOCAB).names
     hidden = Doc(VOCAB, words=["Bergen", "again"])  # no annotation at all
     assert read_gazetteer(lambda: [*docs, hidden], VOCAB) == once
     bare = Doc(VOCAB, words=["Bergen", "again"])
@@ -165,6 +167,7 @@ def test_bad_settings_and_labels():
     assert pipe.add_label("ART") == 0
     with pytest.raises(ValueError, match="L212"):
         pipe.initialize(lambda: [example(nlp, TEXTS[0])], labels=["NAT"])
+    assert pipe.labels == ("ART", "GEO")  # nothing is lost
 
 
 def by_hand(docs):

@@ -616,6 +616,7 @@ def test_what_a_user_gets_wrong_ends_with_a_message(corpus, tmp_path):
         (["--search", "gamma"], "L482"),
         (["--head", "soft"], "L485"),
         (["--outputs", "descried", "--trials", "1"], "L485"),
+        (["--gazetteer", "names"], "L485"),
         (["--steps", "3"], "L484"),
         (["--config", "none.cfg"], "L402"),
         (["--storage", "nope://x"], "L477"),

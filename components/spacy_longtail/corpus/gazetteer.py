@@ -32,8 +32,8 @@ class Gazetteer(NamedTuple):
 def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer:
     """The names that are annotated with one and the same type at each place where their words stand.
 
-    A document that comes more than once, as resampling repeats it, counts once. Words without annotation
-    count for nothing.
+    A document that comes more than once with the same annotation, as resampling repeats it, counts once.
+    Words without annotation count for nothing.
 
     docs (Callable[[], Iterable[Doc]]): The documents with gold entities, which are read twice.
     vocab (Vocab): Of the pipeline.
@@ -44,9 +44,9 @@ def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer
     places: defaultdict[Words, list[Counter[str]]] = defaultdict(list)  # by document
     matcher, seen = phrase_matcher(vocab, {"name": names}), set()
     for doc in docs():
-        text = hash(tuple(t.text for t in doc))
-        if text not in seen:
-            seen.add(text)
+        annotated = hash(doc.to_array(["ORTH", "ENT_IOB", "ENT_TYPE"]).tobytes())
+        if annotated not in seen:
+            seen.add(annotated)
             for name, found in _labels_of(doc, matcher).items():
                 places[name].append(found)
     kept: dict[str, list[Words]] = {}

@@ -128,8 +128,8 @@ class TrainingGazetteer(UntrainedPipe):
         names = {label: own for label, own in found.names.items() if asked is None or label in asked}
         good = {label: found.reliability[label] for label in names}
         kept = {label: own for label, own in names.items() if good[label].precision >= least}
+        check_labels(labels, kept, WHO)
         self._keep(Gazetteer(kept, {label: good[label] for label in kept}))
-        check_labels(labels, self.labels, WHO)
         shown = "; ".join(
             _shown(label, len(own), good[label], label in kept) for label, own in names.items()
         )
