@@ -345,6 +345,7 @@ class Errors:
     L549 = "[L549] {path} is a database of something else, with the tables {tables}. Name a new file for --storage, or one of an earlier run."
     L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
     L551 = "[L551] {label!r} cannot be added to {who}: a type comes with the names that training data has of it. Initialize the pipe on data with it, or put an entity_ruler with names of your own before {who}."
+    L552 = "[L552] The names of {who} are damaged: {problem}. Copy the pipeline again from where it was trained, or train it again."
 
 
 class Warnings:
@@ -417,6 +418,9 @@ class Warnings:
     # Reading comprehension: LW07x
     W070 = "[LW070] {who} has no query for the types {found}: their entities count as not annotated. Give them one with add_query, or leave them out of the data with longtail.RelabelledCorpus.v1."
     W071 = "[LW071] {who} has queries for types without a mention in the training data: {unseen}. They cost as much as the others. With max_epochs = -1 spaCy shows 100 examples only."
+
+    # The gazetteer: LW072
+    W072 = "[LW072] '{setting}' of {who} names types without a mention in the training data: {unseen}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
 
     # Experiments: LW09x
     W090 = "[LW090] {path} has lines that are not records and are left out: {lines}. What finished is kept in the folders beside it, and is added again."

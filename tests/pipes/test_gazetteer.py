@@ -5,12 +5,14 @@ from collections import Counter
 
 import pytest
 import spacy
+import srsly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_longtail.corpus.gazetteer import Reliability, read_gazetteer
+from spacy_longtail.types import ANNOTATED_TYPES
 from spacy_longtail.unlabelled.averaging import average
 from spacy_longtail.unlabelled.teacher import soft_tagger
 from tests.util import TOKEN_MODEL, Fixed, blank, entities, parse, train
@@ -51,7 +53,7 @@ def read(nlp, text):
 
 def test_names_of_one_type_wherever_they_stand():
     _, pipe = built()
-    names, reliability = pipe.gazetteer
+    names, reliability = pipe.gazetteer  # of the types that have names
     assert names == {"ART": [("Marie", "Rose")], "GEO": [("Bergen",)]}
     # ART: the first document of the second and back; GEO: of Oslo the unannotated document is wrong, of
     # the others nothing is right, as the rest is not of one type; Boston's two are wrong for each other
@@ -116,8 +118,11 @@ def test_of_names_that_share_words_the_longest():
 
 
 def test_types_are_asked_for_or_left_out_by_their_precision(caplog):
-    _, pipe = built(labels=["ART", "NAT"])
+    with pytest.warns(UserWarning, match=r"LW072.* of own .*: NAT\. Known types: ART, GEO, ORG, PER\."):
+        _, pipe = built(labels=["ART", "NAT"])
     assert pipe.labels == ("ART",)
+    _, pipe = built(labels=["ORG"])  # annotated, and no name is of it alone: no warning
+    assert pipe.labels == ()
     with caplog.at_level("INFO", logger="spacy"):
         _, pipe = built(min_precision=0.6)
     assert pipe.labels == ("ART",)
@@ -135,12 +140,23 @@ def test_repeated_documents_count_once_and_unannotated_words_for_nothing():
     once, twice = (read_gazetteer(lambda n=n: docs * n, VOCAB) for n in (1, 3))
     assert once == twice
     other = parse(blank(), "[Bergen|PER] woke")  # the same words, annotated otherwise
-    assert "GEO" not in read_gazetteer(lambda: [*docs, other], VOCAB).names
+    assert read_gazetteer(lambda: [*docs, other], VOCAB).names["GEO"] == []
     hidden = Doc(VOCAB, words=["Bergen", "again"])  # no annotation at all
     assert read_gazetteer(lambda: [*docs, hidden], VOCAB) == once
     bare = Doc(VOCAB, words=["Bergen", "again"])
     bare.set_ents([], default="outside")
-    assert ("Bergen",) not in read_gazetteer(lambda: [*docs, bare], VOCAB).names.get("GEO", [])
+    assert ("Bergen",) not in read_gazetteer(lambda: [*docs, bare], VOCAB).names["GEO"]
+
+
+def test_where_nobody_looked_for_a_type_an_o_says_nothing_of_its_names():
+    docs = [parse(blank(), text) for text in TEXTS]
+    silver = parse(blank(), "[Ann|PER] saw Bergen and Marie Rose")
+    silver.user_data[ANNOTATED_TYPES] = ["PER", "GEO"]  # as `distil` writes of a teacher without ART
+    found = read_gazetteer(lambda: [*docs, silver], VOCAB)
+    assert found.names["ART"] == [("Marie", "Rose")] and found.names["GEO"] == []
+    assert found.reliability["ART"] == Reliability(3, 3)
+    silver.ents = [*silver.ents, Span(silver, 5, 6, label="PER")]  # Rose: another entity is no O
+    assert read_gazetteer(lambda: [*docs, silver], VOCAB).names["ART"] == []
 
 
 def test_the_untouched_corpus_is_read_where_it_is_given():
@@ -173,18 +189,22 @@ def test_bad_settings_and_labels():
 def by_hand(docs):
     """Each occurrence of each name, by slices; leaving out a document is done again for each."""
     names = {tuple(t.text for t in ent) for doc in docs for ent in doc.ents}
+    types = {ent.label_ for doc in docs for ent in doc.ents}
 
     def labels_in(name, doc):
         own = {(e.start, e.end): e.label_ for e in doc.ents}
         n, text = len(name), [t.text for t in doc]
         places = [(i, i + n) for i in range(len(text) - n + 1) if tuple(text[i : i + n]) == name]
+        of = {e.label_ for other in docs for e in other.ents if tuple(t.text for t in e) == name}
+        if not of <= set(doc.user_data.get(ANNOTATED_TYPES, of)):
+            places = [(a, b) for a, b in places if any(t.ent_type_ for t in doc[a:b])]
         return [own.get(place, "") for place in places]
 
-    kept, right, total = {}, Counter(), Counter()
+    kept, right, total = {label: set() for label in types}, Counter(), Counter()
     for name in names:
         every = [label for doc in docs for label in labels_in(name, doc)]
         if len(set(every)) == 1 and every[0]:
-            kept.setdefault(every[0], set()).add(name)
+            kept[every[0]].add(name)
         for doc in docs:
             others = {label for other in docs if other is not doc for label in labels_in(name, other)}
             if len(others) == 1 and "" not in others:
@@ -213,6 +233,8 @@ def test_as_a_slow_search_finds_it(seed):
                 spans.append(Span(doc, at, at + n, label=draw.choice(["X", "Y"])))
             at += n
         doc.set_ents(spans, default="outside")
+        if draw.random() < 0.3:
+            doc.user_data[ANNOTATED_TYPES] = sorted({"X", *(span.label_ for span in spans)})
         docs.append(doc)
     found = read_gazetteer(lambda: docs, VOCAB)
     kept, reliability = by_hand(docs)
@@ -255,3 +277,19 @@ def test_saved_pipelines_find_the_same(tmp_path):
     for own in (again, copy):
         assert own.get_pipe("own").gazetteer == nlp.get_pipe("own").gazetteer
         assert read(own, text) == read(nlp, text)
+
+
+def test_damaged_names_are_refused():
+    _, pipe = built()
+    for damaged in ({"A": {"names": [["x"]]}}, {"A": []}, ["A"]):
+        parts = {"cfg": srsly.json_dumps(pipe.cfg).encode(), "names": srsly.json_dumps(damaged).encode()}
+        with pytest.raises(ValueError, match="L552"):
+            pipe.from_bytes(srsly.msgpack_dumps(parts))
+    assert pipe.labels == ("ART", "GEO")
+
+
+def test_every_document_has_the_group_of_scores():
+    nlp, _ = built()
+    assert list(nlp("Nothing here.").spans["entity_scores"]) == []
+    nlp, _ = built(scores_key=None)
+    assert len(nlp("Nothing here.").spans) == 0 and len(nlp("the Marie Rose").spans) == 0

@@ -135,7 +135,7 @@ def _fault(error: Exception, arguments: Sequence[str]) -> str:
 def _interruption(arguments: Sequence[str]) -> str:
     command = next((text for text in arguments if not text.startswith("-")), "")
     if command in RESUMING:
-        return "Interrupted. What is finished is kept: the same command goes on from there."
+        return "Interrupted. What is on disk is kept: the same command goes on from there."
     return "Interrupted. Outputs are written whole or not at all: what was there is as it was."
 
 

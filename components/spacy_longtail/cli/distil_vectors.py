@@ -37,4 +37,6 @@ def distil_vectors_command(
         )
     learnt = "" if found.learnt is None else f"; {100 * found.learnt:.0f} % of them learnt"
     msg.good(f"Wrote {output}: {found.n_pieces:,} pieces, {found.n_columns} columns{learnt}")
+    if found.n_columns < width:
+        msg.warn(f"{width} columns were asked for: {encoder} has no more than it gave")
     return None

@@ -8,7 +8,10 @@ from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..types import ANNOTATED_TYPES
+
 Words = tuple[str, ...]
+OUTSIDE = 2  # of ENT_IOB
 OTHER = ""  # in place of a type, where a name stands without being annotated as just that name
 
 
@@ -25,36 +28,40 @@ class Reliability(NamedTuple):
 
 
 class Gazetteer(NamedTuple):
-    names: dict[str, list[Words]]  # of each type, in the order of the data
-    reliability: dict[str, Reliability]  # of each type that has a name
+    names: dict[str, list[Words]]  # of each type of the data, in its order; a type may have none
+    reliability: dict[str, Reliability]  # of each type
 
 
 def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer:
     """The names that are annotated with one and the same type at each place where their words stand.
 
     A document that comes more than once with the same annotation, as resampling repeats it, counts once.
-    Words without annotation count for nothing.
+    Words without annotation count for nothing, nor does an O in a document that was annotated for other
+    types than the name's alone.
 
     docs (Callable[[], Iterable[Doc]]): The documents with gold entities, which are read twice.
     vocab (Vocab): Of the pipeline.
     RETURNS (Gazetteer): Names and, of each type, what leaving out one document after the other says.
     SOURCE: Tjong Kim Sang & De Meulder 2003, the baseline: names with a unique class in training data.
     """
-    names = {tuple(t.text for t in ent): ent.label_ for doc in docs() for ent in doc.ents}
+    names: defaultdict[Words, set[str]] = defaultdict(set)
+    for doc in docs():
+        for ent in doc.ents:
+            names[tuple(t.text for t in ent)].add(ent.label_)
     places: defaultdict[Words, list[Counter[str]]] = defaultdict(list)  # by document
     matcher, seen = phrase_matcher(vocab, {"name": names}), set()
     for doc in docs():
         annotated = hash(doc.to_array(["ORTH", "ENT_IOB", "ENT_TYPE"]).tobytes())
         if annotated not in seen:
             seen.add(annotated)
-            for name, found in _labels_of(doc, matcher).items():
+            for name, found in _labels_of(doc, matcher, names).items():
                 places[name].append(found)
-    kept: dict[str, list[Words]] = {}
-    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    kept: dict[str, list[Words]] = {label: [] for labels in names.values() for label in sorted(labels)}
+    counts: dict[str, list[int]] = {label: [0, 0] for label in kept}
     for name in names:
         total: Counter[str] = sum(places[name], Counter())
         if label := _one_type(total):
-            kept.setdefault(label, []).append(name)
+            kept[label].append(name)
         for own in places[name]:
             if label := _one_type(total - own):
                 counts[label][0] += own[label]
@@ -67,14 +74,19 @@ def _one_type(found: Counter[str]) -> str:
     return next(iter(found)) if len(found) == 1 else OTHER
 
 
-def _labels_of(doc: Doc, matcher: PhraseMatcher) -> dict[Words, Counter[str]]:
+def _labels_of(
+    doc: Doc, matcher: PhraseMatcher, names: Mapping[Words, set[str]]
+) -> dict[Words, Counter[str]]:
     """What each name that stands in a document is annotated as there."""
     own = {(ent.start, ent.end): ent.label_ for ent in doc.ents}
-    unknown = doc.to_array("ENT_IOB") == 0
+    iob = doc.to_array("ENT_IOB")
+    unknown = iob == 0
+    looked_for = doc.user_data.get(ANNOTATED_TYPES)  # null where all types were
     found: defaultdict[Words, Counter[str]] = defaultdict(Counter)
     for _, start, end in matcher(doc):
-        if not unknown[start:end].any():
-            words = tuple(t.text for t in doc[start:end])
+        words = tuple(t.text for t in doc[start:end])
+        is_open = looked_for is not None and not names[words].issubset(looked_for)
+        if not unknown[start:end].any() and not (is_open and (iob[start:end] == OUTSIDE).all()):
             found[words][own.get((start, end), OTHER)] += 1
     return found
 

@@ -19,9 +19,9 @@ from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite
 from ..types import ENTITY_SCORES, Block
 from .base import UntrainedPipe
-from .label_checks import check_labels, check_types
+from .label_checks import check_labels, check_mentioned, check_types
 from .merging import remove_from
-from .scores import ScoredSpan, blocked_tokens, write_entities
+from .scores import ScoredSpan, blocked_tokens, write_entities, write_scores
 
 WHO = "longtail_gazetteer"
 
@@ -57,7 +57,8 @@ def make_gazetteer(
         not taken from are left out; 0 keeps all, 1 none.
     overwrite_ents (bool): Whether a name takes the place of entities that it overlaps; one that holds it
         and is longer stays. false adds names where no entity is.
-    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none, and
+        then what the components before it have written there stays as it is.
     scorer (Optional[Callable]): The scoring function.
     RAISES (ValueError): L001, L204, L550.
     """
@@ -125,7 +126,8 @@ class TrainingGazetteer(UntrainedPipe):
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         found = read_gazetteer(lambda: (eg.reference for eg in seen()), self.vocab)
         asked, least = self.cfg["labels"], self.cfg["min_precision"]
-        names = {label: own for label, own in found.names.items() if asked is None or label in asked}
+        check_mentioned("labels", asked or (), found.names, self.name)
+        names = {t: own for t, own in found.names.items() if own and (asked is None or t in asked)}
         good = {label: found.reliability[label] for label in names}
         kept = {label: own for label, own in names.items() if good[label].precision >= least}
         check_labels(labels, kept, WHO)
@@ -162,6 +164,8 @@ class TrainingGazetteer(UntrainedPipe):
             if new:
                 remove_from(doc, going, key)
                 write_entities(doc, new, key)
+            elif key is not None and key not in doc.spans:
+                write_scores(doc, key, [])
 
     def _wins(self, name: ScoredSpan, others: list[Span]) -> bool:
         """Whether a name stands in place of the entities that it overlaps."""
@@ -211,9 +215,13 @@ class TrainingGazetteer(UntrainedPipe):
         return {label: {"names": own, **reliability[label]._asdict()} for label, own in names.items()}
 
     def _read(self, table: Block) -> None:
-        names = {label: [tuple(words) for words in own["names"]] for label, own in table.items()}
-        known = {label: Reliability(own["right"], own["n"]) for label, own in table.items()}
-        self._keep(Gazetteer(names, known))
+        try:
+            names = {label: [tuple(words) for words in own["names"]] for label, own in table.items()}
+            known = {label: Reliability(own["right"], own["n"]) for label, own in table.items()}
+            self._keep(Gazetteer(names, known))
+        except (AttributeError, KeyError, TypeError) as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise ValueError(Errors.L552.format(who=self.name, problem=problem)) from error
 
 
 def _shown(label: str, n: int, found: Reliability, is_kept: bool) -> str:
