@@ -155,6 +155,10 @@ def test_where_nobody_looked_for_a_type_an_o_says_nothing_of_its_names():
     found = read_gazetteer(lambda: [*docs, silver], VOCAB)
     assert found.names["ART"] == [("Marie", "Rose")] and found.names["GEO"] == []
     assert found.reliability["ART"] == Reliability(3, 3)
+    gold = parse(
+        blank(), "[Ann|PER] saw Bergen and Marie Rose"
+    )  # the same, and all types were looked for
+    assert read_gazetteer(lambda: [*docs, silver, gold], VOCAB).names["ART"] == []
     silver.ents = [*silver.ents, Span(silver, 5, 6, label="PER")]  # Rose: another entity is no O
     assert read_gazetteer(lambda: [*docs, silver], VOCAB).names["ART"] == []
 

@@ -130,5 +130,8 @@ def test_the_command(bert, tmp_path):
     assert shown.exit_code == 0, shown.output
     n_pieces = len(StaticModel.from_pretrained(tmp_path / "out").tokens)
     assert f"{n_pieces:,} pieces, 5 columns" in " ".join(shown.output.split())
+    assert "were asked for" not in shown.output
+    shown = RUN.invoke(app, ["distil-vectors", str(bert), "-o", str(tmp_path / "few"), "--width", "999"])
+    assert shown.exit_code == 0 and "999 columns were asked for" in " ".join(shown.output.split())
     failed = RUN.invoke(app, ["distil-vectors", str(tmp_path / "none"), "-o", str(tmp_path / "new")])
     assert failed.exit_code == 2 and "L265" in failed.output and "Traceback" not in failed.output

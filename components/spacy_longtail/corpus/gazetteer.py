@@ -51,7 +51,8 @@ def read_gazetteer(docs: Callable[[], Iterable[Doc]], vocab: Vocab) -> Gazetteer
     places: defaultdict[Words, list[Counter[str]]] = defaultdict(list)  # by document
     matcher, seen = phrase_matcher(vocab, {"name": names}), set()
     for doc in docs():
-        annotated = hash(doc.to_array(["ORTH", "ENT_IOB", "ENT_TYPE"]).tobytes())
+        looked_for = tuple(doc.user_data.get(ANNOTATED_TYPES, ()))
+        annotated = hash((doc.to_array(["ORTH", "ENT_IOB", "ENT_TYPE"]).tobytes(), looked_for))
         if annotated not in seen:
             seen.add(annotated)
             for name, found in _labels_of(doc, matcher, names).items():
