@@ -1,5 +1,11 @@
 """Every message this package raises or warns with, under a stable code. `what, found, fix`."""
 
+# where a file that a saved pipeline was built from is gone
+AGAIN = "A saved pipeline holds what it has read: `longtail train` takes it from there."
+SHIPPED_CONFIGS = (
+    "Name a config file. `longtail init-config NAME -o config.cfg` writes one of the package's."
+)
+
 
 class Errors:
     # Settings of losses and policies
@@ -326,6 +332,11 @@ class Errors:
     L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
     L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
     L571 = "[L571] {path} is no pipeline to begin with: it has the components {found}. Name the folder model/ that `pretrain` wrote: its head reads types in words, and its tok2vec, or the folder transformer/ beside it, is the encoder."
+
+    # Encoders and configs by name: L720 to L723
+    L720 = "[L720] There is no encoder {source}. It is neither a folder with a pipeline nor an installed package. `en_longtail_cnn` comes with spacy-longtail; install another one as a wheel: pip install NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ that `pretrain` wrote."
+    L722 = "[L722] {who} cannot start from {path}: its encoder has other layers than {own!r}. Take the encoder itself: in [components.{own}], source = {path!r} in place of factory and model."
+    L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
     # Dry runs: L564
     L564 = "[L564] The training would fail: {problem} Correct the config."

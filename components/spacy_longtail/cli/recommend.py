@@ -8,9 +8,17 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg
 
+from ..corpus.folder import read_types
 from ..output.amounts import number
 from ..studies.matrix import summary_tables, write_matrix_report
-from ..studies.matrix.advice import FOLDS, Advice, advise, find_pretrained, transformer_beside
+from ..studies.matrix.advice import (
+    FOLDS,
+    Advice,
+    advise,
+    find_pretrained,
+    say_left_out,
+    transformer_beside,
+)
 from ..studies.matrix.dry_run import advice_outlook
 from ..studies.matrix.refit import refit
 from ..studies.matrix.several import SEEDS, Reading
@@ -41,8 +49,8 @@ def recommend(
     pretrained: Annotated[
         Path | None,
         typer.Option(
-            help="An encoder to try: a pipeline that `pretrain` wrote.",
-            show_default="the project's own, if it has one of the language",
+            help="An encoder to try: an installed package, or a pipeline that `pretrain` wrote.",
+            show_default="en_longtail_cnn for English",
         ),
     ] = None,
     transformer: Annotated[
@@ -73,6 +81,7 @@ def recommend(
     said how likely the best one is worse than stock spaCy.
     """
     target = config or output / "recommended.cfg"
+    say_left_out(read_types(corpus).lang, say)
     given: dict[str, Any] = {
         "minutes": minutes,
         "folds": folds,

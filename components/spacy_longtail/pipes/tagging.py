@@ -38,6 +38,7 @@ from .describing import (
     read_pretrained,
     release,
     resolve_describe,
+    take_encoder,
     take_pretrained,
     vectors_of,
 )
@@ -191,7 +192,7 @@ class TokenTagger(NERPipe):
         """Initialize the model, and begin with what is known of the types.
 
         pretrained (Optional[str]): A pipeline whose described head to begin with.
-        RAISES (ValueError): L213, L216, L271, L272, L274, L275.
+        RAISES (ValueError): L213, L216, L271, L272, L274, L275, L720, L722.
         """
         output = output_of(self.model)
         head = None
@@ -212,6 +213,7 @@ class TokenTagger(NERPipe):
             same = vectors_of(head.texts, self.describe, self.vocab, self.name)
             take_pretrained(output, head, self.codec.prefixes, same, self.name)
             if nlp is not None:
+                take_encoder(nlp, self, head, self.name)
                 add_sources(nlp, head.sources)
         release(self.describe)
         self._check_model(docs)

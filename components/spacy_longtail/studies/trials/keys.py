@@ -9,6 +9,7 @@ from pathlib import Path
 from thinc.api import Config
 
 from ...corpus.folder import PARTS, part_path, read_types
+from ...encoders import located
 from ...errors import Errors
 from ...training.provenance import checksum, shortened, versions
 from .plan import Trial
@@ -90,7 +91,7 @@ def _texts(block: object, name: str) -> Iterator[tuple[str, str]]:
 @cache
 def file_content(path: str) -> str:
     """A checksum of a file, or of the files in a folder; "" if there is neither, as for a hub's name."""
-    root = Path(path)
+    root = located(path)
     try:
         files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
         if not all(file.is_file() for file in files):
