@@ -125,7 +125,7 @@ def test_whatever_is_in_a_pipeline_stays_in_it_and_it_is_extended_again(folder, 
 
 
 def test_a_pretrained_encoder_is_shared_by_what_is_new(folder, tmp_path):
-    options = ["--pretrained", ROOT / "assets" / "encoders" / "en_donors", "--no-thresholds"]
+    options = ["--pretrained", "en_longtail_cnn", "--no-thresholds"]
     settings = ["--set", "training.max_steps=2", "--set", "training.eval_frequency=2"]
     extended(folder / "base", folder / "corpus", tmp_path / "out", *options, *settings)
     nlp = spacy.load(tmp_path / "out" / "model")

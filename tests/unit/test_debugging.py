@@ -371,7 +371,7 @@ def corpus(tmp_path_factory):
     return save(tmp_path_factory.mktemp("corpus") / "c", healthy(), tail=["ART"])
 
 
-ENCODER = CONFIGS.parent / "assets" / "encoders" / "en_donors"
+ENCODER = "en_longtail_cnn"
 
 
 def small(name):

@@ -476,7 +476,6 @@ def test_candidates_with_knowledge_come_first_where_there_is_any(tmp_path, monke
 def test_senses_are_a_candidate_where_wordnet_or_the_file_of_the_project_is(
     lang, known, tmp_path, monkeypatch
 ):
-    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
     monkeypatch.chdir(tmp_path)
 
     def has_senses():
@@ -485,12 +484,8 @@ def test_senses_are_a_candidate_where_wordnet_or_the_file_of_the_project_is(
         ]
 
     monkeypatch.setattr("spacy_longtail.studies.matrix.advice.has_wordnet", lambda lang: False)
-    assert not has_senses() and find_senses(lang) is None
-    file = tmp_path / "assets" / "encoders" / "en_senses.npz"
-    file.parent.mkdir(parents=True)
-    file.touch()
     assert has_senses() is known
-    assert find_senses(lang) == ("assets/encoders/en_senses.npz" if known else None)
+    assert find_senses(lang) == ("en_longtail_cnn/senses.npz" if known else None)
     monkeypatch.setattr("spacy_longtail.studies.matrix.advice.has_wordnet", lambda lang: lang == "en")
     assert has_senses() is known and find_senses(lang) == ("wordnet" if known else None)
 
@@ -519,20 +514,19 @@ def test_a_transformer_is_tried_with_a_gate_where_there_are_rare_types(mentions)
 
 
 def test_the_encoder_of_the_project_is_taken_for_its_language(corpus, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert find_pretrained(corpus) is None
-    (tmp_path / "assets" / "encoders" / "en_donors").mkdir(parents=True)
-    assert find_pretrained(corpus)
+    monkeypatch.chdir(tmp_path)  # an empty folder
+    assert find_pretrained(corpus).name == "en_longtail_cnn"
     types = json.loads((corpus / "types.json").read_text(encoding="utf8"))
     german = tmp_path / "german"
     shutil.copytree(corpus, german)
     (german / "types.json").write_text(json.dumps({**types, "lang": "de"}), encoding="utf8")
-    assert find_pretrained(german) is None
+    said = []
+    assert find_pretrained(german, said.append) is None and "none for 'de'" in said[0]
 
 
 def test_an_encoder_that_is_none_is_refused(corpus, tmp_path):
     options = {"minutes": 1, "steps": 2, "options": Options(), "settings": {}}
-    with pytest.raises(ValueError, match="L274"):
+    with pytest.raises(ValueError, match="L720"):
         advise(corpus, tmp_path / "out", tmp_path / "x.cfg", pretrained=tmp_path, **options)
     assert not (tmp_path / "out").exists()
 
