@@ -145,9 +145,10 @@ def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float
             own.update([node.id, *(shim.id for shim in node.shims)])
     step: Callable = optimizer
 
-    def scaled(key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd) -> tuple[FloatsXd, FloatsXd]:
-        if key[0] in own:
-            return step(key, weights, gradient)
-        return step(key, weights, gradient, lr_scale=head_rate)
+    def scaled(
+        key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
+    ) -> tuple[FloatsXd, FloatsXd]:
+        rate = lr_scale if key[0] in own else lr_scale * head_rate
+        return step(key, weights, gradient) if rate == 1 else step(key, weights, gradient, lr_scale=rate)
 
     return cast(Optimizer, scaled)

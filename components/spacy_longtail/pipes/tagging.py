@@ -1,7 +1,7 @@
 """What the pipes that label tokens share: labels, descriptions, training, decoding, saving."""
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -165,6 +165,37 @@ class TokenTagger(NERPipe):
                 lay_out(output, *self.codec.layout())
                 set_descriptions(output, np.concatenate([known, vectors[-1:]]))
         return 1
+
+    def set_labels(self, labels: Mapping[str, str] | Iterable[str]) -> None:
+        """Look for other types, from their descriptions alone. What was learnt of single types is
+        forgotten, as are thresholds.
+
+        labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or types that are described by
+            their names.
+        RAISES (ValueError): L213, L215, L271, L272; L550 for what cannot be a type.
+        """
+        if not self.is_described:
+            check_not_described({"labels": labels}, self.name)
+        given = dict(labels) if isinstance(labels, Mapping) else {}
+        types = list(dict.fromkeys([labels] if isinstance(labels, str) else labels))
+        if not types:
+            raise ValueError(Errors.L215.format(who=self.name))
+        for label in types:
+            check_label(label)
+        if not all(isinstance(text, str) for text in given.values()):
+            problem = f"something that is no text: {next(t for t in given.values() if not isinstance(t, str))!r}"
+            raise ValueError(Errors.L271.format(who=self.name, problem=problem))
+        texts = describe_types(types, given, types, self.name)
+        vectors = vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
+        release(self.describe)
+        before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
+        self.cfg.update(types=types, descriptions=texts, include=None, class_values=None)
+        self.cfg.update(thresholds=None, decision_offsets=None, **{CALIBRATION: None})
+        self._build_head()
+        rename_outputs(self.model, before, self.head.outputs, [0.0] * len(self.head.outputs))
+        output = output_of(self.model)
+        lay_out(output, *self.codec.layout())
+        set_descriptions(output, vectors)
 
     def _resolve_classes(self, reader: Reader | None, nlp: Language | None, who: str) -> None:
         """Tell the head what its loss has to know of each class; what training found is forgotten."""
