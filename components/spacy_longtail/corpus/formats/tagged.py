@@ -32,13 +32,34 @@ class Tagger:
         self.unlabelled = context.settings.unlabelled
 
     def __call__(self, sentence: TaggedSentence) -> tuple[list[str], list[str]]:
-        """RAISES (ValueError): L401 with the line."""
+        """The words and their tags, without tokens of white space that are in no entity, or within one.
+
+        RAISES (ValueError): L401 with the line.
+        """
+        sentence = self._without_blanks(sentence)
         if self.unlabelled:
             return checked_words(self.path, sentence, self.events), ["O"] * len(sentence.words)
         if self.scheme == "auto":
             self.scheme = find_scheme(sentence.tags)
         tags = to_iob2(sentence.tags, self.scheme, self.path, sentence.at, sentence.record)
         return checked_words(self.path, sentence, self.events), tags
+
+    def _without_blanks(self, sentence: TaggedSentence) -> TaggedSentence:
+        at, words, tags = sentence.at, sentence.words, sentence.tags
+        kept = [
+            i for i, (w, t) in enumerate(zip(words, tags, strict=True)) if w.strip() or t[:1] not in "OI"
+        ]
+        if len(kept) == len(words):
+            return sentence
+        for i in sorted({*range(len(words))} - {*kept}):
+            self.events.add("blank", "tokens", Place(self.path, at[i], sentence.record), repr(words[i]))
+        return TaggedSentence(
+            [at[i] for i in kept],
+            [words[i] for i in kept],
+            [tags[i] for i in kept],
+            sentence.opens,
+            sentence.record,
+        )
 
 
 def tagged_docs(
@@ -64,7 +85,7 @@ def tagged_docs(
         own_words, own_tags = read(sentence)
         words += own_words
         tags += own_tags
-        starts += [True] + [False] * (len(sentence.words) - 1)
+        starts += [i == 0 for i in range(len(own_words))]
     if not words:
         raise ValueError(Errors.L403.format(path=path, fix=fix))
     yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
@@ -78,8 +99,8 @@ def checked_words(path: Path, sentence: TaggedSentence, events: Events) -> list[
     words = [word.strip() for word in sentence.words]
     for line, word in zip(sentence.at, words, strict=True):
         if not word:
-            problem = "expected a token and a tag, found no token"
-            raise bad_line(path, line, problem, "Write a token.", sentence.record)
+            problem = "an entity cannot begin or end with a token of white space alone"
+            raise bad_line(path, line, problem, "Remove the token, or tag it as O.", sentence.record)
         if len(word.split()) > 1:
             events.add("spaced", "tokens", Place(path, line, sentence.record), repr(word))
     return words
