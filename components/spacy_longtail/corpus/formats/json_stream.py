@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeGuard
 
 from ...errors import Errors
 from .context import Place
@@ -48,7 +48,7 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, dict[str, o
             yield place, _object(record, place)
 
 
-def _is_pair(found: object) -> bool:
+def _is_pair(found: object) -> TypeGuard[list[Any]]:
     return isinstance(found, list) and [type(part) for part in found] == [str, dict]
 
 

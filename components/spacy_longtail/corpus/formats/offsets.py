@@ -30,18 +30,17 @@ def has_wide(path: Path, encoding: str) -> bool:
         return any(WIDE.search(chunk) for chunk in iter(lambda: file.read(CHUNK), ""))
 
 
-def fits(text: str, start: int, end: int, quote: str | None) -> bool:
-    """Whether a span begins and ends with a word, and covers what it quotes.
+def fits(text: str, start: object, end: object, quote: str | None) -> bool:
+    """Whether a span covers what it quotes; without a quote, whether it begins and ends with a word.
 
-    start, end (int): In characters.
+    start, end (object): In characters.
     """
-    inner = text[max(start, 0) : max(end, 0)]
-    return (
-        0 <= start < end <= len(text)
-        and inner == inner.strip()
-        and all(EDGE.match(text, at) for at in (start, end))
-        and (quote is None or same_text(quote, inner))
-    )
+    if not (type(start) is int and type(end) is int and 0 <= start < end <= len(text)):
+        return False
+    inner = text[start:end]
+    if quote is not None:
+        return same_text(quote, inner)
+    return inner == inner.strip() and all(EDGE.match(text, at) for at in (start, end))
 
 
 def same_text(quote: str, covered: str) -> bool:

@@ -127,10 +127,13 @@ def _in_characters(text: str, spans: list[_Span], place: Place, events: Events) 
     for span in spans:
         start, end = span.start, span.end
         if type(start) is int and type(end) is int and 0 <= start <= end < len(table):
-            start, end = table[start], table[end]
-        if (start, end) != (span.start, span.end):
-            events.add("utf16", str(span.label), place, f"{span.label} in {excerpt(text, start, end)}")
-        moved.append(span._replace(start=start, end=end))
+            first, last = table[start], table[end]
+            if (first, last) != (start, end):
+                events.add(
+                    "utf16", str(span.label), place, f"{span.label} in {excerpt(text, first, last)}"
+                )
+            span = span._replace(start=first, end=last)
+        moved.append(span)
     return moved
 
 

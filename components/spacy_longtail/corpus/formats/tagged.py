@@ -46,8 +46,11 @@ class Tagger:
 
     def _without_blanks(self, sentence: TaggedSentence) -> TaggedSentence:
         at, words, tags = sentence.at, sentence.words, sentence.tags
+        needed = "" if self.unlabelled else "OI"  # a blank that begins or ends an entity is an error
         kept = [
-            i for i, (w, t) in enumerate(zip(words, tags, strict=True)) if w.strip() or t[:1] not in "OI"
+            i
+            for i, (word, tag) in enumerate(zip(words, tags, strict=True))
+            if word.strip() or (needed and tag[:1] not in needed)
         ]
         if len(kept) == len(words):
             return sentence
@@ -99,8 +102,8 @@ def checked_words(path: Path, sentence: TaggedSentence, events: Events) -> list[
     words = [word.strip() for word in sentence.words]
     for line, word in zip(sentence.at, words, strict=True):
         if not word:
-            problem = "an entity cannot begin or end with a token of white space alone"
-            raise bad_line(path, line, problem, "Remove the token, or tag it as O.", sentence.record)
+            problem = "expected a token, found white space alone"
+            raise bad_line(path, line, problem, "Remove the token.", sentence.record)
         if len(word.split()) > 1:
             events.add("spaced", "tokens", Place(path, line, sentence.record), repr(word))
     return words
