@@ -238,12 +238,12 @@ def test_illegal_columns_are_named(text, scheme, message, tmp_path):
 
 def test_tokens_of_white_space_outside_entities_are_left_out(tmp_path):
     """As where somebody has written spaCy's tokens."""
-    text = "New\u2028\tB-X\n \tI-X\nYork\tI-X\n\x85\tO\nis\tO\n\n\tO\n\nb\tO\n"
+    text = "New\u2028\tB-X\n \tI-X\nYork\tI-X\n\x85\tO\nis\tO\n\n\tO\n\nb\tO\n\n\tO\n"
     events = Events()
     docs = read(write(tmp_path / "a.iob", text), events)
     assert [[t.text for t in doc] for doc in docs] == [["New", "York", "is"], ["b"]]
     assert [ent.text for ent in docs[0].ents] == ["New York"]
-    assert events.counts == {"blank": Counter(tokens=3)}
+    assert events.counts == {"blank": Counter(tokens=4)}
 
 
 @pytest.mark.parametrize(("name", "value"), [("token_column", 2), ("tag_column", -3)])
@@ -702,7 +702,11 @@ def test_quotes_tell_what_offsets_count(unit, tmp_path):
 
 
 def test_offsets_that_may_count_either_are_told(tmp_path):
-    path = write(tmp_path / "a.jsonl", json.dumps(counted("characters", "🚒東京に行く", ["京"])))
+    record = counted("utf-16", "🚒東京に行く", ["京"])
+    said = write(tmp_path / "said.jsonl", json.dumps(record | {"offsets": "utf-16"}))  # as `mine` does
+    (doc,) = read(said, nlp=blank("ja", "characters"), tokens="characters")
+    assert doc.ents[0].text == "京" and not doc.user_data
+    path = write(tmp_path / "a.jsonl", json.dumps(record))
     with pytest.warns(UserWarning, match=r"LW700.*a\.jsonl has 1 spans .*--offsets utf-16"):
         read(path, nlp=blank("ja", "characters"), tokens="characters")
 

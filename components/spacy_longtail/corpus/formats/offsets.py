@@ -8,7 +8,9 @@ from pathlib import Path
 
 from .text import open_text
 
-UNITS = ("characters", "utf-16")
+UTF16 = "utf-16"
+UNITS = ("characters", UTF16)
+OFFSETS = "offsets"  # what a record may say of its own
 CHUNK = 1 << 20  # characters read at a time
 WIDE = re.compile(r"[\U00010000-\U0010ffff]|\\u[dD][89abAB]")  # as it is, or as JSON escapes it
 EDGE = re.compile(r"(?<!\w)|(?!\w)")  # where a word may begin or end

@@ -13,14 +13,14 @@ from spacy.tokens import Doc
 from ...errors import Errors, Warnings
 from .context import Context, Events, Place, excerpt
 from .json_stream import FIX, no_record, read_records
-from .offsets import fits, from_utf16, has_wide
+from .offsets import OFFSETS, UTF16, fits, from_utf16, has_wide
 from .spans import annotate, check_span, mark_incorrect
 from .tagged import Tagger
 from .token_records import is_tokenized, read_tokens, refuse_ignored
 from .tokens import check_text, given_tokens, tokenize
 
 KEYS = ("spans", "entities", "labels", "label", "annotations")  # the first that a record has
-NAMED = ("id", "text", "data", "answer", *KEYS)  # what user_data has no use for
+NAMED = ("id", "text", "data", "answer", OFFSETS, *KEYS)  # what user_data has no use for
 MINIMAL = "annotation_id"  # in Label Studio's JSON-MIN
 # what Label Studio says of an annotation, not of a text
 CLERICAL = (MINIMAL, "annotator", "created_at", "updated_at", "lead_time", "agreement")
@@ -98,15 +98,17 @@ def _has_result(annotation: object) -> bool:
 def _counts_utf16(path: Path, context: Context) -> bool:
     """Whether the offsets of a file count UTF-16 units: its spans fit better so.
 
-    What is looked at are the spans behind characters above U+FFFF. Before them both are the same.
+    What is looked at are the spans behind characters above U+FFFF. Before them both are the same. Where
+    both fit as well, records that `mine` wrote say which it is.
     """
     settings = context.settings
     if settings.offsets or not has_wide(path, settings.encoding):
-        return settings.offsets == "utf-16"
-    n_spans = n_fit = n_fit_as_utf16 = 0
+        return settings.offsets == UTF16
+    n_spans = n_fit = n_fit_as_utf16 = n_said = 0
     silent = context._replace(events=Events())
     for place, record in read_records(path, settings.encoding):
         tasks = [] if is_tokenized(record, settings) else _tasks(record, place, silent)
+        n_said += record.get(OFFSETS) == UTF16
         for task in tasks:
             text = check_text(task.text, place)
             moved = _in_characters(text, task.spans, place, silent.events)
@@ -115,9 +117,11 @@ def _counts_utf16(path: Path, context: Context) -> bool:
                     n_spans += 1
                     n_fit += fits(text, span.start, span.end, span.quote)
                     n_fit_as_utf16 += fits(text, other.start, other.end, other.quote)
-    if n_spans and n_fit == n_fit_as_utf16:
+    if n_fit != n_fit_as_utf16 or n_said:
+        return n_fit_as_utf16 >= n_fit
+    if n_spans:
         warnings.warn(Warnings.W700.format(path=path, n=n_spans), stacklevel=2)
-    return n_fit_as_utf16 > n_fit
+    return False
 
 
 def _in_characters(text: str, spans: list[_Span], place: Place, events: Events) -> list[_Span]:

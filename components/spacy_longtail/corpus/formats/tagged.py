@@ -79,9 +79,11 @@ def tagged_docs(
     words: list[str] = []
     tags: list[str] = []
     starts: list[bool | int | None] = []
+    n_docs = 0
     for sentence in sentences:
         if words and (sentence.opens or not settings.documents):
             yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
+            n_docs += 1
             words, tags, starts = [], [], []
         if settings.documents and not words and not sentence.opens:
             raise ValueError(Errors.L431.format(path=path))
@@ -89,9 +91,10 @@ def tagged_docs(
         words += own_words
         tags += own_tags
         starts += [i == 0 for i in range(len(own_words))]
-    if not words:
+    if words:
+        yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
+    elif not n_docs:
         raise ValueError(Errors.L403.format(path=path, fix=fix))
-    yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
 
 
 def checked_words(path: Path, sentence: TaggedSentence, events: Events) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from spacy.tokens import Doc
 
-from .offsets import to_utf16
+from .offsets import OFFSETS, UTF16, to_utf16
 
 Tool = Literal["prodigy", "doccano", "label-studio"]
 Task = dict[str, object]  # JSON data: a sentence to look at, or what is known of it
@@ -38,13 +38,13 @@ def prodigy_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
 
 
 def doccano_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    """text, label, and the fields of meta; arguments as above. Doccano counts UTF-16 units."""
+    """text, label, offsets, and the fields of meta; arguments as above. Doccano counts UTF-16 units."""
     at, text = doc[start].idx, doc[start:end].text
     spans = [
         [to_utf16(text, ent.start_char - at), to_utf16(text, ent.end_char - at), ent.label_]
         for ent in doc[start:end].ents
     ]
-    return {"text": text, "label": spans, **meta}
+    return {"text": text, "label": spans, OFFSETS: UTF16, **meta}
 
 
 def label_studio_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
