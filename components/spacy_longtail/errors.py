@@ -216,6 +216,10 @@ class Errors:
     L439 = "[L439] [training.score_weights] of {path} weighs scores that nothing computes, {lost}: no model would ever be selected. Computed: {known}. Weigh one of these, or give a component a scorer that computes it, such as longtail.ner_scorer.v1."
     L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
 
+    # Import, what would be lost: L700 to L719
+    L700 = "[L700] {n} of {total} annotations of {source} would be lost: {reasons}. Correct the source or the options. --allow goes on without them."
+    L701 = "[L701] No entity can be read in {source}: {reasons}. Check the file and the options. --allow goes on without entities."
+
     # Splitting: L44x
     L580 = "[L580] {path} is not an intact gzip file: {problem}. Copy it again, or unpack it yourself."
     L581 = "[L581] --columns '{found}' cannot be used: {problem}. Write it as token=word,tag=ner,sentence=sent_id, with the names of the source's columns."
@@ -386,6 +390,7 @@ class Warnings:
     W032 = "[LW032] {target} still has {stale}, which this conversion did not write. Remove what is of another corpus."
     W033 = "[LW033] {n} of {total} spans do not begin and end with a token of the language {lang!r}. Name the language with --lang, or use --tokens characters where it writes without spaces."
 
+    W700 = "[LW700] {path} has {n} spans behind characters above U+FFFF. Nothing tells whether their offsets count characters or UTF-16 units. They are read as characters. Name the unit with --offsets characters or --offsets utf-16."
     W034 = "[LW034] {folder} holds {names}, left there by a run that was killed, or that still runs. If none does, delete it."
 
     # Splitting: LW04x

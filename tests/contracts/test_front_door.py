@@ -45,7 +45,7 @@ def test_the_readme_is_short():
 
 def test_the_readme_keeps_the_two_commands_in_bash_blocks_of_their_own():
     assert re.findall(r"^```bash\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL) == [
-        'pip install -c constraints.txt ".[report,lookups]" && weasel run all\n',
+        'pip install -c constraints.txt ".[report]" && weasel run all\n',
         'pip install -c constraints.txt ".[test]" && pytest -n auto --dist loadfile\n',
     ]
 

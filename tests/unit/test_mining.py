@@ -32,6 +32,7 @@ from spacy_longtail.unlabelled.proposals import (
     DEFAULT_NAMES,
     ID,
     SHARE,
+    is_labelled,
     proposal_id,
     reason,
     write_proposals,
@@ -641,6 +642,27 @@ def test_labels_come_back_from_every_tool(tmp_path, form, name):
     assert len(load_docs(corpus / "test.spacy", blank())) == 5
     again = merge_labels(corpus, path, "test", Settings(), unchanged=True)
     assert not again.parts and again.n_known == 4 and not again.conflicts
+
+
+def test_doccano_gets_and_gives_offsets_in_utf16_units(tmp_path):
+    corpus, path = toy_corpus(tmp_path / "corpus"), tmp_path / "n.jsonl"
+    sentence = unit("🐳 Storm Ida sank the Fram .", (0.5,), ents=[(1, 3, "NAT")])
+    write_proposals([Proposal(sentence, "NAT", 0.5)], ["NAT"], path, "doccano", blank().vocab)
+    (row,) = srsly.read_jsonl(path)
+    assert row["label"] == [[3, 12, "NAT"]] and not is_labelled(path)
+    merge_labels(corpus, path, "dev", Settings(), unchanged=True)
+    (ent,) = load_docs(corpus / "train.spacy", blank())[-1].ents
+    assert ent.text == "Storm Ida"
+
+
+def test_labels_that_would_be_lost_are_not_merged(tmp_path):
+    corpus = toy_corpus(tmp_path / "corpus")
+    before = contents(corpus)
+    path = written(tmp_path / "l.jsonl", [task("Idas came .", [(0, 3, "NAT")])])
+    with pytest.raises(ValueError, match=r"L700.*1 of 1 annotations.*\(NAT 1\)"):
+        merge_labels(corpus, path, "dev", Settings())
+    assert contents(corpus) == before
+    assert merge_labels(corpus, path, "dev", Settings(allow=True)).parts == {"train": 1}
 
 
 def written(path, rows):

@@ -158,7 +158,7 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
                 block = nlp.config.interpolate()["components"][name].get("describe")
                 prefixes = own.codec.prefixes
                 encoder = tok2vec_of(nlp, pipe)
-                own_bytes = encoder and nlp.get_pipe(encoder).model.to_bytes()
+                own_bytes = None if encoder is None else encoder.model.to_bytes()
                 sources = sources_of(nlp.meta)
                 return PretrainedHead(path, own_bytes, block, found, prefixes, texts, vectors, sources)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
@@ -221,18 +221,18 @@ def take_encoder(nlp: Language, pipe: object, head: PretrainedHead, who: str) ->
     if own is None or head.encoder is None:
         return
     try:
-        nlp.get_pipe(own).model.from_bytes(head.encoder)
+        own.model.from_bytes(head.encoder)
     except Exception as error:  # of msgpack, of thinc: each its own kind
-        raise ValueError(Errors.L722.format(who=who, path=str(head.path), own=own)) from error
+        raise ValueError(Errors.L722.format(who=who, path=str(head.path), own=own.name)) from error
 
 
-def tok2vec_of(nlp: Language, pipe: object) -> str | None:
-    """The name of the enabled tok2vec that a component listens to, if it listens to one."""
+def tok2vec_of(nlp: Language, pipe: object) -> Tok2Vec | None:
+    """The enabled tok2vec that a component listens to, if it listens to one."""
     own = dict(nlp.components)
-    for name, other in nlp.pipeline:
+    for _, other in nlp.pipeline:
         listeners = other.listening_components if isinstance(other, Tok2Vec) else []
         if any(own.get(listener) is pipe for listener in listeners):
-            return name
+            return cast(Tok2Vec, other)
     return None
 
 
