@@ -36,13 +36,13 @@ class FourBit(NamedTuple):
         return values.reshape(len(self.codes), -1)
 
 
-def eight_bit(matrix: np.ndarray, bits: int = 8) -> EightBit:
+def eight_bit(matrix: np.ndarray, bits: float = 8) -> EightBit:
     """A matrix in eight bits a weight. What was expanded from eight bits gives the same codes again.
 
     matrix (np.ndarray): (n_rows, n_columns).
     bits (int): That are used of the eight: an archive, such as a wheel, packs the others away.
     """
-    scales = np.maximum(np.abs(matrix).max(axis=1), TINY).astype("float32") / (2 ** (bits - 1) - 1)
+    scales = np.maximum(np.abs(matrix).max(axis=1), TINY).astype("float32") / round(2 ** (bits - 1) - 1)
     return EightBit(np.round(matrix / scales[:, None]).astype("int8"), scales)
 
 
