@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
+import numpy as np
 import pytest
 import spacy
 import srsly
@@ -218,6 +219,17 @@ def test_a_full_disk_is_no_failure_of_the_method(error, code, tmp_path, monkeypa
     monkeypatch.setattr(child, "run_child", refuse)
     assert child.exit_code(tmp_path) == code
     assert capsys.readouterr().out == f"{error}\n"
+
+
+def test_the_bug_of_a_trial_leaves_its_traceback(tmp_path, monkeypatch, capsys):
+    def fail(*_):
+        return np.zeros(2) + np.zeros(3)
+
+    (tmp_path / "task.json").write_text("{}")
+    monkeypatch.setattr(child, "run_child", fail)
+    with pytest.raises(ValueError, match="broadcast"):
+        child.exit_code(tmp_path)
+    assert not capsys.readouterr().out
 
 
 def test_a_full_disk_behind_a_coded_error(tmp_path, monkeypatch):

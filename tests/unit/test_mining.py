@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -23,9 +24,9 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
 from spacy_longtail.pipes.expected import expected_mentions, has_expectations
-from spacy_longtail.unlabelled import simulation
+from spacy_longtail.unlabelled import outcome, simulation
 from spacy_longtail.unlabelled.mining import corpus_keys
-from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of
+from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of, write_outcome
 from spacy_longtail.unlabelled.passes import load_state, processed, save_state
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import (
@@ -1136,6 +1137,18 @@ def test_what_labels_are_worth():
     assert labels_for(worse, "random", 0.3) is None and "20.0" in headline(worse)
     twice = points_of([*ours, round_of("mine", 1, 0.5, seed=1)])
     assert twice[1].seeds == 2 and twice[1].tail == (pytest.approx(0.4), pytest.approx(0.1414, abs=1e-3))
+
+
+def test_curves_are_left_out_without_matplotlib_alone(tmp_path, monkeypatch):
+    rounds = [round_of(name, i, 0.1 * i) for name in ("mine", "random") for i in range(3)]
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    write_outcome(rounds, tmp_path)
+    assert "tail F1" in (tmp_path / PAGE).read_text() and "<svg" not in (tmp_path / PAGE).read_text()
+    monkeypatch.undo()
+    pytest.importorskip("matplotlib", reason="needs the extra 'report'")
+    monkeypatch.setattr(outcome, "size_curves", lambda *_: np.zeros(2) + np.zeros(3))
+    with pytest.raises(ValueError, match="broadcast"):
+        write_outcome(rounds, tmp_path)
 
 
 class OnDeviceError(Exception):
