@@ -93,3 +93,17 @@ class LabelEncoder:
     def __getstate__(self) -> dict[str, object]:
         """Without the label encoder, as after `release`."""
         return {"name": self.name}
+
+
+def label_weights(module: "PieceEncoder", bits: int = 4) -> bytes:
+    """What the file of a label encoder holds: its weights, without the word embeddings.
+
+    module (PieceEncoder): The transformer that reads labels. bits (int): Of its matrices, 4 to 8.
+    """
+    import safetensors.torch
+
+    from ..layers.torch_transformer import short_form
+
+    tensors = safetensors.torch.load(short_form(module, bits))
+    own = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
+    return safetensors.torch.save(own)

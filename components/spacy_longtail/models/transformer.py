@@ -56,7 +56,9 @@ def Transformer(
         import transformers  # noqa: F401
     from ..layers import torch_transformer
 
-    decay = finite("layer_decay", layer_decay, "a number above 0, at most 1", "0.8 is the default.", 1e-3, 1)
+    decay = finite(
+        "layer_decay", layer_decay, "a number above 0, at most 1", "0.8 is the default.", 1e-3, 1
+    )
     longest = whole("max_pieces", max_pieces, "254 is the default.", 8)
     size = whole("batch_pieces", batch_pieces, "4096 is the default.", longest)
     model = torch_layer(torch_transformer.PieceEncoder(), convert_inputs, convert_outputs, init)
@@ -173,7 +175,9 @@ class Pieces:
         for i, encoding in enumerate(encodings):
             ids = encoding.ids[:MOST_PIECES] or [self.unknown]
             table[i, : len(ids)], length[i] = ids, len(ids)
-        self.place.update(zip(fresh, range(len(self.length), len(self.length) + len(fresh)), strict=True))
+        self.place.update(
+            zip(fresh, range(len(self.length), len(self.length) + len(fresh)), strict=True)
+        )
         self.table = np.concatenate([self.table, table])
         self.length = np.concatenate([self.length, length])
 
