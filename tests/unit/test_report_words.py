@@ -33,7 +33,7 @@ pytest.importorskip("scipy")
 
 
 def claimed(outcome, value=0.1):
-    return Verdict(0.5, 0.6, value, 0.0, 0.2, 0.95, 0.01, 0.01, "bootstrap", 3, None, outcome)
+    return Verdict(0.5, 0.6, value, 0.0, 0.2, 0.95, 0.01, None, 0.01, "bootstrap", 3, None, outcome)
 
 
 def comparison(baseline="stock", n_seeds=3, early="", micro=NO_CLAIM, tail=NO_CLAIM):
