@@ -232,6 +232,17 @@ def test_the_more_were_compared_the_less_sure_is_the_best(tmp_path, monkeypatch)
     assert "multiplied by 7" in " ".join(many.evidence) and "multiplied" not in " ".join(few.evidence)
 
 
+def test_what_was_dropped_after_a_fold_was_chosen_from_too(tmp_path):
+    skills = {"ner": 0.4, "crf": 0.7}
+    alone = recommend_by_folds(held_out(tmp_path, skills), LABELS, "ner", 5)
+    dropped = {f"m{i}": [0.2] for i in range(6)}  # after one fold of five
+    found = recommend_by_folds(held_out(tmp_path, {**skills, **dropped}), LABELS, "ner", 5)
+    assert found.best == alone.best == "crf"
+    assert "chosen from 7 methods" in " ".join(found.evidence)
+    assert "multiplied by 7" in " ".join(found.evidence)
+    assert "multiplied" not in " ".join(alone.evidence)
+
+
 def test_without_the_baseline_there_is_nothing_to_say(tmp_path):
     with pytest.raises(ValueError, match="L410"):
         recommend_by_folds(held_out(tmp_path, {"crf": 0.5}), LABELS, "ner", 5)

@@ -25,9 +25,9 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> Ris
     """Whether a training ended too early to say what its method is worth.
 
     It did if it has found nothing, or if its score rose over the last third of the evaluations by more
-    than they vary from one to the next. A best checkpoint at the end alone proves nothing: chance puts it
-    there in one of k trainings of k evaluations. Only with fewer than three, which have no slope to
-    test, does it count.
+    than they vary from one to the next. A best checkpoint at the end alone proves nothing: of k
+    evaluations chance makes the last one the best in one of k trainings. Only with fewer than three,
+    which have no slope to test, does it count.
 
     curve (Sequence[Mapping[str, float]]): One entry per evaluation: step, and scores in [0, 1].
     patience (int): Steps without a better score after which it ended by itself; 0 for none.

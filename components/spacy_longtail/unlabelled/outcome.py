@@ -128,6 +128,6 @@ def _plot(rounds: Sequence[Round]) -> str:
     points = {name: sorted(own.items()) for name, own in tails.items()}
     try:
         roles = {"mine": "ours", "random": "baseline"}
-        return size_curves(points, "mined", "labelled sentences", "tail", roles)
+        return size_curves(points, "mined", "labelled sentences", "tail F1 on test", roles)
     except ValueError:  # L406
         return ""
