@@ -327,6 +327,9 @@ class Errors:
     L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
     L571 = "[L571] {path} is no pipeline to begin with: it has the components {found}. Name the folder model/ that `pretrain` wrote: its head reads types in words, and its tok2vec, or the folder transformer/ beside it, is the encoder."
 
+    # Thresholds: L755
+    L755 = "[L755] `thresholds` writes the pipeline to --output or, with --in-place, over {model}. {found} was given. Add -o FOLDER, or --in-place alone."
+
     # Dry runs: L564
     L564 = "[L564] The training would fail: {problem} Correct the config."
 

@@ -98,8 +98,8 @@ def recommend_by_folds(
             f" {signed(100 * t.high)}, p = {t.p:.2g} (resampled t-test)."
         )
     evidence.append(
-        f"{best} was chosen from {n_tried} methods that were tried on these folds. So the chance that it is"
-        f" worse than {baseline} is multiplied by {n_tried}."
+        f"{best} was chosen from {n_tried} methods that were tried on these folds. So the chance that it"
+        f" is worse than {baseline} is multiplied by {n_tried}."
         if n_tried > 1
         else f"{best} is the one method that was tried beside {baseline}."
     )

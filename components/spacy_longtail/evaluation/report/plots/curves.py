@@ -63,7 +63,7 @@ def size_curves(
 
     points (Mapping[str, List[Tuple[float, List[float]]]]): By method: x, and scores over partitions in
         [0, 1]. All are drawn.
-    key (str): Comes before ids. x_name (str): What x is. score (str): Which it is, such as "macro F1 on test".
+    key (str): Comes before ids. x_name (str): What x is. score (str): Such as "macro F1 on test".
     roles (Optional[Mapping[str, str]]): Of ROLES, by method; the others have colours of their own.
     RETURNS (str): An svg element. RAISES (ValueError): L406.
     """
