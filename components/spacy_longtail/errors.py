@@ -344,6 +344,9 @@ class Errors:
     L722 = "[L722] {who} cannot start from {path}: its encoder has other layers than {own!r}. Take the encoder itself: in [components.{own}], source = {path!r} in place of factory and model."
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
+    # Thresholds: L755
+    L755 = "[L755] `thresholds` writes the pipeline to --output or, with --in-place, over {model}. {found} was given. Add -o FOLDER, or --in-place alone."
+
     # Dry runs: L564
     L564 = "[L564] The training would fail: {problem} Correct the config."
 

@@ -41,11 +41,14 @@ class Offsets(str, Enum):
 
 @app.command(rich_help_panel=PIPELINE_PANEL)
 def thresholds(
-    model: Annotated[Path, typer.Argument(help="A trained pipeline; it is changed.")],
+    model: Annotated[Path, typer.Argument(help="A trained pipeline.")],
     corpus: Corpus,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write it here, and leave the model alone.")
+        Path | None, typer.Option("--output", "-o", help="Folder for the pipeline with thresholds.")
     ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Write the thresholds into the model itself.")
+    ] = False,
     part: Annotated[
         str | None, typer.Option(help="Choose on this part; never on test.", show_default="dev")
     ] = None,
@@ -102,7 +105,10 @@ def thresholds(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Choose thresholds for types and for the gate on development data; write them into the model."""
+    """Choose thresholds for types and for the gate on development data, and write the pipeline with them."""
+    if in_place == (output is not None) and not dry_run:
+        found = "Both" if in_place else "Neither"
+        raise ValueError(Errors.L755.format(found=found, model=model))
     use_gpu(gpu_id)
     _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
     gate_goal = _gate_goal(gate_recall, gate_beta, gate_budget)

@@ -43,6 +43,7 @@ from ..output.writing import (
 from ..pipes.sources import joined_sources, sources_of
 from ..types import Block, Overrides
 from .contamination import warn_seen
+from .curve_logger import NAME as CURVE_LOGGER
 from .device import use_gpu
 from .limits import check_training, check_written
 from .loading import (
@@ -316,7 +317,7 @@ def _logged(config: Config, output: Path) -> Overrides:
         return {}
     bar = block.get("progress_bar")
     own = {
-        "@loggers": f"{CONSOLE}v3",
+        "@loggers": CURVE_LOGGER,
         "progress_bar": "eval" if bar is True else bar or None,
         "output_file": str(output / CURVE_FILE),
     }
