@@ -131,6 +131,7 @@ class Errors:
     L575 = "[L575] {what} of {who} reads doc.spans['{key}'], which no gate writes beside it: it gets sentences that the gate of this pipeline has flagged already. Name a whole 'source' with that gate in it, or a component that reads without one."
 
     L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
+    L735 = "[L735] 'describe = null' takes the published transformer that {name} ({factory}) started from. The config does not name it. Set 'describe' to @misc = longtail.TransformerDescriptions.v1 with its name, or to another describer."
 
     # GLiNER: L295-L299
     L295 = "[L295] {who} cannot get the model {name!r} from the Hugging Face hub: {problem} Name a model that is there, such as urchade/gliner_medium-v2.1; offline, put the folder of a GLiNER model into 'model_name'."
