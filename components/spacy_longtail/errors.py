@@ -177,7 +177,7 @@ class Errors:
         "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
     )
     L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
-    L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with."
+    L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with. Where it needs code of your own, name that with --code."
     L409 = "[L409] init_tok2vec = {path} would be ignored: spaCy loads it only where [pretraining] says what it is of. Train the config that `spacy init fill-config --pretraining` made, as for `spacy pretrain`."
     L410 = "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
@@ -208,6 +208,7 @@ class Errors:
     L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
     L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move away what is there."
     L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
+    L736 = "[L736] The code of {path} cannot be imported: {problem}. Correct it, or name another file with --code."
     L439 = "[L439] [training.score_weights] of {path} weighs scores that nothing computes, {lost}: no model would ever be selected. Computed: {known}. Weigh one of these, or give a component a scorer that computes it, such as longtail.ner_scorer.v1."
     L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
 

@@ -347,6 +347,9 @@ def test_types_are_described_by_the_transformer_that_a_loader_names():
     nlp.add_pipe("test_curated", name="encoder")
     with pytest.raises(ValueError, match=r"L735.*encoder \(test_curated\)"):  # never by hashed words
         default_describe(nlp)
-    loader = {"@model_loaders": "spacy-curated-transformers.HFTransformerEncoderLoader.v1", "name": "a/b"}
+    loader = {
+        "@model_loaders": "spacy-curated-transformers.HFTransformerEncoderLoader.v1",
+        "name": "a/b",
+    }
     nlp.config["initialize"]["components"]["encoder"] = {"encoder_loader": loader}
     assert default_describe(nlp) == {"@misc": "longtail.TransformerDescriptions.v1", "name": "a/b"}

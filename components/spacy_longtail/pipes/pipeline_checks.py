@@ -182,7 +182,9 @@ def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
     A component that is not trained yet is left out: its boundaries would mean nothing.
     """
     trainable = {n for n, own in nlp.components if getattr(own, "is_trainable", False)}
-    ready = [n for n in components_before(nlp, pipe) if n not in trainable or n in nlp.disabled]  # frozen: trained
+    ready = [
+        n for n in components_before(nlp, pipe) if n not in trainable or n in nlp.disabled
+    ]  # frozen: trained
     found = [n for n in ready if BOUNDARIES.intersection(nlp.get_pipe_meta(n).assigns)]
     if not trainable.isdisjoint(found):
         annotating = nlp.config.interpolate()["training"]["annotating_components"]
@@ -210,5 +212,10 @@ def _warn_of_shared_types(nlp: Language, pipe: object, types: Collection[str], m
         is_ner = "doc.ents" in nlp.get_pipe_meta(other).assigns
         both = [t for t in types if is_ner and t in getattr(own, "labels", ())]
         if both:
-            shown = {"who": name_in(nlp, pipe), "primary": other, "types": ", ".join(both), "effect": OVERLAP[merge]}
+            shown = {
+                "who": name_in(nlp, pipe),
+                "primary": other,
+                "types": ", ".join(both),
+                "effect": OVERLAP[merge],
+            }
             warnings.warn(Warnings.W081.format(**shown), stacklevel=3)

@@ -14,6 +14,7 @@ from ...errors import Errors
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.records import write_evaluation
 from ...output.writing import is_disk_fault
+from ...training.own_code import import_code
 from ...training.provenance import short
 from ...training.train import train_model
 from .keys import PACKAGE, code_version, corpus_version
@@ -30,6 +31,8 @@ def run_child(work: Path, task: Task) -> None:
     task (Task): What to train on and to score.
     RAISES (ValueError): L478 if the corpus or the code has changed; those of training and evaluation.
     """
+    for path in task.get("own_code", []):
+        import_code(Path(path))
     corpus = Path(task["corpus"])
     _check_unchanged(corpus, task)
     best = train_model(work / "config.cfg", corpus, work / MODEL, gpu_id=task["gpu_id"])
