@@ -353,6 +353,8 @@ class Errors:
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."
     W002 = "[LW002] Declared types without a gold mention in this data count as F1 = 0 in the macro average: {labels}."
+    W135 = "[LW135] The data has mentions of {found}, which no average counts: the declared types are {declared}. Set longtail.labels in the config ('labels' of longtail.ner_scorer.v1) to the types of the data, or to null."
+    W136 = "[LW136] The tail names types that are not in the data: {unknown}. ents_tail_f counts each of them as 0. Set longtail.tail in the config ('tail' of longtail.ner_scorer.v1) to the rare types of the data."
     W003 = "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left out of the scores."
     W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
     W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond that. Use alpha <= 0.05, or 0."
