@@ -10,7 +10,18 @@ from wasabi import msg
 from ..evaluation.report.wording import percent
 from ..output.amounts import number
 from ..studies.extending.run import MODEL, RECORD, Extended, Request, extend
-from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, for_json, names_in, print_json, print_table
+from .app import (
+    PIPELINE_PANEL,
+    Code,
+    Corpus,
+    GpuId,
+    Json,
+    app,
+    for_json,
+    names_in,
+    print_json,
+    print_table,
+)
 from .trial_options import Set, read_settings
 
 
@@ -31,6 +42,7 @@ def extend_command(
     ] = None,
     thresholds: Annotated[bool, typer.Option(help="Choose thresholds on dev.")] = True,
     settings: Set = None,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

@@ -21,7 +21,7 @@ from ..pipes.posterior_settings import check_budget
 from ..studies.out_of_fold import choose_out_of_fold, out_of_fold_outlook
 from ..studies.trials.run import Options
 from ..training.device import use_gpu
-from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, print_json, print_table
+from .app import PIPELINE_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 from .dry_run import show
 from .matrix import say
 from .trial_options import DryRun, Retry, Workers
@@ -102,6 +102,7 @@ def thresholds(
     ] = None,
     min_mentions: Annotated[int, typer.Option(min=1, help="Mentions to choose on, at least.")] = 10,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

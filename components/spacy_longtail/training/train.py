@@ -54,6 +54,7 @@ from .loading import (
     load_weights,
     sources_of_beginning,
 )
+from .own_code import imported_code
 from .products import Products, chosen_products, restore_products, with_products
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 from .shown import shown_as
@@ -217,6 +218,8 @@ def train_model(
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
         options = {} if products is Products.SPACY else {"products": products.value}
+        if own_code := imported_code():
+            options["code"] = str(own_code[-1])
         record = run_record(
             output, config, corpus, parts, {**options, **(overrides or {})}, seconds, gpu_id
         )
