@@ -137,6 +137,7 @@ class Errors:
     L575 = "[L575] {what} of {who} reads doc.spans['{key}'], which no gate writes beside it: it gets sentences that the gate of this pipeline has flagged already. Name a whole 'source' with that gate in it, or a component that reads without one."
 
     L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
+    L735 = "[L735] 'describe = null' takes the published transformer that {name} ({factory}) started from. The config does not name it. Set 'describe' to @misc = longtail.TransformerDescriptions.v1 with its name, or to another describer."
 
     # GLiNER: L295-L299
     L295 = "[L295] {who} cannot get the model {name!r} from the Hugging Face hub: {problem} Name a model that is there, such as urchade/gliner_medium-v2.1; offline, put the folder of a GLiNER model into 'model_name'."
@@ -182,7 +183,7 @@ class Errors:
         "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
     )
     L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
-    L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with."
+    L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with. Where it needs code of your own, name that with --code."
     L409 = "[L409] init_tok2vec = {path} would be ignored: spaCy loads it only where [pretraining] says what it is of. Train the config that `spacy init fill-config --pretraining` made, as for `spacy pretrain`."
     L410 = "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
@@ -213,6 +214,7 @@ class Errors:
     L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
     L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move away what is there."
     L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
+    L736 = "[L736] The code of {path} cannot be imported: {problem}. Correct it, or name another file with --code."
     L439 = "[L439] [training.score_weights] of {path} weighs scores that nothing computes, {lost}: no model would ever be selected. Computed: {known}. Weigh one of these, or give a component a scorer that computes it, such as longtail.ner_scorer.v1."
     L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
 
@@ -344,6 +346,9 @@ class Errors:
     L722 = "[L722] {who} cannot start from {path}: its encoder has other layers than {own!r}. Take the encoder itself: in [components.{own}], source = {path!r} in place of factory and model."
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
+    # Thresholds: L755
+    L755 = "[L755] `thresholds` writes the pipeline to --output or, with --in-place, over {model}. {found} was given. Add -o FOLDER, or --in-place alone."
+
     # Dry runs: L564
     L564 = "[L564] The training would fail: {problem} Correct the config."
 
@@ -368,6 +373,8 @@ class Errors:
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."
     W002 = "[LW002] Declared types without a gold mention in this data count as F1 = 0 in the macro average: {labels}."
+    W135 = "[LW135] The data has mentions of {found}, which no average counts: the declared types are {declared}. Set longtail.labels in the config ('labels' of longtail.ner_scorer.v1) to the types of the data, or to null."
+    W136 = "[LW136] The tail names types that are not in the data: {unknown}. ents_tail_f counts each of them as 0. Set longtail.tail in the config ('tail' of longtail.ner_scorer.v1) to the rare types of the data."
     W003 = "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left out of the scores."
     W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
     W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond that. Use alpha <= 0.05, or 0."

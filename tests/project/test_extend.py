@@ -71,7 +71,9 @@ def weights(pipe):
 
 
 def test_new_types_are_found_and_old_entities_stay(folder, tmp_path):
-    found = extended(folder / "base", folder / "corpus", tmp_path / "out", "--types", "NAT,ART", *STEPS)
+    found = extended(
+        folder / "base", folder / "corpus", tmp_path / "out", "--gate", "--types", "NAT,ART", *STEPS
+    )
     assert found["added"] == ["NAT", "ART"] and found["part"] == "test"
     assert found["components"] == ["sentencizer", "gate", "weak_ner"]
     assert found["types"]["NAT"]["before"] == 0 and found["types"]["NAT"]["f"] > 0.5
@@ -107,20 +109,20 @@ def test_a_type_without_a_training_mention_is_not_added_unasked(folder, tmp_path
 
 
 def test_whatever_is_in_a_pipeline_stays_in_it_and_it_is_extended_again(folder, tmp_path):
-    one = extended(folder / "rich", folder / "corpus", tmp_path / "one", "--types", "NAT", *STEPS)
+    one = extended(
+        folder / "rich", folder / "corpus", tmp_path / "one", "--gate", "--types", "NAT", *STEPS
+    )
     assert one["components"] == ["gate", "weak_ner"]  # the sentencizer is the pipeline's own
     nlp = spacy.load(tmp_path / "one" / "model")
     assert nlp.component_names == ["sentencizer", "entity_ruler", "ner", "merging", "gate", "weak_ner"]
     assert nlp.disabled == ["merging"]
     assert [t.text for t in nlp("Storm-Ida")] == ["Storm", "-", "Ida"]
-    two = extended(tmp_path / "one" / "model", folder / "corpus", tmp_path / "two", "--no-gate", *STEPS)
+    two = extended(tmp_path / "one" / "model", folder / "corpus", tmp_path / "two", *STEPS)
     assert two["added"] == ["ART"] and two["components"] == ["weak_ner_2"]
     assert two["entities"]["NAT"]["before"] == two["entities"]["NAT"]["kept"] > 0
     twice = spacy.load(tmp_path / "two" / "model")
     assert twice.get_pipe("weak_ner_2").cfg["spans_key"] is None
-    again = extended(
-        tmp_path / "one" / "model", folder / "corpus", tmp_path / "two", "--no-gate", *STEPS
-    )
+    again = extended(tmp_path / "one" / "model", folder / "corpus", tmp_path / "two", *STEPS)
     assert again["entities"] == two["entities"]
 
 

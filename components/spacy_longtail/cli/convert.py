@@ -15,7 +15,7 @@ from ..corpus.formats.tag_names import USUAL, parse_columns, read_tag_names
 from ..corpus.rare import rare_sentence
 from ..output.amounts import number
 from ..training.loading import load_pipeline
-from .app import CORPUS_PANEL, Json, app, print_json
+from .app import CORPUS_PANEL, Code, Json, app, print_json
 
 POLICIES = {
     "missing": "their tokens without annotation",
@@ -67,6 +67,7 @@ def convert(
     docs_per_file: Annotated[
         int | None, typer.Option(help="Write folders of files of this many documents.")
     ] = None,
+    code: Code = None,
     as_json: Json = False,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""

@@ -13,7 +13,7 @@ from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..evaluation.report.systems import AVERAGES
 from ..output.writing import check_file
 from ..training.device import use_gpu
-from .app import TRAINING_PANEL, Corpus, GpuId, Json, app, print_json, print_table
+from .app import TRAINING_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 
 
 @app.command(rich_help_panel=TRAINING_PANEL)
@@ -23,6 +23,7 @@ def evaluate(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write JSON here.")] = None,
     part: Annotated[str, typer.Option(help="train, dev or test.")] = "test",
     name: Annotated[str | None, typer.Option(help="What reports call the model.")] = None,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

@@ -10,7 +10,18 @@ from wasabi import msg
 from ..evaluation.report.wording import percent
 from ..output.amounts import number
 from ..studies.extending.run import MODEL, RECORD, Extended, Request, extend
-from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, for_json, names_in, print_json, print_table
+from .app import (
+    PIPELINE_PANEL,
+    Code,
+    Corpus,
+    GpuId,
+    Json,
+    app,
+    for_json,
+    names_in,
+    print_json,
+    print_table,
+)
 from .trial_options import Set, read_settings
 
 
@@ -24,20 +35,21 @@ def extend_command(
         typer.Option(help="Types to add, separated by commas.", show_default="those it does not know"),
     ] = None,
     gate: Annotated[
-        bool, typer.Option(help="Train a gate for sentences with these types; without one all are read.")
-    ] = True,
+        bool, typer.Option(help="Train a gate, so that not all sentences are read: faster, less found.")
+    ] = False,
     pretrained: Annotated[
         Path | None, typer.Option(help="An encoder to start from, as `pretrain` writes it.")
     ] = None,
     thresholds: Annotated[bool, typer.Option(help="Choose thresholds on dev.")] = True,
     settings: Set = None,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
     """Teach a pipeline new entity types without training it again: what it finds today stays.
 
-    Its components are frozen. A gate and a NER for the new types are trained beside them, and their
-    entities fill in where it has none.
+    Its components are frozen. A NER for the new types is trained beside them, with --gate one that reads
+    the sentences alone which a gate flags. Its entities fill in where the pipeline has none.
     """
     request = Request(
         base=base,

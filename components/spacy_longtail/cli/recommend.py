@@ -24,7 +24,7 @@ from ..studies.matrix.refit import refit
 from ..studies.matrix.several import SEEDS, Reading
 from ..studies.trials.run import Options
 from ..unlabelled.ensemble import Request, build_ensemble
-from .app import METHOD_PANEL, MOST_PROCESSES, Corpus, GpuId, Json, app, for_json, print_json
+from .app import METHOD_PANEL, MOST_PROCESSES, Code, Corpus, GpuId, Json, app, for_json, print_json
 from .dry_run import show
 from .matrix import say
 from .trial_options import DryRun, Output, Retry, Set, Storage, read_settings
@@ -72,6 +72,7 @@ def recommend(
     storage: Storage = None,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

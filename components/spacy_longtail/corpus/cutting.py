@@ -1,6 +1,7 @@
 """Documents made of documents: parts, some of the tokens, the words alone."""
 
 from collections.abc import Collection, Iterator
+from typing import Any
 
 import numpy as np
 from spacy.attrs import (
@@ -22,8 +23,8 @@ from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
 from ..types import ANNOTATED_TYPES
-from .sentences import sentence_lengths
-from .soft import read_soft, write_soft
+from .sentences import sentence_bounds, sentence_lengths
+from .soft import SOFT, read_soft, write_soft
 
 ENTITY_ATTRIBUTES = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
 # of a token by itself, without heads
@@ -37,13 +38,13 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
 
     bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending, without
         overlap. Heads are kept where none is in another part. An entity that is cut is not annotated.
-        Each part keeps which types the document was annotated with, and its tokens' soft targets.
+        Each part keeps the document's user_data, and what it says of the part's own tokens.
     """
     if not bounds:
         return
     attributes = [*KEPT_ATTRIBUTES, NORM, DEP, HEAD]
     rows = doc.to_array(attributes)
-    annotated, soft = doc.user_data.get(ANNOTATED_TYPES), read_soft(doc)
+    soft = read_soft(doc)
     place = np.arange(len(doc))
     part = np.searchsorted(np.unique(np.asarray(bounds)), place, side="right")
     for ent in doc.ents:
@@ -51,17 +52,42 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
             rows[ent.start : ent.end, : len(ENTITY_ATTRIBUTES)] = 0
     if (part[place + rows[:, -1].astype("int32")] != part).any():
         attributes, rows = attributes[:-1], rows[:, :-1]
-    for start, end in bounds:
+    for (start, end), user_data in zip(bounds, _user_data(doc, bounds), strict=True):
         tokens = doc[start:end]
         words, spaces = [t.text for t in tokens], [bool(t.whitespace_) for t in tokens]
-        own = Doc(doc.vocab, words=words, spaces=spaces).from_array(attributes, rows[start:end])
+        own = Doc(doc.vocab, words=words, spaces=spaces, user_data=user_data)
+        own.from_array(attributes, rows[start:end])
         own.has_unknown_spaces = doc.has_unknown_spaces
         own.tensor = doc.tensor[start:end]
-        if annotated is not None:
-            own.user_data[ANNOTATED_TYPES] = annotated
         if soft is not None:
             write_soft(own, soft.tags, soft.log_p[start:end])
         yield own
+
+
+def sentence_docs(doc: Doc) -> Iterator[Doc]:
+    """The sentences of a document as documents. A document of one sentence stays itself."""
+    bounds = sentence_bounds(doc)
+    return cut(doc, bounds) if len(bounds) > 1 else iter([doc])
+
+
+def _user_data(doc: Doc, bounds: Collection[tuple[int, int]]) -> list[dict[Any, Any]]:
+    """The user_data of each part. spaCy's extensions of tokens and spans stand there by character."""
+    everywhere, placed = {}, []
+    for key, value in doc.user_data.items():
+        if isinstance(key, tuple) and key[0] == "._." and key[2] is not None:
+            placed.append((*key, value))
+        elif key != SOFT:
+            everywhere[key] = value
+    found = [dict(everywhere) for _ in bounds]
+    if placed:
+        starts = np.array([doc[start].idx for start, _ in bounds])
+        ends = np.array([doc[start:end].end_char for start, end in bounds])
+        for mark, name, start, end, value in placed:
+            i = int(np.searchsorted(starts, start, side="right")) - 1
+            if i >= 0 and max(start + 1, end or 0) <= ends[i]:
+                first = int(starts[i])
+                found[i][mark, name, start - first, None if end is None else end - first] = value
+    return found
 
 
 def take_tokens(doc: Doc, kept: Ints1d) -> Doc:

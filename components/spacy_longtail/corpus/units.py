@@ -1,6 +1,5 @@
 """The units that are divided: documents or sentences, what they hold, and which stay together."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +7,8 @@ from spacy.tokens import Doc
 from thinc.types import Ints1d, Ints2d
 
 from .counts import count_docs
-from .sentences import sentence_bounds, sentence_lengths
+from .cutting import sentence_docs
+from .sentences import sentence_lengths
 from .splits import bound_groups, stratify
 
 
@@ -24,7 +24,7 @@ def divide(docs: list[Doc], unit: str, declared: list[str]) -> Units:
 
     declared (List[str]): Types that come first among the labels, whether they occur or not.
     """
-    found = docs if unit == "doc" else [part for doc in docs for part in _cut(doc)]
+    found = docs if unit == "doc" else [part for doc in docs for part in sentence_docs(doc)]
     labels = list(dict.fromkeys([*declared, *count_docs(docs).labels]))
     column = {label: i for i, label in enumerate(labels)}
     mentions = np.zeros((len(found), len(labels)), dtype="int64")
@@ -33,18 +33,6 @@ def divide(docs: list[Doc], unit: str, declared: list[str]) -> Units:
             row[column[ent.label_]] += 1
     sizes = np.array([max(len(sentence_lengths(doc)), 1) for doc in found])
     return Units(found, labels, mentions, sizes)
-
-
-def _cut(doc: Doc) -> Iterator[Doc]:
-    """The sentences of a document as documents."""
-    places = sentence_bounds(doc)
-    if len(places) < 2:
-        yield doc
-        return
-    head = doc._get_array_attrs()
-    array = doc.to_array(list(head))
-    for start, end in places:
-        yield doc[start:end].as_doc(copy_user_data=True, array_head=head, array=array)  # type: ignore[call-arg]
 
 
 def plain_text(text: str) -> str:

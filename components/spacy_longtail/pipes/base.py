@@ -7,7 +7,6 @@ from typing import cast
 from spacy.pipeline.pipe import Pipe
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
@@ -48,10 +47,6 @@ class LongtailPipe(TrainablePipe):
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, `head_rate` times as far outside the encoder."""
         super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
-
-    def rehearse(self, examples: Iterable[Example], **settings: object) -> dict[str, float]:
-        """Refused: spaCy would pass over the pipe silently. RAISES (ValueError): L219."""
-        raise ValueError(Errors.L219.format(who=self.name, reason="it has no rehearsal update"))
 
 
 class StoppedError(ValueError):

@@ -28,6 +28,7 @@ from .sources import Source, sources_of
 DESCRIBED = "a model of longtail.DescribedTypes.v1"
 ALIKE = 0.99  # cosine of vectors of one text by one describer
 SHOWN = "; "  # between types
+TRANSFORMED = "doc._.trf_data"  # what components with a transformer assign
 # which of a pretrained head's prefixes a prefix starts from that it lacks
 FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
 
@@ -111,14 +112,28 @@ def default_describe(nlp: Language) -> Block:
 
     nlp (Language): With a transformer, that transformer as it was published; else the word vectors, if
         there are any; else the hashed words.
+    RAISES (ValueError): L735 for a transformer that the config does not name.
     """
     for name in nlp.component_names:  # a frozen one is disabled while others are initialised
-        if nlp.get_pipe_meta(name).factory == "transformer":
-            source = nlp.config.interpolate()["components"][name]["model"]["name"]
-            return {"@misc": "longtail.TransformerDescriptions.v1", "name": source}
+        if TRANSFORMED in nlp.get_pipe_meta(name).assigns:
+            return {"@misc": "longtail.TransformerDescriptions.v1", "name": _published(nlp, name)}
     if nlp.vocab.vectors_length:
         return {"@misc": "longtail.VectorDescriptions.v1"}
     return {"@misc": "longtail.HashedDescriptions.v1"}
+
+
+def _published(nlp: Language, name: str) -> str:
+    """The name, or folder, of the published model that a transformer component started from.
+
+    spacy-transformers names it in the model, spacy-curated-transformers where the weights are loaded.
+    """
+    config = nlp.config.interpolate()
+    loader = config["initialize"]["components"].get(name, {}).get("encoder_loader") or {}
+    found = config["components"][name].get("model", {}).get("name") or loader.get("name")
+    if not isinstance(found, str):
+        factory = nlp.get_pipe_meta(name).factory
+        raise ValueError(Errors.L735.format(name=name, factory=factory))
+    return found
 
 
 class PretrainedHead(NamedTuple):

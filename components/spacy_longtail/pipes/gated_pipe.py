@@ -198,7 +198,7 @@ class GatedPipe(UntrainedPipe):
         self.secondary.initialize(get_examples, pipe or {})
         self._types.check(self.secondary.labels, self.name)
         if nlp is not None:
-            check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], self._merging, WHO)
+            check_secondary(nlp, self, self.labels, self.cfg["spans_key"], self._merging, WHO)
 
     def predict(self, docs: Iterable[Doc]) -> list[Found]:
         """The secondary's entities in each document's flagged sentences; nan for those without a score.

@@ -1,6 +1,7 @@
 """`longtail_gazetteer`: does not forget a name that training has read."""
 
-from collections.abc import Callable, Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -154,10 +155,12 @@ class TrainingGazetteer(UntrainedPipe):
         key = self.cfg["scores_key"]
         for doc, found in zip(docs, scores, strict=True):
             blocked = set(blocked_tokens(doc)) if found else set()
+            ents = doc.ents if found else ()
+            starts, ends = [ent.start for ent in ents], [ent.end for ent in ents]
             new: list[ScoredSpan] = []
             going: list[Span] = []
             for name in found:
-                others = [ent for ent in doc.ents if ent.start < name.end and ent.end > name.start]
+                others = ents[bisect_right(ends, name.start) : bisect_left(starts, name.end)]
                 if blocked.isdisjoint(range(name.start, name.end)) and self._wins(name, others):
                     new.append(name)
                     going.extend(others)
@@ -167,7 +170,7 @@ class TrainingGazetteer(UntrainedPipe):
             elif key is not None and key not in doc.spans:
                 write_scores(doc, key, [])
 
-    def _wins(self, name: ScoredSpan, others: list[Span]) -> bool:
+    def _wins(self, name: ScoredSpan, others: Sequence[Span]) -> bool:
         """Whether a name stands in place of the entities that it overlaps."""
         if not others:
             return True

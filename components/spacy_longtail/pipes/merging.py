@@ -143,9 +143,9 @@ def remove_from(doc: Doc, going: Collection[Span], key: str | None) -> None:
     """
     if not going:
         return
-    kept = [ent for ent in doc.ents if ent not in going]
     known = read_scores(doc, key)
     gone = {(ent.start, ent.end, ent.label_) for ent in going}
+    kept = [ent for ent in doc.ents if (ent.start, ent.end, ent.label_) not in gone]
     blocked = [doc[i : i + 1] for i in blocked_tokens(doc)]
     doc.set_ents(kept, blocked=blocked, missing=_missing(doc, kept), default="outside")
     if key is not None:

@@ -1,16 +1,16 @@
 """`ent._.score`: the score of an entity, wherever a pipe wrote it."""
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TypeVar
 
 from spacy.tokens import Span
 
 from ..errors import Errors
 from ..types import ENTITY_SCORES
+from .scores import TOKEN_SCORES
 
 SCORE = "score"  # of Span._
 
@@ -30,18 +30,25 @@ class ScoreOf:
         if self.key not in span.doc.spans:
             return None
         group = span.doc.spans[self.key]
-        return score_in(group, group.attrs.get("scores", ()), span)
+        is_ordered = TOKEN_SCORES in group.attrs  # only our pipes write them, and in the text's order
+        return score_in(group, group.attrs.get("scores", ()), span, is_ordered)
 
 
-def score_in(group: Sequence[Span], scores: Sequence[float], span: Span) -> float | None:
+def score_in(
+    group: Sequence[Span], scores: Sequence[float], span: Span, is_ordered: bool
+) -> float | None:
     """The score of a span in a group; null where it has none.
 
-    group (Sequence[Span]): In any order; few of them are looked at where they stand in that of the text,
-        as pipes write them. scores (Sequence[float]): Of each.
+    group (Sequence[Span]): The spans. scores (Sequence[float]): Of each.
+    is_ordered (bool): Whether the spans are in the order of their starts: then few are looked at.
     """
-    every = range(min(len(group), len(scores)))
-    near = bisect_left(every, span.start, key=lambda i: group[i].start)
-    for i in chain(every[near:], every[:near]):
+    places: Sequence[int] = range(min(len(group), len(scores)))
+    if is_ordered:
+        first, last = (
+            find(places, span.start, key=lambda i: group[i].start) for find in (bisect_left, bisect_right)
+        )
+        places = places[first:last]
+    for i in places:
         own = group[i]
         is_it = (own.start, own.end, own.label) == (span.start, span.end, span.label)
         if is_it and math.isfinite(scores[i]):

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from spacy.tokens import Doc, Span, SpanGroup
 
+TOKEN_SCORES = "token_scores"  # of the attrs of a group
+
 
 class ScoredSpan(NamedTuple):
     start: int  # first token
@@ -22,11 +24,14 @@ class ScoredSpan(NamedTuple):
 
 
 def write_scores(doc: Doc, key: str, spans: Iterable[ScoredSpan]) -> None:
-    """Keep the spans in doc.spans[key], with the lists attrs["scores"] and attrs["token_scores"]."""
-    spans = list(spans)
+    """Keep the spans, in the order of the text, in doc.spans[key], with their scores in its attrs.
+
+    attrs["scores"] has a number for each span, attrs["token_scores"] a list of them.
+    """
+    spans = sorted(spans)
     group = SpanGroup(doc, name=key, spans=[Span(doc, s.start, s.end, label=s.label) for s in spans])
     group.attrs["scores"] = [float(s.score) for s in spans]
-    group.attrs["token_scores"] = [[float(p) for p in s.token_scores] for s in spans]
+    group.attrs[TOKEN_SCORES] = [[float(p) for p in s.token_scores] for s in spans]
     doc.spans[key] = group
 
 
@@ -35,7 +40,7 @@ def scored_spans(doc: Doc, key: str | None) -> list[ScoredSpan]:
     if key is None or key not in doc.spans:
         return []
     group = doc.spans[key]
-    token_scores = group.attrs.get("token_scores", [()] * len(group))  # others may write scores alone
+    token_scores = group.attrs.get(TOKEN_SCORES, [()] * len(group))  # others may write scores alone
     columns = (group, group.attrs.get("scores", ()), token_scores)
     return [
         ScoredSpan(s.start, s.end, s.label_, score, tuple(tokens))

@@ -43,6 +43,7 @@ from .describing import (
     vectors_of,
 )
 from .entity_tags import allowed_tags, gold_tags, tagged_entities
+from .pipeline_checks import name_in
 from .scores import ScoredSpan
 from .soft_targets import soft_targets
 from .sources import add_sources
@@ -258,7 +259,8 @@ class TokenTagger(NERPipe):
             return
         block = default_describe(nlp) if head is None or head.describe is None else head.describe
         self.describe = resolve_describe(block)
-        nlp.get_pipe_config(self.name)["describe"] = block
+        if own := name_in(nlp, self):
+            nlp.get_pipe_config(own)["describe"] = block
 
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags of the predicted tokens. RAISES (ValueError): L276."""

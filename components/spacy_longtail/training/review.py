@@ -1,5 +1,8 @@
 """Suspect annotations as files that annotation tools open: one sentence per record."""
 
+from bisect import bisect_right
+from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal
 
@@ -31,9 +34,10 @@ def review_records(audit: Audit, format: Format, limit: int | None = None) -> li
         suspect; document, its number from 0; start, the sentence's first character in it.
     """
     by_sentence: dict[tuple[int, int, int], list[Suspect]] = {}
+    places = cache(lambda doc_i: sentence_bounds(audit.docs[doc_i]))
     for suspect in audit.suspects[:limit]:
-        places = sentence_bounds(audit.docs[suspect.doc_i])
-        start, end = next(place for place in places if suspect.start < place[1])
+        own = places(suspect.doc_i)
+        start, end = own[bisect_right(own, suspect.start, key=itemgetter(1))]
         by_sentence.setdefault((suspect.doc_i, start, end), []).append(suspect)
     make = TASKS[format]
     return [

@@ -43,6 +43,7 @@ from ..output.writing import (
 from ..pipes.sources import joined_sources, sources_of
 from ..types import Block, Overrides
 from .contamination import warn_seen
+from .curve_logger import NAME as CURVE_LOGGER
 from .device import use_gpu
 from .limits import check_training, check_written
 from .loading import (
@@ -53,6 +54,7 @@ from .loading import (
     load_weights,
     sources_of_beginning,
 )
+from .own_code import imported_code
 from .products import Products, chosen_products, restore_products, with_products
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 from .shown import shown_as
@@ -216,6 +218,8 @@ def train_model(
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
         options = {} if products is Products.SPACY else {"products": products.value}
+        if own_code := imported_code():
+            options["code"] = str(own_code[-1])
         record = run_record(
             output, config, corpus, parts, {**options, **(overrides or {})}, seconds, gpu_id
         )
@@ -316,7 +320,7 @@ def _logged(config: Config, output: Path) -> Overrides:
         return {}
     bar = block.get("progress_bar")
     own = {
-        "@loggers": f"{CONSOLE}v3",
+        "@loggers": CURVE_LOGGER,
         "progress_bar": "eval" if bar is True else bar or None,
         "output_file": str(output / CURVE_FILE),
     }

@@ -129,4 +129,4 @@ def _plot(rounds: Sequence[Round]) -> str:
         tails.setdefault(record.strategy, {}).setdefault(x, []).append(record.tail)
     points = {name: sorted(own.items()) for name, own in tails.items()}
     roles = {"mine": "ours", "random": "baseline"}
-    return size_curves(points, "mined", "labelled sentences", "tail", roles)
+    return size_curves(points, "mined", "labelled sentences", "tail F1 on test", roles)

@@ -10,6 +10,7 @@ import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..corpus.cutting import cut
 from ..corpus.descriptions import CorpusTypes, read_types, write_types
 from ..corpus.folder import PARTS
 from ..corpus.formats.context import Context, Events, Settings, check_losses
@@ -167,9 +168,9 @@ def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:
         raise ValueError(Errors.L402.format(path=corpus / "train.spacy", fix=fix))
     found: dict[int, Entities] = {}
     for doc in itertools.chain(*(stream_docs(path, nlp) for path in paths)):
-        cut = doc if doc.has_annotation("SENT_START") else by_punctuation([doc])[0]
-        for start, end in (row for row in sentences_of(cut) if row[0] < row[1]):
-            found[text_key(cut[start:end].text)] = entities_of(cut[start:end])
+        parsed = doc if doc.has_annotation("SENT_START") else by_punctuation([doc])[0]
+        for sentence in cut(parsed, [row for row in sentences_of(parsed) if row[0] < row[1]]):
+            found[text_key(sentence.text)] = entities_of(sentence[:])
         found[text_key(doc.text)] = entities_of(doc[:])
     return found
 

@@ -1,8 +1,10 @@
 """A pass over a pool that keeps, in bounded memory, the sentences that may be proposed."""
 
 import heapq
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -170,11 +172,11 @@ def _keep(
     matches = [] if signs.terms is None else signs.terms.find(doc)
     named: list[list[str]] = [[] for _ in bounds]
     for label, start, end in matches:
-        for i, (a, b) in enumerate(bounds):
-            if a <= start and end <= b:
-                named[i].append(f"{label} {doc[start:end].text}")
-                column = scan.types.index(label)
-                expected[i, column] = max(expected[i, column], MATCHED)
+        i = bisect_right(bounds, start, key=itemgetter(0)) - 1
+        if i >= 0 and end <= bounds[i][1]:
+            named[i].append(f"{label} {doc[start:end].text}")
+            column = scan.types.index(label)
+            expected[i, column] = max(expected[i, column], MATCHED)
     ranked = expected + signs.likeness.ties(doc, bounds)
     scores = dict(zip(scan.types, ranked.T, strict=True))
     vectors: list[Floats1d] | None = None

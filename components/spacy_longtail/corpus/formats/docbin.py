@@ -14,10 +14,9 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ...errors import Errors
-from ..cutting import cut
+from ..cutting import sentence_docs
 from ..examples import trim_whitespace
 from ..labels import check_label
-from ..sentences import sentence_bounds
 from .context import Context, Events, Place
 
 STRINGS = [NORM, TAG, LEMMA, DEP, ENT_TYPE, ENT_KB_ID, ENT_ID, MORPH]  # kept as hashes
@@ -116,8 +115,7 @@ def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
 def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """The sentences of a .spacy file as documents. RAISES (ValueError): L402, L403, L404."""
     for doc in stream_bins(path, lambda docs: docs.get_docs(vocab)):
-        bounds = sentence_bounds(doc)
-        yield from cut(doc, bounds) if len(bounds) > 1 else [doc]
+        yield from sentence_docs(doc)
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:

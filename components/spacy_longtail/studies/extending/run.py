@@ -27,7 +27,6 @@ from ..trials.compose import apply
 from .config import Added, extended_config
 from .proof import TypeChange, compare_entities
 
-GATE_GOAL = Goal(recall=0.9)
 CONFIG, RECORD, MODEL, TRAINING = "extended.cfg", "extended.json", "model", "training"
 DRAFT = f"{NEW}{CONFIG}"  # the config of a run that has not ended
 
@@ -47,7 +46,7 @@ class Request:
     base: str
     corpus: Path
     types: tuple[str, ...] = ()
-    gated: bool = True
+    gated: bool = False  # on Field Notes a gate costs the new types recall
     pretrained: Path | None = None
     thresholds: bool = True
     overrides: Overrides = field(default_factory=dict)
@@ -191,7 +190,7 @@ def _finish(best: Path, model: Path, request: Request, new: Added) -> None:
     """The best checkpoint as `model`, with the new components' thresholds if they are asked for."""
     if request.thresholds:
         dev = part_path(request.corpus, "dev")
-        fit_thresholds(best, dev, goal=Goal(), gate_goal=GATE_GOAL, components=new.names, output=model)
+        fit_thresholds(best, dev, goal=Goal(), components=new.names, output=model)
         return
     with coded_io(model), whole_folder(model) as folder:
         shutil.copytree(best, folder, dirs_exist_ok=True)

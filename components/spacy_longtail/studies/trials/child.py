@@ -15,6 +15,7 @@ from ...evaluation.evaluate import evaluate_model
 from ...evaluation.records import write_evaluation
 from ...faults import is_coded
 from ...output.writing import is_disk_fault
+from ...training.own_code import import_code
 from ...training.provenance import short
 from ...training.train import train_model
 from .keys import PACKAGE, code_version, corpus_version
@@ -31,6 +32,8 @@ def run_child(work: Path, task: Task) -> None:
     task (Task): What to train on and to score.
     RAISES (ValueError): L478 if the corpus or the code has changed; those of training and evaluation.
     """
+    for path in task.get("own_code", []):
+        import_code(Path(path))
     corpus = Path(task["corpus"])
     _check_unchanged(corpus, task)
     best = train_model(work / "config.cfg", corpus, work / MODEL, gpu_id=task["gpu_id"])

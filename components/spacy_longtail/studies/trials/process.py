@@ -16,6 +16,7 @@ from typing_extensions import NotRequired
 
 from ...errors import Errors
 from ...output.writing import coded_io
+from ...training.own_code import imported_code
 from .keys import CorpusVersion
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
@@ -42,6 +43,7 @@ class Task(TypedDict):
     parts: NotRequired[list[str]]  # those to score, else dev and test
     version: CorpusVersion
     code: str  # its version
+    own_code: NotRequired[list[str]]  # files to import before
 
 
 class Outcome(NamedTuple):
@@ -62,7 +64,8 @@ def launch(
     """
     with coded_io(work):
         config.to_disk(work / "config.cfg", interpolate=False)
-        (work / "task.json").write_text(json.dumps(task), encoding="utf8")
+        told = Task(**task, own_code=list(map(str, imported_code())))
+        (work / "task.json").write_text(json.dumps(told), encoding="utf8")
     seconds = None if minutes is None else 60 * minutes
     return run_process([*CHILD, str(work)], work / "log.txt", seconds, stop)
 

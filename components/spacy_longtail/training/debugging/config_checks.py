@@ -55,7 +55,7 @@ def check_declared(built: BuiltConfig) -> Said:
     written = load_config(built.path, interpolate=False).get("longtail", {})
     used = built.config.get("longtail", {})
     for key, own in (("labels", built.found.labels), ("tail", built.found.tail)):
-        if key in written and set(written[key]) != set(own):
+        if written.get(key) is not None and set(written[key]) != set(own):
             text = f"[longtail] {key} = {written[key]} is not the corpus's {own}"
             fix = "`python -m spacy_longtail train` fills that in, `spacy train` does not"
             yield "warn", f"{text}. {fix}."
