@@ -455,6 +455,7 @@ def check_a_label_after_training_works_or_is_refused(case: Case) -> None:
         " ART",
         "O",
         3,
+        ["SHIP"],
     ):  # where entities are merged, a blocked token has the type ""
         with pytest.raises(ValueError, match=r"^\[L"):
             pipe.add_label(no_type)

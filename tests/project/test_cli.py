@@ -121,6 +121,17 @@ def test_evaluate(corpus, model, tmp_path):
     assert all(0 < p[3] <= 1 for d in found["documents"] for p in d["predicted"])
 
 
+def test_evaluate_says_how_many_words_the_tokenizer_makes(source, model, tmp_path):
+    (source / "test.iob").write_text("Ann\tB-PER\ndoesn't\tO\nsleep\tO\n.\tO\n\n", encoding="utf8")
+    target, written = tmp_path / "corpus", tmp_path / "x.json"
+    assert RUN.invoke(app, ["convert", str(source), str(target)]).exit_code == 0
+    shown = RUN.invoke(app, ["evaluate", str(model), str(target), "-o", str(written)])
+    assert "makes 75.0 % of them" in " ".join(shown.output.split())
+    assert json.loads(written.read_text(encoding="utf8"))["own_tokens"] == 0.75
+    dev = RUN.invoke(app, ["evaluate", str(model), str(target), "--part", "dev"])
+    assert dev.exit_code == 0 and "tokenizer" not in dev.output
+
+
 @pytest.fixture
 def many_files(source, tmp_path):
     """The corpus with a folder of files a part."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
@@ -164,6 +164,24 @@ def test_a_run_that_is_refused_or_stopped_leaves_the_config_of_the_model(folder,
     config = spacy.util.load_config(out / "extended.cfg")
     assert config["longtail"]["labels"] == ["NAT"]
     assert spacy.load(out / "model").get_pipe("weak_ner").labels == ("NAT",)
+
+
+def test_a_type_below_the_entities_of_the_base_is_explained(folder, tmp_path):
+    def docs(times):
+        found = toy_docs(times)
+        for doc in found:
+            own = [Span(doc, e.start, e.end, label="SKIPPER") for e in doc.ents if e.label_ == "PER"]
+            doc.set_ents(own)
+        return found
+
+    corpus, types = tmp_path / "corpus", CorpusTypes(["SKIPPER"], ["SKIPPER"], "en", "words")
+    write_corpus(corpus, {"train": docs(3), "dev": docs(6), "test": docs(1)}, types)
+    given = ["extend", folder / "base", corpus, "-o", tmp_path / "out", "--no-gate", *STEPS]
+    result = CliRunner().invoke(app, [str(a) for a in given])
+    said = " ".join(result.output.split())
+    assert "SKIPPER has F1 0" in said and "has entities (PER) on" in said and "LW135" not in said
+    found = json.loads((tmp_path / "out" / "extended.json").read_text("utf8"))["types"]["SKIPPER"]
+    assert found["f"] == 0 and found["covered"] == {"PER": found["mentions"]}
 
 
 def test_lost_entities_are_counted():

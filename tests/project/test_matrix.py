@@ -351,7 +351,9 @@ CHILD = (
 def test_no_process_outlives_its_trial(ending, status, tmp_path, monkeypatch):
     log, waited = tmp_path / "log", tmp_path / "waited"
     if status == "timeout":  # half a second has passed as soon as its own process runs
-        passed = SimpleNamespace(perf_counter=lambda: float(log.exists() and log.stat().st_size > 0))
+        passed = SimpleNamespace(
+            perf_counter=lambda: float(log.exists() and log.stat().st_size > 0), sleep=time.sleep
+        )
         monkeypatch.setattr(processes, "time", passed)
     found = python(CHILD.format(waited=str(waited)) + ending, log, 0.5 if status == "timeout" else 60)
     assert found.status == status
@@ -361,6 +363,20 @@ def test_no_process_outlives_its_trial(ending, status, tmp_path, monkeypatch):
     assert not waited.exists()
     if status == "timeout":
         assert "0.00833333 minutes" in found.error
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="needs waitid")
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_a_group_is_killed_while_its_number_is_its_own(tmp_path, monkeypatch):
+    killpg, is_there = os.killpg, []
+
+    def kill(group, signal):
+        is_there.append(Path(f"/proc/{group}").exists())
+        killpg(group, signal)
+
+    monkeypatch.setattr(os, "killpg", kill)
+    assert python("raise SystemExit(3)", tmp_path / "log").status == "failed"
+    assert is_there == [True]
 
 
 def test_a_process_is_stopped(tmp_path):

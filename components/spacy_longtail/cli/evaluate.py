@@ -11,6 +11,7 @@ from ..corpus.folder import part_path, read_types
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..evaluation.report.systems import AVERAGES
+from ..evaluation.report.wording import percent
 from ..output.writing import check_file
 from ..training.device import use_gpu
 from .app import TRAINING_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
@@ -78,6 +79,11 @@ def _show(result: Evaluation, part: str) -> None:
     for name, used in result.secondaries.items():
         msg.text(f"{name}: {used.in_words()}")
     msg.text(f"{result.words_per_second:,.0f} words/s")
+    if result.own_tokens is not None and result.own_tokens < 1:
+        msg.warn(
+            "The corpus came in words, and the scores are of these. The pipeline's own tokenizer makes "
+            f"{percent(result.own_tokens)} % of them. On raw text the scores can be much lower."
+        )
 
 
 def _listed(what: str, scores: Mapping[str, float | None]) -> str:

@@ -161,6 +161,7 @@ class GatedPipe(UntrainedPipe):
         self.scorer = scorer
         self.cfg: Block = settings
         self.usage = Usage()
+        self._lock = Lock()
         self._refused: set[str] = set()  # types that were left out
         self._lock = Lock()
         self._n_failed = 0  # sentences in a row
@@ -299,10 +300,13 @@ class GatedPipe(UntrainedPipe):
 
     def _warn_of_nothing(self, found: list[list[ScoredSpan]]) -> None:
         """Say once that the first sentences were read without a find: each may have cost a call."""
-        self._n_empty += -math.inf if any(found) else len(found)
-        if self._n_empty >= MANY:
-            logger.warning(Warnings.W119.format(who=self.name, n=int(self._n_empty)))
-            self._n_empty = -math.inf
+        with self._lock:
+            self._n_empty += -math.inf if any(found) else len(found)
+            n, is_new = self._n_empty, self._n_empty >= MANY
+            if is_new:
+                self._n_empty = -math.inf
+        if is_new:
+            logger.warning(Warnings.W119.format(who=self.name, n=int(n)))
 
     def _allowed(self, ents: Iterable[ScoredSpan]) -> Iterator[ScoredSpan]:
         """The entities by their names here. Those of types that may not be set are counted."""
@@ -312,8 +316,10 @@ class GatedPipe(UntrainedPipe):
                 yield ent._replace(label=name)
                 continue
             self.usage.add(refused=1)
-            if name not in self._refused:
+            with self._lock:
+                is_new = name not in self._refused
                 self._refused.add(name)
+            if is_new:
                 if ent.label in self.secondary.labels:  # left out on purpose
                     continue
                 known = ", ".join(self.cfg["labels"])

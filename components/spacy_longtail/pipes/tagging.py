@@ -75,6 +75,7 @@ class TokenTagger(NERPipe):
         super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
         self.loss = loss
         self.describe = describe
+        self._is_updating = False
         self._build_head()
 
     def _build_head(self) -> None:
@@ -284,12 +285,29 @@ class TokenTagger(NERPipe):
         if loss.reads_soft:
             gold = gold._replace(soft=soft_targets(examples, self.codec, self.cfg["others"], self.name))
         value, d_scores, state = self.head.train(scores, gold, loss, state)
-        self.cfg["state"] = state._asdict()
+        if self._is_updating:  # else it is somebody's question: the loss on dev, say
+            self.cfg["state"] = state._asdict()
         n_tokens = gold.n_trained
         d_scores = self.head.scaled(d_scores, n_tokens)
         if not (np.isfinite(value) and self.head.is_finite(d_scores)):
             raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))
         return value * n_tokens, d_scores
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch. It alone moves what a loss keeps between updates."""
+        self._is_updating = True
+        try:
+            found: dict[str, float] = super().update(examples, drop=drop, sgd=sgd, losses=losses)
+        finally:
+            self._is_updating = False
+        return found
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, and count the training updates."""

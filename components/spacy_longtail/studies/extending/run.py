@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import Field
 from spacy.language import Language
 from thinc.api import Config
 
@@ -25,7 +26,7 @@ from ...training.train import train_model
 from ...types import Overrides
 from ..trials.compose import apply
 from .config import Added, extended_config
-from .proof import TypeChange, compare_entities
+from .proof import TypeChange, compare_entities, covered_mentions
 
 CONFIG, RECORD, MODEL, TRAINING = "extended.cfg", "extended.json", "model", "training"
 DRAFT = f"{NEW}{CONFIG}"  # the config of a run that has not ended
@@ -58,6 +59,7 @@ class TypeScore(PRF):
 
     mentions: int  # in the gold annotation
     before: float  # F1 of the pipeline as it was
+    covered: dict[str, int] = Field(default_factory=dict)  # mentions below its entities, by their types
 
 
 class Extended(Record):
@@ -173,7 +175,9 @@ def _train(request: Request, config: Config, settings: Overrides, output: Path) 
     own = {**settings, "nlp.lang": config["nlp"]["lang"], "nlp.tokenizer": config["nlp"]["tokenizer"]}
     folder = output / TRAINING
     try:
-        best = train_model(draft, request.corpus, folder, gpu_id=request.gpu_id, overrides=own)
+        with warnings.catch_warnings():  # each scorer leaves out the types of the other on purpose
+            warnings.filterwarnings("ignore", r"\[LW135\]")
+            best = train_model(draft, request.corpus, folder, gpu_id=request.gpu_id, overrides=own)
     except ValueError as error:
         if is_new or (output / CONFIG).is_file():  # else the draft says whose folder it is
             draft.unlink()
@@ -212,6 +216,7 @@ def _measure(
             f=now.scores.of_type(label).f,
             p=now.scores.of_type(label).p,
             r=now.scores.of_type(label).r,
+            covered=covered_mentions(was.documents, label),
         )
         for label in types.labels
         if gold[label]
