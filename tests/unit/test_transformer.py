@@ -242,7 +242,7 @@ def test_what_is_set_is_saved(shipped, tmp_path):
     nlp.to_disk(tmp_path / "own")
     again = spacy.load(tmp_path / "own")
     assert again.get_pipe("ner").labels == ("STORM",)
-    docs = [Doc(own.vocab, words="Jon saw the Fram in Oslo".split()) for own in (nlp, again)]
+    docs = [Doc(own.vocab, words=["Jon", "saw", "the", "Fram", "in", "Oslo"]) for own in (nlp, again)]
     [first, second] = [
         own.get_pipe("ner").marginals([own.get_pipe("tok2vec")(doc)])
         for own, doc in zip((nlp, again), docs, strict=True)

@@ -5,11 +5,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from spacy.util import registry
 from thinc.types import Floats2d
 
 from ..encoders import check_encoder
 from ..errors import Errors
-from ..layers.torch_layer import require_torch
+from ..layers.torch_layer import require_torch, shim_of
 from .base import unit_rows
 
 if TYPE_CHECKING:  # an extra
@@ -38,15 +39,14 @@ class LabelEncoder:
     def _loaded(self) -> "PieceEncoder":
         require_torch()
         import safetensors.torch
-        import torch
 
         from ..layers.torch_transformer import PieceEncoder, expand
-        from ..models.transformer import Transformer, encoder_of
 
         folder = check_encoder(self.name)
         if not (folder / FILE).is_file():
             raise ValueError(Errors.L265.format(name=self.name, problem=f"It has no file {FILE}."))
-        own = encoder_of(Transformer().from_disk(folder / "tok2vec" / "model"))
+        build = registry.get("architectures", "longtail.Transformer.v1")
+        own = shim_of(build().from_disk(folder / "tok2vec" / "model"))._model
         try:
             tensors = expand(safetensors.torch.load((folder / FILE).read_bytes()))
             embeddings = own.encoder.get_input_embeddings().weight
@@ -59,7 +59,7 @@ class LabelEncoder:
             if positions is not None:
                 config.max_position_embeddings = len(positions)
             loaded = PieceEncoder()
-            loaded.build(config, own.tokenizer, None)  # type: ignore[arg-type]
+            loaded.build(config, own.tokenizer, None)
             loaded.load_state_dict(tensors)
         except Exception as error:  # of a damaged file: each its own kind
             problem = " ".join(str(error).split())

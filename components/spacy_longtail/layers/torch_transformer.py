@@ -44,6 +44,7 @@ class PieceEncoder(nn.Module):
         super().__init__()
         self.encoder: Any = None
         self.tokenizer: Tokenizer | None = None
+        self.pieces: Any = None  # of the words that were read, by what reads them
         self.dropout = nn.Dropout(DROPOUT)
 
     def build(self, config: "PretrainedConfig", tokenizer: Tokenizer, encoder: nn.Module | None) -> None:
@@ -169,7 +170,8 @@ def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> Piece
 
 def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Weights in full precision from their short forms."""
-    found, parts = {}, {}
+    found: dict[str, Tensor] = {}
+    parts: dict[tuple[str, str], dict[str, np.ndarray]] = {}
     for name, tensor in tensors.items():
         kind = EIGHT if EIGHT in name else FOUR if FOUR in name else None
         if kind is None:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from spacy.attrs import ORTH
@@ -265,10 +265,9 @@ def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsK
 def _pieces_of(model: Model, module: "PieceEncoder") -> Pieces:
     if module.tokenizer is None:
         raise ValueError(Errors.L265.format(name=model.attrs["name"], problem="It has no weights yet."))
-    found = getattr(module, "pieces", None)
-    if found is None or found.tokenizer is not module.tokenizer:
-        found = Pieces(module.tokenizer)
-        module.pieces = found
+    if module.pieces is None:
+        module.pieces = Pieces(module.tokenizer)
+    found: Pieces = module.pieces
     return found
 
 
@@ -295,6 +294,3 @@ def convert_outputs(
         return ArgsKwargs(args=((rows,),), kwargs={"grad_tensors": (given,)})
 
     return model.ops.unflatten(torch2xp(rows), lengths), to_gradient
-
-
-__all__: list[Any] = ["Transformer", "encoder_of"]

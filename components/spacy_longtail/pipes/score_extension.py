@@ -45,7 +45,8 @@ def score_in(
     places: Sequence[int] = range(min(len(group), len(scores)))
     if is_ordered:
         first, last = (
-            find(places, span.start, key=lambda i: group[i].start) for find in (bisect_left, bisect_right)
+            find(places, span.start, key=lambda i: group[i].start)
+            for find in (bisect_left, bisect_right)
         )
         places = places[first:last]
     for i in places:
