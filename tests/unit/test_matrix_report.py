@@ -346,7 +346,8 @@ def test_a_matrix_report_orders_by_dev_and_links_pages(corpus, tmp_path):
     pytest.importorskip("optuna")
     pytest.importorskip("matplotlib")
     runner = Scored({"ner": 0.2, "crf": 0.95}, failing=("softmax",))
-    matrix, records = run(corpus, tmp_path / "out", runner, seeds=[0, 1])
+    grids = [{"head": ["ner", "crf", "softmax"]}, {"head": "crf", "reader": "sCR"}]
+    matrix, records = run(corpus, tmp_path / "out", runner, seeds=[0, 1], grids=grids)
     summary = summarize_trials(matrix, records)
     (found,) = summary.corpora
     assert found.rows[0].method == "crf" and found.rows[-1].method == "ner"

@@ -74,7 +74,7 @@ def test_a_study_may_use_a_plan_with_seeds(corpus, tmp_path):
     text = listed(
         "curve", corpus, "-o", tmp_path / "out", "--plan", "quick", "--sizes", "2", "--partitions", "1"
     )
-    assert "6 trials, 1,000 steps each" in text
+    assert "3 trials, 1,000 steps each" in text
 
 
 def test_bad_studies_are_refused(corpus, tmp_path):

@@ -125,7 +125,7 @@ def recommend(
 
 
 def _combined(models: Sequence[Path], corpus: Path, output: Path) -> list[Reading]:
-    """Pipelines and their ensemble on the test part of a corpus."""
+    """Pipelines and their ensemble on what a fold of train and dev holds out."""
     found = build_ensemble(Request(tuple(models), corpus, "test"), output)
     return [Reading(system.macro, system.speed_ratio) for system in found.systems]
 

@@ -106,7 +106,7 @@ def thresholds(
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Choose thresholds for types and for the gate on development data, and write the pipeline with them."""
+    """Choose thresholds for types and for the gate on development data; write the pipeline with them."""
     if in_place == (output is not None) and not dry_run:
         found = "Both" if in_place else "Neither"
         raise ValueError(Errors.L755.format(found=found, model=model))

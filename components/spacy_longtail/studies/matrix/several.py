@@ -45,7 +45,8 @@ class Reading(NamedTuple):
     speed: float  # words per second, those of the first pipeline being 1
 
 
-# of trained pipelines and, at the end, their ensemble, on the test part of a corpus; written to a folder
+# of trained pipelines and, at the end, their ensemble, on what a fold of train and dev holds out (its
+# test part; the corpus's own has no say); written to a folder
 Combine = Callable[[Sequence[Path], Path, Path], Sequence[Reading]]
 
 

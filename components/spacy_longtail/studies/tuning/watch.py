@@ -37,7 +37,8 @@ class Watch:
 
     def report(self) -> list[int]:
         """Tell the study of new evaluations. RETURNS (List[int]): Their steps."""
-        target, points = self.work / MODEL, {}
+        target = self.work / MODEL
+        points: dict[int, float] = {}
         for folder in (*in_progress(target), target):
             with suppress(FileNotFoundError):  # a training is renamed when it is done
                 curve = read_curve(folder / BEST)
