@@ -1,7 +1,7 @@
 """Documents made of documents: parts, some of the tokens, the words alone."""
 
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from spacy.attrs import (
@@ -72,8 +72,9 @@ def sentence_docs(doc: Doc) -> Iterator[Doc]:
 
 def _user_data(doc: Doc, bounds: Collection[tuple[int, int]]) -> list[dict[Any, Any]]:
     """The user_data of each part. spaCy's extensions of tokens and spans stand there by character."""
-    everywhere, placed = {}, []
-    for key, value in doc.user_data.items():
+    everywhere: dict[Any, Any] = {}
+    placed = []
+    for key, value in cast(dict[Any, Any], doc.user_data).items():
         if isinstance(key, tuple) and key[0] == "._." and key[2] is not None:
             placed.append((*key, value))
         elif key != SOFT:

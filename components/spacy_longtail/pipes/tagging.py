@@ -185,7 +185,8 @@ class TokenTagger(NERPipe):
         for label in types:
             check_label(label)
         if not all(isinstance(text, str) for text in given.values()):
-            problem = f"something that is no text: {next(t for t in given.values() if not isinstance(t, str))!r}"
+            other = next(text for text in given.values() if not isinstance(text, str))
+            problem = f"something that is no text: {other!r}"
             raise ValueError(Errors.L271.format(who=self.name, problem=problem))
         texts = describe_types(types, given, types, self.name)
         vectors = vectors_of(list(texts.values()), self.describe, self.vocab, self.name)

@@ -153,12 +153,12 @@ def create_adam(
     average_decay (float): Share of the average that an update keeps, between 0 and 1; in the first ones
         less, (1 + t) / (10 + t) after t updates.
     weight_mix (float): Share, above 0, of what training changes in the weights that spaCy evaluates and
-        saves: what a pretrained encoder knew of rare types is not forgotten. 1 keeps the trained weights.
+        saves. Below 1 a pretrained encoder forgets less of rare types. 1 keeps the trained weights.
     RETURNS (Optimizer): The optimizer.
     RAISES (ValueError): L001, L213, L406.
     SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; averages: Polyak
-        and Juditsky 1992, with exponential weights; weight_mix: Wortsman et al. 2022, Robust fine-tuning of
-        zero-shot models.
+        and Juditsky 1992, with exponential weights; weight_mix: Wortsman et al. 2022, Robust
+        fine-tuning of zero-shot models.
     """
     require_torch()
     least = ("a finite number of at least 0", 0.0)
