@@ -33,6 +33,7 @@ MEANINGS = {
     "unannotated": "documents without any entity annotation, kept as such",
     "joined": "entities across a sentence boundary, which is dropped",
     "incorrect": "rejected spans, kept as incorrect ones",
+    "cut": "documents longer than spaCy reads in training, cut between sentences",
     "spaced": "tokens with white space inside, kept as they are",
 }
 POLICIES = {
