@@ -26,8 +26,8 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.parts import part_path, write_part
 
 RESULTS = Path(__file__).parent / "results" / "donor_curve.jsonl"
-SENSES = "assets/encoders/en_senses.npz"
-ENCODER = [  # the options of en_donors
+SENSES = "en_longtail_cnn/senses.npz"
+ENCODER = [  # the options of en_longtail_cnn
     *("--encoder", "cnn", "--clusters", "lookups", "--slim", "--power", "0.6", "--evaluations", "2"),
     *("--set", "training.dropout=0.3", "--set", "training.optimizer.learn_rate.initial_rate=0.001"),
     *("--set", "components.tok2vec.model.embed.rows=[2500,1000,1500,1000]"),

@@ -1,7 +1,7 @@
 """What several trainings behind one pipe give, and one student that is distilled from them.
 
     python benchmarks/ensembles.py training/averaging corpus/crossner_ai pool \\
-        --pretrained assets/encoders/en_donors
+        --pretrained en_longtail_cnn
 
 The matrix has kept the models of a method, one per seed. The first k of them are put behind one pipe,
 and the largest ensemble reads the pool for a student of the same config. Scores on test and what the

@@ -437,6 +437,7 @@ def run_case(case: Case, folder: Path) -> dict[str, object]:
     )
     text = said.getvalue()
     ended = "accepted" if code in (0, 1) else "refused" if code == 2 and "[L" in text else "traceback"
+    ended = "traceback" if "[L546]" in text else ended
     ended = "endless" if code == -1 else "wrote outside" if strange else ended
     return {"ended": ended, "code": code, "said": (trace or text)[-500:], "strange": strange[:5]}
 

@@ -70,7 +70,7 @@ def trainings(corpus: Path, folder: Path) -> dict[str, str]:
         if name == "transformer":
             settings += ["--paths.transformer", bert]
         elif name == "gate":
-            settings += ["--paths.pretrained", ROOT / "assets" / "encoders" / "en_donors"]
+            settings += ["--paths.pretrained", "en_longtail_cnn"]
         said = longtail("train", ROOT / "configs" / f"{config}.cfg", corpus, output, *settings)
         if not (output / "model-best").is_dir():
             sys.exit(f"{name}: {said}")

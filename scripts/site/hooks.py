@@ -18,13 +18,14 @@ PAGES = {
     "CONTRIBUTING.md": "contributing.md",
     "recipes/README.md": "recipes.md",
     "tutorials/README.md": "tutorials.md",
-    "assets/encoders/en_donors/README.md": "en_donors.md",
+    "components/spacy_longtail/encoders/en_longtail_cnn/README.md": "en_longtail_cnn.md",
 }
 SOURCES = {page: source for source, page in PAGES.items()}
 COPIED = (  # linked as they are
     "CITATION.cff",
     "project.yml",
-    "assets/encoders/en_donors/WORDNET-LICENSE",
+    "components/spacy_longtail/encoders/en_longtail_cnn/CLUSTERS-LICENSE",
+    "components/spacy_longtail/encoders/en_longtail_cnn/WORDNET-LICENSE",
     "assets/field_notes/GUIDELINES.md",
     "recipes/ray_bulk.py",
     "recipes/ray_matrix.py",

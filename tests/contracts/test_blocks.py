@@ -49,7 +49,7 @@ PAGES = [
         ROOT / name
         for name in ("README.md", "CONTRIBUTING.md", "recipes/README.md", "tutorials/README.md")
     ),
-    *(ROOT / "assets" / "encoders").glob("*/README.md"),
+    *(ROOT / "components" / "spacy_longtail" / "encoders").glob("*/README.md"),
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 FENCE = re.compile(

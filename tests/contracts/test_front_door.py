@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import spacy_longtail
 from spacy_longtail.cli import app
+from spacy_longtail.encoders import located
 from spacy_longtail.errors import Errors, Warnings
 from tests.util import run_spacy
 
@@ -44,7 +45,7 @@ def test_the_readme_is_short():
 
 def test_the_readme_keeps_the_two_commands_in_bash_blocks_of_their_own():
     assert re.findall(r"^```bash\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL) == [
-        'pip install -c constraints.txt ".[report,lookups]" && weasel run all\n',
+        'pip install -c constraints.txt ".[report]" && weasel run all\n',
         'pip install -c constraints.txt ".[test]" && pytest -n auto --dist loadfile\n',
     ]
 
@@ -98,7 +99,7 @@ def test_the_claim_of_the_readme_is_that_of_the_records():
     assert (
         f"for the {len(own)} whose names our other corpora do not have ({stock:.1f}, {ours:.1f})" in said
     )
-    card = (ROOT / "assets" / "encoders" / "en_donors" / "README.md").read_text(encoding="utf8")
+    card = located("en_longtail_cnn/README.md").read_text(encoding="utf8")
     donors = " ".join(line for line in card.splitlines() if line.startswith("| ")).casefold()
     for name in {t.name.split(",")[0] for t in own}:
         assert not re.search(rf"[,|] *{name} *[,|]", donors), name

@@ -18,6 +18,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import spacy
 import srsly
@@ -33,6 +34,8 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_longtail import convert_ner
+from spacy_longtail.corpus.formats.docbin import write_docs
+from spacy_longtail.corpus.soft import write_soft
 from spacy_longtail.unlabelled.averaging import average
 from tests.util import SENTENCES, blank, parse, tiny_bert, tiny_gliner, toy_subwords, toy_vectors
 
@@ -171,6 +174,14 @@ def prepare_large_corpus() -> dict[str, str]:
     return {"paths.train": "large.spacy"}
 
 
+def prepare_soft_targets() -> dict[str, str]:
+    docs = list(DocBin().from_disk("train.spacy").get_docs(blank().vocab))
+    for doc in docs:
+        write_soft(doc, ["O"], np.zeros((len(doc), 1)))
+    write_docs(Path("soft.spacy"), docs)
+    return {"paths.train": "soft.spacy"}
+
+
 def prepare_thesaurus() -> dict[str, str]:
     Path("assets").mkdir(exist_ok=True)
     Path("assets/synonyms.tsv").write_text("rain\tdrizzle\nhelped\tdid good\n", encoding="utf8")
@@ -250,6 +261,7 @@ def prepare_gliner() -> dict[str, str]:
 PREPARED = {
     "gliner": prepare_gliner,
     "large_corpus": prepare_large_corpus,
+    "soft_targets": prepare_soft_targets,
     "thesaurus": prepare_thesaurus,
     "queries": prepare_queries,
     "labels": prepare_labels,

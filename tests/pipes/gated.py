@@ -66,7 +66,7 @@ class Reader:
         ents = []
         for token in doc:
             if token.text == "BAD":
-                raise RuntimeError(f"cannot read {doc.text!r}")
+                raise ConnectionError(f"cannot read {doc.text!r}")
             if token.text == "SHIP":
                 ents.append(Span(doc, token.i, min(token.i + 2, len(doc)), label="VESSEL"))
             elif token.text == "STORM" or (token.text in self.covers and token.i):

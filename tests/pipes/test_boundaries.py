@@ -100,23 +100,24 @@ def test_what_has_boundaries_is_left_as_it_is():
     nlp = pipeline()
     gold, none, own = documents(nlp, True)[0], documents(nlp, False)[0], documents(nlp, False)[1]
     own.predicted[3].is_sent_start = True
-    found = list(with_boundaries([gold, none, own], nlp, "gate"))
+    found = list(with_boundaries([gold, none, own], nlp, nlp.get_pipe("gate")))
     assert found[0] is gold and found[2] is own
     assert len(list(found[1].predicted.sents)) == len(SENTENCES)
     assert not none.predicted.has_annotation("SENT_START")
-    assert list(with_boundaries([none], None, "gate")) == [none]
-    assert list(with_boundaries([none], pipeline(before=None), "gate")) == [none]
+    assert list(with_boundaries([none], None, nlp.get_pipe("gate"))) == [none]
+    bare = pipeline(before=None)
+    assert list(with_boundaries([none], bare, bare.get_pipe("gate"))) == [none]
 
 
 def test_components_that_work_already_set_boundaries():
     nlp = blank()
     for name, factory in (("tok2vec", "tok2vec"), ("own", "parser"), ("trained", "senter")):
         nlp.add_pipe(factory, name=name)
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=GATE)
+    gate = nlp.add_pipe("longtail_sentence_gate", name="gate", config=GATE)
     nlp.add_pipe("sentencizer")
 
     def setters():
-        return [n for n in nlp.component_names if nlp.get_pipe(n) in boundary_setters(nlp, "gate")]
+        return [n for n in nlp.component_names if nlp.get_pipe(n) in boundary_setters(nlp, gate)]
 
     assert setters() == []  # yet to be trained
     with nlp.select_pipes(disable=["tok2vec", "trained"]):  # frozen

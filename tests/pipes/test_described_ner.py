@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -441,7 +440,7 @@ def test_types_are_found_that_were_never_trained(head):
 
 # The same of the encoder that comes with the project
 
-ENCODER = Path(__file__).parents[2] / "assets" / "encoders" / "en_donors"
+ENCODER = "en_longtail_cnn"
 POLITICS = """
 [Angela Merkel|X] met [Emmanuel Macron|X] in Berlin on Tuesday .
 Senator [John McCain|X] voted against the bill .

@@ -37,7 +37,7 @@ def make_batches() -> Callable[[Iterable[Iterable[str]]], Iterable[Iterable[str]
     def model(prompts: Iterable[Iterable[str]]) -> Iterable[Iterable[str]]:
         given = [list(own) for own in prompts]
         if "Ida came" in str(given):
-            raise RuntimeError("no answer")
+            raise TimeoutError("no answer")
         return [[ANSWER for _ in own] for own in given]
 
     return model

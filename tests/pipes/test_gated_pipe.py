@@ -1,8 +1,10 @@
 """longtail_gated_pipe: the flagged sentences alone, whatever reads them, and what happens if it fails."""
 
+import json
 import math
 import pickle
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import cache
 
@@ -274,7 +276,7 @@ def test_only_the_bad_sentence_of_a_batch_is_lost(caplog, tmp_path):
     assert [entities(doc) for doc in nlp.pipe(texts)] == [FOUND, [("ANN", "PER")], FOUND]
     used = rescue(nlp).usage
     assert used.failures == 1 and used.entities == 4 and used.calls == 5
-    assert caplog.text.count("LW062") == 1 and "RuntimeError: cannot read" in caplog.text
+    assert caplog.text.count("LW062") == 1 and "ConnectionError: cannot read" in caplog.text
     assert len(lines(log)) == 5 and lines(log)[0] == "FLAG ANN BAD STORM ."
 
 
@@ -301,7 +303,7 @@ class Spoiler:
         if len(docs) > 1:
             for doc in docs:
                 merge_all(doc)
-            raise RuntimeError("too many")
+            raise MemoryError("too many")
         doc = docs[0]
         doc.ents = [Span(doc, t.i, t.i + 1, label="ART") for t in doc if t.text == "Vega"]
         yield doc
@@ -313,15 +315,81 @@ def test_a_sentence_is_read_again_as_it_was():
     assert rescue(nlp).usage.failures == 0 and rescue(nlp).usage.calls == 4
 
 
+class ClientError(Exception):
+    """As the clients of services have them: httpx.HTTPError, openai.OpenAIError."""
+
+
+RAISED: dict[str, Callable[[], object]] = {
+    "connection": lambda: raised(ConnectionError("no route")),
+    "timeout": lambda: raised(TimeoutError("too slow")),
+    "client": lambda: raised(ClientError("overloaded")),
+    "memory": lambda: raised(MemoryError()),
+    "no json": lambda: json.loads("Sorry, I cannot"),
+    "coded": lambda: raised(ValueError("[L593] refused.")),
+    "type": lambda: len(3),  # type: ignore[arg-type]
+    "attribute": lambda: None.text,  # type: ignore[attr-defined]
+    "key": lambda: {}["x"],
+    "shapes": lambda: np.zeros((2, 3)) @ np.zeros((2, 3)),
+    "value": lambda: int("x"),
+    "runtime": lambda: raised(RuntimeError("shapes cannot be multiplied")),
+}
+
+
+def raised(error: Exception) -> None:
+    raise error
+
+
+@Language.factory("test_raises", assigns=["doc.ents"], default_config={"kind": "", "calls": 0})
+class Raiser:
+    def __init__(self, nlp: Language, name: str, kind: str, calls: int) -> None:
+        self.kind, self.calls = kind, calls
+
+    def __call__(self, doc: Doc) -> Doc:
+        raise AssertionError("components with `pipe` are given batches")
+
+    def pipe(self, stream, batch_size):
+        self.calls += 1
+        RAISED[self.kind]()
+        yield from stream
+
+
+@pytest.mark.parametrize("kind", ["connection", "timeout", "client", "memory", "no json", "coded"])
+def test_what_a_model_or_a_server_fails_with_costs_its_sentences(kind):
+    nlp = pipeline(pipe={"factory": "test_raises", "kind": kind})
+    assert entities(nlp(TEXT)) == FOUND[:2]
+    assert rescue(nlp).usage.failures == 2 and rescue(nlp).secondary.component.calls == 3
+
+
+@pytest.mark.parametrize("kind", ["type", "attribute", "key", "shapes", "value", "runtime"])
+@pytest.mark.parametrize("limit", [None, 10])
+def test_a_bug_is_raised_and_not_tried_again(kind, limit):
+    nlp = pipeline(pipe={"factory": "test_raises", "kind": kind}, max_failures=limit)
+    with pytest.raises(Exception, match=r"^(?!\[L)"):  # of a KeyError spaCy makes its E109
+        nlp(TEXT)
+    assert rescue(nlp).usage.failures == 0 and rescue(nlp).secondary.component.calls == 1
+
+
 def test_a_run_stops_after_too_many_failures():
     nlp = pipeline(max_failures=1)
     nlp.set_error_handler(lambda *_: None)  # which does not hold it up
-    stream = nlp.pipe(["FLAG BAD 1 .", TEXT, "FLAG BAD 2 .", TEXT], batch_size=1)
-    assert [entities(next(stream)) for _ in range(2)] == [[], FOUND]
-    with pytest.raises(ValueError, match=r"\[L290\] rescue stops.*2 sentences, and max_failures = 1"):
+    stream = nlp.pipe(["FLAG BAD 1 .", TEXT, "FLAG BAD 2 .", "FLAG BAD 3 ."], batch_size=1)
+    assert [entities(next(stream)) for _ in range(3)] == [[], FOUND, []]
+    with pytest.raises(
+        ValueError, match=r"\[L290\] rescue stops.*2 sentences in a row, and max_failures = 1"
+    ):
         list(stream)
     with pytest.raises(ValueError, match="L290"):
         pipeline(max_failures=0)("FLAG BAD .")
+
+
+def test_a_run_stops_by_itself_after_ten_failures_in_a_row():
+    bad = ["FLAG BAD ."] * 10
+    nlp = pipeline()
+    assert len(list(nlp.pipe([*bad, TEXT, *bad]))) == 21
+    with pytest.raises(ValueError, match=r"L290.*max_failures = 10"):
+        nlp(bad[0])
+    assert rescue(nlp).usage.failures == 21
+    assert len(list(pipeline(max_failures=None).pipe([*bad, *bad]))) == 20
 
 
 def test_a_key_is_not_shown(caplog, monkeypatch):

@@ -1,5 +1,6 @@
 """`longtail_token_ner` for every head: training, odd data, saving, sharing an encoder, labels, scores."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -428,6 +429,17 @@ def test_numbers_that_arrive_as_text_are_numbers():
     assert pipe.cfg["warmup"] == 5
     pipe = build(head="two_task", entity_threshold="0.4").get_pipe("ner")
     assert pipe.cfg["entity_threshold"] == 0.4
+
+
+def test_a_loss_that_is_asked_for_moves_nothing():
+    nlp = build(head="two_task", loss={"@losses": "longtail.AUCMargin.v1", "activation": "none"})
+    train(nlp, 3)
+    pipe, data = nlp.get_pipe("ner"), examples(nlp)
+    before = copy.deepcopy(pipe.cfg)
+    gradient_of(nlp, data)  # on dev, say
+    assert pipe.cfg == before
+    nlp.update(data, sgd=nlp.resume_training())
+    assert pipe.cfg["state"]["a"] != before["state"]["a"]
 
 
 def test_two_task_state_moves_and_counts():

@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import pytest
 import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
 from thinc.api import Adam
 
 from spacy_longtail.pipes.describing import default_describe
@@ -328,3 +330,26 @@ def test_types_are_described_by_a_frozen_transformer_too(bert):
     assert found["@misc"] == "longtail.TransformerDescriptions.v1"
     with nlp.select_pipes(disable=["transformer"]):  # as spaCy does with what is frozen
         assert default_describe(nlp) == found
+
+
+@Language.factory("test_curated", assigns=["doc._.trf_data"])
+class Curated:
+    """Stands for spacy-curated-transformers' component: its model is named where its weights are loaded."""
+
+    def __init__(self, nlp: Language, name: str) -> None: ...
+
+    def __call__(self, doc: Doc) -> Doc:
+        return doc
+
+
+def test_types_are_described_by_the_transformer_that_a_loader_names():
+    nlp = blank()
+    nlp.add_pipe("test_curated", name="encoder")
+    with pytest.raises(ValueError, match=r"L735.*encoder \(test_curated\)"):  # never by hashed words
+        default_describe(nlp)
+    loader = {
+        "@model_loaders": "spacy-curated-transformers.HFTransformerEncoderLoader.v1",
+        "name": "a/b",
+    }
+    nlp.config["initialize"]["components"]["encoder"] = {"encoder_loader": loader}
+    assert default_describe(nlp) == {"@misc": "longtail.TransformerDescriptions.v1", "name": "a/b"}

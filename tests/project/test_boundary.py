@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import get_type_hints
 
+import numpy as np
 import pytest
 import spacy
 import typer
@@ -201,8 +202,8 @@ def caught(function, *arguments):
 
 EXPECTED = {
     "coded": (ValueError("[L402] x does not exist. Name another."), "L402"),
-    "value": (ValueError("no good"), "L540"),
-    "overflow": (OverflowError("too large"), "L540"),
+    "spacy": (ValueError("[E088] Text of length 2000000 exceeds maximum of 1000000."), "L540"),
+    "json": (caught(json.loads, "{"), "L540"),
     "pydantic": (caught(Strict.model_validate, {"number": "x"}), "L540"),
     "config": (caught(Config().from_str, "[a\n"), "L540"),
     "unicode": (caught(b"\xff".decode, "utf8"), "L540"),
@@ -211,7 +212,7 @@ EXPECTED = {
     "full": (OSError(errno.ENOSPC, "No space left on device"), "L541"),
     "network": (ConnectionError("no route"), "L541"),
     "import": (ModuleNotFoundError("No module named 'x'", name="x"), "L542"),
-    "recursion": (RecursionError("maximum recursion depth exceeded"), "L543"),
+    "recursion": (caught(json.loads, "[" * 100_000), "L543"),
     "memory": (MemoryError(), "L544"),
     "usage": (typer.BadParameter("--x is odd"), "L545"),
     "system exit": (SystemExit(1), "L540"),
@@ -224,7 +225,30 @@ def test_what_a_user_can_cause_is_one_message(kind, failing):
     assert said(failing(error))[0] == code
 
 
-def test_a_type_error_is_a_user_s_where_a_config_calls():
+BUGS = {
+    "value": ValueError("no good"),
+    "shapes": caught(np.matmul, np.zeros((2, 3)), np.zeros((2, 3))),
+    "broadcast": caught(np.add, np.zeros(2), np.zeros(3)),
+    "unpacking": caught(lambda: dict([(1, 2, 3)])),
+    "overflow": caught(int, float("inf")),
+    "index": IndexError("list index out of range"),
+    "type": TypeError("'NoneType' object is not subscriptable"),
+    "recursion": RecursionError("maximum recursion depth exceeded"),
+    "import": ImportError("cannot import name 'x'", name="spacy_longtail.cli"),
+    "key in a pipe": ValueError("[E109] Component 'ner' could not be run."),
+    "not json": caught(json.dumps, {1, 2}),
+}
+
+
+@pytest.mark.parametrize("kind", BUGS)
+def test_a_bug_is_not_blamed_on_the_user(kind, failing, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code, text = said(failing(BUGS[kind]), 1)
+    (log,) = tmp_path.glob("*.log")
+    assert code == "L546" and str(log) in text and type(BUGS[kind]).__name__ in log.read_text()
+
+
+def test_a_config_is_not_blamed_for_what_a_function_does_with_it():
     def build(width: int):
         return "x" + width  # type: ignore[operator]
 
@@ -232,16 +256,17 @@ def test_a_type_error_is_a_user_s_where_a_config_calls():
 
     functions.layers("longtail_test.v1")(build)
     block = {"@layers": "longtail_test.v1", "width": 1}
-    error = caught(functions.resolve, {"x": block})
-    assert isinstance(error, TypeError) and boundary.refusal(error).startswith("[L540]")
-    assert boundary.refusal(caught(build, 1)) is None
+    found = caught(functions.resolve, {"x": block})
+    assert isinstance(found, TypeError) and boundary.refusal(found) is None
+    for wrong in ({**block, "depth": 2}, {**block, "@layers": "longtail_none.v1"}, {"@lairs": "x.v1"}):
+        assert boundary.refusal(caught(functions.resolve, {"x": wrong})).startswith("[L540]")
 
 
 def test_what_nobody_foresaw_is_kept_in_a_log(failing, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("MY_API_KEY", "hunter22hunter22")
     result = failing(KeyError("hunter22hunter22 postgresql://me:secret1@host/db"))
-    code, text = said(result, 70)
+    code, text = said(result, 1)
     (log,) = tmp_path.glob("*.log")
     assert code == "L546" and str(log) in text and "hunter22" not in text and "secret1" not in text
     kept = log.read_text()
@@ -252,7 +277,7 @@ def test_what_nobody_foresaw_is_kept_in_a_log(failing, tmp_path, monkeypatch):
     failing(KeyError("x"))
     assert len(list(tmp_path.glob("*.log"))) == 2
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    assert "--debug" in said(failing(KeyError("x")), 70)[1]
+    assert "--debug" in said(failing(KeyError("x")), 1)[1]
 
 
 @pytest.mark.parametrize(
@@ -276,7 +301,7 @@ def test_tracebacks_where_they_are_wanted(monkeypatch):
 
     monkeypatch.setattr("spacy_longtail.cli.stats.corpus_statistics", fail)
     found = run("--debug", "stats", "x")
-    assert found.exit_code == 2 and "Traceback" in found.stderr and "[L540]" in found.stderr
+    assert found.exit_code == 1 and "Traceback" in found.stderr and "[L546]" in found.stderr
     monkeypatch.setenv(boundary.DEBUG, "1")
     assert "Traceback" in run("stats", "x").stderr
     monkeypatch.setenv(boundary.DEBUG, "0")

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 import spacy
+import typer
+from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.studies.trials.keys import code_version, corpus_version
+from spacy_longtail.studies.trials.process import Task, launch
+from spacy_longtail.training import own_code
 from tests.util import blank, refused, small_ner, train
 
 RUN = CliRunner()
@@ -116,6 +121,17 @@ def test_evaluate(corpus, model, tmp_path):
     assert all(0 < p[3] <= 1 for d in found["documents"] for p in d["predicted"])
 
 
+def test_evaluate_says_how_many_words_the_tokenizer_makes(source, model, tmp_path):
+    (source / "test.iob").write_text("Ann\tB-PER\ndoesn't\tO\nsleep\tO\n.\tO\n\n", encoding="utf8")
+    target, written = tmp_path / "corpus", tmp_path / "x.json"
+    assert RUN.invoke(app, ["convert", str(source), str(target)]).exit_code == 0
+    shown = RUN.invoke(app, ["evaluate", str(model), str(target), "-o", str(written)])
+    assert "makes 75.0 % of them" in " ".join(shown.output.split())
+    assert json.loads(written.read_text(encoding="utf8"))["own_tokens"] == 0.75
+    dev = RUN.invoke(app, ["evaluate", str(model), str(target), "--part", "dev"])
+    assert dev.exit_code == 0 and "tokenizer" not in dev.output
+
+
 @pytest.fixture
 def many_files(source, tmp_path):
     """The corpus with a folder of files a part."""
@@ -180,3 +196,60 @@ def test_report_needs_metrics(tmp_path):
     (tmp_path / "m").mkdir()
     refused(["report", tmp_path / "m", "-o", tmp_path / "r.html"], "L405")
     assert not (tmp_path / "r.html").exists()
+
+
+OWN_CODE = """
+import spacy
+
+@spacy.registry.callbacks("split_hyphens.v1")
+def make():
+    def split(nlp):
+        infixes = [*nlp.Defaults.infixes, "-"]
+        nlp.tokenizer.infix_finditer = spacy.util.compile_infix_regex(infixes).finditer
+        return nlp
+    return split
+"""
+
+
+def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(own_code, "_imported", [])
+    code, path = tmp_path / "functions.py", tmp_path / "own.cfg"
+    config = Config().from_disk(CONFIG, interpolate=False)
+    config["nlp"]["after_creation"] = {"@callbacks": "split_hyphens.v1"}
+    config["training"]["max_steps"] = config["training"]["eval_frequency"] = 1
+    config.to_disk(path)
+    command = ["train", path, corpus, tmp_path / "model"]
+    refused(command, "L438")
+    refused([*command, "--code", code], "L402")
+    code.write_text("1 / 0", encoding="utf8")
+    refused([*command, "--code", code], "L736")
+    code.write_text(OWN_CODE, encoding="utf8")
+    best = tmp_path / "model" / "model-best"
+    for own in (command, ["debug", corpus, "--config", path], ["evaluate", best, corpus]):
+        done = RUN.invoke(app, [*map(str, own), "-c", str(code)])
+        assert done.exit_code == 0, done.output
+    run = json.loads((tmp_path / "model" / "run.json").read_text(encoding="utf8"))
+    assert f"--code {tmp_path.name}/functions.py" in run["command"]
+    # the process of a trial imports it, too
+    version = code_version.__wrapped__()
+    (tmp_path / "work").mkdir()
+    task = Task(
+        corpus=str(corpus),
+        name="own",
+        gpu_id=-1,
+        drawn=False,
+        version=corpus_version(corpus),
+        code=version,
+    )
+    config = Config().from_disk(best / "config.cfg", interpolate=False)
+    done = launch(tmp_path / "work", config, task, None, lambda: None)
+    assert done.status == "done", done.error
+    code.write_text(f"{OWN_CODE}#", encoding="utf8")
+    assert code_version.__wrapped__() != version
+
+
+def test_what_loads_a_config_or_a_pipeline_takes_code():
+    commands = typer.main.get_command(app).commands
+    without = {n for n, c in commands.items() if not any("--code" in p.opts for p in c.params)}
+    none_is_loaded = {"card", "report", "stats", "split", "merge", "distil-senses", "distil-vectors"}
+    assert without == none_is_loaded

@@ -447,12 +447,13 @@ def test_rounds_count_what_they_leave_out_once(place, tmp_path, monkeypatch):
 def test_soft_targets_reach_the_student(place, tmp_path, name):
     config = soft_config(tmp_path, name)
     output = tmp_path / "out"
-    run(place, output, "--soft", "--threshold", "0.6", "--no-compare", config=config)
+    run(place, output, "--soft", "--threshold", "0.6", config=config)
     train = docs_in(output / "corpus/train.spacy")
     soft = [doc for doc in train if read_soft(doc) is not None]
     found = json.loads((output / "distil.json").read_text())
     assert len(soft) == found["rounds"][0]["silver"]["silver"]
-    assert [s["name"] for s in found["systems"]] == ["teacher", "student"]
+    names = [s["name"] for s in found["systems"]]
+    assert names == ["teacher", "student", "student without silver"]  # which has no soft targets
     for doc in soft:
         p = np.exp(read_soft(doc).log_p)
         assert p.shape == (len(doc), 9) and p.sum(axis=1) == pytest.approx(1.0, abs=5e-3)
@@ -553,6 +554,8 @@ def test_bad_input_is_refused_before_any_work(place, tmp_path, monkeypatch):
     refused(arguments(place, output, config=tmp_path / "no.cfg"), "L438", output)
     refused(arguments(place, output, config=tmp_path / "missing.cfg"), "L402", output)
     refused(arguments(place, output, "--soft"), "L513", output)
+    taught = soft_config(tmp_path, "token_softmax")
+    refused(arguments(place, output, config=taught), "L513", output)
     refused(arguments(place, output, "--rounds", "2", config=CONFIGS / "baseline.cfg"), "L509", output)
     refused(arguments(place, output, "--threshold", "0"), "L001", output)
     refused(arguments(place, output, "--floor", "9", "--cap", "3"), "L001", output)

@@ -131,9 +131,9 @@ def test_the_time_of_a_training_by_its_parts():
 def test_trials_are_probed_once_a_method(corpus, tmp_path, probed):
     before = files(tmp_path)
     found = dry("matrix", "quick", corpus, "-o", tmp_path / "out", *OPTIONS, "--workers", 2)
-    assert len(probed) == 6 and set(stages(found).values()) == {(2, 100.0)}
-    assert found["seconds"] == 600.0 and not found["at_most"]
-    assert len(found["trials"]) == 12 and {t["status"] for t in found["trials"]} == {"open"}
+    assert len(probed) == 3 and set(stages(found).values()) == {(2, 100.0)}
+    assert found["seconds"] == 300.0 and not found["at_most"]
+    assert len(found["trials"]) == 6 and {t["status"] for t in found["trials"]} == {"open"}
     assert files(tmp_path) == before and not (tmp_path / "out").exists()
 
 
@@ -144,8 +144,8 @@ def test_finished_trials_say_how_long_the_others_take(corpus, tmp_path, probed):
     before = files(tmp_path)
     found = dry("matrix", "quick", corpus, "-o", tmp_path / "out", *OPTIONS)
     assert stages(found)["crf"] == (1, 30.0) and stages(found)["softmax"] == (2, 100.0)
-    assert len(probed) == 5 and "1 of 12 trials are finished." in found["facts"]
-    assert found["seconds"] == 5 * 200 + 30
+    assert len(probed) == 2 and "1 of 6 trials are finished." in found["facts"]
+    assert found["seconds"] == 2 * 200 + 30
     basis = {stage["name"]: stage["basis"] for stage in found["stages"]}
     assert basis["crf"] == "from 1 finished trial" and basis["softmax"] == "measured on 10 steps"
     longer = dry("matrix", "quick", corpus, "-o", tmp_path / "out", "--steps", "500", "--seeds", "0")
@@ -180,20 +180,20 @@ def test_a_method_that_would_fail_is_named(corpus, tmp_path, probed, monkeypatch
     monkeypatch.setattr(estimate, "probe_training", probe)
     with pytest.warns(UserWarning, match=r"W104.*crf.*boom"):
         found = estimate.estimate_trials(matrix_of(corpus, tmp_path / "out"), Options(), print)
-    assert found.unknown == ["crf", "crf-sCR"] and found.seconds == 8 * 100
+    assert found.unknown == ["crf"] and found.seconds == 4 * 100
 
 
 def test_needed_steps_are_known_when_the_first_seed_is_finished(corpus, tmp_path, probed):
     call = ("matrix", "quick", corpus, "-o", tmp_path / "out", "--seeds", "0,1")
     found = dry(*call)
     assert stages(found)["crf"] == (1, 100.0) and stages(found)["crf, all seeds"] == (2, 100.0)
-    assert found["at_most"] and found["seconds"] == 6 * 300
+    assert found["at_most"] and found["seconds"] == 3 * 300
     plan = read_plan("quick", {"corpora": [str(corpus)], "seeds": [0, 1]})
     first = Matrix(plan.first_seed(), tmp_path / "out")
     for key in first.trials:
         finish(first, key, steps_trained=700)
     found = dry(*call)
-    assert "12 trials, 700 steps each" in found["facts"] and len(found["trials"]) == 12
+    assert "6 trials, 700 steps each" in found["facts"] and len(found["trials"]) == 6
 
 
 def test_draws_are_estimated_by_the_largest(corpus, tmp_path, probed):
@@ -212,7 +212,7 @@ def test_draws_are_estimated_by_the_largest(corpus, tmp_path, probed):
 
 def test_folds_of_a_corpus_are_one_stage(corpus, tmp_path, probed):
     found = dry("matrix", "quick", corpus, "-o", tmp_path / "out", *OPTIONS, "--folds", "3")
-    assert stages(found)["ner"] == (6, 100.0) and len(probed) == 6
+    assert stages(found)["ner"] == (6, 100.0) and len(probed) == 3
     assert not (tmp_path / "out").exists()
     told = refused(["matrix", "quick", corpus, "--folds", 3, "--dry-run", "-o", corpus], "L436")
     assert told.exit_code

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
@@ -71,7 +71,9 @@ def weights(pipe):
 
 
 def test_new_types_are_found_and_old_entities_stay(folder, tmp_path):
-    found = extended(folder / "base", folder / "corpus", tmp_path / "out", "--types", "NAT,ART", *STEPS)
+    found = extended(
+        folder / "base", folder / "corpus", tmp_path / "out", "--gate", "--types", "NAT,ART", *STEPS
+    )
     assert found["added"] == ["NAT", "ART"] and found["part"] == "test"
     assert found["components"] == ["sentencizer", "gate", "weak_ner"]
     assert found["types"]["NAT"]["before"] == 0 and found["types"]["NAT"]["f"] > 0.5
@@ -107,25 +109,25 @@ def test_a_type_without_a_training_mention_is_not_added_unasked(folder, tmp_path
 
 
 def test_whatever_is_in_a_pipeline_stays_in_it_and_it_is_extended_again(folder, tmp_path):
-    one = extended(folder / "rich", folder / "corpus", tmp_path / "one", "--types", "NAT", *STEPS)
+    one = extended(
+        folder / "rich", folder / "corpus", tmp_path / "one", "--gate", "--types", "NAT", *STEPS
+    )
     assert one["components"] == ["gate", "weak_ner"]  # the sentencizer is the pipeline's own
     nlp = spacy.load(tmp_path / "one" / "model")
     assert nlp.component_names == ["sentencizer", "entity_ruler", "ner", "merging", "gate", "weak_ner"]
     assert nlp.disabled == ["merging"]
     assert [t.text for t in nlp("Storm-Ida")] == ["Storm", "-", "Ida"]
-    two = extended(tmp_path / "one" / "model", folder / "corpus", tmp_path / "two", "--no-gate", *STEPS)
+    two = extended(tmp_path / "one" / "model", folder / "corpus", tmp_path / "two", *STEPS)
     assert two["added"] == ["ART"] and two["components"] == ["weak_ner_2"]
     assert two["entities"]["NAT"]["before"] == two["entities"]["NAT"]["kept"] > 0
     twice = spacy.load(tmp_path / "two" / "model")
     assert twice.get_pipe("weak_ner_2").cfg["spans_key"] is None
-    again = extended(
-        tmp_path / "one" / "model", folder / "corpus", tmp_path / "two", "--no-gate", *STEPS
-    )
+    again = extended(tmp_path / "one" / "model", folder / "corpus", tmp_path / "two", *STEPS)
     assert again["entities"] == two["entities"]
 
 
 def test_a_pretrained_encoder_is_shared_by_what_is_new(folder, tmp_path):
-    options = ["--pretrained", ROOT / "assets" / "encoders" / "en_donors", "--no-thresholds"]
+    options = ["--pretrained", "en_longtail_cnn", "--no-thresholds"]
     settings = ["--set", "training.max_steps=2", "--set", "training.eval_frequency=2"]
     extended(folder / "base", folder / "corpus", tmp_path / "out", *options, *settings)
     nlp = spacy.load(tmp_path / "out" / "model")
@@ -162,6 +164,24 @@ def test_a_run_that_is_refused_or_stopped_leaves_the_config_of_the_model(folder,
     config = spacy.util.load_config(out / "extended.cfg")
     assert config["longtail"]["labels"] == ["NAT"]
     assert spacy.load(out / "model").get_pipe("weak_ner").labels == ("NAT",)
+
+
+def test_a_type_below_the_entities_of_the_base_is_explained(folder, tmp_path):
+    def docs(times):
+        found = toy_docs(times)
+        for doc in found:
+            own = [Span(doc, e.start, e.end, label="SKIPPER") for e in doc.ents if e.label_ == "PER"]
+            doc.set_ents(own)
+        return found
+
+    corpus, types = tmp_path / "corpus", CorpusTypes(["SKIPPER"], ["SKIPPER"], "en", "words")
+    write_corpus(corpus, {"train": docs(3), "dev": docs(6), "test": docs(1)}, types)
+    given = ["extend", folder / "base", corpus, "-o", tmp_path / "out", "--no-gate", *STEPS]
+    result = CliRunner().invoke(app, [str(a) for a in given])
+    said = " ".join(result.output.split())
+    assert "SKIPPER has F1 0" in said and "has entities (PER) on" in said and "LW135" not in said
+    found = json.loads((tmp_path / "out" / "extended.json").read_text("utf8"))["types"]["SKIPPER"]
+    assert found["f"] == 0 and found["covered"] == {"PER": found["mentions"]}
 
 
 def test_lost_entities_are_counted():

@@ -1,6 +1,7 @@
 """A small share of benchmarks/fuzz.py: hostile input is taken, or refused with a code."""
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,8 @@ def test_faults_are_told_apart(tmp_path, monkeypatch):
         monkeypatch.setitem(FUZZ["run_case"].__globals__, "app", call)
         return FUZZ["run_case"](FUZZ["Case"]("x", ["stats"]), tmp_path)["ended"]
 
-    def leave(code):
+    def leave(code, text=""):
+        sys.stderr.write(text)
         raise SystemExit(code)
 
     def spin(_):
@@ -54,7 +56,7 @@ def test_faults_are_told_apart(tmp_path, monkeypatch):
             pass
 
     assert ended(lambda _: leave(0)) == "accepted"
-    assert ended(lambda _: leave(2)) == ended(lambda _: leave(70)) == "traceback"
+    assert ended(lambda _: leave(2)) == ended(lambda _: leave(1, "[L546]")) == "traceback"
     assert ended(lambda _: 1 / 0) == "traceback"
     assert ended(lambda _: Path("mine.txt").write_text("x")) == "wrote outside"
     assert ended(lambda _: Path("out.txt").write_text("x")) == "accepted"

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
+import numpy as np
 import pytest
 import spacy
 import srsly
@@ -220,6 +221,17 @@ def test_a_full_disk_is_no_failure_of_the_method(error, code, tmp_path, monkeypa
     assert capsys.readouterr().out == f"{error}\n"
 
 
+def test_the_bug_of_a_trial_leaves_its_traceback(tmp_path, monkeypatch, capsys):
+    def fail(*_):
+        return np.zeros(2) + np.zeros(3)
+
+    (tmp_path / "task.json").write_text("{}")
+    monkeypatch.setattr(child, "run_child", fail)
+    with pytest.raises(ValueError, match="broadcast"):
+        child.exit_code(tmp_path)
+    assert not capsys.readouterr().out
+
+
 def test_a_full_disk_behind_a_coded_error(tmp_path, monkeypatch):
     def refuse(*_):
         with coded_io(tmp_path):
@@ -339,7 +351,9 @@ CHILD = (
 def test_no_process_outlives_its_trial(ending, status, tmp_path, monkeypatch):
     log, waited = tmp_path / "log", tmp_path / "waited"
     if status == "timeout":  # half a second has passed as soon as its own process runs
-        passed = SimpleNamespace(perf_counter=lambda: float(log.exists() and log.stat().st_size > 0))
+        passed = SimpleNamespace(
+            perf_counter=lambda: float(log.exists() and log.stat().st_size > 0), sleep=time.sleep
+        )
         monkeypatch.setattr(processes, "time", passed)
     found = python(CHILD.format(waited=str(waited)) + ending, log, 0.5 if status == "timeout" else 60)
     assert found.status == status
@@ -349,6 +363,20 @@ def test_no_process_outlives_its_trial(ending, status, tmp_path, monkeypatch):
     assert not waited.exists()
     if status == "timeout":
         assert "0.00833333 minutes" in found.error
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="needs waitid")
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_a_group_is_killed_while_its_number_is_its_own(tmp_path, monkeypatch):
+    killpg, is_there = os.killpg, []
+
+    def kill(group, signal):
+        is_there.append(Path(f"/proc/{group}").exists())
+        killpg(group, signal)
+
+    monkeypatch.setattr(os, "killpg", kill)
+    assert python("raise SystemExit(3)", tmp_path / "log").status == "failed"
+    assert is_there == [True]
 
 
 def test_a_process_is_stopped(tmp_path):

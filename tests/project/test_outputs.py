@@ -109,7 +109,7 @@ OWN = {
         *("--folds", "2", "--format", "doccano"),
     ),
     "thresholds": ("thresholds", MODEL, CORPUS, "-o", "new/model-best"),
-    "thresholds in place": ("thresholds", MODEL, CORPUS),
+    "thresholds in place": ("thresholds", MODEL, CORPUS, "--in-place"),
 }
 
 
@@ -125,11 +125,19 @@ def test_what_a_command_wrote_it_writes_again(name, work):
     assert not list(work.rglob(".longtail-*"))
 
 
+@pytest.mark.parametrize("options", [(), ("-o", "new/model-best", "--in-place")])
+def test_thresholds_change_a_model_only_where_that_is_asked_for(options, work):
+    before = {path: path.read_bytes() for path in (work / MODEL).rglob("*") if path.is_file()}
+    ran = run("thresholds", MODEL, CORPUS, *options)
+    assert ran.exit_code == 2 and "[L755]" in ran.output and "--in-place" in ran.output
+    assert {path: path.read_bytes() for path in (work / MODEL).rglob("*") if path.is_file()} == before
+
+
 def test_thresholds_in_place_keep_what_else_is_there(work):
     (work / MODEL / "README.md").write_text("a card")
     (work / MODEL / "extra").mkdir()
     (work / MODEL / "extra" / "x.txt").write_text("mine")
-    assert run("thresholds", MODEL, CORPUS).exit_code == 0
+    assert run("thresholds", MODEL, CORPUS, "--in-place").exit_code == 0
     assert (work / MODEL / "README.md").read_text() == "a card"
     assert (work / MODEL / "extra" / "x.txt").read_text() == "mine"
     chosen = json.loads((work / MODEL / "thresholds.json").read_text(encoding="utf8"))

@@ -59,7 +59,7 @@ def model(trained, tmp_path):
 
 
 def chosen(*arguments):
-    result = CliRunner().invoke(app, ["thresholds", *map(str, arguments), "--json"])
+    result = CliRunner().invoke(app, ["thresholds", *map(str, arguments), "--in-place", "--json"])
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)["gate"]
 
@@ -160,7 +160,7 @@ def test_what_it_did_is_printed(model, corpus):
         (["--min-mentions", "5"], ("NAT 0.", "ART 0.", "entities below 0.5", "32 of 96 hold")),
         (["--gate-budget", "0.25"], ("budget of 25 %", "budget 25 % of sentences, started from 96")),
     ):
-        result = CliRunner().invoke(app, ["thresholds", str(path), str(corpus), *options])
+        result = CliRunner().invoke(app, ["thresholds", str(path), str(corpus), "--in-place", *options])
         assert result.exit_code == 0, result.output
         shown = " ".join(result.output.split())
         assert all(text in shown for text in said), shown
@@ -175,7 +175,7 @@ def test_what_it_did_is_printed(model, corpus):
     ],
 )
 def test_budgets_that_make_no_sense_are_refused(model, corpus, options, code):
-    refused(["thresholds", model(), corpus, *options], code)
+    refused(["thresholds", model(), corpus, "--in-place", *options], code)
 
 
 def test_a_trained_gate_takes_the_lowest_threshold_within_a_budget(corpus, tmp_path):

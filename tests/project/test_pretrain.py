@@ -3,6 +3,7 @@
 import errno
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.corpus.seen import FILE as SEEN
 from spacy_longtail.corpus.seen import sketch
 from spacy_longtail.heads.outputs import output_of
-from spacy_longtail.studies.pretraining import Options, pretrain
+from spacy_longtail.studies.pretraining import Options, pretrain, writing
 from spacy_longtail.studies.pretraining import run as module
 from spacy_longtail.studies.pretraining.donors import read_donors
 from spacy_longtail.studies.pretraining.records import Progress
@@ -206,6 +207,18 @@ def test_what_is_finished_is_not_trained_again(donors, tmp_path):
     with pytest.raises(ValueError, match="L498"):
         run(donors, tmp_path / "out", steps=2)
     assert before == sorted(path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*"))
+
+
+def test_curves_are_left_out_without_matplotlib_alone(trained, tmp_path, monkeypatch):
+    found, _, _ = trained
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    page = write_pretrained(found, tmp_path / "plain", "pretrain")["page"].read_text()
+    assert "ships" in page and "<svg" not in page
+    monkeypatch.undo()
+    pytest.importorskip("matplotlib", reason="needs the extra 'report'")
+    monkeypatch.setattr(writing, "learning_curves", lambda _: np.zeros(2) + np.zeros(3))
+    with pytest.raises(ValueError, match="broadcast"):
+        write_pretrained(found, tmp_path / "broken", "pretrain")
 
 
 def test_a_transformer_reads_a_batch_in_parts_and_learns_the_same(donors, tmp_path, monkeypatch):

@@ -190,13 +190,15 @@ def test_choosing_again_gives_the_same_and_leaves_the_source_alone(model, corpus
     copy = tmp_path / "copy"
     first = chosen(model, corpus, "-o", copy, "--recall", 0.5)
     assert {p: p.read_bytes() for p in model.rglob("*") if p.is_file()} == before
-    assert chosen(copy, corpus, "--recall", 0.5) == first  # in place, from the raw scores anew
+    assert (
+        chosen(copy, corpus, "--in-place", "--recall", 0.5) == first
+    )  # in place, from the raw scores anew
     nlp = spacy.load(copy)
     written = nlp.get_pipe("ner").cfg["thresholds"]
     assert written and written == pytest.approx(nlp.get_pipe_config("ner")["thresholds"])
     most = chosen(model, corpus, "-o", copy, "--recall", 0.5, "--min-mentions", 30)["ner"]["types"]
     assert all((row["mentions"] < 30) == (row["threshold"] is None) for row in most.values())
-    free = chosen(copy, corpus, "--recall", 1.0)["ner"]["types"]
+    free = chosen(copy, corpus, "--in-place", "--recall", 1.0)["ner"]["types"]
     assert all(row["threshold"] is None or row["after"]["r"] == 1 for row in free.values())
 
 
@@ -216,7 +218,7 @@ def test_the_scores_in_the_meta_are_those_of_the_written_pipeline(model, corpus,
 
 def test_a_gate_is_calibrated_and_gets_its_threshold(corpus, tmp_path):
     model = trained(tmp_path / "gated", "longtail_ner", gated=True)
-    found = chosen(model, corpus, "--gate-recall", 0.9)
+    found = chosen(model, corpus, "--in-place", "--gate-recall", 0.9)
     gate = found["gate"]
     assert gate["weak"] == 12 * 2 + 4 * 2 and gate["sentences"] == 96
     assert gate["after"]["r"] >= 0.9
@@ -229,8 +231,24 @@ def test_a_gate_is_calibrated_and_gets_its_threshold(corpus, tmp_path):
     n_open = sum(len(doc.spans["weak_sentences"]) for doc, _ in predictions(model, corpus))
     assert n_open / 96 == pytest.approx(gate["after"]["open"])
     assert set(found["weak_ner"]["types"]) == set(WEAK)
-    strict = chosen(model, corpus, "--gate-beta", 0.1)["gate"]
+    strict = chosen(model, corpus, "--in-place", "--gate-beta", 0.1)["gate"]
     assert strict["after"]["p"] >= gate["after"]["p"]
+
+
+def test_a_gate_keeps_its_threshold_where_few_sentences_would_choose_it(corpus, tmp_path):
+    """A recall that nobody asked for is not cut on fewer than 30 sentences."""
+    model = trained(tmp_path / "gated", "longtail_ner", gated=True)
+    few = tmp_path / "few"
+    shutil.copytree(corpus, few)
+    vocab = spacy.blank("en").vocab
+    docs = list(DocBin().from_disk(corpus / "dev.spacy").get_docs(vocab))
+    DocBin(docs=docs[: len(docs) // 2], store_user_data=True).to_disk(few / "dev.spacy")
+    out = tmp_path / "x"
+    kept = chosen(model, few, "-o", out, "--min-mentions", "2")["gate"]
+    assert 2 <= kept["weak"] < 30 and kept["threshold"] == 0.5
+    asked = chosen(model, few, "-o", out, "--min-mentions", "2", "--gate-recall", "0.9")["gate"]
+    assert asked["threshold"] != 0.5 and asked["after"]["r"] >= 0.9
+    assert chosen(model, corpus, "-o", out)["gate"]["threshold"] != 0.5
 
 
 def test_spacys_own_command_tries_thresholds_of_the_gate(corpus, tmp_path):
@@ -260,7 +278,7 @@ def test_too_little_to_choose_on_is_said(model, corpus, tmp_path):
 )
 def test_bad_options_change_nothing(model, corpus, options, code):
     before = {p: p.read_bytes() for p in model.rglob("*") if p.is_file()}
-    result = RUN.invoke(app, ["thresholds", str(model), str(corpus), *options])
+    result = RUN.invoke(app, ["thresholds", str(model), str(corpus), "--in-place", *options])
     assert result.exit_code == 2 and code in result.output and "Traceback" not in result.output
     assert {p: p.read_bytes() for p in model.rglob("*") if p.is_file()} == before
 
@@ -274,7 +292,7 @@ def test_pipelines_without_scores_are_refused(factory, config, code, corpus, tmp
     nlp.add_pipe(factory, name="ner", config=config)
     train(nlp, 1)
     nlp.to_disk(tmp_path / "model")
-    result = RUN.invoke(app, ["thresholds", str(tmp_path / "model"), str(corpus)])
+    result = RUN.invoke(app, ["thresholds", str(tmp_path / "model"), str(corpus), "--in-place"])
     assert result.exit_code == 2 and code in result.output
 
 

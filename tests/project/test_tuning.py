@@ -19,7 +19,7 @@ from spacy_longtail.studies.trials.engine import here
 from spacy_longtail.studies.trials.filling import fill
 from spacy_longtail.studies.trials.keys import digest
 from spacy_longtail.studies.trials.ledger import read_lines
-from spacy_longtail.studies.trials.process import Outcome, run_process
+from spacy_longtail.studies.trials.process import Outcome
 from spacy_longtail.studies.trials.storage import open_storage
 from spacy_longtail.studies.tuning import run as tuning_run
 from spacy_longtail.studies.tuning import search as tuning_search
@@ -65,7 +65,7 @@ def search_of(corpus, output, *given, seed=0, **choices):
     return Search(space_of(*(given or ["lam"]), **choices), corpus, output, seed)
 
 
-def finished(score, seconds=0.0):
+def finished(score, seconds=0.0, steps=(0, 2, 4, 6)):
     """A runner that trains nothing: its score is a function of the values."""
 
     def run(draw, work, stop):
@@ -73,7 +73,7 @@ def finished(score, seconds=0.0):
         best.mkdir(parents=True)
         (best / "number").write_text(str(draw.number))
         found = score(draw.values)
-        write_curve(work, [(step, found) for step in (0, 2, 4, 6)])
+        write_curve(work, [(step, found) for step in steps])
         (work / "dev.json").write_text(json.dumps({"scores": {"ents_macro_f": found}}))
         time.sleep(seconds)
         return Outcome("done", 1.0, "")
@@ -305,42 +305,23 @@ def test_another_search_is_another_study(corpus, tmp_path):
     assert search_of(corpus, tmp_path / "elsewhere").name in names
 
 
-CHILD = """
-import json, sys, time
-work, score = sys.argv[1:]
-with open(work + "/model/curve.jsonl", "w") as file:
-    for step in (0, 2, 4, 6):
-        file.write(json.dumps({"step": step, "scores": {"ents_macro_f": float(score)}}) + "\\n")
-        file.write('{"step": 99, "sc' if step == 6 else "")
-        file.flush()
-        time.sleep(60 if step == 2 and float(score) < 20 else 0.4)
-"""
-
-
-def run_child(draw, work, stop):
-    """Of 4 evaluations; hopeless unless its number is small."""
-    (work / "model").mkdir()
-    score = 50.0 if draw.number < 6 else 10.0
-    command = [sys.executable, "-c", CHILD, str(work), str(score)]
-    outcome = run_process(command, work / "log.txt", 30.0, stop)
-    if outcome.status == "done":
-        (work / "dev.json").write_text(json.dumps({"scores": {"ents_macro_f": score / 100}}))
-    return outcome
-
-
-def test_a_hopeless_trial_is_pruned_and_its_process_ends(corpus, tmp_path):
-    search = search_of(corpus, tmp_path / "out")
-    run_search(search, Options(6, workers=3), run_child)
+def test_a_hopeless_training_is_pruned_and_its_process_ends(corpus, tmp_path):
+    """A real one, whose scores are read while it goes on."""
+    steps = range(0, 3001, 100)
+    settings = {**TINY, "training.max_steps": steps[-1], "training.eval_frequency": 100}
+    search = Search(space_of("lam", settings=settings), corpus, tmp_path / "out")
+    run_search(search, Options(6, workers=3), finished(lambda values: 1.1, steps=steps))
     outcomes = []
 
     def run(draw, work, stop):
-        outcomes.append(run_child(draw, work, stop))
+        outcomes.append(tuning_run.run_draw(search, Options(7), draw, work, stop))
         return outcomes[-1]
 
     *_, last = run_search(search, Options(7), run)
-    assert [outcome[::2] for outcome in outcomes] == [("stopped", "Pruned after step 2.")]
-    assert (last.status, last.score) == ("pruned", 0.1)
-    assert list(last.curve) == [0, 2]  # a third of the steps is safe
+    (outcome,) = outcomes
+    assert outcome.status == "stopped" and outcome.error == f"Pruned after step {max(last.curve)}."
+    assert last.status == "pruned" and last.score == max(last.curve.values())
+    assert 1000 <= max(last.curve) < 3000  # a third of the steps is safe
     assert not list((tmp_path / "out" / "work").iterdir())
     assert read_lines(search.records)[-1]["status"] == "pruned"
 

@@ -40,7 +40,7 @@ def project(tmp_path_factory, light):
     folder = tmp_path_factory.mktemp("project") / "clone"
     shutil.copytree(ROOT, folder, ignore=not_the_project)
     for name in os.listdir(folder / "assets"):
-        if (folder / "assets" / name).is_dir() and name not in ("field_notes", "encoders"):
+        if (folder / "assets" / name).is_dir() and name != "field_notes":
             shutil.rmtree(folder / "assets" / name)
     return folder, run("weasel", "run", "smoke", ".", cwd=folder, **light)
 
@@ -135,8 +135,6 @@ def test_spacys_own_commands_work_with_our_configs(name, project, light, tmp_pat
     monkeypatch.chdir(tmp_path)
     config = folder / "configs" / f"{name}.cfg"
     paths = [f"--paths.{p}={folder}/corpus/field_notes/{p}.spacy" for p in ("train", "dev")]
-    if name == "config":
-        paths.append(f"--paths.pretrained={folder}/assets/encoders/en_donors")
     run_spacy("debug", "config", config, *paths)
     steps = ["--training.max_steps=4", "--training.eval_frequency=4"]
     run("spacy", "train", config, "-o", "out", *paths, *steps, cwd=tmp_path, **light)

@@ -124,7 +124,8 @@ def test_boundaries_that_are_there_stay(tmp_path):
         Doc(NLP.vocab, words=["a", ".", "b"], sent_starts=s, ents=["O"] * 3) for s in ([1, -1, -1], None)
     ]
     DocBin(docs=docs).to_disk(tmp_path / "a.spacy")
-    convert_corpus(tmp_path / "a.spacy", tmp_path / "out", settings=Settings(sentences="sentencizer"))
+    chosen = Settings(sentences="sentencizer", allow=True)
+    convert_corpus(tmp_path / "a.spacy", tmp_path / "out", settings=chosen)
     assert [len(s) for s in sentences(tmp_path / "out")] == [1, 2]
 
 

@@ -12,7 +12,7 @@ from spacy.util import fix_random_seed
 
 from spacy_longtail.chains.packing import Transitions
 from spacy_longtail.chains.tags import TagCodec
-from spacy_longtail.corpus.cutting import cut
+from spacy_longtail.corpus.cutting import bare, cut, take_tokens
 from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
 from spacy_longtail.losses import (
@@ -27,6 +27,7 @@ from spacy_longtail.losses import (
 )
 from spacy_longtail.losses.chain import chain_loss, taught_chain_loss
 from spacy_longtail.pipes.soft_targets import soft_targets
+from spacy_longtail.readers.joining import joined
 from spacy_longtail.types import SoftTargets
 from tests.util import GATE_MODEL, TOKEN_MODEL, blank, examples, params
 
@@ -263,10 +264,29 @@ def test_parts_of_a_document_keep_theirs():
     assert np.array_equal(read_soft(second).log_p, whole[1:])
 
 
-def test_changed_tokens_have_none():
+def test_some_tokens_of_a_document_keep_theirs():
+    doc, _ = taught(["a", "b", "c", "d"])
+    kept = np.array([0, 2])
+    assert np.array_equal(read_soft(take_tokens(doc, kept)).log_p, read_soft(doc).log_p[kept])
+
+
+def test_joined_sentences_keep_theirs_apart_from_those_without():
+    vocab, soft = blank().vocab, [taught(["a", "b"], seed=0)[0], taught(["c"], seed=1)[0]]
+    docs = [Doc(vocab, words=words) for words in (["a", "b"], ["c"], ["d"])]
+    for doc, own in zip(docs, soft):
+        doc.user_data[SOFT] = own.user_data[SOFT]
+    read = [Example(bare(doc), doc) for doc in docs]
+    one, other = (eg.reference for eg in joined(read, 3))
+    expected = np.concatenate([read_soft(doc).log_p for doc in docs[:2]])
+    assert np.array_equal(read_soft(one).log_p, expected) and read_soft(other) is None
+
+
+@pytest.mark.parametrize("words", [["a", "b"], ["a", "b", "c", "d"], []])
+def test_changed_tokens_are_refused(words):
     doc, _ = taught(["a", "b", "c"])
-    other = Doc(doc.vocab, words=["a", "b"], user_data=doc.user_data)
-    assert read_soft(other) is None
+    other = Doc(doc.vocab, words=words, user_data=doc.user_data)
+    with pytest.raises(ValueError, match=rf"L745.*15 numbers.*{len(words)} tokens"):
+        read_soft(other)
 
 
 def test_columns_follow_the_student():
@@ -327,6 +347,9 @@ def test_types_that_the_student_does_not_learn_are_outside():
     assert missing == pytest.approx(p[:, :3], rel=5e-3)
 
 
+CODEC = TagCodec(("ART", "GEO", "NAT", "PER"))
+
+
 def trained(head, loss, soft, steps=3):
     """Weights after some steps on the toy corpus, and the loss of the last."""
     nlp = blank()
@@ -335,13 +358,13 @@ def trained(head, loss, soft, steps=3):
     pipe = nlp.add_pipe("longtail_token_ner", name="ner", config=config)
     fix_random_seed(0)
     data = examples(nlp)
+    silver = [eg.reference for eg in data[: len(data) // 2]] if soft else []
+    for doc in silver:
+        p = np.random.default_rng(len(doc)).dirichlet(np.ones(len(CODEC)), len(doc))
+        write_soft(doc, CODEC.tags, np.log(p))
     optimizer = nlp.initialize(lambda: data)
-    if soft:
-        for eg in data[: len(data) // 2]:
-            n = len(eg.reference)
-            p = np.random.default_rng(n).dirichlet(np.ones(len(pipe.codec)), n)
-            write_soft(eg.reference, pipe.codec.tags, np.log(p))
-            eg.reference.set_ents([], default="missing")
+    for doc in silver:
+        doc.set_ents([], default="missing")
     losses = {}
     for _ in range(steps):
         losses = nlp.update(data, sgd=optimizer, losses={})
@@ -350,12 +373,16 @@ def trained(head, loss, soft, steps=3):
 
 @pytest.mark.parametrize("head", ["softmax", "crf"])
 def test_a_pipe_learns_from_soft_targets(head):
-    plain, plain_loss = trained(head, {}, soft=False)
-    assert (plain, plain_loss) == trained(head, {"share": 0.0}, soft=False)
+    plain_loss = trained(head, {"share": 0.0}, soft=False)[1]
     assert plain_loss == trained(head, None, soft=False)[1]  # cross-entropy, bit for bit
     own, _ = trained(head, {}, soft=True)
     ignored, loss = trained(head, {"share": 0.0}, soft=True)
     assert own != ignored and loss == trained(head, None, soft=True)[1]
+
+
+def test_a_corpus_without_soft_targets_is_refused():
+    with pytest.raises(ValueError, match=r"L746.*ner has Distillation.*distil --soft"):
+        trained("softmax", {}, soft=False)
 
 
 @pytest.mark.parametrize("head", ["softmax", "crf"])
@@ -364,13 +391,13 @@ def test_a_pipe_learns_where_nothing_is_annotated(head):
     nlp = blank()
     loss = {"@losses": "longtail.Distillation.v1", "share": 1.0, "temperature": 1.0}
     pipe = nlp.add_pipe("longtail_token_ner", config={"model": TOKEN_MODEL, "head": head, "loss": loss})
-    optimizer = nlp.initialize(lambda: examples(nlp))
-    optimizer.learn_rate = 0.01
-    doc, p = taught(["Maria", "sailed", "to", "Oslo"], pipe.codec.tags)
+    doc, p = taught(["Maria", "sailed", "to", "Oslo"], CODEC.tags)
     p[:] = 0.01
-    p[:, 0] = 1 - 0.01 * (len(pipe.codec) - 1)
-    write_soft(doc, pipe.codec.tags, np.log(p))
+    p[:, 0] = 1 - 0.01 * (len(CODEC) - 1)
+    write_soft(doc, CODEC.tags, np.log(p))
     eg = Example(Doc(nlp.vocab, words=[t.text for t in doc]), doc)
+    optimizer = nlp.initialize(lambda: [*examples(nlp), eg])
+    optimizer.learn_rate = 0.01
     history = [nlp.update([eg], sgd=optimizer, losses={})["longtail_token_ner"] for _ in range(40)]
     assert history[-1] < 0.8 * history[0]
     assert pipe.marginals([eg.predicted])[:, 0].min() > 0.6

@@ -16,6 +16,7 @@ from spacy_longtail.evaluation.labelling import Lift
 from spacy_longtail.evaluation.learning_curve import Law
 from spacy_longtail.readers import FewMentionsCorpus
 from spacy_longtail.studies.matrix import Question
+from spacy_longtail.studies.matrix.curves import read_curves
 from spacy_longtail.studies.matrix.forecasts import forecast
 from spacy_longtail.studies.trials.draws import MentionDraw
 from spacy_longtail.studies.trials.mentions import count_train, default_sizes
@@ -124,6 +125,18 @@ def test_the_mentions_that_a_draw_has_count_not_those_it_may_have(corpus):
     assert of(corpus, empty).measured == found.measured  # no mention was drawn
 
 
+def test_annotation_is_planned_on_dev_and_a_missing_score_is_no_zero(corpus):
+    whole = records(noise=0)
+    blind = [own.model_copy(update={"test": {}}) for own in whole]
+    assert of(corpus, blind) == of(corpus, whole)
+    lost = [own.model_copy(update={"dev": {}}) if own.seed == 0 else own for own in whole]
+    found = of(corpus, lost)
+    assert [len(size.scores) for size in found.measured] == [3] * 4
+    assert found.law.a == pytest.approx(0.9, abs=1e-3)
+    (line,) = read_curves(lost, "crf", "NAT").lines.values()
+    assert [sorted(point.scores) for point in line] == [[1, 2, 3]] * 4
+
+
 def test_each_method_has_its_own_curve_and_other_types_none(corpus):
     both = [*records(), *records(method="softmax", noise=0.01)]
     other = record_of("k", method="crf", draw={"label": "ART", "n_mentions": 5})
@@ -144,9 +157,8 @@ def test_a_record_keeps_its_draw():
     (one, *_) = records()
     read = parse_record(json.dumps(one.data()))
     assert read.draw == MentionDraw("NAT", 5) and read.n_mentions == 5
-    other = {**one.data(), "dev": {"ents_per_type": {"NAT": {"f": 0.99}}}}
-    assert parse_record(other).type_f("NAT") == one.test["ents_per_type"]["NAT"]["f"]  # of test
-    assert read.type_f("NAT") == one.test["ents_per_type"]["NAT"]["f"] and read.type_f("EVE") == 0.0
+    assert read.of_type("dev", "NAT") == one.dev["ents_per_type"]["NAT"]["f"]
+    assert read.of_type("dev", "EVE") is None  # a missing F1 is not an F1 of 0
     old = parse_record({**one.data(), "draw": {"n_sentences": 20, "entity_share": None}})
     assert old.draw.x_name == "sentences" and old.draw.x == 20
 
@@ -295,7 +307,7 @@ def test_the_command_answers_and_resumes(corpus, tmp_path, lawful):
     html = (out / "report" / "index.html").read_text(encoding="utf8")
     text = (out / "report" / "index.md").read_text(encoding="utf8")
     assert html.count("<svg") == 2 and "NAT, crf: what more mentions would bring" in html
-    assert "NAT F1 on test by mentions of NAT" in html
+    assert "NAT F1 on dev by mentions of NAT" in html
     assert "what more mentions would bring" in text and "| 160 |" in text
     lines = [json.loads(line) for line in (out / "trials.jsonl").read_text().splitlines()]
     assert sorted(r["n_mentions"] for r in lines) == sorted([5, 10, 20, 40] * 3)

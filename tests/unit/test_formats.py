@@ -20,14 +20,14 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
-from spacy_longtail.cli.convert import MEANINGS
+from spacy_longtail.cli import app
 from spacy_longtail.corpus import folder as corpora
 from spacy_longtail.corpus.folder import (
     convert_corpus,
     load_docs,
 )
 from spacy_longtail.corpus.formats import json_stream
-from spacy_longtail.corpus.formats.context import Context, Events, Settings
+from spacy_longtail.corpus.formats.context import MEANINGS, Context, Events, Settings
 from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.formats.sources import FORMATS, find_parts
 from spacy_longtail.corpus.tokenizers import blank
@@ -202,6 +202,9 @@ def columns(tmp_path, text, **chosen):
     return read(write(tmp_path / "a.iob", text), **chosen)
 
 
+EXPORT = 'text,id,"label",annotator,annotation_id,created_at,lead_time\nAnn,1,,a,2,2026,3.2\n'
+
+
 @pytest.mark.parametrize(
     ("text", "scheme", "message"),
     [
@@ -222,13 +225,25 @@ def columns(tmp_path, text, **chosen):
         ("a\to\n", "auto", "a.iob:1: unknown tag 'o'"),
         ("a\tO\nb\tO\tO\n", "auto", "a.iob:2: found 3 columns"),
         ("a\tO\nb\n", "auto", "a.iob:2: expected a token and a tag"),
-        ("a\tO\n\tO\n", "auto", "a.iob:2: .*found no token"),
-        ("a\tO\n\u3000\tO\n", "auto", "a.iob:2: .*found no token"),
+        ("a\tO\n\tB-X\n", "auto", "a.iob:2: .*found white space alone"),
+        ("a\tO\n\u3000\tB-X\n", "auto", "a.iob:2: .*found white space alone"),
+        ("#FORMAT=WebAnno TSV 3.3\n\n", "auto", "a.iob:1: .*WebAnno.*export CoNLL 2002"),
+        (EXPORT.replace(",", "\t"), "auto", "a.iob:1: .*Label Studio.*export JSON"),
     ],
 )
 def test_illegal_columns_are_named(text, scheme, message, tmp_path):
     with pytest.raises(ValueError, match=rf"L401.*{message}"):
         columns(tmp_path, text, scheme=scheme)
+
+
+def test_tokens_of_white_space_outside_entities_are_left_out(tmp_path):
+    """As where somebody has written spaCy's tokens."""
+    text = "New\u2028\tB-X\n \tI-X\nYork\tI-X\n\x85\tO\nis\tO\n\n\tO\n\nb\tO\n\n\tO\n"
+    events = Events()
+    docs = read(write(tmp_path / "a.iob", text), events)
+    assert [[t.text for t in doc] for doc in docs] == [["New", "York", "is"], ["b"]]
+    assert [ent.text for ent in docs[0].ents] == ["New York"]
+    assert events.counts == {"blank": Counter(tokens=4)}
 
 
 @pytest.mark.parametrize(("name", "value"), [("token_column", 2), ("tag_column", -3)])
@@ -308,7 +323,7 @@ HEAD = "Sentence #,Word,POS,Tag\n"
         (HEAD + '1,"a\nb",NN,O\n,b,NN,Q\n', "L401.*a.csv:4: unknown tag 'Q'"),
         (HEAD + '1,"a"b,NN,O\n', "L401.*a.csv:2: this is no CSV"),
         (HEAD + '1,"a', "L401.*a.csv:2: this is no CSV"),
-        (HEAD + "1,,NN,O\n", "L401.*a.csv:2: .*found no token"),
+        (HEAD + "1,,NN,B-X\n", "L401.*a.csv:2: .*found white space alone"),
         (HEAD + "1," + "a" * 200_000 + ",NN,O\n", "L401.*a.csv:2: this is no CSV"),
     ],
 )
@@ -365,6 +380,21 @@ RECORDS = {
         "text": text,
         "entities": [{"start": a, "end": b, "label": t} for a, b, t in spans],
     },
+    "type": lambda text, spans: {
+        "text": text,
+        "entities": [{"start": a, "end": b, "type": t} for a, b, t in spans],
+    },
+    "pipeline": lambda text, spans: {  # of Hugging Face
+        "text": text,
+        "entities": [
+            {"entity_group": t, "score": 0.9, "word": "x", "start": a, "end": b} for a, b, t in spans
+        ],
+    },
+    "annotations": lambda text, spans: {"text": text, "annotations": [list(s) for s in spans]},
+    "ner_annotator": lambda text, spans: {
+        "classes": ["PER"],
+        "annotations": [[text, {"entities": [list(s) for s in spans]}]],
+    },
     "label_studio": label_studio,
     "spacy_2": lambda text, spans: [text, {"entities": [list(s) for s in spans]}],
     "label_studio_min": lambda text, spans: {
@@ -416,7 +446,8 @@ def test_characters_keep_every_span(text, data, tmp_path):
     places = [i for i, c in enumerate(text) if not c.isspace()]
     a, b = sorted(data.draw(st.tuples(st.sampled_from(places), st.sampled_from(places))))
     path = write(tmp_path / "a.jsonl", dump([RECORDS["generic"](text, [(a, b + 1, "X")])], "array"))
-    (doc,) = read(path, nlp=blank("ja", "characters"), tokens="characters")
+    found = {"tokens": "characters", "offsets": "characters"}
+    (doc,) = read(path, nlp=blank("ja", "characters"), **found)
     assert chars(doc) == (text, [(a, b + 1, "X")])
 
 
@@ -494,7 +525,15 @@ def region(**value):
         (TASK(data={"a": "x", "b": "y"}), "L426.*found the texts a, b in data"),
         (TASK(data={"a": 1}), "L426.*found the texts none"),
         (TASK(annotations=region(text="abd")), "L424.*is said to be 'abd' but covers 'abc'"),
-        (TASK(annotations=region(start="/div[1]")), "L424.*has no whole numbers"),
+        (
+            GENERIC(entities=[{"start": 0, "end": 3, "tag": "X"}]),
+            "L426.*with start, end, tag and no type",
+        ),
+        (
+            TASK(data={"text": "/data/upload/1/a.txt"}, annotations=region(text="Ann")),
+            "L424.*an address or a path[.] Put the text",
+        ),
+        (TASK(data={"text": "s3://b/a.txt"}, annotations=region(end=40)), "L424.*lies.*Put the text"),
     ],
 )
 def test_broken_records_are_named(record, message, tmp_path):
@@ -567,9 +606,125 @@ def test_what_was_not_accepted_is_counted(tmp_path):
         "cancelled": Counter(annotations=2),
         "further": Counter(annotations=1),
         "unlabelled": Counter(records=2),
-        "ignored": Counter({"relation": 1, "without a type": 1}),
+        "ignored": Counter(relation=1),
+        "unreadable": Counter({"without a type": 1}),
     }
     assert set(events.counts) <= set(MEANINGS)
+
+
+@pytest.mark.parametrize("kind", ["labels", "hypertextlabels", "htmllabels"])
+def test_regions_of_html_count_in_the_text_that_a_browser_shows(kind, tmp_path):
+    page = "<div><p>Ann &amp; Bo<br>saw <b>Ro</b>me</p></div>"
+    places = [(0, 3, "PER"), (6, 8, "PER"), (13, 17, "GEO")]
+    values = [
+        {"start": "/p[1]", "end": "/p[1]", "globalOffsets": {"start": a, "end": b}, kind: [label]}
+        for a, b, label in places
+    ]
+    values[2]["text"] = "Rome"
+    task = {
+        "data": {"text": page},
+        "annotations": [{"result": [{"type": kind, "value": v} for v in values]}],
+    }
+    empty = {"data": {"text": "<p>Nobody</p>"}, "annotations": [{"result": []}]}
+    minimal = MINIMAL | {"text": page, "ner": values}
+    events = Events()
+    docs = read(write(tmp_path / "a.json", dump([task, minimal, empty], "array")), events)
+    shown = ("Ann & Bo\nsaw Rome", places)
+    assert [chars(doc) for doc in docs] == [shown, shown, ("Nobody", [])]
+    assert events.counts == {"html": Counter(records=3)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "name"),
+    [
+        ("htmllabels", {"start": "/p[1]", "htmllabels": ["X"]}, "htmllabels without globalOffsets"),
+        ("paragraphlabels", {"start": "0", "paragraphlabels": ["X"]}, "paragraphlabels"),
+        ("labels", {"start": 0, "end": 3}, "without a type"),
+        ("text", {"start": 0, "end": 3}, "without a type"),
+    ],
+)
+def test_regions_that_cannot_be_read_are_refused_by_name(kind, value, name, tmp_path):
+    task = {"data": {"text": "Ann"}, "annotations": [{"result": [{"type": kind, "value": value}]}]}
+    path = write(tmp_path / "a.json", dump([task], "array"))
+    with pytest.raises(ValueError, match=rf"L701.*a\.json: 1 annotations .*\({name} 1\), as a\.json:1"):
+        convert_corpus(path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    convert_corpus(path, tmp_path / "out", settings=Settings(allow=True))
+
+
+def test_texts_that_nobody_annotated_stand_as_null_in_ner_annotators_file(tmp_path):
+    pair, events = ["Ann", {"entities": [[0, 3, "PER"]]}], Events()
+    (doc,) = read(write(tmp_path / "a.json", json.dumps({"annotations": [None, pair]})), events)
+    assert chars(doc) == ("Ann", [(0, 3, "PER")])
+    assert events.counts == {"unlabelled": Counter(records=1)}
+    path = write(tmp_path / "b.json", json.dumps({"annotations": [pair, 3]}))
+    with pytest.raises(ValueError, match=r"L426.*b\.json:1, record 2: .*found '3'"):
+        read(path)
+
+
+def test_a_number_of_an_annotation_does_not_make_a_record_label_studios(tmp_path):
+    record = MINIMAL | {"text": "Ann", "entities": [[0, 3, "PER"]]}
+    assert chars(read(write(tmp_path / "a.jsonl", json.dumps(record)))[0])[1] == [(0, 3, "PER")]
+
+
+WIDE = "🚒🧯 The crew of Oslo met Ann 🐳 at Li ."
+
+
+def counted(unit, text=WIDE, words=("Oslo", "Ann", "Li")):
+    """A record whose offsets count in a unit."""
+    places = [(text.index(word), text.index(word) + len(word)) for word in words]
+    if unit == "utf-16":
+        places = [[len(text[:at].encode("utf-16-le")) // 2 for at in place] for place in places]
+    return {"text": text, "label": [[*place, "X"] for place in places]}
+
+
+@pytest.mark.parametrize("unit", ["characters", "utf-16"])
+@pytest.mark.parametrize("layout", ["lines", "array"])  # an array escapes them
+def test_what_offsets_count_is_found(unit, layout, tmp_path):
+    events = Events()
+    path = write(tmp_path / "a.json", dump([counted(unit), counted(unit, "Ann left", ["Ann"])], layout))
+    docs = read(path, events)
+    assert [e.text for doc in docs for e in doc.ents] == ["Oslo", "Ann", "Li", "Ann"]
+    assert events.counts == ({"utf16": Counter(X=3)} if unit == "utf-16" else {})
+    assert [e.text for e in read(path, offsets=unit)[0].ents] == ["Oslo", "Ann", "Li"]
+    with pytest.raises(ValueError, match=r"L420.*--offsets"):
+        read(write(tmp_path / "c.jsonl", '{"tokens": ["a"], "ner_tags": ["O"]}'), offsets=unit)
+
+
+@pytest.mark.parametrize("unit", ["characters", "utf-16"])
+def test_quotes_tell_what_offsets_count(unit, tmp_path):
+    text = "🚒東京タワーに行く"
+    ((start, end, _),) = counted(unit, text, ["タワー"])["label"]
+    task = {"data": {"text": text}, "annotations": region(start=start, end=end, text="タワー")}
+    path = write(tmp_path / "a.json", dump([task], "array"))
+    (doc,) = read(path, nlp=blank("ja", "characters"), tokens="characters")
+    assert [e.text for e in doc.ents] == ["タワー"]
+
+
+def test_offsets_that_may_count_either_are_told(tmp_path):
+    record = counted("utf-16", "🚒東京に行く", ["京"])
+    said = write(tmp_path / "said.jsonl", json.dumps(record | {"offsets": "utf-16"}))  # as `mine` does
+    (doc,) = read(said, nlp=blank("ja", "characters"), tokens="characters")
+    assert doc.ents[0].text == "京" and not doc.user_data
+    path = write(tmp_path / "a.jsonl", json.dumps(record))
+    with pytest.warns(UserWarning, match=r"LW700.*a\.jsonl has 1 spans .*--offsets utf-16"):
+        read(path, nlp=blank("ja", "characters"), tokens="characters")
+
+
+def test_a_corpus_that_loses_annotations_is_refused_with_counts(tmp_path):
+    row = {"text": "Annes saw Rome", "label": [[10, 14, "GEO"]]}
+    lost = row | {"label": [[0, 3, "PER"], [10, 14, "GEO"], [10, 14, "CITY"]]}
+    path = write(tmp_path / "a.jsonl", dump([row, lost], "lines"))
+    with pytest.raises(ValueError, match=r"L700.* 2 of 4 .*\(PER 1\), as a\.jsonl:2: PER.*\(CITY 1\)"):
+        convert_corpus(path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert RUN.invoke(app, ["convert", str(path), str(tmp_path / "out"), "--allow"]).exit_code == 0
+    path = write(tmp_path / "b.jsonl", dump([row] * 37 + [lost], "lines"))  # a twentieth
+    convert_corpus(path, tmp_path / "out")
+    none = write(tmp_path / "c.iob", "Ann\tO\n")
+    with pytest.raises(ValueError, match=r"L701.*c\.iob: it has no annotation"):
+        convert_corpus(none, tmp_path / "out")
+    convert_corpus(none, tmp_path / "out2", settings=Settings(allow=True))
 
 
 def test_each_annotation_of_a_task_may_be_a_document(tmp_path):
@@ -645,7 +800,7 @@ def test_single_decisions_say_nothing_of_other_tokens(tmp_path):
         prodigy("Ann saw Rome", []),
     ]
     path, events = write(tmp_path / "a.jsonl", dump(records, "lines")), Events()
-    convert_corpus(path, tmp_path / "out", settings=Settings(decisions=True))
+    convert_corpus(path, tmp_path / "out", settings=Settings(decisions=True, allow=True))
     right, wrong = load_docs(tmp_path / "out" / "all.spacy", NLP)
     assert [t.ent_iob_ for t in right] == ["B", "", ""] and right.ents[0].label_ == "PER"
     assert [t.ent_iob_ for t in wrong] == ["", "", ""]
@@ -746,7 +901,11 @@ def test_of_overlapping_spans_the_longest_is_kept(tmp_path):
         (8, 11, "W"),
     )
     assert iob(doc) == ["B-Y", "I-Y", "I-Y", "B-Z", "B-X", "I-X"]
-    assert events.counts == {"overlapping": Counter(X=1, W=1), "repeated": Counter(X=1)}
+    assert events.counts == {
+        "overlapping": Counter(X=1),
+        "repeated": Counter(X=1),
+        "doubled": Counter(W=1),  # no longer one
+    }
     doc, events = annotated(tmp_path, "a b c d e", (0, 5, "X"), (4, 7, "Y"))
     assert iob(doc) == ["B-X", "I-X", "I-X", "", "O"]  # "d" was in an entity
     doc, _ = annotated(tmp_path, "a b c d e", (0, 3, "X"), (2, 7, "Y"))  # the longest comes later
@@ -856,6 +1015,18 @@ def test_what_brat_has_beside_entities(tmp_path):
 def test_broken_annotations_are_named(line, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         brat(tmp_path, "left and right cancer", f"R1\tx\n{line}\n")
+
+
+def test_line_ends_that_count_as_one_character(tmp_path):
+    """As where a program read the text that brat's server counts as it is."""
+    text = "Ann left.\nIn Oslo\nBo stayed there.\n"
+    ann = "".join(
+        f"T{i}\tX {text.index(word)} {text.index(word) + len(word)}\t{word}\n"
+        for i, word in enumerate(("Ann", "Oslo", "stayed"), 1)
+    )
+    (doc,), events = brat(tmp_path, text.replace("\n", "\r\n"), ann)
+    assert [e.text for e in doc.ents] == ["Ann", "Oslo", "stayed"]
+    assert events.counts == {"folded": Counter(files=1)}
 
 
 def test_brat_files_come_in_pairs(tmp_path):
@@ -1148,8 +1319,9 @@ def test_broken_files_give_coded_errors_and_nothing_else(i_kind, sources, tmp_pa
             except ValueError as error:
                 n_refused += 1
                 text = str(error)
-                assert text.startswith(("[L4", "[L58")), (text, path.read_bytes())
-                named = path.parent if "L402" in text or "L422" in text else path
+                assert text.startswith(("[L4", "[L58", "[L70")), (text, path.read_bytes())
+                whole = re.match(r"\[L(402|422|70\d)\]", text)
+                named = path.parent if whole else path
                 if kind in ("brat", "corpus"):  # the fault may show in the other file
                     named = path.parent
                 assert str(named) in text, text

@@ -1,7 +1,6 @@
 """Senses that weights have learnt: `distil-senses`, and the file in `longtail.RichEmbed.v1`."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from thinc.api import fix_random_seed
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.encoders import located
 from spacy_longtail.layers import clusters, hash_net
 from spacy_longtail.layers.learned_senses import LearnedSenses, read_learned
 from spacy_longtail.layers.senses import CLASS_BITS, read_senses
@@ -22,7 +22,6 @@ from tests.unit.test_senses import SMALL, ancestor, sense_of, write_wordnet
 from tests.util import blank, examples, found, params, random_net, rich_ner, train
 
 RUN = CliRunner()
-ROOT = Path(__file__).parents[2]
 SIZE = Size(n_rows=60, width=8, n_hidden=16, n_paths=2, n_others=40, epochs=400)
 NOUNS = ["typhoon", "storm", "weather", "match", "lighter", "box", "city", "woman", "axis"]
 
@@ -288,9 +287,9 @@ def test_many_words_are_found_as_few_are(monkeypatch):
 
 def test_the_file_of_the_project():
     """It knows a storm from a regatta, and says nothing of most words that are none."""
-    senses = read_learned(ROOT / "assets" / "encoders" / "en_senses.npz")
+    senses = read_learned("en_longtail_cnn/senses.npz")
     n_weights = sum(part.size for part in senses[:6]) - 1  # without the scale
-    card = (ROOT / "assets" / "encoders" / "en_donors" / "README.md").read_text(encoding="utf8")
+    card = located("en_longtail_cnn/README.md").read_text(encoding="utf8")
     assert f"a net of {n_weights:,} weights" in card
     assert sense_of(senses, "storm") == sense_of(senses, "typhoon") != sense_of(senses, "regatta")
     assert sense_of(senses, "regattas") == sense_of(senses, "regatta")

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -23,15 +24,16 @@ from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
 from spacy_longtail.pipes.expected import expected_mentions, has_expectations
-from spacy_longtail.unlabelled import simulation
+from spacy_longtail.unlabelled import outcome, simulation
 from spacy_longtail.unlabelled.mining import corpus_keys
-from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of
+from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of, write_outcome
 from spacy_longtail.unlabelled.passes import load_state, processed, save_state
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import (
     DEFAULT_NAMES,
     ID,
     SHARE,
+    is_labelled,
     proposal_id,
     reason,
     write_proposals,
@@ -643,6 +645,27 @@ def test_labels_come_back_from_every_tool(tmp_path, form, name):
     assert not again.parts and again.n_known == 4 and not again.conflicts
 
 
+def test_doccano_gets_and_gives_offsets_in_utf16_units(tmp_path):
+    corpus, path = toy_corpus(tmp_path / "corpus"), tmp_path / "n.jsonl"
+    sentence = unit("🐳 Storm Ida sank the Fram .", (0.5,), ents=[(1, 3, "NAT")])
+    write_proposals([Proposal(sentence, "NAT", 0.5)], ["NAT"], path, "doccano", blank().vocab)
+    (row,) = srsly.read_jsonl(path)
+    assert row["label"] == [[3, 12, "NAT"]] and not is_labelled(path)
+    merge_labels(corpus, path, "dev", Settings(), unchanged=True)
+    (ent,) = load_docs(corpus / "train.spacy", blank())[-1].ents
+    assert ent.text == "Storm Ida"
+
+
+def test_labels_that_would_be_lost_are_not_merged(tmp_path):
+    corpus = toy_corpus(tmp_path / "corpus")
+    before = contents(corpus)
+    path = written(tmp_path / "l.jsonl", [task("Idas came .", [(0, 3, "NAT")])])
+    with pytest.raises(ValueError, match=r"L700.*1 of 1 annotations.*\(NAT 1\)"):
+        merge_labels(corpus, path, "dev", Settings())
+    assert contents(corpus) == before
+    assert merge_labels(corpus, path, "dev", Settings(allow=True)).parts == {"train": 1}
+
+
 def written(path, rows):
     srsly.write_jsonl(path, rows)
     return path
@@ -1114,6 +1137,18 @@ def test_what_labels_are_worth():
     assert labels_for(worse, "random", 0.3) is None and "20.0" in headline(worse)
     twice = points_of([*ours, round_of("mine", 1, 0.5, seed=1)])
     assert twice[1].seeds == 2 and twice[1].tail == (pytest.approx(0.4), pytest.approx(0.1414, abs=1e-3))
+
+
+def test_curves_are_left_out_without_matplotlib_alone(tmp_path, monkeypatch):
+    rounds = [round_of(name, i, 0.1 * i) for name in ("mine", "random") for i in range(3)]
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    write_outcome(rounds, tmp_path)
+    assert "tail F1" in (tmp_path / PAGE).read_text() and "<svg" not in (tmp_path / PAGE).read_text()
+    monkeypatch.undo()
+    pytest.importorskip("matplotlib", reason="needs the extra 'report'")
+    monkeypatch.setattr(outcome, "size_curves", lambda *_: np.zeros(2) + np.zeros(3))
+    with pytest.raises(ValueError, match="broadcast"):
+        write_outcome(rounds, tmp_path)
 
 
 class OnDeviceError(Exception):

@@ -485,7 +485,7 @@ def test_every_choice_builds_a_pipeline(axis, name, request):
         pytest.importorskip("torch")
     if name in ("clusters", "senses", "pretrained"):
         pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-        settings["paths.pretrained"] = str(ROOT / "assets" / "encoders" / "en_donors")
+        settings["paths.pretrained"] = "en_longtail_cnn"
     if name == "transformer":
         if find_spec("spacy_transformers") is None:
             pytest.skip("needs the extra 'transformers'")
@@ -512,7 +512,7 @@ def test_described_outputs_are_those_of_the_secondary_too(gate, encoder, request
     settings = {}
     if encoder == "pretrained":
         pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-        settings["paths.pretrained"] = str(ROOT / "assets" / "encoders" / "en_donors")
+        settings["paths.pretrained"] = "en_longtail_cnn"
     if encoder == "transformer":
         pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
         settings["paths.transformer"] = str(request.getfixturevalue("bert"))

@@ -29,7 +29,7 @@ from spacy_longtail.evaluation.report.plots import pr_moves
 from spacy_longtail.evaluation.report.systems import choose, group
 from spacy_longtail.evaluation.report.wording import verdict
 from spacy_longtail.evaluation.report.writing import SIGNATURE
-from spacy_longtail.evaluation.significance import mention_counts, named_metrics
+from spacy_longtail.evaluation.significance import holm, mention_counts, named_metrics
 from tests.util import corpus_statistics_of, documents_of, part_statistics, type_statistics
 
 pytest.importorskip("matplotlib")
@@ -291,6 +291,18 @@ def test_verdict_of_equal_models_claims_nothing(tmp_path):
     assert "unchanged" not in numbers
 
 
+def test_claims_on_types_are_corrected_for_their_number(tmp_path):
+    old = evaluation("baseline", {"PER": 26, "LOC": 26, "ART": 18})
+    found = read_report(*write(tmp_path, statistics(), old, evaluation("focal")))
+    rows = {row.label: row.verdict for row in found.comparison.rows}
+    raw = [verdict.p for verdict in rows.values()]
+    assert [verdict.adjusted for verdict in rows.values()] == pytest.approx(holm(raw))
+    assert max(raw) <= 0.05  # enough for one type, not for three
+    assert {own.outcome for own in rows.values()} == {"no difference shown"}
+    shown = {row.type: row for row in summarize(found).rows}
+    assert shown["LOC"].p == rows["LOC"].adjusted > rows["LOC"].p
+
+
 def test_one_mention_more_is_no_difference(tmp_path):
     one = evaluation("focal", {"ART": 7})
     html, summary = page(tmp_path, evaluation("baseline", {"ART": 6}), one)
@@ -415,7 +427,8 @@ def test_other_seeds_are_not_paired(tmp_path):
     for run in runs[6:]:
         run["training"]["seed"] -= 10
     _, summary = page(tmp_path, *runs)
-    assert summary["averages"]["macro"]["test"] == "paired permutation test over 6 seeds"
+    test = "paired bootstrap over 30 documents, and paired permutation test over 6 seeds"
+    assert summary["averages"]["macro"]["test"] == test
     assert summary["verdict"].startswith("focal is better than baseline")  # of the method
 
 

@@ -33,7 +33,7 @@ pytest.importorskip("scipy")
 
 
 def claimed(outcome, value=0.1):
-    return Verdict(0.5, 0.6, value, 0.0, 0.2, 0.95, 0.01, 0.01, "bootstrap", 3, None, outcome)
+    return Verdict(0.5, 0.6, value, 0.0, 0.2, 0.95, 0.01, None, 0.01, "bootstrap", 3, None, outcome)
 
 
 def comparison(baseline="stock", n_seeds=3, early="", micro=NO_CLAIM, tail=NO_CLAIM):
@@ -288,7 +288,7 @@ def test_a_heatmap_has_every_number_and_marks_baseline_and_rare_types():
 
 def test_curves_show_every_method_and_no_two_alike():
     points = {f"m{i}": [(x, [0.1 * x, 0.2]) for x in (1, 2)] for i in range(12)}
-    plot = size_curves(points, "k", "sentences", "macro", {"m3": "baseline"})
+    plot = size_curves(points, "k", "sentences", "macro F1 on test", {"m3": "baseline"})
     assert set(points) < set(texts(plot))
     lines = re.findall(r'<path d="M[^"]*"[^>]*style="fill: none; (stroke[^"]*width: 1.5[^"]*)"', plot)
     assert len(lines) >= 12  # in the plot; the legend draws them again

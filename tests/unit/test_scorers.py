@@ -64,8 +64,28 @@ def test_the_default_weights_are_those_of_ner_and_the_macro_average_shown():
     assert {"ents_macro_f": 0.0, **stock} == NER_SCORE_WEIGHTS
 
 
-def test_labels_of_the_pipe_are_the_default():
-    assert make_ner_scorer()(HAND, labels=("A",))["ents_macro_f"] == pytest.approx(0.5)
+def test_labels_of_the_pipe_and_of_the_data_are_the_default():
+    scorer = make_ner_scorer(tail=["B", "Z"])
+    with pytest.warns(UserWarning, match="LW136.*data: Z"):
+        assert scorer(HAND, labels=("A",))["ents_macro_f"] == pytest.approx(0.25)  # B is not of the pipe
+    found = make_ner_scorer(prefix="weak_ents")(HAND, labels=("A",))
+    assert found["weak_ents_macro_f"] == pytest.approx(0.5)
+
+
+def test_types_that_nobody_declared_are_named():
+    with pytest.warns(UserWarning, match=r"LW135.*mentions of A, B,.*types are X.*longtail\.labels"):
+        assert make_ner_scorer(labels=["X"])(HAND)["ents_macro_f"] == 0.0
+
+
+def test_a_shipped_config_trains_on_anybodys_types(tmp_path):
+    text = "[Jon|SKIPPER] left [Fram|VESSEL] ."
+    DocBin(docs=[parse(NLP, text)] * 4).to_disk(tmp_path / "own.spacy")
+    overrides = {f"paths.{part}": str(tmp_path / "own.spacy") for part in ("train", "dev")}
+    steps = {"training.max_steps": 20, "training.eval_frequency": 20}
+    with pytest.warns(UserWarning, match="LW136"):  # its tail is Field Notes'
+        train(CONFIGS / "baseline.cfg", tmp_path / "out", overrides={**overrides, **steps})
+    meta = json.loads((tmp_path / "out" / "model-best" / "meta.json").read_text(encoding="utf8"))
+    assert meta["performance"]["ents_macro_f"] == 1.0
 
 
 def test_another_prefix_looks_at_its_types_alone():

@@ -1,7 +1,6 @@
 """An encoder that was pretrained on the sentences that a model is judged on is known, and said to be."""
 
 import os
-from pathlib import Path
 
 import pytest
 import spacy
@@ -11,14 +10,13 @@ from thinc.api import Config
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.corpus.seen import FILE, LEAST_WORDS, MOST, SAMPLED, seen_share, sketch, write_seen
+from spacy_longtail.encoders import located
+from spacy_longtail.studies.matrix import advice
 from spacy_longtail.studies.matrix.advice import advise, find_pretrained
 from spacy_longtail.studies.trials.run import Options
 from spacy_longtail.training import contamination
 from spacy_longtail.training.contamination import warn_seen
 from tests.util import blank, parse
-
-ENCODERS = Path(__file__).parents[2] / "assets" / "encoders"
-
 
 VOCAB = Vocab()
 
@@ -108,9 +106,11 @@ def corpus(tmp_path):
 
 
 @pytest.fixture
-def encoder(tmp_path):
-    folder = tmp_path / "assets" / "encoders" / "en_donors"
-    folder.mkdir(parents=True)
+def encoder(tmp_path, monkeypatch):
+    """In the place of the one that comes with the package."""
+    folder = tmp_path / "en_longtail_cnn"
+    folder.mkdir()
+    monkeypatch.setattr(advice, "shipped_encoder", lambda lang: str(folder))
     words = ([f"The Fram{i} left Oslo at noon ."] for i in range(60))
     write_seen(folder, (Doc(VOCAB, words=text[0].split()) for text in words))
     (folder / "meta.json").write_text("{}", encoding="utf8")
@@ -129,7 +129,9 @@ def test_what_a_training_is_scored_on_is_compared(place, corpus, encoder, recwar
     warn_seen(config, corpus({"train": "noon", "dev": "dusk", "test": "dawn"}))  # train may be known
     assert not len(recwarn)
     for parts in (known, {"train": "dusk", "dev": "dawn", "test": "noon"}):
-        with pytest.warns(UserWarning, match=r"LW103.*en_donors was pretrained on (100|5\d|4\d) %"):
+        with pytest.warns(
+            UserWarning, match=r"LW103.*en_longtail_cnn was pretrained on (100|5\d|4\d) %"
+        ):
             warn_seen(config, corpus(parts))
 
 
@@ -155,13 +157,12 @@ def test_a_corpus_is_read_once_for_all_methods_and_again_when_it_has_changed(
 
 
 def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     said = []
     known = corpus({"train": "noon", "dev": "dusk", "test": "dawn"})
     fresh = corpus({"train": "morning", "dev": "dusk", "test": "dawn"})
     assert find_pretrained(known, said.append) is None
     assert len(said) == 1 and "left out" in said[0]
-    assert find_pretrained(fresh, said.append).name == "en_donors" and len(said) == 1
+    assert find_pretrained(fresh, said.append).name == "en_longtail_cnn" and len(said) == 1
     with pytest.raises(ValueError, match=r"L563.*3. %"):
         advise(
             known,
@@ -177,6 +178,5 @@ def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder,
 
 
 def test_the_encoders_of_the_project_say_what_they_have_seen():
-    for folder in (path for path in ENCODERS.iterdir() if path.is_dir()):
-        assert (folder / FILE).stat().st_size > 1000, folder
+    assert located(f"en_longtail_cnn/{FILE}").stat().st_size > 1000
     assert MOST < 0.05

@@ -247,7 +247,7 @@ def test_a_paired_bootstrap_by_hand():
     """Every draw computed anew from its documents, seeds averaged, both systems together."""
     seeds = simulated([0.7, 0.75, 0.7], n=25, seed=1)
     one, two = seeds[:, :2], seeds[:, 2:]
-    found = paired_bootstrap(one, two, METRICS, n_draws=200, seed=4, method="percentile")
+    found = paired_bootstrap(one, two, METRICS, n_draws=200, seed=4)
     draws_of_units = np.random.default_rng(4).integers(0, 25, (200, 25))
     for name in ("macro F1", "F1 of A", "micro F1"):
         draws = []
@@ -260,17 +260,31 @@ def test_a_paired_bootstrap_by_hand():
         draws = np.array(draws)
         p = min(1, 2 * (1 + min((draws <= 1e-12).sum(), (draws >= -1e-12).sum())) / 201)
         assert found[name].p == pytest.approx(p)
-        assert found[name][1:3] == pytest.approx(np.quantile(draws, [0.025, 0.975]))
+        # 201 * 0.025 = 5.025: the fifth draws from both ends
+        assert found[name][1:3] == pytest.approx(np.sort(draws)[[4, -5]])
     assert 0.02 < found["micro F1"].p < 1
 
 
 def test_ahead_of_a_system_that_finds_nothing_is_the_score_itself():
     own = simulated([0.7, 0.6])
     nothing = own * np.array([0, 0, 1])
-    ahead = paired_bootstrap(nothing, own, METRICS, n_draws=400)
-    for name, found in intervals(own, METRICS, n_draws=400).items():
-        assert ahead[name][:3] == pytest.approx(found[:3]) and ahead[name].method == found.method
-    assert found.method == "percentile" and ahead["recall of B"].method == "bca"
+    ahead = paired_bootstrap(nothing, own, METRICS, n_draws=4000)
+    for name, found in intervals(own, METRICS, n_draws=4000, method="percentile").items():
+        assert ahead[name][:3] == pytest.approx(found[:3], abs=0.002)
+
+
+@given(
+    st.integers(1, 40),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.5, 0.8, 0.95]),
+    st.integers(39, 400),
+)
+@settings(max_examples=60)
+def test_the_interval_and_p_agree(n, seed, level, n_draws):
+    """Both are of the same draws: p is at most 1 - level exactly where 0 is outside the interval."""
+    one, two = simulated([0.5, 0.6], n, seed), simulated([0.65], n, seed)
+    for found in paired_bootstrap(one, two, METRICS, level=level, n_draws=n_draws, seed=seed).values():
+        assert (found.p <= 1 - level + 1e-12) == (found.low > 0 or found.high < 0)
 
 
 def test_a_better_system_is_told_from_chance_both_ways_round():
@@ -289,7 +303,6 @@ def test_equal_systems_do_not_differ():
     for other in (one, one[:, ::-1]):  # the same seeds in another order: equal but for rounding
         for found in paired_bootstrap(one, other, METRICS, n_draws=300).values():
             assert found[:4] == pytest.approx((0, 0, 0, 1), abs=1e-12)
-            assert found.method == "percentile"  # no spread
         for verdict in decide(one, {"other": other}, METRICS, "document", n_draws=300)["other"].values():
             assert verdict.outcome == "no difference shown" and verdict.p == 1
 
@@ -317,7 +330,7 @@ def test_no_mention_scores_zero_with_certainty():
     for found in intervals(none, METRICS, n_draws=50).values():
         assert found == (0, 0, 0, "percentile")
     for found in paired_bootstrap(none, none, METRICS, n_draws=50).values():
-        assert found == (0, 0, 0, 1, "percentile")
+        assert found == (0, 0, 0, 1)
 
 
 def test_an_infinite_bias_falls_back_to_percentiles():
@@ -341,6 +354,8 @@ def test_bad_settings_are_refused():
     for bad in (counts[0], counts[:0]):
         with pytest.raises(ValueError, match="L001"):
             intervals(bad, METRICS)
+    with pytest.raises(ValueError, match=r"L001.*n_draws.*38"):
+        paired_bootstrap(counts, counts, METRICS, n_draws=38)
     with pytest.raises(ValueError, match=r"L411.*59 units of 4 types against 60 of 4"):
         paired_bootstrap(counts, counts[:59], METRICS)
 
@@ -463,11 +478,12 @@ def test_few_seeds_are_judged_over_documents():
     assert ours.value == pytest.approx(ours.method - ours.baseline) and ours.low < ours.value < ours.high
 
 
-def test_six_seeds_are_judged_over_seeds():
+def test_six_seeds_are_judged_over_seeds_too():
     ahead = np.linspace(0.7, 0.8, 6)
     found = verdict_on(base=[0.4] * 6, ours=ahead)["ours"]
-    assert found.test == "paired permutation test over 6 seeds" and found.outcome == "better"
-    assert found.p == pytest.approx(2 / 64) and found.t.p < 0.01 and found.t.df == 5
+    assert found.outcome == "better" and found.adjusted == found.p_seeds == pytest.approx(2 / 64)
+    assert found.test == ("paired bootstrap over 80 documents, and paired permutation test over 6 seeds")
+    assert found.p == pytest.approx(2 / 1001) and found.t.p < 0.01 and found.t.df == 5
     assert verdict_on(base=[0.4] * 5, ours=ahead[:5])["ours"].t is None
     assert verdict_on(base=[0.4] * 5, ours=ahead)["ours"].test.startswith("paired bootstrap")
 
@@ -481,7 +497,7 @@ def test_seeds_that_agree_on_another_test_set_is_not_known():
         ours[spare, :, 0, kind] = base[spare, :, 0, 2]
     metrics = {"F1 of A": METRICS["F1 of A"]}
     found = decide(base, {"ours": ours}, metrics, "document", n_draws=1000)["ours"]["F1 of A"]
-    assert found.p < 0.05 and found.value > 0 and found.low <= 0
+    assert found.p_seeds < 0.05 < found.p and found.value > 0 and found.low <= 0
     assert found.outcome == "no difference shown"
 
 
@@ -513,7 +529,7 @@ def test_holm_takes_back_what_one_of_many_would_show():
     assert verdict_on(**skills)["ours"].outcome == "better"
     both = verdict_on(**skills, like=np.linspace(0.8, 0.7, 6))
     for found in both.values():
-        assert found.p == pytest.approx(2 / 64) and found.adjusted == pytest.approx(4 / 64)
+        assert found.p_seeds == pytest.approx(2 / 64) and found.adjusted == pytest.approx(4 / 64)
         assert found.outcome == "no difference shown"
 
 
@@ -527,9 +543,11 @@ def test_only_what_was_shown_is_claimed():
         for found in decide(base, {"ours": ours}, METRICS, "sentence", n_draws=200)["ours"].values():
             outcomes.add(found.outcome)
             if found.outcome != "no difference shown":
-                assert found.adjusted <= 0.05 and found.p <= 0.05
+                assert found.p <= found.adjusted <= 0.05
                 assert found.low > 0 if found.outcome == "better" else found.high < 0
-            assert "sentences" in found.test or "seeds" in found.test
+            else:
+                assert found.adjusted > 0.05
+                assert found.p > 0.05 or found.p_seeds > 0.05
     assert len(outcomes) == 3
 
 
@@ -541,6 +559,7 @@ VERDICT = Verdict(
     0.44,
     0.95,
     0.003,
+    None,
     0.003,
     "paired bootstrap over 42 documents",
     3,
@@ -565,9 +584,15 @@ def test_verdicts_in_words():
     first, _ = describe("sCR", {"F1 of NAT": worse})
     assert first.startswith("sCR lowers F1 of NAT from 31.0 to 0.0")
     assert "p < 0.001" in first
-    seeds = VERDICT._replace(test="paired permutation test over 6 seeds", t=PairedT(4.0, 0.01, 5))
+    seeds = VERDICT._replace(
+        p_seeds=0.031,
+        adjusted=0.031,
+        n_seeds=6,
+        t=PairedT(4.0, 0.01, 5),
+        test="paired permutation test over 6 seeds",
+    )
     found = describe("sCR", {"F1 of NAT": seeds, "micro F1": nothing})
-    assert found[0].endswith("p = 0.003, t-test p = 0.010).")
+    assert found[0].endswith("p = 0.003, over 6 seeds p = 0.031, t-test p = 0.010).")
     assert found[2:] == [
         "Test of F1 of NAT: paired permutation test over 6 seeds, two-sided.",
         "Test of micro F1: paired bootstrap over 42 documents, two-sided.",

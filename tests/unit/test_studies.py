@@ -47,13 +47,13 @@ def test_numbers():
 def test_a_matrix_lists_its_trials(corpus, tmp_path):
     options = (corpus, "-o", tmp_path / "out", "--seeds", "4,5")
     text = listed("matrix", "quick", *options, "--steps", "500")
-    assert "tiny, crf-sCR, seed 5" in text
-    assert "12 trials, 500 steps each" in text
+    assert "tiny, crf, seed 5" in text
+    assert "6 trials, 500 steps each" in text
     text = listed("matrix", "quick", *options, "--steps", "500", "--patience", "200")
-    assert "12 trials, each until it is no better on dev for 200 steps, 500 at most" in text
+    assert "6 trials, each until it is no better on dev for 200 steps, 500 at most" in text
     text = listed("matrix", "quick", *options)
-    assert "6 trials, each until it is no better on dev for 300 steps, 2,000 at most" in text
-    assert "seed 5" not in text and "Then 12 trials" in text
+    assert "3 trials, each until it is no better on dev for 300 steps, 2,000 at most" in text
+    assert "seed 5" not in text and "Then 6 trials" in text
     assert not (tmp_path / "out").exists()
 
 
@@ -102,7 +102,7 @@ def test_bad_studies_are_refused(corpus, tmp_path):
 
 def test_a_draw_is_what_every_reader_reads(corpus):
     given = {"corpora": [str(corpus)], "sizes": [3], "partitions": 2}
-    plan = read_plan("quick", given)
+    plan = read_plan("quick", {**given, "grids": [{"head": "crf", "reader": ["plain", "sCR"]}]})
     for trial in plan.trials():
         config = trial.config()
         assert config["corpora"]["plain"]["n_sentences"] == 3

@@ -15,6 +15,7 @@ from . import (  # noqa: F401  # each adds its command
     ensemble,
     evaluate,
     extend,
+    init_config,
     matrix,
     merge,
     mine,

@@ -12,6 +12,7 @@ from spacy.cli._util import parse_config_overrides
 
 from ..errors import Errors
 from ..output.tables import text_table
+from ..training.own_code import import_code
 from ..types import Overrides
 from .commands import App, Program
 from .completion import Shell, show_script
@@ -39,6 +40,22 @@ KNOWLEDGE_PANEL = "Knowledge from elsewhere"
 
 Corpus = Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+def _import_code(path: Path | None) -> None:
+    if path is not None:
+        import_code(path)
+
+
+Code = Annotated[
+    Path | None,
+    typer.Option(
+        "--code",
+        "-c",
+        callback=_import_code,
+        help="Python file that registers what the config or the pipeline names.",
+    ),
+]
 GpuId = Annotated[int, typer.Option(min=-1, help="GPU to use, -1 for the CPU.")]
 
 

@@ -13,7 +13,7 @@ from ..output.writing import check_file
 from ..training.audit import Audit, audit_corpus
 from ..training.device import use_gpu
 from ..training.review import MARK, Format, problem, write_review
-from .app import CORPUS_PANEL, LARGEST_SEED, Corpus, GpuId, Json, app, print_json, print_table
+from .app import CORPUS_PANEL, LARGEST_SEED, Code, Corpus, GpuId, Json, app, print_json, print_table
 
 SHOWN = 10
 AROUND = 30  # characters of context on each side
@@ -38,6 +38,7 @@ def audit(
     ] = 5,
     steps: Annotated[int, typer.Option(min=1, help="Training steps of each.")] = 300,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes folds and trainings.")] = 0,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

@@ -17,24 +17,24 @@ import typer
 from wasabi import Printer
 
 from ..errors import Errors
+from ..faults import is_coded, is_out_of_memory, raised_in
 from ..training.train import message_of
 from .fault_log import hidden, write_log
 from .suggestions import Usage, suggestion
 
-FAILED = 1  # the command did its work, and what it looked at is not in order
+FAILED = 1  # what the command looked at is not in order, or the command itself: L546
 REFUSED = 2  # it could not do its work with what it was given
-FAULT = 70  # it met what it was not made for; EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # as shells have it: 128 + SIGINT
 CLOSED = 141  # whoever read stdout has gone: 128 + SIGPIPE
 
 DEBUG = "SPACY_LONGTAIL_DEBUG"
 RESUMING = ("curve", "distil", "imbalance", "matrix", "mine", "pretrain", "recommend", "tune")
+PACKAGE = __name__.partition(".")[0]
 TEXT = Printer(no_print=True)  # gives texts, for stderr
-CODED = re.compile(r"\[LW?\d+\]")
 # typer may bring a click of its own, and spaCy raises what is in the other
 USAGE = (click.ClickException, typer.BadParameter.__mro__[2])
-PARSERS = ("configparser", "srsly")  # whose errors are no ValueErrors
-CONFIGS = ("confection", "catalogue", "thinc.config")  # modules that call what a config names
+PARSERS = ("confection", "catalogue", "configparser", "json.decoder", "_csv", "srsly", "pydantic")
+SPACY = re.compile(r"\[E(?!109\])\d+\]")  # its codes; E109 is any KeyError in a component
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
     Coded warnings are messages too, without the line of code they come from.
 
     arguments (Sequence[str]): What was typed after the program's name.
-    RAISES (SystemExit): 0, FAILED, REFUSED, FAULT, INTERRUPTED or CLOSED.
+    RAISES (SystemExit): 0, FAILED, REFUSED, INTERRUPTED or CLOSED.
     """
     with warnings.catch_warnings(), _terminable():
         warnings.showwarning = _shown(warnings.showwarning)
@@ -70,7 +70,7 @@ def boundary(arguments: Sequence[str]) -> Iterator[None]:
             message = refusal(error, arguments)
             if message is not None:
                 _end(marked("fail", message), REFUSED)
-            _end(marked("fail", _fault(error, arguments)), FAULT)
+            _end(marked("fail", _fault(error, arguments)), FAILED)
 
 
 def marked(kind: Literal["fail", "warn", "info"], text: str) -> str:
@@ -83,20 +83,17 @@ def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
 
     error (Exception): What ended a command. arguments (Sequence[str]): What was typed.
     """
-    said = str(error)
-    if CODED.match(said):
-        return said
+    if is_coded(error):
+        return str(error)
     if isinstance(error, USAGE):
         usage = cast(Usage, error)
         is_unknown = type(error).__name__ == "NoSuchOption"  # whose own suggestions are fewer
         problem = _sentence(usage.message if is_unknown else usage.format_message())
         return Errors.L545.format(problem=problem, fix=suggestion(usage, arguments))
     problem = hidden(message_of(error))
-    if isinstance(error, ImportError):
+    if isinstance(error, ImportError) and not (error.name or "").startswith(PACKAGE):
         return Errors.L542.format(problem=problem)
-    if isinstance(error, RecursionError):
-        return Errors.L543
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":  # torch, cupy
+    if is_out_of_memory(error):
         return Errors.L544.format(problem=problem)
     if isinstance(error, OSError):
         if error.filename is None:
@@ -104,18 +101,19 @@ def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
                 _drop_output()
             return Errors.L541.format(problem=problem)
         return Errors.L432.format(path=error.filename, problem=error.strerror or problem)
-    if isinstance(error, (ValueError, OverflowError)) or type(error).__module__.startswith(PARSERS):
+    if isinstance(error, RecursionError) and raised_in(error).startswith(PARSERS):
+        return Errors.L543
+    if _is_of_input(error):
         return Errors.L540.format(problem=problem, fix="Correct what it names.")
-    if isinstance(error, TypeError) and _is_of_config(error):
-        return Errors.L540.format(problem=problem, fix="Correct the config.")
     return None
 
 
-def _is_of_config(error: Exception) -> bool:
-    """Whether a function was called with what a config says."""
-    frames = traceback.walk_tb(error.__traceback__)
-    modules = (str(frame.f_globals.get("__name__", "")) for frame, _ in frames)
-    return any(module.startswith(CONFIGS) for module in modules)
+def _is_of_input(error: Exception) -> bool:
+    """Whether spaCy or a parser refuses what it was given. All other errors are bugs."""
+    is_parsers = type(error).__module__.startswith(PARSERS) or (
+        isinstance(error, ValueError) and raised_in(error).startswith(PARSERS)
+    )
+    return is_parsers or isinstance(error, UnicodeError) or bool(SPACY.match(str(error)))
 
 
 def _sentence(text: str) -> str:
@@ -185,7 +183,7 @@ def _terminable() -> Iterator[None]:
 
 def _shown(as_usual: Callable[..., None]) -> Callable[..., None]:
     def show(message: Warning | str, *place: object) -> None:
-        if CODED.match(str(message)):
+        if is_coded(str(message)):
             sys.stderr.write(f"{marked('warn', str(message))}\n")
         else:
             as_usual(message, *place)

@@ -9,33 +9,14 @@ from wasabi import msg
 
 from ..corpus.conversion import ConvertedPart, read_conversion
 from ..corpus.folder import convert_corpus
-from ..corpus.formats.context import SENTENCIZER, Settings
+from ..corpus.formats.context import MEANINGS, SENTENCIZER, Settings
 from ..corpus.formats.sources import FORMATS
 from ..corpus.formats.tag_names import USUAL, parse_columns, read_tag_names
 from ..corpus.rare import rare_sentence
 from ..output.amounts import number
 from ..training.loading import load_pipeline
-from .app import CORPUS_PANEL, Json, app, print_json
+from .app import CORPUS_PANEL, Code, Json, app, print_json
 
-MEANINGS = {
-    "misaligned": "spans that do not begin and end with a token",
-    "overlapping": "spans dropped for a longer one, their other tokens without annotation",
-    "repeated": "spans given twice, kept once",
-    "discontinuous": "spans in pieces dropped, their tokens without annotation",
-    "trimmed": "spans with white space at an end, trimmed",
-    "rejected": "records that were not accepted, left out",
-    "cancelled": "cancelled annotations, left out",
-    "further": "annotations of a text that has one already, left out",
-    "unlabelled": "records without an annotation, left out",
-    "empty": "texts without a word, left out",
-    "ignored": "annotations that are not entities, left out",
-    "mended": "entities in illegal annotation, fixed",
-    "unannotated": "documents without any entity annotation, kept as such",
-    "joined": "entities across a sentence boundary, which is dropped",
-    "incorrect": "rejected spans, kept as incorrect ones",
-    "cut": "documents longer than spaCy reads in training, cut between sentences",
-    "spaced": "tokens with white space inside, kept as they are",
-}
 POLICIES = {
     "missing": "their tokens without annotation",
     "expand": "expanded to whole tokens",
@@ -73,12 +54,20 @@ def convert(
         bool, typer.Option("--decisions", help="Prodigy's answers are on the spans alone.")
     ] = False,
     text_key: Annotated[str | None, typer.Option(help="Of the text in JSON records.")] = None,
+    offsets: Annotated[
+        str | None, typer.Option(help="Count characters or utf-16 units, if not found.")
+    ] = None,
+    allow: Annotated[
+        bool,
+        typer.Option("--allow", help="Go on where more than a twentieth of all annotations is lost."),
+    ] = False,
     sentences: Annotated[
         str | None, typer.Option(help="Where there are none: sentencizer, or a pipeline.")
     ] = None,
     docs_per_file: Annotated[
         int | None, typer.Option(help="Write folders of files of this many documents.")
     ] = None,
+    code: Code = None,
     as_json: Json = False,
 ) -> None:
     """Check a corpus and write it as .spacy files, with its types and which of them are rare."""
@@ -96,6 +85,8 @@ def convert(
         tokens=tokens,
         decisions=decisions,
         text_key=text_key,
+        offsets=offsets,
+        allow=allow,
         sentences=_boundaries(sentences),
         docs_per_file=docs_per_file,
     )

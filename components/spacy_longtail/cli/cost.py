@@ -6,7 +6,7 @@ import typer
 
 from ..corpus.formats.context import Settings
 from ..training.device import use_gpu
-from .app import PIPELINE_PANEL, GpuId, Json, app, print_json, print_table
+from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_table
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat
 
 
@@ -19,6 +19,7 @@ def cost(
     pool_format: PoolFormat = None,
     encoding: Encoding = "utf8",
     batch_size: BatchSize = 64,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

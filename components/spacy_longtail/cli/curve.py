@@ -12,7 +12,7 @@ from ..studies.trials.mentions import default_sizes
 from ..studies.trials.plan import presets
 from ..studies.trials.run import Options
 from ..unlabelled.outcome import read_lift
-from .app import METHOD_PANEL, Corpus, GpuId, Json, app, names_in
+from .app import METHOD_PANEL, Code, Corpus, GpuId, Json, app, names_in
 from .matrix import run_plan
 from .trial_options import (
     DryRun,
@@ -85,6 +85,7 @@ def curve(
     keep_models: KeepModels = False,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
@@ -139,6 +140,7 @@ def imbalance(
     keep_models: KeepModels = False,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

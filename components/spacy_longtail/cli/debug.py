@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..errors import Errors
 from ..training.debugging import Check, debug_corpus
-from .app import CORPUS_PANEL, Corpus, Json, app, config_overrides, print_json
+from .app import CORPUS_PANEL, Code, Corpus, Json, app, config_overrides, print_json
 from .boundary import FAILED
 
 N_SHOWN = 200  # characters of a text, unless --verbose
@@ -26,6 +26,7 @@ def debug(
         bool, typer.Option("--update", help="With --config: initialize, and train one batch.")
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-V", help="Print long texts whole.")] = False,
+    code: Code = None,
     as_json: Json = False,
 ) -> None:
     """Check a corpus, and a config for it. Exit code 1 if something fails. Config values can follow."""

@@ -15,7 +15,17 @@ from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
 from ..unlabelled.dry_run import distil_outlook
 from ..unlabelled.silver import Policy
-from .app import LARGEST_SEED, UNLABELLED_PANEL, GpuId, Json, app, for_json, print_json, print_table
+from .app import (
+    LARGEST_SEED,
+    UNLABELLED_PANEL,
+    Code,
+    GpuId,
+    Json,
+    app,
+    for_json,
+    print_json,
+    print_table,
+)
 from .dry_run import show
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
 from .trial_options import DryRun, Set, read_settings
@@ -74,6 +84,7 @@ def distil_command(
     ] = 0,
     settings: Set = None,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

@@ -10,7 +10,7 @@ from wasabi import msg
 from ..evaluation.report.wording import percent
 from ..training.device import use_gpu
 from ..unlabelled.ensemble import Ensemble, Request, build_ensemble
-from .app import PIPELINE_PANEL, GpuId, Json, app, print_json, print_table
+from .app import PIPELINE_PANEL, Code, GpuId, Json, app, print_json, print_table
 
 
 @app.command("ensemble", rich_help_panel=PIPELINE_PANEL)
@@ -27,6 +27,7 @@ def ensemble_command(
             "--weights", help="Average weights, of runs that began with one pretrained encoder."
         ),
     ] = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

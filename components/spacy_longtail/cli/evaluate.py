@@ -11,9 +11,10 @@ from ..corpus.folder import part_path, read_types
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..evaluation.report.systems import AVERAGES
+from ..evaluation.report.wording import percent
 from ..output.writing import check_file
 from ..training.device import use_gpu
-from .app import TRAINING_PANEL, Corpus, GpuId, Json, app, print_json, print_table
+from .app import TRAINING_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 
 
 @app.command(rich_help_panel=TRAINING_PANEL)
@@ -23,6 +24,7 @@ def evaluate(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write JSON here.")] = None,
     part: Annotated[str, typer.Option(help="train, dev or test.")] = "test",
     name: Annotated[str | None, typer.Option(help="What reports call the model.")] = None,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
@@ -77,6 +79,11 @@ def _show(result: Evaluation, part: str) -> None:
     for name, used in result.secondaries.items():
         msg.text(f"{name}: {used.in_words()}")
     msg.text(f"{result.words_per_second:,.0f} words/s")
+    if result.own_tokens is not None and result.own_tokens < 1:
+        msg.warn(
+            "The corpus came in words, and the scores are of these. The pipeline's own tokenizer makes "
+            f"{percent(result.own_tokens)} % of them. On raw text the scores can be much lower."
+        )
 
 
 def _listed(what: str, scores: Mapping[str, float | None]) -> str:

@@ -9,8 +9,19 @@ from wasabi import msg
 
 from ..evaluation.report.wording import percent
 from ..output.amounts import number
-from ..studies.extending.run import MODEL, RECORD, Extended, Request, extend
-from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, for_json, names_in, print_json, print_table
+from ..studies.extending.run import MODEL, RECORD, Extended, Request, TypeScore, extend
+from .app import (
+    PIPELINE_PANEL,
+    Code,
+    Corpus,
+    GpuId,
+    Json,
+    app,
+    for_json,
+    names_in,
+    print_json,
+    print_table,
+)
 from .trial_options import Set, read_settings
 
 
@@ -24,20 +35,21 @@ def extend_command(
         typer.Option(help="Types to add, separated by commas.", show_default="those it does not know"),
     ] = None,
     gate: Annotated[
-        bool, typer.Option(help="Train a gate for sentences with these types; without one all are read.")
-    ] = True,
+        bool, typer.Option(help="Train a gate, so that not all sentences are read: faster, less found.")
+    ] = False,
     pretrained: Annotated[
         Path | None, typer.Option(help="An encoder to start from, as `pretrain` writes it.")
     ] = None,
     thresholds: Annotated[bool, typer.Option(help="Choose thresholds on dev.")] = True,
     settings: Set = None,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
     """Teach a pipeline new entity types without training it again: what it finds today stays.
 
-    Its components are frozen. A gate and a NER for the new types are trained beside them, and their
-    entities fill in where it has none.
+    Its components are frozen. A NER for the new types is trained beside them, with --gate one that reads
+    the sentences alone which a gate flags. Its entities fill in where the pipeline has none.
     """
     request = Request(
         base=base,
@@ -59,6 +71,9 @@ def extend_command(
     else:
         n = sum(own.before for own in found.entities.values())
         msg.good(f"All {n:,} entities that {base} found on {found.part} are where they were.")
+    for label, own in found.types.items():
+        if label in found.added and not own.f:
+            msg.warn(_why_nothing(label, own, base))
     msg.good(f"Wrote {output / MODEL} and {output / RECORD}")
     return None
 
@@ -80,6 +95,19 @@ def _print(found: Extended) -> None:
     print_table(("type", "before", "after", "lost", "F1 before", "F1"), rows)
     before, after = found.words_per_second
     typer.echo(f"{before:,.0f} words/s before, {after:,.0f} after.")
+
+
+def _why_nothing(label: str, own: TypeScore, base: str) -> str:
+    """Why a new type has F1 0."""
+    text = f"{label} has F1 0: none of its {number(own.mentions, 'mention')} was found."
+    if not own.covered:
+        return f"{text} Annotate more of them, or see `debug` for what is wrong with the corpus."
+    types = ", ".join(own.covered)
+    return (
+        f"{text} {base} has entities ({types}) on {sum(own.covered.values()):,} of them. "
+        f"Entities of {base} stay, so that nothing new can stand there. "
+        f"Train a pipeline on all types instead, with `train`."
+    )
 
 
 def _f1(found: Extended, label: str) -> tuple[str, str]:

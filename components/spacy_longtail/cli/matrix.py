@@ -24,7 +24,7 @@ from ..studies.trials.needed import settle_steps
 from ..studies.trials.plan import presets, read_plan
 from ..studies.trials.run import Matrix, Options
 from ..types import Overrides
-from .app import METHOD_PANEL, GpuId, Json, app
+from .app import METHOD_PANEL, Code, GpuId, Json, app
 from .boundary import FAILED, marked
 from .dry_run import show
 from .trial_options import (
@@ -70,6 +70,7 @@ def matrix(
     keep_models: KeepModels = False,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

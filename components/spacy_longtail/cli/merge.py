@@ -26,10 +26,17 @@ def merge(
     misaligned: Annotated[
         str | None, typer.Option(help="Spans that cut a token: missing, expand, contract or error.")
     ] = None,
+    offsets: Annotated[
+        str | None, typer.Option(help="Count characters or utf-16 units, if not found.")
+    ] = None,
+    allow: Annotated[
+        bool,
+        typer.Option("--allow", help="Go on where more than a twentieth of all annotations is lost."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Add the labels of sentences that `mine` proposed to a corpus; conflicts are kept apart."""
-    settings = Settings(format=format, misaligned=misaligned)
+    settings = Settings(format=format, misaligned=misaligned, offsets=offsets, allow=allow)
     merged = merge_labels(corpus, labelled, random_to, settings, unchanged)
     if as_json:
         return print_json(_data(merged))

@@ -24,6 +24,7 @@ from ..unlabelled.simulation import simulate as simulate_mining
 from .app import (
     LARGEST_SEED,
     UNLABELLED_PANEL,
+    Code,
     GpuId,
     Json,
     app,
@@ -98,6 +99,7 @@ def mine_command(
     seeds: Annotated[str, typer.Option(help="Seeds of a simulation.")] = "0,1,2",
     settings: Set = None,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

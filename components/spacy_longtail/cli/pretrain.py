@@ -14,7 +14,7 @@ from ..settings import unused
 from ..studies.pretraining import Options, pretrain, pretraining_outlook
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
-from .app import KNOWLEDGE_PANEL, LARGEST_SEED, GpuId, Json, app, names_in, print_json, print_table
+from .app import KNOWLEDGE_PANEL, LARGEST_SEED, Code, GpuId, Json, app, names_in, print_json, print_table
 from .dry_run import show
 from .trial_options import DryRun, Set, read_settings
 
@@ -55,6 +55,7 @@ def pretrain_command(
         int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, batches and dropout.")
     ] = 0,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

@@ -8,15 +8,23 @@ from typing import Annotated, Any
 import typer
 from wasabi import msg
 
+from ..corpus.folder import read_types
 from ..output.amounts import number
 from ..studies.matrix import summary_tables, write_matrix_report
-from ..studies.matrix.advice import FOLDS, Advice, advise, find_pretrained, transformer_beside
+from ..studies.matrix.advice import (
+    FOLDS,
+    Advice,
+    advise,
+    find_pretrained,
+    say_left_out,
+    transformer_beside,
+)
 from ..studies.matrix.dry_run import advice_outlook
 from ..studies.matrix.refit import refit
 from ..studies.matrix.several import SEEDS, Reading
 from ..studies.trials.run import Options
 from ..unlabelled.ensemble import Request, build_ensemble
-from .app import METHOD_PANEL, MOST_PROCESSES, Corpus, GpuId, Json, app, for_json, print_json
+from .app import METHOD_PANEL, MOST_PROCESSES, Code, Corpus, GpuId, Json, app, for_json, print_json
 from .dry_run import show
 from .matrix import say
 from .trial_options import DryRun, Output, Retry, Set, Storage, read_settings
@@ -41,8 +49,8 @@ def recommend(
     pretrained: Annotated[
         Path | None,
         typer.Option(
-            help="An encoder to try: a pipeline that `pretrain` wrote.",
-            show_default="the project's own, if it has one of the language",
+            help="An encoder to try: an installed package, or a pipeline that `pretrain` wrote.",
+            show_default="en_longtail_cnn for English",
         ),
     ] = None,
     transformer: Annotated[
@@ -64,6 +72,7 @@ def recommend(
     storage: Storage = None,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
@@ -73,6 +82,7 @@ def recommend(
     said how likely the best one is worse than stock spaCy.
     """
     target = config or output / "recommended.cfg"
+    say_left_out(read_types(corpus).lang, say)
     given: dict[str, Any] = {
         "minutes": minutes,
         "folds": folds,

@@ -21,7 +21,7 @@ from ..pipes.posterior_settings import check_budget
 from ..studies.out_of_fold import choose_out_of_fold, out_of_fold_outlook
 from ..studies.trials.run import Options
 from ..training.device import use_gpu
-from .app import PIPELINE_PANEL, Corpus, GpuId, Json, app, print_json, print_table
+from .app import PIPELINE_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 from .dry_run import show
 from .matrix import say
 from .trial_options import DryRun, Retry, Workers
@@ -41,11 +41,14 @@ class Offsets(str, Enum):
 
 @app.command(rich_help_panel=PIPELINE_PANEL)
 def thresholds(
-    model: Annotated[Path, typer.Argument(help="A trained pipeline; it is changed.")],
+    model: Annotated[Path, typer.Argument(help="A trained pipeline.")],
     corpus: Corpus,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write it here, and leave the model alone.")
+        Path | None, typer.Option("--output", "-o", help="Folder for the pipeline with thresholds.")
     ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Write the thresholds into the model itself.")
+    ] = False,
     part: Annotated[
         str | None, typer.Option(help="Choose on this part; never on test.", show_default="dev")
     ] = None,
@@ -99,10 +102,14 @@ def thresholds(
     ] = None,
     min_mentions: Annotated[int, typer.Option(min=1, help="Mentions to choose on, at least.")] = 10,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Choose thresholds for types and for the gate on development data; write them into the model."""
+    """Choose thresholds for types and for the gate on development data, and write the pipeline with them."""
+    if in_place == (output is not None) and not dry_run:
+        found = "Both" if in_place else "Neither"
+        raise ValueError(Errors.L755.format(found=found, model=model))
     use_gpu(gpu_id)
     _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
     gate_goal = _gate_goal(gate_recall, gate_beta, gate_budget)

@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..training.products import Products
 from ..training.train import train_model
-from .app import TRAINING_PANEL, Corpus, GpuId, app, config_overrides
+from .app import TRAINING_PANEL, Code, Corpus, GpuId, app, config_overrides
 
 
 @app.command(
@@ -20,6 +20,7 @@ def train(
     config: Annotated[Path, typer.Argument(help="A config, such as configs/config.cfg.")],
     corpus: Corpus,
     output: Annotated[Path, typer.Argument(help="Folder for the models; replaces an earlier training.")],
+    code: Code = None,
     gpu_id: GpuId = -1,
     products: Annotated[
         Products,

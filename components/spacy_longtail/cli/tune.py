@@ -19,7 +19,7 @@ from ..studies.tuning.run import Options, run_search
 from ..studies.tuning.search import Search, read_config
 from ..studies.tuning.space import read_space
 from ..training.provenance import command
-from .app import LARGEST_SEED, METHOD_PANEL, Corpus, GpuId, Json, app, print_json, print_table
+from .app import LARGEST_SEED, METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 from .dry_run import show
 from .matrix import say
 from .trial_options import DryRun, Minutes, Set, Steps, Storage, Workers, read_settings
@@ -31,7 +31,7 @@ Choice = Annotated[str | None, typer.Option(help="A choice of docs/matrix.md, se
 def tune(
     corpus: Corpus,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="A config.", show_default="the package's own")
+        Path | None, typer.Option("--config", help="A config.", show_default="the package's own")
     ] = None,
     head: Choice = None,
     gate: Choice = None,
@@ -63,6 +63,7 @@ def tune(
         bool, typer.Option("--test", help="At the end, compare the best with the baseline on test.")
     ] = False,
     dry_run: DryRun = False,
+    code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:

@@ -103,7 +103,7 @@ def _user_data(doc: Doc, bounds: Collection[tuple[int, int]]) -> list[dict[Any, 
 
 
 def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
-    """A document of some of the tokens, with their entities, tags and lemmas.
+    """A document of some of the tokens, with their entities, tags, lemmas and soft targets.
 
     kept (Ints1d): (n_kept,) ascending; entities are expected whole.
     RETURNS (Doc): The first kept token of each sentence begins it; boundaries that are unknown stay so.
@@ -119,6 +119,8 @@ def take_tokens(doc: Doc, kept: Ints1d) -> Doc:
         rows[:, KEPT_ATTRIBUTES.index(SENT_START)] = np.where(begins, 1, -1).astype("uint64")
     if ANNOTATED_TYPES in doc.user_data:
         taken.user_data[ANNOTATED_TYPES] = doc.user_data[ANNOTATED_TYPES]
+    if (soft := read_soft(doc)) is not None:
+        write_soft(taken, soft.tags, soft.log_p[kept])
     return taken.from_array(KEPT_ATTRIBUTES, rows)
 
 

@@ -102,6 +102,8 @@ def _read(path: Path) -> Declared:
         raise _bad(path, str(error), "Write a JSON object.") from error
     if not isinstance(found, dict):
         raise _bad(path, f"found {str(found)[:60]!r}", "Write a JSON object.")
+    if found and not found.keys() & FIXES.keys() and all(isinstance(v, str) for v in found.values()):
+        found = {"descriptions": found}  # only that
     try:
         return Declared.model_validate(found)
     except ValidationError as error:

@@ -16,7 +16,7 @@ from .boundaries import boundary_pipeline, with_boundaries, within_limit
 from .conversion import REPORT, Conversion, ConvertedPart, write_conversion
 from .counts import CorpusCounts
 from .descriptions import TYPES, CorpusTypes, Declared, read_declared, read_types, write_types
-from .formats.context import Context, Events, Settings
+from .formats.context import Context, Events, Settings, check_losses
 from .formats.docbin import Tally, stream_docs
 from .formats.sources import FORMATS, find_parts
 from .parts import part_path, replacing_parts, write_part
@@ -64,7 +64,7 @@ def convert_corpus(
     with replacing_parts(target, parts) as folder:
         tallies: dict[str, Tally] = {}
         report: dict[str, ConvertedPart] = {}
-        n_spans = 0
+        happened: list[tuple[Events, str | None]] = []
         for name, part in parts.items():
             misaligned = settings.misaligned or FORMATS[part.format].misaligned
             settled = replace(settings, tokens=tokens, misaligned=misaligned)
@@ -76,10 +76,14 @@ def convert_corpus(
             docs = tqdm(found, name, delay=PATIENCE, disable=None, leave=False)
             tallies[name] = write_part(folder, name, docs, settings.docs_per_file)
             report[name] = _reported(part.format, misaligned, tallies[name], context.events)
-            n_spans += context.events.n_spans
+            happened.append((context.events, misaligned))
+        if not settings.allow:
+            n_entities = sum(tally.mentions.total() for tally in tallies.values())
+            check_losses(source, happened, n_entities)
         types = _types(tallies, declared, lang, tokens)
         write_types(folder, types)
         write_conversion(folder, Conversion(lang=lang, tokens=tokens, parts=report))
+    n_spans = sum(events.n_spans for events, _ in happened)
     _warn(source, target, path, types, report, n_spans)
     return types
 

@@ -13,23 +13,24 @@ TAKEN = {  # names that mean something else beside types, by what they mean
 }
 
 
-@lru_cache(maxsize=1 << 16)
 def check_label(label: object, where: str = "") -> str:
     """A type's name. RAISES (ValueError): L550 for one that is no text, is blank, has control characters
     or a $ in it, or means something else."""
     if not isinstance(label, str):
         raise ValueError(Errors.L550.format(label=label, where=where, problem="it is no text"))
-    problem = ""
-    if not label.strip():
-        problem = "it is blank"
-    elif label != label.strip():
-        problem = "it begins or ends with white space"
-    elif any(unicodedata.category(char) in CONTROL for char in label):
-        problem = "it has a line break or another control character in it"
-    elif "$" in label:
-        problem = "it has a $ in it, which a config doubles each time that it is saved"
-    elif label in TAKEN:
-        problem = TAKEN[label]
-    if problem:
+    if problem := _problem_of(label):
         raise ValueError(Errors.L550.format(label=label[:60], where=where, problem=problem))
     return label
+
+
+@lru_cache(maxsize=1 << 16)
+def _problem_of(label: str) -> str:
+    if not label.strip():
+        return "it is blank"
+    if label != label.strip():
+        return "it begins or ends with white space"
+    if any(unicodedata.category(char) in CONTROL for char in label):
+        return "it has a line break or another control character in it"
+    if "$" in label:
+        return "it has a $ in it, which a config doubles each time that it is saved"
+    return TAKEN.get(label, "")

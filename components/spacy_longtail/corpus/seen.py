@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
+from ..encoders import located
 from ..errors import Errors
 from .formats.docbin import stream_sentences
 from .units import plain_text
@@ -45,11 +46,12 @@ def write_seen(pipeline: Path, sentences: Iterable[Doc]) -> None:
 def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
     """The share of a corpus's sentences that a pipeline was pretrained on, by the sample of them.
 
-    pipeline (Path): Its folder. One that does not say what it has seen has seen nothing.
+    pipeline (Path): Its folder, or an installed package. One that does not say what it has seen has
+        seen nothing.
     parts (Iterable[Path]): Files of a corpus, or folders of them; those that are not there do not count.
     RAISES (ValueError): L402 to L404; L274 for a file that is damaged.
     """
-    path = pipeline / FILE
+    path = located(pipeline) / FILE
     if not path.is_file():
         return 0.0
     data = path.read_bytes()

@@ -1,11 +1,14 @@
 """Soft targets: what a teacher made of each token, kept with a document through `.spacy` files."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
 from thinc.types import Floats2d
+
+from ..errors import Errors
 
 SOFT = "soft_tags"  # key in Doc.user_data
 LEAST = -60000.0  # log probability of what is impossible, within float16
@@ -27,9 +30,13 @@ def write_soft(doc: Doc, tags: Sequence[str], log_p: Floats2d) -> None:
 
 
 def read_soft(doc: Doc) -> SoftTags | None:
-    """What `write_soft` kept; null where there is nothing, or the tokens are no longer the same."""
+    """What `write_soft` kept, if anything. RAISES (ValueError): L745 of other tokens."""
     kept = doc.user_data.get(SOFT)
     if kept is None:
         return None
-    rows = np.frombuffer(kept["log_p"], dtype="float16").reshape(-1, len(kept["tags"]))
-    return SoftTags(list(kept["tags"]), rows.astype("float32")) if len(rows) == len(doc) else None
+    tags = list(kept["tags"])
+    log_p, shape = np.frombuffer(kept["log_p"], dtype="float16"), (len(doc), len(tags))
+    if log_p.size != math.prod(shape):
+        shown = {"n": log_p.size, "tokens": shape[0], "tags": shape[1], "wanted": math.prod(shape)}
+        raise ValueError(Errors.L745.format(text=doc[:5].text, **shown))
+    return SoftTags(tags, log_p.reshape(shape).astype("float32"))

@@ -1,11 +1,13 @@
 """Vectors of descriptions: functions from texts to one row of unit length per text."""
 
 from .hashed import HashedDescriptions
+from .label_encoder import LabelEncoder
 from .static import Model2VecDescriptions, VectorDescriptions
 from .transformer import TransformerDescriptions
 
 __all__ = [
     "HashedDescriptions",
+    "LabelEncoder",
     "Model2VecDescriptions",
     "TransformerDescriptions",
     "VectorDescriptions",

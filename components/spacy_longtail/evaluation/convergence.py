@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..output.amounts import number
 from ..training.provenance import DEV_SCORE
 
 THIRD = 3  # the last part of a curve is one third, and as many evaluations at least
 NOISE = 2.0  # standard errors that a slope must exceed
+ROUNDING = 1e-12  # of a slope
 
 
 class Rising(NamedTuple):
@@ -22,8 +24,10 @@ class Rising(NamedTuple):
 def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> Rising | None:
     """Whether a training ended too early to say what its method is worth.
 
-    It did if it has found nothing, if its best checkpoint is the last one, or if its score rose over the
-    last third of the evaluations by more than they vary from one to the next.
+    It did if it has found nothing, or if its score rose over the last third of the evaluations by more
+    than they vary from one to the next. A best checkpoint at the end alone proves nothing: of k
+    evaluations chance makes the last one the best in one of k trainings. Only with fewer than three,
+    which have no slope to test, does it count.
 
     curve (Sequence[Mapping[str, float]]): One entry per evaluation: step, and scores in [0, 1].
     patience (int): Steps without a better score after which it ended by itself; 0 for none.
@@ -40,8 +44,12 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> Ris
         return Rising("has found nothing yet", last, last)
     if patience and last - steps[best] >= patience:
         return None
-    if best == len(scores) - 1:
-        return Rising("had its best checkpoint at the last evaluation", half, last)
+    if len(scores) < THIRD:
+        if best < len(scores) - 1:
+            return None
+        return Rising(
+            f"had {number(len(scores), 'evaluation')} alone", (THIRD - len(scores)) * every, last
+        )
     slope = _slope_above_noise(steps, scores)
     if slope > 0:
         return Rising(f"still rose by {1e4 * slope:.1f} points in 100 steps", half, last)
@@ -51,13 +59,11 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> Ris
 def _slope_above_noise(steps: np.ndarray, scores: np.ndarray) -> float:
     """Slope of the last third, in score per step; 0 where evaluations vary as much as that."""
     n = max(len(scores) // THIRD, THIRD)
-    if len(scores) < 2 * n:
-        return 0.0
     x, y = steps[-n:] - steps[-n:].mean(), scores[-n:]
     slope = float((x * y).sum() / (x**2).sum())
-    changes = np.diff(scores[-2 * n :])  # a straight line has no variance in them
+    changes = np.diff(scores[-2 * n :])  # of all where there are fewer; a straight line has no variance
     error = float(np.sqrt(changes.var(ddof=1) / 2 / (x**2).sum()))
-    return slope if slope > NOISE * error else 0.0
+    return slope if slope > max(NOISE * error, ROUNDING) else 0.0
 
 
 def rising_of(runs: Iterable[Mapping[str, Any]]) -> Rising | None:

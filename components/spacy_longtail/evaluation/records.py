@@ -130,6 +130,7 @@ class Evaluation(Record):
     scores: Scores
     analysis: Analysis | None = None
     secondaries: dict[str, SecondaryUse] = Field(default_factory=dict)  # by component
+    own_tokens: float | None = None  # share of the given words that the pipeline's tokenizer makes
     words_per_second: float
     documents: list[Document]
 

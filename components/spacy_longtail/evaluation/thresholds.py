@@ -30,7 +30,7 @@ from .calibration import (
 from .chosen import CHOSEN, Chosen, ChosenGate, ChosenTypes, GatePoint, write_chosen
 from .entity_thresholds import choose_types, set_types, warn_of
 from .evaluate import update_performance
-from .goal import GATE_GOAL, Goal
+from .goal import GATE_GOAL, GATE_LEAST, Goal
 from .posterior_gate import fit_posterior_gate
 
 SECONDARY = "longtail_gated_ner"  # its entities have scores in any case
@@ -53,7 +53,7 @@ def fit_thresholds(
     model (Path): A trained pipeline. data (Path): Development data, a .spacy file or a folder of them.
     goal (Goal): Of the thresholds of entity types.
     gate_goal (Optional[Goal]): Of the gate's; null is the budget of a posterior gate that has one, else
-        GATE_GOAL.
+        GATE_GOAL; a trained gate with fewer than GATE_LEAST sentences to choose on then stays as it is.
     calibrate (bool): Whether scores are made probabilities first.
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null keeps the
         component's own, and drops them where it has none.
@@ -76,8 +76,8 @@ def fit_thresholds(
         if name in names and isinstance(nlp.get_pipe(name), PosteriorGate):
             report[name] = fit_posterior_gate(nlp, name, examples, gate_goal, min_mentions)
         elif name in names and is_gate(nlp, name):
-            own_goal = gate_goal or GATE_GOAL
-            report[name] = _fit_gate(nlp, name, examples, own_goal, calibrate, min_mentions)
+            goal_and_least = (gate_goal, min_mentions) if gate_goal else (GATE_GOAL, GATE_LEAST)
+            report[name] = _fit_gate(nlp, name, examples, calibrate, *goal_and_least)
         elif name in names:
             report[name] = _fit_entities(nlp, name, examples, goal, calibrate, abstain_key, min_mentions)
         with nlp.select_pipes(enable=[name]):
@@ -151,7 +151,7 @@ def check_abstain_key(nlp: Language, abstain_key: str | None, name: str) -> None
 
 
 def _fit_gate(
-    nlp: Language, name: str, examples: list[Example], goal: Goal, calibrate: bool, least: int
+    nlp: Language, name: str, examples: list[Example], calibrate: bool, goal: Goal, least: int
 ) -> ChosenGate:
     """Calibrate the gate and choose its threshold; with nothing to choose it stays as it is."""
     gate = cast(SentenceGate, nlp.get_pipe(name))

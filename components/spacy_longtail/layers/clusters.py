@@ -12,7 +12,8 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Ints1d, Ints2d, Ragged
 
-from ..errors import Errors
+from ..encoders import located, shipped_encoder
+from ..errors import AGAIN, Errors
 from ..settings import extra
 from ..types import NET_SUFFIX
 from .learned_senses import NO_SENSES, LearnedSenses, read_learned
@@ -23,6 +24,7 @@ NAME = "cluster_prefixes"
 LOOKUPS = "lookups"  # stands for the table of spacy-lookups-data
 TABLE = "lexeme_cluster"  # there
 LANGUAGES = ("en", "de", "es")  # of spacy-lookups-data 1.0 with clusters
+FILE = "clusters.npz"  # the table of an encoder's language, beside it: no extra is needed
 Paths = PathTable | LearnedSenses  # what knows words by their paths
 CLUSTERS, SENSES = "clusters", "senses"  # kinds of sources, each the setting that names one
 RULES = {
@@ -34,8 +36,9 @@ RULES = {
 def read_clusters(source: str, lang: str) -> PathTable:
     """The clusters of a language's words.
 
-    source (str): "lookups" for the table of spacy-lookups-data, or a file of paths as Brown clustering
-        writes it: one line per word, bits, TAB, word, TAB, count.
+    source (str): "lookups" for the table of spacy-lookups-data (the English one comes with the
+        package), or a file of paths as Brown clustering writes it: one line per word, bits, TAB, word,
+        TAB, count.
     RETURNS (PathTable): At least one word.
     RAISES (ValueError): L402, L406, L260, L261, L269.
     """
@@ -67,7 +70,7 @@ def read_paths(source: str, lang: str, wanted: str | None = None) -> Paths:
     wanted (Optional[str]): "clusters" or "senses" where only these will do.
     RAISES (ValueError): L001, L402, L406, L260 to L263, L266, L267, L269.
     """
-    path = Path(source)
+    path = located(source)
     kind = named_kind(source) or (SENSES if path.is_dir() else CLUSTERS if path.is_file() else None)
     if wanted is not None:
         check_kind(wanted, source, kind)
@@ -75,17 +78,28 @@ def read_paths(source: str, lang: str, wanted: str | None = None) -> Paths:
     if (is_learned or source == WORDNET) and lang != LANGUAGE:
         raise ValueError(Errors.L267.format(source=source, lang=lang))
     if is_learned:
-        return read_learned(path)
+        return read_learned(source)
     return read_senses(source) if kind == SENSES else read_clusters(source, lang)
 
 
+def lacks_lookups(lang: str) -> str:
+    """Why there are no clusters of a language's words; "" if there are."""
+    if lang not in LANGUAGES:
+        return f"there are none for {lang!r}"
+    return "" if has_lookups(lang) else "they need pip install 'spacy-longtail[lookups]'"
+
+
 def has_lookups(lang: str) -> bool:
-    """Whether spacy-lookups-data is installed, and has the clusters of a language's words."""
-    return lang in LANGUAGES and find_spec("spacy_lookups_data") is not None
+    """Whether the clusters of a language's words are there: of an encoder, or of spacy-lookups-data."""
+    is_there = shipped_encoder(lang) or find_spec("spacy_lookups_data")
+    return lang in LANGUAGES and is_there is not None
 
 
 @cache  # it takes seconds
 def _from_lookups(lang: str) -> PathTable:
+    if (encoder := shipped_encoder(lang)) is not None:
+        with np.load(located(encoder) / FILE) as found:
+            return PathTable(np.cumsum(found["gaps"], dtype="uint64"), found["paths"])
     with extra("spacy-lookups-data", "lookups"):
         import spacy_lookups_data  # noqa: F401
     if lang not in LANGUAGES:
@@ -104,7 +118,7 @@ def _read_paths(path: Path) -> dict[int, int]:
     if not path.is_file():
         fix = (
             "Name a file of Brown clusters, or 'lookups' for those of spacy-lookups-data; for senses "
-            "'wordnet', a folder of a WordNet or a file of `distil-senses`."
+            f"'wordnet', a folder of a WordNet or a file of `distil-senses`. {AGAIN}"
         )
         raise ValueError(Errors.L402.format(path=path, fix=fix))
     found: dict[int, int] = {}

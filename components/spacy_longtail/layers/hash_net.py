@@ -10,7 +10,8 @@ import numpy as np
 from thinc.api import NumpyOps
 from thinc.types import Floats2d, Ints1d
 
-from ..errors import Errors
+from ..encoders import located
+from ..errors import AGAIN, Errors
 
 HASHES = 8  # seed of the four rows of a word, as in thinc's HashEmbed
 BATCH = 4096  # words whose outputs are held at a time
@@ -77,16 +78,19 @@ def check_array(name: str, array: np.ndarray, shape: tuple[int, ...], kind: type
 
 
 def read_net(
-    path: Path, build: Callable[[Mapping[str, np.ndarray]], Own], what: str, command: str
+    source: str | Path, build: Callable[[Mapping[str, np.ndarray]], Own], what: str, command: str
 ) -> Own:
     """Read what a command wrote into a file of arrays.
 
+    source (str | Path): The file, or one of an encoder as "en_longtail_cnn/senses.npz".
     build (Callable[[Mapping[str, np.ndarray]], Own]): Of the arrays by name; a KeyError or ValueError
         where they are none of it. what (str): It is. command (str): That writes it.
     RAISES (ValueError): L266, L402.
     """
+    path = located(source)
     if not path.is_file():
-        raise ValueError(Errors.L402.format(path=path, fix=f"`{command}` writes such a file."))
+        fix = f"`{command}` writes such a file. {AGAIN}"
+        raise ValueError(Errors.L402.format(path=path, fix=fix))
     try:
         with np.load(path, allow_pickle=False) as found:
             return build(found)

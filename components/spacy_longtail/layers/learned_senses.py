@@ -46,7 +46,7 @@ class LearnedSenses(NamedTuple):
 NO_SENSES = LearnedSenses(*(np.zeros(0) for _ in LearnedSenses._fields))
 
 
-def read_learned(path: Path) -> LearnedSenses:
+def read_learned(path: str | Path) -> LearnedSenses:
     """Senses that `distil-senses` wrote. RAISES (ValueError): L266, L402."""
     return read_net(path, _senses, "learned senses", "distil-senses")
 

@@ -79,7 +79,7 @@ def upper_half(hashes: Ints1d) -> Ints1d:
     return found
 
 
-def read_vectors(path: Path) -> LearnedVectors:
+def read_vectors(path: str | Path) -> LearnedVectors:
     """Vectors that `distil-vectors` wrote into a file. RAISES (ValueError): L266, L402."""
     return read_net(path, _vectors, "learned vectors", "distil-vectors")
 

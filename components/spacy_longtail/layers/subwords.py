@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,7 +86,7 @@ def read_words(source: str) -> SubwordVectors | LearnedVectors:
     source (str): As for `read_subwords`; or a file of `distil-vectors`, *.npz.
     RAISES (ValueError): L264, L266, L402, L406.
     """
-    return read_vectors(Path(source)) if source.endswith(NET_SUFFIX) else read_subwords(source)
+    return read_vectors(source) if source.endswith(NET_SUFFIX) else read_subwords(source)
 
 
 def read_subwords(source: str) -> SubwordVectors:

@@ -12,6 +12,7 @@ from .sentence_gate import SentenceGate
 from .static_vectors import StaticVectors
 from .token_classifier import TokenClassifier
 from .torch_gates import LSTMAttentionGate, RNNCNNGate, SelfAttentionGate
+from .transformer import Transformer
 
 __all__ = [
     "MRC",
@@ -28,4 +29,5 @@ __all__ = [
     "SentenceGate",
     "StaticVectors",
     "TokenClassifier",
+    "Transformer",
 ]

@@ -16,6 +16,7 @@ from ..errors import Errors, Warnings
 
 NEW = ".longtail-"  # how a folder or file begins that is being written
 RANDOM = r"\w{8}"  # of tempfile, at the end of a name
+INSIDE = "new"  # in a folder that is being written
 ASSETS = "assets"  # a project's own data
 ENDS = 1 << 16  # bytes of a file's beginning, and of its end, that are searched for a mark
 LONGEST = 40  # characters of a target's name in a folder that is being written
@@ -189,6 +190,17 @@ def write_file(path: Path, content: str | bytes) -> None:
             new.unlink(missing_ok=True)
 
 
+def in_progress(target: Path) -> list[Path]:
+    """The folders that are to take a target's place: of `whole_folder`, running or killed."""
+    near = nearest(target.resolve().parent)
+    own = re.compile(re.escape(_prefix(target)) + RANDOM)  # not those of run-b, if this is run
+    return [path / INSIDE for path in sorted(near.iterdir()) if own.fullmatch(path.name)]
+
+
+def _prefix(target: Path) -> str:
+    return f"{NEW}{target.resolve().name[:LONGEST]}-"
+
+
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
     """A new folder that takes the target's place, in one step, when the block ends without an error.
@@ -199,15 +211,12 @@ def whole_folder(target: Path) -> Iterator[Path]:
     """
     target = target.resolve()
     near = nearest(target.parent)
-    prefix = f"{NEW}{target.name[:LONGEST]}-"
-    own = re.compile(re.escape(prefix) + RANDOM)  # not those of run-b, if this is run
-    left = [path.name for path in sorted(near.iterdir()) if own.fullmatch(path.name)]
-    if left:
+    if left := [new.parent.name for new in in_progress(target)]:
         warnings.warn(Warnings.W034.format(folder=near, names=", ".join(left)), stacklevel=3)
     with coded_io(target):
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=near))
+        folder = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=near))
     try:
-        new = folder / "new"
+        new = folder / INSIDE
         new.mkdir()
         yield new
         with coded_io(target):

@@ -7,7 +7,6 @@ from typing import cast
 from spacy.pipeline.pipe import Pipe
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
@@ -48,10 +47,6 @@ class LongtailPipe(TrainablePipe):
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, `head_rate` times as far outside the encoder."""
         super().finish_update(with_head_rate(sgd, self.model.get_ref("tok2vec"), self.head_rate))
-
-    def rehearse(self, examples: Iterable[Example], **settings: object) -> dict[str, float]:
-        """Refused: spaCy would pass over the pipe silently. RAISES (ValueError): L219."""
-        raise ValueError(Errors.L219.format(who=self.name, reason="it has no rehearsal update"))
 
 
 class StoppedError(ValueError):
@@ -145,9 +140,10 @@ def with_head_rate(optimizer: Optimizer | None, encoder: Model, head_rate: float
             own.update([node.id, *(shim.id for shim in node.shims)])
     step: Callable = optimizer
 
-    def scaled(key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd) -> tuple[FloatsXd, FloatsXd]:
-        if key[0] in own:
-            return step(key, weights, gradient)
-        return step(key, weights, gradient, lr_scale=head_rate)
+    def scaled(
+        key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
+    ) -> tuple[FloatsXd, FloatsXd]:
+        rate = lr_scale if key[0] in own else lr_scale * head_rate
+        return step(key, weights, gradient) if rate == 1 else step(key, weights, gradient, lr_scale=rate)
 
     return cast(Optimizer, scaled)

@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import spacy
 from spacy.language import Language
+from spacy.pipeline import Tok2Vec
 from spacy.util import logger, registry
 from spacy.vocab import Vocab
 from thinc.api import Model, to_numpy
@@ -15,6 +16,7 @@ from thinc.types import Floats2d
 from ..corpus.type_words import in_words, problem_of_texts
 from ..describers import HashedDescriptions, VectorDescriptions
 from ..describers.base import unit_rows
+from ..encoders import check_encoder
 from ..errors import Errors
 from ..heads.outputs import output_of
 from ..layers.described import is_described
@@ -26,6 +28,7 @@ from .sources import Source, sources_of
 DESCRIBED = "a model of longtail.DescribedTypes.v1"
 ALIKE = 0.99  # cosine of vectors of one text by one describer
 SHOWN = "; "  # between types
+TRANSFORMED = "doc._.trf_data"  # what components with a transformer assign
 # which of a pretrained head's prefixes a prefix starts from that it lacks
 FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
 
@@ -109,20 +112,35 @@ def default_describe(nlp: Language) -> Block:
 
     nlp (Language): With a transformer, that transformer as it was published; else the word vectors, if
         there are any; else the hashed words.
+    RAISES (ValueError): L735 for a transformer that the config does not name.
     """
     for name in nlp.component_names:  # a frozen one is disabled while others are initialised
-        if nlp.get_pipe_meta(name).factory == "transformer":
-            source = nlp.config.interpolate()["components"][name]["model"]["name"]
-            return {"@misc": "longtail.TransformerDescriptions.v1", "name": source}
+        if TRANSFORMED in nlp.get_pipe_meta(name).assigns:
+            return {"@misc": "longtail.TransformerDescriptions.v1", "name": _published(nlp, name)}
     if nlp.vocab.vectors_length:
         return {"@misc": "longtail.VectorDescriptions.v1"}
     return {"@misc": "longtail.HashedDescriptions.v1"}
+
+
+def _published(nlp: Language, name: str) -> str:
+    """The name, or folder, of the published model that a transformer component started from.
+
+    spacy-transformers names it in the model, spacy-curated-transformers where the weights are loaded.
+    """
+    config = nlp.config.interpolate()
+    loader = config["initialize"]["components"].get(name, {}).get("encoder_loader") or {}
+    found = config["components"][name].get("model", {}).get("name") or loader.get("name")
+    if not isinstance(found, str):
+        factory = nlp.get_pipe_meta(name).factory
+        raise ValueError(Errors.L735.format(name=name, factory=factory))
+    return found
 
 
 class PretrainedHead(NamedTuple):
     """What a described head has learnt that is not of its own types."""
 
     path: str | Path  # of its pipeline
+    encoder: bytes | None  # the tok2vec that it listens to, where it does
     describe: Block | None  # the block of its describer
     weights: dict[str, np.ndarray]  # P, Q, and W and b of O
     prefixes: str
@@ -134,10 +152,11 @@ class PretrainedHead(NamedTuple):
 def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
     """The described head of a pretrained pipeline.
 
-    path (str | Path): Its folder, or an installed package. RAISES (ValueError): L274.
+    path (str | Path): Its folder, or an installed package. RAISES (ValueError): L274, L720.
     """
+    folder = check_encoder(path)
     try:
-        nlp = spacy.load(path)
+        nlp = spacy.load(folder)
     except Exception as error:  # what is damaged can fail anywhere, each in its own way
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(Errors.L274.format(who=who, path=path, problem=problem)) from error
@@ -153,7 +172,10 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
                 vectors = to_numpy(layer.get_param("D"))
                 block = nlp.config.interpolate()["components"][name].get("describe")
                 prefixes = own.codec.prefixes
-                return PretrainedHead(path, block, found, prefixes, texts, vectors, sources_of(nlp.meta))
+                encoder = tok2vec_of(nlp, pipe)
+                own_bytes = None if encoder is None else encoder.model.to_bytes()
+                sources = sources_of(nlp.meta)
+                return PretrainedHead(path, own_bytes, block, found, prefixes, texts, vectors, sources)
     factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
     problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
     raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))
@@ -200,6 +222,33 @@ def take_pretrained(
         values = layer.get_param(name)
         values[0] = layer.ops.asarray(head.weights[name])
         layer.set_param(name, values)
+
+
+def take_encoder(nlp: Language, pipe: object, head: PretrainedHead, who: str) -> None:
+    """Begin with the encoder of a pretrained head, too: its weights mean nothing over another one.
+
+    A tok2vec with a `source` has its weights, and is disabled while others are initialized. The config
+    of the saved pipeline has no source: it trains again from the same weights by this.
+
+    nlp (Language): The pipeline. pipe (object): The component. RAISES (ValueError): L722.
+    """
+    own = tok2vec_of(nlp, pipe)
+    if own is None or head.encoder is None:
+        return
+    try:
+        own.model.from_bytes(head.encoder)
+    except Exception as error:  # of msgpack, of thinc: each its own kind
+        raise ValueError(Errors.L722.format(who=who, path=str(head.path), own=own.name)) from error
+
+
+def tok2vec_of(nlp: Language, pipe: object) -> Tok2Vec | None:
+    """The enabled tok2vec that a component listens to, if it listens to one."""
+    own = dict(nlp.components)
+    for _, other in nlp.pipeline:
+        listeners = other.listening_components if isinstance(other, Tok2Vec) else []
+        if any(own.get(listener) is pipe for listener in listeners):
+            return cast(Tok2Vec, other)
+    return None
 
 
 def resolve_describe(block: Block) -> Describe:

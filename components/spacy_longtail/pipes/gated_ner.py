@@ -192,11 +192,11 @@ class GatedNER(TokenTagger):
             L274, L275, L284.
         """
         if self.cfg["labels"] == AUTO:  # whatever was found before
-            found = gate_types(nlp, self.name, self.cfg["spans_key"], WHO) if labels is None else labels
+            found = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
             self._set_labels(found)
         if nlp is not None:
-            check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], self._merging, WHO)
-            self._sets_boundaries = bool(boundary_setters(nlp, self.name))
+            check_secondary(nlp, self, self.labels, self.cfg["spans_key"], self._merging, WHO)
+            self._sets_boundaries = bool(boundary_setters(nlp, self))
         check_labels(labels, self.labels, WHO)
         self._settle_reading()
         for setting in ("thresholds", "decision_offsets"):
@@ -213,7 +213,7 @@ class GatedNER(TokenTagger):
         """The part of a corpus that this pipe would train on: its class counts come from it."""
         if self.cfg["spans_key"] is None:
             return list(reader(nlp))
-        return sentences_with(with_boundaries(reader(nlp), nlp, self.name), set(self.labels))
+        return sentences_with(with_boundaries(reader(nlp), nlp, self), set(self.labels))
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
         """The entities of each document's flagged sentences, with their scores.

@@ -22,6 +22,7 @@ from ..output.amounts import number
 from ..settings import whole
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from .base import StoppedError, UntrainedPipe
+from .failures import is_failure
 from .flagged import (
     Found,
     Place,
@@ -34,6 +35,7 @@ from .flagged import (
     replace_within,
 )
 from .label_checks import check_types
+from .locks import Lock
 from .merging import Merging, check_merging
 from .pipeline_checks import check_secondary
 from .scores import ScoredSpan
@@ -58,7 +60,7 @@ DEFAULTS: Block = {
     "scores_key": ENTITY_SCORES,
     "secondary_scores_key": ENTITY_SCORES,
     "batch_size": 32,
-    "max_failures": None,
+    "max_failures": 10,
     "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
 }
 
@@ -108,8 +110,8 @@ def make_gated_pipe(
         null for none.
     batch_size (int): Sentences that the secondary is given at a time; one where it would not read them
         together, as spacy-llm's models do not.
-    max_failures (Optional[int]): Sentences that the secondary may fail on before the run is stopped;
-        null goes on.
+    max_failures (Optional[int]): Sentences in a row that the secondary may fail on; one more stops the
+        run. null never stops it.
     scorer (Optional[Callable]): The scoring function.
     RAISES (ValueError): L001, L204, L207, L213, L285, L286, L287, L288, L289.
     """
@@ -124,7 +126,7 @@ def make_gated_pipe(
     if labels is not None:
         check_types("labels", labels, WHO)
     if max_failures is not None:
-        max_failures = whole("max_failures", max_failures, "null goes on whatever happens.")
+        max_failures = whole("max_failures", max_failures, "null never stops the run.")
     secondary: Secondary
     if pipe is not None:
         secondary = OwnComponent(nlp, pipe, name)
@@ -147,8 +149,8 @@ def make_gated_pipe(
 class GatedPipe(UntrainedPipe):
     """Gives flagged sentences to a secondary, and merges what it finds. `usage` counts.
 
-    What the secondary raises on a sentence is logged and counted, and leaves the primary's entities. The
-    secondary is not trained here.
+    Where the secondary fails on a sentence, that is logged and counted, and the primary's entities stay.
+    Errors that neither a model nor a server causes are bugs, and are raised. Nothing is trained here.
     """
 
     def __init__(
@@ -159,7 +161,10 @@ class GatedPipe(UntrainedPipe):
         self.scorer = scorer
         self.cfg: Block = settings
         self.usage = Usage()
+        self._lock = Lock()
         self._refused: set[str] = set()  # types that were left out
+        self._lock = Lock()
+        self._n_failed = 0  # sentences in a row
         self._n_empty: float = 0  # sentences without an entity before the first with one; then -inf
         self._types.check(self.secondary.labels, self.name)
 
@@ -194,7 +199,7 @@ class GatedPipe(UntrainedPipe):
         self.secondary.initialize(get_examples, pipe or {})
         self._types.check(self.secondary.labels, self.name)
         if nlp is not None:
-            check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], self._merging, WHO)
+            check_secondary(nlp, self, self.labels, self.cfg["spans_key"], self._merging, WHO)
 
     def predict(self, docs: Iterable[Doc]) -> list[Found]:
         """The secondary's entities in each document's flagged sentences; nan for those without a score.
@@ -245,11 +250,16 @@ class GatedPipe(UntrainedPipe):
 
         Of a batch that fails nobody knows on which: its sentences are given again, each alone.
         """
-        problem = ""
         try:
-            return [*self._entities(sentences)]
+            found = self._entities(sentences)
         except Exception as error:
+            if not is_failure(error):
+                raise
             problem = without_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
+        else:
+            with self._lock:
+                self._n_failed = 0
+            return [*found]
         if len(places) == 1:
             self._fail(problem)
             return [None]
@@ -258,8 +268,11 @@ class GatedPipe(UntrainedPipe):
 
     def _fail(self, problem: str) -> None:
         """RAISES (StoppedError): L290."""
-        n = self.usage.add(failures=1).failures
-        logger.warning(Warnings.W062.format(who=self.name, n=n, problem=problem))
+        total = self.usage.add(failures=1).failures
+        with self._lock:
+            self._n_failed += 1
+            n = self._n_failed
+        logger.warning(Warnings.W062.format(who=self.name, n=total, problem=problem))
         limit = self.cfg["max_failures"]
         if limit is not None and n > limit:
             shown = {"who": self.name, "limit": limit, "problem": problem.rstrip(".")}
@@ -287,10 +300,13 @@ class GatedPipe(UntrainedPipe):
 
     def _warn_of_nothing(self, found: list[list[ScoredSpan]]) -> None:
         """Say once that the first sentences were read without a find: each may have cost a call."""
-        self._n_empty += -math.inf if any(found) else len(found)
-        if self._n_empty >= MANY:
-            logger.warning(Warnings.W119.format(who=self.name, n=int(self._n_empty)))
-            self._n_empty = -math.inf
+        with self._lock:
+            self._n_empty += -math.inf if any(found) else len(found)
+            n, is_new = self._n_empty, self._n_empty >= MANY
+            if is_new:
+                self._n_empty = -math.inf
+        if is_new:
+            logger.warning(Warnings.W119.format(who=self.name, n=int(n)))
 
     def _allowed(self, ents: Iterable[ScoredSpan]) -> Iterator[ScoredSpan]:
         """The entities by their names here. Those of types that may not be set are counted."""
@@ -300,8 +316,10 @@ class GatedPipe(UntrainedPipe):
                 yield ent._replace(label=name)
                 continue
             self.usage.add(refused=1)
-            if name not in self._refused:
+            with self._lock:
+                is_new = name not in self._refused
                 self._refused.add(name)
+            if is_new:
                 if ent.label in self.secondary.labels:  # left out on purpose
                     continue
                 known = ", ".join(self.cfg["labels"])

@@ -202,7 +202,7 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
             self.cfg["types"] = type_words(found, {}, self.name)
         if nlp is not None and self.cfg["spans_key"] is not None:
             merging = Merging("fill", "keep", self.cfg["scores_key"])
-            check_secondary(nlp, self.name, self.labels, self.cfg["spans_key"], merging, self.name)
+            check_secondary(nlp, self, self.labels, self.cfg["spans_key"], merging, self.name)
         self.cfg[CALIBRATION] = None
         shown = "; ".join(f"{label}: {words}" for label, words in self.cfg["types"].items())
         logger.info("%s looks for %s", self.name, shown)

@@ -26,6 +26,7 @@ from .answers import gold_answers, in_documents, learn, read_off
 from .base import NERPipe, check_head_rate
 from .label_checks import check_asked, check_known, check_labels
 from .merging import merge_spans
+from .pipeline_checks import name_in
 from .scores import ScoredSpan
 from .thresholding import CALIBRATION, JUDGING, check_judging
 
@@ -208,8 +209,8 @@ class MRCNER(NERPipe):
         check_labels(labels, self.labels, WHO)
         seen = count_docs(eg.reference for eg in get_examples()).labels
         check_asked(self.labels, seen, WHO, self.name)
-        if nlp is not None and self.name in nlp.pipe_names:
-            nlp.get_pipe_config(self.name)["queries"] = dict(self.cfg["queries"])
+        if nlp is not None and (own := name_in(nlp, self)):
+            nlp.get_pipe_config(own)["queries"] = dict(self.cfg["queries"])
         self.cfg[CALIBRATION] = None
         n_types = len(self.labels)
         logger.info("%s: %d queries, so each sentence is read %d times", self.name, n_types, n_types)

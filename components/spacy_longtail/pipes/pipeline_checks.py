@@ -1,6 +1,7 @@
 """What stands before a component: the gate and the primary of a secondary NER, what sets boundaries.
 
-Frozen components are disabled while others are initialised, so the disabled ones count.
+Frozen components are disabled while others are initialised, so the disabled ones count. A component is
+looked for as an object: one that two pipelines share has its name of one of them.
 """
 
 import warnings
@@ -29,13 +30,23 @@ BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 GATES = ("longtail_sentence_gate", "longtail_posterior_gate")  # factories
 
 
+def name_in(nlp: Language, pipe: object) -> str | None:
+    """The name of a component in a pipeline; null where it is not part of it."""
+    return next((name for name, own in nlp.components if own is pipe), None)
+
+
+def components_before(nlp: Language, pipe: object) -> dict[str, Callable[[Doc], Doc]]:
+    """The components that stand before one of a pipeline, disabled ones too, by name."""
+    return dict(takewhile(lambda row: row[1] is not pipe, nlp.components))
+
+
 def is_gate(nlp: Language, name: str) -> bool:
     """Whether a component is a gate of this package."""
     return any(gate in nlp.get_pipe_meta(name).factory for gate in GATES)
 
 
-def find_gates(nlp: Language, name: str, key: str) -> list[str]:
-    """The components before `name` that write doc.spans[key]: gates, or rules such as a span ruler.
+def find_gates(nlp: Language, pipe: object, key: str) -> list[str]:
+    """The components before `pipe` that write doc.spans[key]: gates, or rules such as a span ruler.
 
     A component that assigns doc.spans and names no key is believed to write this one.
 
@@ -43,11 +54,11 @@ def find_gates(nlp: Language, name: str, key: str) -> list[str]:
     """
     found = [
         n
-        for n, pipe in nlp.components
+        for n, own in nlp.components
         if nlp.get_pipe_meta(n).factory not in SECONDARIES
-        and (key in _keys(pipe) or _may_write(nlp, n, pipe))
+        and (key in _keys(own) or _may_write(nlp, n, own))
     ]
-    return _before(nlp, name, found, key)
+    return _before(nlp, pipe, found, key)
 
 
 def _keys(pipe: object) -> list[object]:
@@ -70,23 +81,23 @@ def check_own_gates(nlp: Language, who: str) -> None:
         key = _settings(pipe).get("spans_key")
         if nlp.get_pipe_meta(name).factory not in SECONDARIES or key is None:
             continue
-        if not set(find_gates(nlp, name, key)).intersection(nlp.pipe_names):
+        if not set(find_gates(nlp, pipe, key)).intersection(nlp.pipe_names):
             raise ValueError(Errors.L575.format(who=who, what=repr(name), key=key))
 
 
-def _opened_by(nlp: Language, name: str, key: str, who: str) -> tuple[str, list[str]]:
+def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, list[str]]:
     """The gates' names, and the types of all of them, if they know any.
 
     Rules open for what is no type, too, so that theirs count where there is no gate.
 
     RAISES (ValueError): L210, L250, L284.
     """
-    writers = find_gates(nlp, name, key)
+    writers = find_gates(nlp, pipe, key)
     if not writers:
         raise ValueError(Errors.L210.format(who=who, key=key))
     gates = [n for n in writers if is_gate(nlp, n)]
     for gate in gates:
-        check_kept(nlp, gate, key)
+        check_kept(nlp, nlp.get_pipe(gate), key)
     if gates:
         _warn_of_others(nlp, gates[0], writers, key)
     gates = gates or writers
@@ -94,14 +105,15 @@ def _opened_by(nlp: Language, name: str, key: str, who: str) -> tuple[str, list[
     return ", ".join(gates), list(dict.fromkeys(types))
 
 
-def check_kept(nlp: Language, name: str, key: str) -> None:
-    """Whether doc.spans[key] still holds what the gate `name` flags after the rules behind it.
+def check_kept(nlp: Language, gate: object, key: str) -> None:
+    """Whether doc.spans[key] still holds what a gate flags after the rules behind it.
 
     RAISES (ValueError): L284.
     """
-    behind = dropwhile(lambda row: row[0] != name, nlp.components)
+    behind = dropwhile(lambda row: row[1] is not gate, nlp.components)
     for other, pipe in behind:
         if getattr(pipe, "key", None) == key and getattr(pipe, "overwrite", False):
+            name = name_in(nlp, gate)
             raise ValueError(Errors.L284.format(rules=other, name=name, key=key))
 
 
@@ -113,14 +125,14 @@ def _warn_of_others(nlp: Language, gate: str, writers: list[str], key: str) -> N
             warnings.warn(message, stacklevel=4)
 
 
-def gate_types(nlp: Language | None, name: str, key: str, who: str) -> list[str]:
-    """The types of the gate that a secondary stands behind.
+def gate_types(nlp: Language | None, pipe: object, key: str, who: str) -> list[str]:
+    """The types of the gate that a secondary, `pipe`, stands behind.
 
     RAISES (ValueError): L210, L250, L284; L258 where there are none.
     """
     found = "no pipeline to look for one in"
     if nlp is not None:
-        gate, types = _opened_by(nlp, name, key, who)
+        gate, types = _opened_by(nlp, pipe, key, who)
         if types:
             return types
         found = f"{gate!r} without any"
@@ -129,7 +141,7 @@ def gate_types(nlp: Language | None, name: str, key: str, who: str) -> list[str]
 
 def check_secondary(
     nlp: Language,
-    name: str,
+    pipe: object,
     labels: Collection[str],
     spans_key: str | None,
     settings: Merging,
@@ -141,37 +153,38 @@ def check_secondary(
     RAISES (ValueError): L207, L210, L250, L284.
     """
     if spans_key is not None:
-        gate, opened_by = _opened_by(nlp, name, spans_key, who)
+        gate, opened_by = _opened_by(nlp, pipe, spans_key, who)
         if closed := [t for t in labels if opened_by and t not in opened_by]:
-            message = Warnings.W080.format(who=name, types=", ".join(closed), gate=gate)
+            message = Warnings.W080.format(who=name_in(nlp, pipe), types=", ".join(closed), gate=gate)
             warnings.warn(message, stacklevel=3)
     merge, key = settings.merge, settings.scores_key
-    if merge in BY_SCORE and find_primary(nlp, name, key) is None:
+    if merge in BY_SCORE and find_primary(nlp, pipe, key) is None:
         raise ValueError(Errors.L207.format(who=who, merge=merge, key=key))
-    _warn_of_shared_types(nlp, name, labels, merge)
+    _warn_of_shared_types(nlp, pipe, labels, merge)
 
 
-def find_primary(nlp: Language, name: str, key: str | None) -> str | None:
-    """The component before `name` that writes entity scores to doc.spans[key].
+def find_primary(nlp: Language, pipe: object, key: str | None) -> str | None:
+    """The component before `pipe` that writes entity scores to doc.spans[key].
 
     RAISES (ValueError): L250 if it stands after it.
     """
     found = [
         n
-        for n, pipe in nlp.components
-        if key and _settings(pipe).get("scores_key") == key and not is_gate(nlp, n)  # which reads them
+        for n, own in nlp.components
+        if key and _settings(own).get("scores_key") == key and not is_gate(nlp, n)  # which reads them
     ]
-    return next(reversed(_before(nlp, name, found, key)), None)
+    return next(reversed(_before(nlp, pipe, found, key)), None)
 
 
-def boundary_setters(nlp: Language, name: str) -> list[Callable[[Doc], Doc]]:
-    """The components before `name` that set sentence boundaries, and what one of them may listen to.
+def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
+    """The components before `pipe` that set sentence boundaries, and what one of them may listen to.
 
     A component that is not trained yet is left out: its boundaries would mean nothing.
     """
-    before = takewhile(lambda n: n != name, nlp.component_names)
-    trainable = {n for n, pipe in nlp.components if getattr(pipe, "is_trainable", False)}
-    ready = [n for n in before if n not in trainable or n in nlp.disabled]  # frozen: trained
+    trainable = {n for n, own in nlp.components if getattr(own, "is_trainable", False)}
+    ready = [
+        n for n in components_before(nlp, pipe) if n not in trainable or n in nlp.disabled
+    ]  # frozen: trained
     found = [n for n in ready if BOUNDARIES.intersection(nlp.get_pipe_meta(n).assigns)]
     if not trainable.isdisjoint(found):
         annotating = nlp.config.interpolate()["training"]["annotating_components"]
@@ -179,12 +192,12 @@ def boundary_setters(nlp: Language, name: str) -> list[Callable[[Doc], Doc]]:
     return [nlp.get_pipe(n) for n in found]
 
 
-def _before(nlp: Language, name: str, found: list[str], key: str | None) -> list[str]:
-    names = list(nlp.component_names)
-    others = [n for n in found if n != name]
-    before = [n for n in others if names.index(n) < names.index(name)]
+def _before(nlp: Language, pipe: object, found: list[str], key: str | None) -> list[str]:
+    names, own = components_before(nlp, pipe), name_in(nlp, pipe)
+    others = [n for n in found if n != own]
+    before = [n for n in others if n in names]
     if others and not before:
-        raise ValueError(Errors.L250.format(other=others[0], key=key, name=name))
+        raise ValueError(Errors.L250.format(other=others[0], key=key, name=own))
     return before
 
 
@@ -193,12 +206,16 @@ def _settings(pipe: object) -> Block:
     return found if isinstance(found, dict) else {}
 
 
-def _warn_of_shared_types(nlp: Language, name: str, types: Collection[str], merge: str) -> None:
-    """Say what happens where a NER before `name` predicts the rare types as well."""
-    names = list(nlp.component_names)
-    for other in names[: names.index(name)]:
+def _warn_of_shared_types(nlp: Language, pipe: object, types: Collection[str], merge: str) -> None:
+    """Say what happens where a NER before `pipe` predicts the rare types as well."""
+    for other, own in components_before(nlp, pipe).items():
         is_ner = "doc.ents" in nlp.get_pipe_meta(other).assigns
-        both = [t for t in types if is_ner and t in getattr(nlp.get_pipe(other), "labels", ())]
+        both = [t for t in types if is_ner and t in getattr(own, "labels", ())]
         if both:
-            shown = {"who": name, "primary": other, "types": ", ".join(both), "effect": OVERLAP[merge]}
+            shown = {
+                "who": name_in(nlp, pipe),
+                "primary": other,
+                "types": ", ".join(both),
+                "effect": OVERLAP[merge],
+            }
             warnings.warn(Warnings.W081.format(**shown), stacklevel=3)

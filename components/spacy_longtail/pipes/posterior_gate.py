@@ -22,7 +22,7 @@ from .budget import Budget, GateUsage
 from .flagging import write_all_flagged
 from .label_checks import check_labels
 from .locks import Lock
-from .pipeline_checks import check_kept, find_primary
+from .pipeline_checks import check_kept, components_before, find_primary
 from .posterior_settings import DEFAULTS, READS, WHO, check_settings
 from .posteriors import Counting, has_posteriors, sentence_mentions
 from .scores import scored_spans
@@ -177,29 +177,20 @@ class PosteriorGate(UntrainedPipe):
 
     def _check_pipeline(self) -> None:
         """RAISES (ValueError): L250, L281 to L284."""
-        check_kept(self.nlp, self.name, self.cfg["spans_key"])
+        check_kept(self.nlp, self, self.cfg["spans_key"])
         if "expected" in self.reads:
             self._primary()
         if "entity_scores" in self.reads:
             key = self.cfg["scores_key"]
-            if find_primary(self.nlp, self.name, key) is None:
+            if find_primary(self.nlp, self, key) is None:
                 raise ValueError(Errors.L283.format(who=self.name, key=key))
-
-    def _before(self) -> dict[str, Callable[[Doc], Doc]]:
-        """The components that stand before this one, disabled ones too, by name."""
-        found = {}
-        for name, pipe in self.nlp.components:
-            if pipe is self:
-                break
-            found[name] = pipe
-        return found
 
     def _primary(self) -> tuple[Counting, list[int]]:
         """The component that mentions are expected by, and which of its types are the rare ones.
 
         RAISES (ValueError): L281, L282.
         """
-        before, name = self._before(), self.cfg["primary"]
+        before, name = components_before(self.nlp, self), self.cfg["primary"]
         if name is None:
             counting = [n for n, p in before.items() if has_posteriors(p) and not _is_gated(p)]
             name = counting[-1] if counting else None
@@ -219,7 +210,7 @@ class PosteriorGate(UntrainedPipe):
         RAISES (ValueError): L281, L282, L284; L283 for a document without entity scores.
         """
         docs = list(docs)
-        check_kept(self.nlp, self.name, self.cfg["spans_key"])
+        check_kept(self.nlp, self, self.cfg["spans_key"])
         if any(doc.vocab is not self.nlp.vocab for doc in docs):
             self._warn(Warnings.W060.format(name=self.name))
         n = sum(len(sentence_lengths(doc)) for doc in docs)

@@ -207,9 +207,9 @@ class SentenceGate(LongtailPipe):
         check_labels(labels, self.labels, WHO)
         if counts_corpus is None and (needs := self._needs_counts()):
             raise ValueError(Errors.L004.format(who=WHO, preset=needs, name=self.name))
-        self._sets_boundaries = nlp is not None and bool(boundary_setters(nlp, self.name))
+        self._sets_boundaries = nlp is not None and bool(boundary_setters(nlp, self))
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        counts = count_types(with_boundaries(seen(), nlp, self.name))
+        counts = count_types(with_boundaries(seen(), nlp, self))
         self.cfg.update(learn_counts(counts, self.labels, self.cfg, WHO, self.name))
         sample = [eg.predicted for eg in islice((e for e in seen() if len(e.predicted)), 10)]
         self.model.initialize(X=sample)

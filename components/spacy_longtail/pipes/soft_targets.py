@@ -1,6 +1,6 @@
 """A teacher's tag distributions in the columns of a student."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from spacy.training import Example
@@ -10,9 +10,21 @@ from ..chains.tags import Others, TagCodec
 from ..corpus.examples import same_tokens
 from ..corpus.soft import SoftTags, read_soft
 from ..errors import Errors
+from ..losses.base import Loss
 from ..types import SoftTargets
 
 MERGED = {"U": "B", "L": "I"}  # of BILUO, in BIO
+
+
+def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
+    """Refuse a loss on soft targets where no document has some: it would be its base loss alone.
+
+    loss (Loss): The component's. examples (Iterable[Example]): All of the training.
+    who (str): The component.
+    RAISES (ValueError): L746.
+    """
+    if loss.reads_soft and all(read_soft(eg.reference) is None for eg in examples):
+        raise ValueError(Errors.L746.format(who=who, loss=loss))
 
 
 def soft_targets(

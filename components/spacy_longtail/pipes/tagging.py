@@ -1,7 +1,7 @@
 """What the pipes that label tokens share: labels, descriptions, training, decoding, saving."""
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +38,12 @@ from .describing import (
     read_pretrained,
     release,
     resolve_describe,
+    take_encoder,
     take_pretrained,
     vectors_of,
 )
 from .entity_tags import allowed_tags, gold_tags, tagged_entities
+from .pipeline_checks import name_in
 from .scores import ScoredSpan
 from .soft_targets import soft_targets
 from .sources import add_sources
@@ -73,6 +75,7 @@ class TokenTagger(NERPipe):
         super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
         self.loss = loss
         self.describe = describe
+        self._is_updating = False
         self._build_head()
 
     def _build_head(self) -> None:
@@ -165,6 +168,37 @@ class TokenTagger(NERPipe):
                 set_descriptions(output, np.concatenate([known, vectors[-1:]]))
         return 1
 
+    def set_labels(self, labels: Mapping[str, str] | Iterable[str]) -> None:
+        """Look for other types, from their descriptions alone. What was learnt of single types is
+        forgotten, as are thresholds.
+
+        labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or types that are described by
+            their names.
+        RAISES (ValueError): L213, L215, L271, L272; L550 for what cannot be a type.
+        """
+        if not self.is_described:
+            check_not_described({"labels": labels}, self.name)
+        given = dict(labels) if isinstance(labels, Mapping) else {}
+        types = list(dict.fromkeys([labels] if isinstance(labels, str) else labels))
+        if not types:
+            raise ValueError(Errors.L215.format(who=self.name))
+        for label in types:
+            check_label(label)
+        if not all(isinstance(text, str) for text in given.values()):
+            problem = f"something that is no text: {next(t for t in given.values() if not isinstance(t, str))!r}"
+            raise ValueError(Errors.L271.format(who=self.name, problem=problem))
+        texts = describe_types(types, given, types, self.name)
+        vectors = vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
+        release(self.describe)
+        before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
+        self.cfg.update(types=types, descriptions=texts, include=None, class_values=None)
+        self.cfg.update(thresholds=None, decision_offsets=None, **{CALIBRATION: None})
+        self._build_head()
+        rename_outputs(self.model, before, self.head.outputs, [0.0] * len(self.head.outputs))
+        output = output_of(self.model)
+        lay_out(output, *self.codec.layout())
+        set_descriptions(output, vectors)
+
     def _resolve_classes(self, reader: Reader | None, nlp: Language | None, who: str) -> None:
         """Tell the head what its loss has to know of each class; what training found is forgotten."""
         self.cfg["class_values"] = resolve_classes(
@@ -191,7 +225,7 @@ class TokenTagger(NERPipe):
         """Initialize the model, and begin with what is known of the types.
 
         pretrained (Optional[str]): A pipeline whose described head to begin with.
-        RAISES (ValueError): L213, L216, L271, L272, L274, L275.
+        RAISES (ValueError): L213, L216, L271, L272, L274, L275, L720, L722.
         """
         output = output_of(self.model)
         head = None
@@ -212,6 +246,7 @@ class TokenTagger(NERPipe):
             same = vectors_of(head.texts, self.describe, self.vocab, self.name)
             take_pretrained(output, head, self.codec.prefixes, same, self.name)
             if nlp is not None:
+                take_encoder(nlp, self, head, self.name)
                 add_sources(nlp, head.sources)
         release(self.describe)
         self._check_model(docs)
@@ -225,7 +260,8 @@ class TokenTagger(NERPipe):
             return
         block = default_describe(nlp) if head is None or head.describe is None else head.describe
         self.describe = resolve_describe(block)
-        nlp.get_pipe_config(self.name)["describe"] = block
+        if own := name_in(nlp, self):
+            nlp.get_pipe_config(own)["describe"] = block
 
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags of the predicted tokens. RAISES (ValueError): L276."""
@@ -249,12 +285,29 @@ class TokenTagger(NERPipe):
         if loss.reads_soft:
             gold = gold._replace(soft=soft_targets(examples, self.codec, self.cfg["others"], self.name))
         value, d_scores, state = self.head.train(scores, gold, loss, state)
-        self.cfg["state"] = state._asdict()
+        if self._is_updating:  # else it is somebody's question: the loss on dev, say
+            self.cfg["state"] = state._asdict()
         n_tokens = gold.n_trained
         d_scores = self.head.scaled(d_scores, n_tokens)
         if not (np.isfinite(value) and self.head.is_finite(d_scores)):
             raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))
         return value * n_tokens, d_scores
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch. It alone moves what a loss keeps between updates."""
+        self._is_updating = True
+        try:
+            found: dict[str, float] = super().update(examples, drop=drop, sgd=sgd, losses=losses)
+        finally:
+            self._is_updating = False
+        return found
 
     def finish_update(self, sgd: Optimizer | None) -> None:
         """Step the optimizer, and count the training updates."""

@@ -20,6 +20,7 @@ from ..types import Block
 from .base import check_head_rate
 from .describing import check_describe
 from .label_checks import check_known, check_types
+from .soft_targets import check_taught
 from .tagging import TokenTagger
 from .thresholding import JUDGING, check_judging
 from .token_settings import DEFAULT_TOKEN_MODEL, check_head, check_offsets
@@ -196,7 +197,8 @@ class TokenNER(TokenTagger):
             longtail.DescribedTypes.v1; others are described by the words of their names.
         pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to begin
             with: a folder, or an installed package.
-        RAISES (ValueError): L004, L005, L006, L203, L213, L214, L215, L216, L271, L272, L274, L275.
+        RAISES (ValueError): L004, L005, L006, L203, L213, L214, L215, L216, L271, L272, L274, L275,
+            L745, L746.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
@@ -211,6 +213,7 @@ class TokenNER(TokenTagger):
         self.set_types(types)
         for setting in ("thresholds", "decision_offsets"):
             check_known(setting, self.cfg[setting] or (), self.labels, WHO)
+        check_taught(self.loss, get_examples(), self.name)
         self._resolve_classes(counts_corpus, nlp, WHO)
         sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
         self._initialize_model(sample, nlp, descriptions, pretrained, known)

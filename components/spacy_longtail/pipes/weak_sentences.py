@@ -18,13 +18,14 @@ from .scores import ScoredSpan
 Parts = list[tuple[int, int]]  # of a document: first token and one past the last of each
 
 
-def with_boundaries(examples: Iterable[Example], nlp: Language | None, name: str) -> Iterator[Example]:
-    """The examples, the predicted documents with the boundaries that they have when `name` trains.
+def with_boundaries(
+    examples: Iterable[Example], nlp: Language | None, pipe: object
+) -> Iterator[Example]:
+    """The examples, the predicted documents with the boundaries that they have when `pipe` trains.
 
     Those with gold boundaries, and those that have boundaries already, are left as they are.
-
     """
-    setters = [] if nlp is None else boundary_setters(nlp, name)
+    setters = [] if nlp is None else boundary_setters(nlp, pipe)
     for eg in examples:
         if setters and not (has_boundaries(eg.reference) or has_boundaries(eg.predicted)):
             doc = eg.predicted.copy()

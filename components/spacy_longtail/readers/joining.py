@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import cast
 
 import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
+from ..corpus.soft import SoftTags, read_soft, write_soft
 from ..errors import Errors
 from ..settings import whole
 from ..types import ANNOTATED_TYPES
@@ -37,12 +39,13 @@ def join_size(join: int | None, counts: UnitCounts) -> int:
 def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
     """Documents of `size` consecutive sentences, of each example its own at size 1.
 
-    Sentences that were annotated with different types are not joined.
+    Sentences that were annotated with different types are not joined, nor are those that a teacher has
+    read with others.
     """
     if size == 1:
         yield from examples
         return
-    for types, alike in groupby(examples, key=_annotated_types):
+    for (types, tags), alike in groupby(examples, key=_kind):
         for group in minibatch(alike, size):
             for eg in group:
                 warn_of_document_annotation(eg)
@@ -55,9 +58,13 @@ def joined(examples: Iterable[Example], size: int) -> Iterator[Example]:
             predicted.from_array(["SENT_START"], np.zeros((len(predicted), 1), dtype="uint64"))
             if types is not None:
                 reference.user_data[ANNOTATED_TYPES] = types
+            if tags is not None:
+                soft = [cast(SoftTags, read_soft(eg.reference)).log_p for eg in group]
+                write_soft(reference, tags, np.concatenate(soft))
             yield Example(predicted, reference)
 
 
-def _annotated_types(eg: Example) -> list[str] | None:
-    types = eg.reference.user_data.get(ANNOTATED_TYPES)
-    return None if types is None else sorted(types)
+def _kind(eg: Example) -> tuple[list[str] | None, list[str] | None]:
+    """The types that a document was annotated with, and the tags of its soft targets."""
+    types, soft = eg.reference.user_data.get(ANNOTATED_TYPES), read_soft(eg.reference)
+    return None if types is None else sorted(types), None if soft is None else soft.tags

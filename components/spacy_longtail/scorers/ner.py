@@ -73,9 +73,12 @@ class NerScorer:
         # the secondary is scored on its own types alone
         only = set(declared) if self.prefix != "ents" and self.labeled else None
         counts = count_mentions(examples, only, self.labeled)
+        known = [label for label, score in counts.per_type.items() if support(score)]
+        if self.declared is None:  # of the data: a primary may know the frequent types alone
+            declared = list(dict.fromkeys([*declared, *known]))
         counted = {label: counts.per_type.get(label, PRFScore()) for label in declared}
         table = {**counted, **counts.per_type}
-        self._warn(counts, [t for t in declared if not support(counted[t])])
+        self._warn(counts, declared, known)
         average = average_f(counts.per_type, declared, self.tail or ())
         micro = sum(counts.per_type.values(), PRFScore())
         scores: Block = {
@@ -97,13 +100,21 @@ class NerScorer:
             scores["sentence_acc"] = tokens.sentence_accuracy
         return {f"{self.prefix}_{key}": score for key, score in scores.items()}
 
-    def _warn(self, counts: TypeCounts, absent: Collection[str]) -> None:
+    def _warn(self, counts: TypeCounts, declared: Collection[str], known: Collection[str]) -> None:
+        """known (Collection[str]): The types with gold mentions."""
         if counts.n_all > counts.n_docs:
             n_bare = counts.n_all - counts.n_docs
             warnings.warn(Warnings.W003.format(n=n_bare, total=counts.n_all), stacklevel=3)
-        if absent and counts.n_docs and self.prefix == "ents":
+        if not counts.n_docs or self.prefix != "ents":
+            return
+        if absent := [label for label in declared if label not in known]:
             text = Warnings.W002.format(labels=", ".join(absent))
             warnings.warn(text, stacklevel=3)
+        if undeclared := sorted(set(known).difference(declared)):
+            found, own = ", ".join(undeclared), ", ".join(declared)
+            warnings.warn(Warnings.W135.format(found=found, declared=own), stacklevel=3)
+        if unknown := sorted(set(self.tail or ()).difference(declared)):
+            warnings.warn(Warnings.W136.format(unknown=", ".join(unknown)), stacklevel=3)
 
 
 def make_ner_scorer(
@@ -121,7 +132,8 @@ def make_ner_scorer(
     ents_word_acc, the share of words with the right tag; ents_sentence_acc, the share of sentences with
     nothing but right tags.
 
-    labels (Optional[List[str]]): The declared types; null takes the labels of the pipe.
+    labels (Optional[List[str]]): The declared types; null takes those of the pipe and, with the prefix
+        "ents", those of the data that is scored.
     tail (Optional[List[str]]): The rare types that ents_tail_f averages; null leaves that key out.
     prefix (str): Of every key. With any other than "ents" only the declared types are looked at.
     labeled (bool): false compares boundaries alone, as if all types were one; for a type-less NER.

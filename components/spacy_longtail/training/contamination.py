@@ -9,6 +9,7 @@ from thinc.api import Config
 
 from ..corpus.folder import part_path
 from ..corpus.seen import FILE, MOST, seen_share
+from ..encoders import located
 from ..errors import Warnings
 
 SCORED = ("dev", "test")
@@ -22,7 +23,7 @@ def warn_seen(config: Config, corpus: Path) -> None:
     """
     named = {name: config.get(name, {}) for name in ("components", "initialize")}
     for folder in sorted(set(_texts(named))):
-        if not _remembers(Path(folder)):
+        if not _remembers(folder):
             continue
         parts = [path for part in SCORED if (path := part_path(corpus, part)).exists()]
         share = _share(folder, tuple((path, _changed(path)) for path in parts))
@@ -40,10 +41,10 @@ def _texts(block: Mapping[str, object]) -> Iterator[str]:
             yield value
 
 
-def _remembers(folder: Path) -> bool:
+def _remembers(folder: str) -> bool:
     """Whether a folder says what was read; a text that can be no path is none."""
     try:
-        return (folder / FILE).is_file()
+        return (located(folder) / FILE).is_file()
     except OSError:  # too long for a path
         return False
 

@@ -7,15 +7,15 @@ import spacy
 import srsly
 from spacy.language import Language
 from spacy.training.pretrain import get_tok2vec_ref
-from spacy.util import get_package_path, is_package
+from spacy.util import is_package
 from thinc.api import Config
 
+from ..encoders import META, located
 from ..errors import Errors
 from ..hub import named_transformers
 from ..pipes.sources import Source, joined_sources, sources_of
 
-META, MODEL = "meta.json", "model"  # of a pipeline; in what `pretrain` writes
-FIX = "Name a trained pipeline: of a pretraining, the folder model/ in its output."
+MODEL = "model"  # in what `pretrain` writes
 BEGINNINGS = {  # of [initialize], with what writes them
     "vectors": "Write it with `spacy init vectors`.",
     "init_tok2vec": "Name spacy pretrain's output.",
@@ -29,7 +29,7 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
     RAISES (ValueError): L408, and our pipes' own.
     """
     try:
-        return spacy.load(model, exclude=exclude)
+        return spacy.load(str(model), exclude=exclude)  # a name can be that of a package
     except Exception as error:  # what is damaged can fail anywhere, each in its own way
         if str(error).startswith("[L"):
             raise
@@ -61,7 +61,7 @@ def check_sources(config: Config) -> None:
 def _check(source: object, wanted: str, name: str, lang: str | None) -> None:
     is_there = isinstance(source, str) and source and (Path(source).exists() or is_package(source))
     if not is_there:
-        raise ValueError(Errors.L402.format(path=f"{source} ('source' of {name})", fix=FIX))
+        raise ValueError(Errors.L720.format(source=f"{source} ('source' of {name})"))
     path = str(source)
     if Path(path).is_dir() and not Path(path, "config.cfg").is_file():
         raise ValueError(Errors.L571.format(path=path, found="none"))
@@ -100,7 +100,7 @@ def sources_of_beginning(config: Config) -> list[Source]:
     """
     blocks = [own for own in config.get("components", {}).values() if "factory" not in own]
     taken = [Path(own["source"]) for own in blocks if "source" in own]
-    metas = [(path if path.is_dir() else get_package_path(str(path))) / META for path in taken]
+    metas = [located(path) / META for path in taken]
     weights = config.get("initialize", {}).get("init_tok2vec")
     named = [Path(name) for name in (*named_transformers(config), weights) if name is not None]
     metas += [path.parent / MODEL / META for path in named if path.exists()]  # as `pretrain` writes them

@@ -26,14 +26,19 @@ class TorchAdam(Optimizer):
     """Steps NumPy parameters through torch, and all others, such as those on a GPU, as thinc does.
 
     average_decay (float): Largest share of the average that an update keeps.
+    weight_mix (float): Below 1, the averages are the weights before training, moved by this share of
+        what training changed.
     settings: As for thinc's Optimizer.
     """
 
     averages: Averages | None
 
-    def __init__(self, learn_rate: FloatOrSeq, *, average_decay: float, **settings: Any) -> None:
+    def __init__(
+        self, learn_rate: FloatOrSeq, *, average_decay: float, weight_mix: float = 1.0, **settings: Any
+    ) -> None:
         super().__init__(learn_rate, **settings)
-        self.average_decay = average_decay
+        self.average_decay, self.weight_mix = average_decay, weight_mix
+        self.before: dict[tuple[int, str], FloatsXd] = {}
         if self.averages is not None:
             self.averages = Averages()
             average_torch_modules()
@@ -49,14 +54,21 @@ class TorchAdam(Optimizer):
         RETURNS (Tuple[FloatsXd, FloatsXd]): Weights and gradient.
         """
         averages, self.averages = self.averages, None  # thinc's step would keep some with its own decay
+        ops = get_array_ops(weights)
+        if self.weight_mix < 1 and key not in self.before:
+            self.before[key] = weights.copy()
         try:
             stepped = self._stepped(key, weights, gradient, lr_scale)
         finally:
             self.averages = averages
         if averages is not None:
-            ops = get_array_ops(weights)
             if key not in averages:
                 averages[key] = ops.alloc(weights.shape, dtype="float32")
+            if self.weight_mix < 1:
+                averages[key][...] = weights
+                averages[key] *= self.weight_mix
+                averages[key] += (1 - self.weight_mix) * self.before[key]
+                return stepped
             ops.update_averages(averages[key], stepped[0], self.nr_update[key], self.average_decay)
         return stepped
 
@@ -121,6 +133,7 @@ def create_adam(
     L2_is_weight_decay: bool = True,
     use_averages: bool = True,
     average_decay: float = AVERAGE_DECAY,
+    weight_mix: float = 1.0,
 ) -> TorchAdam:
     """thinc's Adam.v1, its steps on a CPU made by torch, in less than half the time.
 
@@ -139,16 +152,22 @@ def create_adam(
         evaluates, and which it saves.
     average_decay (float): Share of the average that an update keeps, between 0 and 1; in the first ones
         less, (1 + t) / (10 + t) after t updates.
+    weight_mix (float): Share, above 0, of what training changes in the weights that spaCy evaluates and
+        saves: what a pretrained encoder knew of rare types is not forgotten. 1 keeps the trained weights.
     RETURNS (Optimizer): The optimizer.
     RAISES (ValueError): L001, L213, L406.
     SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; averages: Polyak
-        and Juditsky 1992, with exponential weights.
+        and Juditsky 1992, with exponential weights; weight_mix: Wortsman et al. 2022, Robust fine-tuning of
+        zero-shot models.
     """
     require_torch()
     least = ("a finite number of at least 0", 0.0)
     share = ("a number between 0 and 1", 1e-9, 1 - 1e-9)
     if not use_averages and average_decay != AVERAGE_DECAY:
         raise unused("average_decay", average_decay, "longtail.Adam.v1", "use_averages = true")
+    mix = _number("weight_mix", weight_mix, "a number above 0, at most 1", 1e-9, 1.0)
+    if mix < 1 and use_averages:
+        raise unused("use_averages", use_averages, "longtail.Adam.v1", "weight_mix = 1")
     return TorchAdam(
         _checked("learn_rate", learn_rate, *least),
         L2=_checked("L2", L2, *least),
@@ -157,8 +176,9 @@ def create_adam(
         eps=_checked("eps", eps, *least),
         grad_clip=_checked("grad_clip", grad_clip, *least),
         L2_is_weight_decay=L2_is_weight_decay,
-        use_averages=use_averages,
+        use_averages=use_averages or mix < 1,
         average_decay=_number("average_decay", average_decay, *share),
+        weight_mix=mix,
     )
 
 

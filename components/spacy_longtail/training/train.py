@@ -29,7 +29,7 @@ from ..corpus.folder import CorpusTypes, part_path, read_types
 from ..corpus.formats.docbin import check_docs
 from ..corpus.tokenizers import tokenizer_config
 from ..corpus.type_words import in_words, problem_in_config
-from ..errors import Errors
+from ..errors import SHIPPED_CONFIGS, Errors
 from ..hub import check_models
 from ..output.writing import (
     check_folder,
@@ -43,6 +43,7 @@ from ..output.writing import (
 from ..pipes.sources import joined_sources, sources_of
 from ..types import Block, Overrides
 from .contamination import warn_seen
+from .curve_logger import NAME as CURVE_LOGGER
 from .device import use_gpu
 from .limits import check_training, check_written
 from .loading import (
@@ -53,9 +54,11 @@ from .loading import (
     load_weights,
     sources_of_beginning,
 )
+from .own_code import imported_code
 from .products import Products, chosen_products, restore_products, with_products
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
 from .shown import shown_as
+from .tables import tables_beside, without_tables
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -92,7 +95,8 @@ def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) ->
     """
     paths = (part_path(corpus, part) for part in ("train", "dev"))
     own = corpus_overrides(read_types(corpus), *paths)
-    found = {**known_sections(own, load_config(config, interpolate=False)), **(overrides or {})}
+    written = load_config(config, interpolate=False)
+    found = {**known_sections(own, written), **tables_beside(config, written), **(overrides or {})}
     for name in ("longtail.descriptions", "longtail.queries"):
         if problem := problem_in_config(found.get(name) or {}):
             raise ValueError(Errors.L271.format(who=corpus, problem=problem))
@@ -107,7 +111,7 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
     RAISES (ValueError): L402, L430, L438.
     """
     if not config.is_file():
-        raise ValueError(Errors.L402.format(path=config, fix="Name a config file."))
+        raise ValueError(Errors.L402.format(path=config, fix=SHIPPED_CONFIGS))
     try:  # refuses overrides of what is not there
         settings = filled_in(config, corpus, overrides)
         found = load_config(config, overrides=settings, interpolate=False)
@@ -214,6 +218,8 @@ def train_model(
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
         options = {} if products is Products.SPACY else {"products": products.value}
+        if own_code := imported_code():
+            options["code"] = str(own_code[-1])
         record = run_record(
             output, config, corpus, parts, {**options, **(overrides or {})}, seconds, gpu_id
         )
@@ -314,7 +320,7 @@ def _logged(config: Config, output: Path) -> Overrides:
         return {}
     bar = block.get("progress_bar")
     own = {
-        "@loggers": f"{CONSOLE}v3",
+        "@loggers": CURVE_LOGGER,
         "progress_bar": "eval" if bar is True else bar or None,
         "output_file": str(output / CURVE_FILE),
     }
@@ -333,13 +339,14 @@ def _remove_halves(folder: Path) -> None:
 
 
 def _complete(folder: Path, trained: Config) -> None:
-    """Say in saved pipelines what they began with, and undo `with_products` and `_logged`: training one
-    again would write into the same file."""
+    """Say in saved pipelines what they began with, and undo `with_products`, `tables_beside` and
+    `_logged`: training one again would write into the same file."""
     began = sources_of_beginning(trained)
     paths = (folder / model / "config.cfg" for model in MODELS)
     for path in (path for path in paths if path.is_file()):
         config = load_config(path, interpolate=False)
         restore_products(config, trained)
+        without_tables(config)
         config["training"]["logger"] = trained["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
         write_file(path, config.to_bytes())  # whole, where a full disk has ended the training
         meta = srsly.read_json(path.with_name(META))

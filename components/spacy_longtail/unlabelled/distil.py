@@ -7,7 +7,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ from .teacher import Pass, Teacher, annotate, make_scoring, scoreless_secondarie
 
 SETTINGS = "settings.json"  # what a folder was begun with
 SILVER = "silver.json"  # beside a corpus: what was chosen for it
+DISTILLATION = "longtail.Distillation.v1"
 STUDENT, WITHOUT, CORPUS = "student", "without_silver", "corpus"
 FEWEST, MOST = 2, 20  # copies of a gold document
 PLAIN = Settings()
@@ -149,7 +150,7 @@ def distil(
     models = {"student": Path(best.student)}
     if request.compare:
         without = output / WITHOUT
-        _train(request, request.gold, without, "student without silver", say)
+        _train(_untaught(request), request.gold, without, "student without silver", say)
         models["student without silver"] = without / BEST
     first = _load(request, request.teacher)
     folders = tuple(_folder_of(path) for path in (request.teacher, *request.also))
@@ -184,12 +185,16 @@ def checked(request: Request, output: Path) -> tuple[CorpusTypes, dict[str, Json
         make_scoring(student, request.config)
         if request.soft:
             soft_tagger(student)
-    if request.soft and not any(
+    reads_soft = any(
         getattr(getattr(pipe, "loss", None), "reads_soft", False) for _, pipe in student.pipeline
-    ):
+    )
+    if request.soft and not reads_soft:
         problem = f"no component of {request.config} has a loss that reads them"
-        fix = "Set loss to longtail.Distillation.v1 with a share above 0, or leave --soft out."
+        fix = f"Set loss to {DISTILLATION} with a share above 0, or leave --soft out."
         raise ValueError(Errors.L513.format(problem=problem, fix=fix))
+    if reads_soft and not request.soft:
+        problem = f"{request.config} has a loss that reads them, but silver keeps none without --soft"
+        raise ValueError(Errors.L513.format(problem=problem, fix="Add --soft, or set share = 0."))
     inputs = [request.pool, request.config, request.gold]
     teachers = [Path(path) for path in (request.teacher, *request.also)]
     inputs += [path for path in teachers if path.exists()]
@@ -403,6 +408,15 @@ def _counted(chosen: list[Chosen], seen: Pass, teacher: Teacher, request: Reques
         missing=tokens - annotated,
         gold_copies=request.gold_copies or copies_for(gold, tokens),
     )
+
+
+def _untaught(request: Request) -> Request:
+    """The same training without a teacher: gold sentences have no soft targets."""
+    config = load_filled(request.config, request.gold, request.overrides)
+    losses = {name: block.get("loss") or {} for name, block in config["components"].items()}
+    taught = [name for name, loss in losses.items() if loss.get("@losses") == DISTILLATION]
+    shares = {f"components.{name}.loss.share": 0.0 for name in taught}
+    return replace(request, overrides={**request.overrides, **shares})
 
 
 def _train(request: Request, corpus: Path, output: Path, name: str, say: Callable[[str], None]) -> None:

@@ -15,6 +15,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 from ..corpus.formats.json_stream import read_records
+from ..corpus.formats.offsets import from_utf16
 from ..corpus.formats.tasks import TASKS, Task
 from ..output.writing import write_file
 from .scan import RANDOM
@@ -96,11 +97,12 @@ def _is_as_read(record: dict[str, object]) -> bool:
     if "answer" in record or not isinstance(about, dict) or not isinstance(items, list):
         return False
     text, found = str(record.get("text")), []
+    table = from_utf16(text) if "label" in record else range(len(text) + 1)  # Doccano counts in these
     for item in items:
         row = [item.get(k) for k in ("start", "end", "label")] if isinstance(item, dict) else item
         match row:
-            case [int(start), int(end), str(label)] if 0 <= start <= end <= len(text):
-                found.append((start, end, label))
+            case [int(start), int(end), str(label)] if 0 <= start <= end < len(table):
+                found.append((table[start], table[end], label))
             case _:
                 return False
     return about.get(READ) == _digest(_folded(text, found))

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from ..corpus.cutting import cut
 from ..corpus.descriptions import CorpusTypes, read_types, write_types
 from ..corpus.folder import PARTS
-from ..corpus.formats.context import Context, Events, Settings
+from ..corpus.formats.context import Context, Events, Settings, check_losses
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.formats.records import says_what_is_done
 from ..corpus.formats.sources import find_parts
@@ -76,6 +76,8 @@ def merge_labels(
     nlp = blank(types.lang, types.tokens)
     merged = Merged()
     found, is_marked = _labelled(labelled, nlp, settings, merged.events)
+    if not settings.allow:
+        check_losses(labelled, [(merged.events, settings.misaligned)])
     _check_proposed(found, labelled)
     _check_labelled(found, labelled, unchanged)
     known = _known(corpus, nlp)

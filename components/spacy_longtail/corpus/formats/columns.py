@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 
 from .context import Context, Settings
 from .tagged import TaggedSentence, tagged_docs
-from .text import bad_line, lines
+from .text import bad_line, check_tool, lines
 
 MARK = "-DOCSTART-"
 FIX = "Write token TAB tag."
@@ -25,6 +25,8 @@ def _sentences(path: Path, settings: Settings) -> Iterator[TaggedSentence]:
     rows: list[str] = []
     opens, i = False, 0
     for i, line in enumerate(lines(path, settings.encoding), 1):
+        if i == 1:
+            check_tool(path, line)
         mark = line.startswith(MARK)
         if not mark and line and not line.isspace():
             rows.append(line)

@@ -1,7 +1,7 @@
 """What the readers of all formats share: the settings of a conversion, and the record of what it met."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from spacy.language import Language
 from ...errors import Errors
 from ...settings import one_of, whole
 from ..tokenizers import TOKENS
+from .offsets import UNITS
 from .schemes import SCHEMES
 from .tag_names import USUAL, Columns
 from .text import place_text
@@ -18,6 +19,34 @@ from .text import place_text
 SENTENCIZER = "sentencizer"  # spaCy's
 MISALIGNED = ("missing", "expand", "contract", "error")
 N_EXAMPLES = 20  # kept of each kind of event
+MEANINGS = {  # of the kinds of events
+    "misaligned": "spans that do not begin and end with a token",
+    "overlapping": "spans dropped for a longer one, their other tokens without annotation",
+    "doubled": "further labels of a span that has one, left out",
+    "repeated": "spans given twice, kept once",
+    "discontinuous": "spans in pieces dropped, their tokens without annotation",
+    "unreadable": "annotations without a type or a place that can be read, left out",
+    "utf16": "spans whose offsets count UTF-16 units, read as such",
+    "html": "texts in HTML, read as the text that a browser shows",
+    "folded": "texts whose line ends of two characters count as one, read as such",
+    "trimmed": "spans with white space at an end, trimmed",
+    "rejected": "records that were not accepted, left out",
+    "cancelled": "cancelled annotations, left out",
+    "further": "annotations of a text that has one already, left out",
+    "unlabelled": "records without an annotation, left out",
+    "empty": "texts without a word, left out",
+    "ignored": "annotations that are not entities, left out",
+    "mended": "entities in illegal annotation, fixed",
+    "unannotated": "documents without any entity annotation, kept as such",
+    "joined": "entities across a sentence boundary, which is dropped",
+    "incorrect": "rejected spans, kept as incorrect ones",
+    "cut": "documents longer than spaCy reads in training, cut between sentences",
+    "spaced": "tokens with white space inside, kept as they are",
+    "blank": "tokens of white space alone, left out",
+}
+LOST = ("misaligned", "overlapping", "doubled", "discontinuous", "unreadable")
+UNCOUNTED = ("discontinuous", "unreadable")  # annotations that are no spans of tokens
+TOLERABLE = 0.05  # of the annotations, lost
 WIDTH = 30  # characters of context on each side of an example
 
 
@@ -43,6 +72,9 @@ class Settings:
     every_annotation (bool): Whether each annotation of a task of Label Studio becomes a document, as one
         of the same text; else the first one alone is read.
     text_key (Optional[str]): The key of the text in records; null is each tool's own.
+    offsets (Optional[str]): What offsets in records count: "characters", or "utf-16" units as JavaScript
+        has them; null finds it.
+    allow (bool): Whether annotations may be lost: more than a twentieth, or all of them.
     sentences (Optional[str | Language]): What sets boundaries where a format has none: "sentencizer", by
         spaCy's rules of punctuation, or a pipeline; null leaves a document whole.
     docs_per_file (Optional[int]): Documents per file; null writes one file per part.
@@ -63,6 +95,8 @@ class Settings:
     decisions: bool = False
     every_annotation: bool = False
     text_key: str | None = None
+    offsets: str | None = None
+    allow: bool = False
     sentences: str | Language | None = None
     docs_per_file: int | None = None
     unlabelled: bool = False
@@ -71,6 +105,7 @@ class Settings:
         one_of("scheme", self.scheme, SCHEMES)
         one_of("misaligned", self.misaligned, (None, *MISALIGNED))
         one_of("tokens", self.tokens, (None, *TOKENS))
+        one_of("offsets", self.offsets, (None, *UNITS))
         if not isinstance(self.sentences, Language):
             one_of("sentences", self.sentences, (None, SENTENCIZER))
         if self.docs_per_file is not None:
@@ -108,13 +143,50 @@ class Events:
         if len(self.examples[kind]) < N_EXAMPLES:
             self.examples[kind].append(f"{place._replace(path=Path(place.path.name))}: {detail or what}")
 
+    def n(self, kind: str) -> int:
+        """How often a kind of event came."""
+        return self.counts[kind].total() if kind in self.counts else 0
+
     def summary(self) -> str:
         """Every kind with its number and what it happened to."""
-        lines = []
-        for kind, found in self.counts.items():
-            what = ", ".join(f"{name} {n}" for name, n in found.most_common())
-            lines.append(f"{kind} {found.total()} ({what})")
-        return "; ".join(lines)
+        return "; ".join(
+            f"{kind} {found.total()} ({shown(found)})" for kind, found in self.counts.items()
+        )
+
+
+def shown(found: Counter[str]) -> str:
+    return ", ".join(f"{name} {n}" for name, n in found.most_common())
+
+
+def check_losses(
+    source: Path, parts: Iterable[tuple[Events, str | None]], n_entities: int | None = None
+) -> None:
+    """Refuse what lost too many annotations.
+
+    source (Path): Where they stand.
+    parts (Iterable[Tuple[Events, Optional[str]]]): What happened in each, and its `misaligned`.
+    n_entities (Optional[int]): How many there are now; null where there may be none.
+    """
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    examples: dict[str, str] = {}
+    n_annotations = n_incorrect = 0
+    for events, misaligned in parts:
+        n_annotations += events.n_spans + sum(map(events.n, UNCOUNTED))
+        n_incorrect += events.n("incorrect")
+        for kind in LOST:
+            if events.n(kind) and (kind != "misaligned" or misaligned in (None, "missing")):
+                counts[kind] += events.counts[kind]
+                examples.setdefault(kind, events.examples[kind][0])
+    n_lost = sum(found.total() for found in counts.values())
+    reasons = "; ".join(
+        f"{found.total()} {MEANINGS[kind]} ({shown(found)}), as {examples[kind]}"
+        for kind, found in counts.items()
+    )
+    if n_entities == 0 and not n_incorrect:
+        raise ValueError(Errors.L701.format(source=source, reasons=reasons or "it has no annotation"))
+    if n_lost > TOLERABLE * n_annotations:
+        found = {"n": n_lost, "total": n_annotations, "reasons": reasons}
+        raise ValueError(Errors.L700.format(source=source, **found))
 
 
 class Context(NamedTuple):

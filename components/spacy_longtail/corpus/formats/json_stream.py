@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeGuard
 
 from ...errors import Errors
 from .context import Place
@@ -27,7 +27,9 @@ def no_record(place: Place, problem: object, fix: str) -> ValueError:
 def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, dict[str, object]]]:
     """Each record of a file and where it begins.
 
-    A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'.
+    A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'. An
+    object whose 'annotations' are such pairs, as NER Annotator writes for a whole file, becomes each of
+    them; one of null, which nobody annotated, becomes an object without anything.
 
     RAISES (ValueError): L402, L423, L426, L580, L584.
     """
@@ -37,12 +39,26 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, dict[str, o
             head += block.lstrip()
     is_array = ARRAY.match(head) is not None
     for place, record in _array(path, encoding) if is_array else _lines(path, encoding):
-        if isinstance(record, list) and [type(part) for part in record] == [str, dict]:
-            text, about = record
-            record = {**about, "text": text}
-        if not isinstance(record, dict):
-            raise no_record(place, f"found {str(record)[:60]!r} instead of an object", FIX)
-        yield place, record
+        pairs = record.get("annotations") if isinstance(record, dict) else None
+        if isinstance(pairs, list) and any(map(_is_pair, pairs)):
+            for i, pair in enumerate(pairs, 1):
+                own = place._replace(record=i)
+                yield own, {} if pair is None else _object(pair, own)
+        else:
+            yield place, _object(record, place)
+
+
+def _is_pair(found: object) -> TypeGuard[list[Any]]:
+    return isinstance(found, list) and [type(part) for part in found] == [str, dict]
+
+
+def _object(record: object, place: Place) -> dict[str, object]:
+    if _is_pair(record):
+        text, about = record
+        return {**about, "text": text}
+    if not isinstance(record, dict):
+        raise no_record(place, f"found {str(record)[:60]!r} instead of an object", FIX)
+    return record
 
 
 def _lines(path: Path, encoding: str) -> Iterator[tuple[Place, object]]:

@@ -1,26 +1,35 @@
 """JSON records of a text and its spans: Prodigy, Doccano, Label Studio, spaCy 2, and plain text with
 entities; or of tokens, which `token_records` reads."""
 
+import re
+import warnings
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeGuard
 
 from spacy.tokens import Doc
 
-from ...errors import Errors
-from .context import Context, Events, Place
+from ...errors import Errors, Warnings
+from .context import Context, Events, Place, excerpt
 from .json_stream import FIX, no_record, read_records
+from .offsets import OFFSETS, UTF16, fits, from_utf16, has_wide
 from .spans import annotate, check_span, mark_incorrect
 from .tagged import Tagger
-from .token_records import read_tokens, refuse_ignored
+from .token_records import is_tokenized, read_tokens, refuse_ignored
 from .tokens import check_text, given_tokens, tokenize
 
-KEYS = ("spans", "entities", "labels", "label")  # the first that a record has
-NAMED = ("id", "text", "data", "answer", *KEYS)  # what user_data has no use for
+KEYS = ("spans", "entities", "labels", "label", "annotations")  # the first that a record has
+NAMED = ("id", "text", "data", "answer", OFFSETS, *KEYS)  # what user_data has no use for
 MINIMAL = "annotation_id"  # in Label Studio's JSON-MIN
 # what Label Studio says of an annotation, not of a text
 CLERICAL = (MINIMAL, "annotator", "created_at", "updated_at", "lead_time", "agreement")
 SPAN_FIX = "A span is [start, end, type], or an object with start, end and label."
+TYPE_KEYS = ("label", "labels", "type", "entity_group")  # the first that a span has
+TEXT_KINDS = ("labels", "hypertextlabels", "htmllabels")  # of Label Studio's regions, those of text
+UNTYPED_KINDS = ("text", "hypertext")  # of regions that nobody gave a type
+UNTYPED = "without a type"
+PAGE = re.compile(r"\s*<(\w+)[^>]*>.*</\w+>\s*", re.DOTALL)
 
 
 class _Span(NamedTuple):
@@ -45,7 +54,7 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     RAISES (ValueError): L402, L403, L580, L584, and with the line L401, L423 to L427, L582.
     """
     n_records = n_tokenized = 0
-    tagger = Tagger(path, context)
+    tagger, utf16 = Tagger(path, context), _counts_utf16(path, context)
     for place, record in read_records(path, context.settings.encoding):
         n_records += 1
         doc = read_tokens(record, place, context, tagger)
@@ -55,17 +64,81 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
                 _keep_about(doc, record, place)
                 yield doc
             continue
-        read = _exported if "annotations" in record else _minimal if MINIMAL in record else _own
-        for task in read(record, place, context):
+        for task in _tasks(record, place, context):
             text = check_text(task.text, place)
             if text.strip():
-                yield _doc(text, task, place, context)
+                spans = _in_characters(text, task.spans, place, context.events) if utf16 else task.spans
+                yield _doc(text, task._replace(spans=spans), place, context)
             else:
                 context.events.add("empty", "records", place)
     if not n_records:
         raise ValueError(Errors.L403.format(path=path, fix=FIX))
     if not n_tokenized or n_tokenized == n_records:
         refuse_ignored(context.settings, bool(n_tokenized))
+
+
+def _tasks(record: dict[str, object], place: Place, context: Context) -> list[_Task]:
+    """The texts of a record, read as by its tool. No key alone tells which that is."""
+    annotations = record.get("annotations")
+    results = [a for a in annotations if _has_result(a)] if isinstance(annotations, list) else []
+    if not record:  # what nobody annotated
+        context.events.add("unlabelled", "records", place)
+        return []
+    if results or ("annotations" in record and isinstance(record.get("data"), dict)):
+        return _exported(record, place, context)
+    own = [record[key] for key in KEYS if isinstance(record.get(key), list) and record[key]]
+    is_minimal = MINIMAL in record and all(map(_are_regions, own))
+    return (_minimal if is_minimal else _own)(record, place, context)
+
+
+def _has_result(annotation: object) -> bool:
+    return isinstance(annotation, dict) and "result" in annotation
+
+
+def _counts_utf16(path: Path, context: Context) -> bool:
+    """Whether the offsets of a file count UTF-16 units: its spans fit better so.
+
+    What is looked at are the spans behind characters above U+FFFF. Before them both are the same. Where
+    both fit as well, records that `mine` wrote say which it is.
+    """
+    settings = context.settings
+    if settings.offsets or not has_wide(path, settings.encoding):
+        return settings.offsets == UTF16
+    n_spans = n_fit = n_fit_as_utf16 = n_said = 0
+    silent = context._replace(events=Events())
+    for place, record in read_records(path, settings.encoding):
+        tasks = [] if is_tokenized(record, settings) else _tasks(record, place, silent)
+        n_said += record.get(OFFSETS) == UTF16
+        for task in tasks:
+            text = check_text(task.text, place)
+            moved = _in_characters(text, task.spans, place, silent.events)
+            for span, other in zip(task.spans, moved, strict=True):
+                if span != other:
+                    n_spans += 1
+                    n_fit += fits(text, span.start, span.end, span.quote)
+                    n_fit_as_utf16 += fits(text, other.start, other.end, other.quote)
+    if n_fit != n_fit_as_utf16 or n_said:
+        return n_fit_as_utf16 >= n_fit
+    if n_spans:
+        warnings.warn(Warnings.W700.format(path=path, n=n_spans), stacklevel=2)
+    return False
+
+
+def _in_characters(text: str, spans: list[_Span], place: Place, events: Events) -> list[_Span]:
+    """Spans whose offsets count UTF-16 units, in characters. What lies outside the text stays."""
+    table = from_utf16(text)
+    moved = []
+    for span in spans:
+        start, end = span.start, span.end
+        if type(start) is int and type(end) is int and 0 <= start <= end < len(table):
+            first, last = table[start], table[end]
+            if (first, last) != (start, end):
+                events.add(
+                    "utf16", str(span.label), place, f"{span.label} in {excerpt(text, first, last)}"
+                )
+            span = span._replace(start=first, end=last)
+        moved.append(span)
+    return moved
 
 
 def says_what_is_done(path: Path, encoding: str) -> bool:
@@ -132,15 +205,21 @@ def _minimal(record: dict[str, object], place: Place, context: Context) -> list[
     It has a record per annotation, and none for texts without: no regions mean no entity.
     """
     wanted = context.settings.text_key
-    regions = [item for value in record.values() if _are_regions(value) for item in value]
+    regions: list[tuple[str, object]] = [
+        (_kind(item), item) for value in record.values() if _are_regions(value) for item in value
+    ]
     text = _text(record, wanted or _usual(record), place)
     about = {name: value for name, value in _without(record, wanted).items() if name not in CLERICAL}
-    return [_Task(text, _spans(regions, place, context.events), about)]
+    return [_annotation(text, regions, about, place, context.events)]
+
+
+def _kind(region: dict[str, object]) -> str:
+    return next((key for key in region if key.endswith("labels")), "")
 
 
 def _are_regions(value: object) -> TypeGuard[list[dict[str, object]]]:
     return isinstance(value, list) and all(
-        isinstance(item, dict) and {"start", "labels"} <= item.keys() for item in value
+        isinstance(item, dict) and "start" in item and _kind(item) for item in value
     )
 
 
@@ -187,20 +266,61 @@ def _exported(record: dict[str, object], place: Place, context: Context) -> list
         return []
     key = wanted or ("text" if "text" in texts else next(iter(texts)))
     text, about = _text(data, key, place), _without(data, key)
-    return [_Task(text, _regions(result, place, events), about) for result in kept]
+    tasks = []
+    for result in kept:
+        known = [region if isinstance(region, dict) else {} for region in result]
+        regions = [(str(region.get("type")), region.get("value")) for region in known]
+        tasks.append(_annotation(text, regions, about, place, events))
+    return tasks
 
 
-def _regions(result: list[object], place: Place, events: Events) -> list[_Span]:
-    """The spans of an annotation of Label Studio."""
-    values = []
-    for region in result:
-        known = region if isinstance(region, dict) else {}
-        kind, value = known.get("type"), known.get("value")
-        if kind == "labels" and isinstance(value, dict):
-            values.append(value)
+def _annotation(
+    text: object,
+    regions: list[tuple[str, object]],
+    about: dict[str, object],
+    place: Place,
+    events: Events,
+) -> _Task:
+    """A text of Label Studio with the regions of one annotation, each a kind and what it is.
+
+    Regions of HTML begin at an XPath. Their globalOffsets count in the text that a browser shows.
+    """
+    spans, is_page = [], not regions and isinstance(text, str) and PAGE.fullmatch(text) is not None
+    for kind, value in regions:
+        if not (isinstance(value, dict) and kind in (*TEXT_KINDS, *UNTYPED_KINDS)):
+            events.add("unreadable" if kind.endswith("labels") else "ignored", kind, place)
+            continue
+        types = value.get(kind, value.get("labels")) or []
+        at, offsets = value, value.get("globalOffsets")
+        if isinstance(value.get("start"), str):
+            is_page, at = True, offsets if isinstance(offsets, dict) else {}
+        if kind in UNTYPED_KINDS or not types:
+            events.add("unreadable" if "start" in value else "ignored", UNTYPED, place)
+        elif not at:
+            events.add("unreadable", f"{kind} without globalOffsets", place)
         else:
-            events.add("ignored", str(kind), place)
-    return _spans(values, place, events)
+            span = {"start": at.get("start"), "end": at.get("end"), "labels": types}
+            spans.append({**span, "text": value.get("text")})
+    if is_page and isinstance(text, str):
+        events.add("html", "records", place)
+        text = _Page(text).text
+    return _Task(text, _spans(spans, place, events), about)
+
+
+class _Page(HTMLParser):
+    """The text of HTML as Label Studio counts it: all that stands in it, a <br> as one character."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.text += "\n" * (tag == "br")
 
 
 def _spans(items: object, place: Place, events: Events) -> list[_Span]:
@@ -215,10 +335,13 @@ def _spans(items: object, place: Place, events: Events) -> list[_Span]:
             start = item.get("start", item.get("start_offset"))
             end = item.get("end", item.get("end_offset"))
             quote = item["text"] if isinstance(item.get("text"), str) else None
-            labels = [item["label"]] if "label" in item else item.get("labels")
-            if not isinstance(labels, list) or not labels:
-                events.add("ignored", "without a type", place)
-                continue
+            key = next((key for key in TYPE_KEYS if key in item), None)
+            if key is None:
+                problem = f"found a span with {', '.join(map(str, item))} and no type"
+                raise no_record(place, problem, "Name the type of each span 'label'.")
+            labels = item[key] if isinstance(item[key], list) else [item[key]]
+            if not labels:
+                events.add("unreadable", UNTYPED, place)
             found.extend(_Span(start, end, label, quote) for label in labels)
         else:
             raise no_record(place, f"found {str(item)[:60]!r} as a span", SPAN_FIX)

@@ -35,7 +35,7 @@ FORMATS = {
     "json": Format(
         records.read_docs,
         (".jsonl", ".json"),
-        (*UNDIVIDED, "scheme", "columns", "tag_names", "text_key", "decisions"),
+        (*UNDIVIDED, "scheme", "columns", "tag_names", "text_key", "decisions", "offsets"),
         columns=("token", "tag"),
     ),
     "csv": Format(

@@ -1,5 +1,6 @@
 """Character spans to entities on tokens. Other spans are counted, and not learnt from."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
@@ -11,9 +12,12 @@ from ...types import INCORRECT_SPANS
 from ..examples import trim_whitespace
 from ..labels import check_label
 from .context import Events, Place, excerpt
+from .offsets import same_text
 from .tokens import check_text
 
 COUNT = "Count characters from 0, the end exclusive."
+PUT_TEXT = "This text is an address or a path. Put the text that stands there in its place."
+ADDRESS = re.compile(r"(?:\w+:/)?/\S+|[A-Za-z]:\\\S+")  # as where a tool was given files to show
 COUNT_TOKENS = "Count tokens from 0, the last one inclusive."
 
 
@@ -57,11 +61,11 @@ def check_span(
         problem = f"lies outside the text of {len(text)} characters"
     elif end <= start or text[start:end].isspace():
         problem = "covers no text"
+    elif quote is not None:
+        problem = problem_of_quote(quote, text[start:end])
     if problem:
-        raise bad_span(place, span, problem, COUNT)
+        raise bad_span(place, span, problem, PUT_TEXT if ADDRESS.fullmatch(text.strip()) else COUNT)
     inner = text[start:end]
-    if quote is not None:
-        check_quote(quote, inner, span, place)
     first, last = end - len(inner.lstrip()), start + len(inner.rstrip())
     if (first, last) != (start, end):
         events.add("trimmed", label, place, f"{label} in {excerpt(text, start, end)}")
@@ -75,15 +79,11 @@ def read_label(label: object, span: str, place: Place) -> str:
     return check_label(check_text(label.strip(), place), f" at {place}")
 
 
-def check_quote(quote: str, covered: str, span: str, place: Place) -> None:
-    """What a file says that a span covers, white space aside, which tools fold.
-
-    RAISES (ValueError): L424 where the text at that place is another.
-    """
-    said = (quote, quote.replace("\\n", " "))  # some tools write a line end as two characters
-    if "".join(covered.split()) not in ("".join(text.split()) for text in said):
-        problem = f"is said to be {quote[:60]!r} but covers {covered[:60]!r}"
-        raise bad_span(place, span, problem, COUNT)
+def problem_of_quote(quote: str, covered: str) -> str:
+    """What is wrong where a file says that a span covers another text than it does; "" for nothing."""
+    if same_text(quote, covered):
+        return ""
+    return f"is said to be {quote[:60]!r} but covers {covered[:60]!r}"
 
 
 def bad_span(place: Place, span: str, problem: str, fix: str) -> ValueError:
@@ -126,13 +126,19 @@ def annotate(
             if found.clear:
                 continue
         elif found.clear:
-            same = rival.mention[:3] == found.mention[:3]
-            _count(events, "repeated" if same else "overlapping", found.mention, doc.text)
+            _count(events, _rivalry(found, rival), found.mention, doc.text)
         missing.update(tokens)
     ents = [Span(doc, c.first, c.last, label=c.mention.label) for c in kept if c.clear]
     missing.difference_update(i for ent in ents for i in range(ent.start, ent.end))
     doc.set_ents(ents, missing=[doc[i : i + 1] for i in sorted(missing)], default=others)
     return doc
+
+
+def _rivalry(found: _Candidate, rival: _Candidate) -> str:
+    """Why a span is left out for another."""
+    if (found.first, found.last) != (rival.first, rival.last):
+        return "overlapping"
+    return "repeated" if found.mention.label == rival.mention.label else "doubled"
 
 
 def mark_incorrect(doc: Doc, mentions: Iterable[CharSpan], events: Events) -> Doc:

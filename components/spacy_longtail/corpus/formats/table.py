@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from .context import Context, Settings
 from .tag_names import Columns
 from .tagged import TaggedSentence, tagged_docs
-from .text import bad_line, open_text
+from .text import bad_line, check_tool, open_text
 
 KAGGLE = Columns("Word", "Tag", "Sentence #")
 FIX = "The first row must name the columns {names}. Name others with --columns token=...,tag=..."
@@ -68,6 +68,7 @@ def _rows(path: Path, settings: Settings, columns: Columns, fix: str) -> Iterato
     """Each row; none for a blank one."""
     with open_text(path, settings.encoding, newline="") as file:
         first = file.readline()
+        check_tool(path, first)
         delimiter = max(DELIMITERS, key=first.count)
         # where tabs separate, a quotation mark is a token as any other
         quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL

@@ -32,13 +32,37 @@ class Tagger:
         self.unlabelled = context.settings.unlabelled
 
     def __call__(self, sentence: TaggedSentence) -> tuple[list[str], list[str]]:
-        """RAISES (ValueError): L401 with the line."""
+        """The words and their tags, without tokens of white space that are in no entity, or within one.
+
+        RAISES (ValueError): L401 with the line.
+        """
+        sentence = self._without_blanks(sentence)
         if self.unlabelled:
             return checked_words(self.path, sentence, self.events), ["O"] * len(sentence.words)
         if self.scheme == "auto":
             self.scheme = find_scheme(sentence.tags)
         tags = to_iob2(sentence.tags, self.scheme, self.path, sentence.at, sentence.record)
         return checked_words(self.path, sentence, self.events), tags
+
+    def _without_blanks(self, sentence: TaggedSentence) -> TaggedSentence:
+        at, words, tags = sentence.at, sentence.words, sentence.tags
+        needed = "" if self.unlabelled else "OI"  # a blank that begins or ends an entity is an error
+        kept = [
+            i
+            for i, (word, tag) in enumerate(zip(words, tags, strict=True))
+            if word.strip() or (needed and tag[:1] not in needed)
+        ]
+        if len(kept) == len(words):
+            return sentence
+        for i in sorted({*range(len(words))} - {*kept}):
+            self.events.add("blank", "tokens", Place(self.path, at[i], sentence.record), repr(words[i]))
+        return TaggedSentence(
+            [at[i] for i in kept],
+            [words[i] for i in kept],
+            [tags[i] for i in kept],
+            sentence.opens,
+            sentence.record,
+        )
 
 
 def tagged_docs(
@@ -55,19 +79,22 @@ def tagged_docs(
     words: list[str] = []
     tags: list[str] = []
     starts: list[bool | int | None] = []
+    n_docs = 0
     for sentence in sentences:
         if words and (sentence.opens or not settings.documents):
             yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
+            n_docs += 1
             words, tags, starts = [], [], []
         if settings.documents and not words and not sentence.opens:
             raise ValueError(Errors.L431.format(path=path))
         own_words, own_tags = read(sentence)
         words += own_words
         tags += own_tags
-        starts += [True] + [False] * (len(sentence.words) - 1)
-    if not words:
+        starts += [i == 0 for i in range(len(own_words))]
+    if words:
+        yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
+    elif not n_docs:
         raise ValueError(Errors.L403.format(path=path, fix=fix))
-    yield Doc(context.nlp.vocab, words=words, ents=tags, sent_starts=starts)
 
 
 def checked_words(path: Path, sentence: TaggedSentence, events: Events) -> list[str]:
@@ -78,8 +105,8 @@ def checked_words(path: Path, sentence: TaggedSentence, events: Events) -> list[
     words = [word.strip() for word in sentence.words]
     for line, word in zip(sentence.at, words, strict=True):
         if not word:
-            problem = "expected a token and a tag, found no token"
-            raise bad_line(path, line, problem, "Write a token.", sentence.record)
+            problem = "expected a token, found white space alone"
+            raise bad_line(path, line, problem, "Remove the token.", sentence.record)
         if len(word.split()) > 1:
             events.add("spaced", "tokens", Place(path, line, sentence.record), repr(word))
     return words

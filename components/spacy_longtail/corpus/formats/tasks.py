@@ -5,6 +5,8 @@ from typing import Literal
 
 from spacy.tokens import Doc
 
+from .offsets import OFFSETS, UTF16, to_utf16
+
 Tool = Literal["prodigy", "doccano", "label-studio"]
 Task = dict[str, object]  # JSON data: a sentence to look at, or what is known of it
 
@@ -36,10 +38,13 @@ def prodigy_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
 
 
 def doccano_task(doc: Doc, start: int, end: int, meta: Task) -> Task:
-    """text, label, and the fields of meta; arguments as above."""
-    at = doc[start].idx
-    spans = [[ent.start_char - at, ent.end_char - at, ent.label_] for ent in doc[start:end].ents]
-    return {"text": doc[start:end].text, "label": spans, **meta}
+    """text, label, offsets, and the fields of meta; arguments as above. Doccano counts UTF-16 units."""
+    at, text = doc[start].idx, doc[start:end].text
+    spans = [
+        [to_utf16(text, ent.start_char - at), to_utf16(text, ent.end_char - at), ent.label_]
+        for ent in doc[start:end].ents
+    ]
+    return {"text": text, "label": spans, OFFSETS: UTF16, **meta}
 
 
 def label_studio_task(doc: Doc, start: int, end: int, meta: Task) -> Task:

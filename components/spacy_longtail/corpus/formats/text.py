@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,25 @@ MARKS = {  # byte order marks, the longer ones first: that of UTF-32 begins with
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+
+
+WEBANNO = "#FORMAT=WebAnno TSV"
+LABEL_STUDIO = {"annotation_id", "lead_time"}  # among the columns of its CSV and TSV
+
+
+def check_tool(path: Path, head: str) -> None:
+    """Refuse tables of tools that have another form which can be read.
+
+    head (str): The first line. RAISES (ValueError): L401.
+    """
+    tool = form = ""
+    if head.startswith(WEBANNO):
+        tool, form = "WebAnno or INCEpTION", "CoNLL 2002 or CoNLL-U"
+    elif {cell.strip().strip('"') for cell in re.split("[\t;,]", head)} >= LABEL_STUDIO:
+        tool, form = "Label Studio", "JSON or JSON-MIN"
+    if tool:
+        problem = f"this is a table of {tool}, which has no token and tag on each line"
+        raise bad_line(path, 1, problem, f"In {tool}, export {form}.")
 
 
 def bad_line(path: Path, line: int, problem: str, fix: str, record: int = 0) -> ValueError:

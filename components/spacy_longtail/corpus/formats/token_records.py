@@ -24,11 +24,11 @@ def read_tokens(record: dict[str, object], place: Place, context: Context, tagge
     tagger (Tagger): Knows the scheme of the tags that came before.
     RAISES (ValueError): L401, L424, L426, L582.
     """
+    if not is_tokenized(record, context.settings):
+        return None
     columns = context.settings.columns
     tag = columns.tag or TAG
     key = TEXT if TEXT in record else columns.token or TOKENS
-    if key != TEXT and tag not in record:
-        return None
     words = _words(record.get(key), key, place)
     if context.settings.tokens == "characters":
         fix = "Leave --tokens characters out, or give it texts."
@@ -46,6 +46,11 @@ def read_tokens(record: dict[str, object], place: Place, context: Context, tagge
     return doc
 
 
+def is_tokenized(record: dict[str, object], settings: Settings) -> bool:
+    """Whether a record has tokens, and tags or spans of them."""
+    return TEXT in record or (settings.columns.tag or TAG) in record
+
+
 def refuse_ignored(settings: Settings, tokenized: bool) -> None:
     """Refuse what is set for other records than a file has.
 
@@ -56,7 +61,9 @@ def refuse_ignored(settings: Settings, tokenized: bool) -> None:
         if tokenized
         else ("json without tokens", "records of tokens")
     )
-    for name in ("text_key", "decisions") if tokenized else ("scheme", "columns", "tag_names"):
+    for name in (
+        ("text_key", "decisions", "offsets") if tokenized else ("scheme", "columns", "tag_names")
+    ):
         if getattr(settings, name) != getattr(Settings, name):
             option = name.replace("_", "-")
             raise ValueError(Errors.L420.format(name=option, found=found, users=users))

@@ -36,9 +36,9 @@ ADVICE = {
     ),
     "few_mentions": (
         "More annotation is the surest help (`python -m spacy_longtail mine` says of what). Then begin "
-        "with an encoder that has seen entities elsewhere: configs/pretrained_cnn.cfg for English, "
-        "docs/pretraining.md. Resampling, augmentation, focal loss and the gate were not shown to beat "
-        "stock spaCy without one (docs/results.md); `python -m spacy_longtail recommend` tries them."
+        "with an encoder that has seen entities elsewhere: `longtail init-config pretrained` for "
+        "English, docs/pretraining.md. Resampling, augmentation, focal loss and the gate were not "
+        "shown to beat stock spaCy without one (docs/results.md); `longtail recommend` tries them."
     ),
     "not_measurable.dev": (
         "Where such a type decides, the best model is chosen by luck. Weigh ents_f beside "
@@ -58,9 +58,9 @@ ADVICE = {
         "annotators told them apart (`python -m spacy_longtail audit`)."
     ),
     "low_resource": (
-        "Begin with a pretrained encoder: configs/pretrained_cnn.cfg for English, or a transformer. "
-        "Without one try a CRF (configs/token_crf.cfg), and the two-task AUC loss, which was made for "
-        "this size (configs/token_two_task.cfg)."
+        "Begin with a pretrained encoder: `longtail init-config pretrained` for English, or a "
+        "transformer. Without one try a CRF (`longtail init-config token_crf`), and the two-task AUC "
+        "loss, which was made for this size (`longtail init-config token_two_task`)."
     ),
     "sparse": (
         "Sentence resampling was made for such corpora: longtail.ResampledCorpus.v1 with "

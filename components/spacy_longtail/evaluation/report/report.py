@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...corpus.statistics import Statistics
 from ...output.tables import text_table
 from ...records import Record
-from ..significance import NO_CLAIM, PowerNote, Verdict, corrected, power_note
+from ..significance import NO_CLAIM, PowerNote, Verdict, corrected, corrected_by_score, power_note
 from .comparison import HEADLINES, Average, Comparison, Pair, TypeRow, compare, f1_metrics, hold_against
 from .dates import written
 from .inputs import read_runs, read_statistics
@@ -61,7 +61,8 @@ def read_report(
         if system.name not in (choice.baseline.name, choice.ours.name)
     }
     alone[choice.ours.name] = {name: ours_alone[name] for name in averages}
-    verdicts = corrected(alone)
+    ours_alone |= corrected({name: ours_alone[name] for name in _tested_types(choice.ours, stats)})
+    verdicts = corrected_by_score(alone)
     if choice.by_dev:  # one comparison, chosen without a look at test: nothing to correct for
         verdicts[choice.ours.name] = alone[choice.ours.name]
     is_early = choice.baseline.rising() is not None
@@ -73,6 +74,12 @@ def read_report(
     comparison = compare(choice, stats, {**ours_alone, **verdicts[choice.ours.name]})
     power = _power(choice.baseline, choice.ours)
     return Report(stats, systems, choice, comparison, verdicts, power, counted, date)
+
+
+def _tested_types(system: System, stats: Statistics) -> list[str]:
+    """The scores of types that the test part holds: of one that it lacks F1 is 0, whatever is done."""
+    gold = system.runs[0].counts.counts[..., 2].sum(axis=0)
+    return [f"F1 of {label}" for label, n in zip(stats.labels, gold, strict=False) if n]
 
 
 def _unclaimed(verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
@@ -101,7 +108,7 @@ class Shown(Record):
     baseline: float | None
     ours: float | None
     interval: tuple[float, float] | None  # of ours
-    p: float | None
+    p: float | None  # after Holm: of a type over the types, of an average over the models
     test: str | None
     outcome: str | None
 
@@ -154,7 +161,7 @@ def _shown(scores: Pair, found: TypeRow | Average) -> Shown:
         baseline=scores.baseline,
         ours=scores.ours,
         interval=None if interval is None else (interval.low, interval.high),
-        p=None if own is None else own.p,
+        p=None if own is None else own.adjusted,
         test=None if own is None else own.test,
         outcome=None if own is None else own.outcome,
     )
@@ -174,7 +181,7 @@ def summary_table(summary: Summary) -> str:
     header = ["Type (* rare)", "Support", summary.ours, "95 % interval"]
     if summary.baseline is not None:
         header[2:2] = [summary.baseline]
-        header += ["Difference", "p"]
+        header += ["Difference", "p (Holm)"]
     table = text_table(header, rows)
     said = list(dict.fromkeys((summary.sentence, summary.verdict)))  # one where nothing can be said yet
     return "\n".join([table, *said, *(f"- {text}" for text in summary.findings), ""])

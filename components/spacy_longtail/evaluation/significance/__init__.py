@@ -12,7 +12,16 @@ from .paired import (
     paired_t,
     power_note,
 )
-from .verdicts import LEAST_SEEDS, NO_CLAIM, Verdict, corrected, decide, describe, judge
+from .verdicts import (
+    LEAST_SEEDS,
+    NO_CLAIM,
+    Verdict,
+    corrected,
+    corrected_by_score,
+    decide,
+    describe,
+    judge,
+)
 
 __all__ = [
     "LEAST_SEEDS",
@@ -27,6 +36,7 @@ __all__ = [
     "Verdict",
     "bootstrap_standard_error",
     "corrected",
+    "corrected_by_score",
     "decide",
     "describe",
     "holm",

@@ -25,8 +25,7 @@ class Difference(NamedTuple):
     value: float  # second minus first, in [-1, 1]
     low: float
     high: float
-    p: float  # two-sided
-    method: Method  # of the interval
+    p: float  # two-sided; at most 1 - level exactly where the interval leaves out 0
 
 
 class System(NamedTuple):
@@ -75,22 +74,20 @@ def paired_bootstrap(
     level: float = 0.95,
     n_draws: int = 10_000,
     seed: int = 0,
-    method: Method = "bca",
 ) -> dict[str, Difference]:
     """How far the second system is ahead, and whether another test set could reverse that.
 
     Both systems and all their seeds are counted on the same drawn units. The systems may have
-    different numbers of seeds.
+    different numbers of seeds. The interval and p are read from the same sorted draws.
 
     first (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`.
     second (np.ndarray): The same of the other system.
     metrics (Mapping[str, Metric]): Scores by name; all are computed from the same draws.
-    level (float): Of the interval, above 0 and below 1.
-    n_draws (int): Bootstrap draws: p is 2 / (n_draws + 1) at least.
+    level (float): Of the percentile interval, above 0 and below 1.
+    n_draws (int): Bootstrap draws, at least 2 / (1 - level) - 1: p is 2 / (n_draws + 1) at least.
     seed (int): Fixes the draws.
-    method (str): "bca" or "percentile".
     RETURNS (Dict[str, Difference]): In [-1, 1], and p.
-    RAISES (ValueError): L001; L406 for BCa; L411 for systems of different units or types.
+    RAISES (ValueError): L001; L411 for systems of different units or types.
     SOURCE: Koehn 2004, Statistical Significance Tests for Machine Translation Evaluation.
     """
     systems = [System(-1, _checked(first)), System(1, _checked(second))]
@@ -99,13 +96,18 @@ def paired_bootstrap(
         problem = "{} units of {} types against {} of {}".format(*shapes[1][:2], *shapes[0][:2])
         names = {"path": "The second system", "other": "the first"}
         raise ValueError(Errors.L411.format(**names, problem=problem))
-    found = _resample(systems, metrics, level, n_draws, seed, method)
-    differences = {}
-    for i, name in enumerate(metrics):
-        low, high, used = _interval(found, i, level)
-        p = _two_sided_p(found.draws[i])
-        differences[name] = Difference(float(found.value[i]), low, high, p, used)
-    return differences
+    found = _resample(systems, metrics, level, n_draws, seed, "percentile")
+    n_tail = int((n_draws + 1) * (1 - level) / 2 + ROUNDING)  # draws up to each end, the end among them
+    if not n_tail:
+        fix = "No p could be as small as 1 - level. Use 10000."
+        raise _unfit("n_draws", f"enough for the level {level:g}", n_draws, fix)
+    draws = np.sort(np.where(np.abs(found.draws) <= ROUNDING, 0.0, found.draws), axis=1)
+    fewer = np.minimum((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1))
+    p = np.minimum(1.0, 2 * (1 + fewer) / (n_draws + 1))
+    columns = (found.value, draws[:, n_tail - 1], draws[:, -n_tail], p)
+    return {
+        name: Difference(*(float(column[i]) for column in columns)) for i, name in enumerate(metrics)
+    }
 
 
 def _checked(counts: np.ndarray) -> np.ndarray:
@@ -168,11 +170,6 @@ def _statistics(
         for metric in metrics.values()
     ]
     return np.stack(rows)
-
-
-def _two_sided_p(draws: np.ndarray) -> float:
-    fewer = min((draws <= ROUNDING).sum(), (draws >= -ROUNDING).sum())
-    return float(min(1.0, 2 * (1 + fewer) / (len(draws) + 1)))
 
 
 def _interval(found: Resampled, i: int, level: float) -> tuple[float, float, Method]:

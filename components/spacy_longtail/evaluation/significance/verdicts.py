@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .bootstrap import paired_bootstrap
+from .bootstrap import ROUNDING, paired_bootstrap
 from .counts import Unit
 from .metrics import Metric
 from .paired import PairedT, holm, paired_permutation, paired_t
@@ -22,12 +22,18 @@ class Verdict(NamedTuple):
     low: float  # of the interval over documents or sentences
     high: float
     level: float  # of the interval; alpha is the rest
-    p: float  # two-sided, of `test`
-    adjusted: float  # p after Holm over all methods that were compared in this score
+    p: float  # two-sided, of the same draws as the interval
+    p_seeds: float | None  # of the permutation test over seeds, from six seeds on
+    adjusted: float  # the larger p after Holm over the comparisons that were made together
     test: str  # such as "paired bootstrap over 42 documents"
     n_seeds: int
     t: PairedT | None  # beside the permutation test over seeds
     outcome: Outcome
+
+    @property
+    def larger_p(self) -> float:
+        """That of the tests which were made: a claim needs them all."""
+        return max(self.p, self.p_seeds or 0.0)
 
 
 def decide(
@@ -42,11 +48,11 @@ def decide(
 ) -> dict[str, dict[str, Verdict]]:
     """Compare methods with a baseline in each score.
 
-    The interval is of the bootstrap over documents. p is of the bootstrap too, or from six seeds on
-    of the permutation test over seeds, if the seeds made any difference. "better" and "worse" need both:
-    p after Holm at most alpha, and an interval on one side of 0; and six documents at least. Seeds know
-    nothing of other documents, nor documents of other trainings: with fewer than six seeds a verdict is
-    on the models that were trained, not on the method.
+    The interval and p are of the bootstrap over documents. From six seeds on, if the seeds made any
+    difference, there is the permutation test over seeds too. "better" and "worse" need six documents,
+    and the larger p after Holm at most alpha. Seeds know nothing of other documents, nor documents of
+    other trainings: with fewer than six seeds a verdict is on the models that were trained, not on the
+    method.
 
     baseline (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`.
     methods (Mapping[str, np.ndarray]): The same of each method, its seeds in the same order.
@@ -62,7 +68,7 @@ def decide(
         name: judge(baseline, counts, metrics, unit, level=level, n_draws=n_draws, seed=seed)
         for name, counts in methods.items()
     }
-    return corrected(found)
+    return corrected_by_score(found)
 
 
 def judge(
@@ -89,40 +95,48 @@ def judge(
     verdicts = {}
     for name, metric in metrics.items():
         first, second = metric(baseline.sum(axis=0)), metric(method.sum(axis=0))
-        value, low, high, p, _ = differences[name]
-        t = paired_t(first, second) if is_tested else None
-        test = over_units
+        value, low, high, p = differences[name]
+        t, p_seeds, test = paired_t(first, second) if is_tested else None, None, over_units
         if t is not None:  # else the seeds made no difference, and are one training told often
-            p, test = paired_permutation(first, second), f"paired permutation test over {n_seeds} seeds"
+            p_seeds = paired_permutation(first, second)
+            test = f"{over_units}, and paired permutation test over {n_seeds} seeds"
         means = (float(first.mean()), float(second.mean()))
-        found = Verdict(*means, value, low, high, level, p, p, test, n_seeds, t, NO_CLAIM)
-        is_enough = n_units >= LEAST_SEEDS
-        verdicts[name] = found._replace(outcome=_outcome(found, p)) if is_enough else found
+        found = Verdict(*means, value, low, high, level, p, p_seeds, p, test, n_seeds, t, NO_CLAIM)
+        outcome = _outcome(found, found.larger_p) if n_units >= LEAST_SEEDS else NO_CLAIM
+        verdicts[name] = found._replace(adjusted=found.larger_p, outcome=outcome)
     return verdicts
 
 
-def corrected(found: Mapping[str, Mapping[str, Verdict]]) -> dict[str, dict[str, Verdict]]:
-    """Verdicts on several methods after Holm's correction, score by score: a claim can only be lost.
+def corrected(family: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """Verdicts that are read together after Holm's correction: a claim can only be lost.
+
+    family (Mapping[str, Verdict]): On several methods in one score, or on one method in several types.
+    RETURNS (Dict[str, Verdict]): The same with p adjusted.
+    """
+    adjusted = holm([verdict.larger_p for verdict in family.values()]).tolist()
+    return {
+        name: verdict._replace(
+            adjusted=p, outcome=NO_CLAIM if verdict.outcome == NO_CLAIM else _outcome(verdict, p)
+        )
+        for (name, verdict), p in zip(family.items(), adjusted, strict=True)
+    }
+
+
+def corrected_by_score(found: Mapping[str, Mapping[str, Verdict]]) -> dict[str, dict[str, Verdict]]:
+    """Verdicts on several methods, those on each score corrected together.
 
     found (Mapping[str, Mapping[str, Verdict]]): By method, then by score; the same scores for all.
     RETURNS (Dict[str, Dict[str, Verdict]]): The same with p adjusted.
     """
-    after: dict[str, dict[str, Verdict]] = {name: {} for name in found}
-    for metric in next(iter(found.values()), {}):
-        adjusted = holm([own[metric].p for own in found.values()])
-        for (name, own), p in zip(found.items(), adjusted.tolist(), strict=True):
-            before = own[metric]
-            outcome = NO_CLAIM if before.outcome == NO_CLAIM else _outcome(before, p)
-            after[name][metric] = before._replace(adjusted=p, outcome=outcome)
-    return after
+    scores = next(iter(found.values()), {})
+    after = {score: corrected({name: own[score] for name, own in found.items()}) for score in scores}
+    return {name: {score: own[name] for score, own in after.items()} for name in found}
 
 
 def _outcome(verdict: Verdict, adjusted: float) -> Outcome:
-    if adjusted > 1 - verdict.level:
+    if adjusted > 1 - verdict.level + ROUNDING:
         return NO_CLAIM
-    if verdict.low > 0:
-        return "better"
-    return "worse" if verdict.high < 0 else NO_CLAIM
+    return "better" if verdict.low > 0 else "worse"  # the interval leaves out 0 where p is so small
 
 
 def describe(method: str, verdicts: Mapping[str, Verdict]) -> list[str]:
@@ -157,10 +171,12 @@ def _evidence(verdict: Verdict) -> str:
         f"{100 * verdict.level:g} % interval {_signed(verdict.low)} to {_signed(verdict.high)}",
         _p("p", verdict.p),
     ]
-    if verdict.adjusted > verdict.p:
-        parts.append(_p("after Holm p", verdict.adjusted))
+    if verdict.p_seeds is not None:
+        parts.append(_p(f"over {verdict.n_seeds} seeds p", verdict.p_seeds))
     if verdict.t is not None:
         parts.append(f"t-test {_p('p', verdict.t.p)}")
+    if verdict.adjusted > verdict.larger_p:
+        parts.append(_p("after Holm p", verdict.adjusted))
     return ", ".join(parts)
 
 

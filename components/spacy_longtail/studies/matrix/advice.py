@@ -13,9 +13,10 @@ from ...about import __version__
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
+from ...encoders import check_encoder, located, shipped_encoder
 from ...errors import Errors
-from ...layers.clusters import LOOKUPS, has_lookups
-from ...layers.senses import LANGUAGE, WORDNET, has_wordnet
+from ...layers.clusters import LOOKUPS, has_lookups, lacks_lookups
+from ...layers.senses import WORDNET, has_wordnet
 from ...output.amounts import number
 from ...output.estimates import MINUTE
 from ...output.writing import check_file, write_file
@@ -37,7 +38,6 @@ from .summary import Summary, summarize_trials
 FEW, MANY_SENTENCES = 500, 5000  # training sentences
 FOLDS = 5
 SURE = 200  # training sentences for which a minute of budget is surely enough for one training
-ENCODERS = Path("assets/encoders")  # of the project
 WIDTH = 100  # of a comment
 CONFIG = "config.cfg"  # of a pipeline
 CLUSTERS, DESCRIBED = f'clusters = "{LOOKUPS}"', "longtail.DescribedTypes.v1"  # in it
@@ -59,41 +59,47 @@ class Advice(NamedTuple):
 
 
 def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> Path | None:
-    """The encoder that comes with the project, if this is the project, and it can be judged on a corpus.
+    """The encoder that comes with the package, by its name, if it can be judged on a corpus.
 
     corpus (Path): A folder that `convert` wrote; the encoder is of its language, and has not seen it.
-    say (Callable): Gets progress.
+    say (Callable): Gets why there is none.
     """
     lang = read_types(corpus).lang
-    found = ENCODERS / f"{lang}_donors"
-    if not found.is_dir():
-        return None
-    if _lacks_clusters(found, lang):
-        say(f"{found} is left out: its word clusters need pip install 'spacy-longtail[lookups]'")
-        return None
-    if (share := _seen(found, corpus)) > MOST:
+    found = shipped_encoder(lang)
+    if found is None:
+        say(f"No pretrained encoder is tried: the package has none for {lang!r}. `pretrain` makes one")
+    elif (share := _seen(Path(found), corpus)) > MOST:
         say(f"{found} is left out: it was pretrained on {100 * share:.0f} % of these sentences")
-        return None
-    return found
+    else:
+        return Path(found)
+    return None
 
 
 def transformer_beside(pretrained: Path | None) -> Path | None:
     """The transformer that `pretrain` has written beside a pipeline, where it did."""
-    folder = pretrained and pretrained.parent / TRANSFORMER
+    folder = pretrained and located(pretrained).parent / TRANSFORMER
     return folder if folder and folder.is_dir() else None
 
 
 def find_senses(lang: str) -> str | None:
-    """What knows the senses of a language's words: WordNet, or the file that comes with the project."""
+    """What knows the senses of a language's words: WordNet, or the file of the package's encoder."""
     if has_wordnet(lang):
         return WORDNET
-    found = ENCODERS / f"{LANGUAGE}_senses{NET_SUFFIX}"
-    return str(found) if lang == LANGUAGE and found.is_file() else None
+    encoder = shipped_encoder(lang)
+    return encoder and f"{encoder}/senses{NET_SUFFIX}"
+
+
+def say_left_out(lang: str, say: Callable[[str], None]) -> None:
+    """Say which knowledge of words no candidate can have for a language, and why."""
+    if problem := lacks_lookups(lang):
+        say(f"Word clusters and senses are left out: {problem}")
+    elif not find_senses(lang):
+        say("Senses of words are left out: WordNet is English")
 
 
 def _lacks_clusters(pretrained: Path, lang: str) -> bool:
     """Whether an encoder, or what describes its types, asks for word clusters that are not installed."""
-    config = pretrained / CONFIG
+    config = located(pretrained) / CONFIG
     asks = config.is_file() and CLUSTERS in config.read_text(encoding="utf8")
     return asks and not has_lookups(lang)
 
@@ -108,7 +114,10 @@ def choose_candidates(
     pretrained: Path | None = None,
     transformer: str | None = None,
 ) -> list[Candidate]:
-    """What is worth a try on a corpus, the most promising first after stock spaCy.
+    """What is worth a try on a corpus, after stock spaCy what won most often in our records first.
+
+    Losses, resampling, augmentation and secondaries won on no corpus that `recommend` was checked on.
+    They come last, for the time that is left.
 
     statistics (Statistics): Of the corpus.
     lang (str): Language code; an empty one has no word clusters.
@@ -119,53 +128,55 @@ def choose_candidates(
     train = statistics.parts["train"]
     n_sentences, tail = train.sentences, statistics.tail
     rare = [t for t in tail if train.types[t].mentions]
-    found = [
+    return [
         Candidate({"head": "ner"}, "stock spaCy, the baseline"),
-        *_with_knowledge(lang, pretrained, transformer, bool(rare)),
+        *_with_knowledge(lang, pretrained, transformer),
         Candidate({"head": "crf"}, "a CRF learns legal sequences with few examples"),
         Candidate({"head": "softmax"}, "the plain token classifier"),
+        *_at_last(n_sentences, len(rare), transformer),
     ]
-    if rare:
-        why = f"{number(len(rare), 'rare type')}: sCR shows their sentences more often"
-        found += [Candidate({"head": head, "reader": "sCR"}, why) for head in ("crf", "softmax")]
-        found.append(
-            Candidate({"head": "softmax", "loss": "focal"}, "focal looks at what is still wrong")
-        )
-    if n_sentences < FEW:
-        why = f"{number(n_sentences, 'training sentence')}: the AUC margin was made for so few"
-        found.append(Candidate({"head": "two_task", "loss": "AUC-2T"}, why))
-    elif rare:
-        why = "a secondary of its own for the rare types, at twice the cost"
-        found.append(Candidate({"gate": "double"}, why))
-    if n_sentences < MANY_SENTENCES and rare:
-        found.append(
-            Candidate({"head": "softmax", "reader": "augmented"}, "augmentation of a small corpus")
-        )
-    return found
 
 
-def _with_knowledge(
-    lang: str, pretrained: Path | None, transformer: str | None, has_rare: bool
-) -> list[Candidate]:
+def _with_knowledge(lang: str, pretrained: Path | None, transformer: str | None) -> list[Candidate]:
     """What brings in more than the corpus holds."""
     found = []
+    if pretrained:
+        grid = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
+        found.append(Candidate(grid, f"{pretrained} has seen entities of other corpora"))
     if transformer:
         why = f"{transformer} has read far more text"
         heads = ("softmax", "crf")
         found += [Candidate({"head": head, "encoder": "transformer"}, why) for head in heads]
-        if has_rare:
-            why = "rare types have a gate and a secondary of their own over the same transformer"
-            grid = {"head": "crf", "gate": "gated", "encoder": "transformer"}
-            found.append(Candidate(grid, why))
-    if pretrained:
-        grid = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
-        found.append(Candidate(grid, f"{pretrained} has seen entities of other corpora"))
     if has_lookups(lang):
+        if find_senses(lang):
+            why = "word clusters and WordNet's senses say what words mean: a regatta is a contest"
+            found.append(Candidate({"head": "crf", "encoder": "senses"}, why))
         why = "word clusters know words that the corpus does not have"
         found.append(Candidate({"head": "crf", "encoder": "clusters"}, why))
-        if find_senses(lang):
-            why = "WordNet's senses say what they mean: a regatta is a contest"
-            found.append(Candidate({"head": "crf", "encoder": "senses"}, why))
+    return found
+
+
+def _at_last(n_sentences: int, n_rare: int, transformer: str | None) -> list[Candidate]:
+    """What the papers propose for such a corpus, and our records show no gain of."""
+    found = []
+    if n_rare and transformer:
+        why = "rare types have a gate and a secondary of their own over the same transformer"
+        grid = {"head": "crf", "gate": "gated", "encoder": "transformer"}
+        found.append(Candidate(grid, why))
+    if n_sentences < FEW:
+        why = f"{number(n_sentences, 'training sentence')}: the AUC margin was made for so few"
+        found.append(Candidate({"head": "two_task", "loss": "AUC-2T"}, why))
+    if not n_rare:
+        return found
+    why = f"{number(n_rare, 'rare type')}: sCR shows their sentences more often"
+    found += [Candidate({"head": head, "reader": "sCR"}, why) for head in ("crf", "softmax")]
+    found.append(Candidate({"head": "softmax", "loss": "focal"}, "focal looks at what is still wrong"))
+    if n_sentences < MANY_SENTENCES:
+        grid = {"head": "softmax", "reader": "augmented"}
+        found.append(Candidate(grid, "augmentation of a small corpus"))
+    if n_sentences >= FEW:
+        why = "a secondary of its own for the rare types, at twice the cost"
+        found.append(Candidate({"gate": "double"}, why))
     return found
 
 
@@ -280,27 +291,25 @@ def planned(
 def _beginning(pretrained: Path, corpus: Path, lang: str) -> Overrides:
     """The encoder of a pipeline that `pretrain` wrote; a transformer lies beside it.
 
-    RAISES (ValueError): L265, L274, L402, L406, L470, L563, L571.
+    RAISES (ValueError): L265, L274, L402, L406, L470, L563, L571, L720.
     """
-    if not (pretrained / "meta.json").is_file():
-        problem = "no pipeline is there"
-        raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
+    folder = check_encoder(pretrained)
     if (share := _seen(pretrained, corpus)) > MOST:
         shown = {"path": pretrained, "share": f"{100 * share:.0f} %", "corpus": corpus}
         raise ValueError(Errors.L563.format(**shown))
-    config = read_base(pretrained / CONFIG)
+    config = read_base(folder / CONFIG)
     if (own := config.get("nlp", {}).get("lang")) != lang:
         problem = f"it is of the language {own!r}, {corpus} of {lang!r}"
         raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
     names = config.get("nlp", {}).get("pipeline", [])
-    folder = transformer_beside(pretrained)
+    transformer = transformer_beside(pretrained)
     is_cnn = "tok2vec" in names
-    has_encoder = is_cnn or ("transformer" in names and folder is not None)
+    has_encoder = is_cnn or ("transformer" in names and transformer is not None)
     if not has_encoder or DESCRIBED not in config.to_str(interpolate=False):
         raise ValueError(Errors.L571.format(path=pretrained, found=", ".join(names) or "none"))
     if _lacks_clusters(pretrained, lang):
         raise ValueError(Errors.L406.format(package="spacy-lookups-data", extra="lookups"))
-    choice = known_choices()["encoder"]["pretrained"] if is_cnn else _over_transformer(f"{folder}")
+    choice = known_choices()["encoder"]["pretrained"] if is_cnn else _over_transformer(f"{transformer}")
     return {**choice, "paths.pretrained": str(pretrained)}
 
 

@@ -86,7 +86,7 @@ def recommend_by_folds(
     verdict = judge(before, after, metric, unit, is_paired=False)[MACRO]
     share = 1 / (n_folds - 2)  # neither dev nor what is held out is trained on
     found = compare(first, own, share, verdict.value, verdict.p, len(before))
-    n_tried = len(last) - (baseline in last)
+    n_tried = len(runs) - 1  # those that were dropped after a fold were chosen from, too
     chance = min(n_tried * found.chance, 1.0)
     n_done = len({fold for fold, _ in own})
     evidence = describe(best, {f"{MACRO} on held-out documents": verdict})
@@ -98,10 +98,10 @@ def recommend_by_folds(
             f" {signed(100 * t.high)}, p = {t.p:.2g} (resampled t-test)."
         )
     evidence.append(
-        f"{best} is the best of {n_tried} methods on these folds, for which the chance that it is worse"
-        f" than {baseline} is multiplied by {n_tried}."
+        f"{best} was chosen from {n_tried} methods that were tried on these folds. So the chance that it"
+        f" is worse than {baseline} is multiplied by {n_tried}."
         if n_tried > 1
-        else f"{best} is the one method that was tried on all of these folds."
+        else f"{best} is the one method that was tried beside {baseline}."
     )
     sure = f"the chance that it is worse is {_percent(chance)}"
     gain = f"{signed(100 * verdict.value)} points of macro F1 beside {baseline} on held-out documents"

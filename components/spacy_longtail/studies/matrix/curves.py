@@ -16,7 +16,7 @@ ALPHA = 0.05
 
 class Point(NamedTuple):
     x: float  # sentences, the share of entity tokens, or mentions of a type
-    scores: dict[int, float]  # F1 on test by partition
+    scores: dict[int, float]  # F1 by partition
 
     @property
     def mean(self) -> float:
@@ -36,6 +36,11 @@ class Curves(NamedTuple):
     lines: dict[str, list[Point]]  # by method, x ascending
     findings: list[str]
 
+    @property
+    def part(self) -> str:
+        """That its scores are on: mentions of a type are planned by its curve, so test stays unseen."""
+        return "test" if self.average in SCORES else "dev"
+
 
 SCORES = {"macro": "ents_macro_f", "micro": "ents_f"}
 
@@ -45,7 +50,7 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
 
     records (Sequence[TrialRecord]): Of finished trials.
     baseline (str): Name of the method that others are compared with.
-    average (str): "macro", "micro", or a type, whose F1 is then shown.
+    average (str): "macro", "micro", or a type, whose F1 on dev is then shown.
     RETURNS (Curves): With what may be said of them. RAISES (ValueError): L406.
     """
     found: dict[str, dict[float, list[TrialRecord]]] = {}
@@ -55,7 +60,7 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
             x_name = draw.x_name
             found.setdefault(record.method, {}).setdefault(draw.x, []).append(record)
     lines = {
-        name: [Point(x, {r.seed: _score(r, average) for r in own[x]}) for x in sorted(own)]
+        name: [point for x in sorted(own) if (point := _point(x, own[x], average)).scores]
         for name, own in found.items()
     }
     rising = {
@@ -76,11 +81,13 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
     return Curves(x_name, average, lines, findings)
 
 
-def _score(record: TrialRecord, average: str) -> float:
-    """F1 on test, in [0, 1]."""
-    if average in SCORES:
-        return record.score("test", SCORES[average]) or 0.0
-    return record.type_f(average)
+def _point(x: float, records: Sequence[TrialRecord], average: str) -> Point:
+    """Of the records that have the score."""
+    found = (
+        (r.seed, r.score("test", SCORES[average]) if average in SCORES else r.of_type("dev", average))
+        for r in records
+    )
+    return Point(x, {seed: f for seed, f in found if f is not None})
 
 
 def _too_early(name: str, baseline: str, early: Mapping[float, Rising], x_name: str) -> str:

@@ -5,7 +5,7 @@ from ...records import Record
 
 
 class Measured(Record):
-    """A size, and what its runs have on test."""
+    """A size, and what its runs have on dev: what to annotate is planned without a look at test."""
 
     size: int  # that was asked for
     mentions: float  # that there were, mean over the runs

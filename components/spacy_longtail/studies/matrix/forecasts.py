@@ -90,10 +90,14 @@ def _forecast(
 
 
 def _measured(size: int, runs: Sequence[TrialRecord], label: str) -> Measured:
-    """Runs on a draw that holds no mention are no point of the curve."""
-    own = [run for run in sorted(runs, key=lambda run: run.seed) if run.n_mentions]
-    mentions = statistics.mean(run.n_mentions or 0 for run in own) if own else 0.0
-    return Measured(size=size, mentions=mentions, scores=[run.type_f(label) for run in own])
+    """Runs on a draw that holds no mention are no point of the curve, nor runs without an F1."""
+    own = [
+        (run.n_mentions, f)
+        for run in sorted(runs, key=lambda run: run.seed)
+        if run.n_mentions and (f := run.of_type("dev", label)) is not None
+    ]
+    mentions = statistics.mean(n for n, _ in own) if own else 0.0
+    return Measured(size=size, mentions=mentions, scores=[f for _, f in own])
 
 
 def _expected(fit: Fit, mentions: int, density: Density, lifts: Mapping[str, Lift | None]) -> Expected:

@@ -18,7 +18,7 @@ from ...evaluation.significance import (
     MentionCounts,
     PairedT,
     Verdict,
-    corrected,
+    corrected_by_score,
     describe,
     judge,
     named_metrics,
@@ -77,7 +77,7 @@ def recommend(
             first = stack([counted(scored[baseline][seed]) for seed in seeds])
             # over documents alone: no exact test over six seeds could outlive Holm over a few methods
             verdicts[name] = judge(first, stack(own), metric, own[0].unit, is_paired=False)
-    verdicts = corrected(verdicts)
+    verdicts = corrected_by_score(verdicts)
     best = max(means, key=lambda name: (means[name], name == baseline))
     rising = {
         name: System(name, [read(path) for path in scored[name].values()]).rising()

@@ -175,25 +175,20 @@ def _corpus(
 def _heat(
     rows: list[Row], types: CorpusTypes, records: Mapping[str, TrialRecord], roles: Mapping[str, str]
 ) -> Heat:
-    """F1 of each method on each declared type; 0 where a type neither occurs nor is predicted."""
+    """F1 of each method on each declared type, over the trials that have one."""
     first = next(iter(records.values()))
-    support = {label: int(_of_type(first, label, "support")) for label in types.labels}
+    support = {label: int(first.of_type("test", label, "support") or 0) for label in types.labels}
     labels = sorted(types.labels, key=lambda label: -support[label])
     shown = []
     for row in rows:
         own = [record for record in records.values() if record.method == row.method]
-        values = [mean([_of_type(record, label, "f") for record in own]) for label in labels]
+        values = [
+            mean([f for record in own if (f := record.of_type("test", label)) is not None])
+            for label in labels
+        ]
         macro = row.scores["macro, test"][0]
         shown.append(HeatRow(row.method, values, macro, roles.get(row.method, "")))
     return Heat(labels, [support[label] for label in labels], [t in types.tail for t in labels], shown)
-
-
-def _of_type(record: TrialRecord, label: str, name: str) -> float:
-    """A number of a type on test, 0 of one that does not occur."""
-    per_type = record.test.get("ents_per_type")
-    own = per_type.get(label) if isinstance(per_type, dict) else None
-    value = own.get(name) if isinstance(own, dict) else None
-    return float(value) if isinstance(value, (int, float)) else 0.0
 
 
 def _by_mentions(

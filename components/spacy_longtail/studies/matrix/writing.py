@@ -67,7 +67,7 @@ def _plot(found: CorpusSummary, curves: Curves, baseline: str) -> str:
         for name, points in curves.lines.items()
     }
     key, roles = f"{found.corpus}-{curves.average}", {baseline: "baseline"}
-    return size_curves(lines, key, curves.x_name, curves.average, roles)
+    return size_curves(lines, key, curves.x_name, f"{curves.average} F1 on {curves.part}", roles)
 
 
 def _ahead(found: Forecast) -> str:

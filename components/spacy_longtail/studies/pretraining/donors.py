@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.formats.docbin import stream_sentences
 from ...corpus.sentences import by_punctuation, has_boundaries
-from ...corpus.type_words import fits_config, in_words, problem_in_config, problem_of_texts
+from ...corpus.type_words import fits_config, in_words, problem_in_config
 from ...corpus.units import plain_text
 from ...errors import Errors
 from ...types import ANNOTATED_TYPES
@@ -50,7 +50,7 @@ def read_donors(
     vocab (Vocab): Of the pipeline.
     RETURNS (List[Donor]): In the order given.
     RAISES (ValueError): L402, L403, L404, L430; L495 for donors of different languages, without an
-        entity, of one name, or with one description of two types.
+        entity, of one name, or with a description that no config can hold.
     """
     folders, parts = list(folders), list(dict.fromkeys(parts))
     names = [folder.resolve().name for folder in folders]
@@ -152,24 +152,32 @@ def _read(
     }
     names = _names(texts, known, name)
     descriptions = {names[label]: text for label, text in texts.items()}
-    if problem := problem_of_texts(texts) or problem_in_config(descriptions):
+    if problem := problem_in_config(descriptions):
         raise _unusable(folder, f"its descriptions have {problem}", "Correct its types.json")
     for doc in (*train, *dev):
         own = doc.user_data.get(ANNOTATED_TYPES, labels)  # of a partial annotation
-        _renamed(doc, names).user_data[ANNOTATED_TYPES] = [names[t] for t in labels if t in own]
+        unknown = {names[label] for label in labels if label not in own}
+        found = [name for name in descriptions if name not in unknown]
+        _renamed(doc, names).user_data[ANNOTATED_TYPES] = found
     return Donor(name, descriptions, types.lang, types.tokens, train, dev, n_excluded)
 
 
 def _names(texts: Mapping[str, str], known: Mapping[str, str], donor: str) -> dict[str, str]:
-    """What a donor's types are called: of one description one name, of two descriptions two names."""
+    """What a donor's types are called: of one description one name, of two descriptions two names.
+
+    Tags of one donor that mean the same, such as device and DEVICE, become one type, too.
+    """
     by_text = {text.casefold(): label for label, text in known.items()}
     found: dict[str, str] = {}
     for label, text in texts.items():
+        if text.casefold() in by_text:
+            found[label] = by_text[text.casefold()]
+            continue
         own = label if fits_config(label) else " ".join(WORD.findall(label)) or "type"
         is_taken = known.get(own, text).casefold() != text.casefold() or (own != label and own in texts)
-        called = by_text.get(text.casefold(), f"{own} ({donor})" if is_taken else own)
+        called = f"{own} ({donor})" if is_taken else own
         names = (called, *(f"{called} {n}" for n in range(2, len(texts) + 2)))  # a:b and a=b are two
-        found[label] = next(name for name in names if name not in found.values())
+        by_text[text.casefold()] = found[label] = next(n for n in names if n not in found.values())
     return found
 
 

@@ -13,7 +13,9 @@ from ...corpus.folder import PARTS, part_path, read_types
 from ...errors import Errors
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.records import write_evaluation
+from ...faults import is_coded
 from ...output.writing import is_disk_fault
+from ...training.own_code import import_code
 from ...training.provenance import short
 from ...training.train import train_model
 from .keys import PACKAGE, code_version, corpus_version
@@ -30,6 +32,8 @@ def run_child(work: Path, task: Task) -> None:
     task (Task): What to train on and to score.
     RAISES (ValueError): L478 if the corpus or the code has changed; those of training and evaluation.
     """
+    for path in task.get("own_code", []):
+        import_code(Path(path))
     corpus = Path(task["corpus"])
     _check_unchanged(corpus, task)
     best = train_model(work / "config.cfg", corpus, work / MODEL, gpu_id=task["gpu_id"])
@@ -47,13 +51,14 @@ def exit_code(work: Path) -> int:
 
     work (Path): The folder. RETURNS (int): 0, IO_FAULT if the disk is full or refuses, 1 for what else
         is refused, with a message.
+    RAISES (Exception): Bugs, whose traceback is the end of the log.
     """
     try:
         run_child(work, srsly.read_json(work / "task.json"))
         sys.stdout.flush()
     except (ValueError, OSError) as error:
         is_fault = is_disk_fault(error) or is_disk_fault(error.__cause__)
-        if isinstance(error, OSError) and not is_fault:
+        if not (is_fault or is_coded(error)):
             raise
         with suppress(OSError):  # of the same full disk
             print(error, flush=True)

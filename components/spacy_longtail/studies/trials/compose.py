@@ -10,7 +10,7 @@ import srsly
 from spacy.util import load_config
 from thinc.api import Config
 
-from ...errors import Errors
+from ...errors import SHIPPED_CONFIGS, Errors
 from ...types import Overrides
 
 HERE = Path(__file__).parent
@@ -33,7 +33,7 @@ def read_base(path: Path | None) -> Config:
     """
     path = path or BASE
     if not path.is_file():
-        raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
+        raise ValueError(Errors.L402.format(path=path, fix=SHIPPED_CONFIGS))
     try:
         return load_config(path, interpolate=False)
     except (ValueError, ConfigParserError) as error:

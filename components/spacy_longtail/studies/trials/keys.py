@@ -9,7 +9,9 @@ from pathlib import Path
 from thinc.api import Config
 
 from ...corpus.folder import PARTS, part_path, read_types
+from ...encoders import located
 from ...errors import Errors
+from ...training.own_code import imported_code
 from ...training.provenance import checksum, shortened, versions
 from .plan import Trial
 
@@ -33,12 +35,15 @@ def digest(value: object) -> str:
 
 @cache
 def code_version() -> str:
-    """A checksum of the installed versions, and of this package's own modules that a training runs."""
+    """A checksum of the installed versions, of this package's own modules that a training runs, and of
+    what --code names."""
     sources = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
         if not name.startswith(IDLE):
             sources.update(name.encode("utf8") + b"\0" + path.read_bytes())
+    for path in imported_code():
+        sources.update(path.read_bytes())
     return digest({"versions": versions(), "sources": sources.hexdigest()})
 
 
@@ -90,7 +95,7 @@ def _texts(block: object, name: str) -> Iterator[tuple[str, str]]:
 @cache
 def file_content(path: str) -> str:
     """A checksum of a file, or of the files in a folder; "" if there is neither, as for a hub's name."""
-    root = Path(path)
+    root = located(path)
     try:
         files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
         if not all(file.is_file() for file in files):

@@ -16,6 +16,7 @@ from typing_extensions import NotRequired
 
 from ...errors import Errors
 from ...output.writing import coded_io
+from ...training.own_code import imported_code
 from .keys import CorpusVersion
 
 CHILD = [sys.executable, "-m", "spacy_longtail.studies.trials.child"]
@@ -42,6 +43,7 @@ class Task(TypedDict):
     parts: NotRequired[list[str]]  # those to score, else dev and test
     version: CorpusVersion
     code: str  # its version
+    own_code: NotRequired[list[str]]  # files to import before
 
 
 class Outcome(NamedTuple):
@@ -62,7 +64,8 @@ def launch(
     """
     with coded_io(work):
         config.to_disk(work / "config.cfg", interpolate=False)
-        (work / "task.json").write_text(json.dumps(task), encoding="utf8")
+        told = Task(**task, own_code=list(map(str, imported_code())))
+        (work / "task.json").write_text(json.dumps(told), encoding="utf8")
     seconds = None if minutes is None else 60 * minutes
     return run_process([*CHILD, str(work)], work / "log.txt", seconds, stop)
 
@@ -88,6 +91,7 @@ def run_process(
         finally:
             _kill(process)
     took = time.perf_counter() - start
+    status = status or ("failed" if process.returncode else "done")
     if process.returncode == IO_FAULT:
         raise ValueError(_refusal(log))
     if status == "failed":
@@ -98,23 +102,31 @@ def run_process(
 def _watch(
     process: subprocess.Popen[bytes], start: float, seconds: float | None, stop: Callable[[], str | None]
 ) -> tuple[str, str]:
-    while True:
-        try:
-            code = process.wait(POLL)
-            return ("failed", "") if code else ("done", "")
-        except subprocess.TimeoutExpired:
-            if seconds is not None and time.perf_counter() - start > seconds:
-                return "timeout", f"It ran past the limit of {seconds / 60:g} minutes."
-            if (why := stop()) is not None:
-                return "stopped", why
+    """Why it has to end: a status and a text; "" if it has ended."""
+    while not _has_ended(process):
+        if seconds is not None and time.perf_counter() - start > seconds:
+            return "timeout", f"It ran past the limit of {seconds / 60:g} minutes."
+        if (why := stop()) is not None:
+            return "stopped", why
+        time.sleep(POLL)
+    return "", ""
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Where the system allows it, what has ended is not reaped yet: its number stays its group's."""
+    if hasattr(os, "waitid"):
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+    return process.poll() is not None
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    if os.name == "posix":
-        with suppress(ProcessLookupError, PermissionError):  # the group outlives its first process
-            os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
+    """End it and its group, unless it was reaped: then another one may have its number."""
+    if process.returncode is None:
+        if os.name == "posix":
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
     process.wait()
     if process.stdin:
         process.stdin.close()

@@ -3,14 +3,18 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import srsly
 from spacy.util import get_sourced_components, load_model_from_config
 from thinc.api import Config
 
+from ...corpus.folder import part_path, read_types
+from ...errors import Errors
+from ...training.train import corpus_overrides, known_sections
 from ...types import Block, Overrides
-from .compose import HERE, compose, known_choices, read_base
+from .compose import HERE, apply, compose, known_choices, read_base
 
 VARIABLES = ("paths", "longtail")  # sections of values that the others refer to
 
@@ -45,8 +49,20 @@ def read_recipes() -> dict[str, Recipe]:
     return {name: Recipe(**found) for name, found in _table().recipes.items()}
 
 
+def named_recipe(name: str) -> Recipe:
+    """The recipe of a config.
+
+    name (str): Of the config, or how it alone begins. RAISES (ValueError): L723.
+    """
+    recipes = read_recipes()
+    found = [name] if name in recipes else [known for known in recipes if known.startswith(name)]
+    if len(found) != 1:
+        raise ValueError(Errors.L723.format(name=name, known=", ".join(found or recipes)))
+    return recipes[found[0]]
+
+
 def render(name: str, recipe: Recipe) -> str:
-    """The text of a recipe's config.
+    """The text of a recipe's config in configs/.
 
     name (str): Of the config. recipe (Recipe): What it is made of.
     """
@@ -55,12 +71,33 @@ def render(name: str, recipe: Recipe) -> str:
     command = f"recipe . --vars.recipe {name} {recipe.options.replace('--paths.', '--vars.')}".rstrip()
     if name in table.commands:
         command = name
-    head = [
-        *recipe.comment.splitlines(),
-        f"Complete: `{train}`; `weasel run {command}` fills in the paths.",
-    ]
-    lines = _lines(make_config(recipe), {**table.comments, **recipe.comments})
+    use = f"Complete: `{train}`; `weasel run {command}` fills in the paths."
+    return written(recipe, make_config(recipe), use)
+
+
+def written(recipe: Recipe, config: Config, use: str) -> str:
+    """The text of a config, with the comments of its recipe.
+
+    recipe (Recipe): What it is made of. config (Config): Not interpolated. use (str): How it is trained.
+    """
+    head = [*recipe.comment.splitlines(), use]
+    lines = _lines(config, {**_table().comments, **recipe.comments})
     return "\n".join([*(f"# {line}" for line in head), *lines]) + "\n"
+
+
+def corpus_config(recipe: Recipe, corpus: Path | None) -> Config:
+    """A recipe's config with the paths and types of a corpus, not interpolated.
+
+    corpus (Optional[Path]): A folder that `convert` wrote; null leaves the paths open.
+    RAISES (ValueError): L402, L430.
+    """
+    config = make_config(recipe)
+    own: Overrides = {"paths.train": None, "paths.dev": None}
+    if corpus is not None:
+        parts = (part_path(corpus, part) for part in ("train", "dev"))
+        own = corpus_overrides(read_types(corpus), *parts)
+    apply(config, known_sections(own, config))
+    return config
 
 
 def make_config(recipe: Recipe) -> Config:

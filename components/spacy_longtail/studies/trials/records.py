@@ -62,12 +62,12 @@ class TrialRecord(BaseModel):
         found = (self.dev if part == "dev" else self.test).get(name)
         return found if isinstance(found, (int, float)) else None
 
-    def type_f(self, label: str) -> float:
-        """F1 of a type on test, in [0, 1]."""
-        types = self.test.get("ents_per_type")
+    def of_type(self, part: str, label: str, name: str = "f") -> float | None:
+        """A number of a type on dev or test, F1 in [0, 1] unless another is named; null without one."""
+        types = (self.dev if part == "dev" else self.test).get("ents_per_type")
         found = types.get(label) if isinstance(types, dict) else None
-        f = found.get("f") if isinstance(found, dict) else None
-        return float(f) if isinstance(f, (int, float)) else 0.0
+        value = found.get(name) if isinstance(found, dict) else None
+        return value if isinstance(value, (int, float)) else None
 
     @property
     def steps_trained(self) -> int:

@@ -1,9 +1,12 @@
 """A training under watch: its evaluations are told to the study, which may prune it."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from ...training.provenance import CURVE_FILE, DEV_SCORE, read_curve
+from ...output.writing import in_progress
+from ...training.provenance import DEV_SCORE, read_curve
+from ...training.train import BEST
 from ..trials.child import MODEL
 from ..trials.storage import coded_storage
 from .draws import Draw
@@ -19,7 +22,6 @@ class Watch:
     def __init__(self, draw: Draw, work: Path, steps: int, stop: Callable[[], str | None]) -> None:
         self.draw, self.work, self.steps, self.stop = draw, work, steps, stop
         self.seen: set[int] = set()
-        self.size = 0
         self.is_pruned = False
 
     def __call__(self) -> str | None:
@@ -35,13 +37,11 @@ class Watch:
 
     def report(self) -> list[int]:
         """Tell the study of new evaluations. RETURNS (List[int]): Their steps."""
-        model = self.work / MODEL / "model-best"
-        path = model.parent / CURVE_FILE
-        size = path.stat().st_size if path.is_file() else 0
-        if size == self.size:
-            return []
-        self.size = size
-        points = {int(p["step"]): p[DEV_SCORE] for p in read_curve(model) if DEV_SCORE in p}
+        target, points = self.work / MODEL, {}
+        for folder in (*in_progress(target), target):
+            with suppress(FileNotFoundError):  # a training is renamed when it is done
+                curve = read_curve(folder / BEST)
+                points |= {int(p["step"]): p[DEV_SCORE] for p in curve if DEV_SCORE in p}
         new = [step for step in points if step not in self.seen]
         with coded_storage():
             for step in new:

@@ -7,7 +7,7 @@ from pathlib import Path
 from spacy.util import load_config, load_model_from_config
 
 from ...corpus.statistics.records import Statistics
-from ...errors import Errors
+from ...errors import SHIPPED_CONFIGS, Errors
 from ...types import Overrides
 from ..limits import check_written
 from ..train import filled_in, message_of
@@ -31,7 +31,7 @@ def check_config(
     RAISES (ValueError): L402 if there is no such file.
     """
     if not path.is_file():
-        raise ValueError(Errors.L402.format(path=path, fix="Name a config file."))
+        raise ValueError(Errors.L402.format(path=path, fix=SHIPPED_CONFIGS))
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -55,7 +55,7 @@ def check_declared(built: BuiltConfig) -> Said:
     written = load_config(built.path, interpolate=False).get("longtail", {})
     used = built.config.get("longtail", {})
     for key, own in (("labels", built.found.labels), ("tail", built.found.tail)):
-        if key in written and set(written[key]) != set(own):
+        if written.get(key) is not None and set(written[key]) != set(own):
             text = f"[longtail] {key} = {written[key]} is not the corpus's {own}"
             fix = "`python -m spacy_longtail train` fills that in, `spacy train` does not"
             yield "warn", f"{text}. {fix}."

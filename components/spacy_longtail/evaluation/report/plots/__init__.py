@@ -6,6 +6,7 @@ from .curves import Line as Line
 from .curves import lambda_curves as lambda_curves
 from .curves import learning_curves as learning_curves
 from .curves import size_curves as size_curves
+from .drawing import can_draw as can_draw
 from .dumbbells import dumbbells as dumbbells
 from .forecasts import forecast_plot as forecast_plot
 from .heatmap import Heat as Heat

@@ -56,14 +56,14 @@ def size_curves(
     points: Mapping[str, list[tuple[float, list[float]]]],
     key: str,
     x_name: str,
-    average: str,
+    score: str,
     roles: Mapping[str, str] | None = None,
 ) -> str:
-    """F1 on test by the size of the training data.
+    """A score by the size of the training data.
 
     points (Mapping[str, List[Tuple[float, List[float]]]]): By method: x, and scores over partitions in
         [0, 1]. All are drawn.
-    key (str): Comes before ids. x_name (str): What x is. average (str): Which F1.
+    key (str): Comes before ids. x_name (str): What x is. score (str): Such as "macro F1 on test".
     roles (Optional[Mapping[str, str]]): Of ROLES, by method; the others have colours of their own.
     RETURNS (str): An svg element. RAISES (ValueError): L406.
     """
@@ -71,7 +71,7 @@ def size_curves(
         Line(name, [x for x, _ in own], [values for _, values in own], (roles or {}).get(name, ""))
         for name, own in points.items()
     ]
-    title = f"Lines: {average} F1 on test by {x_name}, with bands of a standard deviation"
+    title = f"Lines: {score} by {x_name}, with bands of a standard deviation"
     safe = "".join(c if c.isalnum() else "-" for c in key)
     return _lines(lines, safe, x_name, title, scale="log")
 

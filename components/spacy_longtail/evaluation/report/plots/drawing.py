@@ -4,6 +4,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ....errors import Errors
@@ -46,6 +47,11 @@ STYLE = {
     "hatch.linewidth": 0.8,
     "legend.frameon": False,
 }
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed: for pages whose tables say the same as their figures."""
+    return find_spec("matplotlib") is not None
 
 
 def svg(draw: Callable[["Figure"], None], size: tuple[float, float], key: str, title: str) -> str:

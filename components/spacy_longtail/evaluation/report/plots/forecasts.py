@@ -51,5 +51,5 @@ def forecast_plot(
         axes.grid(axis="y", lw=0.5)
         fig.legend(loc="outside upper center", ncols=5)
 
-    title = f"Line: F1 on test by {x_name}, fitted and expected, with a band of its 90 % interval"
+    title = f"Line: F1 on dev by {x_name}, fitted and expected, with a band of its 90 % interval"
     return svg(draw, (WIDTH, HEIGHT), "".join(c if c.isalnum() else "-" for c in key), title)

@@ -1,0 +1,48 @@
+"""`init-config`: a config of the package."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..errors import Errors
+from ..output.writing import check_file, write_file
+from ..studies.trials.recipes import corpus_config, named_recipe, read_recipes, written
+from .app import TRAINING_PANEL, app, print_table
+
+
+def _print_list(wanted: bool) -> None:
+    if wanted:
+        rows = [(name, recipe.comment.splitlines()[0]) for name, recipe in read_recipes().items()]
+        print_table(["name", "what it trains"], rows, "ll")
+        raise typer.Exit
+
+
+@app.command("init-config", rich_help_panel=TRAINING_PANEL)
+def init_config(
+    name: Annotated[str, typer.Argument(help="Of a config, or how it alone begins: 'pretrained'.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")],
+    corpus: Annotated[
+        Path | None,
+        typer.Option(help="A folder that `convert` wrote, whose paths and types `spacy train` needs."),
+    ] = None,
+    listed: Annotated[
+        bool,
+        typer.Option("--list", help="List the configs.", callback=_print_list, is_eager=True),
+    ] = False,
+) -> None:
+    """Write one of the package's configs, complete, for `longtail train` or `spacy train`."""
+    recipe = named_recipe(name)
+    check_file(output)
+    if output.exists():
+        raise ValueError(Errors.L437.format(path=output, problem="a file is there already"))
+    needed = f" {recipe.options}" if recipe.options else ""
+    use = f"longtail train {output} {corpus or 'CORPUS'} OUTPUT{needed}"
+    if corpus is not None:
+        use = f"{use}` or `spacy train {output} --output OUTPUT{needed}"
+    write_file(output, written(recipe, corpus_config(recipe, corpus), f"Train it with `{use}`."))
+    msg.good(f"{output}: {recipe.comment.splitlines()[0]}")
+    typer.echo(f"Train it with: {use.replace('`', '')}")
+    if corpus is None:
+        typer.echo("`longtail train` fills in paths and types. `spacy train` needs them: give --corpus.")

@@ -1,0 +1,109 @@
+"""Descriptions as the label encoder of a pretrained encoder reads them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from thinc.types import Floats2d
+
+from ..encoders import check_encoder
+from ..errors import Errors
+from ..layers.torch_layer import require_torch
+from .base import unit_rows
+
+if TYPE_CHECKING:  # an extra
+    from ..layers.torch_transformer import PieceEncoder
+
+FILE = "label_encoder.safetensors"
+MOST = 64  # pieces of a description that are read
+BATCH = 256  # descriptions
+
+
+@dataclass(frozen=True)
+class LabelEncoder:
+    """The mean of a description's pieces, as the label encoder reads them that comes with an encoder.
+
+    The label encoder has the encoder's word embeddings and a few layers of its own, which training of
+    the encoder leaves as they are.
+
+    name (str): The encoder: an installed package such as "en_longtail_trf", or the folder of a pipeline.
+    RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
+    RAISES (ValueError): When called L221, L265, L406, L720.
+    """
+
+    name: str
+
+    @cached_property
+    def _loaded(self) -> "PieceEncoder":
+        require_torch()
+        import safetensors.torch
+        import torch
+
+        from ..layers.torch_transformer import PieceEncoder, expand
+        from ..models.transformer import Transformer, encoder_of
+
+        folder = check_encoder(self.name)
+        if not (folder / FILE).is_file():
+            raise ValueError(Errors.L265.format(name=self.name, problem=f"It has no file {FILE}."))
+        own = encoder_of(Transformer().from_disk(folder / "tok2vec" / "model"))
+        try:
+            tensors = expand(safetensors.torch.load((folder / FILE).read_bytes()))
+            embeddings = own.encoder.get_input_embeddings().weight
+            tensors["encoder.embeddings.word_embeddings.weight"] = embeddings.detach()
+            config = own.encoder.config.__class__.from_dict(own.encoder.config.to_dict())
+            config.num_hidden_layers = 1 + max(
+                int(name.split(".")[3]) for name in tensors if name.startswith("encoder.encoder.layer.")
+            )
+            positions = tensors.get("encoder.embeddings.position_embeddings.weight")
+            if positions is not None:
+                config.max_position_embeddings = len(positions)
+            loaded = PieceEncoder()
+            loaded.build(config, own.tokenizer, None)  # type: ignore[arg-type]
+            loaded.load_state_dict(tensors)
+        except Exception as error:  # of a damaged file: each its own kind
+            problem = " ".join(str(error).split())
+            raise ValueError(Errors.L221.format(who=self.name, problem=problem)) from error
+        return loaded.eval()
+
+    def __call__(self, texts: list[str]) -> Floats2d:
+        """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the encoder)."""
+        import torch
+
+        module = self._loaded
+        encodings = [encoding.ids[:MOST] for encoding in module.tokenizer.encode_batch(texts)]  # type: ignore[union-attr]
+        rows = np.zeros((len(texts), module.width), dtype="float32")
+        for start in range(0, len(texts), BATCH):
+            own = encodings[start : start + BATCH]
+            ids = torch.zeros((len(own), max(map(len, own))), dtype=torch.long)
+            mask = torch.zeros_like(ids)
+            for i, row in enumerate(own):
+                ids[i, : len(row)] = torch.tensor(row)
+                mask[i, : len(row)] = 1
+            with torch.no_grad():
+                states = module.encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+            weight = mask.unsqueeze(-1).float()
+            rows[start : start + BATCH] = ((states * weight).sum(1) / weight.sum(1)).numpy()
+        return unit_rows(rows)
+
+    def release(self) -> None:
+        """Let go of the label encoder, which is loaded again where it is needed."""
+        self.__dict__.pop("_loaded", None)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without the label encoder, as after `release`."""
+        return {"name": self.name}
+
+
+def label_weights(module: "PieceEncoder", bits: int = 4) -> bytes:
+    """What the file of a label encoder holds: its weights, without the word embeddings.
+
+    module (PieceEncoder): The transformer that reads labels. bits (int): Of its matrices, 4 to 8.
+    """
+    import safetensors.torch
+
+    from ..layers.torch_transformer import short_form
+
+    tensors = safetensors.torch.load(short_form(module, bits))
+    own = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
+    return safetensors.torch.save(own)

@@ -1,0 +1,66 @@
+"""Weights in few bits: eight, with a scale of each row, or four, with a scale of each group."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+GROUP = 64  # weights that share a scale in four bits
+LEVELS = 16
+ROUNDS = 12  # of Lloyd's algorithm
+SAMPLE = 500_000  # weights that the levels are fitted to
+TINY = 1e-6  # half precision has no smaller scale
+
+
+class EightBit(NamedTuple):
+    """A matrix in eight bits a weight."""
+
+    codes: np.ndarray  # (n_rows, n_columns) int8
+    scales: np.ndarray  # (n_rows,) float32
+
+    def expand(self) -> np.ndarray:
+        """The matrix, float32."""
+        return self.codes.astype("float32") * self.scales[:, None]
+
+
+class FourBit(NamedTuple):
+    """A matrix in four bits a weight."""
+
+    codes: np.ndarray  # (n_rows, n_columns / 2) uint8, two weights in a byte
+    scales: np.ndarray  # (n_groups,) float16
+    levels: np.ndarray  # (16,) float32
+
+    def expand(self) -> np.ndarray:
+        """The matrix, float32."""
+        codes = np.stack([self.codes >> 4, self.codes & 15], axis=-1).reshape(-1)
+        values = self.levels[codes].reshape(-1, GROUP) * self.scales.astype("float32")[:, None]
+        return values.reshape(len(self.codes), -1)
+
+
+def eight_bit(matrix: np.ndarray, bits: float = 8) -> EightBit:
+    """A matrix in eight bits a weight. What was expanded from eight bits gives the same codes again.
+
+    matrix (np.ndarray): (n_rows, n_columns).
+    bits (int): That are used of the eight: an archive, such as a wheel, packs the others away.
+    """
+    scales = np.maximum(np.abs(matrix).max(axis=1), TINY).astype("float32") / round(2 ** (bits - 1) - 1)
+    return EightBit(np.round(matrix / scales[:, None]).astype("int8"), scales)
+
+
+def four_bit(matrix: np.ndarray, seed: int = 0) -> FourBit:
+    """A matrix in four bits a weight: 16 levels, fitted to its weights, times a scale of each group.
+
+    matrix (np.ndarray): (n_rows, n_columns), columns a multiple of 64.
+    seed (int): Of the sample that the levels are fitted to.
+    """
+    groups = matrix.astype("float32").reshape(-1, GROUP)
+    scales = np.maximum(np.abs(groups).max(axis=1), TINY).astype("float16")
+    values = (groups / scales.astype("float32")[:, None]).reshape(-1)
+    sample = np.random.default_rng(seed).choice(values, size=min(len(values), SAMPLE), replace=False)
+    levels = np.quantile(sample, (np.arange(LEVELS) + 0.5) / LEVELS).astype("float32")
+    for _ in range(ROUNDS):
+        nearest = np.searchsorted((levels[1:] + levels[:-1]) / 2, sample)
+        sums = np.bincount(nearest, sample, LEVELS)
+        counts = np.bincount(nearest, minlength=LEVELS)
+        levels = np.sort(np.where(counts > 0, sums / np.maximum(counts, 1), levels)).astype("float32")
+    codes = np.searchsorted((levels[1:] + levels[:-1]) / 2, values).astype("uint8").reshape(-1, 2)
+    return FourBit((codes[:, 0] << 4 | codes[:, 1]).reshape(len(matrix), -1), scales, levels)

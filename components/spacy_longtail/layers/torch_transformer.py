@@ -1,0 +1,207 @@
+"""A transformer over sentences as pieces, in batches of similar lengths. Needs torch: import it within
+functions.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from thinc.api import torch2xp, xp2torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from ..errors import Errors
+from .quantised import EightBit, FourBit, eight_bit, four_bit
+from .torch_layer import TorchShim, checksum
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+DROPOUT = 0.1  # of the outputs, in training
+EIGHT, FOUR = ".eight.", ".four."  # between the name of a weight and of a part of its short form
+FORMAT = "1"  # of the weights on disk
+KEPT = 0.8  # of the learning rate, from a layer to the one below
+
+
+class Padded(NamedTuple):
+    """Sequences of similar lengths in one array."""
+
+    ids: Tensor  # (n_sequences, n_pieces)
+    mask: Tensor  # (n_sequences, n_pieces), 0 for padding
+    rows: Tensor  # (n_words,), which sequence each word is in
+    columns: Tensor  # (n_words,), where its first piece stands
+
+
+class PieceEncoder(nn.Module):
+    """A transformer that gives a word the state of its first piece.
+
+    Without weights it is empty until `build` is called, by `from_transformers` or when it is loaded.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder: Any = None
+        self.tokenizer: Tokenizer | None = None
+        self.dropout = nn.Dropout(DROPOUT)
+
+    def build(self, config: "PretrainedConfig", tokenizer: Tokenizer, encoder: nn.Module | None) -> None:
+        """Take a transformer, or one with random weights. Word embeddings are not trained."""
+        from transformers import AutoModel
+
+        self.encoder = AutoModel.from_config(config) if encoder is None else encoder
+        for name in ("pooler", "lm_head"):
+            if getattr(self.encoder, name, None) is not None:
+                setattr(self.encoder, name, None)
+        self.encoder.get_input_embeddings().weight.requires_grad_(False)
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self.tokenizer = tokenizer
+
+    @property
+    def width(self) -> int:
+        """Columns of the states."""
+        return int(self.encoder.config.hidden_size)
+
+    def forward(self, batches: Sequence[Padded], order: Tensor) -> Tensor:
+        """The states of all words.
+
+        batches (Sequence[Padded]): All sequences. order (Tensor): (n_words,), which of the words of all
+            batches, one after the other, each word is.
+        RETURNS (Tensor): (n_words, width).
+        """
+        if not batches:
+            return torch.zeros((0, self.width), device=order.device, requires_grad=self.training)
+        states = [
+            self.encoder(input_ids=b.ids, attention_mask=b.mask).last_hidden_state[b.rows, b.columns]
+            for b in batches
+        ]
+        return self.dropout(torch.cat(states).float()).index_select(0, order)
+
+    def depths(self) -> dict[str, int]:
+        """How many layers lie above each parameter."""
+        n_layers = int(self.encoder.config.num_hidden_layers)
+        found = {}
+        for name, _ in self.named_parameters():
+            numbers = [int(part) for part in name.split(".") if part.isdigit()]
+            found[name] = n_layers - 1 - numbers[0] if numbers else n_layers
+        return found
+
+
+class TransformerShim(TorchShim):
+    """Steps lower layers less far, and reads and writes a transformer with its config and tokenizer."""
+
+    kept: float = KEPT
+
+    def finish_update(self, optimizer: Any) -> None:
+        """Step each layer `kept` times as far as the one above it."""
+        depths = self._model.depths()
+        for name, parameter in self._model.named_parameters():
+            if parameter.grad is None:
+                continue
+            weights, _ = optimizer(
+                (self.id, name),
+                torch2xp(parameter.data),
+                torch2xp(parameter.grad),
+                lr_scale=self.kept ** depths[name],
+            )
+            parameter.data = xp2torch(weights, requires_grad=True, device=parameter.device)
+            parameter.grad.zero_()
+
+
+def to_bytes(module: PieceEncoder) -> bytes:
+    """The transformer as a safetensors file in full precision; empty before it is initialized."""
+    import safetensors.torch
+
+    if module.encoder is None or module.tokenizer is None:
+        return b""
+    tensors = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in module.state_dict().items()
+    }
+    return safetensors.torch.save(tensors, metadata=_metadata(module, tensors))
+
+
+def _metadata(module: PieceEncoder, tensors: dict[str, Tensor]) -> dict[str, str]:
+    return {
+        "format": FORMAT,
+        "config": module.encoder.config.to_json_string(use_diff=False),
+        "tokenizer": module.tokenizer.to_str(),  # type: ignore[union-attr]
+        "sha256": checksum(tensors),
+    }
+
+
+def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> PieceEncoder:
+    """The transformer of a safetensors file. RAISES (ValueError): L221, L222."""
+    import safetensors.torch
+    from transformers import AutoConfig
+
+    if not data:
+        return module
+    who = type(module).__name__
+    try:
+        size = int.from_bytes(data[:8], "little")
+        metadata = json.loads(data[8 : 8 + size])["__metadata__"]
+        tensors = safetensors.torch.load(data)
+        known = json.loads(metadata["config"])
+        config = AutoConfig.for_model(known.pop("model_type"), **known)
+        tokenizer = Tokenizer.from_str(metadata["tokenizer"])
+    except Exception as error:  # whatever the parsers say of bytes that are not such a file
+        raise ValueError(Errors.L221.format(who=who, problem=error)) from error
+    if metadata["format"] != FORMAT:
+        problem = f"its format is {metadata['format']}, this version reads {FORMAT}"
+        raise ValueError(Errors.L221.format(who=who, problem=problem))
+    if metadata["sha256"] != checksum(tensors):
+        raise ValueError(Errors.L221.format(who=who, problem="the weights do not have their checksum"))
+    loaded = PieceEncoder()
+    loaded.build(config, tokenizer, None)
+    expanded = expand(tensors)
+    wanted = {name: tuple(t.shape) for name, t in loaded.state_dict().items()}
+    found = {name: tuple(t.shape) for name, t in expanded.items()}
+    if wanted != found:
+        name = min(n for n in wanted.keys() | found.keys() if wanted.get(n) != found.get(n))
+        shown = {"name": name, "found": found.get(name, "absent"), "wanted": wanted.get(name, "none")}
+        raise ValueError(Errors.L222.format(who=who, **shown))
+    loaded.load_state_dict(expanded)
+    return loaded.to(device).train(module.training)
+
+
+def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Weights in full precision from their short forms."""
+    found, parts = {}, {}
+    for name, tensor in tensors.items():
+        kind = EIGHT if EIGHT in name else FOUR if FOUR in name else None
+        if kind is None:
+            found[name] = tensor.float() if tensor.is_floating_point() else tensor
+        else:
+            base, part = name.split(kind)
+            parts.setdefault((base, kind), {})[part] = tensor.numpy()
+    for (base, kind), own in parts.items():
+        short = EightBit(**own) if kind == EIGHT else FourBit(**own)
+        found[base] = torch.from_numpy(short.expand())
+    return found
+
+
+def short_form(module: PieceEncoder, bits: int = 8, embedding_bits: int = 8) -> bytes:
+    """The transformer as `from_bytes` reads it: matrices in few bits, all else in half precision.
+
+    bits (int): Of the layers' matrices, 4 to 8. embedding_bits (int): Of word embeddings.
+    """
+    import safetensors.torch
+
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in module.state_dict().items():
+        is_words = "word_embeddings" in name
+        if not tensor.is_floating_point():
+            tensors[name] = tensor.clone()
+        elif is_words or (tensor.ndim == 2 and ".layer." in name):
+            own = embedding_bits if is_words else bits
+            matrix = tensor.float().cpu().numpy()
+            short: EightBit | FourBit = four_bit(matrix) if own == 4 else eight_bit(matrix, own)
+            kind = FOUR if own == 4 else EIGHT
+            for part, array in short._asdict().items():
+                tensors[f"{name}{kind}{part}"] = torch.from_numpy(np.ascontiguousarray(array))
+        else:
+            tensors[name] = tensor.half().cpu().contiguous().clone()
+    return safetensors.torch.save(tensors, metadata=_metadata(module, tensors))

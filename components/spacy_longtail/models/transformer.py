@@ -1,0 +1,300 @@
+"""A transformer as an ordinary tok2vec: sentences sorted by length, a row for each token."""
+
+import threading
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from spacy.attrs import ORTH
+from spacy.tokens import Doc
+from thinc.api import ArgsKwargs, Model, torch2xp, xp2torch
+from thinc.types import Floats2d, Ints1d
+
+from ..corpus.sentences import sentence_lengths
+from ..errors import Errors
+from ..hub import check_model
+from ..layers.torch_layer import require_torch, shim_of, torch_layer
+from ..settings import extra, finite, whole
+
+if TYPE_CHECKING:  # an extra
+    import torch
+    from tokenizers import Tokenizer
+
+    from ..layers.torch_transformer import PieceEncoder
+
+NAME = "transformer_tok2vec"
+MOST_PIECES = 12  # of a word
+MOST_CHARACTERS = 80  # of a word that are read
+MOST_WORDS = 100_000  # whose pieces are remembered
+
+
+def Transformer(
+    name: str | None = None,
+    layer_decay: float = 0.8,
+    max_pieces: int = 254,
+    batch_pieces: int = 4096,
+) -> Model[list[Doc], list[Floats2d]]:
+    """A transformer, for a `tok2vec` component or a component of its own: a token's row is the last
+    state of its first piece.
+
+    It reads sentence by sentence where sentence boundaries are set, else the whole document, and sorts
+    what it reads by length. Its word embeddings are not trained, so that words that the training data
+    lack keep their meaning.
+
+    name (Optional[str]): A transformer on the Hugging Face hub, or its folder; null for a component with
+        a `source`, or one whose weights are loaded.
+    layer_decay (float): Learning rate of a layer, as a multiple of that of the layer above it.
+    max_pieces (int): Pieces that are read together; longer sentences are read in windows that overlap.
+    batch_pieces (int): Pieces of a batch, with padding.
+    RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, hidden size).
+    RAISES (ValueError): L001, L406; L265 at initialisation.
+    SOURCE: Devlin et al. 2019, BERT; rates by layer: Howard and Ruder 2018, ULMFiT.
+    """
+    require_torch()
+    with extra("transformers", "transformers"):
+        import transformers  # noqa: F401
+    from ..layers import torch_transformer
+
+    decay = finite(
+        "layer_decay", layer_decay, "a number above 0, at most 1", "0.8 is the default.", 1e-3, 1
+    )
+    longest = whole("max_pieces", max_pieces, "254 is the default.", 8)
+    size = whole("batch_pieces", batch_pieces, "4096 is the default.", longest)
+    model = torch_layer(torch_transformer.PieceEncoder(), convert_inputs, convert_outputs, init)
+    shim = torch_transformer.TransformerShim(
+        shim_of(model)._model,
+        serialize_model=torch_transformer.to_bytes,
+        deserialize_model=torch_transformer.from_bytes,
+    )
+    shim.kept = decay
+    model.shims[0] = shim
+    model.name = NAME
+    model.attrs.update(name=name, max_pieces=longest, batch_pieces=size)
+    return model
+
+
+def encoder_of(model: Model) -> "PieceEncoder":
+    """The torch module of a Transformer."""
+    found: PieceEncoder = shim_of(model)._model
+    return found
+
+
+def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
+    """Load the transformer, unless its weights are there. RAISES (ValueError): L265."""
+    module = encoder_of(model)
+    if module.encoder is None:
+        name = model.attrs["name"]
+        if name is None:
+            raise ValueError(Errors.L265.format(name=name, problem="'name' of the transformer is null."))
+        check_model(name)
+        from transformers import AutoModel, AutoTokenizer
+
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(name, use_fast=True, add_prefix_space=True)
+            encoder = AutoModel.from_pretrained(name)
+        except Exception as error:  # of the hub, of torch, of safetensors: each its own kind
+            problem = " ".join(str(error).split())
+            raise ValueError(Errors.L265.format(name=name, problem=problem)) from error
+        module.build(encoder.config, tokenizer.backend_tokenizer, encoder)
+        module.to(shim_of(model).device)
+
+
+class Words(NamedTuple):
+    """Words as pieces, one after the other."""
+
+    ids: Ints1d  # (n_pieces,)
+    lengths: Ints1d  # (n_words,)
+
+
+class Pieces:
+    """The pieces of words, remembered by the word's hash. Threads may share it."""
+
+    def __init__(self, tokenizer: "Tokenizer") -> None:
+        self.tokenizer = tokenizer
+        self.lock = threading.Lock()
+        self.forget()
+
+    def __getstate__(self) -> "Tokenizer":
+        return self.tokenizer
+
+    def __setstate__(self, tokenizer: "Tokenizer") -> None:
+        self.__init__(tokenizer)  # type: ignore[misc]
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.place: dict[int, int] = {}
+        self.table = np.zeros((0, MOST_PIECES), dtype="int64")
+        self.length = np.zeros(0, dtype="int64")
+
+    @cached_property
+    def ends(self) -> tuple[list[int], list[int]]:
+        """What the tokenizer puts before and behind a sequence."""
+        encoding = self.tokenizer.encode("a")
+        inner = [i for i, word in enumerate(encoding.word_ids) if word is not None]
+        return encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
+
+    @cached_property
+    def unknown(self) -> int:
+        """The piece of what has none, such as white space."""
+        for text in ("[UNK]", "<unk>", "<|endoftext|>"):
+            if (found := self.tokenizer.token_to_id(text)) is not None:
+                return int(found)
+        return 0
+
+    def of(self, docs: Iterable[Doc]) -> list[Words]:
+        """The pieces of each document's words."""
+        keys = [doc.to_array(ORTH) for doc in docs]
+        strings = [doc.vocab.strings for doc in docs]
+        with self.lock:
+            if len(self.place) > MOST_WORDS:
+                self.forget()
+            fresh: dict[int, str] = {}
+            for own, store in zip(keys, strings, strict=True):
+                for key in np.unique(own).tolist():
+                    if key not in self.place and key not in fresh:
+                        fresh[key] = store[key][:MOST_CHARACTERS]
+            self._add(fresh)
+            found = []
+            for own in keys:
+                unique, inverse = np.unique(own, return_inverse=True)
+                places = np.array([self.place[key] for key in unique.tolist()], dtype="int64")[inverse]
+                rows, lengths = self.table[places], self.length[places]
+                real = np.arange(MOST_PIECES) < lengths[:, None]
+                found.append(Words(rows[real], lengths))
+            return found
+
+    def _add(self, fresh: dict[int, str]) -> None:
+        if not fresh:
+            return
+        encodings = self.tokenizer.encode_batch(
+            [[text] for text in fresh.values()], is_pretokenized=True, add_special_tokens=False
+        )
+        table = np.zeros((len(fresh), MOST_PIECES), dtype="int64")
+        length = np.zeros(len(fresh), dtype="int64")
+        for i, encoding in enumerate(encodings):
+            ids = encoding.ids[:MOST_PIECES] or [self.unknown]
+            table[i, : len(ids)], length[i] = ids, len(ids)
+        self.place.update(
+            zip(fresh, range(len(self.length), len(self.length) + len(fresh)), strict=True)
+        )
+        self.table = np.concatenate([self.table, table])
+        self.length = np.concatenate([self.length, length])
+
+
+class Sequence(NamedTuple):
+    """What is read together."""
+
+    ids: Ints1d  # pieces, without those at the ends
+    first: Ints1d  # (n_words,), where the first piece of each word stands
+    kept: slice  # the words whose states are taken
+
+
+def sequences_of(words: Words, sentences: Ints1d, most: int) -> list[Sequence]:
+    """A document's sentences, cut into windows where they are longer than `most` pieces.
+
+    words (Words): Of the document. sentences (Ints1d): Tokens of each sentence.
+    RETURNS (List[Sequence]): In order; the words that are taken of them are the document's.
+    """
+    ends = np.cumsum(words.lengths)
+    starts = ends - words.lengths
+    found, first = [], 0
+    for n in sentences.tolist():
+        last = first + n
+        at = first
+        while at < last:
+            low = at
+            if at > first:  # a fourth of what is read together has been read before
+                low = int(np.searchsorted(starts, starts[at] - most // 4))
+                low = max(low, first)
+            high = int(np.searchsorted(ends, starts[low] + most, side="right"))
+            high = min(max(high, at + 1), last)
+            stop = high
+            if high < last:  # the last words are read again, with what follows them
+                stop = max(int(np.searchsorted(starts, ends[high - 1] - most // 8)), at + 1)
+            found.append(
+                Sequence(
+                    words.ids[starts[low] : ends[high - 1]],
+                    starts[low:high] - starts[low],
+                    slice(at - low, stop - low),
+                )
+            )
+            at = stop
+        first = last
+    return found
+
+
+def convert_inputs(model: Model, docs: list[Doc], is_train: bool) -> tuple[ArgsKwargs, Callable]:
+    """Documents as batches of sequences of similar lengths."""
+    import torch
+
+    from ..layers.torch_transformer import Padded
+
+    module = encoder_of(model)
+    pieces = _pieces_of(model, module)
+    device = shim_of(model).device
+    before, behind = pieces.ends
+    most = model.attrs["max_pieces"]
+    found = [
+        sequence
+        for doc, words in zip(docs, pieces.of(docs), strict=True)
+        for sequence in sequences_of(words, sentence_lengths(doc), most)
+    ]
+    sizes = np.array([len(s.ids) for s in found], dtype="int64") + len(before) + len(behind)
+    counts = np.array([s.kept.stop - s.kept.start for s in found], dtype="int64")
+    offsets = np.cumsum(counts) - counts
+    batches, order, taken = [], [], 0
+    for chosen in _by_length(sizes, model.attrs["batch_pieces"]):
+        ids = np.zeros((len(chosen), int(sizes[chosen].max())), dtype="int64")
+        for row, i in enumerate(chosen):
+            ids[row, : sizes[i]] = np.concatenate([before, found[i].ids, behind])
+        mask = np.arange(ids.shape[1]) < sizes[chosen][:, None]
+        columns = np.concatenate([found[i].first[found[i].kept] for i in chosen]) + len(before)
+        rows = np.repeat(np.arange(len(chosen)), counts[chosen])
+        arrays = (ids, mask.astype("int64"), rows, columns)
+        batches.append(Padded(*(torch.from_numpy(a).to(device) for a in arrays)))
+        order += [np.arange(offsets[i], offsets[i] + counts[i]) for i in chosen]
+        taken += int(counts[chosen].sum())
+    place = np.empty(taken, dtype="int64")
+    if taken:
+        place[np.concatenate(order)] = np.arange(taken)
+    args = (batches, torch.from_numpy(place).to(device))
+    return ArgsKwargs(args=args, kwargs={}), lambda d_inputs: []
+
+
+def _pieces_of(model: Model, module: "PieceEncoder") -> Pieces:
+    if module.tokenizer is None:
+        raise ValueError(Errors.L265.format(name=model.attrs["name"], problem="It has no weights yet."))
+    found = getattr(module, "pieces", None)
+    if found is None or found.tokenizer is not module.tokenizer:
+        found = Pieces(module.tokenizer)
+        module.pieces = found
+    return found
+
+
+def _by_length(sizes: Ints1d, most: int) -> list[list[int]]:
+    """Batches of sequences, the shortest first, of at most so many pieces with padding."""
+    found: list[list[int]] = []
+    for i in np.argsort(sizes, kind="stable").tolist():
+        if found and sizes[i] * (len(found[-1]) + 1) <= most:
+            found[-1].append(i)
+        else:
+            found.append([i])
+    return found
+
+
+def convert_outputs(
+    model: Model, inputs_and_rows: tuple[list[Doc], "torch.Tensor"], is_train: bool
+) -> tuple[list[Floats2d], Callable]:
+    """The rows of each document."""
+    docs, rows = inputs_and_rows
+    lengths = model.ops.asarray1i([len(doc) for doc in docs])
+
+    def to_gradient(d_rows: list[Floats2d]) -> ArgsKwargs:
+        given = xp2torch(model.ops.flatten(d_rows), device=rows.device)
+        return ArgsKwargs(args=((rows,),), kwargs={"grad_tensors": (given,)})
+
+    return model.ops.unflatten(torch2xp(rows), lengths), to_gradient
+
+
+__all__: list[Any] = ["Transformer", "encoder_of"]

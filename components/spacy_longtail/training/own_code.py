@@ -1,0 +1,29 @@
+"""Code of one's own that configs and pipelines name: `--code`, as spaCy's commands take it."""
+
+from pathlib import Path
+
+from spacy.util import import_file
+
+from ..errors import Errors
+
+_imported: list[Path] = []
+
+
+def import_code(path: Path) -> None:
+    """Run a Python file, so that what it registers can be named in configs and pipelines.
+
+    path (Path): The file. RAISES (ValueError): L402; L736 if the code raises something.
+    """
+    if not path.is_file():
+        raise ValueError(Errors.L402.format(path=path, fix="--code names a Python file."))
+    try:
+        import_file("python_code", path)
+    except Exception as error:  # whatever the code raises
+        problem = f"{type(error).__name__}: {error}".rstrip(".")
+        raise ValueError(Errors.L736.format(path=path, problem=problem)) from error
+    _imported.append(path.resolve())
+
+
+def imported_code() -> list[Path]:
+    """The files that were imported in this process: processes that it starts need them, too."""
+    return list(_imported)

@@ -1,0 +1,270 @@
+"""longtail.Transformer.v1 and longtail.LabelEncoder.v1: rows, windows, short forms, training, zero-shot."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import registry
+
+from tests.util import tiny_bert
+
+torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+
+from spacy_longtail.describers import LabelEncoder  # noqa: E402
+from spacy_longtail.describers.label_encoder import FILE, label_weights  # noqa: E402
+from spacy_longtail.layers.quantised import eight_bit, four_bit  # noqa: E402
+from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
+from spacy_longtail.models import Transformer  # noqa: E402
+from spacy_longtail.models.transformer import Words, encoder_of, sequences_of  # noqa: E402
+
+WIDTH = 64
+LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": WIDTH}
+DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 8, "tok2vec": LISTENER}
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory) -> Path:
+    return tiny_bert(tmp_path_factory.mktemp("bert"), width=WIDTH, depth=2)
+
+
+def loaded(bert: Path, **settings):
+    model = Transformer(str(bert), **settings)
+    model.initialize()
+    return model
+
+
+def docs_of(*texts: str) -> list[Doc]:
+    vocab = spacy.blank("en").vocab
+    return [Doc(vocab, words=text.split(" ") if text else []) for text in texts]
+
+
+def test_a_row_is_what_transformers_gives_the_first_piece(bert):
+    docs = docs_of("Rome sent help", "Jon saw the Fram in Oslo at night", "Oslo")
+    rows = loaded(bert, batch_pieces=254).predict(docs)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
+    encoder = transformers.AutoModel.from_pretrained(bert).eval()
+    for doc, own in zip(docs, rows, strict=True):
+        batch = tokenizer([[t.text for t in doc]], is_split_into_words=True, return_tensors="pt")
+        with torch.no_grad():
+            states = encoder(**batch).last_hidden_state[0].numpy()
+        words = batch.word_ids(0)
+        first = [words.index(i) for i in range(len(doc))]
+        assert own == pytest.approx(states[first], abs=1e-5)
+
+
+def test_sentences_are_read_apart_and_the_order_is_kept(bert):
+    model = loaded(bert)
+    [together] = docs_of("Rome sent help Jon saw Oslo")
+    for i, token in enumerate(together):
+        token.is_sent_start = i in (0, 3)
+    whole, first, second = model.predict([together, *docs_of("Rome sent help", "Jon saw Oslo")])
+    assert whole == pytest.approx(np.concatenate([first, second]), abs=1e-5)
+
+
+def test_nothing_and_white_space_have_their_rows(bert):
+    model = loaded(bert)
+    docs = [*docs_of("", "Oslo"), Doc(spacy.blank("en").vocab, words=["Rome", "\n ", "Oslo"])]
+    assert [rows.shape for rows in model.predict(docs)] == [(0, WIDTH), (1, WIDTH), (3, WIDTH)]
+    assert [rows.shape for rows in model.predict(docs[:1])] == [(0, WIDTH)]
+    rows, backprop = model.begin_update(docs[:1])
+    backprop(rows)
+
+
+@pytest.mark.parametrize("n_words", [1, 9, 40, 200])
+@pytest.mark.parametrize("longest", [1, 5])
+def test_windows_take_each_word_once_and_fit(n_words, longest):
+    rng = np.random.default_rng(n_words)
+    lengths = rng.integers(1, longest + 1, size=n_words)
+    words = Words(np.arange(lengths.sum()), lengths)
+    cuts = np.array([n_words]) if n_words < 9 else np.array([4, n_words - 4])
+    found = sequences_of(words, cuts, 16)
+    starts = np.cumsum(lengths) - lengths
+    taken = np.concatenate([s.ids[s.first[s.kept]] for s in found])  # a piece is its place
+    assert taken.tolist() == starts.tolist()
+    assert max(len(s.ids) for s in found) <= 16
+    inner = [s for s in found if s.kept.stop < len(s.first)]
+    assert all(len(s.ids) > s.first[s.kept.stop - 1] + 1 for s in inner)  # something follows the last
+
+
+def test_long_documents_are_read_in_windows(bert):
+    model = loaded(bert, max_pieces=16)
+    [doc] = docs_of(" ".join(["Rome sent help to Oslo"] * 30))
+    [rows] = model.predict([doc])
+    assert rows.shape == (150, WIDTH) and np.isfinite(rows).all() and rows.std() > 0
+
+
+def test_it_is_saved_with_its_tokenizer_and_loads_without_the_folder(bert):
+    model = loaded(bert)
+    docs = docs_of("Jon saw the Fram in Oslo")
+    [rows] = model.predict(docs)
+    for again in (Transformer().from_bytes(model.to_bytes()), pickle.loads(pickle.dumps(model))):
+        assert again.predict(docs)[0] == pytest.approx(rows, abs=1e-6)
+    for bits, most in ((8, 0.05), (4, 0.6)):
+        short = from_bytes(
+            encoder_of(Transformer()), short_form(encoder_of(model), bits, bits), torch.device("cpu")
+        )
+        other = Transformer()
+        other.shims[0]._model = short
+        assert 0 < abs(other.predict(docs)[0] - rows).max() < most
+        assert short_form(short, bits, 8) is not None
+
+
+def test_damaged_weights_are_refused(bert):
+    data = bytearray(short_form(encoder_of(loaded(bert))))
+    data[-9] ^= 1
+    for bad in (bytes(data), bytes(data[:100]), b"nothing of the kind"):
+        with pytest.raises(ValueError, match="L221"):
+            from_bytes(encoder_of(Transformer()), bad, torch.device("cpu"))
+
+
+def test_few_bits_keep_what_is_there():
+    matrix = np.random.default_rng(0).normal(size=(50, 128)).astype("float32")
+    errors = [
+        abs(short.expand() - matrix).max()
+        for short in (eight_bit(matrix), eight_bit(matrix, 6), four_bit(matrix))
+    ]
+    assert errors[0] < 0.02 < errors[1] < 0.08 < errors[2] < 0.8
+    assert np.corrcoef(four_bit(matrix).expand().ravel(), matrix.ravel())[0, 1] > 0.99
+    assert (eight_bit(eight_bit(matrix).expand()).codes == eight_bit(matrix).codes).all()
+    assert not four_bit(np.zeros((2, 64), "float32")).expand().any()
+
+
+def test_lower_layers_learn_less_and_word_embeddings_nothing(bert):
+    model = loaded(bert, layer_decay=0.5)
+    before = {name: p.detach().clone() for name, p in encoder_of(model).named_parameters()}
+    rates = {}
+
+    def optimizer(key, weights, gradient, *, lr_scale=1.0):
+        rates[key[1]] = lr_scale
+        weights -= 0.1 * lr_scale * np.sign(gradient)
+        return weights, gradient
+
+    rows, backprop = model.begin_update(docs_of("Rome sent help"))
+    backprop([np.ones_like(rows[0]) * np.arange(WIDTH, dtype="float32")])
+    model.finish_update(optimizer)
+    moved = {n for n, p in encoder_of(model).named_parameters() if not torch.equal(p, before[n])}
+    assert not any("word_embeddings" in name for name in {*moved, *rates})
+    assert {rates[n] for n in rates if ".layer.1." in n} == {1.0}
+    assert {rates[n] for n in rates if ".layer.0." in n} == {0.5}
+    assert rates["encoder.embeddings.LayerNorm.weight"] == 0.25 and moved
+    rows, backprop = model.begin_update(docs_of("Rome sent help"))  # nothing of the step before is left
+    backprop([np.zeros_like(rows[0])])
+    assert not any(p.grad.any() for p in encoder_of(model).parameters() if p.grad is not None)
+
+
+def test_without_a_name_there_is_nothing_to_initialize():
+    with pytest.raises(ValueError, match="L265"):
+        Transformer().initialize()
+    with pytest.raises(ValueError, match="L265"):
+        Transformer("no/such/folder").initialize()
+    for settings in ({"layer_decay": 0.0}, {"max_pieces": 2}, {"batch_pieces": 8}):
+        with pytest.raises(ValueError, match="L001"):
+            Transformer(**settings)
+
+
+@pytest.fixture(scope="module")
+def shipped(bert, tmp_path_factory) -> Path:
+    """A pipeline as the transformer encoders are: its label encoder is a file of the folder."""
+    folder = tmp_path_factory.mktemp("shipped") / "model"
+    nlp = spacy.blank("en")
+    model = {"@architectures": "longtail.Transformer.v1", "name": str(bert)}
+    nlp.add_pipe("tok2vec", config={"model": model})
+    (folder / "tok2vec").mkdir(parents=True)
+    tok2vec = nlp.get_pipe("tok2vec").model
+    tok2vec.initialize()
+    (folder / "tok2vec" / "model").write_bytes(tok2vec.to_bytes())
+    (folder / "meta.json").write_text("{}")
+    (folder / FILE).write_bytes(label_weights(encoder_of(tok2vec), 8))
+    describe = {"@misc": "longtail.LabelEncoder.v1", "name": str(folder)}
+    ner = nlp.add_pipe(
+        "longtail_token_ner", name="ner", config={"model": DESCRIBED, "describe": describe}
+    )
+    nlp.config["initialize"]["components"]["ner"] = {"labels": ["person", "ship"]}
+    doc = nlp.make_doc("Jon saw the Fram")
+    nlp.initialize(lambda: [Example.from_dict(doc, {"entities": []})])
+    nlp.to_disk(folder)
+    assert ner.labels == ("person", "ship")
+    return folder
+
+
+def test_labels_are_read_by_the_label_encoder(bert, shipped):
+    texts = ["ship", "the night", "named storm in Oslo"]
+    rows = LabelEncoder(str(shipped))(texts)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
+    encoder = transformers.AutoModel.from_pretrained(bert).eval()
+    for text, row in zip(texts, rows, strict=True):
+        with torch.no_grad():
+            mean = encoder(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0).numpy()
+        assert row @ mean / np.linalg.norm(mean) == pytest.approx(1.0, abs=1e-3)  # eight bits
+    with pytest.raises(ValueError, match="L720"):
+        LabelEncoder("en_no_such_encoder")(texts)
+
+
+def test_a_loaded_pipeline_looks_for_types_by_their_descriptions(shipped):
+    nlp = spacy.load(shipped)
+    ner = nlp.get_pipe("ner")
+    ner.set_labels({"STORM": "named storm", "SHIP": "ship", "PLACE": "town"})
+    assert ner.labels == ("STORM", "SHIP", "PLACE")
+    texts = list(ner.cfg["descriptions"].values())
+    expected = LabelEncoder(str(shipped))(texts)
+    assert ner.model.get_ref("output_layer").get_param("D") == pytest.approx(expected, abs=1e-5)
+    own = ner.model.get_ref("output_layer").get_param
+    assert not own("W")[1:].any() and not own("b")[1:].any()
+    list(nlp.pipe(["Jon saw the Fram in Oslo", ""]))
+    ner.set_labels(["river"])
+    assert ner.labels == ("river",) and ner.cfg["descriptions"] == {"river": "river"}
+    ner.add_label("lake")
+    assert ner.labels == ("river", "lake")
+    ner.set_labels({f"type {i}": f"kind {i} of thing" for i in range(1000)})
+    assert len(nlp("Jon saw the Fram in Oslo")) == 6
+    for bad, code in (
+        ({}, "L215"),
+        ({"A": " "}, "L271"),
+        ({"A": "x", "B": "X"}, "L271"),
+        ({"A": 3}, "L271"),
+    ):
+        with pytest.raises(ValueError, match=code):
+            ner.set_labels(bad)
+        assert len(ner.labels) == 1000
+    plain = spacy.blank("en").add_pipe("longtail_token_ner")
+    with pytest.raises(ValueError, match="L213"):
+        plain.set_labels(["A"])
+
+
+def test_what_is_set_is_saved(shipped, tmp_path):
+    nlp = spacy.load(shipped)
+    nlp.get_pipe("ner").set_labels({"STORM": "named storm"})
+    nlp.to_disk(tmp_path / "own")
+    again = spacy.load(tmp_path / "own")
+    assert again.get_pipe("ner").labels == ("STORM",)
+    docs = [Doc(own.vocab, words="Jon saw the Fram in Oslo".split()) for own in (nlp, again)]
+    [first, second] = [
+        own.get_pipe("ner").marginals([own.get_pipe("tok2vec")(doc)])
+        for own, doc in zip((nlp, again), docs, strict=True)
+    ]
+    assert first == pytest.approx(second, abs=1e-5) and first.shape == (6, 3)
+    assert again.get_pipe("ner").add_label("RIVER") == 1
+
+
+def test_weights_between_before_and_after_training():
+    found = registry.resolve(
+        {"a": {"@optimizers": "longtail.Adam.v1", "weight_mix": 0.25, "use_averages": False}}
+    )["a"]
+    weights = np.ones((3, 2), dtype="float32")
+    for _ in range(3):
+        found((1, "W"), weights, np.ones_like(weights))
+    assert (
+        found.averages[1, "W"] == pytest.approx(0.75 + 0.25 * weights) and abs(weights - 1).min() > 1e-4
+    )
+    for settings in ({"weight_mix": 0.0}, {"weight_mix": 1.5}):
+        with pytest.raises(ValueError, match="L001"):
+            registry.resolve(
+                {"a": {"@optimizers": "longtail.Adam.v1", "use_averages": False, **settings}}
+            )
+    with pytest.raises(ValueError, match="L213"):
+        registry.resolve({"a": {"@optimizers": "longtail.Adam.v1", "weight_mix": 0.5}})
