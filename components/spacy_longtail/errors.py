@@ -230,6 +230,7 @@ class Errors:
     L584 = "[L584] {path} is in UTF-16 without a byte order mark. Use --encoding {encoding}."
     L585 = "[L585] {path} has no tag: no word has {sought}. Name another column, or key of MISC, with --columns tag=..."
     L586 = "[L586] The pipeline of --sentences sets no sentence boundaries, found the components {found}. Name one with a parser, senter or sentencizer, or write --sentences sentencizer."
+    L765 = "[L765] {path}: document {i}, which begins {begin!r}, has {n:,} characters. spaCy trains on texts of at most {most:,}. {fix}"
     L587 = "[L587] Spans have an extension {name!r} already, which {found}. Give this one another name, with name = 'entity_score'."
 
     L440 = "[L440] '{found}' is not a split: {problem}. Write it as train=0.8,dev=0.1,test=0.1."

@@ -1,6 +1,7 @@
 """`longtail_gazetteer`: names that training has read, counted by hand and against a slow search."""
 
 import random
+import time
 from collections import Counter
 
 import pytest
@@ -60,6 +61,15 @@ def test_names_of_one_type_wherever_they_stand():
     assert reliability == {"ART": Reliability(3, 3), "GEO": Reliability(2, 4)}
     assert reliability["ART"].precision == 4 / 5
     assert Reliability(0, 0).precision == 0.5
+
+
+def test_names_take_time_in_proportion_to_the_entities():
+    nlp, _ = built()
+    doc = Doc(nlp.vocab, words=["Bergen", "sleeps"] * 8000, ents=["B-ORG", "O"] * 8000)
+    begin = time.process_time()
+    nlp.get_pipe("own")(doc)
+    assert time.process_time() - begin < 4
+    assert {ent.label_ for ent in doc.ents} == {"GEO"} and len(doc.ents) == 8000
 
 
 def test_what_a_name_stands_in_place_of():

@@ -63,13 +63,22 @@ def test_the_score_of_one_entity_is_found_without_looking_at_all():
     scores = [i / 600 for i in range(600)]
     group = Counted(spans)
     for i in (0, 7, 300, 599):
-        assert score_in(group, scores, spans[i]) == scores[i]
-    assert group.n < 80
+        assert score_in(group, scores, spans[i], is_ordered=True) == scores[i]
+        assert score_in(group, scores, Span(doc, i, i + 1, "GEO"), is_ordered=True) is None
+    assert group.n < 200
     behind = [*range(300, 600), *range(300)]  # another order
     turned = [spans[i] for i in behind], [scores[i] for i in behind]
-    assert [score_in(*turned, span) for span in spans] == scores
-    assert score_in(spans, scores[:599], spans[599]) is None
-    assert score_in(spans, scores, Span(doc, 4, 7, "PER")) is None
+    assert [score_in(*turned, span, is_ordered=False) for span in spans] == scores
+    assert score_in(spans, scores[:599], spans[599], is_ordered=True) is None
+    assert score_in(spans, scores, Span(doc, 4, 7, "PER"), is_ordered=True) is None
+
+
+def test_groups_of_other_pipes_may_be_in_any_order():
+    spacy_longtail.register_score_extension()
+    doc = Doc(NLP.vocab, words=["Ann", "saw", "Rome"], ents=["B-PER", "O", "B-GEO"])
+    doc.spans[ENTITY_SCORES] = list(reversed(doc.ents))
+    doc.spans[ENTITY_SCORES].attrs["scores"] = [0.75, 0.5]
+    assert [ent._.score for ent in doc.ents] == [0.5, 0.75]
 
 
 def test_scores_of_another_key_under_another_name():

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.cli.recommend import usual_workers
 from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
+from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance.resampled import resampled_t
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.studies.matrix import (
@@ -84,7 +85,7 @@ def test_the_chance_of_being_worse_is_that_of_the_corrected_test(tmp_path):
     scored = held_out(tmp_path, {"ner": [0.5, 0.4, 0.5, 0.3, 0.5], "crf": [0.5, 0.6, 0.4, 0.4, 0.55]})
     found = recommend_by_folds(scored, LABELS, "ner", 5)
     macro = {
-        name: [macro_of({cell: own[cell]}, LABELS) for cell in sorted(own)]
+        name: [macro_of({cell: read_run(own[cell], LABELS)}) for cell in sorted(own)]
         for name, own in scored.items()
     }
     gains = [b - a for a, b in zip(macro["ner"], macro["crf"], strict=True)]
@@ -99,7 +100,10 @@ def test_the_chance_of_being_worse_is_that_of_the_corrected_test(tmp_path):
 def test_three_folds_train_on_one(tmp_path):
     scored = held_out(tmp_path, {"ner": [0.5, 0.4, 0.5], "crf": [0.5, 0.6, 0.6]})
     found = recommend_by_folds(scored, LABELS, "ner", 3)
-    macro = [[macro_of({cell: own[cell]}, LABELS) for cell in sorted(own)] for own in scored.values()]
+    macro = [
+        [macro_of({cell: read_run(own[cell], LABELS)}) for cell in sorted(own)]
+        for own in scored.values()
+    ]
     t = resampled_t(np.subtract(macro[1], macro[0]), 1.0)
     assert f"p = {t.p:.2g} (resampled t-test)" in " ".join(found.evidence)
 
@@ -158,7 +162,8 @@ def test_a_failed_trial_is_no_sign_of_too_little_time(tmp_path):
         assert found.method == "crf" and "Use crf" in found.text and "minutes" not in found.text
         assert "Over 3 of 4 folds" in " ".join(found.evidence)
         macro = [
-            macro_of({c: p for c, p in lost[n].items() if c[0] != 1}, LABELS) for n in ("crf", "ner")
+            macro_of({c: read_run(p, LABELS) for c, p in lost[n].items() if c[0] != 1})
+            for n in ("crf", "ner")
         ]
         assert found.verdict.value == pytest.approx(macro[0] - macro[1])
     only = {"ner": {(0, 0): scored["ner"][0, 0]}, "crf": {(1, 0): scored["crf"][1, 0]}}
@@ -342,6 +347,14 @@ def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monke
     again = Scored({})
     resumed, _ = advised(corpus, tmp_path, monkeypatch, again, minutes=10)
     assert not again.begun and resumed.recommendation.text == found.recommendation.text
+
+
+def test_each_evaluation_is_read_once_for_all_rounds(corpus, tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr(rounds, "read_run", lambda path, *a: read.append(path) or read_run(path, *a))
+    runner = Scored({"ner": 0.05, "crf": 0.95, "softmax": 0.3})
+    advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
+    assert len(read) == len(set(read)) > len(by_method(runner))
 
 
 def test_what_is_finished_takes_no_time(corpus, tmp_path, monkeypatch):

@@ -10,6 +10,8 @@ from spacy.training import Example
 from spacy_longtail.corpus import examples as module
 from spacy_longtail.corpus.cutting import cut
 from spacy_longtail.corpus.examples import sentences_with, split_sentences, trim_whitespace
+from spacy_longtail.corpus.soft import SOFT, read_soft, write_soft
+from spacy_longtail.types import INCORRECT_SPANS
 from tests.util import SENTENCES, blank, parse
 
 NLP = blank()
@@ -55,6 +57,30 @@ def test_parts_that_break_entities_and_trees_have_what_models_read(bounds):
         expected = doc[start:end].as_doc()
         assert np.array_equal(own.to_array(columns), expected.to_array(columns))
         assert np.array_equal(own.to_array("SENT_START"), doc.to_array("SENT_START")[start:end])
+
+
+def test_parts_keep_what_is_known_of_the_document_and_of_their_own_tokens():
+    doc = annotated()
+    doc.user_data["title"] = "The Fram"
+    doc.user_data["._.", "checked", None, None] = True
+    doc.user_data["._.", "seen", doc[4].idx, None] = "Maria"
+    doc.user_data["._.", "seen", doc[7].idx, doc[7:9].end_char] = "Fram"
+    doc.user_data["._.", "seen", doc[4].idx, doc[7:9].end_char] = "of two parts"
+    doc.spans[INCORRECT_SPANS] = [Span(doc, 8, 9, label="PER"), Span(doc, 4, 8, label="ART")]
+    write_soft(doc, ["O", "B-PER"], -np.arange(26, dtype="f").reshape(13, 2))
+    shared = {"title": "The Fram", ("._.", "checked", None, None): True}
+    first, last = cut(doc, [(0, 6), (7, 13)])
+    assert {k: v for k, v in first.user_data.items() if k != SOFT} == {
+        **shared,
+        ("._.", "seen", first[4].idx, None): "Maria",
+    }
+    assert {k: v for k, v in last.user_data.items() if k != SOFT} == {
+        **shared,
+        ("._.", "seen", 0, last[0:2].end_char): "Fram",
+    }
+    assert read_soft(last).log_p[0].tolist() == [-14, -15] and len(read_soft(first).log_p) == 6
+    assert not first.spans[INCORRECT_SPANS]
+    assert [(s.text, s.label_) for s in last.spans[INCORRECT_SPANS]] == [("Fram", "PER")]
 
 
 def test_odd_documents_are_cut():

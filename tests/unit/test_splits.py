@@ -16,12 +16,15 @@ from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.corpus import splits
 from spacy_longtail.corpus.folder import CorpusTypes, load_docs, read_types, write_corpus
 from spacy_longtail.corpus.splits import bound_groups, check_shares, stratify, totals
 from spacy_longtail.corpus.splitting import read_shares, split_corpus
+from spacy_longtail.corpus.units import divide
 from tests.util import parse, refused
 
 RUN = CliRunner()
+UNIQUE = np.unique
 
 
 @st.composite
@@ -67,6 +70,19 @@ def test_least_mentions_are_met_wherever_any_split_meets_them(problem, least, se
         shares = [0.5, 0.5]
     have = totals(mentions, stratify(mentions, sizes, shares, least, seed), len(shares))
     assert (have >= least).all() == possible(mentions, len(shares), least)
+
+
+def test_what_cannot_be_met_is_not_searched_for_without_end(monkeypatch):
+    """Each type is in ten of twenty documents, and ten parts are to have one of them each."""
+    rng = np.random.default_rng(0)
+    mentions = np.zeros((520, 30), dtype=int)
+    for column in mentions.T:
+        column[rng.choice(20, 10, replace=False)] = 1
+    steps = []
+    monkeypatch.setattr(splits, "SEARCH", 400)
+    monkeypatch.setattr(splits.np, "unique", lambda *a, **k: steps.append(1) or UNIQUE(*a, **k))
+    stratify(mentions, np.ones(520, dtype=int), [1 / 10] * 10, 1)
+    assert 400 < len(steps) < 3000
 
 
 @given(problems(), st.integers(1, 2))
@@ -349,6 +365,16 @@ def test_sentences_are_units_and_entities_stay_whole(tmp_path):
     ]
     assert all(doc.user_data["number"] in (*range(10), 99) for part in parts for doc in part)
     assert sum(t.ent_iob == 0 for part in parts for doc in part for t in doc) == 10
+
+
+def test_a_document_of_many_sentences_is_divided_in_time_that_grows_with_it():
+    words = ["Ida", "left", "."] * 8000
+    starts, tags = [True, False, False] * 8000, ["B-PER", "O", "O"] * 8000
+    doc = Doc(spacy.blank("en").vocab, words=words, sent_starts=starts, ents=tags)
+    begin = time.process_time()
+    units = divide([doc], "sentence", [])
+    assert time.process_time() - begin < 8
+    assert len(units.docs) == units.mentions.sum() == 8000
 
 
 def test_a_missing_part_is_cut_from_train(source, tmp_path):

@@ -10,10 +10,13 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..errors import Errors
+from .cutting import cut
 from .formats.context import SENTENCIZER, Events, Place
+from .sentences import sentence_bounds
 from .tokenizers import blank
 
 BATCH = 64  # documents
+SHOWN = 40  # characters of a document, by which a message names it
 # factories that set no boundaries and that no component which does listens to
 UNNEEDED = (
     *(
@@ -61,6 +64,40 @@ def with_boundaries(docs: Iterable[Doc], nlp: Language, path: Path, events: Even
         for (i, doc), parsed in zip(bare, _pipe(nlp, copies), strict=True):
             _set(doc, parsed, Place(path, i), events)
         yield from (doc for _, doc in batch)
+
+
+def within_limit(docs: Iterable[Doc], most: int, path: Path, events: Events) -> Iterator[Doc]:
+    """Documents whose text spaCy tokenizes in training. Longer ones are cut between sentences.
+
+    most (int): The tokenizer's limit, in characters. Documents of words without a text have none.
+    path (Path): What events and errors name, with the document's number.
+    events (Events): Counts the documents that are cut.
+    """
+    for i, doc in enumerate(docs, 1):
+        if doc.has_unknown_spaces or len(doc.text) <= most:
+            yield doc
+            continue
+        bounds = _runs(doc, most)
+        if any(len(doc[start:end].text) > most for start, end in bounds):
+            fix = "Convert with --sentences sentencizer, and `convert` cuts it between sentences."
+            if doc.has_annotation("SENT_START"):
+                fix = "One of its sentences alone is longer. Divide the text in the source."
+            shown = {"path": path, "i": i, "begin": doc.text[:SHOWN], "n": len(doc.text), "most": most}
+            raise ValueError(Errors.L765.format(**shown, fix=fix))
+        events.add("cut", "documents", Place(path, i), f"into {len(bounds)}: {doc.text[:SHOWN]!r}")
+        yield from cut(doc, bounds)
+
+
+def _runs(doc: Doc, most: int) -> list[tuple[int, int]]:
+    """Bounds of as many whole sentences at a time as have so many characters together, at least one."""
+    bounds = [(0, 0)]
+    for start, end in sentence_bounds(doc):
+        first = bounds[-1][0]
+        if start > first and doc[end - 1].idx + len(doc[end - 1].text_with_ws) - doc[first].idx > most:
+            bounds.append((start, end))
+        else:
+            bounds[-1] = first, end
+    return bounds
 
 
 def _pipe(nlp: Language, docs: Iterable[Doc]) -> Iterator[Doc]:

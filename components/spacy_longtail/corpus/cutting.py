@@ -1,7 +1,7 @@
 """Documents made of documents: parts, some of the tokens, the words alone."""
 
 from collections.abc import Collection, Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from spacy.attrs import (
@@ -18,11 +18,11 @@ from spacy.attrs import (
     SENT_START,
     TAG,
 )
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from thinc.types import Ints1d
 
-from ..types import ANNOTATED_TYPES
+from ..types import ANNOTATED_TYPES, INCORRECT_SPANS
 from .sentences import sentence_bounds, sentence_lengths
 from .soft import SOFT, read_soft, write_soft
 
@@ -38,7 +38,8 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
 
     bounds (Collection[Tuple[int, int]]): First token and one past the last of each, ascending, without
         overlap. Heads are kept where none is in another part. An entity that is cut is not annotated.
-        Each part keeps the document's user_data, and what it says of the part's own tokens.
+        Each part keeps the document's user_data, what it says of the part's own tokens, and the
+        incorrect spans there.
     """
     if not bounds:
         return
@@ -52,6 +53,10 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
             rows[ent.start : ent.end, : len(ENTITY_ATTRIBUTES)] = 0
     if (part[place + rows[:, -1].astype("int32")] != part).any():
         attributes, rows = attributes[:-1], rows[:, :-1]
+    incorrect: dict[int, list[Span]] = {}
+    for span in doc.spans.get(INCORRECT_SPANS, ()):
+        if part[span.start] == part[span.end - 1]:
+            incorrect.setdefault(int(part[span.start]), []).append(span)
     for (start, end), user_data in zip(bounds, _user_data(doc, bounds), strict=True):
         tokens = doc[start:end]
         words, spaces = [t.text for t in tokens], [bool(t.whitespace_) for t in tokens]
@@ -59,6 +64,11 @@ def cut(doc: Doc, bounds: Collection[tuple[int, int]]) -> Iterator[Doc]:
         own.from_array(attributes, rows[start:end])
         own.has_unknown_spaces = doc.has_unknown_spaces
         own.tensor = doc.tensor[start:end]
+        if INCORRECT_SPANS in doc.spans:
+            own.spans[INCORRECT_SPANS] = [
+                Span(own, span.start - start, span.end - start, label=span.label)
+                for span in incorrect.get(int(part[start]), ())
+            ]
         if soft is not None:
             write_soft(own, soft.tags, soft.log_p[start:end])
         yield own
@@ -73,8 +83,9 @@ def sentence_docs(doc: Doc) -> Iterator[Doc]:
 def _user_data(doc: Doc, bounds: Collection[tuple[int, int]]) -> list[dict[Any, Any]]:
     """The user_data of each part. spaCy's extensions of tokens and spans stand there by character."""
     everywhere: dict[Any, Any] = {}
-    placed = []
-    for key, value in cast(dict[Any, Any], doc.user_data).items():
+    placed: list[tuple[str, str, int, int | None, Any]] = []
+    known: dict[Any, Any] = doc.user_data
+    for key, value in known.items():
         if isinstance(key, tuple) and key[0] == "._." and key[2] is not None:
             placed.append((*key, value))
         elif key != SOFT:

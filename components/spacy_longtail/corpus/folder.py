@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from ..errors import Errors, Warnings
 from ..output.writing import check_folder, coded_io
-from .boundaries import boundary_pipeline, with_boundaries
+from .boundaries import boundary_pipeline, with_boundaries, within_limit
 from .conversion import REPORT, Conversion, ConvertedPart, write_conversion
 from .counts import CorpusCounts
 from .descriptions import TYPES, CorpusTypes, Declared, read_declared, read_types, write_types
@@ -72,6 +72,7 @@ def convert_corpus(
             found = part.read(context)
             if boundaries:
                 found = with_boundaries(found, boundaries, part.path, context.events)
+            found = within_limit(found, nlp.max_length, part.path, context.events)
             docs = tqdm(found, name, delay=PATIENCE, disable=None, leave=False)
             tallies[name] = write_part(folder, name, docs, settings.docs_per_file)
             report[name] = _reported(part.format, misaligned, tallies[name], context.events)

@@ -10,6 +10,7 @@ from ..output.amounts import number
 from ..settings import whole
 
 SEARCH = 10_000  # steps back in search of groups that give every part its least mentions
+ROUNDS = 3  # of that search, each for types that the one before has left short
 MOVES = 300  # of single groups, after every group has its part
 
 
@@ -80,7 +81,7 @@ def stratify(
     if len(amounts) < len(wanted):
         raise ungroupable(len(amounts), len(wanted), "Ask for fewer parts or folds.")
     at_risk = wanted[:, :-2].min(axis=0) < 2 * least
-    while True:
+    for _ in range(ROUNDS):
         part = _spread(amounts, wanted, _reserved(amounts, wanted, least, np.flatnonzero(at_risk)))
         short = (totals(amounts, part, len(wanted))[:, :-2] < least).any(axis=0)
         if not (short & ~at_risk).any():
@@ -122,25 +123,29 @@ def _reserved(amounts: Floats2d, wanted: Floats2d, least: int, types: Ints1d) ->
     gifts = gifts[:, np.argsort(gifts.sum(axis=0), kind="stable")]  # the rarest first
     gifts = np.hstack([np.ones((len(amounts), 1)), gifts])
     floors = np.array([1] + [least] * (gifts.shape[1] - 1))
-    found = _search(gifts, floors, amounts, wanted)
+    found = _search(gifts, floors, amounts, wanted, SEARCH)
     if found is not None:
         return found
     kept: list[int] = []  # what cannot be reserved at once is tried type by type
     for column in range(len(floors)):
         columns = [*kept, column]
-        tried = _search(gifts[:, columns], floors[columns], amounts, wanted)
+        limit = SEARCH // 4  # what cannot be met leaves time for the others
+        tried = _search(gifts[:, columns], floors[columns], amounts, wanted, limit)
         if tried is not None:
             kept, found = columns, tried
     return found
 
 
-def _search(gifts: Floats2d, floors: Ints1d, amounts: Floats2d, wanted: Floats2d) -> Ints1d | None:
+def _search(
+    gifts: Floats2d, floors: Ints1d, amounts: Floats2d, wanted: Floats2d, limit: int
+) -> Ints1d | None:
     """Groups for every part so that each column reaches its floor, found by trying and going back.
 
     Going back is needed where documents hold several rare types: a part that takes the nearest document
     for one type may take the last one of another. Without it the least mentions would be a wish.
 
     gifts (Floats2d): (n_groups, n_columns), what a group adds to a floor. floors (Ints1d): (n_columns,).
+    limit (int): The most steps back.
     RETURNS (Optional[Ints1d]): (n_groups,) parts, -1 where not needed; null if none was found.
     """
     part = np.full(len(gifts), -1)
@@ -170,7 +175,7 @@ def _search(gifts: Floats2d, floors: Ints1d, amounts: Floats2d, wanted: Floats2d
 
     path: list[tuple[int, Iterator[int], int]] = []
     n_back = 0
-    while n_back <= SEARCH:
+    while n_back <= limit:
         need = np.maximum(floors - had, 0)
         if not need.any():
             return part

@@ -44,10 +44,8 @@ def score_in(
     """
     places: Sequence[int] = range(min(len(group), len(scores)))
     if is_ordered:
-        first, last = (
-            find(places, span.start, key=lambda i: group[i].start)
-            for find in (bisect_left, bisect_right)
-        )
+        sides = bisect_left, bisect_right
+        first, last = (side(places, span.start, key=lambda i: group[i].start) for side in sides)
         places = places[first:last]
     for i in places:
         own = group[i]

@@ -40,6 +40,7 @@ MEANINGS = {  # of the kinds of events
     "unannotated": "documents without any entity annotation, kept as such",
     "joined": "entities across a sentence boundary, which is dropped",
     "incorrect": "rejected spans, kept as incorrect ones",
+    "cut": "documents longer than spaCy reads in training, cut between sentences",
     "spaced": "tokens with white space inside, kept as they are",
     "blank": "tokens of white space alone, left out",
 }

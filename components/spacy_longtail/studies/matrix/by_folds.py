@@ -143,7 +143,7 @@ def _shared(first: Mapping[Cell, Run], own: Mapping[Cell, Run]) -> list[Cell]:
 
 def _gain(first: Mapping[Cell, Run], own: Mapping[Cell, Run], cells: list[Cell]) -> float:
     """Macro F1 above the baseline's, on some folds and seeds."""
-    return _macro({c: own[c] for c in cells}) - _macro({c: first[c] for c in cells})
+    return macro_of({c: own[c] for c in cells}) - macro_of({c: first[c] for c in cells})
 
 
 def _left_ahead(
@@ -202,17 +202,13 @@ def _counts(runs: Mapping[Cell, Run]) -> Ints4d:
     return np.concatenate([stack([runs[fold, seed].counts for seed in seeds]) for fold in folds])
 
 
-def _macro(runs: Mapping[Cell, Run]) -> float:
-    sums = _counts(runs).sum(axis=0)
-    return statistics.mean(f1(sums[:, :-1]).mean(axis=1).tolist())
-
-
-def macro_of(paths: Mapping[Cell, Path], labels: list[str]) -> float:
+def macro_of(runs: Mapping[Cell, Run]) -> float:
     """Macro F1 of all held-out documents together, mean over seeds, in [0, 1].
 
-    paths (Mapping[Tuple[int, int], Path]): Evaluations by fold and seed. labels (List[str]): The types.
+    runs (Mapping[Tuple[int, int], Run]): Evaluations by fold and seed.
     """
-    return _macro({cell: read_run(path, labels) for cell, path in paths.items()})
+    sums = _counts(runs).sum(axis=0)
+    return statistics.mean(f1(sums[:, :-1]).mean(axis=1).tolist())
 
 
 def _percent(chance: float) -> str:

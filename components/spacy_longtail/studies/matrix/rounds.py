@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ...errors import Errors
+from ...evaluation.report.inputs import Run, read_run
 from ...output.amounts import number, verb
-from ..trials.ledger import Ledger
+from ..trials.ledger import trial_folder
 from ..trials.records import TrialRecord
 from ..trials.run import Matrix, Options
 from .by_folds import macro_of
@@ -117,6 +118,7 @@ class Rounds:
         self.matrix, self.options, self.budget, self.say = matrix, options, budget, say
         self.labels, self.baseline = labels, matrix.plan.baseline
         self.records: dict[str, TrialRecord] = {}
+        self.runs: dict[str, Run] = {}  # the held-out evaluations that were read, by content key
 
     def run(self) -> dict[str, TrialRecord]:
         """The records of what there was time for. RAISES (ValueError): L494, L561."""
@@ -196,11 +198,12 @@ class Rounds:
     def _affordable(self, names: list[str], fold: Path) -> list[str]:
         """The methods for which another fold fits into the budget: stock spaCy, and the best others."""
         found = [self.baseline]
+        missing = set(self._missing(self._key(name, fold) for name in names))
         for name in sorted(
             (n for n in names if n != self.baseline), key=lambda name: -self._score(name)
         ):
-            missing = self._missing(self._key(n, fold) for n in (*found, name))
-            if self.budget.allows([self._seconds(self.matrix.trials[k].method.name) for k in missing]):
+            taking_time = [n for n in (*found, name) if self._key(n, fold) in missing]
+            if self.budget.allows([self._seconds(n) for n in taking_time]):
                 found.append(name)
         return found if len(found) > 1 else []
 
@@ -217,13 +220,12 @@ class Rounds:
 
     def _score(self, name: str) -> float:
         """Macro F1 of what was held out so far."""
-        ledger = Ledger(self.matrix.output)
-        paths = {
-            (i, 0): ledger.folder(self._key(name, fold)) / "test.json"
-            for i, fold in enumerate(self.matrix.plan.corpora)
-            if self._is_done(name, fold)
-        }
-        return macro_of(paths, self.labels)
+        folds = [fold for fold in self.matrix.plan.corpora if self._is_done(name, fold)]
+        for key in (self._key(name, fold) for fold in folds):
+            if key not in self.runs:
+                path = trial_folder(self.matrix.output, key) / "test.json"
+                self.runs[key] = read_run(path, self.labels)
+        return macro_of({(i, 0): self.runs[self._key(name, fold)] for i, fold in enumerate(folds)})
 
 
 def _check_baseline(matrix: Matrix, records: Mapping[str, TrialRecord]) -> None:

@@ -123,7 +123,7 @@ class Ledger:
 
     def folder(self, key: str) -> Path:
         """Where the files of a finished trial are."""
-        return self.output / FOLDER / key
+        return trial_folder(self.output, key)
 
     def finish(self, work: Path, record: TrialRecord) -> bool:
         """Make a trial's working folder its final one, and append its record.
@@ -145,6 +145,11 @@ class Ledger:
                 os.rename(work, target)
             append_line(self.path, record.data())
         return True
+
+
+def trial_folder(output: Path, key: str) -> Path:
+    """Where the files of a finished trial are. output (Path): The folder. key (str): The trial's."""
+    return output / FOLDER / key
 
 
 def read_finished(output: Path) -> dict[str, TrialRecord]:

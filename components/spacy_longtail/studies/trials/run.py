@@ -21,7 +21,7 @@ from .child import MODEL, SCORED
 from .draws import MentionDraw
 from .engine import PLACE, Ended, Engine, Stop
 from .keys import CorpusVersion, code_version, corpus_version, digest, trial_key
-from .ledger import FOLDER, Ledger, check_output
+from .ledger import FOLDER, Ledger, check_output, read_finished
 from .mentions import check_mentions, count_train
 from .plan import Plan, Trial
 from .process import Outcome, Task, launch
@@ -114,7 +114,7 @@ class Matrix:
 
     def missing(self, keys: Iterable[str], *, retry_failed: bool = False) -> list[str]:
         """Those of the trials without a record here, or one of success. RAISES (ValueError): L432."""
-        records = Ledger(self.output).records()
+        records = read_finished(self.output)
         return [k for k in keys if k not in records or (retry_failed and not records[k].is_done)]
 
     def run(
