@@ -95,10 +95,10 @@ class LabelEncoder:
         return {"name": self.name}
 
 
-def label_weights(module: "PieceEncoder", bits: int = 4) -> bytes:
+def label_weights(module: "PieceEncoder", bits: float = 4) -> bytes:
     """What the file of a label encoder holds: its weights, without the word embeddings.
 
-    module (PieceEncoder): The transformer that reads labels. bits (int): Of its matrices, 4 to 8.
+    module (PieceEncoder): The transformer that reads labels. bits (float): Of its matrices, 4 to 8.
     """
     import safetensors.torch
 

@@ -40,7 +40,7 @@ def eight_bit(matrix: np.ndarray, bits: float = 8) -> EightBit:
     """A matrix in eight bits a weight. What was expanded from eight bits gives the same codes again.
 
     matrix (np.ndarray): (n_rows, n_columns).
-    bits (int): That are used of the eight: an archive, such as a wheel, packs the others away.
+    bits (float): That are used of the eight: an archive, such as a wheel, packs the others away.
     """
     scales = np.maximum(np.abs(matrix).max(axis=1), TINY).astype("float32") / round(2 ** (bits - 1) - 1)
     return EightBit(np.round(matrix / scales[:, None]).astype("int8"), scales)

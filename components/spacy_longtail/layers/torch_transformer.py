@@ -185,10 +185,10 @@ def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return found
 
 
-def short_form(module: PieceEncoder, bits: int = 8, embedding_bits: int = 8) -> bytes:
+def short_form(module: PieceEncoder, bits: float = 8, embedding_bits: float = 8) -> bytes:
     """The transformer as `from_bytes` reads it: matrices in few bits, all else in half precision.
 
-    bits (int): Of the layers' matrices, 4 to 8. embedding_bits (int): Of word embeddings.
+    bits (float): Of the layers' matrices, 4 to 8. embedding_bits (float): Of word embeddings.
     """
     import safetensors.torch
 

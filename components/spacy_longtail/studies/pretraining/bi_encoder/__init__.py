@@ -1,0 +1,1 @@
+"""Pretraining of a transformer on many types: words and label descriptions are compared."""
