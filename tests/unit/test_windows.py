@@ -113,7 +113,7 @@ def test_no_process_is_ended_by_asking_for_it(monkeypatch):
 
 def test_a_process_without_a_group_is_killed(monkeypatch):
     class Running:
-        stdin, pid, killed, waited = None, 1, 0, 0
+        stdin, pid, returncode, killed, waited = None, 1, None, 0, 0
 
         def kill(self):
             self.killed += 1
