@@ -184,8 +184,8 @@ def test_raw_text_prepares_the_encoder(tmp_path):
 
 
 OWN_TRAINING = {("bert_frozen", "optimizer")}  # its linear layer alone is trained
-OWN_ENCODER = {"clusters_crf", "pretrained_trf"}  # they are about their encoders
-STARTS = {"pretrained_trf"}  # what is trained is not to forget: its own rates and steps
+OWN_ENCODER = {"clusters_crf", "transformer"}  # they are about their encoders
+STARTS = {"transformer"}  # what is trained is not to forget: its own rates and steps
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)

@@ -251,5 +251,14 @@ def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
 def test_what_loads_a_config_or_a_pipeline_takes_code():
     commands = typer.main.get_command(app).commands
     without = {n for n, c in commands.items() if not any("--code" in p.opts for p in c.params)}
-    none_is_loaded = {"card", "report", "stats", "split", "merge", "distil-senses", "distil-vectors"}
+    none_is_loaded = {
+        "card",
+        "init-config",
+        "report",
+        "stats",
+        "split",
+        "merge",
+        "distil-senses",
+        "distil-vectors",
+    }
     assert without == none_is_loaded

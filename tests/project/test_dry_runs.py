@@ -260,7 +260,7 @@ def test_candidates_folds_and_what_fits(corpus, tmp_path, probed, monkeypatch):
     assert files(tmp_path) == before
     result = RUN.invoke(app, [*map(str, call), "--minutes", "1", "--dry-run"])
     assert "LW105" in result.output + str(result.stderr)
-    refused([*call, "--dry-run", "--pretrained", tmp_path], "L274")
+    refused([*call, "--dry-run", "--pretrained", tmp_path], "L720")
     refused(["recommend", corpus, "-o", corpus, "--dry-run"], "L436")
 
 

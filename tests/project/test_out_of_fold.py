@@ -512,6 +512,6 @@ def test_offsets_of_a_transition_ner_are_refused(corpus, tmp_path):
     train(nlp, 1)
     nlp.to_disk(tmp_path / "model")
     command = ["thresholds", tmp_path / "model", corpus, "--out-of-fold", "3", "--offsets", "auto"]
-    told = refused([*command, "--folds-output", tmp_path / "f"], "L311")
+    told = refused([*command, "--folds-output", tmp_path / "f", "-o", tmp_path / "out"], "L311")
     assert "thresholds" in told.output
     assert not (tmp_path / "f").exists()

@@ -165,10 +165,10 @@ def test_a_full_disk_leaves_the_old_model(work, monkeypatch):
 def test_a_training_that_fails_leaves_the_old_model(work, monkeypatch):
     def fails(nlp, output, **_):
         spacy.blank("en").to_disk(Path(output) / "model-last")  # as spaCy does, whatever happens
-        raise ValueError("E1 nothing learnt")
+        raise ValueError("[E024] nothing learnt")
 
     monkeypatch.setattr(training, "train", fails)
-    refused(work, "E1 nothing learnt", "training/old", *FEW)
+    refused(work, "[E024] nothing learnt", "training/old", *FEW)
 
 
 def test_a_stopped_training_is_kept_beside(work, monkeypatch):
@@ -194,12 +194,12 @@ def test_the_best_model_of_a_training_that_fails_is_kept_beside(work, monkeypatc
 
     def fails(*arguments, **options):
         real(*arguments, **options)
-        raise ValueError("E1 the loss is not finite")
+        raise ValueError("[E024] the loss is not finite")
 
     before = tree(work / "training" / "old")
     monkeypatch.setattr(training, "train", fails)
     ran = train("training/old", *FEW)
-    assert ran.exit_code == 2 and "E1" in ran.output and "old.stopped" in ran.output
+    assert ran.exit_code == 2 and "E024" in ran.output and "old.stopped" in ran.output
     assert tree(work / "training" / "old") == before
     kept = work / "training" / "old.stopped" / "model-best"
     assert spacy.load(kept).pipe_names

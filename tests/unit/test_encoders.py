@@ -40,8 +40,8 @@ def test_an_installed_package_of_a_pipeline_is_found_as_spacy_package_lays_it_ou
 
 
 def test_an_encoder_that_is_not_installed_is_refused_with_the_way_to_get_it():
-    with pytest.raises(ValueError, match=r"L720.*en_longtail_trf.*pip install"):
-        check_encoder("en_longtail_trf")
+    with pytest.raises(ValueError, match=r"L720.*en_longtail_large.*pip install"):
+        check_encoder("en_longtail_large")
 
 
 def test_the_clusters_are_those_of_the_lookups():
