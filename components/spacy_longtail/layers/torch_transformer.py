@@ -37,7 +37,7 @@ class Padded(NamedTuple):
 class PieceEncoder(nn.Module):
     """A transformer that gives a word the state of its first piece.
 
-    Without weights it is empty until `build` is called, by `from_transformers` or when it is loaded.
+    It is empty until `build` is called: at initialisation, or when weights are loaded.
     """
 
     def __init__(self) -> None:
