@@ -193,6 +193,7 @@ class Errors:
     L415 = "[L415] The report cannot be written to {path}: {problem}. Name another HTML file with -o."
     L416 = "[L416] {model} is not as it was when {path} was written: its own scores differ. Run `python -m spacy_longtail evaluate` on it again."
     L417 = "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again from where the model was trained, or delete it: the model is then evaluated without it."
+    L419 = "[L419] {corpus} has open types: each mention has a type of its own, and no type is declared. `python -m spacy_longtail pretrain` alone can read it. Name a corpus that declares its types."
     L418 = "[L418] init_tok2vec = {path} does not fit {component!r}: {problem} Name weights of a layer of the same architecture, width and rows."
 
     # Import: L42x, L43x

@@ -64,7 +64,9 @@ def test_open_types_are_read(notes, bert):
     assert [s.label_ for s in docs[1].coarse] == ["person", "vehicle", "place"]
     for level in range(2):
         assert [len(tags) for tags in donor.tags[level]] == [7, 7, 5] and not donor.tags[level][2].any()
-    (notes / "b.txt").write_text("domain: x\n\nThe [Fram|ship] left Oslo.\n", encoding="utf8")
+    (notes / "b.txt").write_text(
+        "domain: x\n\nThe [Fram|ship; vehicle; thing] left Oslo.\n", encoding="utf8"
+    )
     with pytest.raises(ValueError, match=r"L401.*b\.txt:3"):
         list(read_open_types(notes, spacy.blank("en").vocab))
     with pytest.raises(ValueError, match="L402"):

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.corpus import parts
+from spacy_longtail.corpus.descriptions import has_open_types
 from spacy_longtail.corpus.folder import (
     CorpusTypes,
     convert_corpus,
@@ -392,6 +393,34 @@ def test_a_file_of_types_may_be_their_descriptions_alone(tmp_path):
     write(source / "types.json", '{"PER": "person", "GEO": "place", "ART": "work"}')
     types = convert_corpus(source, tmp_path / "out")
     assert types.labels == ["GEO", "PER"] and types.descriptions == {"PER": "person", "GEO": "place"}
+
+
+def test_open_types_are_not_declared(tmp_path):
+    record = {"tokenized_text": ["Ann", "saw", "Rome"], "ner": [[0, 0, "Poet"], [2, 2, "City;  place"]]}
+    source = write(tmp_path / "in" / "a.jsonl", json.dumps(record)).parent
+    for read_from, target in ((source, tmp_path / "a"), (tmp_path / "a", tmp_path / "b")):
+        shown = run(read_from, target, *(["--open"] if read_from == source else []))
+        assert "2 mentions of open types: 2 fine types and 2 coarse types" in shown.output
+        found = json.loads((target / "types.json").read_text(encoding="utf8"))
+        assert found == {"open": True, "lang": "en", "tokens": "words"}
+        assert ents(target / "all.spacy") == [[("Ann", "poet"), ("Rome", "city; place")]]
+        assert has_open_types(target) and read_types(target, allow_open=True).labels == []
+    with pytest.raises(ValueError, match=r"L419.*has open types"):
+        read_types(target)
+    for command in ("stats", "debug", "split"):
+        folder = [str(tmp_path / "c")] if command == "split" else []
+        result = RUN.invoke(app, [command, str(target), *folder])
+        assert result.exit_code == 2 and "L419" in result.output
+    write(source / "corpus.json", '{"labels": ["Poet"], "descriptions": {"Poet": "a poet"}}')
+    with pytest.raises(ValueError, match=r"L430.*corpus\.json.*declares labels and descriptions"):
+        convert_corpus(source, tmp_path / "c", settings=Settings(open=True))
+
+
+def test_many_types_may_be_open_ones(tmp_path):
+    rows = [{"tokenized_text": ["Ann"], "ner": [[0, 0, f"type {i}"]]} for i in range(201)]
+    source = write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, rows)))
+    assert "--open" in run(source, tmp_path / "a").output
+    assert "--open" not in run(source, tmp_path / "b", "--open").output
 
 
 def test_types_of_older_versions(tmp_path):

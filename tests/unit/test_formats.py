@@ -1148,6 +1148,85 @@ def test_documents_without_annotation_are_reported_and_kept(tmp_path):
     assert events.counts == {"unannotated": Counter(documents=1), "empty": Counter(documents=1)}
 
 
+# ---------------------------------------------------------------- open types
+
+
+ROWS = [["a", ["New", "York", "Times", "of", "New", "York", "\xa0", "."]], ["b", ["So", "be", "it"]]]
+
+
+def numbered(folder, annotation, rows=ROWS):
+    write(folder / "ann00.txt", annotation)
+    return write(folder / "sents.json", json.dumps(rows))
+
+
+def levels(doc):
+    return [(e.start, e.end, e.label_) for e in doc.ents]
+
+
+def test_open_types_in_marks(tmp_path):
+    text = "domain: d\n\n[Ann|poet; person] saw [Rome|city].\nNobody left.\n"
+    first, second = read(write(tmp_path / "a.txt", text))
+    assert levels(first) == [(0, 1, "poet; person"), (2, 3, "city")] and not second.ents
+
+
+def test_open_types_by_number_stand_in_all_places_that_no_longer_mention_takes(tmp_path):
+    line = "0\tNew York => city; place | New York Times => newspaper; work | . => mark\n"
+    events = Events()
+    (doc,) = read(numbered(tmp_path, line), events)
+    assert levels(doc) == [(0, 3, "newspaper; work"), (4, 6, "city; place"), (6, 7, "mark")]
+    assert {kind: n.total() for kind, n in events.counts.items()} == {"blank": 1}
+    twice = "0\tNew York => city; place | New York => state; place\n1\t-\n"
+    assert levels(read(numbered(tmp_path, twice))[0]) == [(0, 2, "city; place"), (4, 6, "state; place")]
+
+
+def test_mentions_that_a_sentence_does_not_have_are_lost(tmp_path):
+    events = Events()
+    numbered(tmp_path / "in", "0\tNew york => city; place | Times => newspaper; work\n")
+    read(tmp_path / "in" / "sents.json", events)
+    assert events.counts["absent"] == {"city; place": 1}
+    assert events.examples["absent"][0].startswith("ann00.txt:1: 'New york' in 'New York Times")
+    with pytest.raises(ValueError, match=r"L700.*1 of 2 annotations.*word by word.*ann00\.txt:1"):
+        convert_corpus(tmp_path / "in", tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("zero\tTimes => a; b", r"L401.*ann00\.txt:1: the line does not begin with a number"),
+        ("0 Times => a; b", r"L401.*ann00\.txt:1: the line does not begin with a number"),
+        ("2\t-", r"L401.*ann00\.txt:1: there is no sentence 2, sents\.json has 2"),
+        ("0\t-\n0\t-", r"L401.*ann00\.txt:2: sentence 0 has a line already"),
+        ("0\tTimes = a; b", r"L401.*ann00\.txt:1: found 'Times = a; b' as a mention"),
+        ("0\tTimes => a; b; c", r"L401.*ann00\.txt:1: found the types 'a; b; c'"),
+        ("0\tTimes => ; b", r"L401.*ann00\.txt:1: found the types '; b'"),
+        ("0\tTimes => $; b", r"L550.*ann00\.txt:1"),
+    ],
+)
+def test_broken_lines_of_open_types(line, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        read(numbered(tmp_path, line))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("{", r"L401.*sents\.json:1: this is not JSON"),
+        ("{}", r"L401.*sents\.json:1: found '{}'"),
+        ("[[1]]", r"L401.*ann00\.txt:1: row 0 of sents\.json is '\[1\]'"),
+        ('[["a", [1]]]', r"L426.*ann00\.txt:1.*'1' is not text"),
+    ],
+)
+def test_broken_sentences_of_open_types(rows, message, tmp_path):
+    path = numbered(tmp_path, "0\t-\n")
+    write(path, rows)
+    with pytest.raises(ValueError, match=message):
+        read(path)
+    (tmp_path / "ann00.txt").unlink()
+    write(path, "[]")
+    with pytest.raises(ValueError, match=r"L402.*ann\*\.txt does not exist"):
+        read(path)
+
+
 # ---------------------------------------------------------------- broken files of every format
 
 
@@ -1179,6 +1258,13 @@ def valid(folder):
             folder / "brat" / "a.ann", "T1\tPER 0 3\tAnn\nT2\tGEO 8 11;12 16\tNew Rome\nR1\tx\n"
         ),
         "spacy": folder / "spacy" / "a.spacy",
+        "open": write(
+            folder / "open" / "a.txt", "domain: d\n\n[Ann|poet; person] saw [Rome|city; place].\nSo.\n"
+        ),
+        "rows": write(folder / "rows" / "sents.json", json.dumps([["d", s.words] for s in found])),
+        "lines": write(
+            folder / "rows" / "ann00.txt", "0\tAnn => poet; person | New Rome => city; place\n1\t-\n"
+        ),
     }
     for kind, make in RECORDS.items():
         files[kind] = write(folder / kind / "a.jsonl", dump([make(*p) for p in pairs], "lines"))
@@ -1251,7 +1337,7 @@ def sources(tmp_path_factory):
 
 
 N_MUTANTS = 25
-N_KINDS = 10 + 2 * len(RECORDS)
+N_KINDS = 13 + 2 * len(RECORDS)
 
 
 def test_every_valid_source_is_read(sources, tmp_path):
@@ -1260,10 +1346,11 @@ def test_every_valid_source_is_read(sources, tmp_path):
         f for p in sources.values() for f in [find_parts(p.parent, (), Settings())["all"].format]
     } == set(FORMATS)
     for kind, path in sources.items():
-        assert convert_corpus(path.parent, tmp_path / kind).labels == ["GEO", "PER"] or kind in (
-            "article",
-            "corpus",
-        )
+        labels = convert_corpus(path.parent, tmp_path / kind).labels
+        if kind in ("open", "rows", "lines"):
+            assert labels == []
+        else:
+            assert labels == ["GEO", "PER"] or kind in ("article", "corpus")
 
 
 VALUES = st.recursive(
@@ -1319,10 +1406,10 @@ def test_broken_files_give_coded_errors_and_nothing_else(i_kind, sources, tmp_pa
             except ValueError as error:
                 n_refused += 1
                 text = str(error)
-                assert text.startswith(("[L4", "[L58", "[L70")), (text, path.read_bytes())
+                assert text.startswith(("[L4", "[L58", "[L70", "[L550]")), (text, path.read_bytes())
                 whole = re.match(r"\[L(402|422|70\d)\]", text)
                 named = path.parent if whole else path
-                if kind in ("brat", "corpus"):  # the fault may show in the other file
+                if kind in ("brat", "corpus", "rows", "lines"):  # the fault may show in the other file
                     named = path.parent
                 assert str(named) in text, text
                 assert not target.exists()

@@ -1,5 +1,6 @@
 """`convert`: a corpus to .spacy files."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -8,8 +9,10 @@ from spacy.language import Language
 from wasabi import msg
 
 from ..corpus.conversion import ConvertedPart, read_conversion
+from ..corpus.descriptions import has_open_types
 from ..corpus.folder import convert_corpus
 from ..corpus.formats.context import MEANINGS, SENTENCIZER, Settings
+from ..corpus.formats.open_types import fine_and_coarse
 from ..corpus.formats.sources import FORMATS
 from ..corpus.formats.tag_names import USUAL, parse_columns, read_tag_names
 from ..corpus.rare import rare_sentence
@@ -23,6 +26,7 @@ POLICIES = {
     "contract": "contracted to the tokens inside",
 }
 N_SHOWN = 3  # examples of each kind
+MANY_TYPES = 200  # more than guidelines of annotation have
 LONG = 60  # tokens of a document that is probably more than a sentence
 DIVIDED = "spacy"  # a format that may bring sentence boundaries of its own
 
@@ -33,6 +37,12 @@ def convert(
     target: Annotated[Path, typer.Argument(help="Folder for train.spacy, dev.spacy, test.spacy.")],
     lang: Annotated[str | None, typer.Option(help="spaCy language code.")] = None,
     format: Annotated[str | None, typer.Option(help=f"{', '.join(FORMATS)}, if not found.")] = None,
+    open_types: Annotated[
+        bool,
+        typer.Option(
+            "--open", help="Each mention has a type of its own, for `pretrain`. Implied by format open."
+        ),
+    ] = False,
     encoding: Annotated[str, typer.Option(help="Of text files, as cp1252.")] = "utf8",
     scheme: Annotated[str, typer.Option(help="Of tags: auto, iob1, iob2, bioes or bilou.")] = "auto",
     token_column: Annotated[int, typer.Option(help="From 0, or from -1 backwards.")] = 0,
@@ -74,6 +84,7 @@ def convert(
     named = parse_columns(columns) if columns else USUAL
     settings = Settings(
         format=format,
+        open=open_types,
         encoding=encoding,
         scheme=scheme,
         token_column=token_column,
@@ -92,8 +103,10 @@ def convert(
     )
     types = convert_corpus(source, target, lang, settings)
     conversion = read_conversion(target)
+    is_open = has_open_types(target)
     if as_json:
-        return print_json({**conversion.as_json(), "labels": types.labels, "tail": types.tail})
+        said = {"open": True} if is_open else {"labels": types.labels, "tail": types.tail}
+        return print_json({**conversion.as_json(), **said})
     parts = conversion.parts
     for part, found in parts.items():
         msg.text(f"{part}: {number(found.documents, 'document')}, {number(found.tokens, 'token')}")
@@ -101,9 +114,13 @@ def convert(
         if settings.sentences is None:
             _warn_of_length(part, found)
     msg.good(f"Wrote {target}")
-    msg.text(f"Types: {', '.join(types.labels)}")
     training = next(iter(parts.values())).mentions
+    if is_open:
+        return msg.text(_open_sentence(training))
+    msg.text(f"Types: {', '.join(types.labels)}")
     msg.text(rare_sentence(types.tail, training))
+    if len(types.labels) > MANY_TYPES:
+        msg.info("Were types named freely, mention by mention? Then convert with --open for `pretrain`.")
     if list(parts) == ["all"]:
         msg.info("It is one part, 'all'. `split` makes train, dev and test of it.")
     return None
@@ -111,6 +128,13 @@ def convert(
 
 def _boundaries(sentences: str | None) -> str | Language | None:
     return sentences if sentences in (None, SENTENCIZER) else load_pipeline(sentences)
+
+
+def _open_sentence(mentions: Mapping[str, int]) -> str:
+    """How many open types a corpus has. mentions (Mapping[str, int]): By type."""
+    fine, coarse = (len(set(level)) for level in zip(*map(fine_and_coarse, mentions), strict=True))
+    types = f"{number(fine, 'fine type')} and {number(coarse, 'coarse type')}"
+    return f"{number(sum(mentions.values()), 'mention')} of open types: {types}. `pretrain` reads them."
 
 
 def _warn_of_length(part: str, found: ConvertedPart) -> None:

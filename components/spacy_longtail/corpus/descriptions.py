@@ -22,6 +22,7 @@ FIXES = {
     "lang": 'Write "lang": "en".',
     "tokens": f"Use {' or '.join(TOKENS)}.",
     "descriptions": 'Write "descriptions": {"PER": "person", ...}.',
+    "open": "Write true where each mention has a type of its own. Else leave it out.",
 }
 
 
@@ -50,6 +51,7 @@ class Declared(Record):
     lang: str = "en"
     tokens: Tokens = "words"
     descriptions: dict[str, Annotated[str, AfterValidator(_with_words)]] = Field(default_factory=dict)
+    open: bool = False  # each mention has a type of its own, and none is declared
 
     @model_validator(mode="after")
     def _declare_in_both(self) -> "Declared":
@@ -61,23 +63,42 @@ class Declared(Record):
         return self
 
 
-def read_types(corpus: Path) -> CorpusTypes:
-    """The types of a converted corpus. RAISES (ValueError): L402, L430."""
+def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
+    """The types of a converted corpus.
+
+    allow_open (bool): Whether it may have open types, which are not declared.
+    RAISES (ValueError): L402, L430; L419 for open types.
+    """
     path = corpus / TYPES
     if not path.is_file():
         fix = "Run `python -m spacy_longtail convert` first."
         raise ValueError(Errors.L402.format(path=path, fix=fix))
     found = _read(path)
+    if found.open:
+        if not allow_open:
+            raise ValueError(Errors.L419.format(corpus=corpus))
+        return CorpusTypes([], [], found.lang, found.tokens)
     missing = [name for name in ("labels", "tail") if name not in found.model_fields_set]
     if missing:
         raise _bad(path, f"it has no {' and no '.join(missing)}", "Convert the corpus again.")
-    return CorpusTypes(**found.model_dump())
+    return CorpusTypes(**found.model_dump(exclude={"open"}))
 
 
-def write_types(corpus: Path, types: CorpusTypes) -> None:
-    """corpus (Path): The folder. types (CorpusTypes): What types.json is to say."""
+def has_open_types(corpus: Path) -> bool:
+    """Whether each mention of a converted corpus has a type of its own. RAISES (ValueError): L430."""
+    path = corpus / TYPES
+    return path.is_file() and _read(path).open
+
+
+def write_types(corpus: Path, types: CorpusTypes, is_open: bool = False) -> None:
+    """Write types.json.
+
+    types (CorpusTypes): What it is to say. is_open (bool): Whether it says instead that they are open.
+    """
     found = types._asdict()
-    if not types.descriptions:
+    if is_open:
+        found = {"open": True, "lang": types.lang, "tokens": types.tokens}
+    elif not types.descriptions:
         del found["descriptions"]
     write_json(corpus / TYPES, found)
 
@@ -92,6 +113,18 @@ def read_declared(source: Path) -> tuple[Path, Declared]:
     folder = source if source.is_dir() else source.parent
     path = next((folder / n for n in (DECLARED, TYPES) if (folder / n).is_file()), folder / DECLARED)
     return path, _read(path) if path.is_file() else Declared()
+
+
+def check_open(path: Path, declared: Declared) -> None:
+    """Refuse types that are declared beside open ones.
+
+    path (Path): What declares them. RAISES (ValueError): L430.
+    """
+    found = [name for name in ("labels", "tail", "descriptions") if getattr(declared, name)]
+    if found:
+        problem = f"it declares {' and '.join(found)}, but the types of the corpus are open"
+        fix = f"Take {' and '.join(found)} out. Each mention has a type of its own."
+        raise _bad(path, problem, fix)
 
 
 def _read(path: Path) -> Declared:

@@ -15,9 +15,18 @@ from ..output.writing import check_folder, coded_io
 from .boundaries import boundary_pipeline, with_boundaries, within_limit
 from .conversion import REPORT, Conversion, ConvertedPart, write_conversion
 from .counts import CorpusCounts
-from .descriptions import TYPES, CorpusTypes, Declared, read_declared, read_types, write_types
+from .descriptions import (
+    TYPES,
+    CorpusTypes,
+    Declared,
+    check_open,
+    read_declared,
+    read_types,
+    write_types,
+)
 from .formats.context import Context, Events, Settings, check_losses
 from .formats.docbin import Tally, stream_docs
+from .formats.open_types import with_plain_types
 from .formats.sources import FORMATS, find_parts
 from .parts import part_path, replacing_parts, write_part
 from .rare import TAIL
@@ -53,8 +62,11 @@ def convert_corpus(
     with coded_io(source):
         parts = find_parts(source, PARTS, settings)
         path, declared = read_declared(source)
+    is_open = settings.open or declared.open or any(part.format == "open" for part in parts.values())
+    if is_open:
+        check_open(path, declared)
     labels = declared.labels
-    if not labels and any(part.format == "articles" for part in parts.values()):
+    if not (labels or is_open) and any(part.format == "articles" for part in parts.values()):
         raise ValueError(Errors.L407.format(path=path))
     lang = lang or declared.lang
     tokens = settings.tokens or declared.tokens
@@ -70,6 +82,8 @@ def convert_corpus(
             settled = replace(settings, tokens=tokens, misaligned=misaligned)
             context = Context(nlp, settled, Events(), labels)
             found = part.read(context)
+            if is_open:
+                found = map(with_plain_types, found)
             if boundaries:
                 found = with_boundaries(found, boundaries, part.path, context.events)
             found = within_limit(found, nlp.max_length, part.path, context.events)
@@ -80,8 +94,10 @@ def convert_corpus(
         if not settings.allow:
             n_entities = sum(tally.mentions.total() for tally in tallies.values())
             check_losses(source, happened, n_entities)
-        types = _types(tallies, declared, lang, tokens)
-        write_types(folder, types)
+        types = CorpusTypes([], [], lang, tokens)
+        if not is_open:
+            types = _types(tallies, declared, lang, tokens)
+        write_types(folder, types, is_open)
         write_conversion(folder, Conversion(lang=lang, tokens=tokens, parts=report))
     n_spans = sum(events.n_spans for events, _ in happened)
     _warn(source, target, path, types, report, n_spans)
@@ -122,7 +138,7 @@ def _warn(
     if missing:
         found.append(Warnings.W030.format(source=source, missing=" and ".join(missing)))
     unknown = sorted({t for part in report.values() for t in part.mentions} - set(types.labels))
-    if unknown:
+    if unknown and types.labels:
         found.append(Warnings.W031.format(path=declared, unknown=", ".join(unknown)))
     stale = [name for name in (*PARTS, "all") if name not in report and part_path(target, name).exists()]
     if stale:
@@ -146,7 +162,7 @@ def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Pat
     def foreign(folder: Path) -> str:
         found = [name for name in own if (folder / name).exists()]
         try:
-            read_types(folder)
+            read_types(folder, allow_open=True)
         except ValueError:
             return f"it holds {', '.join(found)} of another origin" if found else ""
         return ""

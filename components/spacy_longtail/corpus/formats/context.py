@@ -38,14 +38,15 @@ MEANINGS = {  # of the kinds of events
     "ignored": "annotations that are not entities, left out",
     "mended": "entities in illegal annotation, fixed",
     "unannotated": "documents without any entity annotation, kept as such",
+    "absent": "mentions that their sentence does not have word by word, left out",
     "joined": "entities across a sentence boundary, which is dropped",
     "incorrect": "rejected spans, kept as incorrect ones",
     "cut": "documents longer than spaCy reads in training, cut between sentences",
     "spaced": "tokens with white space inside, kept as they are",
     "blank": "tokens of white space alone, left out",
 }
-LOST = ("misaligned", "overlapping", "doubled", "discontinuous", "unreadable")
-UNCOUNTED = ("discontinuous", "unreadable")  # annotations that are no spans of tokens
+LOST = ("misaligned", "overlapping", "doubled", "discontinuous", "unreadable", "absent")
+UNCOUNTED = ("discontinuous", "unreadable", "absent")  # annotations that are no spans of tokens
 TOLERABLE = 0.05  # of the annotations, lost
 WIDTH = 30  # characters of context on each side of an example
 
@@ -54,8 +55,10 @@ WIDTH = 30  # characters of context on each side of an example
 class Settings:
     """How a corpus is read and written. `None` is the format's or the corpus's own choice.
 
-    format (Optional[str]): "columns", "json", "csv", "conllu", "spacy", "brat" or "articles"; null
-        finds it.
+    format (Optional[str]): "columns", "json", "csv", "conllu", "spacy", "brat", "articles" or "open";
+        null finds it.
+    open (bool): Whether each mention has a type of its own, as in the format "open": the corpus declares
+        no types, and `pretrain` alone reads it.
     encoding (str): Of text files, by Python's name; utf8 also reads a byte order mark.
     scheme (str): Of tags: "iob1", "iob2", "bioes", "bilou"; "auto" tells the last three apart.
     token_column, tag_column (int): From 0, or from -1 backwards.
@@ -64,7 +67,7 @@ class Settings:
     documents (bool): Whether the sentences between -DOCSTART- lines form one document.
     misaligned (Optional[str]): What becomes of a span that cuts a token: "missing" leaves its tokens
         without annotation, "expand" takes them whole, "contract" takes those that lie inside, "error"
-        stops. null is "error" for articles, else "missing".
+        stops. null is "error" for articles, "expand" for open types, else "missing".
     tokens (Optional[str]): "words", of the language's tokenizer, or "characters"; null takes
         corpus.json's, else words.
     decisions (bool): Whether Prodigy's answers are on the spans of a record alone: an accepted span is
@@ -83,6 +86,7 @@ class Settings:
     """
 
     format: str | None = None
+    open: bool = False
     encoding: str = "utf8"
     scheme: str = "auto"
     token_column: int = 0

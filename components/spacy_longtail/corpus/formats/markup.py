@@ -91,7 +91,7 @@ def read_article(path: Path, labels: Collection[str] | None, encoding: str = "ut
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """An article as one document. RAISES (ValueError): L401, L402, L403, L423, L425."""
-    labels = None if context.settings.unlabelled else context.labels
+    labels = None if context.settings.unlabelled else context.labels or None
     yield article_doc(read_article(path, labels, context.settings.encoding), context)
 
 

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from ...settings import one_of
-from . import brat, columns, conllu, docbin, markup, records, table
+from . import brat, columns, conllu, docbin, markup, open_types, records, table
 from .context import Context, Settings
 from .tag_names import Columns
 from .text import GZIP, unzipped
@@ -50,6 +50,7 @@ FORMATS = {
     "spacy": Format(docbin.read_docs, (".spacy",), ("sentences",), is_text=False),
     "brat": Format(brat.read_docs, (".txt",), UNDIVIDED),
     "articles": Format(markup.read_docs, (".txt",), SPANS, misaligned="error"),
+    "open": Format(open_types.read_docs, (".txt",), SPANS, misaligned="expand"),
 }
 WANTED = "Give a file, or a folder with train, dev and test, each a file PART.* or a folder PART."
 OURS = ("corpus.json", "types.json", "conversion.json")  # beside a corpus, no part of it
@@ -136,6 +137,8 @@ def _ambiguous(path: Path, readings: list[str]) -> ValueError:
 def _named_by(path: Path) -> list[str]:
     """The formats that a file's name may be of."""
     plain = unzipped(path)
+    if plain.name == open_types.SENTENCES:
+        return ["open"]
     packed = plain != path
     suffix = plain.suffix.lower()
     return [n for n, f in FORMATS.items() if suffix in f.suffixes and (f.is_text or not packed)]
@@ -144,6 +147,8 @@ def _named_by(path: Path) -> list[str]:
 def _by_format(files: list[Path], settings: Settings) -> dict[str, list[Path]]:
     """Files by the format that name and content speak for, or those that may be in the wanted one."""
     wanted = settings.format
+    numbered = {path.parent for path in files if unzipped(path).name == open_types.SENTENCES}
+    files = [p for p in files if not (p.parent in numbered and open_types.ANNOTATION.fullmatch(p.name))]
     if wanted not in (None, "brat"):
         usual = [p for p in files if wanted in _named_by(p)]
         unknown = [p for p in files if not _named_by(p)]
@@ -167,6 +172,8 @@ def _detect(path: Path, in_brat: bool, settings: Settings) -> str | None:
         return "brat"
     if suffix == ".txt" and markup.is_article(path, settings.encoding):
         return "articles"
+    if suffix == ".txt" and open_types.is_open(path, settings.encoding):
+        return "open"
     if suffix == ".tsv" and settings.columns.named:
         return "csv"
     return next(iter(_named_by(path)), None)

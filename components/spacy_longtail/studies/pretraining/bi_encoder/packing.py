@@ -6,17 +6,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import spacy
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from tokenizers import Tokenizer
 
-from ....errors import Errors
+from ....corpus.formats.context import Context, Events, Settings
+from ....corpus.formats.open_types import fine_and_coarse
+from ....corpus.formats.sources import FORMATS, find_parts
 from ....models.transformer import Pieces
 from ..donors import Donor as Corpus
 from .data import Donor
 
-MARK = re.compile(r"\[([^\[\]|]+)\|([^\[\];|]+); ([^\[\];|]+)\]")
-TOKEN = re.compile(r"\w+|[^\w\s]")
 NOTE = re.compile(r"\s*\(.*\)\s*$")  # behind a type's name
 MOST_PIECES = 128  # of a sentence
 MOST_LABEL_PIECES = 40
@@ -31,42 +32,22 @@ class OpenDoc(NamedTuple):
 
 
 def read_open_types(folder: Path, vocab: Vocab) -> Iterator[OpenDoc]:
-    """The sentences of a corpus such as assets/open_types: `[surface|fine type; coarse type]`.
+    """The sentences of a corpus of open types that is not converted, such as assets/open_types.
 
-    folder (Path): Of text files; the first line of each says what it is.
-    vocab (Vocab): Of the documents.
-    YIELDS (OpenDoc): Without sentences of fewer than three words.
-    RAISES (ValueError): L402 for a folder without such files; L401 for a mark that cannot be read.
+    folder (Path): In the format "open" of `convert`. vocab (Vocab): Of the documents.
+    RAISES (ValueError): L401, L402, L424, L426, L550.
     """
-    files = sorted(folder.glob("*.txt"))
-    if not files:
-        raise ValueError(Errors.L402.format(path=folder, fix="Name a folder of text files."))
-    for path in files:
-        for number, line in enumerate(path.read_text(encoding="utf8").splitlines(), 1):
-            if line.startswith("domain: ") or not line.strip():
-                continue
-            words: list[str] = []
-            marks = []
-            at = 0
-            for mark in MARK.finditer(line):
-                words += TOKEN.findall(line[at : mark.start()])
-                inside = TOKEN.findall(mark[1])
-                if inside:
-                    marks.append((len(words), len(words) + len(inside), mark[2], mark[3]))
-                words += inside
-                at = mark.end()
-            words += TOKEN.findall(line[at:])
-            if {"[", "]", "|"} & set(words):
-                problem = "a mark is not [surface|fine type; coarse type]"
-                fix = "Correct the mark: brackets and | serve no other purpose."
-                raise ValueError(Errors.L401.format(path=path, line=number, problem=problem, fix=fix))
-            if len(words) > 2:
-                doc = Doc(vocab, words=words)
-                fine, coarse = (
-                    [Span(doc, a, b, label=types[i].strip().casefold()) for a, b, *types in marks]
-                    for i in (0, 1)
-                )
-                yield OpenDoc(doc, fine, coarse)
+    settings = Settings(format="open", misaligned=FORMATS["open"].misaligned)
+    context = Context(spacy.blank(vocab.lang, vocab=vocab), settings, Events())
+    for part in find_parts(folder, (), settings).values():
+        yield from map(open_doc, part.read(context))
+
+
+def open_doc(doc: Doc) -> OpenDoc:
+    """The two levels of a document of open types. doc (Doc): Its types are `fine; coarse`, or `fine`."""
+    levels = [(ent, *fine_and_coarse(ent.label_)) for ent in doc.ents]
+    fine, coarse = ([Span(doc, e.start, e.end, label=own[i]) for e, *own in levels] for i in (0, 1))
+    return OpenDoc(doc, fine, coarse)
 
 
 class Texts:
