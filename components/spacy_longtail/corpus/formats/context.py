@@ -57,8 +57,6 @@ class Settings:
 
     format (Optional[str]): "columns", "json", "csv", "conllu", "spacy", "brat", "articles" or "open";
         null finds it.
-    open (bool): Whether each mention has a type of its own, as in the format "open": the corpus declares
-        no types, and `pretrain` alone reads it.
     encoding (str): Of text files, by Python's name; utf8 also reads a byte order mark.
     scheme (str): Of tags: "iob1", "iob2", "bioes", "bilou"; "auto" tells the last three apart.
     token_column, tag_column (int): From 0, or from -1 backwards.
@@ -82,11 +80,12 @@ class Settings:
         spaCy's rules of punctuation, or a pipeline; null leaves a document whole.
     docs_per_file (Optional[int]): Documents per file; null writes one file per part.
     unlabelled (bool): Whether text alone is wanted: tags and types are not looked at, nor missed.
+    open (bool): Whether each mention has a type of its own, as in the format "open": the corpus declares
+        no types, and `pretrain` alone reads it.
     RAISES (ValueError): L001.
     """
 
     format: str | None = None
-    open: bool = False
     encoding: str = "utf8"
     scheme: str = "auto"
     token_column: int = 0
@@ -104,6 +103,7 @@ class Settings:
     sentences: str | Language | None = None
     docs_per_file: int | None = None
     unlabelled: bool = False
+    open: bool = False
 
     def __post_init__(self) -> None:
         one_of("scheme", self.scheme, SCHEMES)

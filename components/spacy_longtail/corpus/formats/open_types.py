@@ -148,7 +148,7 @@ def _mentions(doc: Doc, text: str, place: Place, context: Context) -> Iterator[C
         if not arrow or not mention.strip():
             raise bad_line(place.path, place.line, f"found {item[:60]!r} as a mention", LINE_FIX)
         listed.setdefault(tuple(mention.split()), []).append(_check_types(label, place))
-    words, taken = tuple(token.text for token in doc), set()
+    words, taken = tuple(token.text for token in doc), set[int]()
     for mention, labels in sorted(listed.items(), key=lambda own: -len(own[0])):
         n = len(mention)
         everywhere = [i for i in range(len(words) - n + 1) if words[i : i + n] == mention]
