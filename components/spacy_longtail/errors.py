@@ -103,6 +103,8 @@ class Errors:
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
     L221 = "[L221] The saved weights of {who} are not an intact safetensors file: {problem}. Copy the pipeline from its source again, or train again."
+    L228 = "[L228] The weights of {who} have the format {found}, and this version of spacy-longtail reads {known}. Install the versions of both that belong together: the package's card names them."
+    L229 = "[L229] {path} was made for another encoder: its word embeddings are not those of {name}. Install the package again, or copy the whole folder of the pipeline."
     L222 = "[L222] The saved weights of {who} do not fit its settings: {name} is {found} in the file and {wanted} in the model. Load the pipeline with the config it was trained with."
     L223 = "[L223] 'embed' of {who} must give one row per token, a list of 2d arrays, found {found}. Use spacy.MultiHashEmbed.v2, longtail.StaticVectors.v1 or another encoder."
 
@@ -128,7 +130,8 @@ class Errors:
     L269 = "[L269] {path} is not text in UTF-8: {problem}. Save it in UTF-8, the only encoding that word clusters and WordNet are read in."
     L277 = "[L277] {label!r} cannot be added to {who}: its 'describe' gives the types that it knows other vectors than it was trained with, so the new one would not be like them. Give the pipeline the word vectors, or the describer, of its training."
     L270 = "[L270] 'describe' of {who} must be a function from texts to one row each, found {found}. Use @misc = longtail.TransformerDescriptions.v1 or another describer, or null."
-    L271 = "[L271] The descriptions of {who} have {problem}. Correct [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
+    L271 = "[L271] The descriptions of {who} have {problem}. Correct what set_labels or add_label is given, [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
+    L278 = "[L278] {who} cannot look for types by their descriptions: {problem}. {fix}"
     L272 = "[L272] 'describe' of {who}, {describe}, gives {problem}. It must give one row of finite numbers for each text, not all zeros."
     L273 = "[L273] longtail.DescribedTypes.v1 gives one output per tag, but head = '{head}' of {who} has others. Use head = 'softmax', 'sigmoid' or 'crf', or longtail.TokenClassifier.v1."
     L274 = "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m spacy_longtail pretrain` wrote, or pretrained = null."
@@ -344,7 +347,7 @@ class Errors:
     L571 = "[L571] {path} is no pipeline to begin with: it has the components {found}. Name the folder model/ that `pretrain` wrote: its head reads types in words, and its tok2vec, or the folder transformer/ beside it, is the encoder."
 
     # Encoders and configs by name: L720 to L723
-    L720 = "[L720] There is no encoder {source}. It is neither a folder with a pipeline nor an installed package. `en_longtail_cnn` comes with spacy-longtail; install another one as a wheel: pip install NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ that `pretrain` wrote."
+    L720 = "[L720] There is no encoder {source}. It is neither a folder with a pipeline nor an installed package. `en_longtail_cnn` comes with spacy-longtail. The others are wheels in assets/encoders of its repository: pip install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ that `pretrain` wrote."
     L722 = "[L722] {who} cannot start from {path}: its encoder has other layers than {own!r}. Take the encoder itself: in [components.{own}], source = {path!r} in place of factory and model."
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 

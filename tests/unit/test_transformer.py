@@ -1,6 +1,8 @@
 """longtail.Transformer.v1 and longtail.LabelEncoder.v1: rows, windows, short forms, training, zero-shot."""
 
+import json
 import pickle
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from spacy_longtail.layers.quantised import eight_bit, four_bit  # noqa: E402
 from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
 from spacy_longtail.models.transformer import Words, encoder_of, sequences_of  # noqa: E402
+from spacy_longtail.pipes import tagging  # noqa: E402
 
 WIDTH = 64
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": WIDTH}
@@ -179,7 +182,7 @@ def shipped(bert, tmp_path_factory) -> Path:
     tok2vec.initialize()
     (folder / "tok2vec" / "model").write_bytes(tok2vec.to_bytes())
     (folder / "meta.json").write_text("{}")
-    (folder / FILE).write_bytes(label_weights(encoder_of(tok2vec), 8))
+    (folder / FILE).write_bytes(label_weights(encoder_of(tok2vec), encoder_of(tok2vec), 8))
     describe = {"@misc": "longtail.LabelEncoder.v1", "name": str(folder)}
     ner = nlp.add_pipe(
         "longtail_token_ner", name="ner", config={"model": DESCRIBED, "describe": describe}
@@ -223,7 +226,7 @@ def test_a_loaded_pipeline_looks_for_types_by_their_descriptions(shipped):
     ner.set_labels({f"type {i}": f"kind {i} of thing" for i in range(1000)})
     assert len(nlp("Jon saw the Fram in Oslo")) == 6
     for bad, code in (
-        ({}, "L215"),
+        ({}, "L278.*no type was given"),
         ({"A": " "}, "L271"),
         ({"A": "x", "B": "X"}, "L271"),
         ({"A": 3}, "L271"),
@@ -234,6 +237,54 @@ def test_a_loaded_pipeline_looks_for_types_by_their_descriptions(shipped):
     plain = spacy.blank("en").add_pipe("longtail_token_ner")
     with pytest.raises(ValueError, match="L213"):
         plain.set_labels(["A"])
+    fresh = spacy.blank("en").add_pipe("longtail_token_ner", config={"model": DESCRIBED})
+    with pytest.raises(ValueError, match=r"L278.*it has learnt nothing yet"):
+        fresh.set_labels(["A"])
+
+
+def test_a_batch_with_many_types_is_read_in_slices(shipped, monkeypatch):
+    nlp = spacy.load(shipped)
+    ner = nlp.get_pipe("ner")
+    ner.set_labels({f"type {i}": f"kind {i} of thing" for i in range(20)})
+    texts = map(nlp.make_doc, ("Jon saw the Fram", "", "Oslo") * 3)
+    docs = list(nlp.get_pipe("tok2vec").pipe(texts))
+    whole = ner.predict(docs)
+    sizes, entities = [], ner.entities
+    monkeypatch.setattr(
+        ner, "entities", lambda part, *of: sizes.append(len(part)) or entities(part, *of)
+    )
+    monkeypatch.setattr(tagging, "MOST_OUTPUTS", 5 * len(ner.head.outputs))
+    assert ner.predict(docs) == whole and sizes == [3, 3, 3]
+    monkeypatch.setattr(tagging, "MOST_OUTPUTS", 1)  # a document is read whole
+    assert ner.predict(docs) == whole
+    assert sum(sizes[3:]) == len(docs) and max(sizes[3:]) <= 2
+
+
+def test_a_label_encoder_that_is_damaged_or_of_another_encoder(shipped, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(shipped, folder)
+    data = (folder / FILE).read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+
+    def written(metadata, content=data[8 + size :]):
+        header["__metadata__"] = metadata
+        text = json.dumps(header).encode()
+        (folder / FILE).write_bytes(len(text).to_bytes(8, "little") + text + content)
+        return LabelEncoder(str(folder))(["ship"])
+
+    known = header["__metadata__"]
+    expected = written(known)
+    assert written({}) == pytest.approx(expected)  # as the first encoders are
+    damaged = bytearray(data[8 + size :])
+    damaged[len(damaged) // 2] ^= 4
+    for metadata, content, message in (
+        (known, bytes(damaged), "L221.*does not have its checksum"),
+        ({**known, "embeddings": "0"}, data[8 + size :], "L229.*made for another encoder"),
+        ({**known, "format": "2"}, data[8 + size :], "L228.*format 2.*reads 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            written(metadata, content)
 
 
 def test_what_is_set_is_saved(shipped, tmp_path):

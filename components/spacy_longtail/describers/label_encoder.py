@@ -10,7 +10,7 @@ from thinc.types import Floats2d
 
 from ..encoders import check_encoder
 from ..errors import Errors
-from ..layers.torch_layer import require_torch, shim_of
+from ..layers.torch_layer import checksum, require_torch, shim_of
 from .base import unit_rows
 
 if TYPE_CHECKING:  # an extra
@@ -30,7 +30,7 @@ class LabelEncoder:
 
     name (str): The encoder: an installed package such as "en_longtail_trf", or the folder of a pipeline.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
-    RAISES (ValueError): When called L221, L265, L406, L720.
+    RAISES (ValueError): When called L221, L228, L229, L265, L406, L720.
     """
 
     name: str
@@ -40,7 +40,7 @@ class LabelEncoder:
         require_torch()
         import safetensors.torch
 
-        from ..layers.torch_transformer import PieceEncoder, expand
+        from ..layers.torch_transformer import PieceEncoder, expand, read_metadata
 
         folder = check_encoder(self.name)
         if not (folder / FILE).is_file():
@@ -48,9 +48,16 @@ class LabelEncoder:
         build = registry.get("architectures", "longtail.Transformer.v1")
         own = shim_of(build().from_disk(folder / "tok2vec" / "model"))._model
         try:
-            tensors = expand(safetensors.torch.load((folder / FILE).read_bytes()))
-            embeddings = own.encoder.get_input_embeddings().weight
-            tensors["encoder.embeddings.word_embeddings.weight"] = embeddings.detach()
+            data = (folder / FILE).read_bytes()
+            metadata, short = read_metadata(data, self.name), safetensors.torch.load(data)
+            embeddings = own.encoder.get_input_embeddings().weight.detach()
+            # the first encoders have no checksums
+            if metadata.get("sha256") not in (None, checksum(short)):
+                problem = f"{FILE} does not have its checksum"
+                raise ValueError(Errors.L221.format(who=self.name, problem=problem))
+            if metadata.get("embeddings") not in (None, checksum({"": embeddings})):
+                raise ValueError(Errors.L229.format(path=folder / FILE, name=self.name))
+            tensors = expand(short) | {"encoder.embeddings.word_embeddings.weight": embeddings}
             config = own.encoder.config.__class__.from_dict(own.encoder.config.to_dict())
             config.num_hidden_layers = 1 + max(
                 int(name.split(".")[3]) for name in tensors if name.startswith("encoder.encoder.layer.")
@@ -62,6 +69,8 @@ class LabelEncoder:
             loaded.build(config, own.tokenizer, None)
             loaded.load_state_dict(tensors)
         except Exception as error:  # of a damaged file: each its own kind
+            if str(error).startswith("[L"):
+                raise
             problem = " ".join(str(error).split())
             raise ValueError(Errors.L221.format(who=self.name, problem=problem)) from error
         return loaded.eval()
@@ -95,15 +104,18 @@ class LabelEncoder:
         return {"name": self.name}
 
 
-def label_weights(module: "PieceEncoder", bits: float = 4) -> bytes:
-    """What the file of a label encoder holds: its weights, without the word embeddings.
+def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float = 4) -> bytes:
+    """What the file of a label encoder holds: its weights without the word embeddings, and checksums.
 
     module (PieceEncoder): The transformer that reads labels. bits (float): Of its matrices, 4 to 8.
+    encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings the labels are read with.
     """
     import safetensors.torch
 
-    from ..layers.torch_transformer import short_form
+    from ..layers.torch_transformer import FORMAT, short_form
 
     tensors = safetensors.torch.load(short_form(module, bits))
     own = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
-    return safetensors.torch.save(own)
+    embeddings = checksum({"": encoder.encoder.get_input_embeddings().weight.detach().cpu()})
+    metadata = {"format": FORMAT, "sha256": checksum(own), "embeddings": embeddings}
+    return safetensors.torch.save(own, metadata=metadata)

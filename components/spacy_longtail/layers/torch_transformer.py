@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..errors import Errors
 from .quantised import EightBit, FourBit, eight_bit, four_bit
-from .torch_layer import TorchShim, checksum
+from .torch_layer import SIZE_BYTES, TorchShim, checksum
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -134,7 +134,7 @@ def _metadata(module: PieceEncoder, tensors: dict[str, Tensor]) -> dict[str, str
 
 
 def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> PieceEncoder:
-    """The transformer of a safetensors file. RAISES (ValueError): L221, L222."""
+    """The transformer of a safetensors file. RAISES (ValueError): L221, L222, L228."""
     import safetensors.torch
     from transformers import AutoConfig
 
@@ -142,17 +142,15 @@ def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> Piece
         return module
     who = type(module).__name__
     try:
-        size = int.from_bytes(data[:8], "little")
-        metadata = json.loads(data[8 : 8 + size])["__metadata__"]
+        metadata = read_metadata(data, who)
         tensors = safetensors.torch.load(data)
         known = json.loads(metadata["config"])
         config = AutoConfig.for_model(known.pop("model_type"), **known)
         tokenizer = Tokenizer.from_str(metadata["tokenizer"])
     except Exception as error:  # whatever the parsers say of bytes that are not such a file
+        if str(error).startswith("[L"):
+            raise
         raise ValueError(Errors.L221.format(who=who, problem=error)) from error
-    if metadata["format"] != FORMAT:
-        problem = f"its format is {metadata['format']}, this version reads {FORMAT}"
-        raise ValueError(Errors.L221.format(who=who, problem=problem))
     if metadata["sha256"] != checksum(tensors):
         raise ValueError(Errors.L221.format(who=who, problem="the weights do not have their checksum"))
     loaded = PieceEncoder()
@@ -166,6 +164,16 @@ def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> Piece
         raise ValueError(Errors.L222.format(who=who, **shown))
     loaded.load_state_dict(expanded)
     return loaded.to(device).train(module.training)
+
+
+def read_metadata(data: bytes, who: str) -> dict[str, str]:
+    """What a safetensors file says of itself. RAISES (ValueError): L228 for another format."""
+    size = int.from_bytes(data[:SIZE_BYTES], "little")
+    found: dict[str, str] = json.loads(data[SIZE_BYTES : SIZE_BYTES + size]).get("__metadata__", {})
+    own = found.get("format", FORMAT)
+    if own != FORMAT:
+        raise ValueError(Errors.L228.format(who=who, found=own, known=FORMAT))
+    return found
 
 
 def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

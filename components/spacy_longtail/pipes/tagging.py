@@ -1,7 +1,7 @@
 """What the pipes that label tokens share: labels, descriptions, training, decoding, saving."""
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +50,8 @@ from .sources import add_sources
 from .thresholding import CALIBRATION
 from .token_settings import SETTINGS
 from .weighting import Reader, resolve_classes, with_classes
+
+MOST_OUTPUTS = 1 << 22  # of the model in a slice of a batch: some 50 MB while it is decoded
 
 
 class TokenTagger(NERPipe):
@@ -174,14 +176,19 @@ class TokenTagger(NERPipe):
 
         labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or types that are described by
             their names.
-        RAISES (ValueError): L213, L215, L271, L272; L550 for what cannot be a type.
+        RAISES (ValueError): L213, L271, L272, L278; L550 for what cannot be a type.
         """
         if not self.is_described:
             check_not_described({"labels": labels}, self.name)
+        if not output_of(self.model).has_param("W"):
+            problem = "it has learnt nothing yet"
+            fix = "Load a pretrained encoder such as en_longtail_trf, or train the pipeline first."
+            raise ValueError(Errors.L278.format(who=self.name, problem=problem, fix=fix))
         given = dict(labels) if isinstance(labels, Mapping) else {}
         types = list(dict.fromkeys([labels] if isinstance(labels, str) else labels))
         if not types:
-            raise ValueError(Errors.L215.format(who=self.name))
+            problem, fix = "no type was given", 'Name at least one, as {"SHIP": "ship"}.'
+            raise ValueError(Errors.L278.format(who=self.name, problem=problem, fix=fix))
         for label in types:
             check_label(label)
         if not all(isinstance(text, str) for text in given.values()):
@@ -321,7 +328,25 @@ class TokenTagger(NERPipe):
         if not any(len(doc) for doc in docs):
             return [[] for _ in docs]
         warn_of_zeros(self.model, docs, self.name)
-        return self.entities(docs, self.model.predict(docs), self.cfg["scores_key"] is not None)
+        beside = self.cfg["scores_key"] is not None
+        return [
+            spans
+            for part in self._slices(docs)
+            for spans in self.entities(part, self.model.predict(part), beside)
+        ]
+
+    def _slices(self, docs: list[Doc]) -> Iterator[list[Doc]]:
+        """A batch in slices that need little memory, however many types there are."""
+        most = MOST_OUTPUTS // len(self.head.outputs)
+        part: list[Doc] = []
+        n_tokens = 0
+        for doc in docs:
+            if n_tokens and len(doc) and n_tokens + len(doc) > most:
+                yield part
+                part, n_tokens = [], 0
+            part.append(doc)
+            n_tokens += len(doc)
+        yield part
 
     def entities(
         self, docs: list[Doc], scores: Scores, score: bool, beside: bool = True

@@ -83,7 +83,7 @@ def write_encoder(
     shim._serialize_model = lambda module: data
     (output / "tok2vec").mkdir(parents=True)
     (output / "tok2vec" / "model").write_bytes(tok2vec.model.to_bytes())  # type: ignore[attr-defined]
-    (output / FILE).write_bytes(label_weights(own, bits.labels))
+    (output / FILE).write_bytes(label_weights(own, shim._model, bits.labels))
     (output / META).write_text("{}", encoding="utf8")
     nlp.add_pipe("longtail_token_ner", name="ner", config=_head(model, name))
     ner: Any = nlp.get_pipe("ner")
