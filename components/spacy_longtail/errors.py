@@ -405,6 +405,7 @@ class Warnings:
     W033 = "[LW033] {n} of {total} spans do not begin and end with a token of the language {lang!r}. Name the language with --lang, or use --tokens characters where it writes without spaces."
 
     W700 = "[LW700] {path} has {n} spans behind characters above U+FFFF. Nothing tells whether their offsets count characters or UTF-16 units. They are read as characters. Name the unit with --offsets characters or --offsets utf-16."
+    W035 = "[LW035] {path} describes several types in the same words. Each of these became the type that is named behind it: {which}. Give them descriptions of their own to keep them apart."
     W034 = "[LW034] {folder} holds {names}, left there by a run that was killed, or that still runs. If none does, delete it."
 
     # Splitting: LW04x

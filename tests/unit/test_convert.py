@@ -395,6 +395,19 @@ def test_a_file_of_types_may_be_their_descriptions_alone(tmp_path):
     assert types.labels == ["GEO", "PER"] and types.descriptions == {"PER": "person", "GEO": "place"}
 
 
+def test_types_of_one_description_become_one(tmp_path):
+    source = iob_corpus(tmp_path / "in")
+    write(source / "types.json", '{"GEO": "A  name", "PER": "a name", "ART": "work"}')
+    with pytest.warns(UserWarning, match=r"LW035.*types\.json.*PER \(GEO\)") as shown:
+        types = convert_corpus(source, tmp_path / "out")
+    assert len(shown) == 1 and (types.labels, types.descriptions) == (["GEO"], {"GEO": "A  name"})
+    assert ents(tmp_path / "out" / "train.spacy") == [[("Ann", "GEO")], [("Rome", "GEO")]]
+    declared = {"labels": ["PER", "GEO"], "tail": ["PER"], "descriptions": {"GEO": "x", "PER": "X"}}
+    write(source / "corpus.json", json.dumps(declared))
+    with pytest.warns(UserWarning, match="LW035"):
+        assert convert_corpus(source, tmp_path / "b")[:2] == (["GEO"], ["GEO"])
+
+
 def test_open_types_are_not_declared(tmp_path):
     record = {"tokenized_text": ["Ann", "saw", "Rome"], "ner": [[0, 0, "Poet"], [2, 2, "City;  place"]]}
     source = write(tmp_path / "in" / "a.jsonl", json.dumps(record)).parent
@@ -749,5 +762,5 @@ def test_every_code_of_the_import_is_tested():
     )
     tests = "".join((ROOT / "tests" / f"{name}.py").read_text(encoding="utf8") for name in files)
     codes = re.findall(r"\[(L4[23]\d|L58[0-6]|LW03\d|L70[01]|LW700)\]", errors)
-    assert len(codes) == 35
+    assert len(codes) == 36
     assert not [code for code in codes if code not in tests]

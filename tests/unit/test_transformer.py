@@ -260,6 +260,14 @@ def test_a_batch_with_many_types_is_read_in_slices(shipped, monkeypatch):
     assert sum(sizes[3:]) == len(docs) and max(sizes[3:]) <= 2
 
 
+def test_weights_of_another_format_are_refused(bert):
+    module = encoder_of(loaded(bert))
+    data = short_form(module)
+    assert from_bytes(module, data, torch.device("cpu")).width == WIDTH
+    with pytest.raises(ValueError, match=r"L228.*the format 2.*reads 1"):
+        from_bytes(module, data.replace(b'"format":"1"', b'"format":"2"'), torch.device("cpu"))
+
+
 def test_a_label_encoder_that_is_damaged_or_of_another_encoder(shipped, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(shipped, folder)

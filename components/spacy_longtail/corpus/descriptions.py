@@ -127,6 +127,25 @@ def check_open(path: Path, declared: Declared) -> None:
         raise _bad(path, problem, fix)
 
 
+def merged(declared: Declared) -> tuple[Declared, dict[str, str]]:
+    """Types of one description as one type, by the first of their names.
+
+    RETURNS (Tuple[Declared, Dict[str, str]]): What is declared then, and the new name of each other one.
+    """
+    by_text: dict[str, str] = {}
+    names = {
+        label: by_text.setdefault(" ".join(text.split()).casefold(), label)
+        for label, text in declared.descriptions.items()
+    }
+    lists = {
+        key: list(dict.fromkeys(names.get(label, label) for label in getattr(declared, key)))
+        for key in ("labels", "tail")
+    }
+    texts = {label: text for label, text in declared.descriptions.items() if names[label] == label}
+    found = declared.model_copy(update={**lists, "descriptions": texts})
+    return found, {label: name for label, name in names.items() if label != name}
+
+
 def _read(path: Path) -> Declared:
     """RAISES (ValueError): L430."""
     try:

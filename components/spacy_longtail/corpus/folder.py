@@ -20,14 +20,16 @@ from .descriptions import (
     CorpusTypes,
     Declared,
     check_open,
+    merged,
     read_declared,
     read_types,
     write_types,
 )
 from .formats.context import Context, Events, Settings, check_losses
 from .formats.docbin import Tally, stream_docs
-from .formats.open_types import with_plain_types
+from .formats.open_types import plain_type
 from .formats.sources import FORMATS, find_parts
+from .formats.spans import relabelled
 from .parts import part_path, replacing_parts, write_part
 from .rare import TAIL
 from .tokenizers import blank
@@ -66,6 +68,7 @@ def convert_corpus(
     if is_open:
         check_open(path, declared)
     labels = declared.labels
+    declared, renamed = merged(declared)
     if not (labels or is_open) and any(part.format == "articles" for part in parts.values()):
         raise ValueError(Errors.L407.format(path=path))
     lang = lang or declared.lang
@@ -73,6 +76,10 @@ def convert_corpus(
     nlp = blank(lang, tokens)
     boundaries = settings.sentences and boundary_pipeline(settings.sentences, lang, tokens)
     check_corpus_folder(target, parts)
+
+    def name_of(label: str) -> str:
+        return plain_type(label) if is_open else renamed.get(label, label)
+
     with replacing_parts(target, parts) as folder:
         tallies: dict[str, Tally] = {}
         report: dict[str, ConvertedPart] = {}
@@ -82,8 +89,8 @@ def convert_corpus(
             settled = replace(settings, tokens=tokens, misaligned=misaligned)
             context = Context(nlp, settled, Events(), labels)
             found = part.read(context)
-            if is_open:
-                found = map(with_plain_types, found)
+            if is_open or renamed:
+                found = (relabelled(doc, name_of) for doc in found)
             if boundaries:
                 found = with_boundaries(found, boundaries, part.path, context.events)
             found = within_limit(found, nlp.max_length, part.path, context.events)
@@ -99,6 +106,9 @@ def convert_corpus(
             types = _types(tallies, declared, lang, tokens)
         write_types(folder, types, is_open)
         write_conversion(folder, Conversion(lang=lang, tokens=tokens, parts=report))
+    if renamed:
+        which = ", ".join(f"{label} ({name})" for label, name in renamed.items())
+        warnings.warn(Warnings.W035.format(path=path, which=which), stacklevel=2)
     n_spans = sum(events.n_spans for events, _ in happened)
     _warn(source, target, path, types, report, n_spans)
     return types

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from ...errors import Errors
 from .context import Context, Place
@@ -34,14 +34,8 @@ def fine_and_coarse(label: str) -> tuple[str, str]:
     return fine, coarse or fine
 
 
-def with_plain_types(doc: Doc) -> Doc:
-    """A document whose types are in lower case, since each mention was given its own by hand."""
-    ents = [Span(doc, e.start, e.end, label=_plain(e.label_)) for e in doc.ents]
-    doc.set_ents(ents, default="unmodified")
-    return doc
-
-
-def _plain(label: str) -> str:
+def plain_type(label: str) -> str:
+    """An open type in lower case: each mention was given its own by hand."""
     fine, coarse = fine_and_coarse(label)
     return f"{fine}; {coarse}" if ";" in label else fine
 
