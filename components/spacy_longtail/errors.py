@@ -103,7 +103,7 @@ class Errors:
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
     L221 = "[L221] The saved weights of {who} are not an intact safetensors file: {problem}. Copy the pipeline from its source again, or train again."
-    L228 = "[L228] The weights of {who} have the format {found}, and this version of spacy-longtail reads {known}. Install the versions of both that belong together: the package's card names them."
+    L228 = "[L228] The weights of {who} have the format {found}, and this version of spacy-longtail reads {known}. Install the newest versions of spacy-longtail and of the encoder's package."
     L229 = "[L229] {path} was made for another encoder: its word embeddings are not those of {name}. Install the package again, or copy the whole folder of the pipeline."
     L222 = "[L222] The saved weights of {who} do not fit its settings: {name} is {found} in the file and {wanted} in the model. Load the pipeline with the config it was trained with."
     L223 = "[L223] 'embed' of {who} must give one row per token, a list of 2d arrays, found {found}. Use spacy.MultiHashEmbed.v2, longtail.StaticVectors.v1 or another encoder."

@@ -288,11 +288,16 @@ def test_a_label_encoder_that_is_damaged_or_of_another_encoder(shipped, tmp_path
     damaged[len(damaged) // 2] ^= 4
     for metadata, content, message in (
         (known, bytes(damaged), "L221.*does not have its checksum"),
-        ({**known, "embeddings": "0"}, data[8 + size :], "L229.*made for another encoder"),
         ({**known, "format": "2"}, data[8 + size :], "L228.*format 2.*reads 1"),
     ):
         with pytest.raises(ValueError, match=message):
             written(metadata, content)
+    (folder / FILE).write_bytes(data)
+    nlp = spacy.load(folder)
+    encoder_of(nlp.get_pipe("tok2vec").model).encoder.get_input_embeddings().weight.data.normal_()
+    nlp.get_pipe("tok2vec").to_disk(folder / "tok2vec")
+    with pytest.raises(ValueError, match=r"L229.*made for another encoder"):
+        LabelEncoder(str(folder))(["ship"])
 
 
 def test_what_is_set_is_saved(shipped, tmp_path):

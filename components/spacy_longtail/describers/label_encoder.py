@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # an extra
 
 FILE = "label_encoder.safetensors"
 MOST = 64  # pieces of a description that are read
+MEAN = "embeddings.mean"  # in the file: of the encoder's word embeddings
+ALIKE = 0.99  # cosine of two means of the same word embeddings
 BATCH = 256  # descriptions
 
 
@@ -51,13 +53,15 @@ class LabelEncoder:
             data = (folder / FILE).read_bytes()
             metadata, short = read_metadata(data, self.name), safetensors.torch.load(data)
             embeddings = own.encoder.get_input_embeddings().weight.detach()
-            # the first encoders have no checksums
+            # the first encoders have neither checksum nor mean
             if metadata.get("sha256") not in (None, checksum(short)):
                 problem = f"{FILE} does not have its checksum"
                 raise ValueError(Errors.L221.format(who=self.name, problem=problem))
-            if metadata.get("embeddings") not in (None, checksum({"": embeddings})):
+            tensors = expand(short)
+            made_for, found = tensors.pop(MEAN, None), embeddings.mean(0)
+            if made_for is not None and not _are_alike(made_for.numpy(), found.numpy()):
                 raise ValueError(Errors.L229.format(path=folder / FILE, name=self.name))
-            tensors = expand(short) | {"encoder.embeddings.word_embeddings.weight": embeddings}
+            tensors["encoder.embeddings.word_embeddings.weight"] = embeddings
             config = own.encoder.config.__class__.from_dict(own.encoder.config.to_dict())
             config.num_hidden_layers = 1 + max(
                 int(name.split(".")[3]) for name in tensors if name.startswith("encoder.encoder.layer.")
@@ -105,7 +109,7 @@ class LabelEncoder:
 
 
 def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float = 4) -> bytes:
-    """What the file of a label encoder holds: its weights without the word embeddings, and checksums.
+    """What the file of a label encoder holds: its weights, and of the word embeddings the mean alone.
 
     module (PieceEncoder): The transformer that reads labels. bits (float): Of its matrices, 4 to 8.
     encoder (PieceEncoder): The encoder as it is loaded, whose word embeddings the labels are read with.
@@ -116,6 +120,12 @@ def label_weights(module: "PieceEncoder", encoder: "PieceEncoder", bits: float =
 
     tensors = safetensors.torch.load(short_form(module, bits))
     own = {name: tensor for name, tensor in tensors.items() if "word_embeddings" not in name}
-    embeddings = checksum({"": encoder.encoder.get_input_embeddings().weight.detach().cpu()})
-    metadata = {"format": FORMAT, "sha256": checksum(own), "embeddings": embeddings}
-    return safetensors.torch.save(own, metadata=metadata)
+    own[MEAN] = encoder.encoder.get_input_embeddings().weight.detach().cpu().float().mean(0)
+    return safetensors.torch.save(own, metadata={"format": FORMAT, "sha256": checksum(own)})
+
+
+def _are_alike(mean: np.ndarray, other: np.ndarray) -> bool:
+    """Whether both are of the same word embeddings, up to what few bits lose."""
+    if mean.shape != other.shape:
+        return False
+    return float(mean @ other) >= ALIKE * float(np.linalg.norm(mean) * np.linalg.norm(other))
