@@ -357,6 +357,31 @@ def tiny_bert(
     return folder
 
 
+def tiny_encoder(folder: Path, bert: Path) -> Path:
+    """A pipeline as the transformer encoders are: its label encoder is a file of the folder."""
+    from spacy_longtail.describers.label_encoder import FILE, label_weights
+    from spacy_longtail.models.transformer import encoder_of
+
+    nlp = spacy.blank("en")
+    model = {"@architectures": "longtail.Transformer.v1", "name": str(bert)}
+    nlp.add_pipe("tok2vec", config={"model": model})
+    (folder / "tok2vec").mkdir(parents=True)
+    tok2vec = nlp.get_pipe("tok2vec").model
+    tok2vec.initialize()
+    (folder / "tok2vec" / "model").write_bytes(tok2vec.to_bytes())
+    (folder / "meta.json").write_text("{}")
+    (folder / FILE).write_bytes(label_weights(encoder_of(tok2vec), encoder_of(tok2vec), 8))
+    describe = {"@misc": "longtail.LabelEncoder.v1", "name": str(folder)}
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": encoder_of(tok2vec).width}
+    described = {"@architectures": "longtail.DescribedTypes.v1", "residual": True, "tok2vec": listener}
+    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": described, "describe": describe})
+    nlp.config["initialize"]["components"]["ner"] = {"labels": ["person", "ship"]}
+    doc = nlp.make_doc("Jon saw the Fram")
+    nlp.initialize(lambda: [Example.from_dict(doc, {"entities": []})])
+    nlp.to_disk(folder)
+    return folder
+
+
 def tiny_gliner(
     folder: Path, max_len: int = 40, n_positions: int = 128, seed: int = 2, **settings: Any
 ) -> Path:

@@ -347,7 +347,7 @@ class Errors:
     L571 = "[L571] {path} is no pipeline to begin with: it has the components {found}. Name the folder model/ that `pretrain` wrote: its head reads types in words, and its tok2vec, or the folder transformer/ beside it, is the encoder."
 
     # Encoders and configs by name: L720 to L723
-    L720 = "[L720] There is no encoder {source}. It is neither a folder with a pipeline nor an installed package. `en_longtail_cnn` comes with spacy-longtail. The others are wheels in assets/encoders of its repository: pip install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ that `pretrain` wrote."
+    L720 = "[L720] There is no pipeline {source}. It is neither a folder with a pipeline nor an installed package. The encoder `en_longtail_cnn` comes with spacy-longtail. The others are wheels in assets/encoders of its repository: pip install --no-deps assets/encoders/NAME-VERSION-py3-none-any.whl. One of your own is the folder model/ that `pretrain` wrote."
     L722 = "[L722] {who} cannot start from {path}: its encoder has other layers than {own!r}. Take the encoder itself: in [components.{own}], source = {path!r} in place of factory and model."
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 

@@ -35,7 +35,7 @@ from spacy_longtail.unlabelled.distil import Request, distil
 from spacy_longtail.unlabelled.silver import Policy, Selection
 from spacy_longtail.unlabelled.teacher import Pass, Teacher
 from tests.pipes import gated  # noqa: F401  # registers components
-from tests.util import blank, refused, toy_corpus, toy_docs
+from tests.util import blank, refused, tiny_bert, tiny_encoder, toy_corpus, toy_docs
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 CONFIG = CONFIGS / "token_softmax.cfg"
@@ -318,10 +318,31 @@ def test_teachers_are_averaged(place, tmp_path, monkeypatch):
         distil(again, tmp_path / "unsure")
 
 
+def test_an_encoder_teaches_types_by_their_descriptions(place, tmp_path):
+    """Nobody has trained it for the types of the corpus. Their scores stay beside pseudo-labels."""
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    encoder = tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert"))
+    request = replace(request_for(place, policy=Policy(threshold=0.01)), teacher=encoder)
+    found, _ = distil(request, tmp_path / "out")
+    types = read_types(place / "gold")
+    assert found.rounds[0].silver.mentions.keys() == set(types.labels) and found.rounds[0].silver.silver
+    assert not found.rounds[0].silver.lacking
+    assert [system.name for system in found.systems] == ["teacher", "student"]
+    docs = docs_in(tmp_path / "out/corpus/train.spacy")
+    read = [doc for doc in docs if doc.ents and "entity_scores" in doc.spans]
+    for doc in read:
+        group = doc.spans["entity_scores"]
+        assert [(s.start, s.end, s.label) for s in group] == [
+            (e.start, e.end, e.label) for e in doc.ents
+        ]
+        assert len(group.attrs["scores"]) == len(group) and min(group.attrs["scores"]) >= 0.01
+    assert read
+
+
 def test_averages_that_are_refused(place, tmp_path):
     output = tmp_path / "out"
     refused(arguments(place, output, "--also", place / "teacher/model-best"), "L514", output)
-    refused(arguments(place, output, "--also", tmp_path / "none"), "L408", output)
+    refused(arguments(place, output, "--also", tmp_path / "none"), "L720", output)
     nlp = blank()
     nlp.add_pipe("ner").add_label("GEO")
     nlp.initialize()
@@ -564,7 +585,7 @@ def test_bad_input_is_refused_before_any_work(place, tmp_path, monkeypatch):
 def test_teachers_and_folders_are_checked(place, tmp_path):
     output = tmp_path / "out"
     given = arguments(place, output)
-    refused(["distil", str(tmp_path), *given[2:]], "L408", output)
+    refused(["distil", str(tmp_path), *given[2:]], "L720", output)
     nlp = blank()
     nlp.add_pipe("ner").add_label("GEO")
     nlp.initialize()

@@ -61,6 +61,8 @@ from ..util import (
     examples,
     refused,
     small_ner,
+    tiny_bert,
+    tiny_encoder,
     toy_corpus,
     toy_docs,
     train,
@@ -881,6 +883,32 @@ def test_from_pool_to_corpus(tmp_path, pipeline, pool, n_process):
     assert not (tmp_path / "next.jsonl.state").exists()
 
 
+def test_an_encoder_mines_for_types_that_nobody_has_labelled(tmp_path, pool):
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    encoder = tiny_encoder(tmp_path / "encoder", tiny_bert(tmp_path / "bert"))
+    corpus, out = tmp_path / "corpus", tmp_path / "next.jsonl"
+    corpus.mkdir()
+    texts = {"STORM": "named storm", "SHIP": "ship"}
+    types = {"labels": [*texts], "tail": ["STORM"], "descriptions": texts}
+    srsly.write_json(corpus / "types.json", types)
+    options = ("-o", out, "--labels", 4, "--random", 0.25)
+    run("mine", encoder, pool, *options, "--corpus", corpus)
+    rows = list(srsly.read_jsonl(out))
+    assert Counter(row["meta"][SHARE] for row in rows) == {"mined": 3, RANDOM: 1}
+    assert {row["meta"]["reason"].split()[0] for row in rows} == {"STORM", "drawn"}
+    assert {span["label"] for row in rows for span in row["spans"]} <= {*texts}
+    run("mine", encoder, pool, *options, "--types", "river")
+    refused(["mine", encoder, pool, *options], "L500")
+    srsly.write_json(corpus / "types.json", {**types, "descriptions": {"STORM": "x", "SHIP": "X"}})
+    refused(["mine", encoder, pool, *options, "--corpus", corpus], "L271")
+    srsly.write_json(corpus / "types.json", types)
+    labelled = [{**row, "spans": [], "answer": "accept"} for row in rows]
+    srsly.write_jsonl(out, labelled)
+    run("merge", corpus, out, "--unchanged")
+    parts = {part: len(load_docs(corpus / f"{part}.spacy", blank())) for part in ("train", "dev")}
+    assert parts == {"train": 3, "dev": 1}
+
+
 def test_proposals_for_a_program(tmp_path, pipeline, pool):
     out = tmp_path / "next.jsonl"
     result = CliRunner().invoke(
@@ -941,7 +969,7 @@ def test_what_mining_refuses(tmp_path, pipeline, pool):
     refused(["mine", pipeline, pool, "-o", out], "L500", out)
     refused(["mine", pipeline, pool, "-o", out, "--types", "XYZ"], "L501", out)
     refused(["mine", pipeline, pool, "-o", out, "--corpus", corpus, "--quota", "PER=3"], "L505", out)
-    refused(["mine", tmp_path / "none", pool, "-o", out, "--types", "NAT"], "L408", out)
+    refused(["mine", tmp_path / "none", pool, "-o", out, "--types", "NAT"], "L720", out)
     nlp = blank()
     nlp.add_pipe("entity_ruler")
     nlp.to_disk(tmp_path / "ruler")

@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.util import registry
 
-from tests.util import tiny_bert
+from tests.util import tiny_bert, tiny_encoder
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
-from spacy_longtail.describers.label_encoder import FILE, label_weights  # noqa: E402
 from spacy_longtail.layers.quantised import eight_bit, four_bit  # noqa: E402
 from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
@@ -172,27 +170,7 @@ def test_without_a_name_there_is_nothing_to_initialize():
 
 @pytest.fixture(scope="module")
 def shipped(bert, tmp_path_factory) -> Path:
-    """A pipeline as the transformer encoders are: its label encoder is a file of the folder."""
-    folder = tmp_path_factory.mktemp("shipped") / "model"
-    nlp = spacy.blank("en")
-    model = {"@architectures": "longtail.Transformer.v1", "name": str(bert)}
-    nlp.add_pipe("tok2vec", config={"model": model})
-    (folder / "tok2vec").mkdir(parents=True)
-    tok2vec = nlp.get_pipe("tok2vec").model
-    tok2vec.initialize()
-    (folder / "tok2vec" / "model").write_bytes(tok2vec.to_bytes())
-    (folder / "meta.json").write_text("{}")
-    (folder / FILE).write_bytes(label_weights(encoder_of(tok2vec), encoder_of(tok2vec), 8))
-    describe = {"@misc": "longtail.LabelEncoder.v1", "name": str(folder)}
-    ner = nlp.add_pipe(
-        "longtail_token_ner", name="ner", config={"model": DESCRIBED, "describe": describe}
-    )
-    nlp.config["initialize"]["components"]["ner"] = {"labels": ["person", "ship"]}
-    doc = nlp.make_doc("Jon saw the Fram")
-    nlp.initialize(lambda: [Example.from_dict(doc, {"entities": []})])
-    nlp.to_disk(folder)
-    assert ner.labels == ("person", "ship")
-    return folder
+    return tiny_encoder(tmp_path_factory.mktemp("shipped") / "model", bert)
 
 
 def test_labels_are_read_by_the_label_encoder(bert, shipped):

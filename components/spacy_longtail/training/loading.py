@@ -1,6 +1,6 @@
 """What is trained already, on disk: loaded, or why it cannot be; and what a config begins with."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import spacy
@@ -10,10 +10,12 @@ from spacy.training.pretrain import get_tok2vec_ref
 from spacy.util import is_package
 from thinc.api import Config
 
-from ..encoders import META, located
+from ..describers import label_encoder
+from ..encoders import META, check_encoder, located
 from ..errors import Errors
 from ..hub import named_transformers
 from ..pipes.sources import Source, joined_sources, sources_of
+from ..pipes.tagging import TokenTagger
 
 MODEL = "model"  # in what `pretrain` writes
 BEGINNINGS = {  # of [initialize], with what writes them
@@ -34,6 +36,22 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
         if str(error).startswith("[L"):
             raise
         raise ValueError(Errors.L408.format(path=model, problem=_said(error))) from error
+
+
+def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Language:
+    """A trained pipeline, or a pretrained encoder that finds types by their descriptions.
+
+    model (Path | str): A folder, or an installed package. An encoder is known by its label encoder.
+    descriptions (Mapping[str, str]): By type, for an encoder; a trained pipeline keeps its own types.
+    RAISES (ValueError): L720 if there is none; L408, L271, and our pipes' own.
+    """
+    folder = check_encoder(model)
+    nlp = load_pipeline(model)
+    if descriptions and (folder / label_encoder.FILE).is_file():
+        for _, pipe in nlp.pipeline:
+            if isinstance(pipe, TokenTagger) and pipe.is_described:
+                pipe.set_labels(descriptions)
+    return nlp
 
 
 def _said(error: Exception) -> str:

@@ -21,12 +21,14 @@ from ..corpus.formats.context import Events, Settings
 from ..corpus.formats.docbin import count_tokens
 from ..corpus.parts import part_path
 from ..corpus.tokenizers import blank
+from ..corpus.type_words import in_words
+from ..encoders import META, located
 from ..errors import Errors, Warnings
 from ..evaluation.evaluate import evaluate_model
 from ..output.amounts import number
 from ..output.writing import check_folder, check_outside, write_file
 from ..records import problem_of
-from ..training.loading import load_pipeline
+from ..training.loading import load_for_types, load_pipeline
 from ..training.provenance import CHUNK, checksum
 from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
 from ..types import ANNOTATED_TYPES, Overrides
@@ -51,7 +53,8 @@ POLICY = Policy()
 class Request:
     """What is distilled.
 
-    teacher (Path | str): A trained pipeline. pool (Path): As `read_pool` takes it.
+    teacher (Path | str): A trained pipeline; or an encoder, which finds the types by their descriptions.
+    pool (Path): As `read_pool` takes it.
     config (Path): The student's. gold (Path): A converted corpus.
     policy (Policy): Which sentences are silver. settings (Settings): Of the pool.
     gold_copies (Optional[int]): How often each gold document stands in the training part; null takes
@@ -153,7 +156,7 @@ def distil(
         _train(_untaught(request), request.gold, without, "student without silver", say)
         models["student without silver"] = without / BEST
     first = _load(request, request.teacher)
-    folders = tuple(_folder_of(path) for path in (request.teacher, *request.also))
+    folders = tuple(located(path) for path in (request.teacher, *request.also))
     candidates = [Candidate("teacher", first, folders)]
     candidates += [Candidate(name, load_pipeline(path), (path,)) for name, path in models.items()]
     systems = measure(candidates, request.gold, types)
@@ -229,8 +232,8 @@ def _read_json(path: Path) -> Any:
 
 
 def _content(pipeline: Path | str) -> str:
-    """What a pipeline's training has made of it; "" of a package, which has a version instead."""
-    meta = Path(pipeline) / "meta.json"
+    """What a pipeline's training has made of it."""
+    meta = located(pipeline) / META
     return checksum(meta) if meta.is_file() else ""
 
 
@@ -246,21 +249,21 @@ def _pool_content(pool: Path, settings: Settings) -> str:
     return digest.hexdigest()
 
 
-def _folder_of(teacher: Path | str) -> Path:
-    """Where a pipeline is: a package is a folder, too."""
-    return Path(teacher) if Path(teacher).exists() else Path(load_pipeline(teacher).path)
-
-
 def _readers(request: Request, teacher: Path | str) -> tuple[Path | str, ...]:
     """The pipelines that read the pool in a round."""
     return (teacher, *request.also) if teacher == request.teacher else (teacher,)
 
 
 def _load(request: Request, path: Path | str) -> Language:
-    """A pipeline; the first teacher reads with the others. RAISES (ValueError): L408, L514."""
-    nlp = load_pipeline(path)
-    if request.also and path == request.teacher:
-        average(nlp, path, [load_pipeline(other) for other in request.also], request.also)
+    """A pipeline; the first teacher reads with the others.
+
+    RAISES (ValueError): L271, L408, L514, L720.
+    """
+    types = read_types(request.gold)
+    texts = in_words(types.labels, types.descriptions)
+    nlp, *others = (load_for_types(own, texts) for own in _readers(request, path))
+    if others:
+        average(nlp, path, others, request.also)
     return nlp
 
 

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..corpus.cutting import bare
-from ..corpus.descriptions import read_types
+from ..corpus.descriptions import TYPES, read_types
 from ..corpus.formats.context import Events, Settings
 from ..corpus.formats.docbin import stream_docs
 from ..corpus.parts import part_path
@@ -21,7 +21,7 @@ from ..output.writing import check_file, check_outside
 from ..pipes.expected import has_expectations
 from ..pipes.pipeline_checks import BOUNDARIES
 from ..pipes.sentence_gate import SentenceGate
-from ..training.loading import load_pipeline
+from ..training.loading import load_for_types
 from .passes import BATCH, processed, resumed, stamps, state_path
 from .pool import pool_files, read_pool
 from .proposals import MARK, PAGE_MARK, Format, is_labelled, write_proposals
@@ -88,7 +88,8 @@ def mine(
 
     An interrupted run leaves its state beside the output, and the same command takes it up.
 
-    pipeline (Path | str): A trained pipeline. pool (Path): As `read_pool` takes it.
+    pipeline (Path | str): A trained pipeline; or an encoder, which finds types by their descriptions.
+    pool (Path): As `read_pool` takes it.
     output (Path): The file. request (Request): What to look for. settings (Settings): Of the pool.
     format (str): "prodigy", "doccano", "label-studio" or "spacy".
     page (Optional[Path]): Where the caller will write a page: checked with the output.
@@ -149,7 +150,7 @@ def ready(
     if page is not None:
         check_file(page, [*inputs, output], mark=PAGE_MARK)
         check_outside(page, [pool], "file")
-    nlp = load_counting(pipeline)
+    nlp = load_counting(pipeline, request)
     types = rare_types(nlp, request)
     likeness = Likeness(nlp, descriptions(request.corpus, types))
     terms = None if request.terms is None else read_terms(request.terms, nlp, types)
@@ -168,9 +169,14 @@ def ready(
     return Ready(nlp, types, signs, scan, quotas, n_random, state, about)
 
 
-def load_counting(pipeline: Path | str) -> Language:
-    """A pipeline whose probabilities count mentions. RAISES (ValueError): L408, L502."""
-    nlp = load_pipeline(pipeline)
+def load_counting(pipeline: Path | str, request: Request) -> Language:
+    """A pipeline whose probabilities count mentions. An encoder finds all types of the corpus, which
+    compete for each token, and those to look for.
+
+    RAISES (ValueError): L271, L402, L408, L430, L502, L720.
+    """
+    labels = [] if request.corpus is None else read_types(request.corpus).labels
+    nlp = load_for_types(pipeline, descriptions(request.corpus, [*labels, *request.types]))
     if not any(has_expectations(pipe) for _, pipe in nlp.pipeline):
         raise ValueError(Errors.L502.format(path=pipeline, found=", ".join(nlp.pipe_names) or "none"))
     return nlp
@@ -197,14 +203,11 @@ def rare_types(nlp: Language, request: Request) -> list[str]:
 
 
 def corpus_keys(corpus: Path, nlp: Language) -> set[int]:
-    """The sentences and documents of a converted corpus, as `text_key` knows them.
+    """The sentences and documents of a corpus, as `text_key` knows them: none where it has only types.
 
-    RAISES (ValueError): L402, L404.
+    RAISES (ValueError): L404.
     """
     paths = [path for part in CORPUS_PARTS if (path := part_path(corpus, part)).exists()]
-    if not paths:
-        fix = "Name a corpus that `convert` wrote."
-        raise ValueError(Errors.L402.format(path=corpus / "train.spacy", fix=fix))
     return keys_of((doc for path in paths for doc in stream_docs(path, nlp)), nlp)
 
 
@@ -260,7 +263,7 @@ def _settled(
     """What a state must be of to be taken up."""
     files = [path for path, _ in pool_files(pool, settings)]
     if request.corpus is not None:
-        files += [part_path(request.corpus, part) for part in CORPUS_PARTS]
+        files += [request.corpus / TYPES, *(part_path(request.corpus, part) for part in CORPUS_PARTS)]
     files += [path for excluded in request.exclude for path, _ in pool_files(excluded, Settings())]
     files += [path for path in (request.terms, Path(pipeline) / "meta.json") if path]
     return {

@@ -163,9 +163,6 @@ def _is_as_read(doc: Doc) -> bool:
 def _known(corpus: Path, nlp: Language) -> dict[int, Entities]:
     """The annotation of each document and each sentence of the corpus, by its text."""
     paths = [path for part in PARTS if (path := part_path(corpus, part)).exists()]
-    if not paths:
-        fix = "Name a corpus with train, dev and test; `split` makes them."
-        raise ValueError(Errors.L402.format(path=corpus / "train.spacy", fix=fix))
     found: dict[int, Entities] = {}
     for doc in itertools.chain(*(stream_docs(path, nlp) for path in paths)):
         parsed = doc if doc.has_annotation("SENT_START") else by_punctuation([doc])[0]

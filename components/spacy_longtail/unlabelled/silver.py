@@ -19,7 +19,9 @@ from thinc.types import Floats2d, Ints1d
 
 from ..corpus.soft import write_soft
 from ..errors import Errors
+from ..pipes.scores import ScoredSpan, write_scores
 from ..settings import finite, whole
+from ..types import ENTITY_SCORES
 from .scan import Best
 from .units import lot
 
@@ -53,7 +55,7 @@ class Sentence:
         return min((m.score for m in self.mentions if m.score is not None), default=1.0)
 
     def doc(self, vocab: Vocab, kept: Collection[int], tags: Sequence[str]) -> Doc:
-        """The sentence as training data.
+        """The sentence as training data, the scores of its entities in doc.spans.
 
         kept (Collection[int]): Which of the mentions are annotated.
         tags (Sequence[str]): Names of the soft targets' columns.
@@ -66,6 +68,12 @@ class Sentence:
         ]
         outside = [made[a:b] for a, b in _runs(self.sure)]
         made.set_ents(ents, outside=outside, default="missing")
+        scored = [
+            ScoredSpan(m.start, m.end, m.label, m.score, ())
+            for i, m in enumerate(self.mentions)
+            if i in kept and m.score is not None
+        ]
+        write_scores(made, ENTITY_SCORES, scored)
         if self.log_p is not None:
             write_soft(made, tags, self.log_p)
         return made
