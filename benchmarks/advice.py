@@ -19,39 +19,24 @@ import typer
 from spacy_longtail.corpus.folder import read_types
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance import judge, named_metrics, stack
-from spacy_longtail.studies.matrix.advice import Advice, advise, find_pretrained, find_senses
-from spacy_longtail.studies.trials.compose import known_choices
+from spacy_longtail.studies.matrix.advice import Advice, advise, find_pretrained, planned
 from spacy_longtail.studies.trials.ledger import Ledger
-from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, Options
 
 RESULTS = Path(__file__).parent / "results" / "advice.jsonl"
 SEEDS = [11, 12, 13]  # that no fold had
 METRICS = {"macro": "macro F1", "tail": "tail F1", "micro": "micro F1"}
-STEPS, PATIENCE = 3000, 300
 
 
 def trained(
-    corpus: Path, found: Advice, output: Path, every: bool, workers: int, pretrained: Path | None
+    corpus: Path, found: Advice, output: Path, every: bool, workers: int, pretrained: list[Path]
 ) -> dict:
     """Test evaluations by method, of fresh trainings to the end."""
     rows = found.summary.corpora[0].rows
     most = max(row.n_trials for row in rows)
     wanted = {row.method for row in rows if row.n_trials == most} | {found.recommendation.baseline}
-    settings = {} if pretrained is None else {"paths.pretrained": str(pretrained)}
-    senses = {
-        **known_choices()["encoder"]["senses"],
-        "paths.senses": find_senses(read_types(corpus).lang),
-    }
-    given = {
-        "choices": {"encoder": {"senses": senses}},
-        "corpora": [str(corpus)],
-        "steps": STEPS,
-        "settings": settings,
-        "grids": [candidate.grid for candidate in found.candidates],
-        "seeds": SEEDS,
-    }
-    plan = read_plan("quick", given | {"patience": PATIENCE})
+    _, plan = planned(corpus, output / "trained.cfg", None, {}, pretrained, None)
+    plan = plan._replace(seeds=SEEDS, is_needed=False)
     if not every:
         plan = plan._replace(methods=[method for method in plan.methods if method.name in wanted])
     matrix = Matrix(plan, output)
@@ -119,7 +104,7 @@ def main(
             "workers": workers,
             "advice": choice.method,
             "guess": choice.best,
-            "pretrained": pretrained is not None,
+            "pretrained": [str(path) for path in pretrained],
             "text": choice.text,
             "folds": max(row.n_trials for row in found.summary.corpora[0].rows),
             "seeds": SEEDS,

@@ -13,6 +13,7 @@ from spacy_longtail.corpus.statistics import Statistics
 from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.studies.matrix import summarize_trials, summary_tables, write_matrix_report
 from spacy_longtail.studies.matrix.advice import (
+    Candidate,
     advise,
     choose_candidates,
     find_pretrained,
@@ -464,21 +465,20 @@ def test_candidates_follow_the_corpus():
 
 def test_candidates_with_knowledge_come_first_where_there_is_any(tmp_path, monkeypatch):
     pytest.importorskip("spacy_lookups_data")
-    grids = [c.grid for c in choose_candidates(statistics(), "en", tmp_path)]
     pretrained = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
+    first = [Candidate(pretrained, "it has seen entities")]
+    grids = [c.grid for c in choose_candidates(statistics(), "en", first)]
     knowing = [{"head": "crf", "encoder": encoder} for encoder in ("senses", "clusters")]
     grids = [grid for grid in grids if grid != knowing[0] or find_senses("en")]
     assert grids[:2] == [{"head": "ner"}, pretrained]
     assert [grid for grid in grids if grid in knowing] == grids[2:-7]
     assert grids[-7:-5] == [{"head": "crf"}, {"head": "softmax"}]
-    with_both = [c.grid for c in choose_candidates(statistics(), "en", tmp_path, "bert")]
+    with_both = [c.grid for c in choose_candidates(statistics(), "en", first, "bert")]
     assert with_both[:2] == [{"head": "ner"}, pretrained]
     never_won = {"reader", "loss", "gate"}
     first = next(i for i, grid in enumerate(with_both) if never_won & grid.keys())
     assert all(never_won & grid.keys() for grid in with_both[first:])
-    without = [
-        c.grid for c in choose_candidates(statistics(), "fi", None)
-    ]  # a language without clusters
+    without = [c.grid for c in choose_candidates(statistics(), "fi")]  # a language without clusters
     assert not any("encoder" in grid for grid in without)
 
 
@@ -505,7 +505,7 @@ def test_recommend_takes_the_senses_that_there_are(corpus, tmp_path, monkeypatch
     own = {"paths.senses": "b"}
     for found, given, expected in (("wordnet", {}, "wordnet"), ("a", {}, "a"), ("a", own, "b")):
         monkeypatch.setattr("spacy_longtail.studies.matrix.advice.find_senses", lambda lang, f=found: f)
-        _, plan = planned(corpus, tmp_path / "new.cfg", 200, given, None, None)
+        _, plan = planned(corpus, tmp_path / "new.cfg", 200, given, [], None)
         (method,) = [m for m in plan.methods if m.choices.get("encoder") == "senses"]
         embed = method.config.interpolate()["components"]["tok2vec"]["model"]["embed"]
         assert embed["senses"] == expected
@@ -515,29 +515,30 @@ def test_recommend_takes_the_senses_that_there_are(corpus, tmp_path, monkeypatch
         )
 
 
-@pytest.mark.parametrize("mentions", [0, 20])
-def test_a_transformer_is_tried_with_a_gate_where_there_are_rare_types(mentions):
-    grids = [c.grid for c in choose_candidates(statistics(mentions=mentions), "xx", None, "bert")]
-    plain = [{"head": head, "encoder": "transformer"} for head in ("softmax", "crf")]
-    gated = {"head": "crf", "gate": "gated", "encoder": "transformer"}
-    assert grids[1:3] == plain and (gated in grids) == (mentions > 0)
+def test_a_transformer_is_tried_where_one_is_named():
+    grids = [c.grid for c in choose_candidates(statistics(), "xx", [], "bert")]
+    assert grids[1:3] == [{"head": head, "encoder": "transformer"} for head in ("softmax", "crf")]
 
 
 def test_the_encoder_of_the_project_is_taken_for_its_language(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # an empty folder
-    assert find_pretrained(corpus).name == "en_longtail_cnn"
+    name = "spacy_longtail.studies.matrix.advice.installed_transformers"
+    monkeypatch.setattr(name, lambda lang: [])
+    said = []
+    assert list(map(str, find_pretrained(corpus, said.append))) == ["en_longtail_cnn"]
+    assert len(said) == 1 and "docs/zero_shot.md" in said[0]
     types = json.loads((corpus / "types.json").read_text(encoding="utf8"))
     german = tmp_path / "german"
     shutil.copytree(corpus, german)
     (german / "types.json").write_text(json.dumps({**types, "lang": "de"}), encoding="utf8")
-    said = []
-    assert find_pretrained(german, said.append) is None and "none for 'de'" in said[0]
+    said.clear()
+    assert find_pretrained(german, said.append) == [] and "none for 'de'" in said[0]
 
 
 def test_an_encoder_that_is_none_is_refused(corpus, tmp_path):
     options = {"minutes": 1, "steps": 2, "options": Options(), "settings": {}}
     with pytest.raises(ValueError, match="L720"):
-        advise(corpus, tmp_path / "out", tmp_path / "x.cfg", pretrained=tmp_path, **options)
+        advise(corpus, tmp_path / "out", tmp_path / "x.cfg", pretrained=[tmp_path], **options)
     assert not (tmp_path / "out").exists()
 
 

@@ -160,9 +160,9 @@ def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder,
     said = []
     known = corpus({"train": "noon", "dev": "dusk", "test": "dawn"})
     fresh = corpus({"train": "morning", "dev": "dusk", "test": "dawn"})
-    assert find_pretrained(known, said.append) is None
-    assert len(said) == 1 and "left out" in said[0]
-    assert find_pretrained(fresh, said.append).name == "en_longtail_cnn" and len(said) == 1
+    assert not any(path.name == "en_longtail_cnn" for path in find_pretrained(known, said.append))
+    assert any("en_longtail_cnn is left out" in text for text in said)
+    assert find_pretrained(fresh)[0].name == "en_longtail_cnn"
     with pytest.raises(ValueError, match=r"L563.*3. %"):
         advise(
             known,
@@ -172,7 +172,7 @@ def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder,
             steps=5,
             options=Options(),
             settings={},
-            pretrained=encoder,
+            pretrained=[encoder],
         )
     assert not (tmp_path / "out").exists()
 

@@ -16,8 +16,8 @@ from ..studies.matrix.advice import (
     Advice,
     advise,
     find_pretrained,
+    needs_torch,
     say_left_out,
-    transformer_beside,
 )
 from ..studies.matrix.dry_run import advice_outlook
 from ..studies.matrix.refit import refit
@@ -50,7 +50,7 @@ def recommend(
         Path | None,
         typer.Option(
             help="An encoder to try: an installed package, or a pipeline that `pretrain` wrote.",
-            show_default="en_longtail_cnn for English",
+            show_default="en_longtail_cnn and installed transformers of docs/zero_shot.md, for English",
         ),
     ] = None,
     transformer: Annotated[
@@ -83,19 +83,20 @@ def recommend(
     """
     target = config or output / "recommended.cfg"
     say_left_out(read_types(corpus).lang, say)
+    encoders = [pretrained] if pretrained else find_pretrained(corpus, say)
     given: dict[str, Any] = {
         "minutes": minutes,
         "folds": folds,
         "steps": steps,
         "options": Options(
-            workers or usual_workers(transformer or transformer_beside(pretrained), gpu_id),
+            workers or usual_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id),
             gpu_id,
             storage,
             retry_failed=retry_failed,
         ),
         "settings": read_settings(settings or []),
         "transformer": transformer,
-        "pretrained": pretrained or find_pretrained(corpus, say),
+        "pretrained": encoders,
         "say": say,
     }
     if dry_run:
@@ -149,9 +150,9 @@ def _data(found: Advice, page: Path, model: Path | None) -> dict[str, object]:
     }
 
 
-def usual_workers(transformer: str | Path | None, gpu_id: int) -> int:
+def usual_workers(has_transformer: bool, gpu_id: int) -> int:
     """Trials at a time, where nobody says: a transformer takes all cores, a GPU is one."""
-    if transformer is not None or gpu_id >= 0:
+    if has_transformer or gpu_id >= 0:
         return 1
     own = getattr(os, "sched_getaffinity", None)  # where there is none, all cores are this process's
     n_cores = len(own(0)) if own else os.cpu_count() or 1

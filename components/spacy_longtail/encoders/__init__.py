@@ -8,6 +8,7 @@ from pathlib import Path
 from ..errors import Errors
 
 HERE = Path(__file__).parent
+TRANSFORMERS = ("en_longtail_trf", "en_longtail_trf_small")  # each a wheel of its own
 META = "meta.json"  # of a pipeline, and of a package of one
 
 # spaCy's `source = "en_longtail_cnn"` finds installed packages alone. This folder looks like a place
@@ -20,6 +21,11 @@ def shipped_encoder(lang: str) -> str | None:
     """The name of the encoder of a language that comes with the package."""
     name = f"{lang}_longtail_cnn"
     return name if (HERE / name).is_dir() else None
+
+
+def installed_transformers(lang: str) -> list[str]:
+    """The transformer encoders of a language that are installed, the best first."""
+    return [own for own in TRANSFORMERS if own.startswith(f"{lang}_") and _package(own)]
 
 
 def located(source: str | Path) -> Path:

@@ -2,7 +2,8 @@
 
 import math
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -13,25 +14,32 @@ from ...about import __version__
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
-from ...encoders import check_encoder, located, shipped_encoder
+from ...encoders import (
+    TRANSFORMERS,
+    check_encoder,
+    installed_transformers,
+    located,
+    shipped_encoder,
+)
 from ...errors import Errors
 from ...layers.clusters import LOOKUPS, has_lookups, lacks_lookups
 from ...layers.senses import WORDNET, has_wordnet
 from ...output.amounts import number
-from ...output.estimates import MINUTE
+from ...output.estimates import MINUTE, duration
 from ...output.writing import check_file, write_file
 from ...types import NET_SUFFIX, Overrides
 from ..pretraining.encoders import check_transformer
 from ..pretraining.writing import TRANSFORMER
-from ..trials.compose import known_choices, read_base
+from ..trials.compose import OPTIONAL, compose, known_choices, read_base
 from ..trials.estimate import least_seconds
 from ..trials.filling import commented, fill
 from ..trials.plan import Plan, Trial, read_plan
 from ..trials.plan_file import NEEDED
+from ..trials.recipes import read_recipes
 from ..trials.run import Matrix, Options
 from .cutting import fold_plan
 from .recommendation import Recommendation
-from .rounds import ELSEWHERE, Budget, Rounds
+from .rounds import ELSEWHERE, FIRST_PART, Budget, Rounds
 from .several import Combine, Worth, worth_of_several
 from .summary import Summary, summarize_trials
 
@@ -41,6 +49,8 @@ SURE = 200  # training sentences for which a minute of budget is surely enough f
 WIDTH = 100  # of a comment
 CONFIG = "config.cfg"  # of a pipeline
 CLUSTERS, DESCRIBED = f'clusters = "{LOOKUPS}"', "longtail.DescribedTypes.v1"  # in it
+TORCH = '"longtail.Transformer.v1"'  # in it
+SCHEDULE = ("training.max_steps", "training.eval_frequency")  # of a recipe
 MARK = "Written by spacy-longtail"  # in the first line of a config
 
 
@@ -58,27 +68,46 @@ class Advice(NamedTuple):
     worth: Worth | None  # of several trainings of it
 
 
-def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> Path | None:
-    """The encoder that comes with the package, by its name, if it can be judged on a corpus.
+def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list[Path]:
+    """The encoders to try where none is named: the package's CNN, and installed transformers.
 
-    corpus (Path): A folder that `convert` wrote; the encoder is of its language, and has not seen it.
-    say (Callable): Gets why there is none.
+    corpus (Path): A folder that `convert` wrote; the encoders are of its language, and have not seen it.
+    say (Callable): Gets what is left out, and why.
     """
     lang = read_types(corpus).lang
-    found = shipped_encoder(lang)
-    if found is None:
+    shipped, transformers = shipped_encoder(lang), installed_transformers(lang)
+    if shipped is None:
         say(f"No pretrained encoder is tried: the package has none for {lang!r}. `pretrain` makes one")
-    elif (share := _seen(Path(found), corpus)) > MOST:
-        say(f"{found} is left out: it was pretrained on {100 * share:.0f} % of these sentences")
-    else:
-        return Path(found)
-    return None
+        return []
+    if not transformers:
+        say("No transformer is tried: no encoder of docs/zero_shot.md is installed")
+    elif not (find_spec("torch") and find_spec("transformers")):
+        say("No transformer is tried: the extra 'transformers' is not installed")
+        transformers = []
+    found = []
+    for name in (shipped, *transformers):
+        if (share := _seen(Path(name), corpus)) > MOST:
+            say(f"{name} is left out: it was pretrained on {100 * share:.0f} % of these sentences")
+        else:
+            found.append(Path(name))
+    return found
 
 
-def transformer_beside(pretrained: Path | None) -> Path | None:
+def needs_torch(pretrained: Path) -> bool:
+    """Whether an encoder is a transformer."""
+    return transformer_beside(pretrained) is not None or _is_transformer(located(pretrained))
+
+
+def transformer_beside(pretrained: Path) -> Path | None:
     """The transformer that `pretrain` has written beside a pipeline, where it did."""
-    folder = pretrained and located(pretrained).parent / TRANSFORMER
-    return folder if folder and folder.is_dir() else None
+    folder = located(pretrained).parent / TRANSFORMER
+    return folder if folder.is_dir() else None
+
+
+def _is_transformer(folder: Path) -> bool:
+    """Whether the tok2vec of a pipeline is a transformer."""
+    config = folder / CONFIG
+    return config.is_file() and TORCH in config.read_text(encoding="utf8")
 
 
 def find_senses(lang: str) -> str | None:
@@ -111,7 +140,7 @@ def _seen(pretrained: Path, corpus: Path) -> float:
 def choose_candidates(
     statistics: Statistics,
     lang: str = "",
-    pretrained: Path | None = None,
+    pretrained: Sequence[Candidate] = (),
     transformer: str | None = None,
 ) -> list[Candidate]:
     """What is worth a try on a corpus, after stock spaCy what won most often in our records first.
@@ -121,7 +150,7 @@ def choose_candidates(
 
     statistics (Statistics): Of the corpus.
     lang (str): Language code; an empty one has no word clusters.
-    pretrained (Optional[Path]): A pipeline that `pretrain` wrote.
+    pretrained (Sequence[Candidate]): The recipes of pretrained encoders.
     transformer (Optional[str]): A transformer's name on the hub, or its folder.
     RETURNS (List[Candidate]): Choices by axis, and the reason.
     """
@@ -130,19 +159,17 @@ def choose_candidates(
     rare = [t for t in tail if train.types[t].mentions]
     return [
         Candidate({"head": "ner"}, "stock spaCy, the baseline"),
-        *_with_knowledge(lang, pretrained, transformer),
+        *pretrained,
+        *_with_knowledge(lang, transformer),
         Candidate({"head": "crf"}, "a CRF learns legal sequences with few examples"),
         Candidate({"head": "softmax"}, "the plain token classifier"),
-        *_at_last(n_sentences, len(rare), transformer),
+        *_at_last(n_sentences, len(rare)),
     ]
 
 
-def _with_knowledge(lang: str, pretrained: Path | None, transformer: str | None) -> list[Candidate]:
-    """What brings in more than the corpus holds."""
+def _with_knowledge(lang: str, transformer: str | None) -> list[Candidate]:
+    """What brings in more than the corpus holds, beside encoders that were pretrained on entities."""
     found = []
-    if pretrained:
-        grid = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
-        found.append(Candidate(grid, f"{pretrained} has seen entities of other corpora"))
     if transformer:
         why = f"{transformer} has read far more text"
         heads = ("softmax", "crf")
@@ -156,13 +183,9 @@ def _with_knowledge(lang: str, pretrained: Path | None, transformer: str | None)
     return found
 
 
-def _at_last(n_sentences: int, n_rare: int, transformer: str | None) -> list[Candidate]:
+def _at_last(n_sentences: int, n_rare: int) -> list[Candidate]:
     """What the papers propose for such a corpus, and our records show no gain of."""
     found = []
-    if n_rare and transformer:
-        why = "rare types have a gate and a secondary of their own over the same transformer"
-        grid = {"head": "crf", "gate": "gated", "encoder": "transformer"}
-        found.append(Candidate(grid, why))
     if n_sentences < FEW:
         why = f"{number(n_sentences, 'training sentence')}: the AUC margin was made for so few"
         found.append(Candidate({"head": "two_task", "loss": "AUC-2T"}, why))
@@ -190,7 +213,7 @@ def advise(
     steps: int | None,
     options: Options,
     settings: Overrides,
-    pretrained: Path | None = None,
+    pretrained: Sequence[Path] = (),
     transformer: str | None = None,
     combine: Combine | None = None,
     say: Callable[[str], None] = msg.info,
@@ -207,7 +230,7 @@ def advise(
     steps (Optional[int]): Of each training; null trains each until it is no better on dev.
     options (Options): How trials are run.
     settings (Overrides): Config values by dotted name, for all.
-    pretrained (Optional[Path]): A pipeline that `pretrain` wrote, to be tried as an encoder.
+    pretrained (Sequence[Path]): Encoders to try: installed packages, or pipelines that `pretrain` wrote.
     transformer (Optional[str]): A transformer to be tried: its name on the hub, or its folder.
     combine (Optional[Callable]): What measures an ensemble of the best, if there is time left for it.
     say (Callable): Gets progress.
@@ -222,6 +245,7 @@ def advise(
     budget = Budget(minutes, options.workers)
     say(in_short(candidates, cut, folds, minutes))
     _check_budget(matrix, budget, corpus.name, options.gpu_id, say)
+    _leave_out_slow(matrix, budget, options.gpu_id, say)
     records = Rounds(matrix, options, budget, read_types(corpus).labels, say).run()
     matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
     summary = summarize_trials(matrix, records, folds=groups)
@@ -261,12 +285,31 @@ def _check_budget(
         raise ValueError(Errors.L570.format(**shown, corpus=corpus, name=name, least=least))
 
 
+def _leave_out_slow(matrix: Matrix, budget: Budget, gpu_id: int, say: Callable[[str], None]) -> None:
+    """Take transformers out of the plan of which two trainings do not fit into the time of first folds.
+
+    RAISES (ValueError): L564.
+    """
+    first = {k: t for k, t in matrix.trials.items() if t.corpus == matrix.plan.corpora[0]}
+    own = {k: t for k, t in first.items() if t.method.choices["encoder"] in TRANSFORMERS}
+    for key in matrix.missing(own):
+        name = own[key].method.name
+        say(f"Measuring what a training of {name} takes")
+        seconds, measured = least_seconds(own[key], gpu_id)
+        if 2 * seconds > FIRST_PART * budget.seconds:
+            time, all_of_it = duration(seconds), number(budget.seconds / MINUTE, "minute")
+            say(f"{name} is left out: a training takes {time} at least, by {measured}, of {all_of_it}")
+            methods = [method for method in matrix.plan.methods if method.name != name]
+            matrix.plan = matrix.plan._replace(methods=methods)
+            matrix.trials = {k: t for k, t in matrix.trials.items() if t.method.name != name}
+
+
 def planned(
     corpus: Path,
     config: Path,
     steps: int | None,
     settings: Overrides,
-    pretrained: Path | None,
+    pretrained: Sequence[Path],
     transformer: str | None,
 ) -> tuple[list[Candidate], Plan]:
     """What is to be compared, when all that is given has been checked: arguments as `advise` has them.
@@ -278,18 +321,22 @@ def planned(
     check_file(config, [corpus], MARK)
     lang = read_types(corpus).lang
     own: dict[str, Overrides] = {}
-    if pretrained:
-        own["pretrained"] = _beginning(pretrained, corpus, lang)
+    first = []
+    for path in pretrained:
+        name = str(path) if str(path) in TRANSFORMERS else "pretrained"
+        recipe, own[name] = _beginning(path, corpus, lang)
+        grid = {**read_recipes()[recipe].choices, "encoder": name}
+        first.append(Candidate(grid, f"{path} has seen entities of other corpora"))
     if transformer:
         own["transformer"] = _over_transformer(transformer)
     if senses := find_senses(lang):
         own["senses"] = {**known_choices()["encoder"]["senses"], "paths.senses": senses}
-    candidates = choose_candidates(corpus_statistics(corpus), lang, pretrained, transformer)
+    candidates = choose_candidates(corpus_statistics(corpus), lang, first, transformer)
     return candidates, _plan(corpus, candidates, steps, settings, own)
 
 
-def _beginning(pretrained: Path, corpus: Path, lang: str) -> Overrides:
-    """The encoder of a pipeline that `pretrain` wrote; a transformer lies beside it.
+def _beginning(pretrained: Path, corpus: Path, lang: str) -> tuple[str, Overrides]:
+    """The recipe that starts from an encoder, and its settings beside the choices of other axes.
 
     RAISES (ValueError): L265, L274, L402, L406, L470, L563, L571, L720.
     """
@@ -303,14 +350,20 @@ def _beginning(pretrained: Path, corpus: Path, lang: str) -> Overrides:
         raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
     names = config.get("nlp", {}).get("pipeline", [])
     transformer = transformer_beside(pretrained)
-    is_cnn = "tok2vec" in names
-    has_encoder = is_cnn or ("transformer" in names and transformer is not None)
+    has_tok2vec = "tok2vec" in names
+    has_encoder = has_tok2vec or ("transformer" in names and transformer is not None)
     if not has_encoder or DESCRIBED not in config.to_str(interpolate=False):
         raise ValueError(Errors.L571.format(path=pretrained, found=", ".join(names) or "none"))
     if _lacks_clusters(pretrained, lang):
         raise ValueError(Errors.L406.format(package="spacy-lookups-data", extra="lookups"))
-    choice = known_choices()["encoder"]["pretrained"] if is_cnn else _over_transformer(f"{transformer}")
-    return {**choice, "paths.pretrained": str(pretrained)}
+    start: Overrides = {"paths.pretrained": str(pretrained)}
+    if not has_tok2vec:  # the transformer of `pretrain --encoder` lies beside the pipeline
+        return "pretrained_cnn", {**_over_transformer(f"{transformer}"), **start}
+    choice = known_choices()["encoder"]["pretrained"]
+    if not _is_transformer(folder):
+        return "pretrained_cnn", {**choice, **start}
+    settings = read_recipes()["transformer"].settings
+    return "transformer", {**choice, OPTIONAL: {}, **settings, **start}
 
 
 def _over_transformer(name: str) -> Overrides:
@@ -326,15 +379,27 @@ def _plan(
     settings: Overrides,
     encoders: Mapping[str, Overrides],
 ) -> Plan:
+    schedules = {
+        name: {key: own[key] for key in SCHEDULE if key in own and key not in settings}
+        for name, own in encoders.items()
+    }
+    equal = {name: {k: v for k, v in own.items() if k not in SCHEDULE} for name, own in encoders.items()}
     given = {
-        "choices": {"encoder": {**encoders}},
+        "choices": {"encoder": equal},
         "corpora": [str(corpus)],
         "steps": steps or NEEDED,
         "settings": dict(settings),
         "grids": [candidate.grid for candidate in candidates],
         "seeds": 1,
     }
-    return read_plan("quick", given)
+    plan = read_plan("quick", given)
+    if steps:
+        return plan
+    methods = [
+        m._replace(config=compose(m.config, {}, schedules.get(m.choices["encoder"], {})))
+        for m in plan.methods
+    ]
+    return plan._replace(methods=methods)
 
 
 def _evidence(summary: Summary, choice: Recommendation, candidates: list[Candidate]) -> list[str]:

@@ -1,6 +1,7 @@
 """What a plan would train, and how long it would take."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -72,7 +73,7 @@ def advice_outlook(
     steps: int | None,
     options: Options,
     settings: Overrides,
-    pretrained: Path | None = None,
+    pretrained: Sequence[Path] = (),
     transformer: str | None = None,
     say: Say,
 ) -> Outlook:

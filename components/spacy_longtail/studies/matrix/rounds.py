@@ -135,7 +135,7 @@ class Rounds:
                 self._train(keys)
             names = [name for name in names if self._is_done(name, fold)]
             if is_rung(i + 1):
-                kept = survivors({name: self._score(name) for name in names}, i + 1)
+                kept = survivors({name: self._score(name) for name in names})
                 names = [name for name in names if name in kept or name == self.baseline]
             if names == [self.baseline]:
                 break

@@ -141,6 +141,7 @@ def _encoder(config: Config) -> str:
     components = config.get("components", {})
     block = components.get("tok2vec") or components.get("transformer") or components
     model = block.get("model", {})
-    return " ".join(
-        str(part) for part in (block.get("factory"), model.get("@architectures"), model.get("name"))
-    )
+    # a pretrained encoder is known by what its `source` refers to
+    source = config.get("paths", {}).get("pretrained") if "source" in block else None
+    parts = block.get("factory"), model.get("@architectures"), model.get("name"), source
+    return " ".join(map(str, parts))
