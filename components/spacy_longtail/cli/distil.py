@@ -34,7 +34,8 @@ from .trial_options import DryRun, Set, read_settings
 @app.command("distil", rich_help_panel=UNLABELLED_PANEL)
 def distil_command(
     teacher: Annotated[
-        str, typer.Argument(help="A trained pipeline with scores, or an encoder as en_longtail_trf.")
+        str,
+        typer.Argument(help="A trained pipeline with scores, or an encoder such as en_longtail_trf."),
     ],
     pool: Pool,
     student: Annotated[Path, typer.Option(help="Config of the student.")],

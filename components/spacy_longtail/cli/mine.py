@@ -51,7 +51,7 @@ SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
 def mine_command(
     context: typer.Context,
     pipeline: Annotated[
-        str | None, typer.Argument(help="A trained pipeline, or an encoder as en_longtail_trf.")
+        str | None, typer.Argument(help="A trained pipeline, or an encoder such as en_longtail_trf.")
     ] = None,
     pool: Annotated[Path | None, typer.Argument(help=POOL)] = None,
     output: Annotated[
