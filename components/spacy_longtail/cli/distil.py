@@ -35,7 +35,7 @@ from .trial_options import DryRun, Set, read_settings
 def distil_command(
     teacher: Annotated[
         str,
-        typer.Argument(help="A trained pipeline with scores, or an encoder such as en_longtail_trf."),
+        typer.Argument(help="A pipeline with scores, or an encoder such as en_longtail_trf."),
     ],
     pool: Pool,
     student: Annotated[Path, typer.Option(help="Config of the student.")],

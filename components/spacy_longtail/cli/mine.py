@@ -60,7 +60,8 @@ def mine_command(
     ] = None,
     labels: Annotated[int, typer.Option(min=1, help="Sentences to propose.")] = 200,
     corpus: Annotated[
-        Path | None, typer.Option(help="Converted corpus: its rare types, and sentences to leave out.")
+        Path | None,
+        typer.Option(help="A folder with types.json: its rare types, and sentences to leave out."),
     ] = None,
     exclude: Annotated[
         list[Path] | None,

@@ -56,7 +56,8 @@ class Request:
 
     labels (int): Sentences to propose. types (Sequence[str]): The rare types; empty takes the corpus's
         tail, or what a gate of the pipeline opens for.
-    corpus (Optional[Path]): A converted corpus, whose sentences need no label.
+    corpus (Optional[Path]): A folder with types.json. Sentences of its parts, where it has some, need no
+        label.
     terms (Optional[Path]): Phrases that stand for a type. quotas (Mapping[str, int]): Labels by type.
     random (float): Share of the labels that is drawn by lot, for an evaluation without bias.
     """
