@@ -61,7 +61,7 @@ def mine_command(
     labels: Annotated[int, typer.Option(min=1, help="Sentences to propose.")] = 200,
     corpus: Annotated[
         Path | None,
-        typer.Option(help="A folder with types.json: its rare types, and sentences to leave out."),
+        typer.Option(help="Folder with types.json: rare types, sentences to leave out."),
     ] = None,
     exclude: Annotated[
         list[Path] | None,
