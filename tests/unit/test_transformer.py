@@ -17,6 +17,7 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 transformers = pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
+from spacy_longtail.describers.label_encoder import FILE  # noqa: E402
 from spacy_longtail.layers.quantised import eight_bit, four_bit  # noqa: E402
 from spacy_longtail.layers.torch_transformer import from_bytes, short_form  # noqa: E402
 from spacy_longtail.models import Transformer  # noqa: E402
