@@ -14,7 +14,6 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,7 +41,6 @@ from spacy_longtail.models.rich_embed import RichEmbed
 from spacy_longtail.pipes.sentence_gate import DEFAULTS as DEFAULT_GATE
 from spacy_longtail.pipes.token_settings import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, units
-from spacy_longtail.studies.pretraining.run import PARTS, Options, prepared, settled
 
 ROOT = Path(__file__).parents[1]
 LOSS = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1"}}
@@ -419,26 +417,6 @@ def bench_gate(path: Path, examples: list[Example], runs: int, share: float) -> 
             yield {"name": name, "flagged": round(flagged, 4), **result}
 
 
-def bench_parts(corpus: Path, encoder: str, runs: int) -> Iterator[dict[str, Any]]:
-    """Steps of `pretrain` on a transformer with each batch in parts of like lengths, against whole."""
-    with tempfile.TemporaryDirectory() as folder:
-        options = Options(encoder=encoder)
-        found = settled([corpus], Path(folder) / "out", options, [])
-        training = prepared([corpus], found, options, []).training
-    batches = list(islice(training.batches(0), 4))
-
-    def steps(is_cut: bool) -> None:
-        training.is_cut = is_cut
-        for number, docs in enumerate(batches):
-            training.step(docs, number)
-
-    yield {
-        "name": f"pretrain {Path(encoder).name} with a batch in {PARTS} parts",
-        "words": sum(len(doc) for docs in batches for doc in docs),
-        **alternate(lambda: steps(True), lambda: steps(False), runs),
-    }
-
-
 def main(
     corpus: Annotated[Path, typer.Argument(help="A folder that `convert` wrote.")] = Path(
         "corpus/field_notes"
@@ -449,12 +427,9 @@ def main(
         str,
         typer.Option(
             "--only",
-            help="Of ner, token_ner, memory, reader, gate, mrc, embed, recipes, blas, parts.",
+            help="Of ner, token_ner, memory, reader, gate, mrc, embed, recipes, blas.",
         ),
     ] = "",
-    encoder: Annotated[
-        str, typer.Option(help="A transformer, a hub name or a folder, for parts.")
-    ] = "sentence-transformers/all-MiniLM-L6-v2",
     results: Annotated[Path, typer.Option(help="JSONL to append to.")] = ROOT
     / "benchmarks/results/speed.jsonl",
 ) -> None:
@@ -482,9 +457,8 @@ def main(
         "embed": lambda: bench_embed(examples, runs),
         "recipes": lambda: bench_recipes(path, examples, runs),
         "blas": lambda: bench_numpy_blas(path, examples, runs),
-        "parts": lambda: bench_parts(corpus, encoder, runs),
     }
-    wanted = only_these.split(",") if only_these else [name for name in benches if name != "parts"]
+    wanted = only_these.split(",") if only_these else list(benches)
     records = [record for name in wanted for record in benches[name]()]
     with results.open("a", encoding="utf8") as file:
         for record in records:

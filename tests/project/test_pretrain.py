@@ -11,7 +11,6 @@ import pytest
 import spacy
 from spacy import util
 from spacy.cli.init_config import fill_config
-from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
 from spacy.util import load_model_from_config
@@ -23,7 +22,7 @@ from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.corpus.seen import FILE as SEEN
 from spacy_longtail.corpus.seen import sketch
 from spacy_longtail.heads.outputs import output_of
-from spacy_longtail.studies.pretraining import Options, pretrain, writing
+from spacy_longtail.studies.pretraining import Options, cnn, pretrain, writing
 from spacy_longtail.studies.pretraining import run as module
 from spacy_longtail.studies.pretraining.donors import read_donors
 from spacy_longtail.studies.pretraining.records import Progress
@@ -56,7 +55,6 @@ DEV = {
 }
 STEPS = 12
 SOURCES = [{"name": "toy"}, {"name": "ships"}]
-DRY = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
 def write(folder, texts, **parts):
@@ -109,7 +107,7 @@ def test_each_donor_teaches_its_own_types_alone(trained, donors):
     assert set(pipe.labels) == {"PER", "GEO", "ART", "NAT", "SHIP", "PORT"}
     own = [{"PER", "GEO", "ART", "NAT"}, {"SHIP", "PORT"}]
     for donor, types in zip(found, own, strict=True):
-        batch = [module._example(doc) for doc in donor.train]
+        batch = [cnn.example(doc) for doc in donor.train]
         docs = [eg.predicted for eg in batch]
         rows = nlp.get_pipe("tok2vec").predict(docs)
         nlp.get_pipe("tok2vec").set_annotations(docs, rows)
@@ -147,17 +145,17 @@ def test_the_weights_that_are_kept_are_the_averages(donors, tmp_path):
 # Killed and resumed
 
 
-def kill_at(monkeypatch, step, saves):
+def kill_at(monkeypatch, step, saves, learner=cnn.CNN):
     """A process that dies at a step; a state is written after each of `saves`."""
-    whole = module.Training.step
+    whole = learner.step
 
-    def own(self, docs, at):
+    def own(self, at):
         if at == step:
             raise KeyboardInterrupt
         monkeypatch.setattr(module, "SECONDS", -1.0 if at + 1 in saves else 1e9)
-        return whole(self, docs, at)
+        return whole(self, at)
 
-    monkeypatch.setattr(module.Training, "step", own)
+    monkeypatch.setattr(learner, "step", own)
 
 
 @pytest.mark.parametrize(("killed_at", "saves"), [(7, (5,)), (9, (4, 8)), (3, ())])
@@ -219,94 +217,6 @@ def test_curves_are_left_out_without_matplotlib_alone(trained, tmp_path, monkeyp
     monkeypatch.setattr(writing, "learning_curves", lambda _: np.zeros(2) + np.zeros(3))
     with pytest.raises(ValueError, match="broadcast"):
         write_pretrained(found, tmp_path / "broken", "pretrain")
-
-
-def test_a_transformer_reads_a_batch_in_parts_and_learns_the_same(donors, tmp_path, monkeypatch):
-    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
-    encoder = str(tiny_bert(tmp_path / "bert"))
-    rates = {
-        "training.optimizer.learn_rate.initial_rate": 0.01,
-        "training.optimizer.learn_rate.warmup_steps": 1,
-    }
-    config = {"components.transformer.model.transformer_config": DRY}
-    settings = {"training.dropout": 0.0, "training.optimizer.use_averages": False, **rates, **config}
-    options = Options(encoder, steps=3, words=40, evaluations=1, settings=settings)
-    read, update = [], Language.update
-
-    def seen(nlp, examples, **settings):
-        read.append([len(eg.predicted) for eg in examples])
-        return update(nlp, examples, **settings)
-
-    monkeypatch.setattr(Language, "update", seen)
-    cut = pretrain(donors, tmp_path / "cut", options, [], lambda text: None)
-    parts = read.copy()
-    read.clear()
-    monkeypatch.setattr(module, "PARTS", 1)
-    whole = pretrain(donors, tmp_path / "whole", options, [], lambda text: None)
-    assert len(parts) >= 9 and len(read) == 3 and read == [sorted(batch) for batch in read]
-    assert [n for part in parts for n in part] == [n for batch in read for n in batch]
-    one, other = (params(found.nlp.get_pipe("ner")) for found in (whole, cut))
-    assert all(np.allclose(a, b, atol=1e-4) for a, b in zip(one, other, strict=True))
-
-
-@pytest.mark.parametrize("is_averaged", [False, True])
-def test_a_transformer_resumes_to_the_same_weights(is_averaged, donors, tmp_path, monkeypatch):
-    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
-    encoder = str(tiny_bert(tmp_path / "bert"))
-    rates = {"initial_rate": 0.01, "warmup_steps": 1}
-
-    def go(name):
-        settings = {f"training.optimizer.learn_rate.{key}": rate for key, rate in rates.items()}
-        settings["training.optimizer.use_averages"] = is_averaged
-        own = Options(encoder, steps=6, words=30, evaluations=1, seed=1, settings=settings)
-        return pretrain(donors, tmp_path / name, own, [], lambda text: None)
-
-    def states(found):
-        inner = found.nlp.get_pipe("transformer").model.layers[0].shims[0]._model
-        return {name: values.detach().numpy() for name, values in inner.state_dict().items()}
-
-    straight = go("straight")
-    with monkeypatch.context() as patch:
-        kill_at(patch, 4, (3,))
-        with pytest.raises(KeyboardInterrupt):
-            go("killed")
-    again = go("killed")
-    assert same(straight.nlp, again.nlp)
-    own = states(again)
-    assert all(np.array_equal(own[name], values) for name, values in states(straight).items())
-    with np.load(tmp_path / "killed" / "checkpoint" / "optimizer.npz") as arrays:
-        averages = {
-            n.rpartition("|")[2]: arrays[n] for n in arrays.files if n.startswith("averages|tran")
-        }
-    assert bool(averages) == is_averaged
-    assert all(np.array_equal(own[name], values) for name, values in averages.items())
-    places = write_pretrained(again, tmp_path / "killed", "pretrain", False)
-    assert set(places) == {"model", "page", "transformer"}
-    from transformers import AutoModel, AutoTokenizer
-
-    name = "encoder.layer.0.output.dense.weight"
-    written, before = (
-        AutoModel.from_pretrained(p).state_dict()[name] for p in (places["transformer"], encoder)
-    )
-    assert np.array_equal(written.numpy(), own[name])
-    assert not np.array_equal(before.numpy(), own[name])
-    assert AutoTokenizer.from_pretrained(places["transformer"])("oslo")["input_ids"]
-    # as the encoder of a recipe
-    nlp = recipe(
-        "bert_pretrained",
-        tmp_path,
-        donors,
-        **{
-            "paths.transformer": str(places["transformer"]),
-            "paths.pretrained": str(places["model"]),
-        },
-    )
-    fresh, head = (output_of(p.get_pipe("ner").model) for p in (nlp, again.nlp))
-    assert np.array_equal(fresh.get_param("Q"), head.get_param("Q"))
-    shutil.rmtree(encoder)
-    loaded = spacy.load(places["model"])
-    doc = loaded("Maria sailed to Oslo .")
-    assert len(doc) == 5
 
 
 class Parameter(Shim):
@@ -400,8 +310,8 @@ def test_other_donors_need_another_folder(trained, donors, tmp_path):
 
 def run_key(folders, steps):
     options = Options(steps=steps, words=20, evaluations=2, settings=TINY)
-    config = module.read_encoder("cnn", CorpusTypes([], [], "en"), None, steps, TINY)
-    return module._key(config, folders, [], steps, 20, options)
+    config = module.read_encoder(CorpusTypes([], [], "en"), None, steps, TINY)
+    return module._key(module.config_content(config), folders, [], steps, 20, options)
 
 
 def test_a_foreign_folder_is_left_alone(donors, tmp_path):

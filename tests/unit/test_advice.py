@@ -37,13 +37,13 @@ from spacy_longtail.studies.matrix.halving import is_rung, survivors
 from spacy_longtail.studies.matrix.refit import refit
 from spacy_longtail.studies.matrix.rounds import Budget, Imagined
 from spacy_longtail.studies.matrix.several import Reading
-from spacy_longtail.studies.pretraining.encoders import build_pipeline, read_encoder
 from spacy_longtail.studies.trials.ledger import Ledger
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, Options
+from spacy_longtail.training.train import load_filled
 from tests.project.test_out_of_fold import numbered, texts
 from tests.unit.test_matrix_report import ENDED, LABELS, RISING, TYPES, Scored, evaluation
-from tests.util import examples, refused, tiny_bert, tiny_encoder, toy_corpus
+from tests.util import refused, tiny_bert, tiny_encoder, toy_corpus
 
 pytest.importorskip("scipy")
 ROOT = Path(__file__).parents[2]
@@ -573,15 +573,15 @@ def test_advice_tries_a_pretrained_encoder(corpus, tmp_path, monkeypatch):
 
 @pytest.fixture
 def pretrained_bert(tmp_path):
-    """What `pretrain --encoder` leaves of a transformer: the pipeline, and the transformer beside it."""
+    """What `pretrain` left of a transformer before it had a bi-encoder: the transformer beside it."""
     pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
     folder = tmp_path / "pretrained"
-    config = read_encoder(
-        str(tiny_bert(folder / "transformer")), CorpusTypes([], [], "en"), None, 10, {}
+    encoder = str(tiny_bert(folder / "transformer"))
+    settings = {"paths.transformer": encoder, "components.ner.model.residual": False}
+    filled = load_filled(
+        ROOT / "configs" / "bert_described.cfg", toy_corpus(tmp_path / "before"), settings
     )
-    nlp, *_ = build_pipeline(config)
-    nlp.initialize(lambda: examples(nlp))
-    nlp.to_disk(folder / "model")
+    init_nlp(filled).to_disk(folder / "model")
     return folder
 
 

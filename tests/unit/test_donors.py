@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
-from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
+from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, write_corpus
 from spacy_longtail.corpus.tokenizers import CharacterTokenizer
 from spacy_longtail.studies.pretraining import donors as module
 from spacy_longtail.studies.pretraining.batches import batches
@@ -16,6 +16,7 @@ from spacy_longtail.studies.pretraining.donors import (
     excluded_texts,
     joint_types,
     read_donors,
+    said,
 )
 from spacy_longtail.studies.pretraining.encoders import build_pipeline, read_encoder
 from spacy_longtail.types import ANNOTATED_TYPES
@@ -192,6 +193,7 @@ def test_tags_of_one_donor_that_mean_the_same_are_one_type(tmp_path):
         found = next(donor for donor in read(*folders) if donor.name == "doubled")
         assert found.descriptions == {"PER": "person"}
         assert shown(found.train) == [("Ann saw Bo", [("Ann", "PER"), ("Bo", "PER")])]
+        assert "; PER, person have one description and are one type" in said(found, False)
         assert found.train[0].user_data[ANNOTATED_TYPES] == ["PER"]
     reference = corpus(tmp_path / "ref", train=["[Ann|PER] left"], descriptions={"PER": "a ${nlp.lang}"})
     with pytest.raises(ValueError, match=r"L495.*'\$' in the text of PER"):
@@ -236,6 +238,61 @@ def test_donors_of_no_use(tmp_path):
         read(one, parts=["train", "tset"])
     with pytest.raises(ValueError, match=r"L495.*no part ''"):
         read(one, parts=[])
+    with pytest.raises(ValueError, match="L402"):
+        read(tmp_path / "none")
+
+
+def open_corpus(folder, texts, types='{"lang": "en", "open": true}'):
+    write_corpus(folder, {"train": [parse(NLP, text) for text in texts]}, CorpusTypes([], [], "en"))
+    (folder / "types.json").write_text(types, encoding="utf8")
+    return folder
+
+
+def text_corpus(folder, text):
+    folder.mkdir()
+    (folder / "a.txt").write_text(f"domain: harbour notes\n\n{text}\n", encoding="utf8")
+    return folder
+
+
+def test_a_donor_may_have_a_type_of_its_own_for_each_mention(tmp_path):
+    text = text_corpus(tmp_path / "text", "The [Fram|Ship; vehicle] left [Oslo|town; place].\n\nSo far.")
+    own = open_corpus(tmp_path / "own", ["[Ann|sailor; person] saw [Fram|ship]", "It rained"])
+    target = corpus(tmp_path / "target", test=["it rained"])
+    one, two = read(text, own, exclude=[target])
+    assert one.is_open and two.is_open and not one.dev and two.n_excluded == 1
+    assert shown(one.train) == [
+        ("The Fram left Oslo.", [("Fram", "Ship; vehicle"), ("Oslo", "town; place")]),
+        ("So far.", []),
+    ]
+    assert list(one.descriptions) == ["ship", "vehicle", "town", "place"]
+    assert list(two.descriptions) == ["sailor", "person", "ship"]
+    convert_corpus(text, tmp_path / "converted")
+    [converted] = read(tmp_path / "converted")
+    assert converted.is_open and list(converted.descriptions) == list(one.descriptions)
+    measured = corpus(tmp_path / "donor", train=["[Ann|PER] left"], dev=["so far ."])
+    *_, plain = read(text, measured)
+    assert len(plain.train) == 1
+    assert len(read(text, measured)[0].train) == 1  # F1 is measured on the other sentence
+
+
+@pytest.mark.parametrize(
+    ("types", "text", "problem"),
+    [
+        ('{"open": true, "labels": ["ship"], "tail": []}', "[Fram|ship]", r"L430.*types\.json.*open"),
+        ('{"open": true, "descriptions": {"ship": "a"}}', "[Fram|ship]", r"L430.*types\.json.*open"),
+        ('{"open": true}', "[Fram|; vehicle]", "L495.*an empty type"),
+        ('{"open": true}', "Fram", "L495.*no entity"),
+        ('{"labels": ["a"], "tail": [], "descriptions": {"a": " "}}', "[Fram|a]", "L430.*descriptions"),
+    ],
+)
+def test_open_types_of_no_use(types, text, problem, tmp_path):
+    with pytest.raises(ValueError, match=problem):
+        read(open_corpus(tmp_path / "own", [text], types))
+
+
+def test_a_mark_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"L401.*a\.txt:3"):
+        read(text_corpus(tmp_path / "text", "The [Fram|ship; vehicle; thing] left Oslo."))
     with pytest.raises(ValueError, match="L402"):
         read(tmp_path / "none")
 
@@ -318,20 +375,20 @@ def test_donors_of_words_and_of_characters_are_not_mixed(tmp_path):
 
 def test_the_cnn_is_told_of_language_clusters_and_steps():
     config = read_encoder(
-        "cnn", CorpusTypes([], [], "de"), "somewhere", 123, {"training.dropout": 0.3}
+        CorpusTypes([], [], "de"), "somewhere", 123, {"training.dropout": 0.3}
     ).interpolate()
     assert config["nlp"]["lang"] == "de"
     assert config["components"]["tok2vec"]["model"]["embed"]["clusters"] == "somewhere"
     assert config["components"]["ner"]["describe"]["clusters"] == "somewhere"
     assert config["components"]["ner"]["describe"]["lang"] == "de"
     nlp, optimizer, dropout = build_pipeline(
-        read_encoder("cnn", CorpusTypes([], [], "en"), None, 1000, {"training.dropout": 0.3})
+        read_encoder(CorpusTypes([], [], "en"), None, 1000, {"training.dropout": 0.3})
     )
     assert dropout == 0.3 and nlp.pipe_names == ["tok2vec", "ner"]
-    characters = read_encoder("cnn", CorpusTypes([], [], "th", "characters"), None, 10, {})
+    characters = read_encoder(CorpusTypes([], [], "th", "characters"), None, 10, {})
     assert isinstance(build_pipeline(characters)[0].tokenizer, CharacterTokenizer)
     for clusters in (None, "somewhere"):  # whose language is that of the donors, whatever they are
-        own = read_encoder("cnn", CorpusTypes([], [], "de"), clusters, 10, {})
+        own = read_encoder(CorpusTypes([], [], "de"), clusters, 10, {})
         assert build_pipeline(own)[0].lang == "de"
     rates = []
     for _ in range(1000):
@@ -342,28 +399,19 @@ def test_the_cnn_is_told_of_language_clusters_and_steps():
 
 
 def test_encoders_and_settings_that_make_no_sense():
-    with pytest.raises(ValueError, match=r"L213.*clusters"):
-        read_encoder("bert", CorpusTypes([], [], "en"), "lookups", 10, {})
     with pytest.raises(ValueError, match="L471"):
-        read_encoder("cnn", CorpusTypes([], [], "en"), None, 10, {"components.none.width": 1})
+        read_encoder(CorpusTypes([], [], "en"), None, 10, {"components.none.width": 1})
     for setting in ("dropuot", "max_steps", "seed", "accumulate_gradient"):
         with pytest.raises(ValueError, match=rf"L213.*training\.{setting} = 5.*--steps"):
-            read_encoder("cnn", CorpusTypes([], [], "en"), None, 10, {f"training.{setting}": 5})
+            read_encoder(CorpusTypes([], [], "en"), None, 10, {f"training.{setting}": 5})
     with pytest.raises(ValueError, match=r"L438.*'de'.*'en'"):
-        read_encoder("cnn", CorpusTypes([], [], "en"), None, 10, {"nlp.lang": "de"})
+        read_encoder(CorpusTypes([], [], "en"), None, 10, {"nlp.lang": "de"})
     for setting, problem in (
         ("components.tok2vec.model.embed.width", "L001"),
         ("training.optimizer.learn_rate.initial_rate", "learn_rate must be at least 0"),
         ("training.optimizer", "optimizer"),
         ("nlp.foo", "no setting foo"),
     ):
-        broken = read_encoder("cnn", CorpusTypes([], [], "en"), None, 10, {setting: -1})
+        broken = read_encoder(CorpusTypes([], [], "en"), None, 10, {setting: -1})
         with pytest.raises(ValueError, match=rf"L438.*{problem}"):
             build_pipeline(broken)
-
-
-def test_a_transformer_keeps_its_name():
-    config = read_encoder("some/bert", CorpusTypes([], [], "en"), None, 77, {}).interpolate()
-    assert config["components"]["transformer"]["model"]["name"] == "some/bert"
-    assert config["components"]["ner"]["describe"]["name"] == "some/bert"
-    assert config["training"]["optimizer"]["learn_rate"]["total_steps"] == 77

@@ -21,27 +21,65 @@ from .trial_options import DryRun, Set, read_settings
 
 @app.command("pretrain", rich_help_panel=KNOWLEDGE_PANEL)
 def pretrain_command(
-    donors: Annotated[list[Path], typer.Argument(help="Folders that `convert` wrote, of one language.")],
+    donors: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Folders that `convert` wrote, of one language, or of text files as assets/open_types."
+        ),
+    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the results; a run there is resumed.")
     ],
     encoder: Annotated[
-        str, typer.Option(help="'cnn', or a transformer: a name on the hub, or a folder.")
+        str,
+        typer.Option(
+            help="'cnn'; a transformer, a name on the hub or a folder; or a pipeline that this command "
+            "wrote of a transformer, to go on from it."
+        ),
     ] = "cnn",
     exclude: Annotated[
         list[Path] | None,
         typer.Option(help="Corpus whose dev and test sentences no donor may have; repeatable."),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Training steps.", show_default="20000, transformers 4000")
+        int | None, typer.Option(min=1, help="Training steps.", show_default="20000, transformers 6000")
     ] = None,
     words: Annotated[
-        int | None, typer.Option(min=1, help="Words of a batch.", show_default="1000, transformers 500")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Words of a batch; of a transformer's, subwords with padding.",
+            show_default="1000, transformers 8192",
+        ),
     ] = None,
     power: Annotated[
         float, typer.Option(min=0, max=1, help="Donors are drawn by their size to this power.")
     ] = 0.5,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Share of batches with open types, beside other donors.",
+            show_default="0.6",
+        ),
+    ] = None,
     parts: Annotated[str, typer.Option(help="Parts of the donors to train on.")] = "train",
+    layers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Layers of the transformer to keep.", show_default="all"),
+    ] = None,
+    teacher: Annotated[
+        str | None,
+        typer.Option(help="Pipeline that this command wrote: its predictions are learnt, too."),
+    ] = None,
+    bits: Annotated[
+        tuple[float, float, float] | None,
+        typer.Option(
+            help="Bits (4 to 8) of a transformer on disk: layers, word embeddings, label encoder.",
+            show_default="7 6 4",
+        ),
+    ] = None,
     clusters: Annotated[
         str | None,
         typer.Option(help="Word clusters of the CNN: 'lookups' (extra `lookups`), or a file of paths."),
@@ -54,30 +92,37 @@ def pretrain_command(
     seed: Annotated[
         int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, batches and dropout.")
     ] = 0,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Processes that make a transformer's batches.")
+    ] = 0,
     dry_run: DryRun = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Pretrain an encoder, and a head that reads types in words, on corpora with types of their own.
+    """Pretrain an encoder, and a head that reads label descriptions, on corpora with types of their own.
 
-    It writes a pipeline that configs/pretrained_cnn.cfg and bert_pretrained.cfg begin with, the CNN
-    alone for paths.init_tok2vec, a transformer as a folder for paths.transformer, and a page with the F1
-    of each donor.
+    It writes a pipeline, which configs/pretrained_cnn.cfg or transformer.cfg starts from, the CNN alone
+    for paths.init_tok2vec, and a page with the F1 of each donor.
     """
     if slim and clusters != LOOKUPS:
         raise unused("--slim", slim, "`pretrain`", f"--clusters {LOOKUPS}")
     options = Options(
-        encoder,
-        steps,
-        words,
-        power,
-        names_in(parts),
-        clusters,
-        evaluations,
-        seed,
-        gpu_id,
-        read_settings(settings or []),
+        encoder=encoder,
+        steps=steps,
+        words=words,
+        power=power,
+        parts=names_in(parts),
+        clusters=clusters,
+        evaluations=evaluations,
+        seed=seed,
+        gpu_id=gpu_id,
+        settings=read_settings(settings or []),
+        layers=layers,
+        teacher=teacher,
+        share=share,
+        bits=bits,
+        workers=workers,
     )
     if dry_run:
         return show(pretraining_outlook(donors, output, options, exclude or [], _say), as_json)
@@ -89,10 +134,14 @@ def pretrain_command(
         "steps": found.record.steps,
         "words": words,
         "power": power,
+        "share": share,
+        "layers": layers,
+        "teacher": teacher,
         "evaluations": evaluations,
         "seed": seed,
     }
     made = command("pretrain", donors, {k: v for k, v in shown.items() if v is not None})
+    made += f" --bits {' '.join(f'{n:g}' for n in bits)}" if bits else ""
     made += "".join(f" --set {shlex.quote(setting)}" for setting in settings or [])
     made += "".join(f" --exclude {short(path)}" for path in exclude or [])
     made += f"{' --slim' * slim} -o {short(output)}"
@@ -100,13 +149,13 @@ def pretrain_command(
     if as_json:
         paths = {name: str(path) for name, path in places.items()}
         return print_json({**found.record.as_json(), **paths})
-    last = found.scores[-1][1]
     left_out = {donor.name: donor.n_excluded for donor in found.donors}
     rows = [
         (s.name, f"{s.sentences:,}", f"{left_out[s.name]:,}", percent(s.micro), percent(s.macro))
-        for s in last
+        for s in found.scores[-1][1]
     ]
-    print_table(("donor", "measured on", "left out", "micro F1", "macro F1"), rows)
+    if rows:  # of open types no F1 is measured
+        print_table(("donor", "measured on", "left out", "micro F1", "macro F1"), rows)
     for name, path in places.items():
         msg.text(f"{name}: {path}")
     return None

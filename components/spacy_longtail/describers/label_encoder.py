@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -98,6 +99,10 @@ class LabelEncoder:
             weight = mask.unsqueeze(-1).float()
             rows[start : start + BATCH] = ((states * weight).sum(1) / weight.sum(1)).numpy()
         return unit_rows(rows)
+
+    def of_pipeline(self, folder: Path) -> "LabelEncoder":
+        """The label encoder that lies in the folder of a pipeline; itself where there is none."""
+        return LabelEncoder(str(folder)) if (folder / FILE).is_file() else self
 
     def release(self) -> None:
         """Let go of the label encoder, which is loaded again where it is needed."""

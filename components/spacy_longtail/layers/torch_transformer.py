@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from ..errors import Errors
-from .quantised import EightBit, FourBit, eight_bit, four_bit
+from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
 from .torch_layer import SIZE_BYTES, TorchShim, checksum
 
 if TYPE_CHECKING:
@@ -208,8 +208,9 @@ def short_form(module: PieceEncoder, bits: float = 8, embedding_bits: float = 8)
         elif is_words or (tensor.ndim == 2 and ".layer." in name):
             own = embedding_bits if is_words else bits
             matrix = tensor.float().cpu().numpy()
-            short: EightBit | FourBit = four_bit(matrix) if own == 4 else eight_bit(matrix, own)
-            kind = FOUR if own == 4 else EIGHT
+            is_four = own == 4 and matrix.shape[1] % GROUP == 0
+            short: EightBit | FourBit = four_bit(matrix) if is_four else eight_bit(matrix, own)
+            kind = FOUR if is_four else EIGHT
             for part, array in short._asdict().items():
                 tensors[f"{name}{kind}{part}"] = torch.from_numpy(np.ascontiguousarray(array))
         else:

@@ -1,7 +1,7 @@
 """Pretraining of an encoder and a described head on several corpora with types of their own."""
 
 from .dry_run import pretraining_outlook
-from .encoders import ENCODERS
-from .run import Options, pretrain
+from .learner import Options
+from .run import pretrain
 
-__all__ = ["ENCODERS", "Options", "pretrain", "pretraining_outlook"]
+__all__ = ["Options", "pretrain", "pretraining_outlook"]

@@ -1,7 +1,7 @@
 """Donor corpora: their sentences, without those of the target's dev and test parts."""
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,13 +10,17 @@ from spacy.attrs import ENT_IOB, ENT_TYPE
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ...corpus.descriptions import TYPES, check_open, read_declared
 from ...corpus.folder import PARTS, part_path, read_types
 from ...corpus.formats.docbin import stream_sentences
+from ...corpus.formats.open_types import fine_and_coarse
 from ...corpus.sentences import by_punctuation, has_boundaries
 from ...corpus.type_words import fits_config, in_words, problem_in_config
 from ...corpus.units import plain_text
 from ...errors import Errors
+from ...output.amounts import number
 from ...types import ANNOTATED_TYPES
+from .open_types import is_open, read_open_types
 
 HELD_OUT = 0.05  # of the sentences of a donor without a dev part
 WORD = re.compile(r"\w+")
@@ -36,6 +40,8 @@ class Donor(NamedTuple):
     train: list[Doc]  # sentences
     dev: list[Doc]
     n_excluded: int  # sentences left out, since they occur in a corpus to exclude
+    merged: Sequence[str] = ()  # tags with one description, which are one type: "device, DEVICE"
+    is_open: bool = False  # each mention has a type of its own, "fine; coarse"
 
 
 def read_donors(
@@ -43,14 +49,14 @@ def read_donors(
 ) -> list[Donor]:
     """Read donors, one sentence per document, each with the types that it was annotated with.
 
-    folders (Iterable[Path]): Folders that `convert` wrote.
+    folders (Iterable[Path]): Folders that `convert` wrote, or of text files with open types.
     exclude (Iterable[Path]): Corpora whose dev and test sentences no donor may have.
     parts (Iterable[str]): Parts of the donors to train on; F1 is measured on dev, or on a twentieth of
         the sentences where there is none, or where dev is trained on.
     vocab (Vocab): Of the pipeline.
     RETURNS (List[Donor]): In the order given.
-    RAISES (ValueError): L402, L403, L404, L430; L495 for donors of different languages, without an
-        entity, of one name, or with a description that no config can hold.
+    RAISES (ValueError): L401 to L404, L430; L495 for donors of different languages, without an entity,
+        of one name, with a description that no config can hold.
     """
     folders, parts = list(folders), list(dict.fromkeys(parts))
     names = [folder.resolve().name for folder in folders]
@@ -66,8 +72,11 @@ def read_donors(
     known: dict[str, str] = {}  # descriptions by type
     donors = []
     for folder, name in zip(folders, names, strict=True):
-        donors.append(_read(folder, name, parts, forbidden, known, vocab))
-        known |= donors[-1].descriptions
+        if is_open(folder):
+            donors.append(_read_open(folder, name, parts, forbidden, vocab))
+        else:
+            donors.append(_read(folder, name, parts, forbidden, known, vocab))
+            known |= donors[-1].descriptions
     langs = {donor.lang for donor in donors}
     if len(langs) > 1:
         found = ", ".join(f"{donor.name} {donor.lang}" for donor in donors)
@@ -127,19 +136,10 @@ def _read(
     vocab: Vocab,
 ) -> Donor:
     types = read_types(folder)
-    there = {part: path for part in (*PARTS, "all") if (path := part_path(folder, part)).exists()}
-    wanted = [part for part in parts if part in there] or [part for part in ("all",) if part in there]
-    if not wanted:
-        raise _unusable(folder, f"it has none of the parts {', '.join(parts)}", "Convert it again")
-    dev = [] if "dev" not in there or "dev" in wanted else list(stream_sentences(there["dev"], vocab))
-    read = [doc for part in wanted for doc in stream_sentences(there[part], vocab) if len(doc)]
+    read, dev = _sentences(folder, parts, vocab)
+    allowed = [doc for doc in read if forbidden.isdisjoint(_texts(doc))]
     seen = {plain_text(doc.text) for doc in dev}
-    train, n_excluded = [], 0
-    for doc in read:
-        is_excluded = not forbidden.isdisjoint(_texts(doc))
-        n_excluded += is_excluded
-        if not is_excluded and plain_text(doc.text) not in seen:
-            train.append(doc)
+    train = [doc for doc in allowed if plain_text(doc.text) not in seen]
     rng = np.random.default_rng(SEED)
     if not dev:
         held_out = set(rng.permutation(len(train))[: int(HELD_OUT * len(train))].tolist())
@@ -151,6 +151,8 @@ def _read(
         label: " ".join(text.split()) for label, text in in_words(labels, types.descriptions).items()
     }
     names = _names(texts, known, name)
+    by_name = {own: [label for label in texts if names[label] == own] for own in names.values()}
+    merged = [", ".join(tags) for tags in by_name.values() if len(tags) > 1]
     descriptions = {names[label]: text for label, text in texts.items()}
     if problem := problem_in_config(descriptions):
         raise _unusable(folder, f"its descriptions have {problem}", "Correct its types.json")
@@ -159,7 +161,33 @@ def _read(
         unknown = {names[label] for label in labels if label not in own}
         found = [name for name in descriptions if name not in unknown]
         _renamed(doc, names).user_data[ANNOTATED_TYPES] = found
-    return Donor(name, descriptions, types.lang, types.tokens, train, dev, n_excluded)
+    n_excluded = len(read) - len(allowed)
+    return Donor(name, descriptions, types.lang, types.tokens, train, dev, n_excluded, merged)
+
+
+def _sentences(folder: Path, parts: list[str], vocab: Vocab) -> tuple[list[Doc], list[Doc]]:
+    """Those of the parts to train on, and those of dev where it is none of them."""
+    there = {part: path for part in KNOWN_PARTS if (path := part_path(folder, part)).exists()}
+    wanted = [part for part in parts if part in there] or [part for part in ("all",) if part in there]
+    if not wanted:
+        raise _unusable(folder, f"it has none of the parts {', '.join(parts)}", "Convert it again")
+    dev = [] if "dev" not in there or "dev" in wanted else list(stream_sentences(there["dev"], vocab))
+    return [doc for part in wanted for doc in stream_sentences(there[part], vocab) if len(doc)], dev
+
+
+def _read_open(folder: Path, name: str, parts: list[str], forbidden: set[str], vocab: Vocab) -> Donor:
+    path, declared = read_declared(folder)
+    check_open(path, declared)
+    is_text = not (folder / TYPES).is_file()
+    read = [*read_open_types(folder, vocab)] if is_text else _sentences(folder, parts, vocab)[0]
+    train = [doc for doc in read if forbidden.isdisjoint(_texts(doc))]
+    types = {own: own for doc in train for ent in doc.ents for own in fine_and_coarse(ent.label_)}
+    if "" in types:
+        fix = "Write each type as `fine type; coarse type`, or as one type alone"
+        raise _unusable(folder, "a mention has an empty type", fix)
+    n_excluded = len(read) - len(train)
+    lang, tokens = declared.lang, declared.tokens
+    return Donor(name, types, lang, tokens, train, [], n_excluded, is_open=True)
 
 
 def _names(texts: Mapping[str, str], known: Mapping[str, str], donor: str) -> dict[str, str]:
@@ -197,3 +225,11 @@ def _renamed(doc: Doc, names: Mapping[str, str]) -> Doc:
 def joint_types(donors: Iterable[Donor]) -> dict[str, str]:
     """The types of all donors with their descriptions, in the order of the donors."""
     return {label: text for donor in donors for label, text in donor.descriptions.items()}
+
+
+def said(donor: Donor, is_excluding: bool) -> str:
+    """A donor in a line. is_excluding (bool): Whether there are corpora to exclude."""
+    left_out = f", {donor.n_excluded:,} left out" if is_excluding else ""
+    sentences, types = number(len(donor.train), "sentence"), number(len(donor.descriptions), "type")
+    merged = "".join(f"; {tags} have one description and are one type" for tags in donor.merged)
+    return f"{donor.name}: {sentences}{left_out}, {types}{merged}"

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from time import perf_counter
 
@@ -9,10 +10,10 @@ from pydantic import JsonValue
 
 from ...output.estimates import Estimate, Outlook, Stage
 from ...training.probe import DOCS, time_steps
+from .donors import said
+from .learner import Learner, Options
 from .records import Progress
-from .run import STATE, Options, Prepared, in_words, prepared, settled
-from .scoring import score_donors
-from .state import load_state
+from .run import STATE, interval, prepared, settled
 
 
 def pretraining_outlook(
@@ -24,16 +25,17 @@ def pretraining_outlook(
     RETURNS (Outlook): Its data has the donors. RAISES (ValueError): Those of `pretrain`, without L498.
     """
     found = settled(folders, output, options, exclude)
-    head = f"{found.steps:,} steps of {found.words:,} words"
+    unit = "words" if found.config is not None else "subwords"
+    head = f"{found.steps:,} steps of {found.words:,} {unit}"
     if found.is_finished:
         return Outlook([head], [Stage("training", 0, "steps", None)])
     say("Reading the donors")
     own = prepared(folders, found, options, exclude)
-    progress = load_state(output / STATE, own.nlp, own.optimizer) or Progress()
+    progress = own.load(output / STATE) or Progress()
     facts = [head]
     if progress.step:
         facts.append(f"{progress.step:,} steps are done.")
-    every = own.training.every
+    every = interval(found.steps, options.evaluations)
     n_left = found.steps - progress.step
     n_scored = found.steps // every - progress.step // every + bool(n_left and found.steps % every)
     say("Measuring a few steps")
@@ -43,7 +45,7 @@ def pretraining_outlook(
         Stage("training", n_left, "steps", step),
         Stage("scoring the donors", n_scored, "evaluations", scoring),
     ]
-    lines = [in_words(donor, bool(exclude)) for donor in own.donors]
+    lines = [said(donor, bool(exclude)) for donor in own.donors]
     donors: list[JsonValue] = [
         {
             "name": donor.name,
@@ -56,21 +58,21 @@ def pretraining_outlook(
     return Outlook(facts, stages, lines=lines, data={"donors": donors, "steps": found.steps})
 
 
-def _step(own: Prepared, at: int) -> Estimate:
+def _step(own: Learner, at: int) -> Estimate:
     """One update, of any donor. at (int): The first step's number."""
     begin = perf_counter()
-    steps = (own.training.step(docs, at) for docs in own.training.batches(at))
-    _, seconds, n = time_steps(steps, begin)
+    _, seconds, n = time_steps((float(own.step(step)) for step in count(at)), begin)
     return Estimate(seconds, f"measured on {n} step{'s' * (n > 1)}")
 
 
-def _scoring(own: Prepared) -> Estimate:
+def _scoring(own: Learner) -> Estimate:
     """All donors scored once."""
-    some = [donor._replace(dev=donor.dev[:DOCS]) for donor in own.donors]
-    n_words, n_read = (sum(len(doc) for d in of for doc in d.dev) for of in (own.donors, some))
+    n_words, n_read = (
+        sum(len(doc) for d in own.donors for doc in d.dev[:most]) for most in (None, DOCS)
+    )
     begin = perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a few sentences lack types
-        score_donors(own.nlp, some)
+        n_sentences = sum(score.sentences for score in own.scores(DOCS))
     seconds = (perf_counter() - begin) * n_words / max(n_read, 1)
-    return Estimate(seconds, f"measured on {sum(len(d.dev) for d in some):,} sentences")
+    return Estimate(seconds, f"measured on {n_sentences:,} sentences")

@@ -1,4 +1,4 @@
-"""What is pretrained: the package's CNN or a transformer, each with a described head."""
+"""What is pretrained: the package's CNN with a described head, or a transformer."""
 
 from pathlib import Path
 
@@ -20,10 +20,6 @@ from ..trials.compose import apply
 HERE = Path(__file__).parent
 WHAT = "The encoder"  # of which L438 speaks
 CNN = "cnn"
-ENCODERS = (CNN, "a name on the Hugging Face hub", "a folder of transformers")
-STEPS = {CNN: 20_000}  # by encoder
-TRANSFORMER_STEPS = 4_000
-WORDS = {CNN: 1_000}
 READ = {  # settings of blocks that a pretraining uses, and what has the others
     "training": (
         ("dropout", "optimizer"),
@@ -31,17 +27,13 @@ READ = {  # settings of blocks that a pretraining uses, and what has the others
     ),
     "initialize": (("vectors",), "`train`"),
 }
-TRANSFORMER_WORDS = 500
 
 
-def read_encoder(
-    encoder: str, types: CorpusTypes, clusters: str | None, steps: int, settings: Overrides
-) -> Config:
+def read_encoder(types: CorpusTypes, clusters: str | None, steps: int, settings: Overrides) -> Config:
     """The config of a pretraining.
 
-    encoder (str): "cnn", or a transformer's name or folder.
     types (CorpusTypes): Of a donor: its language and tokens.
-    clusters (Optional[str]): Of the CNN, as for longtail.RichEmbed.v1.
+    clusters (Optional[str]): As for longtail.RichEmbed.v1.
     steps (int): Of the training, for the learning rate.
     settings (Overrides): Config values by dotted name; they win.
     RETURNS (Config): Not interpolated.
@@ -53,17 +45,9 @@ def read_encoder(
         "nlp.lang": lang,
         **{f"nlp.{name}": value for name, value in tokenizer_config(lang, types.tokens).items()},
         "training.optimizer.learn_rate.total_steps": steps,
+        "components.tok2vec.model.embed.clusters": clusters,
     }
-    if encoder == CNN:
-        own["components.tok2vec.model.embed.clusters"] = clusters
-    else:
-        if clusters is not None:
-            where = f"--encoder {CNN}"
-            who = f"--encoder {encoder}"
-            raise ValueError(Errors.L213.format(name="clusters", value=clusters, who=who, where=where))
-        own["paths.transformer"] = encoder
-    name = CNN if encoder == CNN else "transformer"
-    config = load_config(HERE / f"{name}.cfg", interpolate=False)
+    config = load_config(HERE / f"{CNN}.cfg", interpolate=False)
     apply(config, {**own, **settings})
     for block, (read, where) in READ.items():
         for setting, value in config[block].items():

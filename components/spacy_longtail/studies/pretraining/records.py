@@ -36,13 +36,14 @@ class DonorRecord(Record):
     words: int
     left_out: int  # sentences
     types: dict[str, str]  # in words
+    open: bool = False  # each mention has a type of its own
 
 
 class PretrainRecord(Record):
     key: str
     encoder: str
     steps: int
-    words: int  # of a batch
+    words: int  # of a batch; of a transformer's, subwords with padding
     power: float
     parts: list[str]
     clusters: str | None

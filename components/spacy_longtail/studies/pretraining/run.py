@@ -1,78 +1,42 @@
-"""Pretraining: batches of donors, each masked to its own types, until the steps are done."""
+"""Pretraining: an encoder is trained on donors. The same call goes on where it stopped."""
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from statistics import mean
+from typing import Any, NamedTuple
 
 import srsly
 from spacy.language import Language
-from spacy.pipeline.trainable_pipe import TrainablePipe
-from spacy.tokens import Doc
-from spacy.training import Example
-from spacy.training.loop import subdivide_batch
 from spacy.util import fix_random_seed
-from thinc.api import Config, Optimizer
+from thinc.api import Config
 from tqdm import tqdm
 
-from ...corpus.cutting import bare
-from ...corpus.descriptions import read_types
+from ...corpus.descriptions import TYPES, read_declared, read_types
+from ...corpus.tokenizers import blank
 from ...errors import Errors
-from ...output.amounts import number
+from ...layers.torch_layer import require_torch
 from ...output.writing import check_folder, check_outside
-from ...pipes.token_ner import TokenNER
-from ...training.averages import keep
+from ...settings import extra, unused
 from ...training.device import use_gpu
 from ...training.provenance import checksum, shortened, versions
-from ..trials.keys import config_content, digest
-from .batches import batches
-from .donors import Donor, joint_types, read_donors
-from .encoders import (
-    CNN,
-    STEPS,
-    TRANSFORMER_STEPS,
-    TRANSFORMER_WORDS,
-    WORDS,
-    build_pipeline,
-    check_transformer,
-    read_encoder,
-)
-from .records import DonorRecord, PretrainRecord, Progress, Scores
-from .scoring import score_donors
-from .state import load_state, save_state
+from ..trials.keys import config_content, digest, file_content
+from . import cnn
+from .donors import DONOR, Donor, read_donors, said
+from .encoders import CNN, build_pipeline, read_encoder
+from .learner import Learner, Options
+from .open_types import is_open
+from .records import DonorRecord, DonorScore, PretrainRecord, Progress, Scores
+from .state import PROGRESS
 
 STATE = "checkpoint"
 RECORD = "pretrain.json"
-N_SAMPLE = 10  # documents that the model is initialized with
 SECONDS = 300.0  # between two states on disk
-PARTS = 3  # of a batch that a transformer reads apart on a CPU, by length: it pays for padding
-
-
-class Options(NamedTuple):
-    """How to pretrain.
-
-    encoder (str): "cnn", or a transformer's name on the hub or folder.
-    steps (Optional[int]): Training steps; null is 20,000 of a CNN, 4,000 of a transformer.
-    words (Optional[int]): Words of a batch; null is 1,000 of a CNN, 500 of a transformer.
-    power (float): Donors are drawn by their number of sentences to this power.
-    parts (List[str]): Parts of the donors to train on.
-    clusters (Optional[str]): Word clusters of the CNN, as for longtail.RichEmbed.v1.
-    evaluations (int): How often donors are scored.
-    seed (int): Of weights, batches and dropout. gpu_id (int): -1 is the CPU.
-    settings (Mapping[str, Any]): Config values by dotted name.
-    """
-
-    encoder: str = CNN
-    steps: int | None = None
-    words: int | None = None
-    power: float = 0.5
-    parts: tuple[str, ...] = ("train",)
-    clusters: str | None = None
-    evaluations: int = 10
-    seed: int = 0
-    gpu_id: int = -1
-    settings: Mapping[str, Any] = {}
+SHOWN = 10  # steps between two losses on the bar
+FEW = 8  # donors whose F1 is said one by one
+TRANSFORMER_STEPS, TRANSFORMER_WORDS = 6_000, 8_192
+OF_TRANSFORMERS = ("layers", "teacher", "share", "bits", "workers")
 
 
 class Pretrained(NamedTuple):
@@ -82,6 +46,7 @@ class Pretrained(NamedTuple):
     donors: list[Donor]
     scores: Scores
     record: PretrainRecord
+    label_encoder: bytes | None  # the file that a transformer's pipeline reads descriptions with
 
 
 def pretrain(
@@ -89,22 +54,25 @@ def pretrain(
 ) -> Pretrained:
     """Pretrain an encoder and a described head on donors. The same call resumes.
 
-    folders (List[Path]): Donors: folders that `convert` wrote. output (Path): For checkpoints.
-    options (Options): How. exclude (List[Path]): Corpora whose dev and test no donor may hold.
+    folders (List[Path]): Donors: folders that `convert` wrote, or of text files with open types.
+    output (Path): For checkpoints. options (Options): How.
+    exclude (List[Path]): Corpora whose dev and test no donor may hold.
     say (Callable): Gets progress.
     RETURNS (Pretrained): The result; nothing is written but checkpoints.
-    RAISES (ValueError): L265, L402 to L404, L406, L430, L432, L434, L436 to L438, L471, L495 to L498.
+    RAISES (ValueError): L213, L265, L401 to L404, L406, L408, L430, L432, L434, L436 to L438, L471, L495
+        to L498, L515.
     """
     found = settled(folders, output, options, exclude)
     if found.is_finished:
         raise ValueError(Errors.L498.format(path=output))
-    nlp, optimizer, donors, training = prepared(folders, found, options, exclude)
-    for donor in donors:
-        say(in_words(donor, bool(exclude)))
-    progress = load_state(output / STATE, nlp, optimizer) or Progress()
+    learner = prepared(folders, found, options, exclude)
+    for donor in learner.donors:
+        say(said(donor, bool(exclude)))
+    progress = learner.load(output / STATE) or Progress()
+    progress.key = found.key
     if progress.step:
         say(f"Continues at step {progress.step:,}")
-    training.run(output / STATE, progress, found.key)
+    _train(learner, output / STATE, progress, found.steps, options.evaluations)
     record = PretrainRecord(
         key=found.key,
         encoder=shortened(options.encoder),
@@ -114,7 +82,7 @@ def pretrain(
         parts=list(options.parts),
         clusters=shortened(options.clusters),
         seed=options.seed,
-        settings=shortened(options.settings),
+        settings=shortened({**options.settings, **_of_transformers(options)}),
         seconds=round(progress.seconds, 1),
         versions=versions(),
         excluded=[path.resolve().name for path in exclude],
@@ -125,66 +93,113 @@ def pretrain(
                 words=sum(map(len, donor.train)),
                 left_out=donor.n_excluded,
                 types=donor.descriptions,
+                open=donor.is_open,
             )
-            for donor in donors
+            for donor in learner.donors
         ],
         scores=progress.scores,
     )
-    return Pretrained(nlp, donors, progress.scores, record)
+    nlp, labels = learner.finish(), getattr(learner, "label_encoder", None)
+    return Pretrained(nlp, learner.donors, progress.scores, record, labels)
+
+
+def _train(learner: Learner, folder: Path, progress: Progress, steps: int, evaluations: int) -> None:
+    """Train to the end. folder (Path): Of the state. progress (Progress): Is brought up to date."""
+    start, saved = time.monotonic() - progress.seconds, time.monotonic()
+    every = interval(steps, evaluations)
+    with tqdm(total=steps, initial=progress.step, unit="step", file=sys.stderr) as bar:
+        while progress.step < steps:
+            loss = learner.step(progress.step)
+            progress.step += 1
+            progress.seconds = time.monotonic() - start
+            is_last = progress.step == steps
+            if progress.step % SHOWN == 0 or is_last:
+                bar.set_postfix_str(f"loss {float(loss):.3f}", refresh=False)
+            bar.update()
+            if progress.step % every == 0 or is_last:
+                found = learner.scores()
+                progress.scores.append((progress.step, found))
+                if found:
+                    bar.write(f"step {progress.step:,}: {_in_words(found)}", file=sys.stderr)
+            if is_last or time.monotonic() - saved > SECONDS:
+                learner.save(folder, progress)
+                saved = time.monotonic()
+
+
+def interval(steps: int, evaluations: int) -> int:
+    """Steps between two evaluations."""
+    return max(steps // max(evaluations, 1), 1)
+
+
+def _in_words(scores: list[DonorScore]) -> str:
+    if len(scores) <= FEW:
+        return f"micro F1 {', '.join(f'{s.name} {100 * s.micro:.1f}' for s in scores)}"
+    micro, macro = (100 * mean(own) for own in ([s.micro for s in scores], [s.macro for s in scores]))
+    return f"mean over {len(scores)} donors: micro F1 {micro:.1f}, macro F1 {macro:.1f}"
 
 
 class Settled(NamedTuple):
     """A pretraining whose settings and folders have been checked."""
 
-    config: Config
+    config: Config | None  # of a CNN
     key: str
     steps: int
     words: int
     is_finished: bool
 
 
-class Prepared(NamedTuple):
-    """A pretraining before its first step."""
-
-    nlp: Language  # initialized
-    optimizer: Optimizer
-    donors: list[Donor]
-    training: "Training"
-
-
 def settled(folders: list[Path], output: Path, options: Options, exclude: list[Path]) -> Settled:
     """Check settings and folders. Arguments as `pretrain` has them. RAISES (ValueError): So."""
     check_folder(output, [*folders, *exclude], _foreign)
     check_outside(output, [*folders, *exclude], "folder")
-    use_gpu(options.gpu_id)
-    is_cnn = options.encoder == CNN
-    steps = options.steps or (STEPS[CNN] if is_cnn else TRANSFORMER_STEPS)
-    words = options.words or (WORDS[CNN] if is_cnn else TRANSFORMER_WORDS)
-    types = read_types(folders[0])
-    config = read_encoder(options.encoder, types, options.clusters, steps, options.settings)
-    key = _key(config, folders, exclude, steps, words, options)
+    config, content = None, {}
+    if options.encoder == CNN:
+        for name, value in _of_transformers(options).items():
+            raise unused(f"--{name}", value, "`pretrain --encoder cnn`", "a transformer")
+        for folder in folders:
+            if is_open(folder):
+                problem, fix = "the CNN reads no open types", "Leave it out, or name a transformer"
+                raise ValueError(Errors.L495.format(path=folder, role=DONOR, problem=problem, fix=fix))
+        use_gpu(options.gpu_id)
+        steps, words = options.steps or cnn.STEPS, options.words or cnn.WORDS
+        types = read_types(folders[0])
+        config = read_encoder(types, options.clusters, steps, options.settings)
+        content = config_content(config)
+    else:
+        require_torch()
+        with extra("transformers", "transformers"):
+            import transformers  # noqa: F401
+        if options.clusters is not None:
+            raise unused("--clusters", options.clusters, "`pretrain`", f"--encoder {CNN}")
+        steps, words = options.steps or TRANSFORMER_STEPS, options.words or TRANSFORMER_WORDS
+        content = {**options.settings, **_of_transformers(options._replace(workers=0))}
+        for name, path in (("encoder", options.encoder), ("teacher", options.teacher)):
+            content[name] = path and (file_content(path) or path)
+    key = _key(content, folders, exclude, steps, words, options)
     _check_same(output, key)
     is_finished = (output / RECORD).is_file() and not (output / STATE).is_dir()
     return Settled(config, key, steps, words, is_finished)
 
 
-def prepared(folders: list[Path], found: Settled, options: Options, exclude: list[Path]) -> Prepared:
-    """Read the donors, and initialize. Arguments as `pretrain` has them. RAISES (ValueError): So."""
+def prepared(folders: list[Path], found: Settled, options: Options, exclude: list[Path]) -> Learner:
+    """Read encoder and donors. Arguments as `pretrain` has them. RAISES (ValueError): So."""
     fix_random_seed(options.seed)
-    if options.encoder != CNN:
-        check_transformer(options.encoder)
-    nlp, optimizer, dropout = build_pipeline(found.config)
-    donors = read_donors(folders, exclude, options.parts, nlp.vocab)
-    _initialize(nlp, donors)
-    training = Training(nlp, optimizer, donors, options, found.words, dropout, found.steps)
-    return Prepared(nlp, optimizer, donors, training)
+    if found.config is not None:
+        built = cnn.Built(*build_pipeline(found.config))
+        donors = read_donors(folders, exclude, options.parts, built.nlp.vocab)
+        return cnn.CNN(built, donors, options, found.words)
+    from .bi_encoder.learner import BiEncoderLearner, read_start
+
+    start = read_start(options.encoder, options.layers)
+    vocab = blank(read_declared(folders[0])[1].lang, "words").vocab
+    donors = read_donors(folders, exclude, options.parts, vocab)
+    return BiEncoderLearner(start, donors, options, found.steps, found.words)
 
 
-def in_words(donor: Donor, is_excluding: bool) -> str:
-    """A donor in a line. is_excluding (bool): Whether there are corpora to exclude."""
-    left_out = f", {donor.n_excluded} left out" if is_excluding else ""
-    sentences, types = number(len(donor.train), "sentence"), number(len(donor.descriptions), "type")
-    return f"{donor.name}: {sentences}{left_out}, {types}"
+def _of_transformers(options: Options) -> dict[str, Any]:
+    """The options of transformers that were given."""
+    own = {name: getattr(options, name) for name in OF_TRANSFORMERS}
+    return {name: value for name, value in own.items() if value != Options._field_defaults[name]}
 
 
 def _foreign(folder: Path) -> str:
@@ -193,19 +208,22 @@ def _foreign(folder: Path) -> str:
 
 
 def _key(
-    config: Config, folders: list[Path], exclude: list[Path], steps: int, words: int, options: Options
+    content: object, folders: list[Path], exclude: list[Path], steps: int, words: int, options: Options
 ) -> str:
     """What makes it the same pretraining: settings and data, not where they lie."""
     data = [
-        {**read_types(folder)._asdict(), "checksum": checksum(folder)} for folder in (*folders, *exclude)
+        {**read_types(folder)._asdict(), "checksum": checksum(folder)}
+        if (folder / TYPES).is_file() and not is_open(folder)
+        else {"files": file_content(str(folder))}
+        for folder in (*folders, *exclude)
     ]
     own = (steps, words, options.power, options.parts, options.seed)
-    return digest({"config": config_content(config), "data": data, "options": own})
+    return digest({"config": content, "data": data, "options": own})
 
 
 def _check_same(output: Path, key: str) -> None:
     """Refuse a folder of a pretraining with other settings. RAISES (ValueError): L497."""
-    for path in (output / STATE / "progress.json", output / RECORD):
+    for path in (output / STATE / PROGRESS, output / RECORD):
         if path.is_file():
             try:
                 found = srsly.read_json(path)
@@ -213,89 +231,3 @@ def _check_same(output: Path, key: str) -> None:
                 raise ValueError(Errors.L496.format(path=path, problem=error)) from error
             if not isinstance(found, dict) or found.get("key") != key:
                 raise ValueError(Errors.L497.format(path=output))
-
-
-def _initialize(nlp: Language, donors: list[Donor]) -> None:
-    docs = [doc for donor in donors for doc in donor.train[:N_SAMPLE]]
-    texts = joint_types(donors)
-    ner = cast(TokenNER, nlp.get_pipe("ner"))
-    settings = {"labels": list(texts), "descriptions": texts}
-    nlp.config["initialize"]["components"]["ner"] = settings
-    sample = [_example(doc) for doc in docs]
-    ner.cfg["descriptions"] = texts
-    nlp.initialize(lambda: sample)
-
-
-def _example(doc: Doc) -> Example:
-    return Example(bare(doc), doc)
-
-
-class Training:
-    """The loop. What a step does depends on its number and the seed alone."""
-
-    def __init__(
-        self,
-        nlp: Language,
-        optimizer: Optimizer,
-        donors: list[Donor],
-        options: Options,
-        words: int,
-        dropout: float,
-        steps: int,
-    ) -> None:
-        self.nlp, self.optimizer, self.donors, self.options = nlp, optimizer, donors, options
-        self.words, self.dropout, self.steps = words, dropout, steps
-        self.every = max(steps // max(options.evaluations, 1), 1)
-        self.is_cut = options.encoder != CNN and options.gpu_id < 0
-
-    def run(self, folder: Path, progress: Progress, key: str) -> None:
-        """Train to the end. progress (Progress): Is brought up to date."""
-        start, saved = time.monotonic() - progress.seconds, time.monotonic()
-        progress.key = key
-        for _ in range(progress.step):
-            self.optimizer.step_schedules()
-        stream = self.batches(progress.step)
-        bar = tqdm(total=self.steps, initial=progress.step, unit="step", file=sys.stderr)
-        with bar:
-            while progress.step < self.steps:
-                losses = self.step(next(stream), progress.step)
-                progress.step += 1
-                progress.seconds = time.monotonic() - start
-                bar.update()
-                bar.set_postfix_str(f"loss per word {losses:.3f}", refresh=False)
-                is_last = progress.step == self.steps
-                if progress.step % self.every == 0 or is_last:
-                    with self.nlp.use_params(self.optimizer.averages or {}):
-                        found = score_donors(self.nlp, self.donors)
-                    progress.scores.append((progress.step, found))
-                    shown = ", ".join(f"{s.name} {100 * s.micro:.1f}" for s in found)
-                    bar.write(f"step {progress.step:,}: micro F1 {shown}", file=sys.stderr)
-                if is_last or time.monotonic() - saved > SECONDS:
-                    save_state(folder, self.nlp, self.optimizer, progress)
-                    saved = time.monotonic()
-        keep(self.nlp, self.optimizer.averages or {})
-
-    def batches(self, start: int) -> Iterator[list[Doc]]:
-        """The batches from a step on. start (int): Its number."""
-        lengths = [[len(doc) for doc in donor.train] for donor in self.donors]
-        drawn = batches(lengths, self.words, self.options.power, self.options.seed, start)
-        for i, chosen in drawn:
-            yield [self.donors[i].train[k] for k in chosen]
-
-    def step(self, docs: list[Doc], step: int) -> float:
-        """One update. docs (List[Doc]): Its batch. step (int): Its number.
-
-        RETURNS (float): The loss of a word.
-        """
-        fix_random_seed((self.options.seed * 1_000_003 + step) % 2**31)  # dropout, when resumed too
-        losses: dict[str, float] = {}
-        batch = [_example(doc) for doc in docs]
-        # the loss is a sum over words, so that the gradients of the parts add up to the batch's
-        for examples in subdivide_batch(batch, PARTS) if self.is_cut else [batch]:
-            # with sgd, nlp.update would step the encoder a batch late
-            self.nlp.update(examples, drop=self.dropout, sgd=False, losses=losses)  # type: ignore[arg-type]
-        for _, pipe in self.nlp.pipeline:
-            if isinstance(pipe, TrainablePipe):
-                pipe.finish_update(self.optimizer)
-        self.optimizer.step_schedules()
-        return losses["ner"] / max(sum(map(len, docs)), 1)

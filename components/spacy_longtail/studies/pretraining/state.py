@@ -1,7 +1,8 @@
 """A training's state on disk: weights, moments of the optimizer, scores so far. No pickle."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def save_state(folder: Path, nlp: Language, optimizer: Optimizer, progress: Prog
         nlp.to_disk(new / WEIGHTS)
         np.savez(new / MOMENTS, **arrays)
         state = progress.model_copy(update={"updates": updates})
-        (new / PROGRESS).write_text(json.dumps(state.model_dump()), encoding="utf8")
+        write_progress(new, state)
 
 
 def load_state(folder: Path, nlp: Language, optimizer: Optimizer) -> Progress | None:
@@ -77,8 +78,8 @@ def load_state(folder: Path, nlp: Language, optimizer: Optimizer) -> Progress | 
     """
     if not (folder / PROGRESS).is_file():
         return None
-    try:
-        progress = Progress.model_validate_json((folder / PROGRESS).read_bytes())
+    with damaged(folder):
+        progress = read_progress(folder)
         for name, pipe in nlp.pipeline:
             pipe.from_disk(folder / WEIGHTS / name, exclude=["vocab"])  # type: ignore[attr-defined]
         nlp.vocab.strings.from_disk(folder / WEIGHTS / "vocab" / "strings.json")
@@ -92,7 +93,24 @@ def load_state(folder: Path, nlp: Language, optimizer: Optimizer) -> Progress | 
         for name, n in progress.updates.items():
             place, _, param = name.rpartition("|")
             optimizer.nr_update[parts[place].id, param] = n
+    return progress
+
+
+def write_progress(folder: Path, progress: Progress) -> None:
+    """Say how far a training is."""
+    (folder / PROGRESS).write_text(json.dumps(progress.model_dump()), encoding="utf8")
+
+
+def read_progress(folder: Path) -> Progress:
+    """What `write_progress` wrote."""
+    return Progress.model_validate_json((folder / PROGRESS).read_bytes())
+
+
+@contextmanager
+def damaged(folder: Path) -> Iterator[None]:
+    """Where a state is read. RAISES (ValueError): L496."""
+    try:
+        yield
     except Exception as error:  # of JSON, msgpack, zip and torch: each its own kind
         problem = f"{type(error).__name__}: {error}"
         raise ValueError(Errors.L496.format(path=folder, problem=problem)) from error
-    return progress

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from spacy.language import Language
 from spacy.util import load_model_from_config
+from thinc.api import Model
 
 from ...corpus.seen import write_seen
+from ...describers.label_encoder import FILE as LABEL_ENCODER
 from ...evaluation.report.plots import MOST, Line, can_draw, learning_curves
 from ...evaluation.report.rendering import render
 from ...layers.clusters import leave_out_tables
@@ -15,7 +17,8 @@ from ...pipes.sources import add_sources
 from .records import DonorScore
 from .run import RECORD, STATE, Pretrained
 
-MODEL, TOK2VEC, TRANSFORMER = "model", "tok2vec.bin", "transformer"
+MODEL, TOK2VEC = "model", "tok2vec.bin"
+TRANSFORMER = "transformer"  # beside the pipelines of earlier versions: a folder of transformers
 PAGE = "pretrain.html"
 
 
@@ -26,22 +29,27 @@ def write_pretrained(
 
     found (Pretrained): What was pretrained. output (Path): The folder. command (str): That made it.
     slim (bool): Leave out word clusters that spacy-lookups-data has: it is needed to load the pipeline.
-    RETURNS (Dict[str, Path]): model (the pipeline), tok2vec (spaCy's init_tok2vec) of a CNN,
-        transformer (a folder that transformers loads) of a transformer, page.
+    RETURNS (Dict[str, Path]): model (the pipeline), tok2vec (spaCy's init_tok2vec) of a CNN, page.
     RAISES (ValueError): L406, L432.
     """
-    nlp, scores = _bare(found.nlp), found.scores
-    if slim and "tok2vec" in nlp.pipe_names:
-        leave_out_tables(nlp.get_pipe("tok2vec").model)  # type: ignore[attr-defined]
+    scores = found.scores
+    if found.label_encoder is None:
+        nlp = _bare(found.nlp)
+        if slim:
+            leave_out_tables(_tok2vec(nlp))
+    else:
+        nlp = found.nlp
+        nlp.get_pipe_config("ner")["describe"]["name"] = str(output / MODEL)
     add_sources(nlp, [{"name": donor.name} for donor in found.record.donors])
     record = found.record.model_copy(update={"command": command})
     last = {score.name: score for score in scores[-1][1]}
-    rows = [{**donor.as_json(), "score": last[donor.name]} for donor in record.donors]
+    rows = [{**donor.as_json(), "score": last.get(donor.name)} for donor in record.donors]
     lines = [
         Line(name, [step for step, _ in scores], [[_micro(own, name)] for _, own in scores])
         for name in list(last)
     ]
-    values = {"record": record, "rows": rows}
+    unit = "words" if found.label_encoder is None else "subwords"
+    values = {"record": record, "rows": rows, "unit": unit}
     texts = {
         PAGE: render("pretrain.html", plots=_plots(lines), **values),
         "pretrain.md": render("pretrain.md", **values),
@@ -51,12 +59,11 @@ def write_pretrained(
         nlp.to_disk(new / MODEL)
         write_seen(new / MODEL, (doc for donor in found.donors for doc in donor.train))
         places = {"model": output / MODEL, "page": output / PAGE}
-        if "transformer" in nlp.pipe_names:
-            _write_transformer(nlp, new / TRANSFORMER)
-            places["transformer"] = output / TRANSFORMER
-        else:
-            (new / TOK2VEC).write_bytes(nlp.get_pipe("tok2vec").model.to_bytes())  # type: ignore[attr-defined]
+        if found.label_encoder is None:
+            (new / TOK2VEC).write_bytes(_tok2vec(nlp).to_bytes())
             places["tok2vec"] = output / TOK2VEC
+        else:
+            (new / MODEL / LABEL_ENCODER).write_bytes(found.label_encoder)
         for name, text in texts.items():
             (new / name).write_text(text, encoding="utf8", errors="replace")
     return places
@@ -84,8 +91,6 @@ def _plots(lines: list[Line]) -> list[str]:
     return [learning_curves(lines[i : i + MOST]) for i in range(0, len(lines), MOST)]
 
 
-def _write_transformer(nlp: Language, folder: Path) -> None:
-    """The transformer as the library transformers saves it."""
-    loaded = nlp.get_pipe("transformer").model.layers[0].shims[0]._hfmodel  # type: ignore[attr-defined]
-    loaded.transformer.save_pretrained(folder)
-    loaded.tokenizer.save_pretrained(folder)
+def _tok2vec(nlp: Language) -> Model:
+    found: Model = nlp.get_pipe("tok2vec").model  # type: ignore[attr-defined]
+    return found

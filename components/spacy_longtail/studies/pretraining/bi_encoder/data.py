@@ -2,14 +2,13 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
-
-from .model import Labels, pad
 
 POOL = 1024  # sentences that are sorted by length together
 IGNORED = -100  # of a word that no loss is taken of
@@ -24,18 +23,16 @@ class Batch(NamedTuple):
     columns: Tensor  # (n_words,)
     gold: Tensor  # (n_words,): 0 for O, 1 + 2 t and 2 + 2 t for B and I of the t-th candidate
     texts: Tensor  # (n_candidates,): which of all label texts the candidates go by
-    labels: Labels  # the same texts as pieces
     off: Tensor | None  # (n_words, n_candidates): left out of the softmax
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device."""
-        labels = self.labels.to(device)
-        rest = {
+        moved = {
             name: value.to(device, non_blocking=True)
             for name, value in self._asdict().items()
-            if isinstance(value, Tensor)
+            if value is not None
         }
-        return self._replace(labels=labels, **rest)
+        return self._replace(**moved)
 
 
 class Donor:
@@ -61,9 +58,14 @@ class Donor:
         self.is_open = "coarse" in arrays
         self.order: list[list[int]] = []
 
-    def split(self, size: int, rng: random.Random | None = None) -> list[list[int]]:
-        """Batches of all sentences, of sentences of similar length. size (int): Pieces with padding."""
-        order = list(range(len(self.ids)))
+    def split(
+        self, size: int, rng: random.Random | None = None, most: int | None = None
+    ) -> list[list[int]]:
+        """Batches of all sentences, of sentences of similar length.
+
+        size (int): Pieces with padding. most (Optional[int]): Sentences, at most.
+        """
+        order = list(range(len(self.ids)))[:most]
         if rng is not None:
             rng.shuffle(order)
         pools = [order[i : i + POOL] for i in range(0, len(order), POOL)] if rng else [order]
@@ -109,48 +111,53 @@ class Options(NamedTuple):
     most: int = 300  # candidates of a batch with open types
 
 
+DEFAULT = Options()
+
+
 class Batches(IterableDataset):
-    """Batches without an end, each of one donor.
+    """Batches without an end, each of one donor. Which it is depends on the seed and its number alone.
 
     donors (Sequence[Donor]): Drawn by their weight.
-    texts (List[List[int]]): All label texts as pieces.
     near (np.ndarray): (n_texts, n_texts), which label texts are close to each other.
-    size (int): Pieces of a batch, with padding. seed (int): Fixes all draws of one worker.
+    size (int): Pieces of a batch, with padding. seed (int): Fixes all draws.
+    start (int): The number of the first batch.
     """
 
     def __init__(
         self,
         donors: Sequence[Donor],
-        texts: list[list[int]],
         near: np.ndarray,
         size: int,
         seed: int,
-        options: Options,
+        start: int = 0,
+        options: Options = DEFAULT,
     ) -> None:
-        self.donors, self.texts, self.near = donors, texts, near
-        self.size, self.seed, self.options = size, seed, options
+        self.donors, self.near = donors, near
+        self.size, self.seed, self.start, self.options = size, seed, start, options
 
     def __iter__(self) -> Iterator[Batch]:
-        worker = get_worker_info()
-        rng = random.Random(f"{self.seed}-{worker.id if worker else 0}")
+        worker = get_worker_info()  # torch takes batches of its workers in turn
+        own, n = (worker.id, worker.num_workers) if worker else (0, 1)
         weights = [donor.weight for donor in self.donors]
-        while True:
-            donor = rng.choices(self.donors, weights)[0]
-            batch = batch_of(donor, self.texts, self.size, rng, self.near, self.options)
-            if batch is not None:
-                yield batch
+        orders = [random.Random(f"{self.seed}-{donor.name}") for donor in self.donors]
+        for donor in self.donors:
+            donor.order = []
+        for number in count():
+            rng = random.Random(f"{self.seed}-{number}")
+            i = rng.choices(range(len(weights)), weights)[0]
+            chosen = self.donors[i].draw(self.size, orders[i])  # those before `start`, too
+            if number >= self.start and (number - self.start) % n == own:
+                yield batch_of(self.donors[i], chosen, rng, self.near, self.options)
 
 
 def batch_of(
     donor: Donor,
-    all_texts: list[list[int]],
-    size: int,
+    chosen: list[int],
     rng: random.Random,
     near: np.ndarray,
     options: Options,
-) -> Batch | None:
-    """Draw a batch of a donor; null where it has no type. Arguments as `Batches` has them."""
-    chosen = donor.draw(size, rng)
+) -> Batch:
+    """A batch of some sentences of a donor. Arguments as `Batches` has them."""
     level = rng.randrange(len(donor.tags))
     tags = np.concatenate([donor.tags[level][i] for i in chosen])
     lengths = [len(donor.first[i]) for i in chosen]
@@ -158,13 +165,11 @@ def batch_of(
     if donor.is_open:
         present = [int(t) for t in np.unique(types[types >= 0])]
         rng.shuffle(present)
-        kept = sorted(present[: options.most])
+        kept = sorted(present[: options.most]) or [rng.randrange(len(donor.texts))]
     else:
         kept = list(range(len(donor.texts)))
         if len(kept) > 1 and rng.random() < options.drop_types:
             kept = sorted(rng.sample(kept, rng.randint(max(1, len(kept) // 3), len(kept) - 1)))
-    if not kept:
-        return None
     texts = [rng.choice(donor.texts[t]) for t in kept]
     place = np.full(len(donor.texts) + 1, -1)
     place[kept] = np.arange(len(kept))
@@ -188,5 +193,4 @@ def batch_of(
                 rows[row, own] = False
         off = torch.from_numpy(np.repeat(rows, lengths, axis=0))
     ids, mask, where, columns = donor.collate(chosen)
-    labels = pad([all_texts[t] for t in texts])
-    return Batch(ids, mask, where, columns, torch.from_numpy(gold), torch.tensor(texts), labels, off)
+    return Batch(ids, mask, where, columns, torch.from_numpy(gold), torch.tensor(texts), off)

@@ -84,9 +84,15 @@ def encode(model: BiEncoder, texts: list[list[int]], size: int = 512) -> Tensor:
     was = model.training
     model.eval()
     device = model.P.device
-    found = [model.describe(pad(texts[i : i + size]).to(device)) for i in range(0, len(texts), size)]
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    found = torch.cat(
+        [
+            model.describe(pad([texts[k] for k in order[i : i + size]]).to(device))
+            for i in range(0, len(texts), size)
+        ]
+    )
     model.train(was)
-    return torch.cat(found)
+    return found[torch.tensor(order).argsort().to(device)]
 
 
 def pad(rows: Sequence[Sequence[int]]) -> Labels:

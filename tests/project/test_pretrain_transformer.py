@@ -1,0 +1,332 @@
+"""`pretrain` of a transformer: a tiny encoder is pretrained, killed, resumed, written and used."""
+
+import json
+import random
+import re
+import sys
+
+import numpy as np
+import pytest
+import spacy
+from spacy.training import Example
+from typer.testing import CliRunner
+
+from spacy_longtail.cli import app
+from tests.project.test_pretrain import DEV, SHIPS, kill_at, write
+from tests.util import SENTENCES, tiny_bert
+
+torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
+pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+
+from spacy_longtail.corpus.cutting import bare  # noqa: E402
+from spacy_longtail.describers import LabelEncoder  # noqa: E402
+from spacy_longtail.models.transformer import Pieces, encoder_of  # noqa: E402
+from spacy_longtail.pipes.describing import read_pretrained  # noqa: E402
+from spacy_longtail.scorers import make_ner_scorer  # noqa: E402
+from spacy_longtail.studies.pretraining import Options, pretrain  # noqa: E402
+from spacy_longtail.studies.pretraining.bi_encoder import data  # noqa: E402
+from spacy_longtail.studies.pretraining.bi_encoder.data import IGNORED, Batches, batch_of  # noqa: E402
+from spacy_longtail.studies.pretraining.bi_encoder.learner import BiEncoderLearner, _legal  # noqa: E402
+from spacy_longtail.studies.pretraining.bi_encoder.model import BiEncoder  # noqa: E402
+from spacy_longtail.studies.pretraining.bi_encoder.packing import Texts, pack  # noqa: E402
+from spacy_longtail.studies.pretraining.bi_encoder.start import _keep_layers  # noqa: E402
+from spacy_longtail.studies.pretraining.donors import read_donors  # noqa: E402
+from spacy_longtail.studies.pretraining.writing import write_pretrained  # noqa: E402
+
+RUN = CliRunner()
+TEXT = """domain: harbour notes
+
+The [Fram|ship; vehicle] left [Oslo|town; place] at [night|time of day; time].
+[Jon|sailor; person] saw the [Fram|ship; vehicle] in [Rome|city; place].
+Nobody sent help there.
+"""
+FAST = {"training.encoder_rate": 0.01, "training.head_rate": 0.01}
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.txt").write_text(TEXT, encoding="utf8")
+    return folder
+
+
+@pytest.fixture
+def bert(tmp_path):
+    return tiny_bert(tmp_path / "bert", width=64, depth=2)
+
+
+@pytest.fixture(scope="module")
+def donors(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    return [
+        write(folder / "toy", SENTENCES, dev=DEV["toy"]),
+        write(folder / "ships", SHIPS, dev=DEV["ships"]),
+    ]
+
+
+def packed(folder, bert):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(bert).backend_tokenizer
+    texts = Texts(tokenizer)
+    [corpus] = read_donors([folder], [], ["train"], spacy.blank("en").vocab)
+    return pack(corpus, Pieces(tokenizer), texts), texts
+
+
+def all_of(donor, rng):
+    return donor.draw(500, rng)
+
+
+def test_fine_and_coarse_types_are_two_annotations(notes, bert):
+    donor, texts = packed(notes, bert)
+    assert donor.is_open and len(donor.tags) == 2 and len(texts.place) == 9
+    for level in donor.tags:
+        assert [len(tags) for tags in level] == [7, 7, 5] and not level[2].any()
+
+
+def test_what_is_near_to_a_type_of_the_sentence_is_left_out(notes, bert):
+    donor, texts = packed(notes, bert)
+    names = list(texts.place)
+    near = np.eye(len(names), dtype=bool)
+    a, b = names.index("town"), names.index("city")
+    near[a, b] = near[b, a] = True
+    for seed in range(40):
+        rng = random.Random(seed)
+        batch = batch_of(donor, all_of(donor, rng), rng, near, data.DEFAULT)
+        own = [names[i] for i in batch.texts.tolist()]
+        assert batch.off.shape == (19, len(own)) and batch.gold.max() <= 2 * len(own)
+        picked = batch.gold[batch.gold > 0]
+        assert not batch.off[batch.gold > 0, (picked - 1) // 2].any()
+        if "town" in own:  # the fine types
+            assert len(own) == 5 and batch.off.sum() == 14  # 7 words of Oslo's sentence, 7 of Rome's
+        else:
+            assert set(own) == {"vehicle", "place", "time", "person"} and not batch.off.any()
+
+
+def test_a_batch_without_mentions_has_a_type_that_is_not_there(notes, bert):
+    donor, texts = packed(notes, bert)
+    batch = batch_of(donor, [2], random.Random(0), np.eye(len(texts.place), dtype=bool), data.DEFAULT)
+    assert len(batch.texts) == 1 and not batch.gold.any() and not batch.off.any()
+
+
+def test_types_that_are_left_out_are_not_o_where_a_near_one_competes(notes, bert):
+    donor, texts = packed(notes, bert)
+    donor.is_open, donor.tags = False, donor.tags[:1]
+    near = np.ones((len(texts.place),) * 2, dtype=bool)
+    masked = []
+    for rows in (near, ~near):
+        rngs = map(random.Random, range(20))
+        batches = [batch_of(donor, all_of(donor, r), r, rows, data.Options(1.0)) for r in rngs]
+        masked.append([int((batch.gold == IGNORED).sum()) for batch in batches])
+    assert max(masked[0]) > 0 and masked[1] == [0] * 20
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_batch_depends_on_the_seed_and_its_number_alone(workers, notes, bert):
+    def drawn(start, n, seed=0, workers=0):
+        donor, texts = packed(notes, bert)
+        donor.weight = 1.0
+        found = Batches([donor], np.eye(len(texts.place), dtype=bool), 30, seed, start)
+        stream = iter(torch.utils.data.DataLoader(found, batch_size=None, num_workers=workers))
+        return [next(stream) for _ in range(n)]
+
+    whole, rest = drawn(0, 9), drawn(4, 5, workers=workers)
+    for one, other in zip(whole[4:], rest, strict=True):
+        assert torch.equal(one.ids, other.ids) and torch.equal(one.texts, other.texts)
+        assert torch.equal(one.gold, other.gold)
+    others = drawn(0, 9, seed=1)
+    assert any(
+        a.ids.shape != b.ids.shape or (a.ids != b.ids).any() for a, b in zip(whole, others, strict=True)
+    )
+
+
+@pytest.mark.parametrize(("layers", "kept"), [(3, [1, 3, 5]), (4, [1, 2, 3, 5]), (6, [*range(6)])])
+def test_layers_are_kept_from_all_heights(layers, kept, tmp_path):
+    from transformers import AutoModel
+
+    encoder = AutoModel.from_pretrained(tiny_bert(tmp_path / "deep", depth=6))
+    before = list(encoder.encoder.layer)
+    _keep_layers(encoder, "deep", layers)
+    assert [before.index(layer) for layer in encoder.encoder.layer] == kept
+
+
+def test_an_entity_that_begins_inside_begins():
+    assert _legal(np.array([2, 2, 0, 1, 2, 4, 2, 1])).tolist() == [1, 2, 0, 1, 2, 3, 1, 1]
+
+
+def test_logits_are_those_of_the_described_layer(notes, bert):
+    from transformers import AutoModel
+
+    from spacy_longtail.layers.described import described_linear, lay_out, set_descriptions
+
+    torch.manual_seed(0)
+    model = BiEncoder(AutoModel.from_pretrained(bert), width=8)
+    layer = described_linear(8, True)
+    layer.set_dim("nO", 7)
+    lay_out(layer, np.array([-1, 0, 0, 1, 1, 2, 2]), np.array([0, 0, 1, 0, 1, 0, 1]))
+    rng = np.random.default_rng(0)
+    D = rng.normal(size=(3, 64)).astype("float32")
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    X = rng.normal(size=(5, 64)).astype("float32")
+    set_descriptions(layer, D)
+    layer.initialize(X=X)
+    layer.set_param("P", model.P.detach().numpy())
+    layer.set_param("Q", model.Q.detach().numpy())
+    W, b = layer.get_param("W"), layer.get_param("b")
+    W[0], b[0] = model.o.weight.detach().numpy()[0], 0.5
+    layer.set_param("W", W)
+    layer.set_param("b", b)
+    with torch.no_grad():
+        model.o.bias.fill_(0.5)
+        found = model.logits(torch.from_numpy(X), torch.from_numpy(D)).numpy()
+    assert found == pytest.approx(layer.predict(X), abs=1e-4)
+
+
+def go(folders, output, encoder, **options):
+    settings = {**FAST, **options.pop("settings", {})}
+    own = {"steps": 6, "words": 60, "evaluations": 2, "settings": settings, **options}
+    return pretrain(folders, output, Options(str(encoder), **own), [], lambda text: None)
+
+
+def weights(nlp):
+    layer = nlp.get_pipe("ner").model.get_ref("output_layer")
+    encoder = encoder_of(nlp.get_pipe("tok2vec").model).encoder
+    own = [value.numpy() for _, value in sorted(encoder.state_dict().items())]
+    return [*own, layer.get_param("P"), layer.get_param("Q")]
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(weights(one.nlp), weights(other.nlp), strict=True))
+
+
+def test_a_transformer_that_was_killed_comes_to_the_same_weights(
+    notes, donors, bert, tmp_path, monkeypatch
+):
+    folders = [*donors, notes]
+    straight = go(folders, tmp_path / "straight", bert)
+    with monkeypatch.context() as patch:
+        kill_at(patch, 5, (3,), BiEncoderLearner)
+        with pytest.raises(KeyboardInterrupt):
+            go(folders, tmp_path / "killed", bert)
+    again = go(folders, tmp_path / "killed", bert)
+    assert same(straight, again) and straight.scores == again.scores
+    assert [step for step, _ in again.scores] == [3, 6]
+    assert [(s.name, s.sentences) for s in again.scores[-1][1]] == [("toy", 3), ("ships", 2)]
+    assert not same(straight, go(folders, tmp_path / "seed", bert, seed=1))
+    for change in ({"seed": 2}, {"share": 0.5}, {"layers": 1}, {"settings": {"training.warmup": 0.1}}):
+        with pytest.raises(ValueError, match="L497"):
+            go(folders, tmp_path / "killed", bert, **change)
+    state = tmp_path / "killed" / "checkpoint" / "state.safetensors"
+    state.write_bytes(state.read_bytes()[:1000])
+    with pytest.raises(ValueError, match="L496"):
+        go(folders, tmp_path / "killed", bert)
+
+
+def test_donors_are_scored_as_the_pipeline_finds_their_types(donors, bert, tmp_path):
+    found = go(donors, tmp_path / "out", bert, steps=80, words=100, bits=(8, 8, 8))
+    assert max(score.micro for score in found.scores[-1][1]) > 0.3
+    places = write_pretrained(found, tmp_path / "out", "pretrain")
+    page = places["page"].read_text(encoding="utf8")
+    assert "80 steps of 100 subwords" in page and "ships" in page
+    nlp = spacy.load(places["model"])
+    assert nlp.meta["sources"] == [{"name": "toy"}, {"name": "ships"}]
+    for donor, score in zip(found.donors, found.scores[-1][1], strict=True):
+        nlp.get_pipe("ner").set_labels(donor.descriptions)
+        examples = [Example(nlp(bare(doc)), doc) for doc in donor.dev]
+        assert make_ner_scorer(list(donor.descriptions))(examples)["ents_f"] == score.micro
+
+
+def call(*arguments):
+    fast = [f"--set={name}={value}" for name, value in FAST.items()]
+    return RUN.invoke(app, ["pretrain", *map(str, arguments), *fast])
+
+
+def test_a_pretrained_pipeline_finds_what_it_was_shown(notes, bert, tmp_path):
+    out, small, moved = tmp_path / "out", tmp_path / "small", tmp_path / "moved"
+    own = [notes, "--words", 400, "--evaluations", 1]
+    done = call(*own, "--encoder", bert, "--steps", 60, "--bits", 8, 8, 8, "-o", out)
+    assert done.exit_code == 0, done.output
+    record = json.loads((out / "pretrain.json").read_text(encoding="utf8"))
+    assert [(d["name"], d["sentences"], d["open"], len(d["types"])) for d in record["donors"]] == [
+        ("notes", 3, True, 9)
+    ]
+    assert "--bits 8 8 8" in record["command"] and "notes" in (out / "pretrain.md").read_text()
+    (out / "model").rename(moved)  # it finds its label encoder wherever it lies
+    assert read_pretrained(moved, "ner").describe["name"] == str(moved)
+    nlp = spacy.load(moved)
+    ner = nlp.get_pipe("ner")
+    assert "person" in ner.labels
+    ner.set_labels({"BOAT": "ship", "TOWN": "town"})
+    # a random BERT reads all labels alike: which type it is cannot be learnt, what is a mention can
+    shown, nothing = nlp.pipe(["The Fram left Oslo at night .", "Nobody sent help there ."])
+    assert [ent.text for ent in shown.ents] == ["Fram", "Oslo", "night"] and not nothing.ents
+    more = ["--encoder", moved, "--teacher", moved, "--layers", 1, "--steps", 2]
+    done = call(*own, *more, "-o", small)
+    assert done.exit_code == 0, done.output
+    nlp = spacy.load(small / "model")
+    assert encoder_of(nlp.get_pipe("tok2vec").model).encoder.config.num_hidden_layers == 1
+    again = call(*own, *more, "-o", small)
+    assert again.exit_code == 2 and "L498" in again.output
+    dry = call(*own, "--encoder", moved, "--steps", 4, "-o", tmp_path / "dry", "--dry-run")
+    assert dry.exit_code == 0 and "4 steps of 400 subwords" in dry.output, dry.output
+    assert not (tmp_path / "dry").exists()
+
+
+def test_going_on_goes_on(donors, bert, tmp_path):
+    first = go(donors, tmp_path / "first", bert, steps=80, words=100)
+    places = write_pretrained(first, tmp_path / "first", "pretrain")
+    slow = dict.fromkeys(FAST, 1e-09)
+    more = go(donors, tmp_path / "more", places["model"], steps=1, evaluations=1, settings=slow)
+    before, after = ([s.micro for s in found.scores[-1][1]] for found in (first, more))
+    assert after == pytest.approx(before, abs=0.2)
+    again = write_pretrained(more, tmp_path / "more", "pretrain")
+    texts = ["ship", "harbour town"]
+    one, other = (LabelEncoder(str(own["model"]))(texts) for own in (places, again))
+    assert np.array_equal(one, other)  # what is in few bits is not shortened again
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--layers", 3], r"L495.*cut to 3 layers: it has 2.*--layers 2 or fewer"),
+        (["--teacher", "OTHER"], "L495.*the teacher: its tokenizer"),
+        (["--teacher", "en_longtail_cnn"], "L495.*the teacher: it has the components tok2vec, ner"),
+        (["--encoder", "en_longtail_cnn"], "L495.*the encoder: it has the components tok2vec, ner"),
+        (["--encoder", "cnn", "--layers", 2], "L213.*layers = 2.*transformer"),
+        (["--encoder", "cnn"], "L495.*a donor: the CNN reads no open types"),
+        (["--clusters", "lookups"], "L213.*clusters"),
+        (["--slim"], "L213.*slim"),
+        (["--share", 0.5], "L213.*share = 0.5.*with and without open types"),
+        (["--set", "components.ner.head=crf"], "L213.*components.ner.head.*training.encoder_rate"),
+        (["--set", "training.dropout=high"], "L001.*training.dropout"),
+        (["--gpu-id", 99], "L515"),
+        (["--bits", 1, 4, 4], "L001.*bits"),
+    ],
+    ids=str,
+)
+def test_options_that_make_no_sense(options, problem, notes, bert, tmp_path):
+    if "OTHER" in options:
+        options = ["--teacher", tmp_path / "other" / "model"]
+        encoder = tiny_bert(tmp_path / "words", others=["ahoy"])
+        other = go([notes], tmp_path / "other", encoder, steps=1)
+        write_pretrained(other, tmp_path / "other", "pretrain")
+    done = RUN.invoke(
+        app,
+        [
+            *map(
+                str,
+                ["pretrain", notes, "--encoder", bert, "-o", tmp_path / "out", "--steps", 1, *options],
+            )
+        ],
+    )
+    assert done.exit_code == 2, done.output
+    assert re.search(problem, " ".join(done.output.split())), done.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_what_is_not_installed_is_named(package, notes, bert, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ValueError, match=f"L406.*{package}"):
+        go([notes], tmp_path / "out", bert)
