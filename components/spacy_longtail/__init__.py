@@ -1,5 +1,6 @@
 """spacy-longtail: named entity recognition for types so rare that stock tools miss them."""
 
+from . import encoders as encoders  # spacy.load finds the encoder that comes with the package
 from .about import __version__
 from .pipes.conversion import convert_ner
 from .pipes.numpy_blas import use_numpy_blas

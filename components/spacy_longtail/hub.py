@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 
 from thinc.api import Config
 
-from .encoders import located
-from .errors import AGAIN, Errors
-from .types import NET_SUFFIX
+from .encoders import META, located
+from .errors import Errors
 
 CONFIG = "config.json"
 SECONDS = 5.0  # that the hub may take to answer; the libraries ask it for a minute
@@ -36,15 +35,11 @@ def check_model(name: str) -> None:
 
 
 def check_subwords(name: str) -> None:
-    """Refuse a Model2Vec model, as `check_model` does, or a file of vectors that is not there.
+    """Refuse a Model2Vec model, as `check_model` does. An encoder has vectors of its own.
 
-    RAISES (ValueError): L264, L402.
+    RAISES (ValueError): L264.
     """
-    if name.endswith(NET_SUFFIX):
-        if not located(name).is_file():
-            fix = f"`distil-vectors` writes such a file. {AGAIN}"
-            raise ValueError(Errors.L402.format(path=name, fix=fix))
-    elif problem := problem_of(name):
+    if not (located(name) / META).is_file() and (problem := problem_of(name)):
         raise ValueError(Errors.L264.format(path=name, problem=f"{problem}."))
 
 
@@ -61,7 +56,7 @@ def problem_of(name: str) -> str:
 def check_models(config: Config) -> None:
     """Refuse a config that names such a model. config (Config): Interpolated.
 
-    RAISES (ValueError): L265; L264 or L402 for vectors of subwords.
+    RAISES (ValueError): L265; L264 for vectors of subwords.
     """
     for name in sorted(set(named_transformers(config))):
         check_model(name)

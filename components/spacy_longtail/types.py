@@ -9,7 +9,6 @@ ENTITY = "ENTITY"  # the one label of a type-less NER
 WEAK_SENTENCES = "weak_sentences"  # doc.spans key of the gate: flagged sentences, attrs["scores"]
 # doc.spans key of the NER pipes: entities, attrs["scores"], attrs["token_scores"]
 ENTITY_SCORES = "entity_scores"
-NET_SUFFIX = ".npz"  # of files of `distil-senses` and `distil-vectors`
 # doc.spans key of spans that somebody rejected, for the NER pipes' incorrect_spans_key
 INCORRECT_SPANS = "incorrect_spans"
 TAG_PROBABILITIES = "tag_probabilities"  # key in Doc.user_data of the ensemble: (n_tokens, n_tags)

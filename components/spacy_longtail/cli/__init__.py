@@ -10,8 +10,6 @@ from . import (  # noqa: F401  # each adds its command
     curve,
     debug,
     distil,
-    distil_senses,
-    distil_vectors,
     ensemble,
     evaluate,
     extend,

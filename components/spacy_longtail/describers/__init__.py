@@ -2,13 +2,13 @@
 
 from .hashed import HashedDescriptions
 from .label_encoder import LabelEncoder
-from .static import Model2VecDescriptions, VectorDescriptions
+from .static import SubwordDescriptions, VectorDescriptions
 from .transformer import TransformerDescriptions
 
 __all__ = [
     "HashedDescriptions",
     "LabelEncoder",
-    "Model2VecDescriptions",
+    "SubwordDescriptions",
     "TransformerDescriptions",
     "VectorDescriptions",
 ]

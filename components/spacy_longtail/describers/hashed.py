@@ -7,7 +7,7 @@ import numpy as np
 from spacy.strings import get_string_id
 from thinc.types import Floats2d
 
-from ..layers.clusters import CLUSTERS, check_kind, named_kind, read_clusters
+from ..layers.clusters import read_clusters
 from ..layers.path_table import PathTable
 from ..settings import seed_of, whole
 from .base import unit_rows, words
@@ -39,8 +39,6 @@ class HashedDescriptions:
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", whole("width", self.width, "300 is the default.", 1))
         object.__setattr__(self, "seed", seed_of(self.seed))
-        if self.clusters is not None:
-            check_kind(CLUSTERS, self.clusters, named_kind(self.clusters))
 
     @cached_property
     def _table(self) -> PathTable | None:

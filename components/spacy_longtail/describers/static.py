@@ -8,7 +8,7 @@ from spacy.vocab import Vocab
 from thinc.types import Floats2d
 
 from ..errors import Errors
-from ..layers.subwords import SubwordVectors, read_subwords
+from ..layers.subwords import SubwordTable, read_subwords
 from .base import unit_rows, words
 
 
@@ -40,24 +40,26 @@ def _mean(vocab: Vocab, text: str) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Model2VecDescriptions:
-    """The mean of a Model2Vec model's vectors over the pieces of a description.
+class SubwordDescriptions:
+    """The mean of the subword vectors of a description.
 
-    path (str): Folder of the model, or its name on the hub (extra `model2vec`).
+    source (str): An encoder such as "en_longtail_cnn", or a Model2Vec model, a folder or its name on the
+        hub (extra `model2vec`).
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
-    RAISES (ValueError): When called L406, L264.
+    RAISES (ValueError): When called L406, L264, L720.
     """
 
-    path: str
+    source: str
 
     @cached_property
-    def _subwords(self) -> SubwordVectors:
-        return read_subwords(self.path)
+    def _table(self) -> SubwordTable:
+        return read_subwords(self.source)
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
-        return unit_rows(self._subwords.of_words(texts))
+        cut = [self._table.cut(words(text)) for text in texts]
+        return unit_rows(self._table.means([[row for rows in own for row in rows] for own in cut]))
 
     def release(self) -> None:
         """Let go of the vectors, which are read again where they are needed."""
-        self.__dict__.pop("_subwords", None)
+        self.__dict__.pop("_table", None)

@@ -31,8 +31,8 @@ def installed_transformers(lang: str) -> list[str]:
 def located(source: str | Path) -> Path:
     """Where an encoder, or a file of it, lies.
 
-    source (str | Path): An installed package of a pipeline, as "en_longtail_cnn", or a file of it, as
-        "en_longtail_cnn/senses.npz"; anything else is a path.
+    source (str | Path): An installed package of a pipeline, as "en_longtail_cnn", or a file of it;
+        anything else is a path.
     """
     name, *rest = Path(source).parts or ("",)
     package = _package(name)

@@ -1,4 +1,4 @@
-"""Brown clusters and senses of words: a table of bit paths, and prefixes of them as features."""
+"""Brown clusters of words: a table of bit paths, and prefixes of them as features."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -12,74 +12,25 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Ints1d, Ints2d, Ragged
 
-from ..encoders import located, shipped_encoder
 from ..errors import AGAIN, Errors
 from ..settings import extra
-from ..types import NET_SUFFIX
-from .learned_senses import NO_SENSES, LearnedSenses, read_learned
 from .path_table import MOST_BITS, NO_PATHS, PathTable, path_table
-from .senses import LANGUAGE, WORDNET, read_senses
 
 NAME = "cluster_prefixes"
 LOOKUPS = "lookups"  # stands for the table of spacy-lookups-data
 TABLE = "lexeme_cluster"  # there
 LANGUAGES = ("en", "de", "es")  # of spacy-lookups-data 1.0 with clusters
-FILE = "clusters.npz"  # the table of an encoder's language, beside it: no extra is needed
-Paths = PathTable | LearnedSenses  # what knows words by their paths
-CLUSTERS, SENSES = "clusters", "senses"  # kinds of sources, each the setting that names one
-RULES = {
-    CLUSTERS: "'lookups' or a file of Brown clusters",
-    SENSES: "'wordnet', a folder of a WordNet or a file of `distil-senses`",
-}
 
 
 def read_clusters(source: str, lang: str) -> PathTable:
     """The clusters of a language's words.
 
-    source (str): "lookups" for the table of spacy-lookups-data (the English one comes with the
-        package), or a file of paths as Brown clustering writes it: one line per word, bits, TAB, word,
-        TAB, count.
+    source (str): "lookups" for the table of spacy-lookups-data, or a file of paths as Brown clustering
+        writes it: one line per word, bits, TAB, word, TAB, count.
     RETURNS (PathTable): At least one word.
     RAISES (ValueError): L402, L406, L260, L261, L269.
     """
     return _from_lookups(lang) if source == LOOKUPS else path_table(_read_paths(Path(source)))
-
-
-def named_kind(source: str) -> str | None:
-    """The kind of a source, as far as its name tells."""
-    if source == LOOKUPS:
-        return CLUSTERS
-    return SENSES if source == WORDNET or source.endswith(NET_SUFFIX) else None
-
-
-def check_kind(wanted: str, source: str, kind: str | None) -> None:
-    """Refuse senses where clusters are wanted, and clusters where senses are.
-
-    wanted (str): The setting. kind (Optional[str]): Of the source; null where it is not known.
-    RAISES (ValueError): L001.
-    """
-    if kind not in (wanted, None):
-        fix = f"For {'word clusters' if kind == CLUSTERS else kind} set {kind} = {source!r}."
-        raise ValueError(Errors.L001.format(name=wanted, rule=RULES[wanted], value=source, fix=fix))
-
-
-def read_paths(source: str, lang: str, wanted: str | None = None) -> Paths:
-    """The clusters, or the senses, of a language's words.
-
-    source (str): As for `read_clusters`; or "wordnet", a folder of WordNet's, a file of `distil-senses`.
-    wanted (Optional[str]): "clusters" or "senses" where only these will do.
-    RAISES (ValueError): L001, L402, L406, L260 to L263, L266, L267, L269.
-    """
-    path = located(source)
-    kind = named_kind(source) or (SENSES if path.is_dir() else CLUSTERS if path.is_file() else None)
-    if wanted is not None:
-        check_kind(wanted, source, kind)
-    is_learned = source.endswith(NET_SUFFIX)
-    if (is_learned or source == WORDNET) and lang != LANGUAGE:
-        raise ValueError(Errors.L267.format(source=source, lang=lang))
-    if is_learned:
-        return read_learned(source)
-    return read_senses(source) if kind == SENSES else read_clusters(source, lang)
 
 
 def lacks_lookups(lang: str) -> str:
@@ -90,16 +41,12 @@ def lacks_lookups(lang: str) -> str:
 
 
 def has_lookups(lang: str) -> bool:
-    """Whether the clusters of a language's words are there: of an encoder, or of spacy-lookups-data."""
-    is_there = shipped_encoder(lang) or find_spec("spacy_lookups_data")
-    return lang in LANGUAGES and is_there is not None
+    """Whether the clusters of a language's words are installed."""
+    return lang in LANGUAGES and find_spec("spacy_lookups_data") is not None
 
 
 @cache  # it takes seconds
 def _from_lookups(lang: str) -> PathTable:
-    if (encoder := shipped_encoder(lang)) is not None:
-        with np.load(located(encoder) / FILE) as found:
-            return PathTable(np.cumsum(found["gaps"], dtype="uint64"), found["paths"])
     with extra("spacy-lookups-data", "lookups"):
         import spacy_lookups_data  # noqa: F401
     if lang not in LANGUAGES:
@@ -116,10 +63,7 @@ def lookups_table(lang: str, name: str) -> Table:
 
 def _read_paths(path: Path) -> dict[int, int]:
     if not path.is_file():
-        fix = (
-            "Name a file of Brown clusters, or 'lookups' for those of spacy-lookups-data; for senses "
-            f"'wordnet', a folder of a WordNet or a file of `distil-senses`. {AGAIN}"
-        )
+        fix = f"Name a file of Brown clusters, or 'lookups' for those of spacy-lookups-data. {AGAIN}"
         raise ValueError(Errors.L402.format(path=path, fix=fix))
     found: dict[int, int] = {}
     with path.open(encoding="utf-8-sig") as file:
@@ -137,27 +81,20 @@ def _read_paths(path: Path) -> dict[int, int]:
     return found
 
 
-def cluster_prefixes(
-    source: str, bits: Sequence[int], lower: bool = False, wanted: str | None = None
-) -> Model[list[Doc], Ragged]:
+def cluster_prefixes(source: str, bits: Sequence[int]) -> Model[list[Doc], Ragged]:
     """Keys of prefixes of each word's path, for hash embeddings: (n_tokens, n_lengths) uint64.
 
-    A word is looked up as it is written, then in lower case, learned senses in lower case alone; one
-    that is unknown has the key 0 at every length. The table is read at initialisation and saved with
-    the model; where it was left out of the saved model, it is read when it is first needed.
+    A word is looked up as it is written, then in lower case. An unknown word has the key 0 at every
+    length. The table is read at initialisation and saved with the model; where it was left out of the
+    saved model, it is read when it is first needed.
 
-    source (str): As for `read_paths`. bits (Sequence[int]): Lengths of the prefixes.
-    lower (bool): Whether as many keys of the lower-case form follow.
-    wanted (Optional[str]): As for `read_paths`.
+    source (str): As for `read_clusters`. bits (Sequence[int]): Lengths of the prefixes.
     """
     masks = np.array([(1 << n) - 1 for n in bits], dtype="uint64")
     # with its length, so that 00 of four bits is another key than 00 of two
     lengths = np.array(bits, dtype="uint64") + np.uint64(1) << np.uint64(MOST_BITS)
-    # by the kind of what is there at first the saved one is read
-    nothing = NO_SENSES if source.endswith(NET_SUFFIX) else NO_PATHS
-    about = {"source": source, "wanted": wanted, "clusters": nothing, "lang": None}
-    attrs = {**about, "masks": masks, "lengths": lengths, "lower": lower}
-    return Model(NAME, forward, init=init, attrs=attrs)
+    about = {"source": source, "clusters": NO_PATHS, "lang": None, "masks": masks, "lengths": lengths}
+    return Model(NAME, forward, init=init, attrs=about)
 
 
 def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
@@ -165,17 +102,17 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
         table_of(model, X[0].vocab.lang)
 
 
-def table_of(model: Model, lang: str) -> Paths:
+def table_of(model: Model, lang: str) -> PathTable:
     """The layer's table, that of the language it was first read for.
 
-    lang (str): Of the pipeline. RAISES (ValueError): As `read_paths`.
+    lang (str): Of the pipeline. RAISES (ValueError): As `read_clusters`.
     """
     if not len(model.attrs["clusters"].paths):
         # weights that were learnt with one language's table need it in a pipeline of another, too
         own = model.attrs["lang"] or lang
-        model.attrs["clusters"] = read_paths(model.attrs["source"], own, model.attrs["wanted"])
+        model.attrs["clusters"] = read_clusters(model.attrs["source"], own)
         model.attrs["lang"] = own
-    found: Paths = model.attrs["clusters"]
+    found: PathTable = model.attrs["clusters"]
     return found
 
 
@@ -189,8 +126,7 @@ def leave_out_tables(model: Model) -> None:
 def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Callable]:
     lengths = model.ops.asarray1i([len(doc) for doc in docs])
     if not docs:
-        n_keys = len(model.attrs["masks"]) * (1 + model.attrs["lower"])
-        nothing = model.ops.asarray(np.zeros((0, n_keys), dtype="uint64"))
+        nothing = model.ops.asarray(np.zeros((0, len(model.attrs["masks"])), dtype="uint64"))
         return Ragged(nothing, lengths), lambda d_keys: []
     table = table_of(model, docs[0].vocab.lang)
     words = np.concatenate([doc.to_array(["ORTH", "LOWER"]) for doc in docs])
@@ -198,17 +134,12 @@ def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Call
         words[:, 0].astype("uint64"), return_index=True, return_inverse=True
     )
     lower = table.find(words[first, 1].astype("uint64"))
-    rows = lower
-    if isinstance(table, PathTable):
-        as_written = table.find(distinct)
-        rows = np.where(as_written < 0, lower, as_written)
-    keys = _keys(model, table, rows)
-    if model.attrs["lower"]:
-        keys = np.hstack([keys, _keys(model, table, lower)])
+    as_written = table.find(distinct)
+    keys = _keys(model, table, np.where(as_written < 0, lower, as_written))
     return Ragged(model.ops.asarray(keys[word_of.reshape(-1)]), lengths), lambda d_keys: []
 
 
-def _keys(model: Model, table: Paths, rows: Ints1d) -> Ints2d:
+def _keys(model: Model, table: PathTable, rows: Ints1d) -> Ints2d:
     """Of each prefix of the paths in some rows; 0 for the row -1."""
     paths = table.paths[rows].astype("uint64")[:, None]
     keys: Ints2d = (paths & model.attrs["masks"]) + model.attrs["lengths"]

@@ -1,5 +1,6 @@
-"""Static vectors of subwords, such as Model2Vec distils from an encoder: no word is unknown."""
+"""Static vectors of subwords: a word has the mean of its subwords' vectors, so that none is unknown."""
 
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,92 +10,136 @@ import numpy as np
 import srsly
 from spacy.strings import StringStore
 from spacy.tokens import Doc
+from spacy.util import load_model_from_path
 from thinc.api import Model, glorot_uniform_init
 from thinc.model import deserialize_attr, serialize_attr
 from thinc.types import Floats2d, Ragged
 
+from ..encoders import META, check_encoder, located
 from ..errors import Errors
 from ..hub import check_subwords
 from ..settings import extra
-from ..types import NET_SUFFIX
-from .learned_vectors import NO_LEARNED, LearnedVectors, read_vectors
-from .piece_vectors import GOES_ON, PieceVectors
+from .quantised import EightBit, eight_bit
 
 if TYPE_CHECKING:  # an extra, and what comes with it
     from model2vec import StaticModel
-    from tokenizers import Tokenizer
 
-BEGINS = ("\u2581", "\u0120")  # of SentencePiece and of byte pairs: before a word's first piece
+GOES_ON = "##"  # before a subword that is not a word's first
+BEGINS = ("\u2581", "\u0120")  # of SentencePiece and of byte pairs: before a word's first subword
 BROKEN = "\ufffd"  # of a part of a character
+LONGEST = 100  # letters of a word that are read
+MOST_CACHED = 100_000  # words whose vectors are kept
+NAME = "subword_vectors"
 
 
 @dataclass
-class SubwordVectors(PieceVectors):
-    """A vector for each piece, and the tokenizer that cuts words into pieces.
+class SubwordTable:
+    """A vector for each subword. A word is cut from left to right, where subwords are longest.
 
-    vectors (np.ndarray): (n_pieces, n_columns) float16.
-    tokenizer (str): JSON of a Hugging Face tokenizer. unknown (int): Piece without a meaning, or -1.
+    vectors (EightBit): (n_subwords, n_columns).
+    subwords (List[str]): As they are written, after `GOES_ON` where they go on with a word.
+    is_plain (bool): Whether they are in lower case and without accents.
     """
 
-    vectors: np.ndarray
-    tokenizer: str
-    unknown: int
+    vectors: EightBit
+    subwords: list[str]
+    is_plain: bool
 
     @property
     def n_columns(self) -> int:
-        return int(self.vectors.shape[1])
+        return int(self.vectors.codes.shape[1])
 
     def cut(self, words: list[str]) -> list[list[int]]:
-        found = self._tokenizer.encode_batch(words, add_special_tokens=False)
-        return [[i for i in encoding.ids if i != self.unknown] for encoding in found]
+        """The subwords of each word, as rows of the table. A letter that none begins with is left out."""
+        return [self._cut(plain(word) if self.is_plain else word) for word in words]
 
-    def rows(self, pieces: list[int]) -> np.ndarray:
-        found: np.ndarray = self.vectors[np.array(pieces, dtype="int64")]
+    def of_words(self, words: list[str]) -> Floats2d:
+        """RETURNS (Floats2d): (n_words, n_columns), zeros for a word without a subword."""
+        if len(self._known) > MOST_CACHED:
+            self._known = {}  # another one: threads may be reading this
+        known = self._known
+        new = [word for word in words if word not in known]
+        if new:
+            known.update(zip(new, self.means(self.cut(new)), strict=True))
+        none = np.zeros((0, self.n_columns), dtype="float32")
+        return np.stack([known[word] for word in words]) if words else none
+
+    def means(self, rows: list[list[int]]) -> Floats2d:
+        """Mean vectors, (n_texts, n_columns). rows (List[List[int]]): Of each text."""
+        flat = np.array([row for own in rows for row in own], dtype="int64")
+        vectors = self.vectors.codes[flat] * self.vectors.scales[flat, None]
+        sums = np.concatenate(
+            [np.zeros((1, self.n_columns)), np.cumsum(vectors, axis=0, dtype="float64")]
+        )
+        lengths = np.array([len(own) for own in rows], dtype="int64")
+        ends = np.cumsum(lengths)
+        means = (sums[ends] - sums[ends - lengths]) / np.maximum(lengths, 1)[:, None]
+        found: Floats2d = means.astype("float32")
         return found
 
-    def written(self) -> dict[int, str]:
-        """How each piece is written, after `GOES_ON` if it goes on with a word; without special ones.
-
-        Of a vocabulary that marks beginnings, the pieces without a mark go on.
-        """
-        cut = self._tokenizer
-        special = {self.unknown, *cut.get_added_tokens_decoder()}
-        tokens = {i: cut.id_to_token(i) for i in range(len(self.vectors)) if i not in special}
-        is_marked = any(token.startswith(BEGINS) for token in tokens.values())
-        found = {}
-        for i, token in tokens.items():
-            goes_on = not token.startswith(BEGINS) if is_marked else token.startswith(GOES_ON)
-            text = cut.decode([i]).strip()
-            text = text.removeprefix(GOES_ON) if goes_on else text
-            if text and BROKEN not in text:
-                found[i] = f"{GOES_ON * goes_on}{text}"
+    def _cut(self, word: str) -> list[int]:
+        found: list[int] = []
+        start, end = 0, min(len(word), LONGEST)
+        while start < end:
+            goes_on = start > 0 and word[start - 1].isalnum() and word[start].isalnum()
+            mark = GOES_ON * goes_on
+            stop = start + 1
+            for stop in range(end, start, -1):
+                row = self._rows.get(f"{mark}{word[start:stop]}")
+                if row is not None:
+                    found.append(row)
+                    break
+            start = stop
         return found
 
     @cached_property
-    def _tokenizer(self) -> "Tokenizer":
-        with extra("tokenizers", "model2vec"):
-            from tokenizers import Tokenizer
-        found = Tokenizer.from_str(self.tokenizer)
-        found.no_padding()  # a word has its own pieces alone, and all of them
-        found.no_truncation()
-        return found
+    def _rows(self) -> dict[str, int]:
+        return {subword: row for row, subword in enumerate(self.subwords)}
+
+    @cached_property
+    def _known(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what is made again where it is needed."""
+        return {"vectors": self.vectors, "subwords": self.subwords, "is_plain": self.is_plain}
 
 
-def read_words(source: str) -> SubwordVectors | LearnedVectors:
-    """The vectors of words.
-
-    source (str): As for `read_subwords`; or a file of `distil-vectors`, *.npz.
-    RAISES (ValueError): L264, L266, L402, L406.
-    """
-    return read_vectors(source) if source.endswith(NET_SUFFIX) else read_subwords(source)
+NO_SUBWORDS = SubwordTable(EightBit(np.zeros((0, 0), "int8"), np.zeros(0, "float32")), [], True)
 
 
-def read_subwords(source: str) -> SubwordVectors:
-    """The vectors of a Model2Vec model.
+def plain(word: str) -> str:
+    """In lower case, and without the accents of letters."""
+    apart = unicodedata.normalize("NFD", word.lower())
+    return "".join(letter for letter in apart if unicodedata.category(letter) != "Mn")
 
-    source (str): Its folder, or its name on the Hugging Face hub.
+
+def read_subwords(source: str) -> SubwordTable:
+    """The table of subwords of an encoder, or of a Model2Vec model.
+
+    source (str): An encoder such as "en_longtail_cnn", installed or a folder; or a Model2Vec model, a
+        folder or its name on the Hugging Face hub.
     RAISES (ValueError): L264, L406.
     """
+    return table_of_encoder(source) if (located(source) / META).is_file() else _from_model2vec(source)
+
+
+def table_of_encoder(source: str) -> SubwordTable:
+    """The table of subwords of an encoder. RAISES (ValueError): L264, L720."""
+    try:
+        nlp = load_model_from_path(check_encoder(source))
+    except Exception as error:  # of what is damaged: each its own kind
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(Errors.L264.format(path=source, problem=problem)) from error
+    for _, pipe in nlp.pipeline:
+        for node in getattr(pipe, "model", Model("none", lambda *_: _)).walk():
+            if node.name == NAME:
+                found: SubwordTable = node.attrs["subwords"]
+                return found
+    raise ValueError(Errors.L264.format(path=source, problem="It has no subword vectors."))
+
+
+def _from_model2vec(source: str) -> SubwordTable:
     with extra("model2vec", "model2vec"):
         from model2vec import StaticModel
     check_subwords(source)
@@ -103,21 +148,29 @@ def read_subwords(source: str) -> SubwordVectors:
     except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(Errors.L264.format(path=source, problem=problem)) from error
-    return subwords_of(found)
+    return table_of(found)
 
 
-def subwords_of(found: "StaticModel") -> SubwordVectors:
-    """The vectors of a Model2Vec model that is loaded."""
-    vectors = np.asarray(found.embedding, dtype="float32")
-    if found.token_mapping is not None:  # a model whose pieces share vectors
-        vectors = vectors[found.token_mapping]
-    if found.weights is not None:
-        vectors = vectors * np.asarray(found.weights, dtype="float32")[:, None]
-    unknown = -1 if found.unk_token_id is None else int(found.unk_token_id)
-    return SubwordVectors(vectors.astype("float16"), found.tokenizer.to_str(), unknown)
-
-
-NO_SUBWORDS = SubwordVectors(np.zeros((0, 0), dtype="float16"), "", -1)
+def table_of(model: "StaticModel") -> SubwordTable:
+    """The table of a Model2Vec model. Of a vocabulary that marks beginnings, those without go on."""
+    vectors = np.asarray(model.embedding, dtype="float32")
+    if model.token_mapping is not None:  # a model whose subwords share vectors
+        vectors = vectors[model.token_mapping]
+    if model.weights is not None:
+        vectors = vectors * np.asarray(model.weights, dtype="float32")[:, None]
+    tokenizer = model.tokenizer
+    special = {model.unk_token_id, *tokenizer.get_added_tokens_decoder()}
+    tokens = {i: tokenizer.id_to_token(i) for i in range(len(vectors)) if i not in special}
+    is_marked = any(token.startswith(BEGINS) for token in tokens.values())
+    found: dict[str, int] = {}
+    for i, token in tokens.items():
+        goes_on = not token.startswith(BEGINS) if is_marked else token.startswith(GOES_ON)
+        text = tokenizer.decode([i]).strip()
+        text = text.removeprefix(GOES_ON) if goes_on else text
+        if text and BROKEN not in text:
+            found.setdefault(f"{GOES_ON * goes_on}{text}", i)
+    is_plain = all(subword == plain(subword) for subword in found)
+    return SubwordTable(eight_bit(vectors[list(found.values())]), list(found), is_plain)
 
 
 def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
@@ -125,16 +178,15 @@ def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:
 
     The vectors are read at initialisation, saved with the model, and not trained.
 
-    source (str): As for `read_words`. width (int): Columns of the output.
+    source (str): As for `read_subwords`. width (int): Columns of the output.
     """
     return Model(
-        "subword_vectors",
+        NAME,
         forward,
         init=init,
         params={"W": None},
         dims={"nO": width, "nM": None},
-        # by the kind of what is there at first the saved one is read
-        attrs={"source": source, "subwords": NO_LEARNED if source.endswith(NET_SUFFIX) else NO_SUBWORDS},
+        attrs={"source": source, "subwords": NO_SUBWORDS},
     )
 
 
@@ -142,7 +194,7 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
     if not model.attrs["subwords"].n_columns:
         if not X:
             return
-        model.attrs["subwords"] = read_words(model.attrs["source"])
+        model.attrs["subwords"] = read_subwords(model.attrs["source"])
     n_columns = model.attrs["subwords"].n_columns
     model.set_dim("nM", n_columns)
     model.set_param("W", glorot_uniform_init(model.ops, (model.get_dim("nO"), n_columns)))
@@ -168,12 +220,14 @@ def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Call
     return Ragged(rows[word_of], lengths), backprop
 
 
-@serialize_attr.register(SubwordVectors)
-def _to_bytes(_: SubwordVectors, value: SubwordVectors, name: str, model: Model) -> bytes:
-    kept = {"vectors": value.vectors, "tokenizer": value.tokenizer, "unknown": value.unknown}
-    return srsly.msgpack_dumps(kept)
+@serialize_attr.register(SubwordTable)
+def _to_bytes(_: SubwordTable, value: SubwordTable, name: str, model: Model) -> bytes:
+    text = "\n".join(value.subwords)
+    return srsly.msgpack_dumps({**value.vectors._asdict(), "subwords": text, "is_plain": value.is_plain})
 
 
-@deserialize_attr.register(SubwordVectors)
-def _from_bytes(_: SubwordVectors, value: bytes, name: str, model: Model) -> SubwordVectors:
-    return SubwordVectors(**srsly.msgpack_loads(value))
+@deserialize_attr.register(SubwordTable)
+def _from_bytes(_: SubwordTable, value: bytes, name: str, model: Model) -> SubwordTable:
+    found = srsly.msgpack_loads(value)
+    subwords = found["subwords"].split("\n") if len(found["codes"]) else []
+    return SubwordTable(EightBit(found["codes"], found["scales"]), subwords, found["is_plain"])

@@ -1,4 +1,4 @@
-"""Words embedded by their attributes and by what is known of them: clusters, senses, subwords."""
+"""Words embedded by their attributes and by what is known of them: clusters and subwords."""
 
 from collections.abc import Callable, Sequence
 
@@ -23,15 +23,13 @@ from thinc.layers.chain import init as init_chained
 from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
-from ..layers.clusters import CLUSTERS, RULES, SENSES, check_kind, cluster_prefixes, named_kind
+from ..layers.clusters import cluster_prefixes
 from ..layers.path_table import MOST_BITS
-from ..layers.senses import CLASS_BITS
 from ..layers.subwords import subword_vectors
 from ..layers.vectors import check_vectors
-from ..settings import unused, whole
+from ..settings import whole
 
 WHO = "longtail.RichEmbed.v1"
-SENSE_BITS = (MOST_BITS, CLASS_BITS)  # of the ancestor, of the class
 FIRST_SEED = 8  # of the hash tables: one more each, as spaCy's
 
 
@@ -44,9 +42,6 @@ def RichEmbed(
     cluster_bits: list[int] = [32, 10, 6],  # noqa: B006
     cluster_rows: list[int] = [1500, 1000, 128],  # noqa: B006
     subwords: str | None = None,
-    cluster_lower: bool = False,
-    senses: str | None = None,
-    sense_rows: list[int] = [1500, 64],  # noqa: B006
 ) -> Model[list[Doc], list[Floats2d]]:
     """spaCy's MultiHashEmbed, with word clusters and vectors of subwords beside the attributes.
 
@@ -63,23 +58,13 @@ def RichEmbed(
     cluster_bits (List[int]): Lengths of the prefixes of a word's path, in bits, 1 to 32: longer ones
         are the whole path. Each has a hash table.
     cluster_rows (List[int]): Rows of each.
-    subwords (Optional[str]): A Model2Vec model, a folder or a name on the hub such as
-        "minishlab/potion-base-8M" (extra `model2vec`): a word's vector is the mean over its pieces, so
-        that no word is unknown. Or a file of `distil-vectors`, *.npz: what a small net has learnt of
-        such vectors. They are not trained, their projection is. Null for none.
-    cluster_lower (bool): Whether the clusters of the word in lower case are embedded, too, in tables of
-        their own: Hurricane stands among names as it is written, and with storm in lower case.
-    senses (Optional[str]): What a word is, by its most frequent sense as a noun: "wordnet" for the
-        English WordNet as nltk downloads it, a folder with a WordNet's index.noun and data.noun, or a
-        file of `distil-senses`, which needs neither. Its ancestor in the tree (a typhoon is an
-        atmospheric phenomenon) and its class (phenomenon) are embedded, in a hash table each. Null for
-        none.
-    sense_rows (List[int]): Rows of these two.
+    subwords (Optional[str]): Vectors of subwords, whose mean is a word's vector, so that no word is
+        unknown: an encoder such as "en_longtail_cnn", or a Model2Vec model, a folder or its name on the
+        hub (extra `model2vec`). They are not trained, their projection is. Null for none.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    RAISES (ValueError): L001, L213; at initialisation L001, L402, L406, L260 to L264, L266, L267,
-        L269; then, and when it reads a text, L240 and L245.
-    SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features; Miller
-        1995 for WordNet, Ciaramita & Altun 2006 for its classes as features.
+    RAISES (ValueError): L001; at initialisation L402, L406, L260, L261, L264, L269, L720; then, and
+        when it reads a text, L240 and L245.
+    SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features.
     """
     width = whole("width", width, "96 is usual.", 1)
     if unknown := [attr for attr in attrs if str(attr).upper() not in IDS]:
@@ -92,13 +77,7 @@ def RichEmbed(
         rule = f"different numbers from 1 to {MOST_BITS}"
         fix = "[32, 10, 6] is the default."
         raise ValueError(Errors.L001.format(name="cluster_bits", rule=rule, value=cluster_bits, fix=fix))
-    if cluster_lower and clusters is None:
-        raise unused("cluster_lower", cluster_lower, WHO, f"{CLUSTERS} = {RULES[CLUSTERS]}")
     cluster_sizes = _sizes("cluster_rows", cluster_rows, "cluster_bits", cluster_bits)
-    sense_sizes = _sizes("sense_rows", sense_rows, "an ancestor and a class", SENSE_BITS)
-    for name, source in ((CLUSTERS, clusters), (SENSES, senses)):
-        if source is not None:  # what is on the disk counts when it is read
-            check_kind(name, source, named_kind(source))
     parts: list[Model[list[Doc], Ragged]] = []
     n_tables = 0
     if attrs:
@@ -106,14 +85,9 @@ def RichEmbed(
         parts.append(chain(features, _hashed(width, sizes, FIRST_SEED)))
         n_tables += len(attrs)
     if clusters is not None:
-        keys = cluster_prefixes(clusters, bits, cluster_lower, CLUSTERS)
-        cluster_sizes *= 1 + cluster_lower
+        keys = cluster_prefixes(clusters, bits)
         parts.append(chain(keys, _hashed(width, cluster_sizes, FIRST_SEED + len(attrs))))
         n_tables += len(cluster_sizes)
-    if senses is not None:
-        keys = cluster_prefixes(senses, SENSE_BITS, wanted=SENSES)
-        parts.append(chain(keys, _hashed(width, sense_sizes, FIRST_SEED + n_tables)))
-        n_tables += len(sense_sizes)
     if include_static_vectors:
         parts.append(StaticVectors(width, dropout=0.0))
         n_tables += 1

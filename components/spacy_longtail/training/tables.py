@@ -37,7 +37,7 @@ def without_tables(config: Config) -> None:
 def create_saved_tables(path: str) -> Callable[[Language], Language]:
     """For [initialize] before_init: take the tables that a saved pipeline holds, and read no files.
 
-    Tables are word clusters, senses and vectors of subwords. One is taken where both configs name the
+    Tables are word clusters and vectors of subwords. One is taken where both configs name the
     same source for it.
 
     path (str): The folder of the pipeline.

@@ -10,14 +10,13 @@ import srsly
 from ...corpus.statistics import Statistics
 from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
-from ...pipes.sources import joined_sources, sources_of
+from ...pipes.sources import sources_of
 from ...records import Record
 from ...training.provenance import Block
 from ..records import Scores
 from ..significance import Interval, named_metrics, stack
 from .comparison import HEADLINES, ranges_of
 from .inputs import Run
-from .notices import NOTICES, SOURCE, knows_wordnet, others, with_notice
 from .rendering import render
 from .report import read_systems
 from .systems import AVERAGES, System, mean, spread
@@ -32,8 +31,6 @@ def write_card(
     statistics: Path, evaluations: list[Path], model: Path, output: Path | None = None
 ) -> Path:
     """Write a pipeline's card into it, as README.md and into meta.json: `spacy package` includes both.
-
-    One that holds senses of WordNet gets WordNet's notice, too, as `LICENSES_SOURCES`.
 
     statistics (Path): Of the corpus, as the command `stats` writes them.
     evaluations (List[Path]): Of runs on it; one of them is of this pipeline.
@@ -54,19 +51,12 @@ def write_card(
     if not meta.get("description") or (old and meta["description"] == _description(old)):
         meta["description"] = _description(found.as_json())
     meta[META_KEY] = found.as_json()
-    wordnet = knows_wordnet(target)
-    if wordnet:
-        meta["sources"] = joined_sources(sources_of(meta), [SOURCE])
     shown = {"corpus": stats.corpus, "n_seeds": len(system.runs), "over_seeds": _over_seeds(system)}
-    shown["sources"] = others(sources_of(meta))
-    text = render("card.md", card=found, meta=meta, few=FEW, wordnet=wordnet, **shown)
+    shown["sources"] = [{"name": own} if isinstance(own, str) else own for own in sources_of(meta)]
+    text = render("card.md", card=found, meta=meta, few=FEW, **shown)
     with coded_io(target), replacing(target) as folder:  # both or none
         srsly.write_json(folder / "meta.json", meta)
         (folder / CARD).write_text(text, encoding="utf8", errors="replace")
-        if wordnet:
-            path = target / NOTICES
-            own = path.read_text(encoding="utf8") if path.is_file() else ""
-            (folder / NOTICES).write_text(with_notice(own), encoding="utf8")
     return target / CARD
 
 

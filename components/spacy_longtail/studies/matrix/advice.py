@@ -23,11 +23,10 @@ from ...encoders import (
 )
 from ...errors import Errors
 from ...layers.clusters import LOOKUPS, has_lookups, lacks_lookups
-from ...layers.senses import WORDNET, has_wordnet
 from ...output.amounts import number
 from ...output.estimates import MINUTE, duration
 from ...output.writing import check_file, write_file
-from ...types import NET_SUFFIX, Overrides
+from ...types import Overrides
 from ..pretraining.encoders import check_transformer
 from ..pretraining.writing import TRANSFORMER
 from ..trials.compose import OPTIONAL, compose, known_choices, read_base
@@ -110,20 +109,10 @@ def _is_transformer(folder: Path) -> bool:
     return config.is_file() and TORCH in config.read_text(encoding="utf8")
 
 
-def find_senses(lang: str) -> str | None:
-    """What knows the senses of a language's words: WordNet, or the file of the package's encoder."""
-    if has_wordnet(lang):
-        return WORDNET
-    encoder = shipped_encoder(lang)
-    return encoder and f"{encoder}/senses{NET_SUFFIX}"
-
-
 def say_left_out(lang: str, say: Callable[[str], None]) -> None:
     """Say which knowledge of words no candidate can have for a language, and why."""
     if problem := lacks_lookups(lang):
-        say(f"Word clusters and senses are left out: {problem}")
-    elif not find_senses(lang):
-        say("Senses of words are left out: WordNet is English")
+        say(f"Word clusters are left out: {problem}")
 
 
 def _lacks_clusters(pretrained: Path, lang: str) -> bool:
@@ -175,9 +164,6 @@ def _with_knowledge(lang: str, transformer: str | None) -> list[Candidate]:
         heads = ("softmax", "crf")
         found += [Candidate({"head": head, "encoder": "transformer"}, why) for head in heads]
     if has_lookups(lang):
-        if find_senses(lang):
-            why = "word clusters and WordNet's senses say what words mean: a regatta is a contest"
-            found.append(Candidate({"head": "crf", "encoder": "senses"}, why))
         why = "word clusters know words that the corpus does not have"
         found.append(Candidate({"head": "crf", "encoder": "clusters"}, why))
     return found
@@ -329,8 +315,6 @@ def planned(
         first.append(Candidate(grid, f"{path} has seen entities of other corpora"))
     if transformer:
         own["transformer"] = _over_transformer(transformer)
-    if senses := find_senses(lang):
-        own["senses"] = {**known_choices()["encoder"]["senses"], "paths.senses": senses}
     candidates = choose_candidates(corpus_statistics(corpus), lang, first, transformer)
     return candidates, _plan(corpus, candidates, steps, settings, own)
 
