@@ -125,7 +125,7 @@ class Errors:
 
     L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder that transformers wrote, which works offline."
     L266 = "[L266] {path} holds no {what}: {problem}. Name a file that `python -m spacy_longtail {command}` wrote."
-    L267 = "[L267] senses = {source!r} holds English words, the pipeline is of the language {lang!r}. Use null (of the project: --vars.senses null), or a folder with a WordNet of that language."
+    L267 = "[L267] senses = {source!r} holds English words, the pipeline is of the language {lang!r}. Use null, or a folder with a WordNet of that language."
     L268 = "[L268] Of the {n:,} nouns of {source} English Brown clusters know none: there is nothing to learn. Name an English WordNet, 'wordnet' for nltk's."
     L269 = "[L269] {path} is not text in UTF-8: {problem}. Save it in UTF-8, the only encoding that word clusters and WordNet are read in."
     L277 = "[L277] {label!r} cannot be added to {who}: its 'describe' gives the types that it knows other vectors than it was trained with, so the new one would not be like them. Give the pipeline the word vectors, or the describer, of its training."

@@ -88,7 +88,7 @@ def averaging() -> str:
 
 
 def main_job() -> str:
-    """The models of `weasel run all` over seeds."""
+    """Light recipes on Field Notes over seeds."""
     short = ("macro_f", "tail_f", "f")  # as these records name the scores
     rows = [(label, _of_main_job(method), short) for label, method in MAIN_JOB.items()]
     today = [r for r in read("subwords_pretrained") if r["method"] == TODAY]

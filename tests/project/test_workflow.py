@@ -40,7 +40,7 @@ def project(tmp_path_factory, light):
     folder = tmp_path_factory.mktemp("project") / "clone"
     shutil.copytree(ROOT, folder, ignore=not_the_project)
     for name in os.listdir(folder / "assets"):
-        if (folder / "assets" / name).is_dir() and name != "field_notes":
+        if name not in ("field_notes", "encoders"):
             shutil.rmtree(folder / "assets" / name)
     return folder, run("weasel", "run", "smoke", ".", cwd=folder, **light)
 
@@ -53,7 +53,7 @@ def test_smoke_writes_everything_and_says_where(project):
     assert "Package:" in output
     metrics = folder / "metrics" / "smoke" / "field_notes"
     names = {path.stem for path in metrics.glob("*.json")}
-    assert {"stats", "baseline", "clusters_crf", "pretrained_cnn"} <= names
+    assert {"stats", "baseline", "pretrained_cnn", "config"} <= names
     for label in ("PER", "NAT", "macro", "micro", "tail"):
         assert label in output
 
@@ -117,6 +117,25 @@ def test_a_recipe_begins_with_a_trained_pipeline(project, light):
     for name in ("tok2vec/model", "ner/model"):
         assert (trained / name).read_bytes() == (folder / base / name).read_bytes()
     (folder / "metrics" / "smoke" / "field_notes" / "extended.json").unlink()
+
+
+def test_the_transformer_comes_with_the_clone(project, light, tmp_path):
+    """Without a hub: pip takes the wheel of assets/encoders, here into a folder of the test's own."""
+    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
+    folder, _ = project
+    installed = tmp_path / "installed"
+    path = os.pathsep.join([str(installed), light["PYTHONPATH"]])
+    environment = {"PYTHONPATH": path, "PIP_TARGET": str(installed), "PIP_NO_INDEX": "1"}
+    settings = ["--vars.run", "smoke", "--vars.max_steps", 6, "--vars.patience", 0]
+    settings += ["--vars.eval_frequency", 6]
+    output = run("weasel", "run", "transformer", ".", *settings, cwd=folder, **environment)
+    assert (installed / "en_longtail_trf_small").is_dir()
+    assert output.count("Skipping") == 4  # convert, stats, baseline, pretrained_cnn
+    assert "Package:" in output
+    report = (folder / "report" / "smoke" / "field_notes.md").read_text(encoding="utf8")
+    assert "transformer" in report
+    for part in ("", "dev/"):  # other tests count the models of this run
+        (folder / "metrics" / "smoke" / "field_notes" / f"{part}transformer.json").unlink()
 
 
 def test_clean_really_deletes(project):

@@ -3,6 +3,7 @@
 import json
 import pickle
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,13 @@ def loaded(bert: Path, **settings):
     model = Transformer(str(bert), **settings)
     model.initialize()
     return model
+
+
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_a_missing_package_names_its_extra(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ValueError, match=rf"L406.*{package}.*spacy-longtail\[transformers\]"):
+        Transformer()
 
 
 def docs_of(*texts: str) -> list[Doc]:

@@ -14,7 +14,7 @@ from thinc.types import Floats2d, Ints1d
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 from ..hub import check_model
-from ..layers.torch_layer import require_torch, shim_of, torch_layer
+from ..layers.torch_layer import shim_of, torch_layer
 from ..settings import extra, finite, whole
 
 if TYPE_CHECKING:  # an extra
@@ -51,8 +51,8 @@ def Transformer(
     RAISES (ValueError): L001, L406; L265 at initialisation.
     SOURCE: Devlin et al. 2019, BERT; rates by layer: Howard and Ruder 2018, ULMFiT.
     """
-    require_torch()
-    with extra("transformers", "transformers"):
+    with extra("", "transformers"):
+        import torch  # noqa: F401
         import transformers  # noqa: F401
     from ..layers import torch_transformer
 
