@@ -40,7 +40,7 @@ def project(tmp_path_factory, light):
     folder = tmp_path_factory.mktemp("project") / "clone"
     shutil.copytree(ROOT, folder, ignore=not_the_project)
     for name in os.listdir(folder / "assets"):
-        if name not in ("field_notes", "encoders"):
+        if (folder / "assets" / name).is_dir() and name not in ("field_notes", "encoders"):
             shutil.rmtree(folder / "assets" / name)
     return folder, run("weasel", "run", "smoke", ".", cwd=folder, **light)
 
