@@ -7,6 +7,7 @@ modules too.
 """
 
 import math
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from thinc.backends import get_array_ops
 from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 
-from ..layers.torch_layer import require_torch
 from ..settings import finite, unused
 from .averages import Averages, average_torch_modules
 
 AVERAGE_DECAY = 0.9999  # as in thinc
+HAS_TORCH = find_spec("torch") is not None  # without it thinc makes the steps
 
 
 class TorchAdam(Optimizer):
@@ -75,6 +76,8 @@ class TorchAdam(Optimizer):
     def _stepped(
         self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, lr_scale: float
     ) -> tuple[FloatsXd, FloatsXd]:
+        if not HAS_TORCH:
+            return super().__call__(key, weights, gradient, lr_scale=lr_scale)
         decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
         if decays_all or not (_shares_memory(weights) and _shares_memory(gradient)):
             return super().__call__(key, weights, gradient, lr_scale=lr_scale)
@@ -135,7 +138,7 @@ def create_adam(
     average_decay: float = AVERAGE_DECAY,
     weight_mix: float = 1.0,
 ) -> TorchAdam:
-    """thinc's Adam.v1, its steps on a CPU made by torch, in less than half the time.
+    """thinc's Adam.v1, its steps on a CPU made by torch where it is installed, in less than half the time.
 
     Settings and updates are those of Adam.v1, up to rounding. A parameter on a GPU is stepped by thinc.
     Unlike Adam.v1's, its averages are of torch modules too, such as a transformer.
@@ -155,12 +158,11 @@ def create_adam(
     weight_mix (float): Share, above 0, of what training changes in the weights that spaCy evaluates and
         saves. Below 1 a pretrained encoder forgets less of rare types. 1 keeps the trained weights.
     RETURNS (Optimizer): The optimizer.
-    RAISES (ValueError): L001, L213, L406.
+    RAISES (ValueError): L001, L213.
     SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; averages: Polyak
         and Juditsky 1992, with exponential weights; weight_mix: Wortsman et al. 2022, Robust
         fine-tuning of zero-shot models.
     """
-    require_torch()
     least = ("a finite number of at least 0", 0.0)
     share = ("a number between 0 and 1", 1e-9, 1 - 1e-9)
     if not use_averages and average_decay != AVERAGE_DECAY:
