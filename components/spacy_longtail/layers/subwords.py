@@ -1,7 +1,7 @@
 """Static vectors of subwords: a word has the mean of its subwords' vectors, so that none is unknown."""
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from .quantised import EightBit, eight_bit
 
 if TYPE_CHECKING:  # an extra, and what comes with it
     from model2vec import StaticModel
+    from tokenizers import Tokenizer
 
 GOES_ON = "##"  # before a subword that is not a word's first
 BEGINS = ("\u2581", "\u0120")  # of SentencePiece and of byte pairs: before a word's first subword
@@ -160,9 +161,18 @@ def table_of(model: "StaticModel") -> SubwordTable:
         vectors = vectors[model.token_mapping]
     if model.weights is not None:
         vectors = vectors * np.asarray(model.weights, dtype="float32")[:, None]
-    tokenizer = model.tokenizer
-    special = {model.unk_token_id, *tokenizer.get_added_tokens_decoder()}
-    tokens = {i: tokenizer.id_to_token(i) for i in range(len(vectors)) if i not in special}
+    found = subwords_of(model.tokenizer, (i for i in range(len(vectors)) if i != model.unk_token_id))
+    is_plain = all(subword == plain(subword) for subword in found)
+    return SubwordTable(eight_bit(vectors[list(found.values())]), list(found), is_plain)
+
+
+def subwords_of(tokenizer: "Tokenizer", numbers: Iterable[int]) -> dict[str, int]:
+    """Subwords as a table writes them, with their numbers, without special ones.
+
+    numbers (Iterable[int]): Those of the tokenizer's to take.
+    """
+    special = tokenizer.get_added_tokens_decoder()
+    tokens = {i: tokenizer.id_to_token(i) for i in numbers if i not in special}
     is_marked = any(token.startswith(BEGINS) for token in tokens.values())
     found: dict[str, int] = {}
     for i, token in tokens.items():
@@ -171,8 +181,7 @@ def table_of(model: "StaticModel") -> SubwordTable:
         text = text.removeprefix(GOES_ON) if goes_on else text
         if text.split() == [text] and BROKEN not in text:
             found.setdefault(f"{GOES_ON * goes_on}{text}", i)
-    is_plain = all(subword == plain(subword) for subword in found)
-    return SubwordTable(eight_bit(vectors[list(found.values())]), list(found), is_plain)
+    return found
 
 
 def subword_vectors(source: str, width: int) -> Model[list[Doc], Ragged]:

@@ -61,13 +61,19 @@ def _published(name: str) -> Start:
     return Start(BiEncoder(encoder), copy.deepcopy(encoder), backend)
 
 
-def _of_pipeline(name: str, folder: Path, role: str) -> Start:
+def load_pipeline(name: str, folder: Path) -> Language:
+    """The pipeline in a folder. name (str): That it was given by. RAISES (ValueError): L408."""
     try:
-        nlp = spacy.load(folder)
+        return spacy.load(folder)
     except Exception as error:  # what is damaged can fail anywhere, each in its own way
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(Errors.L408.format(path=name, problem=problem)) from error
-    layer, encoder = _parts(nlp)
+
+
+def _of_pipeline(name: str, folder: Path, role: str) -> Start:
+    nlp = load_pipeline(name, folder)
+    layer = described_layer(nlp)
+    encoder = next((model for model in _models(nlp) if model.name == NAME), None)
     if (
         layer is None
         or encoder is None
@@ -86,12 +92,14 @@ def _of_pipeline(name: str, folder: Path, role: str) -> Start:
     return Start(model, labels, words.tokenizer, (folder / FILE).read_bytes())
 
 
-def _parts(nlp: Language) -> tuple[Any, Any]:
-    """The described output layer and the transformer of a pipeline, where it has them."""
-    models = [pipe.model for _, pipe in nlp.pipeline if hasattr(pipe, "model")]
-    layers = (output_of(model) for model in models if "output_layer" in model.ref_names)
-    described = next((layer for layer in layers if is_described(layer)), None)
-    return described, next((model for model in models if model.name == NAME), None)
+def described_layer(nlp: Language) -> Any:
+    """The described output layer of a pipeline, where it has one."""
+    layers = (output_of(model) for model in _models(nlp) if "output_layer" in model.ref_names)
+    return next((layer for layer in layers if is_described(layer)), None)
+
+
+def _models(nlp: Language) -> list[Any]:
+    return [pipe.model for _, pipe in nlp.pipeline if hasattr(pipe, "model")]
 
 
 def _layers(encoder: Any) -> nn.ModuleList | None:
