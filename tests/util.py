@@ -27,7 +27,7 @@ from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.statistics.records import PartStatistics
 from spacy_longtail.evaluation.records import Document
 from spacy_longtail.layers.quantised import eight_bit
-from spacy_longtail.layers.subwords import NAME, SubwordTable
+from spacy_longtail.layers.subwords import NAME, NO_SUBWORDS, SubwordTable
 
 SENTENCES = [
     "[Maria|PER] sailed to [Oslo|GEO] on the [Fram|ART] .",
@@ -347,6 +347,23 @@ def tiny_bert(
     )
     torch.manual_seed(0)
     BertModel(config).save_pretrained(folder)
+    return folder
+
+
+def tiny_cnn(folder: Path) -> Path:
+    """A pipeline of a CNN as `pretrain` writes it, of random weights. It knows the toy corpus's words."""
+    import torch
+
+    from spacy_longtail.studies.pretraining.bi_encoder.cnn import CNN, CNNBiEncoder
+    from spacy_longtail.studies.pretraining.bi_encoder.cnn_pipeline import build_cnn
+
+    words = {t.text.lower() for s in SENTENCES for t in parse(blank(), s)}
+    letters = set(map(chr, range(97, 123)))
+    subwords = [*sorted(words | letters), *(f"##{letter}" for letter in sorted(letters))]
+    torch.manual_seed(0)
+    model = CNNBiEncoder(CNN(torch.randn(len(subwords), 16), (100, 50, 50, 50), depth=1))
+    table = SubwordTable(NO_SUBWORDS.vectors, subwords, True)
+    build_cnn(model, table, str(folder), "en", "words").to_disk(folder)
     return folder
 
 

@@ -13,13 +13,14 @@ from .cnn_pipeline import CNNStart, build_cnn
 from .cnn_words import OF_TEXT, Vocabulary, padded
 from .data import IGNORED, Batch
 from .learner import BiEncoderLearner
-from .loss import Schedule, Teacher, divergence, states_of, without_off
+from .loss import CHUNK, Schedule, Teacher, divergence, states_of, without_off
 
 USUAL = Schedule(encoder_rate=2e-3, head_rate=2e-3, warmup=0.03)
 TABLE_RATE = 0.5  # of the subword vectors, times the encoder's
 BETAS = (0.9, 0.98)  # of AdamW
 SHARE = 0.6  # of the teacher's predictions in the loss
 N_OTHERS = 64  # label texts at random, beside the candidates, whose predictions are learnt
+NEAR = 0.65  # as for a transformer: of means of subwords more labels are alike
 KEPT = 96  # columns of the table of subwords that is written
 
 
@@ -43,8 +44,9 @@ class CNNLearner(BiEncoderLearner):
         self.labels = padded(rows, len(self.table.subwords), OF_TEXT).to(self.device)
         self.teacher, self.match = None, None
         if start.teacher is None:
+            self.near = NEAR
             with torch.no_grad():
-                self.vectors = self.model.describe(self.labels)
+                self.vectors = torch.cat([*map(self.model.describe, self.labels.split(CHUNK))])
         else:
             self.teacher = Teacher.of(start.teacher, self.texts, self.device, SHARE)
             self.vectors = self.teacher.vectors

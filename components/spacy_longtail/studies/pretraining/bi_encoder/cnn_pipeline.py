@@ -98,7 +98,8 @@ def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, lang: str, to
     }
     ner: Any = nlp.add_pipe("longtail_token_ner", name="ner", config=config)
     ner.describe = SubwordDescriptions(name)
-    ner.describe.__dict__["_table"] = table  # as the cached property does: nothing has that name yet
+    known = ner.describe.__dict__
+    known["_table"] = table  # as the cached property does: nothing has that name yet
     settings = {"labels": list(GENERAL), "descriptions": dict(GENERAL)}
     nlp.config["initialize"]["components"]["ner"] = settings
     nlp.initialize(lambda: [Example.from_dict(nlp.make_doc("a text"), {"entities": []})])
@@ -106,6 +107,7 @@ def build_cnn(model: CNNBiEncoder, table: SubwordTable, name: str, lang: str, to
         rows = node.get_param(param).copy()
         rows[: len(values)] = _array(values)
         node.set_param(param, rows)
+    known["_table"] = table  # which initialization lets go of
     return nlp
 
 

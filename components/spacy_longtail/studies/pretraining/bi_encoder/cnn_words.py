@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ....describers.static import subwords_of_texts
-from ....layers.subwords import NO_SUBWORDS, SubwordTable, plain, subwords_of
+from ....layers.subwords import GOES_ON, NO_SUBWORDS, SubwordTable, plain, subwords_of
 from ....models.rich_embed import FIRST_SEED
 from ....models.transformer import Pieces
 from .cnn import ATTRIBUTES, CNN, CNNBiEncoder, WordFeatures
@@ -19,11 +19,11 @@ from .data import Donor
 from .start import Start
 
 ROWS = (5000, 1000, 2500, 2500)  # of the hash tables of a new CNN
-OF_WORD, OF_TEXT = 12, 32  # subwords that training reads, at most
+OF_WORD, OF_TEXT = 12, 64  # subwords that training reads, at most
 COLUMNS = 128  # of the table in training
 LAST_LATIN = 0x24F  # code points
 FEWEST_FOREIGN = 20  # times that a subword of another script occurs in the donors, to be kept
-SMOOTHED = 5  # times that each subword counts as read
+SMOOTHED = 5  # times more that each subword counts as read
 BATCH = 512
 
 
@@ -88,8 +88,7 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> ReadCNN
     whole = SubwordTable(NO_SUBWORDS.vectors, list(ids), is_plain)
     in_words = vocabulary.frequencies(whole)
     in_texts = _times(subwords_of_texts(whole, texts), len(ids))
-    fewest = [FEWEST_FOREIGN if any(ord(c) > LAST_LATIN for c in subword) else 1 for subword in ids]
-    kept = np.flatnonzero((in_words >= fewest) | (in_texts > 0))
+    kept = np.flatnonzero((in_words >= [*map(_fewest, ids)]) | (in_texts > 0))
     table = SubwordTable(NO_SUBWORDS.vectors, [whole.subwords[i] for i in kept], is_plain)
     pieces, ends = np.array(list(ids.values()))[kept], Pieces(tokenizer).ends
     read = (_alone(encoder, pieces, *ends) for encoder in (teacher.labels, teacher.model.encoder))
@@ -100,6 +99,13 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> ReadCNN
     _, directions = np.linalg.eigh(X.T @ (X * weights[:, None]))
     found = X @ directions[:, ::-1][:, :COLUMNS]
     return ReadCNN(CNNBiEncoder(CNN(torch.from_numpy(found / found.std()), ROWS)), table)
+
+
+def _fewest(subword: str) -> int:
+    """How often the donors must have a subword. Latin letters stay: of them any word can be put together."""
+    if any(ord(letter) > LAST_LATIN for letter in subword):
+        return FEWEST_FOREIGN
+    return int(len(subword.removeprefix(GOES_ON)) > 1)
 
 
 def _times(rows: list[list[int]], n_subwords: int, counts: np.ndarray | None = None) -> np.ndarray:

@@ -102,9 +102,8 @@ class Donor:
         for row, i in enumerate(chosen):
             ids[row, : len(self.ids[i])] = torch.from_numpy(self.ids[i])
             mask[row, : len(self.ids[i])] = 1
-        rows = torch.arange(len(chosen)).repeat_interleave(
-            torch.tensor([len(self.first[i]) for i in chosen])
-        )
+        lengths = torch.tensor([len(self.first[i]) for i in chosen])
+        rows = torch.arange(len(chosen)).repeat_interleave(lengths)
         columns, words = (
             torch.from_numpy(np.concatenate([of[i] for i in chosen])) for of in (self.first, self.words)
         )

@@ -25,7 +25,7 @@ from ..learner import Options
 from ..records import DonorScore, Progress
 from ..state import PROGRESS, damaged, read_progress, write_progress
 from .data import Batch, Batches, Donor
-from .loss import Schedule, near_labels
+from .loss import NEAR, Schedule, near_labels
 from .packing import Cutter, Texts, pack, pack_held_out
 
 WEIGHTS = "state.safetensors"
@@ -42,7 +42,8 @@ class BiEncoderLearner(ABC):
 
     label_encoder: bytes | None = None  # the file of a transformer that reads labels
     module: nn.Module  # all that is trained, in training once it begins
-    vectors: Tensor  # (n_texts, n_columns), of all label texts: those that are close do not compete
+    vectors: Tensor  # (n_texts, n_columns), of all label texts
+    near = NEAR  # cosine of label texts that do not compete
 
     def __init__(
         self, donors: list[Corpus], options: Options, steps: int, words: int, usual: Schedule
@@ -83,7 +84,7 @@ class BiEncoderLearner(ABC):
 
     def batches(self, start: int) -> Iterator[Batch]:
         """The batches from a step on. start (int): Its number."""
-        near = near_labels(self.vectors)
+        near = near_labels(self.vectors, self.near)
         drawn = Batches(self.packed, near, self.words, self.options.seed, start)
         workers = self.options.workers
         return iter(DataLoader(drawn, batch_size=None, num_workers=workers, pin_memory=self.is_half))
@@ -95,7 +96,7 @@ class BiEncoderLearner(ABC):
         batch = next(self.stream).to(self.device)
         torch.manual_seed((self.options.seed * 1_000_003 + step) % 2**31)  # dropout, when resumed too
         done = (step + 0.5) / self.steps
-        rate = min(1.0, done / self.schedule.warmup) * (1 - done)
+        rate = done / max(self.schedule.warmup, done) * (1 - done)
         for group in self.optimizer.param_groups:
             group["lr"] = rate * group["rate"]
         self.module.train()

@@ -12,7 +12,7 @@ from .model import BiEncoder, encode
 from .packing import Texts
 from .start import Start
 
-NEAR = 0.55  # cosine of label vectors from which types may both be right
+NEAR = 0.55  # cosine of a transformer's label vectors from which types may both be right
 CHUNK = 1024  # label texts that are compared with all others at once
 OFF = -1e4
 TEMPERATURE = 2.0  # that predictions of a teacher are learnt at
@@ -43,9 +43,12 @@ class Teacher(NamedTuple):
         return cls(start.model.to(device).eval(), vectors, share)
 
 
-def near_labels(vectors: Tensor) -> np.ndarray:
-    """Which label texts are close to each other. vectors (Tensor): (n_texts, hidden), of unit length."""
-    found = [(own @ vectors.T > NEAR).cpu() for own in vectors.split(CHUNK)]
+def near_labels(vectors: Tensor, least: float) -> np.ndarray:
+    """Which label texts are close to each other.
+
+    vectors (Tensor): (n_texts, hidden), of unit length. least (float): Cosine of those that are not.
+    """
+    found = [(own @ vectors.T > least).cpu() for own in vectors.split(CHUNK)]
     near: np.ndarray = torch.cat(found).numpy()
     return near
 
