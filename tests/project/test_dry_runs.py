@@ -27,9 +27,9 @@ from spacy_longtail.unlabelled import dry_run as unlabelled
 from spacy_longtail.unlabelled import mining, reading
 from spacy_longtail.unlabelled.passes import save_state
 from spacy_longtail.unlabelled.reading import time_texts
+from tests.project.pretraining import DEV, RATES, SHIPS, kill_at, write
 from tests.project.test_distil import CONFIG as TOKENS
 from tests.project.test_out_of_fold import numbered
-from tests.project.pretraining import DEV, RATES, SHIPS, kill_at, write
 from tests.unit.test_estimates import Ticks
 from tests.util import SENTENCES, blank, refused, toy_corpus, toy_docs
 

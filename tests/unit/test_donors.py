@@ -156,7 +156,7 @@ def test_one_description_is_one_type_and_two_are_two(tmp_path):
     second = corpus(
         tmp_path / "second", train=["[Bo|person] saw [Lima|LOC]"], descriptions={"LOC": "country"}
     )
-    one, two = read(first, second)
+    _, two = read(first, second)
     assert two.descriptions == {"LOC (second)": "country", "PER": "person"}
     assert shown(two.train) == [("Bo saw Lima", [("Bo", "PER"), ("Lima", "LOC (second)")])]
     assert two.train[0].user_data[ANNOTATED_TYPES] == ["LOC (second)", "PER"]

@@ -102,7 +102,7 @@ def new_cnn(teacher: Start, vocabulary: Vocabulary, texts: list[str]) -> ReadCNN
 
 
 def _fewest(subword: str) -> int:
-    """How often the donors must have a subword. Latin letters stay: of them any word can be put together."""
+    """How often the donors must have a subword. Latin letters stay: any word can be cut into them."""
     if any(ord(letter) > LAST_LATIN for letter in subword):
         return FEWEST_FOREIGN
     return int(len(subword.removeprefix(GOES_ON)) > 1)
