@@ -18,7 +18,6 @@ from thinc.api import Adam, set_dropout_rate
 
 from spacy_longtail.layers.clusters import (
     cluster_prefixes,
-    leave_out_tables,
     read_clusters,
 )
 from spacy_longtail.layers.path_table import NO_PATHS
@@ -338,38 +337,16 @@ def test_a_saved_pipeline_needs_neither_files_nor_extras(paths, static, tmp_path
     )
 
 
-def test_tables_of_spacy_can_be_left_out(tmp_path):
-    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    nlp = rich_ner(**SMALL, clusters="lookups")
-    train(nlp, 5)
-    nlp.to_disk(tmp_path / "whole")
-    before = entities(nlp)
-    leave_out_tables(nlp.get_pipe("ner").model)
-    nlp.to_disk(tmp_path / "slim")
-    sizes = {name: (tmp_path / name / "ner" / "model").stat().st_size for name in ("whole", "slim")}
-    assert sizes["slim"] < 0.1 * sizes["whole"]
-    for name in sizes:
-        assert entities(spacy.load(tmp_path / name)) == before
-    assert entities(nlp) == before
-
-
 def test_tables_that_were_left_out_are_read_in_the_language_they_were_learnt_in():
     """Also in a pipeline of another language: the rows of its own clusters mean something else."""
     pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
     layer = cluster_prefixes("lookups", [32])
     layer.initialize(X=[doc_of("Hamburg")])
     own = layer.attrs["clusters"]
-    leave_out_tables(layer)
+    layer.attrs["clusters"] = NO_PATHS  # as pipelines of version 0.2 could be saved
     again = cluster_prefixes("lookups", [32]).from_bytes(layer.to_bytes())
     again.predict([Doc(spacy.blank("de").vocab, words=["Hamburg"])])
     assert np.array_equal(again.attrs["clusters"].keys, own.keys)
-
-
-def test_a_file_of_clusters_is_never_left_out(paths):
-    layer = cluster_prefixes(paths, [4])
-    layer.initialize(X=[doc_of("a")])
-    leave_out_tables(layer)
-    assert len(layer.attrs["clusters"].keys) == 5
 
 
 def test_documents_without_tokens_first_leave_the_sample_to_others(paths):
