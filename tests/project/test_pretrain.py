@@ -227,6 +227,7 @@ def test_a_new_cnn_learns_from_a_teacher(run, donors, teacher, tmp_path, monkeyp
     [
         ({"encoder": "cnn"}, r"L495.*cnn cannot be the encoder: a new CNN.*--teacher en_longtail_trf"),
         ({"teacher": "en_longtail_cnn"}, "L495.*en_longtail_cnn cannot be the teacher"),
+        ({"teacher": "en_longtail_none"}, "L720.*no pipeline en_longtail_none"),
         ({"layers": 2}, "L213.*--layers = 2.*a transformer"),
         ({"bits": (8, 8, 8)}, "L213.*--bits.*a transformer"),
         ({"settings": {"training.optimizer": "Adam.v1"}}, "L213.*training.optimizer.*encoder_rate"),

@@ -59,7 +59,7 @@ def pretrain(
     say (Callable): Gets progress.
     RETURNS (Pretrained): The result; nothing is written but checkpoints.
     RAISES (ValueError): L001, L213, L265, L401 to L404, L406, L408, L430, L432, L436, L437, L495 to
-        L498, L515.
+        L498, L515, L720.
     """
     found = settled(folders, output, options, exclude)
     if found.is_finished:

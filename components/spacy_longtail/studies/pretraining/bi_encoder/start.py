@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from ....describers.label_encoder import FILE, LabelEncoder
-from ....encoders import META, located
+from ....encoders import META, check_encoder, located
 from ....errors import Errors
 from ....heads.outputs import output_of
 from ....layers.described import is_described
@@ -38,9 +38,10 @@ def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Sta
     name (str): A transformer on the hub or its folder, or an installed pipeline or its folder.
     layers (Optional[int]): To keep, spread over all, with the last; null keeps all.
     role (str): What it is to be.
-    RAISES (ValueError): L221, L265, L408, L495.
+    RAISES (ValueError): L221, L265, L408, L495; L720 for a teacher that is no pipeline.
     """
-    folder = located(name)
+    # a published transformer has no predictions to teach
+    folder = check_encoder(name) if role == TEACHER else located(name)
     found = _of_pipeline(name, folder, role) if (folder / META).is_file() else _published(name)
     _keep_layers(found.model.encoder, name, layers)
     return found
