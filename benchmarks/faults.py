@@ -54,11 +54,6 @@ TINY = {
     "components.tok2vec.model.depth": 1,
     "components.tok2vec.model.embed_size": 100,
 }
-TINY_PRETRAINING = {
-    "components.tok2vec.model.embed.rows": [100, 50, 50, 50],
-    "components.tok2vec.model.encode.depth": 1,
-    "components.ner.describe.width": 30,
-}
 VOLATILE = re.compile(  # of JSON: times, and what follows from them
     r"seconds|minutes|date|started|finished|place|host|pid|per_second|command|size_mb|speed|memory|commit|dirty|^number$"
 )
@@ -110,7 +105,6 @@ def prepare(work: Path) -> None:
 def commands(work: Path, out: Path) -> dict[str, list[str]]:
     """What each long command is called with. work (Path): What `prepare` made. out (Path): A folder."""
     sets = [f"--set={name}={value}" for name, value in TINY.items() if name + "=" != EVERY]
-    few = [f"--set={name}={json.dumps(value)}" for name, value in TINY_PRETRAINING.items()]
     corpus, model, student = work / "corpus", work / "trained/model-best", CONFIGS / "token_softmax.cfg"
     steps, often, always = ["--steps", 4], ["--set", EVERY + "2"], ["--set", EVERY + "1"]
     mom = ["--head", "softmax", "--loss", "MoM"]
@@ -122,7 +116,7 @@ def commands(work: Path, out: Path) -> dict[str, list[str]]:
         "tune": [corpus, *mom, "--trials", 2, *steps, *sets, *always, "-o", out],
         "curve": [corpus, "-o", out, *draws, *steps, *often],
         "recommend": [corpus, "-o", out, "--minutes", 60, "--folds", 3, "--steps", 2, *always],
-        "pretrain": [corpus, "-o", out, *steps, "--words", 20, "--evaluations", 2, *few],
+        "pretrain": [corpus, "-o", out, *steps, "--words", 20, "--evaluations", 2],
         "mine": [model, work / "pool.txt", "-o", out / "next.jsonl", "--types", "NAT", "--labels", 20],
         "distil": [model, work / "pool.txt", "--gold", corpus, "-o", out, *silver, *sets, *often],
         "thresholds": [model, corpus, *folds, "-o", out / "model"],

@@ -27,10 +27,9 @@ from spacy_longtail.unlabelled import dry_run as unlabelled
 from spacy_longtail.unlabelled import mining, reading
 from spacy_longtail.unlabelled.passes import save_state
 from spacy_longtail.unlabelled.reading import time_texts
+from tests.project.pretraining import DEV, RATES, SHIPS, kill_at, write
 from tests.project.test_distil import CONFIG as TOKENS
 from tests.project.test_out_of_fold import numbered
-from tests.project.test_pretrain import DEV, SHIPS, kill_at, write
-from tests.project.test_pretrain import TINY as TINY_ENCODER
 from tests.unit.test_estimates import Ticks
 from tests.util import SENTENCES, blank, refused, toy_corpus, toy_docs
 
@@ -296,6 +295,8 @@ def test_a_search_lists_its_parameters_and_counts_what_is_done(corpus, tmp_path,
 
 @pytest.fixture(scope="module")
 def donors(tmp_path_factory):
+    for extra in ("torch", "transformers"):
+        pytest.importorskip(extra, reason="needs the extra 'transformers'")
     folder = tmp_path_factory.mktemp("donors")
     return [
         write(folder / "toy", SENTENCES, dev=DEV["toy"]),
@@ -305,7 +306,7 @@ def donors(tmp_path_factory):
 
 def test_donors_and_steps_of_a_pretraining(donors, tmp_path, monkeypatch):
     call = ["pretrain", *donors, "-o", tmp_path / "out", "--steps", "40", "--words", "20"]
-    call += [part for name, value in TINY_ENCODER.items() for part in ("--set", f"{name}={value}")]
+    call += [part for name, value in RATES.items() for part in ("--set", f"{name}={value}")]
     call += ["--evaluations", "3", "--exclude", donors[0]]
     monkeypatch.setattr(pretraining, "time_steps", lambda steps, begin: (next(steps), 2.0, 10)[0:3])
     found = dry(*call)
@@ -320,7 +321,7 @@ def test_donors_and_steps_of_a_pretraining(donors, tmp_path, monkeypatch):
 
 def test_a_finished_pretraining_has_nothing_to_do(donors, tmp_path):
     call = ["pretrain", *donors, "-o", tmp_path / "out", "--steps", "2", "--words", "20"]
-    call += [part for name, value in TINY_ENCODER.items() for part in ("--set", f"{name}={value}")]
+    call += [part for name, value in RATES.items() for part in ("--set", f"{name}={value}")]
     assert RUN.invoke(app, [str(a) for a in call]).exit_code == 0
     before = files(tmp_path)
     assert "Nothing to do" in dry(*call, as_json=False) and files(tmp_path) == before
@@ -328,8 +329,10 @@ def test_a_finished_pretraining_has_nothing_to_do(donors, tmp_path):
 
 
 def test_a_pretraining_that_was_killed_goes_on(donors, tmp_path, monkeypatch):
-    options = {"steps": 12, "words": 20, "evaluations": 3, "settings": TINY_ENCODER}
-    kill_at(monkeypatch, 9, (4, 8))
+    from spacy_longtail.studies.pretraining.bi_encoder.cnn_learner import CNNLearner
+
+    options = {"steps": 12, "words": 20, "evaluations": 3, "settings": RATES}
+    kill_at(monkeypatch, 9, (4, 8), CNNLearner)
     with pytest.raises(KeyboardInterrupt):
         pretrain(donors, tmp_path / "out", PretrainOptions(**options), [], print)
     monkeypatch.undo()

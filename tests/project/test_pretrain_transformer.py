@@ -12,7 +12,7 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from tests.project.test_pretrain import DEV, SHIPS, kill_at, write
+from tests.project.pretraining import DEV, SHIPS, kill_at, write
 from tests.util import SENTENCES, tiny_bert
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
@@ -26,10 +26,11 @@ from spacy_longtail.scorers import make_ner_scorer  # noqa: E402
 from spacy_longtail.studies.pretraining import Options, pretrain  # noqa: E402
 from spacy_longtail.studies.pretraining.bi_encoder import data  # noqa: E402
 from spacy_longtail.studies.pretraining.bi_encoder.data import IGNORED, Batches, batch_of  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder.learner import BiEncoderLearner, _legal  # noqa: E402
+from spacy_longtail.studies.pretraining.bi_encoder.learner import _legal  # noqa: E402
 from spacy_longtail.studies.pretraining.bi_encoder.model import BiEncoder  # noqa: E402
 from spacy_longtail.studies.pretraining.bi_encoder.packing import Texts, pack  # noqa: E402
 from spacy_longtail.studies.pretraining.bi_encoder.start import _keep_layers  # noqa: E402
+from spacy_longtail.studies.pretraining.bi_encoder.transformer import TransformerLearner  # noqa: E402
 from spacy_longtail.studies.pretraining.donors import read_donors  # noqa: E402
 from spacy_longtail.studies.pretraining.writing import write_pretrained  # noqa: E402
 
@@ -69,7 +70,7 @@ def packed(folder, bert):
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(bert).backend_tokenizer
-    texts = Texts(tokenizer)
+    texts = Texts()
     [corpus] = read_donors([folder], [], ["train"], spacy.blank("en").vocab)
     return pack(corpus, Pieces(tokenizer), texts), texts
 
@@ -206,7 +207,7 @@ def test_a_transformer_that_was_killed_comes_to_the_same_weights(
     folders = [*donors, notes]
     straight = go(folders, tmp_path / "straight", bert)
     with monkeypatch.context() as patch:
-        kill_at(patch, 5, (3,), BiEncoderLearner)
+        kill_at(patch, 5, (3,), TransformerLearner)
         with pytest.raises(KeyboardInterrupt):
             go(folders, tmp_path / "killed", bert)
     again = go(folders, tmp_path / "killed", bert)
@@ -292,11 +293,6 @@ def test_going_on_goes_on(donors, bert, tmp_path):
         (["--layers", 3], r"L495.*cut to 3 layers: it has 2.*--layers 2 or fewer"),
         (["--teacher", "OTHER"], "L495.*the teacher: its tokenizer"),
         (["--teacher", "en_longtail_cnn"], "L495.*the teacher: it has the components tok2vec, ner"),
-        (["--encoder", "en_longtail_cnn"], "L495.*the encoder: it has the components tok2vec, ner"),
-        (["--encoder", "cnn", "--layers", 2], "L213.*layers = 2.*transformer"),
-        (["--encoder", "cnn"], "L495.*a donor: the CNN reads no open types"),
-        (["--clusters", "lookups"], "L213.*clusters"),
-        (["--slim"], "L213.*slim"),
         (["--share", 0.5], "L213.*share = 0.5.*with and without open types"),
         (["--set", "components.ner.head=crf"], "L213.*components.ner.head.*training.encoder_rate"),
         (["--set", "training.dropout=high"], "L001.*training.dropout"),

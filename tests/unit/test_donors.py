@@ -1,24 +1,15 @@
 """What pretraining learns from: donors and their types, the order of batches, the encoders."""
 
-from itertools import islice
-
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, write_corpus
-from spacy_longtail.corpus.tokenizers import CharacterTokenizer
 from spacy_longtail.studies.pretraining import donors as module
-from spacy_longtail.studies.pretraining.batches import batches
 from spacy_longtail.studies.pretraining.donors import (
     excluded_texts,
-    joint_types,
     read_donors,
     said,
 )
-from spacy_longtail.studies.pretraining.encoders import build_pipeline, read_encoder
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.util import blank, parse
 
@@ -75,7 +66,6 @@ def test_donors_are_sentences_with_their_own_types(tmp_path):
     for donor in (one, two):
         for doc in (*donor.train, *donor.dev):
             assert doc.user_data[ANNOTATED_TYPES] == list(donor.descriptions)
-    assert joint_types([one, two]) == {**one.descriptions, **two.descriptions}
 
 
 def test_sentences_of_dev_and_test_of_a_target_are_left_out_and_counted(tmp_path):
@@ -166,11 +156,10 @@ def test_one_description_is_one_type_and_two_are_two(tmp_path):
     second = corpus(
         tmp_path / "second", train=["[Bo|person] saw [Lima|LOC]"], descriptions={"LOC": "country"}
     )
-    one, two = read(first, second)
+    _, two = read(first, second)
     assert two.descriptions == {"LOC (second)": "country", "PER": "person"}
     assert shown(two.train) == [("Bo saw Lima", [("Bo", "PER"), ("Lima", "LOC (second)")])]
     assert two.train[0].user_data[ANNOTATED_TYPES] == ["LOC (second)", "PER"]
-    assert len(joint_types([one, two])) == 3
 
 
 def test_a_type_can_take_the_name_that_another_loses(tmp_path):
@@ -297,46 +286,6 @@ def test_a_mark_that_cannot_be_read_is_named(tmp_path):
         read(tmp_path / "none")
 
 
-# Batches
-
-
-def test_donors_are_drawn_by_their_size_to_a_power():
-    sizes, n = [10, 90, 400], 6000
-    lengths = [[5] * size for size in sizes]
-    for power in (0.0, 0.5, 1.0):
-        drawn = np.array([i for i, _ in islice(batches(lengths, 5, power, seed=1), n)])
-        share = np.array(sizes, dtype=float) ** power
-        share /= share.sum()
-        spread = 4 * np.sqrt(share * (1 - share) / n)
-        assert (abs(np.bincount(drawn, minlength=3) / n - share) < spread).all()
-
-
-@given(
-    lengths=st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=8), min_size=1, max_size=3),
-    n_words=st.integers(1, 40),
-    seed=st.integers(0, 2**31),
-    start=st.integers(0, 15),
-)
-def test_batches_are_full_but_not_more_and_no_sentence_comes_twice_before_all(
-    lengths, n_words, seed, start
-):
-    found = list(islice(batches(lengths, n_words, 0.5, seed), 40))
-    order = [[] for _ in lengths]
-    for i, chosen in found:
-        total = sum(lengths[i][k] for k in chosen)
-        assert chosen and (total <= n_words or len(chosen) == 1)
-        order[i] += chosen
-    for own, all_of in zip(order, lengths, strict=True):
-        for at in range(0, len(own) - len(all_of) + 1, len(all_of)):
-            assert sorted(own[at : at + len(all_of)]) == list(range(len(all_of)))
-    assert list(islice(batches(lengths, n_words, 0.5, seed, start), 40 - start)) == found[start:]
-
-
-def test_batches_depend_on_the_seed():
-    first, second = (list(islice(batches([[3] * 50] * 2, 9, 0.5, seed), 20)) for seed in (0, 1))
-    assert first != second
-
-
 def test_a_partial_annotation_stays_partial(tmp_path):
     nlp = blank()
     docs = [parse(nlp, text) for text in ("[Maria|PER] left .", "[Rome|GEO] sent [Ida|PER] .")]
@@ -368,50 +317,3 @@ def test_donors_of_words_and_of_characters_are_not_mixed(tmp_path):
         write_corpus(tmp_path / name, {"train": docs}, CorpusTypes(["PER"], [], "en", tokens))
     with pytest.raises(ValueError, match=r"L495.*a words, b characters.*different tokens"):
         read_donors([tmp_path / "a", tmp_path / "b"], [], ["train"], nlp.vocab)
-
-
-# Encoders
-
-
-def test_the_cnn_is_told_of_language_clusters_and_steps():
-    config = read_encoder(
-        CorpusTypes([], [], "de"), "somewhere", 123, {"training.dropout": 0.3}
-    ).interpolate()
-    assert config["nlp"]["lang"] == "de"
-    assert config["components"]["tok2vec"]["model"]["embed"]["clusters"] == "somewhere"
-    assert config["components"]["ner"]["describe"]["clusters"] == "somewhere"
-    assert config["components"]["ner"]["describe"]["lang"] == "de"
-    nlp, optimizer, dropout = build_pipeline(
-        read_encoder(CorpusTypes([], [], "en"), None, 1000, {"training.dropout": 0.3})
-    )
-    assert dropout == 0.3 and nlp.pipe_names == ["tok2vec", "ner"]
-    characters = read_encoder(CorpusTypes([], [], "th", "characters"), None, 10, {})
-    assert isinstance(build_pipeline(characters)[0].tokenizer, CharacterTokenizer)
-    for clusters in (None, "somewhere"):  # whose language is that of the donors, whatever they are
-        own = read_encoder(CorpusTypes([], [], "de"), clusters, 10, {})
-        assert build_pipeline(own)[0].lang == "de"
-    rates = []
-    for _ in range(1000):
-        rates.append(optimizer.learn_rate)
-        optimizer.step_schedules()
-    assert rates[:20] == pytest.approx([0.002 * step / 250 for step in range(20)])
-    assert max(rates) == pytest.approx(0.002) and optimizer.learn_rate == pytest.approx(0.0, abs=1e-5)
-
-
-def test_encoders_and_settings_that_make_no_sense():
-    with pytest.raises(ValueError, match="L471"):
-        read_encoder(CorpusTypes([], [], "en"), None, 10, {"components.none.width": 1})
-    for setting in ("dropuot", "max_steps", "seed", "accumulate_gradient"):
-        with pytest.raises(ValueError, match=rf"L213.*training\.{setting} = 5.*--steps"):
-            read_encoder(CorpusTypes([], [], "en"), None, 10, {f"training.{setting}": 5})
-    with pytest.raises(ValueError, match=r"L438.*'de'.*'en'"):
-        read_encoder(CorpusTypes([], [], "en"), None, 10, {"nlp.lang": "de"})
-    for setting, problem in (
-        ("components.tok2vec.model.embed.width", "L001"),
-        ("training.optimizer.learn_rate.initial_rate", "learn_rate must be at least 0"),
-        ("training.optimizer", "optimizer"),
-        ("nlp.foo", "no setting foo"),
-    ):
-        broken = read_encoder(CorpusTypes([], [], "en"), None, 10, {setting: -1})
-        with pytest.raises(ValueError, match=rf"L438.*{problem}"):
-            build_pipeline(broken)

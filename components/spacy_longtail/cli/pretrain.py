@@ -9,8 +9,6 @@ import typer
 from wasabi import msg
 
 from ..evaluation.report.wording import percent
-from ..layers.clusters import LOOKUPS
-from ..settings import unused
 from ..studies.pretraining import Options, pretrain, pretraining_outlook
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
@@ -33,25 +31,18 @@ def pretrain_command(
     encoder: Annotated[
         str,
         typer.Option(
-            help="'cnn'; a transformer, a name on the hub or a folder; or a pipeline that this command "
-            "wrote of a transformer, to go on from it."
+            help="A pipeline that this command wrote, to go on from it; 'cnn' for a new CNN; or a "
+            "transformer, a name on the hub or a folder."
         ),
-    ] = "cnn",
+    ] = "en_longtail_cnn",
     exclude: Annotated[
         list[Path] | None,
         typer.Option(help="Corpus whose dev and test sentences no donor may have; repeatable."),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Training steps.", show_default="20000, transformers 6000")
+        int | None, typer.Option(min=1, help="Training steps.", show_default="12000, transformers 6000")
     ] = None,
-    words: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Words of a batch; of a transformer's, subwords with padding.",
-            show_default="1000, transformers 8192",
-        ),
-    ] = None,
+    words: Annotated[int, typer.Option(min=1, help="Subwords of a batch, with padding.")] = 8192,
     power: Annotated[
         float, typer.Option(min=0, max=1, help="Donors are drawn by their size to this power.")
     ] = 0.5,
@@ -71,7 +62,9 @@ def pretrain_command(
     ] = None,
     teacher: Annotated[
         str | None,
-        typer.Option(help="Pipeline that this command wrote: its predictions are learnt, too."),
+        typer.Option(
+            help="Pipeline that this command wrote of a transformer: its predictions are learnt, too."
+        ),
     ] = None,
     bits: Annotated[
         tuple[float, float, float] | None,
@@ -80,21 +73,12 @@ def pretrain_command(
             show_default="7 6 4",
         ),
     ] = None,
-    clusters: Annotated[
-        str | None,
-        typer.Option(help="Word clusters of the CNN: 'lookups' (extra `lookups`), or a file of paths."),
-    ] = None,
-    slim: Annotated[
-        bool, typer.Option("--slim", help="Leave out the word clusters of the extra `lookups`.")
-    ] = False,
     evaluations: Annotated[int, typer.Option(min=1, help="How often donors are scored.")] = 10,
     settings: Set = None,
     seed: Annotated[
         int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, batches and dropout.")
     ] = 0,
-    workers: Annotated[
-        int, typer.Option(min=0, help="Processes that make a transformer's batches.")
-    ] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="Processes that make batches.")] = 0,
     dry_run: DryRun = False,
     code: Code = None,
     gpu_id: GpuId = -1,
@@ -105,15 +89,12 @@ def pretrain_command(
     It writes a pipeline, which configs/pretrained_cnn.cfg or transformer.cfg starts from, the CNN alone
     for paths.init_tok2vec, and a page with the F1 of each donor.
     """
-    if slim and clusters != LOOKUPS:
-        raise unused("--slim", slim, "`pretrain`", f"--clusters {LOOKUPS}")
     options = Options(
         encoder=encoder,
         steps=steps,
         words=words,
         power=power,
         parts=names_in(parts),
-        clusters=clusters,
         evaluations=evaluations,
         seed=seed,
         gpu_id=gpu_id,
@@ -129,7 +110,6 @@ def pretrain_command(
     found = pretrain(donors, output, options, exclude or [], _say)
     shown = {
         "encoder": encoder,
-        "clusters": clusters,
         "parts": parts,
         "steps": found.record.steps,
         "words": words,
@@ -144,8 +124,8 @@ def pretrain_command(
     made += f" --bits {' '.join(f'{n:g}' for n in bits)}" if bits else ""
     made += "".join(f" --set {shlex.quote(setting)}" for setting in settings or [])
     made += "".join(f" --exclude {short(path)}" for path in exclude or [])
-    made += f"{' --slim' * slim} -o {short(output)}"
-    places = write_pretrained(found, output, made, slim)
+    made += f" -o {short(output)}"
+    places = write_pretrained(found, output, made)
     if as_json:
         paths = {name: str(path) for name, path in places.items()}
         return print_json({**found.record.as_json(), **paths})

@@ -1,7 +1,9 @@
 """Descriptions by static vectors of their words."""
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -46,7 +48,7 @@ class SubwordDescriptions:
     source (str): An encoder such as "en_longtail_cnn", or a Model2Vec model, a folder or its name on the
         hub (extra `model2vec`).
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
-    RAISES (ValueError): When called L406, L264, L720.
+    RAISES (ValueError): When called L264, L406.
     """
 
     source: str
@@ -57,9 +59,20 @@ class SubwordDescriptions:
 
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
-        cut = [self._table.cut(words(text)) for text in texts]
-        return unit_rows(self._table.means([[row for rows in own for row in rows] for own in cut]))
+        return unit_rows(self._table.means(subwords_of_texts(self._table, texts)))
+
+    def of_pipeline(self, folder: Path) -> "SubwordDescriptions":
+        """The same, by the vectors in the folder of a pipeline whose encoder has them."""
+        path = folder / "config.cfg"
+        embed = f"subwords = {json.dumps(self.source)}"
+        is_there = path.is_file() and embed in path.read_text(encoding="utf8")
+        return SubwordDescriptions(str(folder)) if is_there else self
 
     def release(self) -> None:
         """Let go of the vectors, which are read again where they are needed."""
         self.__dict__.pop("_table", None)
+
+
+def subwords_of_texts(table: SubwordTable, texts: list[str]) -> list[list[int]]:
+    """The subwords of descriptions, as rows of a table."""
+    return [[row for rows in table.cut(words(text)) for row in rows] for text in texts]

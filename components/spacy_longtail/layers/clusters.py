@@ -116,13 +116,6 @@ def table_of(model: Model, lang: str) -> PathTable:
     return found
 
 
-def leave_out_tables(model: Model) -> None:
-    """Take the tables out of a model that is to be saved small, where they can be read again."""
-    for node in model.walk():
-        if node.name == NAME and node.attrs["source"] == LOOKUPS:
-            node.attrs["clusters"] = NO_PATHS
-
-
 def forward(model: Model, docs: list[Doc], is_train: bool) -> tuple[Ragged, Callable]:
     lengths = model.ops.asarray1i([len(doc) for doc in docs])
     if not docs:

@@ -16,7 +16,6 @@ from thinc.types import Floats2d
 from ..corpus.type_words import in_words, problem_of_texts
 from ..describers import HashedDescriptions, VectorDescriptions
 from ..describers.base import unit_rows
-from ..describers.label_encoder import FILE as LABEL_ENCODER
 from ..encoders import check_encoder
 from ..errors import Errors
 from ..heads.outputs import output_of
@@ -172,8 +171,9 @@ def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
                 texts = [own.cfg["descriptions"][label] for label in own.labels]
                 vectors = to_numpy(layer.get_param("D"))
                 block = nlp.config.interpolate()["components"][name].get("describe")
-                if block and (folder / LABEL_ENCODER).is_file():
-                    block = {**block, "name": str(path)}
+                for key in ("name", "source"):  # of a describer whose data is in the folder
+                    if block and getattr(own.describe, key, None) == str(folder):
+                        block = {**block, key: str(path)}
                 prefixes = own.codec.prefixes
                 encoder = tok2vec_of(nlp, pipe)
                 own_bytes = None if encoder is None else encoder.model.to_bytes()

@@ -19,7 +19,7 @@ from ..chains.tags import TagCodec
 from ..corpus.labels import check_label
 from ..corpus.sentences import sentence_lengths
 from ..corpus.type_words import words_of
-from ..describers import LabelEncoder
+from ..describers import LabelEncoder, SubwordDescriptions
 from ..errors import Errors
 from ..heads import HEADS, Decoding, Gold, Head, Scores
 from ..heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
@@ -409,7 +409,7 @@ class TokenTagger(NERPipe):
         util.from_disk(path, first, exclude)
         super().from_disk(path, exclude=exclude)
         self._check_outputs()
-        if isinstance(self.describe, LabelEncoder):
+        if isinstance(self.describe, (LabelEncoder, SubwordDescriptions)):
             self.describe = self.describe.of_pipeline(Path(path).parent)
         return self
 

@@ -222,11 +222,6 @@ def _renamed(doc: Doc, names: Mapping[str, str]) -> Doc:
     return doc.from_array([ENT_IOB, ENT_TYPE], np.stack([iob, types], axis=1).astype("uint64"))
 
 
-def joint_types(donors: Iterable[Donor]) -> dict[str, str]:
-    """The types of all donors with their descriptions, in the order of the donors."""
-    return {label: text for donor in donors for label, text in donor.descriptions.items()}
-
-
 def said(donor: Donor, is_excluding: bool) -> str:
     """A donor in a line. is_excluding (bool): Whether there are corpora to exclude."""
     left_out = f", {donor.n_excluded:,} left out" if is_excluding else ""

@@ -25,8 +25,7 @@ def pretraining_outlook(
     RETURNS (Outlook): Its data has the donors. RAISES (ValueError): Those of `pretrain`, without L498.
     """
     found = settled(folders, output, options, exclude)
-    unit = "words" if found.config is not None else "subwords"
-    head = f"{found.steps:,} steps of {found.words:,} {unit}"
+    head = f"{found.steps:,} steps of {options.words:,} subwords"
     if found.is_finished:
         return Outlook([head], [Stage("training", 0, "steps", None)])
     say("Reading the donors")

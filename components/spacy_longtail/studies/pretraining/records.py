@@ -27,7 +27,6 @@ class Progress(Record):
     seconds: float = 0.0
     scores: Scores = Field(default_factory=list)
     key: str = ""  # of the pretraining: settings and data
-    updates: dict[str, int] = Field(default_factory=dict)  # of each parameter
 
 
 class DonorRecord(Record):
@@ -43,10 +42,9 @@ class PretrainRecord(Record):
     key: str
     encoder: str
     steps: int
-    words: int  # of a batch; of a transformer's, subwords with padding
+    words: int  # of a batch: subwords with padding
     power: float
     parts: list[str]
-    clusters: str | None
     seed: int
     settings: Block
     seconds: float

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import srsly
 from spacy.language import Language
 from spacy.util import fix_random_seed
-from thinc.api import Config
 from tqdm import tqdm
 
 from ...corpus.descriptions import TYPES, read_declared, read_types
@@ -19,12 +18,10 @@ from ...errors import Errors
 from ...layers.torch_layer import require_torch
 from ...output.writing import check_folder, check_outside
 from ...settings import extra, unused
-from ...training.device import use_gpu
 from ...training.provenance import checksum, shortened, versions
-from ..trials.keys import config_content, digest, file_content
-from . import cnn
-from .donors import DONOR, Donor, read_donors, said
-from .encoders import CNN, build_pipeline, read_encoder
+from ..trials.keys import digest, file_content
+from .donors import Donor, read_donors, said
+from .encoders import is_cnn
 from .learner import Learner, Options
 from .open_types import is_open
 from .records import DonorRecord, DonorScore, PretrainRecord, Progress, Scores
@@ -32,11 +29,13 @@ from .state import PROGRESS
 
 STATE = "checkpoint"
 RECORD = "pretrain.json"
+MODEL = "model"  # the folder of the pipeline
 SECONDS = 300.0  # between two states on disk
 SHOWN = 10  # steps between two losses on the bar
 FEW = 8  # donors whose F1 is said one by one
-TRANSFORMER_STEPS, TRANSFORMER_WORDS = 6_000, 8_192
-OF_TRANSFORMERS = ("layers", "teacher", "share", "bits", "workers")
+CNN_STEPS, TRANSFORMER_STEPS = 12_000, 6_000
+OF_TRANSFORMERS = ("layers", "bits")
+KEPT = ("teacher", "share", *OF_TRANSFORMERS)  # options that a record has among its settings
 
 
 class Pretrained(NamedTuple):
@@ -59,8 +58,8 @@ def pretrain(
     exclude (List[Path]): Corpora whose dev and test no donor may hold.
     say (Callable): Gets progress.
     RETURNS (Pretrained): The result; nothing is written but checkpoints.
-    RAISES (ValueError): L213, L265, L401 to L404, L406, L408, L430, L432, L434, L436 to L438, L471, L495
-        to L498, L515.
+    RAISES (ValueError): L001, L213, L265, L401 to L404, L406, L408, L430, L432, L436, L437, L495 to
+        L498, L515, L720.
     """
     found = settled(folders, output, options, exclude)
     if found.is_finished:
@@ -77,12 +76,11 @@ def pretrain(
         key=found.key,
         encoder=shortened(options.encoder),
         steps=found.steps,
-        words=found.words,
+        words=options.words,
         power=options.power,
         parts=list(options.parts),
-        clusters=shortened(options.clusters),
         seed=options.seed,
-        settings=shortened({**options.settings, **_of_transformers(options)}),
+        settings=shortened({**options.settings, **_given(options, KEPT)}),
         seconds=round(progress.seconds, 1),
         versions=versions(),
         excluded=[path.resolve().name for path in exclude],
@@ -99,8 +97,8 @@ def pretrain(
         ],
         scores=progress.scores,
     )
-    nlp, labels = learner.finish(), getattr(learner, "label_encoder", None)
-    return Pretrained(nlp, learner.donors, progress.scores, record, labels)
+    nlp = learner.finish(str(output / MODEL))
+    return Pretrained(nlp, learner.donors, progress.scores, record, learner.label_encoder)
 
 
 def _train(learner: Learner, folder: Path, progress: Progress, steps: int, evaluations: int) -> None:
@@ -141,10 +139,8 @@ def _in_words(scores: list[DonorScore]) -> str:
 class Settled(NamedTuple):
     """A pretraining whose settings and folders have been checked."""
 
-    config: Config | None  # of a CNN
     key: str
     steps: int
-    words: int
     is_finished: bool
 
 
@@ -152,54 +148,48 @@ def settled(folders: list[Path], output: Path, options: Options, exclude: list[P
     """Check settings and folders. Arguments as `pretrain` has them. RAISES (ValueError): So."""
     check_folder(output, [*folders, *exclude], _foreign)
     check_outside(output, [*folders, *exclude], "folder")
-    config, content = None, {}
-    if options.encoder == CNN:
-        for name, value in _of_transformers(options).items():
-            raise unused(f"--{name}", value, "`pretrain --encoder cnn`", "a transformer")
-        for folder in folders:
-            if is_open(folder):
-                problem, fix = "the CNN reads no open types", "Leave it out, or name a transformer"
-                raise ValueError(Errors.L495.format(path=folder, role=DONOR, problem=problem, fix=fix))
-        use_gpu(options.gpu_id)
-        steps, words = options.steps or cnn.STEPS, options.words or cnn.WORDS
-        types = read_types(folders[0])
-        config = read_encoder(types, options.clusters, steps, options.settings)
-        content = config_content(config)
-    else:
-        require_torch()
-        with extra("transformers", "transformers"):
-            import transformers  # noqa: F401
-        if options.clusters is not None:
-            raise unused("--clusters", options.clusters, "`pretrain`", f"--encoder {CNN}")
-        steps, words = options.steps or TRANSFORMER_STEPS, options.words or TRANSFORMER_WORDS
-        content = {**options.settings, **_of_transformers(options._replace(workers=0))}
-        for name, path in (("encoder", options.encoder), ("teacher", options.teacher)):
-            content[name] = path and (file_content(path) or path)
-    key = _key(content, folders, exclude, steps, words, options)
+    require_torch()
+    with extra("transformers", "transformers"):
+        import transformers  # noqa: F401
+    steps = options.steps or TRANSFORMER_STEPS
+    if is_cnn(options.encoder):
+        for name, value in _given(options, OF_TRANSFORMERS).items():
+            raise unused(f"--{name}", value, "`pretrain`", "a transformer")
+        steps = options.steps or CNN_STEPS
+    content = {**options.settings, **_given(options, KEPT)}
+    for name, path in (("encoder", options.encoder), ("teacher", options.teacher)):
+        content[name] = path and (file_content(path) or path)
+    key = _key(content, folders, exclude, steps, options)
     _check_same(output, key)
     is_finished = (output / RECORD).is_file() and not (output / STATE).is_dir()
-    return Settled(config, key, steps, words, is_finished)
+    return Settled(key, steps, is_finished)
 
 
 def prepared(folders: list[Path], found: Settled, options: Options, exclude: list[Path]) -> Learner:
     """Read encoder and donors. Arguments as `pretrain` has them. RAISES (ValueError): So."""
+    from .bi_encoder.cnn_learner import CNNLearner
+    from .bi_encoder.cnn_pipeline import read_cnn
+    from .bi_encoder.start import read_start
+    from .bi_encoder.transformer import TransformerLearner
+
     fix_random_seed(options.seed)
-    if found.config is not None:
-        built = cnn.Built(*build_pipeline(found.config))
-        donors = read_donors(folders, exclude, options.parts, built.nlp.vocab)
-        return cnn.CNN(built, donors, options, found.words)
-    from .bi_encoder.learner import BiEncoderLearner, read_start
-
+    lang = read_declared(folders[0])[1].lang
+    arguments = (options, found.steps, options.words)
+    if is_cnn(options.encoder):
+        cnn = read_cnn(options.encoder, options.teacher, lang)
+        return CNNLearner(cnn, _donors(folders, exclude, options, lang), *arguments)
     start = read_start(options.encoder, options.layers)
-    vocab = blank(read_declared(folders[0])[1].lang, "words").vocab
-    donors = read_donors(folders, exclude, options.parts, vocab)
-    return BiEncoderLearner(start, donors, options, found.steps, found.words)
+    return TransformerLearner(start, _donors(folders, exclude, options, lang), *arguments)
 
 
-def _of_transformers(options: Options) -> dict[str, Any]:
-    """The options of transformers that were given."""
-    own = {name: getattr(options, name) for name in OF_TRANSFORMERS}
-    return {name: value for name, value in own.items() if value != Options._field_defaults[name]}
+def _donors(folders: list[Path], exclude: list[Path], options: Options, lang: str) -> list[Donor]:
+    return read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
+
+
+def _given(options: Options, names: tuple[str, ...]) -> dict[str, Any]:
+    """Those of some options that were given."""
+    own = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in own.items() if value is not None}
 
 
 def _foreign(folder: Path) -> str:
@@ -207,9 +197,7 @@ def _foreign(folder: Path) -> str:
     return "" if own else "it holds no earlier `pretrain`"
 
 
-def _key(
-    content: object, folders: list[Path], exclude: list[Path], steps: int, words: int, options: Options
-) -> str:
+def _key(content: object, folders: list[Path], exclude: list[Path], steps: int, options: Options) -> str:
     """What makes it the same pretraining: settings and data, not where they lie."""
     data = [
         {**read_types(folder)._asdict(), "checksum": checksum(folder)}
@@ -217,7 +205,7 @@ def _key(
         else {"files": file_content(str(folder))}
         for folder in (*folders, *exclude)
     ]
-    own = (steps, words, options.power, options.parts, options.seed)
+    own = (steps, options.words, options.power, options.parts, options.seed)
     return digest({"config": content, "data": data, "options": own})
 
 

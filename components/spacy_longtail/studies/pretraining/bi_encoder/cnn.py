@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -113,3 +114,24 @@ class CNNBiEncoder(nn.Module):
         types = torch.einsum("th,kmh->tkm", vectors, self.Q) * (SCALE / self.width**0.5)
         matched = torch.einsum("nkm,tkm->ntk", words, types).reshape(len(states), -1)
         return torch.cat([self.o(states), matched], dim=1)
+
+
+def reduce_columns(model: CNNBiEncoder, counts: np.ndarray, n_columns: int) -> None:
+    """Keep the directions of the table of subwords that the projections of words and labels use most.
+
+    counts (np.ndarray): (n_subwords,), how often the donors have each subword.
+    """
+    parts = (model.encoder.vectors, model.encoder.project.weight, model.Q)
+    table, words, labels = (part.detach().double().cpu().numpy() for part in parts)
+    if table.shape[1] <= n_columns:
+        return
+    weights = (counts + 1) ** 0.5
+    C = table.T @ (table * (weights / weights.sum())[:, None])
+    values, axes = np.linalg.eigh(C)
+    root = axes * np.maximum(values, 0) ** 0.5
+    used = sum(Q.T @ Q / np.trace(Q @ C @ Q.T) for Q in (words, labels.reshape(-1, labels.shape[2])))
+    _, directions = np.linalg.eigh(root.T @ used @ root)
+    basis = torch.from_numpy(np.linalg.qr(root @ directions[:, -n_columns:])[0]).float()
+    model.encoder.vectors, model.encoder.project.weight, model.Q = (
+        nn.Parameter(part.detach().cpu() @ basis) for part in parts
+    )

@@ -21,6 +21,7 @@ class Batch(NamedTuple):
     mask: Tensor
     rows: Tensor  # (n_words,)
     columns: Tensor  # (n_words,)
+    words: Tensor  # (n_words,): hashes of the words
     gold: Tensor  # (n_words,): 0 for O, 1 + 2 t and 2 + 2 t for B and I of the t-th candidate
     texts: Tensor  # (n_candidates,): which of all label texts the candidates go by
     off: Tensor | None  # (n_words, n_candidates): left out of the softmax
@@ -39,7 +40,8 @@ class Donor:
     """A corpus with its own types.
 
     arrays (Mapping): `ids` and `sl` (pieces of sentences, and how many), `first` and `wl` (the first
-        piece of words, and how many words), `tags` (of words); with open types `coarse` beside them.
+        piece of words, and how many words), `words` (hashes), `tags` (of words); with open types
+        `coarse` beside them.
     texts (Sequence[Sequence[int]]): For each type the label texts that it goes by.
     weight (float): Donors are drawn in proportion to it.
     """
@@ -52,6 +54,7 @@ class Donor:
         by_word = np.cumsum(arrays["wl"].astype("int64"))[:-1]
         self.ids = np.split(arrays["ids"].astype("int64"), by_piece)
         self.first = np.split(arrays["first"].astype("int64"), by_word)
+        self.words = np.split(arrays["words"], by_word)
         self.tags = [np.split(arrays["tags"].astype("int64"), by_word)]
         if "coarse" in arrays:
             self.tags.append(np.split(arrays["coarse"].astype("int64"), by_word))
@@ -91,17 +94,20 @@ class Donor:
             self.order = self.split(size, rng)
         return self.order.pop()
 
-    def collate(self, chosen: list[int]) -> tuple[Tensor, ...]:
-        """ids, mask, rows, columns of a batch."""
+    def collate(self, chosen: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+        """ids, mask, rows, columns, words of a batch."""
         width = max(len(self.ids[i]) for i in chosen)
-        ids = np.zeros((len(chosen), width), dtype="int64")
-        mask = np.zeros_like(ids)
+        ids = torch.zeros((len(chosen), width), dtype=torch.long)
+        mask = torch.zeros_like(ids)
         for row, i in enumerate(chosen):
-            ids[row, : len(self.ids[i])] = self.ids[i]
+            ids[row, : len(self.ids[i])] = torch.from_numpy(self.ids[i])
             mask[row, : len(self.ids[i])] = 1
-        rows = np.repeat(np.arange(len(chosen)), [len(self.first[i]) for i in chosen])
-        columns = np.concatenate([self.first[i] for i in chosen])
-        return tuple(torch.from_numpy(array) for array in (ids, mask, rows, columns))
+        lengths = torch.tensor([len(self.first[i]) for i in chosen])
+        rows = torch.arange(len(chosen)).repeat_interleave(lengths)
+        columns, words = (
+            torch.from_numpy(np.concatenate([of[i] for i in chosen])) for of in (self.first, self.words)
+        )
+        return ids, mask, rows, columns, words
 
 
 class Options(NamedTuple):
@@ -192,5 +198,4 @@ def batch_of(
                 rows[row] = near[np.ix_([texts[k] for k in own], texts)].any(axis=0)
                 rows[row, own] = False
         off = torch.from_numpy(np.repeat(rows, lengths, axis=0))
-    ids, mask, where, columns = donor.collate(chosen)
-    return Batch(ids, mask, where, columns, torch.from_numpy(gold), torch.tensor(texts), off)
+    return Batch(*donor.collate(chosen), torch.from_numpy(gold), torch.tensor(texts), off)

@@ -1,7 +1,9 @@
-"""A transformer in training on donors and open types."""
+"""A bi-encoder in training on donors and open types: what a transformer and a CNN share."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import safetensors.torch
@@ -15,7 +17,6 @@ from torch.utils.data import DataLoader
 from ....chains.tags import TagCodec
 from ....corpus.cutting import bare
 from ....errors import Errors
-from ....models.transformer import Pieces
 from ....output.writing import coded_io, whole_folder
 from ....scorers import make_ner_scorer
 from ....settings import finite, unused
@@ -24,65 +25,66 @@ from ..learner import Options
 from ..records import DonorScore, Progress
 from ..state import PROGRESS, damaged, read_progress, write_progress
 from .data import Batch, Batches, Donor
-from .loss import Schedule, Teacher, logits_of, loss_of, near_labels
-from .model import BiEncoder, encode
-from .packing import Texts, pack, pack_held_out
-from .start import TEACHER, Start, read_start
-from .writing import Bits, build_pipeline, short_labels
+from .loss import NEAR, Schedule, near_labels
+from .packing import Cutter, Texts, pack, pack_held_out
 
 WEIGHTS = "state.safetensors"
 SHARE = 0.6  # of the batches: those with open types
 RATES = {f"training.{name}": name for name in Schedule._fields}
 
 
-class BiEncoderLearner:
-    """A learner. What a step does depends on its number and the seed alone."""
+class BiEncoderLearner(ABC):
+    """A learner. What a step does depends on its number and the seed alone.
+
+    donors (List[Corpus]): What it learns. options (Options): How. steps (int): Of the whole training.
+    words (int): Pieces of a batch, with padding. usual (Schedule): What `--set` changes.
+    """
+
+    label_encoder: bytes | None = None  # the file of a transformer that reads labels
+    module: nn.Module  # all that is trained, in training once it begins
+    vectors: Tensor  # (n_texts, n_columns), of all label texts
+    near = NEAR  # cosine of label texts that do not compete
 
     def __init__(
-        self, start: Start, donors: list[Corpus], options: Options, steps: int, words: int
+        self, donors: list[Corpus], options: Options, steps: int, words: int, usual: Schedule
     ) -> None:
         self.donors, self.options, self.steps, self.words = donors, options, steps, words
-        self.bits = _bits(options)
-        self.schedule = _schedule(options)
+        self.schedule = _schedule(options, usual)
         self.device = device_of(options.gpu_id)
         self.is_half = self.device.type == "cuda"
-        self.tokenizer = start.tokenizer
-        pieces, self.texts = Pieces(start.tokenizer), Texts(start.tokenizer)
-        self.packed = [pack(donor, pieces, self.texts) for donor in donors]
-        pairs = [
-            (c, pack_held_out(c, pieces, d)) for c, d in zip(donors, self.packed, strict=True) if c.dev
-        ]
-        self.held_out = pairs
-        _weigh(self.packed, options)
-        self.label_encoder, labels = short_labels(start, self.bits)
-        self.model = start.model.to(self.device)
-        self.read_labels = BiEncoder(labels).to(self.device)
-        self.vectors = encode(self.read_labels, self.texts.pieces)
-        self.teacher = self._teacher(options.teacher)
-        embeddings: nn.Module = self.model.encoder.get_input_embeddings()  # type: ignore[operator]
-        embeddings.requires_grad_(False)
-        encoder = [p for p in self.model.encoder.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.AdamW(
-            [{"params": encoder}, {"params": self.model.head()}],
-            weight_decay=self.schedule.weight_decay,
-            fused=self.is_half,
-        )
         self.stream: Iterator[Batch] | None = None
 
-    def _teacher(self, name: str | None) -> Teacher | None:
-        """RAISES (ValueError): L495 for one with another tokenizer."""
-        if name is None:
-            return None
-        found = read_start(name, role=TEACHER)
-        if found.tokenizer.get_vocab() != self.tokenizer.get_vocab():
-            problem, fix = "its tokenizer is not the encoder's", "Name a pipeline of the same tokenizer"
-            raise ValueError(Errors.L495.format(path=name, role=TEACHER, problem=problem, fix=fix))
-        labels = BiEncoder(found.labels).to(self.device)
-        return Teacher(found.model.to(self.device).eval(), encode(labels, self.texts.pieces))
+    def pack(self, pieces: Cutter) -> None:
+        """Make arrays of the donors. pieces (Cutter): What cuts words. RAISES (ValueError): L213."""
+        self.texts = Texts()
+        self.packed = [pack(donor, pieces, self.texts) for donor in self.donors]
+        self.held_out = [
+            (c, pack_held_out(c, pieces, d))
+            for c, d in zip(self.donors, self.packed, strict=True)
+            if c.dev
+        ]
+        _weigh(self.packed, self.options)
+
+    def begin(self, module: nn.Module, groups: list[dict[str, Any]]) -> None:
+        """Begin to train. groups (List): Of parameters, as AdamW has them, with the highest `rate`."""
+        self.module = module
+        self.optimizer = torch.optim.AdamW(groups, fused=self.is_half)
+
+    @abstractmethod
+    def loss(self, batch: Batch) -> Tensor:
+        """The loss of a word."""
+
+    @abstractmethod
+    def logits(self, batch: Batch, texts: Tensor) -> Tensor:
+        """(n_words, 1 + 2 n_types). texts (Tensor): (n_types,), the types' places among all texts."""
+
+    @abstractmethod
+    def finish(self, name: str) -> Language:
+        """The pipeline, with the weights to keep. name (str): That it will be found by."""
 
     def batches(self, start: int) -> Iterator[Batch]:
         """The batches from a step on. start (int): Its number."""
-        near = near_labels(self.vectors)
+        near = near_labels(self.vectors, self.near)
         drawn = Batches(self.packed, near, self.words, self.options.seed, start)
         workers = self.options.workers
         return iter(DataLoader(drawn, batch_size=None, num_workers=workers, pin_memory=self.is_half))
@@ -94,13 +96,11 @@ class BiEncoderLearner:
         batch = next(self.stream).to(self.device)
         torch.manual_seed((self.options.seed * 1_000_003 + step) % 2**31)  # dropout, when resumed too
         done = (step + 0.5) / self.steps
-        rate = min(1.0, done / self.schedule.warmup) * (1 - done)
-        rates = (self.schedule.encoder_rate, self.schedule.head_rate)
-        for group, highest in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate * highest
-        self.model.train()
-        dropout = self.schedule.dropout
-        loss = loss_of(self.model, batch, self.vectors, dropout, self.teacher, self.is_half)
+        rate = done / max(self.schedule.warmup, done) * (1 - done)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * group["rate"]
+        self.module.train()
+        loss = self.loss(batch)
         loss.backward()
         nn.utils.clip_grad_norm_([p for g in self.optimizer.param_groups for p in g["params"]], 1.0)
         self.optimizer.step()
@@ -109,21 +109,19 @@ class BiEncoderLearner:
 
     def scores(self, most: int | None = None) -> list[DonorScore]:
         """F1 on the donors' sentences that are not trained on. most (Optional[int]): Of each donor."""
-        self.model.eval()
+        self.module.eval()
         return [self._score(*pair, most) for pair in self.held_out]
 
     @torch.no_grad()
     def _score(self, corpus: Corpus, packed: Donor, most: int | None) -> DonorScore:
         labels = list(corpus.descriptions)
         codec = TagCodec(tuple(labels), "BIO")
-        vectors = self.vectors[[texts[0] for texts in packed.texts]]
+        texts = torch.tensor([texts[0] for texts in packed.texts], device=self.device)
         examples = []
         for chosen in packed.split(self.words, most=most):
-            ids, mask, rows, columns = packed.collate(chosen)
             empty = torch.zeros(0, dtype=torch.long)
-            batch = Batch(ids, mask, rows, columns, empty, empty, None).to(self.device)
-            logits = logits_of(self.model, batch, vectors, 0.0, self.is_half)
-            tags = logits.argmax(1).cpu().numpy()
+            batch = Batch(*packed.collate(chosen), empty, empty, None).to(self.device)
+            tags = self.logits(batch, texts).argmax(1).cpu().numpy()
             ends = np.cumsum([len(packed.first[i]) for i in chosen])
             for i, own in zip(chosen, np.split(tags, ends[:-1]), strict=True):
                 gold = corpus.dev[i]
@@ -138,7 +136,7 @@ class BiEncoderLearner:
 
     def save(self, folder: Path, progress: Progress) -> None:
         """Write the state. RAISES (ValueError): L432."""
-        tensors = {f"model|{name}": tensor for name, tensor in self.model.state_dict().items()}
+        tensors = {f"model|{name}": tensor for name, tensor in self.module.state_dict().items()}
         for i, own in self.optimizer.state_dict()["state"].items():
             tensors |= {f"{i}|{name}": tensor for name, tensor in own.items()}
         whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
@@ -160,28 +158,9 @@ class BiEncoderLearner:
                     weights[name] = tensor
                 else:
                     moments.setdefault(int(kind), {})[name] = tensor
-            self.model.load_state_dict(weights)
+            self.module.load_state_dict(weights)
             self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         return progress
-
-    def finish(self) -> Language:
-        """The pipeline, with the weights to keep."""
-        lang, tokens = self.donors[0].lang, self.donors[0].tokens
-        self.read_labels.cpu()
-        return build_pipeline(
-            self.model.cpu(),
-            lambda texts: self._describe(texts),
-            self.tokenizer,
-            lang,
-            tokens,
-            self.bits,
-        )
-
-    def _describe(self, texts: list[str]) -> np.ndarray:
-        own = Texts(self.tokenizer)
-        places = [own.add(text) for text in texts]
-        found: np.ndarray = encode(self.read_labels, own.pieces).numpy()[places]
-        return found
 
 
 def device_of(gpu_id: int) -> torch.device:
@@ -192,22 +171,16 @@ def device_of(gpu_id: int) -> torch.device:
     return torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
 
 
-def _schedule(options: Options) -> Schedule:
+def _schedule(options: Options, usual: Schedule) -> Schedule:
     """RAISES (ValueError): L001 for a value that is no such number; L213 for another setting."""
     rule = "a number from 0 to 1"
     found = {}
     for name, value in options.settings.items():
         if name not in RATES:
-            where = f"the CNN. A transformer has {', '.join(RATES)}"
+            where = f"another command. `pretrain` has {', '.join(RATES)}"
             raise unused(f"--set {name}", value, "`pretrain`", where)
         found[RATES[name]] = finite(name, value, rule, "See docs/pretraining.md.", 0, 1)
-    return Schedule(**found)
-
-
-def _bits(options: Options) -> Bits:
-    """RAISES (ValueError): L001."""
-    given = options.bits or Bits()
-    return Bits(*(finite("--bits", n, "a number from 4 to 8", "7 6 4 is usual.", 4, 8) for n in given))
+    return usual._replace(**found)
 
 
 def _weigh(packed: list[Donor], options: Options) -> None:

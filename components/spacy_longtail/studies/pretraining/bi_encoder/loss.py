@@ -1,4 +1,4 @@
-"""The loss of a bi-encoder on a batch."""
+"""What bi-encoders are trained with: rates, and the parts of their losses."""
 
 from typing import NamedTuple
 
@@ -7,12 +7,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from .data import IGNORED, Batch
-from .model import BiEncoder
+from .data import Batch
+from .model import BiEncoder, encode
+from .packing import Texts
+from .start import Start
 
-NEAR = 0.55  # cosine of label vectors from which types may both be right
+NEAR = 0.55  # cosine of a transformer's label vectors from which types may both be right
 CHUNK = 1024  # label texts that are compared with all others at once
 OFF = -1e4
+TEMPERATURE = 2.0  # that predictions of a teacher are learnt at
 
 
 class Schedule(NamedTuple):
@@ -26,51 +29,52 @@ class Schedule(NamedTuple):
 
 
 class Teacher(NamedTuple):
-    """A pretrained model whose predictions are learnt, too."""
+    """A pretrained transformer whose predictions are learnt, too."""
 
     model: BiEncoder
     vectors: Tensor  # (n_texts, hidden), of all label texts as its own label encoder reads them
-    share: float = 0.5
-    temperature: float = 2.0
+    share: float  # of its predictions in the loss
+
+    @classmethod
+    def of(cls, start: Start, texts: Texts, device: torch.device, share: float = 0.5) -> "Teacher":
+        """start (Start): A pretrained pipeline. texts (Texts): Of all labels."""
+        labels = BiEncoder(start.labels).to(device)
+        vectors = encode(labels, texts.pieces(start.tokenizer))
+        return cls(start.model.to(device).eval(), vectors, share)
 
 
-def near_labels(vectors: Tensor) -> np.ndarray:
-    """Which label texts are close to each other. vectors (Tensor): (n_texts, hidden), of unit length."""
-    found = [(own @ vectors.T > NEAR).cpu() for own in vectors.split(CHUNK)]
+def near_labels(vectors: Tensor, least: float) -> np.ndarray:
+    """Which label texts are close to each other.
+
+    vectors (Tensor): (n_texts, hidden), of unit length. least (float): Cosine of those that are not.
+    """
+    found = [(own @ vectors.T > least).cpu() for own in vectors.split(CHUNK)]
     near: np.ndarray = torch.cat(found).numpy()
     return near
 
 
-def logits_of(model: BiEncoder, batch: Batch, vectors: Tensor, dropout: float, bf16: bool) -> Tensor:
-    """(n_words, 1 + 2 n_candidates), without those that are left out."""
-    with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=bf16):
-        states = model.states(batch.ids, batch.mask, batch.rows, batch.columns)
-    states = functional.dropout(states, dropout, model.training)
-    found = model.logits(states, vectors)
-    if batch.off is not None:
-        found[:, 1:] = found[:, 1:].masked_fill(batch.off.repeat_interleave(2, dim=1), OFF)
-    return found
+def states_of(model: BiEncoder, batch: Batch, bf16: bool) -> Tensor:
+    """The words of a batch as a transformer reads them, (n_words, hidden).
 
-
-def loss_of(
-    model: BiEncoder, batch: Batch, vectors: Tensor, dropout: float, teacher: Teacher | None, bf16: bool
-) -> Tensor:
-    """Cross-entropy per word, and how far the predictions are from the teacher's.
-
-    vectors (Tensor): (n_texts, hidden), of all label texts. They are not trained.
-    bf16 (bool): Whether the transformers compute in half precision.
+    bf16 (bool): Whether it computes in half precision.
     """
-    logits = logits_of(model, batch, vectors[batch.texts], dropout, bf16)
-    loss = functional.cross_entropy(logits, batch.gold, ignore_index=IGNORED)
-    if teacher is None:
-        return loss
-    with torch.no_grad():
-        theirs = logits_of(teacher.model, batch, teacher.vectors[batch.texts], 0.0, bf16)
-    t = teacher.temperature
-    learnt = functional.kl_div(
-        functional.log_softmax(logits / t, 1),
-        functional.log_softmax(theirs / t, 1),
-        log_target=True,
-        reduction="batchmean",
-    )
-    return (1 - teacher.share) * loss + teacher.share * t * t * learnt
+    with torch.autocast(batch.ids.device.type, dtype=torch.bfloat16, enabled=bf16):
+        return model.states(batch.ids, batch.mask, batch.rows, batch.columns)
+
+
+def without_off(logits: Tensor, batch: Batch) -> Tensor:
+    """Logits of the candidates, (n_words, 1 + 2 n_candidates), without those that are left out."""
+    if batch.off is None:
+        return logits
+    is_off = functional.pad(batch.off.repeat_interleave(2, dim=1), (1, 0))
+    return logits.masked_fill(is_off, OFF)
+
+
+def divergence(logits: Tensor, theirs: Tensor) -> Tensor:
+    """KL divergence from a teacher's predictions, in nats per word times the temperature squared.
+
+    logits, theirs (Tensor): (n_words, n_tags).
+    """
+    own, their = (functional.log_softmax(z / TEMPERATURE, 1) for z in (logits, theirs))
+    kl = functional.kl_div(own, their, log_target=True, reduction="batchmean")
+    return kl * TEMPERATURE**2

@@ -1,16 +1,19 @@
-"""Donors as arrays for the bi-encoder."""
+"""Donors as arrays for a bi-encoder."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
+from spacy.attrs import ORTH
 from spacy.tokens import Doc
 from tokenizers import Tokenizer
 
 from ....corpus.formats.open_types import fine_and_coarse
 from ....describers.label_encoder import MOST
-from ....models.transformer import Pieces
+from ....layers.subwords import SubwordTable
+from ....models.transformer import Words
 from ..donors import Donor as Corpus
 from .data import Donor
 
@@ -18,25 +21,56 @@ NOTE = re.compile(r"\s*\(.*\)\s*$")  # behind a type's name
 MOST_PIECES = 128  # of a sentence
 
 
-class Texts:
-    """Label texts, each once, as pieces."""
+class Cutter(Protocol):
+    """What cuts words into pieces, as `Pieces` does."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self.tokenizer = tokenizer
+    @property
+    def ends(self) -> tuple[list[int], list[int]]:
+        """What stands before and behind a sentence."""
+
+    def of(self, docs: Iterable[Doc]) -> list[Words]:
+        """The pieces of each document's words."""
+
+
+class Subwords:
+    """The subwords of a table as pieces of words. table (SubwordTable): Whose rows the pieces are."""
+
+    ends: tuple[list[int], list[int]] = ([], [])
+
+    def __init__(self, table: SubwordTable) -> None:
+        self.table = table
+        self.known: dict[str, list[int]] = {}
+
+    def of(self, docs: Iterable[Doc]) -> list[Words]:
+        """The pieces of each document's words. A word without a subword counts as one."""
+        found = []
+        for doc in docs:
+            words = [token.text for token in doc]
+            new = [word for word in dict.fromkeys(words) if word not in self.known]
+            self.known.update(zip(new, self.table.cut(new), strict=True))
+            rows = [self.known[word] or [0] for word in words]
+            ids = np.array([row for own in rows for row in own], dtype="int64")
+            found.append(Words(ids, np.array([len(own) for own in rows], dtype="int64")))
+        return found
+
+
+class Texts:
+    """Label texts, each once."""
+
+    def __init__(self) -> None:
         self.place: dict[str, int] = {}
 
     def add(self, text: str) -> int:
         """The place of a text. text (str): A description."""
         return self.place.setdefault(" ".join(text.split()), len(self.place))
 
-    @property
-    def pieces(self) -> list[list[int]]:
-        """All texts as pieces, with special ones."""
-        found = self.tokenizer.encode_batch(list(self.place))
+    def pieces(self, tokenizer: Tokenizer) -> list[list[int]]:
+        """All texts as pieces of a transformer, with special ones."""
+        found = tokenizer.encode_batch(list(self.place))
         return [encoding.ids[:MOST] for encoding in found]
 
 
-def pack(corpus: Corpus, pieces: Pieces, texts: Texts) -> Donor:
+def pack(corpus: Corpus, pieces: Cutter, texts: Texts) -> Donor:
     """The training sentences of a donor as arrays.
 
     A type goes by its description, and by its name alone where that is clear. Of open types, the fine
@@ -54,7 +88,7 @@ def pack(corpus: Corpus, pieces: Pieces, texts: Texts) -> Donor:
     return Donor(corpus.name, _arrays(corpus, corpus.train, pieces), forms, len(corpus.train))
 
 
-def pack_held_out(corpus: Corpus, pieces: Pieces, donor: Donor) -> Donor:
+def pack_held_out(corpus: Corpus, pieces: Cutter, donor: Donor) -> Donor:
     """The sentences that a donor is scored on. donor (Donor): Its training sentences."""
     return Donor(corpus.name, _arrays(corpus, corpus.dev, pieces), donor.texts, 0.0)
 
@@ -68,17 +102,18 @@ def _tags(doc: Doc, types: Iterable[str], places: Mapping[str, int]) -> np.ndarr
     return tags
 
 
-def _arrays(corpus: Corpus, docs: Sequence[Doc], pieces: Pieces) -> dict[str, np.ndarray]:
+def _arrays(corpus: Corpus, docs: Sequence[Doc], pieces: Cutter) -> dict[str, np.ndarray]:
     places = {label: i for i, label in enumerate(corpus.descriptions)}
     before, behind = pieces.ends
     room = MOST_PIECES - len(before) - len(behind)
-    ids, first = [], []
+    ids, first, orths = [], [], []
     levels: list[list[np.ndarray]] = [[], []] if corpus.is_open else [[]]
     for doc, words in zip(docs, pieces.of(docs), strict=True):
         ends = np.cumsum(words.lengths)
         n_words = int(np.searchsorted(ends, room, side="right"))
         ids.append(np.concatenate([before, words.ids[: ends[n_words - 1] if n_words else 0], behind]))
         first.append((ends - words.lengths)[:n_words] + len(before))
+        orths.append(doc.to_array(ORTH)[:n_words].astype("int64"))  # torch has no unsigned numbers
         for level, own in enumerate(levels):
             labels = [e.label_ for e in doc.ents]
             types = [fine_and_coarse(t)[level] for t in labels] if corpus.is_open else labels
@@ -88,6 +123,7 @@ def _arrays(corpus: Corpus, docs: Sequence[Doc], pieces: Pieces) -> dict[str, np
         "sl": np.array([len(own) for own in ids]),
         "first": np.concatenate(first),
         "wl": np.array([len(own) for own in first]),
+        "words": np.concatenate(orths),
         "tags": np.concatenate(levels[0]),
     }
     if corpus.is_open:

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from ....describers.label_encoder import FILE, LabelEncoder
-from ....encoders import META, located
+from ....encoders import META, check_encoder, located
 from ....errors import Errors
 from ....heads.outputs import output_of
 from ....layers.described import is_described
@@ -38,9 +38,10 @@ def read_start(name: str, layers: int | None = None, role: str = ENCODER) -> Sta
     name (str): A transformer on the hub or its folder, or an installed pipeline or its folder.
     layers (Optional[int]): To keep, spread over all, with the last; null keeps all.
     role (str): What it is to be.
-    RAISES (ValueError): L221, L265, L408, L495.
+    RAISES (ValueError): L221, L265, L408, L495; L720 for a teacher that is no pipeline.
     """
-    folder = located(name)
+    # a published transformer has no predictions to teach
+    folder = check_encoder(name) if role == TEACHER else located(name)
     found = _of_pipeline(name, folder, role) if (folder / META).is_file() else _published(name)
     _keep_layers(found.model.encoder, name, layers)
     return found
@@ -61,13 +62,19 @@ def _published(name: str) -> Start:
     return Start(BiEncoder(encoder), copy.deepcopy(encoder), backend)
 
 
-def _of_pipeline(name: str, folder: Path, role: str) -> Start:
+def load_pipeline(name: str, folder: Path) -> Language:
+    """The pipeline in a folder. name (str): That it was given by. RAISES (ValueError): L408."""
     try:
-        nlp = spacy.load(folder)
+        return spacy.load(folder)
     except Exception as error:  # what is damaged can fail anywhere, each in its own way
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         raise ValueError(Errors.L408.format(path=name, problem=problem)) from error
-    layer, encoder = _parts(nlp)
+
+
+def _of_pipeline(name: str, folder: Path, role: str) -> Start:
+    nlp = load_pipeline(name, folder)
+    layer = described_layer(nlp)
+    encoder = next((model for model in _models(nlp) if model.name == NAME), None)
     if (
         layer is None
         or encoder is None
@@ -86,12 +93,14 @@ def _of_pipeline(name: str, folder: Path, role: str) -> Start:
     return Start(model, labels, words.tokenizer, (folder / FILE).read_bytes())
 
 
-def _parts(nlp: Language) -> tuple[Any, Any]:
-    """The described output layer and the transformer of a pipeline, where it has them."""
-    models = [pipe.model for _, pipe in nlp.pipeline if hasattr(pipe, "model")]
-    layers = (output_of(model) for model in models if "output_layer" in model.ref_names)
-    described = next((layer for layer in layers if is_described(layer)), None)
-    return described, next((model for model in models if model.name == NAME), None)
+def described_layer(nlp: Language) -> Any:
+    """The described output layer of a pipeline, where it has one."""
+    layers = (output_of(model) for model in _models(nlp) if "output_layer" in model.ref_names)
+    return next((layer for layer in layers if is_described(layer)), None)
+
+
+def _models(nlp: Language) -> list[Any]:
+    return [pipe.model for _, pipe in nlp.pipeline if hasattr(pipe, "model")]
 
 
 def _layers(encoder: Any) -> nn.ModuleList | None:

@@ -68,6 +68,7 @@ def short_labels(start: Start, bits: Bits) -> tuple[bytes, nn.Module]:
 def build_pipeline(
     model: BiEncoder,
     describe: Callable[[list[str]], np.ndarray],
+    name: str,
     tokenizer: Tokenizer,
     lang: str,
     tokens: str,
@@ -77,6 +78,7 @@ def build_pipeline(
 
     model (BiEncoder): What was pretrained.
     describe (Callable): Descriptions to vectors, as the label encoder reads them.
+    name (str): That the pipeline will be found by.
     lang (str): Of the donors, whose tokens are tokens.
     bits (Bits): Of weights on disk.
     """
@@ -90,7 +92,7 @@ def build_pipeline(
     shim = shim_of(tok2vec.model)
     shim._model = from_bytes(shim._model, data, CPU)
     shim._serialize_model = lambda module: data
-    nlp.add_pipe("longtail_token_ner", name="ner", config=_head(model))
+    nlp.add_pipe("longtail_token_ner", name="ner", config=_head(model, name))
     ner: Any = nlp.get_pipe("ner")
     ner.describe = describe
     settings = {"labels": list(GENERAL), "descriptions": dict(GENERAL)}
@@ -121,7 +123,7 @@ def cut_positions(encoder: nn.Module, most: int) -> nn.Module:
     return encoder
 
 
-def _head(model: BiEncoder) -> dict[str, object]:
+def _head(model: BiEncoder, name: str) -> dict[str, object]:
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": model.P.shape[2]}
     return {
         "model": {
@@ -131,7 +133,7 @@ def _head(model: BiEncoder) -> dict[str, object]:
             "tok2vec": listener,
         },
         "scores_key": "entity_scores",
-        "describe": {"@misc": "longtail.LabelEncoder.v1", "name": ""},
+        "describe": {"@misc": "longtail.LabelEncoder.v1", "name": name},
     }
 
 

@@ -1,0 +1,39 @@
+"""Donors for the tests of `pretrain`, and a process that dies."""
+
+from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
+from spacy_longtail.studies.pretraining import run
+from tests.util import blank, parse
+
+RATES = {"training.encoder_rate": 0.02, "training.head_rate": 0.02}  # of a tiny CNN
+SHIPS = [
+    "The [Fram|SHIP] left [Oslo|PORT] .",
+    "A storm hit the [Vasa|SHIP] near [Hamina|PORT] .",
+    "Maria saw nobody in [Hamina|PORT] .",
+    "It was late .",
+]
+DEV = {
+    "toy": ["[Maria|PER] sailed to [Rome|GEO] .", "[Oslo|GEO] sent help .", "Nobody came that night ."],
+    "ships": ["The [Vasa|SHIP] left [Hamina|PORT] .", "A storm hit the [Fram|SHIP] near [Oslo|PORT] ."],
+}
+
+
+def write(folder, texts, **parts):
+    nlp = blank()
+    docs = {"train": texts, **parts}
+    found = {part: [parse(nlp, text) for text in own] for part, own in docs.items()}
+    labels = sorted({e.label_ for own in found.values() for doc in own for e in doc.ents})
+    write_corpus(folder, found, CorpusTypes(labels, [], "en", descriptions={}))
+    return folder
+
+
+def kill_at(monkeypatch, step, saves, learner):
+    """A process that dies at a step; a state is written after each of `saves`."""
+    whole = learner.step
+
+    def own(self, at):
+        if at == step:
+            raise KeyboardInterrupt
+        monkeypatch.setattr(run, "SECONDS", -1.0 if at + 1 in saves else 1e9)
+        return whole(self, at)
+
+    monkeypatch.setattr(learner, "step", own)
