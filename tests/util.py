@@ -26,7 +26,8 @@ from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
 from spacy_longtail.corpus.statistics.records import PartStatistics
 from spacy_longtail.evaluation.records import Document
-from spacy_longtail.layers.hash_net import HashNet
+from spacy_longtail.layers.quantised import eight_bit
+from spacy_longtail.layers.subwords import NAME, SubwordTable
 
 SENTENCES = [
     "[Maria|PER] sailed to [Oslo|GEO] on the [Fram|ART] .",
@@ -249,26 +250,18 @@ def small_ner(**settings):
     return {"model": parser, **settings}
 
 
-def random_net(rng: np.random.Generator, n_outputs: int) -> HashNet:
-    """A net over words, of random weights."""
-    return HashNet(
-        table=rng.integers(-127, 128, (50, 8)).astype("int8"),
-        scale=np.array([0.01], dtype="float32"),
-        hidden=rng.normal(size=(16, 8)).astype("float16"),
-        hidden_bias=rng.normal(size=16).astype("float16"),
-        output=rng.normal(size=(n_outputs, 16)).astype("float16"),
-        output_bias=rng.normal(size=n_outputs).astype("float16"),
-    )
+def rich_encoder(**settings) -> dict:
+    """A small CNN over longtail.RichEmbed.v1. settings: Of the embedding."""
+    embed = {"@architectures": "longtail.RichEmbed.v1", **settings}
+    encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "width": 8, "depth": 1}
+    encode |= {"window_size": 1, "maxout_pieces": 2}
+    return {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
 
 
 def rich_ner(**settings) -> Language:
     """A token-classification NER over longtail.RichEmbed.v1. settings: Of the embedding."""
     nlp = blank()
-    embed = {"@architectures": "longtail.RichEmbed.v1", **settings}
-    encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "width": 8, "depth": 1}
-    encode |= {"window_size": 1, "maxout_pieces": 2}
-    encoder = {"@architectures": "spacy.Tok2Vec.v2", "embed": embed, "encode": encode}
-    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": encoder}
+    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": rich_encoder(**settings)}
     nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
     return nlp
 
@@ -429,6 +422,25 @@ def toy_vectors(nlp: Language, width: int = 8) -> Language:
         if not word.startswith("M"):
             nlp.vocab.set_vector(word, rng.standard_normal(width).astype("f"))
     return nlp
+
+
+def toy_table(width: int = 8) -> SubwordTable:
+    """Random vectors of the toy corpus's words."""
+    known = sorted({t.text.lower() for s in SENTENCES for t in parse(blank(), s)})
+    vectors = np.random.default_rng(0).standard_normal((len(known), width)).astype("f")
+    return SubwordTable(eight_bit(vectors), known, True)
+
+
+def toy_encoder(folder: Path) -> Path:
+    """An encoder over the subword vectors of `toy_table`."""
+    nlp = blank()
+    pipe = nlp.add_pipe("tok2vec", config={"model": rich_encoder(width=8, subwords=str(folder))})
+    for node in pipe.model.walk():
+        if node.name == NAME:
+            node.attrs["subwords"] = toy_table()
+    nlp.initialize()
+    nlp.to_disk(folder)
+    return folder
 
 
 def toy_subwords(folder: Path, width: int = 8) -> Path:

@@ -119,15 +119,9 @@ class Errors:
     # Word knowledge: L26x
     L260 = "[L260] spacy-lookups-data has no word clusters for the language {lang!r}, only for {known}. Name a file of Brown clusters in 'clusters', or use clusters = null."
     L261 = "[L261] {path}:{line} is not a line of Brown clusters, found {found!r}. Write bits, TAB, word, TAB, count, as Liang's wcluster does."
-    L262 = "[L262] Line {line} of WordNet's {name} is not as WordNet writes it, found {found!r}. Take the files of WordNet 3.0 or 3.1, or of a WordNet that is exported in their format."
-    L263 = "[L263] 'wordnet' stands for the English nouns of WordNet as nltk downloads them, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a folder with a WordNet's index.noun and data.noun."
-    L264 = "[L264] {path} cannot be read as a Model2Vec model: {problem} Name a folder that `python -m spacy_longtail distil-vectors` wrote, or a model on the hub such as minishlab/potion-base-8M."
-
+    L264 = "[L264] Subword vectors cannot be read from {path}: {problem}. Name an encoder such as en_longtail_cnn, or a Model2Vec model: its folder, or its name on the hub such as minishlab/potion-base-8M."
     L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder that transformers wrote, which works offline."
-    L266 = "[L266] {path} holds no {what}: {problem}. Name a file that `python -m spacy_longtail {command}` wrote."
-    L267 = "[L267] senses = {source!r} holds English words, the pipeline is of the language {lang!r}. Use null (of the project: --vars.senses null), or a folder with a WordNet of that language."
-    L268 = "[L268] Of the {n:,} nouns of {source} English Brown clusters know none: there is nothing to learn. Name an English WordNet, 'wordnet' for nltk's."
-    L269 = "[L269] {path} is not text in UTF-8: {problem}. Save it in UTF-8, the only encoding that word clusters and WordNet are read in."
+    L269 = "[L269] {path} is not text in UTF-8: {problem}. Save it in UTF-8, the only encoding that word clusters are read in."
     L277 = "[L277] {label!r} cannot be added to {who}: its 'describe' gives the types that it knows other vectors than it was trained with, so the new one would not be like them. Give the pipeline the word vectors, or the describer, of its training."
     L270 = "[L270] 'describe' of {who} must be a function from texts to one row each, found {found}. Use @misc = longtail.TransformerDescriptions.v1 or another describer, or null."
     L271 = "[L271] The descriptions of {who} have {problem}. Correct what set_labels or add_label is given, [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."

@@ -24,8 +24,6 @@ SOURCES = {page: source for source, page in PAGES.items()}
 COPIED = (  # linked as they are
     "CITATION.cff",
     "project.yml",
-    "components/spacy_longtail/encoders/en_longtail_cnn/CLUSTERS-LICENSE",
-    "components/spacy_longtail/encoders/en_longtail_cnn/WORDNET-LICENSE",
     "assets/field_notes/GUIDELINES.md",
     "recipes/ray_bulk.py",
     "recipes/ray_matrix.py",

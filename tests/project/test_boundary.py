@@ -101,8 +101,7 @@ def test_an_option_that_there_is_not(name):
 def test_what_is_not_there(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said(run(name))  # without arguments
-    if name != "distil-vectors":  # it asks the hub
-        said(run(name, *needed(name)))
+    said(run(name, *needed(name)))
     assert not list(tmp_path.rglob("*"))
 
 
@@ -151,7 +150,7 @@ def test_help(name):
     ("arguments", "hint"),
     [
         (["trian"], "Did you mean train"),
-        (["distil_vectors"], "Did you mean distil-vectors"),
+        (["init_config"], "Did you mean init-config"),
         (["xyzzy"], "--help"),
         (["--gpu-id", "0", "train"], "--gpu-id stands after the command"),
         (["matrix", "quick", "--training.max_steps", "5"], "--set training.max_steps=5"),

@@ -72,8 +72,6 @@ def test_help_names_every_command():
             "thresholds",
             "cost",
             "pretrain",
-            "distil-vectors",
-            "distil-senses",
         )
     )
 
@@ -258,7 +256,5 @@ def test_what_loads_a_config_or_a_pipeline_takes_code():
         "stats",
         "split",
         "merge",
-        "distil-senses",
-        "distil-vectors",
     }
     assert without == none_is_loaded

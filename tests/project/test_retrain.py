@@ -7,12 +7,10 @@ from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
 from spacy_longtail.corpus.statistics import corpus_statistics
-from spacy_longtail.layers.learned_vectors import arrays_of
 from spacy_longtail.studies.trials.recipes import corpus_config, named_recipe
 from spacy_longtail.training.debugging.config_checks import check_config
 from spacy_longtail.training.train import train_model
-from tests.project.test_learned_vectors import random_vectors
-from tests.util import params, toy_corpus
+from tests.util import params, toy_corpus, toy_encoder
 
 QUICK = {"training.max_steps": 2, "training.eval_frequency": 2}
 EMBED = "components.tok2vec.model.embed"
@@ -51,12 +49,12 @@ def test_tables_of_files_that_are_gone_are_those_of_the_pipeline(corpus, tmp_pat
     paths = {"rain": "0110", "Oslo": "101", "place": "111"}
     lines = (f"{bits}\t{word}\t1\n" for word, bits in paths.items())
     (tmp_path / "here" / "paths.txt").write_text("".join(lines), encoding="utf8")
-    np.savez(tmp_path / "here" / "own.npz", **arrays_of(random_vectors("oslo", "rain")))
+    toy_encoder(tmp_path / "here" / "own")
     config = corpus_config(named_recipe("clusters_crf"), corpus)
     config["components"]["ner"]["model"]["@architectures"] = "longtail.DescribedTypes.v1"
     config["components"]["ner"]["describe"] = HASHED
     config.to_disk(tmp_path / "own.cfg")
-    own = {f"{EMBED}.clusters": "paths.txt", f"{EMBED}.subwords": "own.npz"}
+    own = {f"{EMBED}.clusters": "paths.txt", f"{EMBED}.subwords": "own"}
     first = train_model(tmp_path / "own.cfg", corpus, tmp_path / "first", overrides={**QUICK, **own})
 
     elsewhere = tmp_path / "elsewhere"

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from spacy_longtail.corpus.type_words import WORDS, words_of
 from spacy_longtail.describers import (
     HashedDescriptions,
-    Model2VecDescriptions,
+    SubwordDescriptions,
     TransformerDescriptions,
     VectorDescriptions,
 )
 from spacy_longtail.describers.base import unit_rows, words
 from spacy_longtail.pipes.describing import release
-from tests.util import blank, tiny_bert, toy_subwords, toy_vectors
+from tests.util import blank, tiny_bert, toy_encoder, toy_table, toy_vectors
 
 TEXTS = ["work of art", "Oslo", "natural phenomenon, such as a storm"]
 
@@ -130,11 +130,6 @@ def test_hashed_descriptions_refuse_settings(settings):
         HashedDescriptions(**settings)
 
 
-def test_hashed_descriptions_take_no_senses_for_clusters():
-    with pytest.raises(ValueError, match=r"L001.*senses = 'senses\.npz'"):
-        HashedDescriptions(clusters="senses.npz")
-
-
 @pytest.mark.parametrize(("clusters", "code"), [("nowhere", "L402"), ("lookups", "L260")])
 def test_clusters_that_are_not_there(clusters, code):
     if clusters == "lookups":
@@ -163,24 +158,19 @@ def test_vector_descriptions_need_vectors(vocab):
         VectorDescriptions(vocab)(["a"])
 
 
-def test_model2vec_descriptions_are_means_over_pieces(tmp_path):
-    model2vec = pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
-    own, texts = (
-        model2vec.StaticModel.from_pretrained(toy_subwords(tmp_path)),
-        ["Oslo was quiet", "xyz +"],
-    )
-    rows = Model2VecDescriptions(str(tmp_path))([*texts, "+++"])
-    for row, pieces in zip(rows, own.encode_as_sequence(texts), strict=False):
-        assert len(pieces) == 3
-        mean = pieces.mean(axis=0)
-        assert row == pytest.approx(mean / np.linalg.norm(mean), abs=2e-3)
-    assert not rows[2].any()
+def test_subword_descriptions_are_means_over_subwords(tmp_path):
+    table = toy_table()
+    rows = SubwordDescriptions(str(toy_encoder(tmp_path)))(["Oslo was quiet", "xyz +", "storm"])
+    oslo, was, quiet, storm = table.means(table.cut(["oslo", "was", "quiet", "storm"]))
+    expected = np.stack([oslo + was + quiet, storm])
+    assert rows[[0, 2]] == pytest.approx(unit_rows(expected), abs=1e-5)
+    assert not rows[1].any()
 
 
-def test_a_model2vec_model_that_is_none(tmp_path):
+def test_subword_descriptions_of_what_is_no_encoder(tmp_path):
     pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
     with pytest.raises(ValueError, match="L264"):
-        Model2VecDescriptions(str(tmp_path))(["a"])
+        SubwordDescriptions(str(tmp_path))(["a"])
 
 
 # Transformers

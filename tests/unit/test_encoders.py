@@ -1,22 +1,25 @@
 """Encoders are found by their name, from anywhere."""
 
+import subprocess
+import sys
 from importlib.metadata import distribution
 
 import pytest
 import spacy
+from spacy.tokens import Doc
 from spacy.util import get_model_meta
 
 from spacy_longtail.encoders import check_encoder, located, shipped_encoder
-from spacy_longtail.layers.clusters import FILE, lookups_table, path_table, read_clusters
 
 NAME = "en_longtail_cnn"
+MOST_BYTES = 10_000_000
 
 
 def test_spacy_finds_the_encoder_in_any_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec", source=spacy.load(NAME))
-    assert check_encoder(NAME) == located(NAME) and (located(NAME) / FILE).is_file()
+    assert check_encoder(NAME) == located(NAME)
     meta = get_model_meta(located(NAME))
     assert f"{meta['lang']}_{meta['name']}" == NAME and meta["version"] == distribution(NAME).version
 
@@ -36,7 +39,7 @@ def test_an_installed_package_of_a_pipeline_is_found_as_spacy_package_lays_it_ou
         path.write_text("{}", encoding="utf8")
     monkeypatch.syspath_prepend(tmp_path)
     assert check_encoder("en_own_encoder") == inner
-    assert located("en_own_encoder/senses.npz") == inner / "senses.npz"
+    assert located("en_own_encoder/seen.bin") == inner / "seen.bin"
 
 
 def test_an_encoder_that_is_not_installed_is_refused_with_the_way_to_get_it():
@@ -44,7 +47,37 @@ def test_an_encoder_that_is_not_installed_is_refused_with_the_way_to_get_it():
         check_encoder("en_longtail_large")
 
 
-def test_the_clusters_are_those_of_the_lookups():
-    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    own, theirs = read_clusters("lookups", "en"), path_table(lookups_table("en", "lexeme_cluster"))
-    assert (own.keys == theirs.keys).all() and (own.paths == theirs.paths).all()
+def test_the_shipped_encoder_is_small():
+    files = [path for path in located(NAME).rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert sum(path.stat().st_size for path in files) <= MOST_BYTES
+
+
+def test_the_shipped_encoder_finds_types_by_their_descriptions(tmp_path):
+    nlp = spacy.load(NAME)
+    nlp.get_pipe("ner").set_labels({"STORM": "named storm", "TOWN": "harbour town"})
+    text = "Hurricane Isolde passed the town of Whitby on Monday ."
+    nlp.to_disk(tmp_path)
+    for own in (nlp, spacy.load(tmp_path)):
+        doc = own(Doc(own.vocab, words=text.split()))
+        assert [(e.text, e.label_) for e in doc.ents] == [
+            ("Hurricane Isolde", "STORM"),
+            ("Whitby", "TOWN"),
+        ]
+        scores = doc.spans["entity_scores"].attrs["scores"]
+        assert len(scores) == 2 and all(0.5 < score <= 1 for score in scores)
+
+
+@pytest.mark.usefixtures("light_processes")
+def test_the_shipped_encoder_needs_no_extra():
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'transformers', 'model2vec', 'tokenizers', 'spacy_lookups_data'):\n"
+        "    sys.modules[name] = None\n"
+        "import spacy, spacy_longtail\n"
+        f"nlp = spacy.load({NAME!r})\n"
+        "nlp.get_pipe('ner').set_labels(['named storm'])\n"
+        "print(*nlp('Hurricane Isolde passed the town of Whitby.').ents, sep=';')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "Hurricane Isolde"

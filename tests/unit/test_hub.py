@@ -92,7 +92,7 @@ def test_a_name_that_is_none_is_no_error_of_the_library(monkeypatch):
     ("function", "argument", "code"),
     [
         *((function, name, "L265") for function, name in hub.NAMED.items()),
-        *((function, name, "L264.*distil-vectors") for function, name in hub.SUBWORDS.items()),
+        *((function, name, "L264.*en_longtail_cnn") for function, name in hub.SUBWORDS.items()),
     ],
 )
 def test_all_that_a_config_can_name_is_found(function, argument, code):
@@ -123,14 +123,3 @@ def test_a_transformer_is_refused_without_asking_again_and_again(plain):
     with pytest.raises(ValueError, match="L265"):
         check_transformer(NAME)
     assert len(plain) == 1
-
-
-def test_a_file_of_learned_vectors_is_no_model_of_the_hub(tmp_path):
-    block = {"@architectures": "longtail.RichEmbed.v1", "subwords": str(tmp_path / "en.npz")}
-    with pytest.raises(ValueError, match=r"L402.*en\.npz does not exist.*distil-vectors"):
-        check_models({"embed": block})
-    (tmp_path / "en.npz").write_bytes(b"read at initialisation")
-    check_models({"embed": block})
-    (tmp_path / "README.md").write_text("none of both", encoding="utf8")
-    with pytest.raises(ValueError, match=r"L264.*It is a file"):
-        check_models({"embed": {**block, "subwords": str(tmp_path / "README.md")}})

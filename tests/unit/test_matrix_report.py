@@ -17,8 +17,6 @@ from spacy_longtail.studies.matrix.advice import (
     advise,
     choose_candidates,
     find_pretrained,
-    find_senses,
-    planned,
 )
 from spacy_longtail.studies.matrix.curves import (
     Gap,
@@ -468,11 +466,8 @@ def test_candidates_with_knowledge_come_first_where_there_is_any(tmp_path, monke
     pretrained = {"head": "crf", "encoder": "pretrained", "outputs": "described"}
     first = [Candidate(pretrained, "it has seen entities")]
     grids = [c.grid for c in choose_candidates(statistics(), "en", first)]
-    knowing = [{"head": "crf", "encoder": encoder} for encoder in ("senses", "clusters")]
-    grids = [grid for grid in grids if grid != knowing[0] or find_senses("en")]
-    assert grids[:2] == [{"head": "ner"}, pretrained]
-    assert [grid for grid in grids if grid in knowing] == grids[2:-7]
-    assert grids[-7:-5] == [{"head": "crf"}, {"head": "softmax"}]
+    clusters = {"head": "crf", "encoder": "clusters"}
+    assert grids[:-5] == [{"head": "ner"}, pretrained, clusters, {"head": "crf"}, {"head": "softmax"}]
     with_both = [c.grid for c in choose_candidates(statistics(), "en", first, "bert")]
     assert with_both[:2] == [{"head": "ner"}, pretrained]
     never_won = {"reader", "loss", "gate"}
@@ -480,39 +475,6 @@ def test_candidates_with_knowledge_come_first_where_there_is_any(tmp_path, monke
     assert all(never_won & grid.keys() for grid in with_both[first:])
     without = [c.grid for c in choose_candidates(statistics(), "fi")]  # a language without clusters
     assert not any("encoder" in grid for grid in without)
-
-
-@pytest.mark.parametrize(("lang", "known"), [("en", True), ("de", False)])
-def test_senses_are_a_candidate_where_wordnet_or_the_file_of_the_project_is(
-    lang, known, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-
-    def has_senses():
-        return {"head": "crf", "encoder": "senses"} in [
-            c.grid for c in choose_candidates(statistics(), lang)
-        ]
-
-    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.has_wordnet", lambda lang: False)
-    assert has_senses() is known
-    assert find_senses(lang) == ("en_longtail_cnn/senses.npz" if known else None)
-    monkeypatch.setattr("spacy_longtail.studies.matrix.advice.has_wordnet", lambda lang: lang == "en")
-    assert has_senses() is known and find_senses(lang) == ("wordnet" if known else None)
-
-
-def test_recommend_takes_the_senses_that_there_are(corpus, tmp_path, monkeypatch):
-    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    own = {"paths.senses": "b"}
-    for found, given, expected in (("wordnet", {}, "wordnet"), ("a", {}, "a"), ("a", own, "b")):
-        monkeypatch.setattr("spacy_longtail.studies.matrix.advice.find_senses", lambda lang, f=found: f)
-        _, plan = planned(corpus, tmp_path / "new.cfg", 200, given, [], None)
-        (method,) = [m for m in plan.methods if m.choices.get("encoder") == "senses"]
-        embed = method.config.interpolate()["components"]["tok2vec"]["model"]["embed"]
-        assert embed["senses"] == expected
-        others = [m for m in plan.methods if m is not method]
-        assert len(others) > 3 and all("senses" not in m.config["paths"] for m in others) is not bool(
-            given
-        )
 
 
 def test_a_transformer_is_tried_where_one_is_named():

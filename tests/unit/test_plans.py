@@ -483,8 +483,9 @@ def test_every_choice_builds_a_pipeline(axis, name, request):
         choices["head"] = "two_task"
     if name == "bilstm":
         pytest.importorskip("torch")
-    if name in ("clusters", "senses", "pretrained"):
+    if name == "clusters":
         pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
+    if name == "pretrained":
         settings["paths.pretrained"] = "en_longtail_cnn"
     if name == "transformer":
         if find_spec("spacy_transformers") is None:

@@ -10,7 +10,6 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from thinc.api import Config
 
 from spacy_longtail.evaluation.analysis import TrainingMentions, analyse
 from spacy_longtail.evaluation.report import (
@@ -597,30 +596,6 @@ def test_card_of_the_pipeline_that_was_evaluated(tmp_path):
     (model / "meta.json").write_text(json.dumps({**meta, "performance": {"ents_macro_f": 0.5}}))
     with pytest.raises(ValueError, match="L416"):
         write_card(stats, paths, model)
-
-
-@pytest.mark.parametrize(
-    ("senses", "is_noted"), [("wordnet", True), ("a.npz", True), ("mine", False), (None, False)]
-)
-def test_card_brings_the_notice_of_wordnet(tmp_path, senses, is_noted):
-    model = tmp_path / "model-best"
-    (model / "rescue").mkdir(parents=True)
-    (model / "meta.json").write_text(json.dumps({"lang": "en", "name": "x", "performance": {}}))
-    Config({"components": {}}).to_disk(model / "config.cfg")
-    embed = {"embed": {"senses": senses}}
-    Config({"components": {"ner": {"model": embed}}}).to_disk(model / "rescue" / "config.cfg")
-    (model / "LICENSES_SOURCES").write_text("Somebody else's.\n")
-    stats, paths = write(
-        tmp_path, statistics(), {**evaluation("focal"), "model": str(model), "performance": {}}
-    )
-    for _ in range(2):  # once is enough
-        text = write_card(stats, paths, model).read_text(encoding="utf-8")
-    assert ("WordNet" in text) is is_noted
-    notices = (model / "LICENSES_SOURCES").read_text(encoding="utf-8")
-    assert notices.startswith("Somebody else's.\n")
-    assert notices.count("WordNet 3.0 Copyright 2006 by Princeton University.") == is_noted
-    sources = json.loads((model / "meta.json").read_text()).get("sources", [])
-    assert [own["name"] for own in sources] == ["WordNet 3.0"] * is_noted
 
 
 def test_card_needs_an_evaluation_and_a_pipeline(tmp_path):

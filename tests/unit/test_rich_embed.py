@@ -1,7 +1,6 @@
 """`longtail.RichEmbed.v1`: word clusters and subword vectors beside spaCy's attributes."""
 
 import json
-import pickle
 import subprocess
 import sys
 from importlib import import_module
@@ -17,17 +16,15 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import Adam, set_dropout_rate
 
-from spacy_longtail.layers import piece_vectors
 from spacy_longtail.layers.clusters import (
     cluster_prefixes,
     leave_out_tables,
     read_clusters,
 )
 from spacy_longtail.layers.path_table import NO_PATHS
-from spacy_longtail.layers.subwords import SubwordVectors, read_subwords, subword_vectors
 from spacy_longtail.models import RichEmbed
 from spacy_longtail.models.rich_embed import _distinct
-from tests.util import blank, examples, params, parse, rich_ner, toy_subwords, toy_vectors, train
+from tests.util import blank, examples, params, parse, rich_ner, toy_encoder, toy_vectors, train
 
 PATHS = "1100\tOslo\t9\n1101\trome\t4\n0011\tstorm\t3\n00110101\train\t3\n1\tsent\t1\n"
 SMALL = {"width": 8, "attrs": ["NORM", "SHAPE"], "rows": [50, 30]}
@@ -43,9 +40,8 @@ def paths(tmp_path):
 
 @pytest.fixture(scope="module")
 def static(tmp_path_factory):
-    """A Model2Vec model."""
-    pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
-    return str(toy_subwords(tmp_path_factory.mktemp("static"), width=5))
+    """An encoder with subword vectors."""
+    return str(toy_encoder(tmp_path_factory.mktemp("static")))
 
 
 def doc_of(text, nlp=None):
@@ -110,22 +106,6 @@ def test_the_table_of_spacy_is_read_as_spacy_has_it():
     assert len(set(keys[:, 1].tolist())) == 4
 
 
-def test_the_lower_case_form_has_keys_of_its_own(paths):
-    """By a table in which Rome as it is written and rome have different paths."""
-    nlp = blank()
-    doc = doc_of("Rome rome ROME zzz", nlp)
-    file = Path(paths).with_name("both_cases")
-    file.write_text("1100\tRome\t1\n0011\trome\t1\n", encoding="utf8")
-    layers = [cluster_prefixes(str(file), [2, 4], lower) for lower in (False, True)]
-    alone, both = (layer.initialize(X=[doc]).predict([doc]).data for layer in layers)
-    assert both.shape == (4, 4) and np.array_equal(both[:, :2], alone)
-    assert np.array_equal(both[0, 2:], alone[1]) and not np.array_equal(both[0, :2], alone[1])
-    assert np.array_equal(both[1], both[2])  # ROME is not in the table, as it is written
-    assert not both[3].any()
-    for docs in ([], [doc_of("", nlp)]):
-        assert layers[1].predict(docs).dataXd.shape == (0, 4)
-
-
 def test_a_language_without_clusters_names_those_with():
     pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
     layer = cluster_prefixes("lookups", [4])
@@ -160,78 +140,6 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_no_table_finds_nothing():
     assert NO_PATHS.find(np.array([1, 2], dtype="uint64")).tolist() == [-1, -1]
-
-
-# Subword vectors
-
-
-def test_a_word_is_the_mean_of_its_pieces(static):
-    from model2vec import StaticModel
-
-    own, words = (
-        StaticModel.from_pretrained(static),
-        ["Oslo", "Rome", "storm", "a", "+", "++a", " ", "zz"],
-    )
-    found = read_subwords(static)
-    means = found.of_words(words)
-    for word, mean in zip(words, means, strict=True):
-        (rows,) = own.encode_as_sequence([word])
-        expected = rows.mean(axis=0) if len(rows) else np.zeros(5)
-        assert mean == pytest.approx(expected, abs=2e-3), word  # half precision
-    assert np.array_equal(found.of_words(words[::-1])[::-1], means)
-    assert found.of_words([]).shape == (0, 5)
-    assert pickle.loads(pickle.dumps(found)).of_words(words) == pytest.approx(means)
-
-
-@pytest.mark.parametrize("length", [None, 32])
-def test_a_tokenizer_that_pads_and_cuts_changes_no_word(length, static):
-    """As that of all-MiniLM-L6-v2, which fills every text up to 128 pieces."""
-    from tokenizers import Tokenizer
-
-    plain = read_subwords(static)
-    words = ["a", "Oslo", "storm", "zz"]
-    tokenizer = Tokenizer.from_str(plain.tokenizer)
-    tokenizer.enable_padding(length=length, pad_id=1)
-    tokenizer.enable_truncation(1)
-    padded = SubwordVectors(plain.vectors, tokenizer.to_str(), plain.unknown)
-    assert np.array_equal(padded.of_words(words), plain.of_words(words))
-
-
-def test_pieces_that_share_vectors_and_have_weights(static, tmp_path):
-    from model2vec import StaticModel
-
-    StaticModel.from_pretrained(static, vocabulary_quantization=6).save_pretrained(tmp_path)
-    own = StaticModel.from_pretrained(tmp_path)
-    assert own.token_mapping is not None and own.weights is not None and len(own.embedding) == 6
-    words = ["Oslo", "storm", "rome"]
-    expected = np.stack([rows.mean(axis=0) for rows in own.encode_as_sequence(words)])
-    assert read_subwords(str(tmp_path)).of_words(words) == pytest.approx(expected, abs=2e-3)
-
-
-def test_rows_are_projected_means_and_the_gradient_is_the_slope(static):
-    nlp = blank()
-    docs = [doc_of("storm Oslo storm", nlp), doc_of("", nlp), doc_of("rome", nlp)]
-    layer = subword_vectors(static, 4)
-    layer.initialize(X=docs)
-    means = read_subwords(static).of_words(["storm", "Oslo", "storm", "rome"])
-    W = layer.get_param("W")
-    rows, backprop = layer.begin_update(docs)
-    assert rows.lengths.tolist() == [3, 0, 1]
-    assert rows.data == pytest.approx(means @ W.T, abs=1e-5)
-    d_rows = np.random.default_rng(1).normal(size=rows.data.shape).astype("f")
-    rows.data[:] = d_rows
-    assert backprop(rows) == []
-    assert layer.get_grad("W") == pytest.approx(d_rows.T @ means, abs=1e-4)
-
-
-def test_a_folder_that_is_no_model(tmp_path, static):
-    with pytest.raises(ValueError, match="L264"):
-        read_subwords(str(tmp_path))
-    for file in Path(static).iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    (tmp_path / "model.safetensors").write_bytes(b"no weights")
-    with pytest.raises(ValueError, match="L264"):
-        read_subwords(str(tmp_path))
 
 
 # The whole
@@ -293,7 +201,7 @@ def test_everything_together_is_as_wide_as_it_says_and_every_part_counts(paths, 
 
 @pytest.mark.parametrize("subwords", [False, True])
 def test_prediction_embeds_each_distinct_word_once_to_the_same_rows(subwords, paths, static):
-    """Rome and rome share their keys but for what a static vector or a tokenizer tells apart."""
+    """Rome and rome share their keys, but not their static vectors."""
     nlp = toy_vectors(blank()) if subwords else blank()
     added = {"include_static_vectors": True, "subwords": static} if subwords else {}
     texts = ["Oslo rome rome storm", "", "rome Rome zzz yyy ROME", "a a a a a a"]
@@ -370,24 +278,9 @@ def test_settings_that_make_no_sense(settings):
         RichEmbed(**settings)
 
 
-def test_clusters_in_lower_case_need_clusters():
-    with pytest.raises(ValueError, match=r"L213.*cluster_lower"):
-        RichEmbed(cluster_lower=True)
-
-
 def test_sizes_of_tables_that_are_switched_off_may_stay():
     """As where one switches off the clusters of a config, or loads a pipeline that has none."""
-    RichEmbed(cluster_bits=(16, 6), cluster_rows=(100, 50), sense_rows=(100, 64))
-
-
-def test_a_cache_of_words_that_is_full_is_not_emptied_while_others_read_it(static, monkeypatch):
-    monkeypatch.setattr(piece_vectors, "MOST_CACHED", 1)
-    table = read_subwords(static)
-    first = table.of_words(["Oslo", "Rome"])
-    held = table._known  # as another thread would
-    table.of_words(["storm"])
-    assert set(held) == {"Oslo", "Rome"} and set(table._known) == {"storm"}
-    assert np.array_equal(table.of_words(["Oslo", "Rome"]), first)
+    RichEmbed(cluster_bits=(16, 6), cluster_rows=(100, 50))
 
 
 def test_missing_word_vectors_are_missed():

@@ -46,7 +46,7 @@ class SubwordDescriptions:
     source (str): An encoder such as "en_longtail_cnn", or a Model2Vec model, a folder or its name on the
         hub (extra `model2vec`).
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
-    RAISES (ValueError): When called L406, L264, L720.
+    RAISES (ValueError): When called L264, L406.
     """
 
     source: str

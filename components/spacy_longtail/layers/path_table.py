@@ -1,4 +1,4 @@
-"""A table of words and their paths in a tree: of Brown clusters, or of WordNet's nouns."""
+"""A table of words and their paths in a tree: of Brown clusters."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -15,7 +15,7 @@ from thinc.api import Model, glorot_uniform_init
 from thinc.model import deserialize_attr, serialize_attr
 from thinc.types import Floats2d, Ragged
 
-from ..encoders import META, check_encoder, located
+from ..encoders import META, located
 from ..errors import Errors
 from ..hub import check_subwords
 from ..settings import extra
@@ -50,7 +50,7 @@ class SubwordTable:
         return int(self.vectors.codes.shape[1])
 
     def cut(self, words: list[str]) -> list[list[int]]:
-        """The subwords of each word, as rows of the table. A letter that none begins with is left out."""
+        """The subwords of each word, as rows of the table. A letter where none begins is left out."""
         return [self._cut(plain(word) if self.is_plain else word) for word in words]
 
     def of_words(self, words: list[str]) -> Floats2d:
@@ -121,33 +121,35 @@ def read_subwords(source: str) -> SubwordTable:
         folder or its name on the Hugging Face hub.
     RAISES (ValueError): L264, L406.
     """
-    return table_of_encoder(source) if (located(source) / META).is_file() else _from_model2vec(source)
+    return _of_encoder(source) if (located(source) / META).is_file() else _of_model2vec(source)
 
 
-def table_of_encoder(source: str) -> SubwordTable:
-    """The table of subwords of an encoder. RAISES (ValueError): L264, L720."""
+def _of_encoder(source: str) -> SubwordTable:
     try:
-        nlp = load_model_from_path(check_encoder(source))
+        nlp = load_model_from_path(located(source))
     except Exception as error:  # of what is damaged: each its own kind
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(Errors.L264.format(path=source, problem=problem)) from error
-    for _, pipe in nlp.pipeline:
-        for node in getattr(pipe, "model", Model("none", lambda *_: _)).walk():
-            if node.name == NAME:
-                found: SubwordTable = node.attrs["subwords"]
-                return found
-    raise ValueError(Errors.L264.format(path=source, problem="It has no subword vectors."))
+        raise _unread(source, error) from error
+    models = [getattr(pipe, "model", None) for _, pipe in nlp.components]
+    nodes = (node for model in models if isinstance(model, Model) for node in model.walk())
+    tables: list[SubwordTable] = [node.attrs["subwords"] for node in nodes if node.name == NAME]
+    if tables:
+        return tables[0]
+    raise ValueError(Errors.L264.format(path=source, problem="It has none"))
 
 
-def _from_model2vec(source: str) -> SubwordTable:
+def _unread(source: str, error: Exception) -> ValueError:
+    problem = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
+    return ValueError(Errors.L264.format(path=source, problem=problem))
+
+
+def _of_model2vec(source: str) -> SubwordTable:
     with extra("model2vec", "model2vec"):
         from model2vec import StaticModel
     check_subwords(source)
     try:
         found = StaticModel.from_pretrained(source, force_download=False)
     except Exception as error:  # of the hub, of safetensors, of the tokenizer: each its own kind
-        problem = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ValueError(Errors.L264.format(path=source, problem=problem)) from error
+        raise _unread(source, error) from error
     return table_of(found)
 
 
@@ -167,7 +169,7 @@ def table_of(model: "StaticModel") -> SubwordTable:
         goes_on = not token.startswith(BEGINS) if is_marked else token.startswith(GOES_ON)
         text = tokenizer.decode([i]).strip()
         text = text.removeprefix(GOES_ON) if goes_on else text
-        if text and BROKEN not in text:
+        if text.split() == [text] and BROKEN not in text:
             found.setdefault(f"{GOES_ON * goes_on}{text}", i)
     is_plain = all(subword == plain(subword) for subword in found)
     return SubwordTable(eight_bit(vectors[list(found.values())]), list(found), is_plain)
