@@ -225,10 +225,9 @@ def bench_embed(examples: list[Example], runs: int) -> Iterator[dict[str, Any]]:
         model.initialize(X=docs[:10])
         return lambda: [model.predict(batch) for batch in batches][:0]
 
-    senses = str(ROOT / "assets" / "encoders" / "en_senses.npz")
-    for known, settings in {"clusters": {}, "clusters and learned senses": {"senses": senses}}.items():
+    for known, source in {"clusters": "lookups", "subwords": "en_longtail_cnn"}.items():
         embeds = (
-            RichEmbed(clusters="lookups", **settings),
+            RichEmbed(**{known: source}),
             MultiHashEmbed(96, ["NORM", "PREFIX", "SUFFIX", "SHAPE"], [2000, 1000, 1000, 1000], False),
         )
         name = f"longtail.RichEmbed.v1 with {known}"

@@ -37,7 +37,7 @@ from spacy_longtail import convert_ner
 from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.soft import write_soft
 from spacy_longtail.unlabelled.averaging import average
-from tests.util import SENTENCES, blank, parse, tiny_bert, tiny_gliner, toy_subwords, toy_vectors
+from tests.util import SENTENCES, blank, parse, tiny_bert, tiny_gliner, toy_vectors
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -48,7 +48,6 @@ NEEDS = {
     "torch": ("longtail.BiLSTM.v1", "longtail.RNNCNNGate.v1"),
     "spacy_transformers": ("spacy-transformers.",),
     "spacy_lookups_data": ('clusters = "lookups"',),
-    "model2vec": ("subwords = ",),
     "spacy_llm": ("llm_ner",),
     "gliner": ("longtail_gliner",),
 }
@@ -205,11 +204,6 @@ def prepare_labels() -> dict[str, str]:
 def prepare_vectors() -> dict[str, str]:
     toy_vectors(blank()).to_disk("vectors")
     return {"paths.vectors": "vectors"}
-
-
-def prepare_subwords() -> dict[str, str]:
-    toy_subwords(Path("vectors/subwords"))
-    return {}
 
 
 def prepare_transformer_model() -> dict[str, str]:
