@@ -261,7 +261,6 @@ PREPARED = {
     "queries": prepare_queries,
     "labels": prepare_labels,
     "vectors": prepare_vectors,
-    "subwords": prepare_subwords,
     "transformer_model": prepare_transformer_model,
     "base": prepare_base,
     "converted": prepare_converted,
