@@ -19,7 +19,6 @@ from spacy_longtail.studies.trials.recipes import read_recipes, render
 from tests.util import SENTENCES, blank, examples, params, tiny_bert, toy_vectors
 
 ROOT = Path(__file__).parents[2]
-KNOWING_CLUSTERS = {"clusters_crf", "pretrained_cnn", "config"}
 CONFIGS = sorted((ROOT / "configs").glob("*.cfg"))
 FAMILIES = {"bert": "bert_ner", "bilstm": "bilstm_softmax", "shallow": "shallow_softmax"}
 HEADS = ("softmax", "crf", "two_task")
@@ -61,7 +60,7 @@ def read(path, base):
         pytest.importorskip("torch", reason="needs the extra 'torch'")
     if path.stem in ("decoupled", "extended"):
         overrides["paths.base"] = str(base / "model")
-    if path.stem in KNOWING_CLUSTERS:
+    if path.stem == "clusters_crf":
         pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
     if path.stem == "bert_pretrained":
         overrides["paths.pretrained"] = None  # what a head begins with has tests of its own

@@ -467,7 +467,8 @@ UNRELATED = (
     *("grammar", "Tuesday", "tax law", "opera", "colour", "vegetable", "weapon"),
     *("newspaper", "furniture", "weather", "algebra", "kitchen", "music", "bridge"),
 )
-NOT_FOUND = {
+SENTENCES_OF = {
+    "politician": POLITICS,
     "medicine": """
 She took [aspirin|X] and [ibuprofen|X] for the headache .
 The doctor prescribed [penicillin|X] after the operation .
@@ -503,7 +504,6 @@ The price of [garlic|X] doubled in a year .
 
 @pytest.fixture(scope="module")
 def donors():
-    pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
     return spacy.load(ENCODER)
 
 
@@ -512,7 +512,7 @@ def annotated(nlp, text):
     return [Example(Doc(nlp.vocab, words=[t.text for t in doc]), doc) for doc in docs]
 
 
-def f1_alone(donors, description, text=POLITICS):
+def f1_alone(donors, description, text):
     """Strict F1 of a type that is the only one of a head that begins with the pretrained one."""
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec", source=donors)
@@ -526,27 +526,26 @@ def f1_alone(donors, description, text=POLITICS):
     return nlp.evaluate(data)["ents_f"] or 0.0
 
 
-def test_the_encoder_of_the_project_finds_politicians_that_it_never_learnt(donors):
-    """No donor has the word, but their people are described by one that is used like it."""
-    texts = donors.get_pipe("ner").cfg["descriptions"].values()
-    assert not any("politician" in text for text in texts)
-    found, others = f1_alone(donors, "politician"), [f1_alone(donors, text) for text in UNRELATED]
-    assert found > 0.75 and found > max(others) + 0.1 and found > np.mean(others) + 0.4
-    assert max(f1_alone(donors, *item) for item in NOT_FOUND.items()) < 0.5  # not so of every word
+@pytest.mark.parametrize("description", SENTENCES_OF)
+def test_a_head_that_begins_with_the_pretrained_one_finds_a_type_by_its_description(donors, description):
+    assert f1_alone(donors, description, SENTENCES_OF[description]) > 0.7
 
 
-def test_beside_the_types_of_its_donors_it_finds_no_other(donors):
-    """docs/described.md says so: of another encoder it may be found out here that it is not so."""
-    pipe = donors.get_pipe("ner")
-    trained, n_gold, n_found = pipe.to_bytes(), 0, 0
-    for description, text in {**NOT_FOUND, "politician": POLITICS}.items():
-        pipe.from_bytes(trained)
-        pipe.add_label("X", description)
-        data = annotated(donors, text)
-        n_gold += sum(len(eg.reference.ents) for eg in data)
-        n_found += sum(e.label_ == "X" for eg in data for e in donors(eg.predicted).ents)
-    pipe.from_bytes(trained)
-    assert (n_found, n_gold) == (0, 37)
+def test_it_finds_nothing_by_an_unrelated_description(donors):
+    assert not any(f1_alone(donors, description, POLITICS) for description in UNRELATED)
+
+
+def test_the_encoder_of_the_project_tells_types_apart_by_their_descriptions(donors):
+    donors.get_pipe("ner").set_labels(list(SENTENCES_OF))
+    right, n_gold, n_found = 0, 0, 0
+    for label, text in SENTENCES_OF.items():
+        for eg in annotated(donors, text):
+            gold = {(e.start, e.end, label) for e in eg.reference.ents}
+            found = {(e.start, e.end, e.label_) for e in donors(eg.predicted).ents}
+            right += len(gold & found)
+            n_gold += len(gold)
+            n_found += len(found)
+    assert n_gold == 37 and right > 0.7 * max(n_gold, n_found)
 
 
 # Types that nobody annotated
