@@ -138,7 +138,7 @@ def create_adam(
     average_decay: float = AVERAGE_DECAY,
     weight_mix: float = 1.0,
 ) -> TorchAdam:
-    """thinc's Adam.v1, its steps on a CPU made by torch where it is installed, in less than half the time.
+    """thinc's Adam.v1, with steps on a CPU made by torch where it is installed: less than half the time.
 
     Settings and updates are those of Adam.v1, up to rounding. A parameter on a GPU is stepped by thinc.
     Unlike Adam.v1's, its averages are of torch modules too, such as a transformer.
