@@ -163,13 +163,6 @@ class Errors:
     L304 = "[L304] 'members' of {who} must be blocks with 'head' (softmax or crf), 'model' and perhaps 'loss', found {problem}. Let `python -m spacy_longtail ensemble` write them."
     L305 = "[L305] {who} was saved with the members {saved}, its config has {found}. Load the pipeline with the config it was saved with."
 
-    # Decisions out of fold: L310 to L314
-    L310 = "[L310] {path} finds entities with {found}: to choose out of fold, a pipeline must have one NER. Choose on the development part: leave --out-of-fold out."
-    L311 = "[L311] {name} is a {factory}, and decision offsets are of the tags of a longtail_token_ner. For more precision take thresholds; for more recall train with a reader or loss that favours rare types (docs/losses.md), or train a longtail_token_ner."
-    L312 = "[L312] The wanted recall is not reached by any offset. The most is {reached}, on documents that the models were not trained on. Ask for less, or train for it (resampling, class weights, more mentions)."
-    L313 = "[L313] A recall is wanted of {found}, which the pipeline does not know. It knows {known}."
-    L314 = "[L314] The models of two folds know different types: {found}, and {known}. Take fewer folds, so that each type is in the training data of all."
-
     # Files
     L401 = "[L401] {path}:{line}: {problem}. {fix}"
     L402 = "[L402] {path} does not exist. {fix}"
@@ -327,13 +320,6 @@ class Errors:
     L526 = "[L526] {path} is named twice: its pipeline is {model}. Name each run once."
     L527 = "[L527] The ensemble cannot be measured on {path}: {problem}. Name a corpus that its members were trained for."
 
-    # Out of fold: L537 to L539, L560, L590, L591
-    L537 = "[L537] {path} cannot be cut into {n} folds whose models all learn every type: {problem}. Take fewer folds, add mentions, or leave the type out of types.json."
-    L538 = "[L538] {found} cannot be used {where}. {fix}"
-    L539 = "[L539] --offset-recall takes TYPE=RECALL such as EVE=0.9, a recall above 0 and at most 1, found {found!r}."
-    L590 = "[L590] The wanted recalls are reached by an offset each, and not by any that were tried together: the types compete. Together they reach {reached}, on documents that the models were not trained on. Ask for less, or for fewer types."
-    L591 = '[L591] --offset-tail has no types to choose for: {path} declares none as rare. Name them in its types.json, "tail": ["EVE", ...], or leave --offset-tail out.'
-    L560 = "[L560] The training of {fold} in {path} left no model: {problem}. Correct that, and run the command again with --retry-failed."
     L561 = "[L561] A budget of {minutes} ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
     L570 = "[L570] A budget of {minutes} is too small for {corpus}: one training of {name} takes {taken:.1f} minutes at least, by {measured} that were measured, and two are compared. Use --minutes {least} or more, or fewer --steps."
     L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
@@ -430,8 +416,6 @@ class Warnings:
     W086 = "[LW086] Thresholds are chosen on test: scores on this part no longer say what the pipeline is worth. Choose on dev, with --part dev."
     W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
     W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
-    W116 = "[LW116] The decision offsets that {name!r} had are removed: {offsets}. By what was asked for now it is to have none. Leave --offsets and --offset-recall out to keep those that are there."
-    W089 = "[LW089] Thresholds of {name} for the goal '{goal}' are expected to cost {points} points of macro F1 on documents that they were not chosen on, and are not used, but for a wanted recall. Choose them for a recall or precision instead, or annotate more mentions."
 
     # GLiNER: W065
     W065 = "[LW065] {who} looks for types without a mention in the data: {unseen}. Each costs time, and may find what is none; with max_epochs = -1 spaCy shows 100 examples only."

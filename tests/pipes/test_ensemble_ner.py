@@ -294,20 +294,6 @@ def test_probabilities_are_kept_where_they_are_asked_for(monkeypatch):
     assert ner.marginals([docs[1]]).shape == (len(docs[1]), 9)
 
 
-def test_decision_offsets_move_what_is_kept_as_what_is_computed():
-    nlp = combined(plain(), plain(1))
-    ner = nlp.get_pipe("ner")
-    before = marginals(nlp, list(nlp.pipe(texts_of(nlp))))
-    ner.cfg["decision_offsets"] = {"PER": 2.0, "NAT": -1.0}
-    computed = ner.marginals(list(nlp.pipe(texts_of(nlp))))
-    ner.cfg["probabilities_key"] = "p"
-    docs = list(nlp.pipe(texts_of(nlp)))
-    assert all("p" in doc.user_data for doc in docs if len(doc))
-    np.testing.assert_allclose(ner.marginals(docs), computed, atol=1e-6)
-    assert np.abs(computed - before).max() > 0.01
-    np.testing.assert_allclose(computed.sum(axis=1), 1.0, atol=1e-5)
-
-
 def test_it_teaches(monkeypatch):
     nlp = combined(plain(), plain(1, head="crf"))
     teacher = Teacher.of(nlp, "ensemble", TYPES, "corpus")

@@ -229,16 +229,15 @@ def test_tokens_that_a_teacher_has_read_are_trained_on():
 
 
 @pytest.mark.parametrize("name", ["softmax", "sigmoid", "crf"])
-def test_decoded_is_what_loss_and_offsets_move_and_shut(name):
+def test_decoded_is_what_the_loss_moves_and_shuts(name):
     codec = TagCodec(LABELS, "BIO")
     loss = LogitAdjusted(tau=0.7, apply="prediction").bind(np.linspace(0.4, 0.05, len(codec)))
     head, plain = HEADS[name](codec, loss), HEADS[name](codec, CrossEntropy())
     data, outside = drawn(3, len(codec))
-    offsets = np.array([0.5, -1.0, 2.0])
-    moved = data + loss.prediction_offset() + [0, 0.5, 0.5, -1, -1, 2, 2]
+    moved = data + loss.prediction_offset()
     moved[outside > 0, 1:] = -np.inf
     assert outside.any()
-    settings = Decoding(offsets=offsets)
+    settings = Decoding()
     found = head.decode(lattice(head, data), LENGTHS, outside, True, settings)
     wanted = plain.decode(lattice(plain, moved), LENGTHS, np.zeros(N), True, Decoding())
     assert (found.tags == wanted.tags).all() and found.p == pytest.approx(wanted.p)

@@ -133,10 +133,6 @@ class TagCodec:
         found = [by_class.get(t, by_class.get(t[2:], default)) for t in self.tags]
         return np.asarray(found, dtype="float32")
 
-    def by_tag(self, values: Floats1d) -> Floats1d:
-        """A number by type as one per tag, 0 for O. values (Floats1d): (n_labels,)."""
-        return np.concatenate([[0.0], np.repeat(values, len(self.prefixes))])
-
     def legality(self) -> Transitions:
         """Additive scores: 0, or `ILLEGAL`. All O is always legal."""
         tags = self.tags

@@ -203,7 +203,7 @@ def _fit_entities(
     pipe = cast(ScoredNER, nlp.get_pipe(name))
     by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
     choice = choose_types(by_type, n_gold, goal, calibrate, least)
-    warn_of(choice, name, least)
+    warn_of(choice, name, goal, least)
     set_types(nlp, name, choice, abstain_key)
     chosen = ChosenTypes(goal=str(goal), types=choice.types)
     return chosen.measured(measure_reliability(list(by_type.values()))) if calibrate else chosen

@@ -53,7 +53,6 @@ class Decoded(NamedTuple):
 class Decoding(NamedTuple):
     """How scores become entities. What two_task repairs and compares is its own."""
 
-    offsets: Floats1d | None = None  # (n_labels,), on the log odds of each type; null is none
     repair: Literal["begin", "drop"] = "begin"  # an entity token that nothing before it begins
     entity_threshold: float | None = None  # null is neutral
     begin_threshold: float | None = None
@@ -147,14 +146,12 @@ class TagHead(Head[TagLoss]):
         xp = get_array_module(logits)
         return xp.where(xp.asarray(gold.allowed) > 0, logits, xp.asarray(ILLEGAL, dtype=logits.dtype))
 
-    def _adjusted(self, logits: Floats2d, outside: Floats1d, offsets: Floats1d | None) -> Floats2d:
-        """The logits to decode: moved as the loss says and as is set for the types, every tag but O shut
-        where nothing may stand."""
+    def _adjusted(self, logits: Floats2d, outside: Floats1d) -> Floats2d:
+        """The logits to decode: moved as the loss says, every tag but O shut where nothing may stand."""
         xp = get_array_module(logits)
-        by_tag = None if offsets is None else self.codec.by_tag(offsets)
-        for offset in (self.loss.prediction_offset(), by_tag):
-            if offset is not None:
-                logits = logits + xp.asarray(offset, dtype=logits.dtype)
+        offset = self.loss.prediction_offset()
+        if offset is not None:
+            logits = logits + xp.asarray(offset, dtype=logits.dtype)
         if outside.any():
             logits = logits.copy()
             logits[xp.asarray(outside > 0), 1:] = ILLEGAL

@@ -66,7 +66,7 @@ class TwoTaskHead(Head[TwoTaskLoss]):
     def decode(
         self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
     ) -> Decoded:
-        data = self._moved(to_numpy(scores.dataXd), settings)
+        data = to_numpy(scores.dataXd)
         entity_at, begin_at = self._thresholds(settings)
         entity = (data[:, 0] > entity_at) & (outside == 0)
         begins = entity & (data[:, 1] > begin_at)
@@ -98,7 +98,7 @@ class TwoTaskHead(Head[TwoTaskLoss]):
     def marginals(
         self, scores: Ragged, lengths: Ints1d, outside: Floats1d, settings: Decoding
     ) -> Floats2d:
-        data = self._moved(to_numpy(scores.dataXd), settings)
+        data = to_numpy(scores.dataXd)
         entity_at, begin_at = self._thresholds(settings)
         entity = sigmoid(data[:, :1] - entity_at) * (outside == 0)[:, None]
         begins = sigmoid(data[:, 1:2] - begin_at)
@@ -112,23 +112,6 @@ class TwoTaskHead(Head[TwoTaskLoss]):
         by_type[:, :, 0] = entity * begins * typed
         by_type[:, :, 1] = entity * (1 - begins) * typed
         return p
-
-    def _moved(self, data: Floats2d, settings: Decoding) -> Floats2d:
-        """The outputs with an offset on the log odds of each type against O.
-
-        The odds of an entity are the sum of those of the types. How likely it begins stays.
-        """
-        if settings.offsets is None:
-            return data
-        moved = data.copy()
-        n_types = len(self._types)
-        if not n_types:
-            moved[:, 0] += settings.offsets[0]
-            return moved
-        typed = data[:, -n_types:] - logsumexp(data[:, -n_types:]) + settings.offsets
-        moved[:, 0] += logsumexp(typed)[:, 0]
-        moved[:, -n_types:] = typed
-        return moved
 
     def _thresholds(self, settings: Decoding) -> tuple[float, float]:
         """In logits: those that are set, else 0.5 of a sigmoid, or midway between the classes' means."""

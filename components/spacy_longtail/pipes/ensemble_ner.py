@@ -23,7 +23,6 @@ from .ensemble_members import Member, MemberSettings, check_members, mean_model
 from .scores import ScoredSpan
 from .tagging import TokenTagger
 from .thresholding import JUDGING, check_judging
-from .token_settings import check_offsets
 from .weighting import with_classes
 
 WHO = "longtail_ensemble_ner"
@@ -32,7 +31,6 @@ DEFAULTS: Block = {
     "scheme": "BIO",
     "scores_key": None,
     **JUDGING,
-    "decision_offsets": None,
     "probabilities_key": None,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
 }
@@ -52,7 +50,6 @@ def make_ensemble_ner(
     scores_key: str | None,
     thresholds: dict[str, float] | None,
     abstain_key: str | None,
-    decision_offsets: dict[str, float] | None,
     probabilities_key: str | None,
     scorer: Callable | None,
 ) -> "EnsembleNER":
@@ -66,7 +63,6 @@ def make_ensemble_ner(
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
         none. The command `thresholds` finds them.
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
-    decision_offsets (Optional[Dict[str, float]]): As for longtail_token_ner.
     probabilities_key (Optional[str]): Key in Doc.user_data for the tag probabilities of each token, so
         that what counts by them (a posterior gate, distillation) need not compute them again; null keeps
         none.
@@ -84,7 +80,6 @@ def make_ensemble_ner(
         scheme=scheme,
         scores_key=scores_key,
         probabilities_key=probabilities_key,
-        decision_offsets=check_offsets(decision_offsets),
         **judging,
     )
 
@@ -181,11 +176,7 @@ class EnsembleNER(TokenTagger):
         if not any(map(len, kept)) or list(map(len, kept)) != list(map(len, docs)):
             return super().marginals(docs)
         p: Floats2d = np.concatenate([rows for rows in kept if len(rows)])
-        offsets = self.decoding.offsets  # which what is kept does not have
-        if offsets is None:
-            return p
-        p = p * np.exp(self.codec.by_tag(offsets))
-        return p / p.sum(axis=1, keepdims=True)
+        return p
 
     def add_label(self, label: str, description: str | None = None) -> int:
         """Refused for a type that its members have not learnt. RAISES (ValueError): L303."""

@@ -28,7 +28,7 @@ from .pipeline_checks import boundary_setters, check_secondary, gate_types
 from .scores import ScoredSpan
 from .tagging import TokenTagger
 from .thresholding import JUDGING, Thresholding, check_judging, judge, write_abstained
-from .token_settings import DEFAULT_TOKEN_MODEL, check_head, check_offsets
+from .token_settings import DEFAULT_TOKEN_MODEL, check_head
 from .weak_sentences import Parts, flagged_parts, warn_of_whole_documents, with_boundaries, within
 from .weighting import Reader
 
@@ -44,7 +44,6 @@ DEFAULTS: Block = {
     "spans_key": WEAK_SENTENCES,
     "scores_key": ENTITY_SCORES,
     **JUDGING,
-    "decision_offsets": None,
     "head_rate": 1.0,
     "describe": None,
     "model": DEFAULT_TOKEN_MODEL,
@@ -73,7 +72,6 @@ def make_gated_ner(
     scores_key: str | None,
     thresholds: dict[str, float] | None,
     abstain_key: str | None,
-    decision_offsets: dict[str, float] | None,
     head_rate: float,
     describe: Callable | None,
     scorer: Callable | None,
@@ -99,7 +97,6 @@ def make_gated_ner(
     thresholds (Optional[Dict[str, float]]): Least score of an entity of the secondary by type, before
         merging; null for none.
     abstain_key (Optional[str]): Key in doc.spans for those below their threshold; null drops them.
-    decision_offsets (Optional[Dict[str, float]]): As for longtail_token_ner.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     describe (Optional[Callable[[List[str]], Floats2d]]): As for longtail_token_ner.
     scorer (Optional[Callable]): The scoring function.
@@ -132,7 +129,6 @@ def make_gated_ner(
         min_weak_score=score,
         spans_key=spans_key,
         scores_key=scores_key,
-        decision_offsets=check_offsets(decision_offsets),
         **check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key, is_scored=True),
     )
 
@@ -199,8 +195,7 @@ class GatedNER(TokenTagger):
             self._sets_boundaries = bool(boundary_setters(nlp, self))
         check_labels(labels, self.labels, WHO)
         self._settle_reading()
-        for setting in ("thresholds", "decision_offsets"):
-            check_known(setting, self.cfg[setting] or (), self.labels, WHO)
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
         check_known("labels", self.labels, known, WHO)

@@ -95,10 +95,7 @@ class TokenTagger(NERPipe):
     @property
     def decoding(self) -> Decoding:
         """How outputs become entities, as it is set and as training left it."""
-        own = {name: self.cfg[name] for name in Decoding._fields if name != "offsets"}
-        offsets = self.cfg["decision_offsets"] or {}
-        moved = np.array([offsets.get(label, 0.0) for label in self.labels])
-        own["offsets"] = moved if moved.any() else None  # zeros are none, to the last bit
+        own = {name: self.cfg[name] for name in Decoding._fields}
         return Decoding(**{**own, "state": TwoTaskState(**own["state"])})
 
     @property
@@ -201,7 +198,7 @@ class TokenTagger(NERPipe):
         release(self.describe)
         before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
         self.cfg.update(types=types, descriptions=texts, include=None, class_values=None)
-        self.cfg.update(thresholds=None, decision_offsets=None, **{CALIBRATION: None})
+        self.cfg.update({"thresholds": None, CALIBRATION: None})
         self._build_head()
         rename_outputs(self.model, before, self.head.outputs, [0.0] * len(self.head.outputs))
         output = output_of(self.model)

@@ -23,7 +23,7 @@ from .label_checks import check_known, check_types
 from .soft_targets import check_taught
 from .tagging import TokenTagger
 from .thresholding import JUDGING, check_judging
-from .token_settings import DEFAULT_TOKEN_MODEL, check_head, check_offsets
+from .token_settings import DEFAULT_TOKEN_MODEL, check_head
 
 WHO = "longtail_token_ner"
 
@@ -41,7 +41,6 @@ DEFAULTS: Block = {
     "repair": "begin",
     "entity_threshold": None,
     "begin_threshold": None,
-    "decision_offsets": None,
     "describe": None,
     "model": DEFAULT_TOKEN_MODEL,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
@@ -72,7 +71,6 @@ def make_token_ner(
     repair: Literal["begin", "drop"],
     entity_threshold: float | None,
     begin_threshold: float | None,
-    decision_offsets: dict[str, float] | None,
     describe: Callable | None,
     scorer: Callable | None,
 ) -> "TokenNER":
@@ -100,9 +98,6 @@ def make_token_ner(
     entity_threshold (Optional[float]): Entity score of two_task to exceed: a probability, or the logit
         for a loss with activation "none"; null is 0.5, or midway between the classes' means.
     begin_threshold (Optional[float]): The same for the begin score.
-    decision_offsets (Optional[Dict[str, float]]): Added to the log odds of a type's tags in prediction:
-        above 0 finds more of the type, at lower precision. null is none; the command `thresholds` finds
-        them.
     describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
         longtail.DescribedTypes.v1: longtail.TransformerDescriptions.v1 or another describer; null takes
         that of a pretrained head, else the pipeline's transformer, else its word vectors, else hashed
@@ -123,7 +118,6 @@ def make_token_ner(
         "repair": repair,
         "entity_threshold": entity_threshold,
         "begin_threshold": begin_threshold,
-        "decision_offsets": check_offsets(decision_offsets),
     }
     _check_used(settings, head, trained_with)
     check_describe(describe, model, WHO)
@@ -211,8 +205,7 @@ class TokenNER(TokenTagger):
         if not types:
             raise ValueError(Errors.L215.format(who=WHO))
         self.set_types(types)
-        for setting in ("thresholds", "decision_offsets"):
-            check_known(setting, self.cfg[setting] or (), self.labels, WHO)
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         check_taught(self.loss, get_examples(), self.name)
         self._resolve_classes(counts_corpus, nlp, WHO)
         sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
