@@ -17,7 +17,7 @@ from spacy_longtail.chains.sums import PathSums
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.heads import HEADS, Decoding, Gold
 from spacy_longtail.layers import Lattice
-from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, LogitAdjusted, MoM
+from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, MoM
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.types import TwoTaskState
 
@@ -132,8 +132,6 @@ LOSSES = [
     MoM(Focal(1.0), 0.4),
     Dice(terms="gold"),
     Dice(0.05, terms="gold"),
-    LogitAdjusted(1.5).bind(np.array([0.8, 0.15, 0.05])),
-    LogitAdjusted(apply="prediction").bind(np.array([0.8, 0.15, 0.05])),
 ]
 
 
@@ -163,8 +161,6 @@ def expected(paths, n, kept=None):
 
 def by_enumeration(loss, scores, gold, mask, lengths, transitions):
     """The definition and its gradient, on scores and on tag pairs: every path written out."""
-    if loss.training_offset() is not None:
-        scores = scores + np.asarray(loss.training_offset(), dtype=scores.dtype)
     allowed = (gold > 0) | (mask == 0)[:, None]
     total, d_scores, d_trans = 0.0, np.zeros((len(scores), K)), np.zeros((K, K))
     for start, paths in paths_of(scores, lengths, transitions):

@@ -21,7 +21,6 @@ from spacy_longtail.losses import (
     Distillation,
     Focal,
     LabelWeights,
-    LogitAdjusted,
     MoM,
     OneVersusRestFocal,
 )
@@ -37,7 +36,6 @@ BASES = [
     Focal(1.5),
     Focal(1.5, LabelWeights({"x": 1.0})),
     MoM(lam=0.3),
-    LogitAdjusted(0.7),
     Dice(),
     MoM(normalizer="sentence", o_normalizer="o_tokens"),
 ]

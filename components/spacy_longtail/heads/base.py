@@ -146,15 +146,11 @@ class TagHead(Head[TagLoss]):
         xp = get_array_module(logits)
         return xp.where(xp.asarray(gold.allowed) > 0, logits, xp.asarray(ILLEGAL, dtype=logits.dtype))
 
-    def _adjusted(self, logits: Floats2d, outside: Floats1d) -> Floats2d:
-        """The logits to decode: moved as the loss says, every tag but O shut where nothing may stand."""
-        xp = get_array_module(logits)
-        offset = self.loss.prediction_offset()
-        if offset is not None:
-            logits = logits + xp.asarray(offset, dtype=logits.dtype)
+    def _shut(self, logits: Floats2d, outside: Floats1d) -> Floats2d:
+        """The logits to decode: every tag but O is shut where nothing may stand."""
         if outside.any():
             logits = logits.copy()
-            logits[xp.asarray(outside > 0), 1:] = ILLEGAL
+            logits[get_array_module(logits).asarray(outside > 0), 1:] = ILLEGAL
         return logits
 
     def _legality(self, xp: ModuleType) -> Transitions:

@@ -56,7 +56,7 @@ class CRFHead(TagHead):
     def decode(
         self, scores: Lattice, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
     ) -> Decoded:
-        logits = self._adjusted(scores.logits.dataXd, outside)
+        logits = self._shut(scores.logits.dataXd, outside)
         xp, transitions = get_array_module(logits), self._legal(scores)
         columns = viterbi(logits, lengths, transitions)
         p = xp.ones(len(columns))
@@ -68,6 +68,6 @@ class CRFHead(TagHead):
     def marginals(
         self, scores: Lattice, lengths: Ints1d, outside: Floats1d, settings: Decoding
     ) -> Floats2d:
-        logits = self._adjusted(scores.logits.dataXd, outside)
+        logits = self._shut(scores.logits.dataXd, outside)
         log_mu = PathSums(logits, lengths, self._legal(scores)).log_marginals
         return to_numpy(get_array_module(logits).exp(log_mu))

@@ -30,7 +30,7 @@ class SoftmaxHead(TagHead):
     def decode(
         self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
     ) -> Decoded:
-        logits = self._adjusted(scores.dataXd, outside)
+        logits = self._shut(scores.dataXd, outside)
         xp = get_array_module(logits)
         columns = best_legal(logits, lengths, self._legality(xp))
         p = self._probability(logits, columns) if score else xp.ones(len(columns))
@@ -39,7 +39,7 @@ class SoftmaxHead(TagHead):
     def marginals(
         self, scores: Ragged, lengths: Ints1d, outside: Floats1d, settings: Decoding
     ) -> Floats2d:
-        return to_numpy(self._probabilities(self._adjusted(scores.dataXd, outside)))
+        return to_numpy(self._probabilities(self._shut(scores.dataXd, outside)))
 
     def _probabilities(self, logits: Floats2d) -> Floats2d:
         return get_array_module(logits).exp(logits - logsumexp(logits))

@@ -81,12 +81,6 @@ class Distillation(TagLoss):
     def log_likelihood(self) -> bool:
         return self.base.log_likelihood
 
-    def training_offset(self) -> Floats1d | None:
-        return self.base.training_offset()
-
-    def prediction_offset(self) -> Floats1d | None:
-        return self.base.prediction_offset()
-
     def bind(self, class_values: Floats1d) -> Any:
         bound = copy.copy(self)
         object.__setattr__(bound, "base", self.base.bind(class_values))

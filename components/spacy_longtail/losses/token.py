@@ -75,14 +75,6 @@ class TagLoss(Loss):
             raise ValueError(Errors.L008.format(loss=self))
         return self.class_values
 
-    def training_offset(self) -> Floats1d | None:
-        """What is added to the logits in training, (n_tags,); None for nothing."""
-        return None
-
-    def prediction_offset(self) -> Floats1d | None:
-        """What is added to the logits in prediction, (n_tags,); None for nothing."""
-        return None
-
     def counted(self, gold: Floats2d) -> Floats1d | float:
         """Which tokens the loss can be taken of, (n_tokens,); 1.0 is all."""
         return 1.0

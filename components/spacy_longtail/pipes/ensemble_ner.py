@@ -1,6 +1,5 @@
 """`longtail_ensemble_ner`: trained token NERs as one, by the mean of their tag probabilities."""
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NoReturn
 
@@ -23,7 +22,6 @@ from .ensemble_members import Member, MemberSettings, check_members, mean_model
 from .scores import ScoredSpan
 from .tagging import TokenTagger
 from .thresholding import JUDGING, check_judging
-from .weighting import with_classes
 
 WHO = "longtail_ensemble_ner"
 
@@ -55,9 +53,8 @@ def make_ensemble_ner(
 ) -> "EnsembleNER":
     """Several trained token NERs as one, which the command `ensemble` makes: not trained any further.
 
-    members (Dict[str, Dict]): A block for each, by any name: `head`, "softmax" or "crf"; `model`, with
-        an encoder of its own; and `loss` where it moves predictions, as longtail.LogitAdjusted.v1 with
-        apply = "prediction".
+    members (Dict[str, Dict]): A block for each, by any name: `head`, "softmax" or "crf", and `model`,
+        with an encoder of its own.
     scheme (str): Tags of all of them: "BIO" or "BILUO".
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
@@ -87,8 +84,8 @@ def make_ensemble_ner(
 class EnsembleNER(TokenTagger):
     """Labels tokens by the mean of its members' tag probabilities, over legal tag sequences.
 
-    Entity score: the mean probability of its tags. Weights, types and the members' class values come
-    from `compose`, or from what is saved; a model's probabilities are those of its own pipe.
+    Entity score: the mean probability of its tags. Weights and types come from
+    `compose`, or from what is saved; a model's probabilities are those of its own pipe.
     """
 
     def __init__(
@@ -105,7 +102,7 @@ class EnsembleNER(TokenTagger):
             for own, given in members.items()
         }
         model = mean_model([given.model for given in self.members.values()])
-        untrained: Block = {own: {"types": [], "class_values": None} for own in self.members}
+        untrained: Block = {own: {"types": []} for own in self.members}
         super().__init__(
             vocab,
             model,
@@ -125,9 +122,8 @@ class EnsembleNER(TokenTagger):
 
     def _member(self, own: Block, given: MemberSettings) -> Member:
         codec = TagCodec(tuple(own["types"]), self.cfg["scheme"])
-        loss = with_classes(given.loss, codec, own["class_values"], self.model.ops)
         columns = np.array([codec.tags.index(tag) for tag in self.codec.tags])
-        return Member(HEADS[given.head](codec, loss), columns)
+        return Member(HEADS[given.head](codec, CrossEntropy()), columns)
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over the cfg that was saved. RAISES (ValueError): L305 where it is of other members."""
@@ -151,8 +147,7 @@ class EnsembleNER(TokenTagger):
         """
         self.cfg["types"] = list(types)
         for name, tagger in weights.items():
-            own = {key: tagger.cfg[key] for key in ("types", "class_values")}
-            self.cfg["members"][name] = copy.deepcopy(own)
+            self.cfg["members"][name] = {"types": list(tagger.cfg["types"])}
         self._build_head()
         for (model, _), name in zip(self._classifiers(), self.members, strict=True):
             forget_outputs(model)

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 
-import numpy as np
 from spacy.language import Language
 from spacy.training import Example
 from thinc.api import Ops
@@ -77,9 +76,3 @@ def with_classes(loss: Loss, codec: TagCodec, values: Mapping[str, float] | None
     if values is None or not isinstance(loss, TagLoss) or loss.preset is None:
         return loss
     return loss.bind(ops.asarray1f(codec.values(values, loss.preset.default(values))))
-
-
-def moves_predictions(loss: TagLoss) -> bool:
-    """Whether a loss has a part in prediction, too: in what is added to the logits there."""
-    bound = loss if loss.preset is None else loss.bind(np.ones(1, dtype="float32"))
-    return bound.prediction_offset() is not None
