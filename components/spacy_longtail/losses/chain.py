@@ -125,7 +125,6 @@ def _soft_part(
     """The sum of the soft terms, on log marginals. Their log z takes no part: the gradient on the log
     marginals of a token sums to 0.
     """
-    xp = get_array_module(scores)
     sums = PathSums(scores, lengths, transitions)
     rows = loss.soft_rows(sums.log_marginals, soft)
     d_scores, d_transitions = sums.d_log_sums(rows.d_rows)

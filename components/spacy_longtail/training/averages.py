@@ -1,8 +1,7 @@
-"""Moving averages of weights, of torch modules too: what is evaluated and saved is the average.
+"""Weights to evaluate and to save in the place of those trained, of torch modules too.
 
-thinc's optimizers keep averages of every parameter they step. spaCy puts them in the place of the
-weights to evaluate and to save; for a torch module that changes nothing, since it looks for its averages
-under names that no optimizer gives. Those of our optimizer are found.
+spaCy puts the averages that an optimizer keeps in the place of the weights. For a torch module that
+changes nothing, since it looks for its averages under names that no optimizer gives.
 """
 
 from collections.abc import Iterator, Mapping
