@@ -238,11 +238,6 @@ HEADS: dict[str, dict] = {
         "head": "two_task",
         "loss": {"@losses": "longtail.CompositionalAUC.v1"},
     },
-    "two_task-typeless": {
-        "head": "two_task",
-        "typed": False,
-        "scorer": {"@scorers": "longtail.ner_scorer.v1", "labeled": False},
-    },
 }
 
 

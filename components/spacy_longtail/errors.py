@@ -66,7 +66,6 @@ class Errors:
     L214 = "[L214] The model of {who} has {found} outputs, but its types need {wanted}. Set nO = null in the model's block."
     L215 = "[L215] {who} found no entity to learn from in the training data. Check the corpus, 'labels' and 'include'."
     L216 = "[L216] The model of {who} must give outputs per token, found {found!r}. Use @architectures = longtail.TokenClassifier.v1, with the encoder as its tok2vec, not the parser model of 'ner'."
-    L217 = "[L217] typed = false of {who} predicts the one label ENTITY, which its scorer would compare with the types of the data: every score would be 0. Set labeled = false in the component's scorer block."
     L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
     L219 = "[L219] {who} cannot rehearse: {reason}. Leave it out: nlp.rehearse(..., exclude=[{who!r}])."
 
@@ -364,7 +363,6 @@ class Warnings:
     W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
     W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond that. Use alpha <= 0.05, or 0."
     W006 = "[LW006] {who} was not initialized with the types {found}: their entities count as not annotated. Add them with add_label, or initialize again."
-    W007 = "[LW007] {name!r} predicts the one label ENTITY and gets 0 on the declared types. Score its boundaries with `spacy evaluate` and labeled = false in its scorer."
 
     # Readers: LW01x
     W010 = "[LW010] max_length = {n} of spacy.Corpus.v1 splits documents of {n} tokens or more into sentences, and silently leaves out those that have no sentence boundaries, and sentences that long. Use max_length = 0 to keep everything."

@@ -2,7 +2,6 @@
 
 import os
 import time
-import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import cast
@@ -14,7 +13,7 @@ from spacy.training import Corpus, Example
 
 from ..corpus.examples import on_gold_tokens
 from ..corpus.formats.docbin import check_docs
-from ..errors import Errors, Warnings
+from ..errors import Errors
 from ..pipes.ensemble_ner import EnsembleNER
 from ..pipes.gated_pipe import GatedPipe
 from ..pipes.pipeline_checks import is_gate
@@ -22,7 +21,7 @@ from ..scorers import make_ner_scorer
 from ..training.loading import load_pipeline
 from ..training.provenance import RUN_FILE, checksum, method, read_curve, read_run
 from ..training.train import MODELS
-from ..types import ENTITY, ENTITY_SCORES
+from ..types import ENTITY_SCORES
 from .analysis import analyse, read_training
 from .records import Document, Evaluation, Scores, SecondaryUse, TrainingSettings
 
@@ -65,8 +64,6 @@ def evaluate_model(
     examples, seconds = _read(nlp, data)
     scores = make_ner_scorer(labels, tail)(examples)
     for pipe_name, pipe in nlp.pipeline:
-        if getattr(pipe, "labels", ()) == (ENTITY,) and ENTITY not in labels:
-            warnings.warn(Warnings.W007.format(name=pipe_name), stacklevel=2)
         if is_gate(nlp, pipe_name):
             scores.update(cast(Pipe, pipe).score(examples))
     return Evaluation(

@@ -8,7 +8,7 @@ from ..losses import Distillation, OneVersusRestFocal
 from ..losses.token import TagLoss
 from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
-from .base import UNLIKELY, Decoded, Decoding, Gold, TagHead, Trained
+from .base import UNLIKELY, Decoded, Gold, TagHead, Trained
 
 
 class SoftmaxHead(TagHead):
@@ -28,7 +28,7 @@ class SoftmaxHead(TagHead):
         return Trained(result.loss, Ragged(result.d_logits, scores.lengths), state)
 
     def decode(
-        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, state: TwoTaskState
     ) -> Decoded:
         logits = self._shut(scores.dataXd, outside)
         xp = get_array_module(logits)
@@ -37,7 +37,7 @@ class SoftmaxHead(TagHead):
         return Decoded(to_numpy(columns), to_numpy(p))
 
     def marginals(
-        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, settings: Decoding
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, state: TwoTaskState
     ) -> Floats2d:
         return to_numpy(self._probabilities(self._shut(scores.dataXd, outside)))
 

@@ -51,7 +51,7 @@ def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Go
         warnings.warn(Warnings.W070.format(who=who, found=found), stacklevel=2)
     lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
     codec = TagCodec(tuple(labels), "BILUO")
-    columns, mask = codec.gold(iob, label, lengths, "missing")
+    columns, mask = codec.gold(iob, label, lengths, are_others_o=False)
     start, end, label = codec.spans(columns)
     last, ends = np.full(same.shape, -1), np.zeros(same.shape, dtype="float32")
     last[start, label] = end - 1

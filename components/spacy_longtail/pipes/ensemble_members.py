@@ -11,7 +11,8 @@ from thinc.types import Floats2d, Ints1d, Ragged
 
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
-from ..heads import SOFT_HEADS, Decoding, Head, Scores
+from ..heads import SOFT_HEADS, Head, Scores
+from ..types import TwoTaskState
 from .token_settings import check_head
 
 LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
@@ -42,7 +43,7 @@ class Member:
         scores: The output of its model. lengths (Ints1d): (n_sentences,), tokens per sentence.
         """
         outside = np.zeros(lengths.sum(), dtype="float32")
-        return self.head.marginals(scores, lengths, outside, Decoding())[:, self.columns]
+        return self.head.marginals(scores, lengths, outside, TwoTaskState())[:, self.columns]
 
 
 def check_members(members: Mapping[str, object], scheme: str, who: str) -> dict[str, MemberSettings]:

@@ -21,13 +21,13 @@ from ..corpus.sentences import sentence_lengths
 from ..corpus.type_words import words_of
 from ..describers import LabelEncoder, SubwordDescriptions
 from ..errors import Errors
-from ..heads import HEADS, Decoding, Gold, Head, Scores
+from ..heads import HEADS, Gold, Head, Scores
 from ..heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
 from ..layers import warn_of_zeros
 from ..layers.described import is_described, lay_out, set_descriptions
 from ..losses import CrossEntropy
 from ..losses.base import Loss
-from ..types import ENTITY, Block, TwoTaskState
+from ..types import Block, TwoTaskState
 from .base import NERPipe
 from .describing import (
     Describe,
@@ -84,7 +84,7 @@ class TokenTagger(NERPipe):
     def _build_head(self) -> None:
         """The codec and the head of the current types, and the loss with its class values."""
         types = tuple(self.cfg["types"])
-        self.codec = TagCodec(types if self.cfg["typed"] else (ENTITY,), self.cfg["scheme"])
+        self.codec = TagCodec(types, self.cfg["scheme"])
         loss = with_classes(self.loss, self.codec, self.cfg["class_values"], self.model.ops)
         self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
 
@@ -93,10 +93,9 @@ class TokenTagger(NERPipe):
         return self.codec.labels if self.cfg["types"] else ()
 
     @property
-    def decoding(self) -> Decoding:
-        """How outputs become entities, as it is set and as training left it."""
-        own = {name: self.cfg[name] for name in Decoding._fields}
-        return Decoding(**{**own, "state": TwoTaskState(**own["state"])})
+    def _state(self) -> TwoTaskState:
+        """What training left for a two-task loss and head."""
+        return TwoTaskState(**self.cfg["state"])
 
     @property
     def label_data(self) -> list[str]:
@@ -215,7 +214,6 @@ class TokenTagger(NERPipe):
             nlp=nlp,
             name=self.name,
             who=who,
-            others=self.cfg["others"],
         )
         self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         self._build_head()
@@ -271,8 +269,8 @@ class TokenTagger(NERPipe):
 
     def _gold(self, examples: list[Example]) -> Gold:
         """The gold tags of the predicted tokens. RAISES (ValueError): L276."""
-        others = self.cfg["others"] if self.cfg.get("include") is not None else None
-        gold = gold_tags(examples, self.cfg["types"], self.codec, others, self.name)
+        are_others_o = self.cfg.get("include") is not None
+        gold = gold_tags(examples, self.cfg["types"], self.codec, are_others_o, self.name)
         allowed = allowed_tags(examples, self.codec)
         if allowed is not None and not self.head.can_shut:
             raise ValueError(Errors.L276.format(who=self.name, head=self.cfg["head"]))
@@ -286,10 +284,10 @@ class TokenTagger(NERPipe):
         """
         examples = list(examples)
         gold = self._gold(examples)
-        state = TwoTaskState(**self.cfg["state"])
+        state = self._state
         loss = CrossEntropy() if state.n_updates < self.cfg["warmup"] else self.head.loss
         if loss.reads_soft:
-            gold = gold._replace(soft=soft_targets(examples, self.codec, self.cfg["others"], self.name))
+            gold = gold._replace(soft=soft_targets(examples, self.codec, self.name))
         value, d_scores, state = self.head.train(scores, gold, loss, state)
         if self._is_updating:  # else it is somebody's question: the loss on dev, say
             self.cfg["state"] = state._asdict()
@@ -357,7 +355,7 @@ class TokenTagger(NERPipe):
         tokens = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs])
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32") * beside
-        decoded = self.head.decode(scores, lengths, outside, score, self.decoding)
+        decoded = self.head.decode(scores, lengths, outside, score, self._state)
         return tagged_entities(docs, decoded, self.codec, tokens[:, 1] == 1, score)
 
     def marginals(self, docs: list[Doc]) -> Floats2d:
@@ -368,7 +366,7 @@ class TokenTagger(NERPipe):
             return np.zeros((0, len(self.codec)))
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         outside = np.zeros(sum(map(len, docs)), dtype="float32")
-        return self.head.marginals(self.model.predict(docs), lengths, outside, self.decoding)
+        return self.head.marginals(self.model.predict(docs), lengths, outside, self._state)
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over the cfg that was saved, and make room for its types."""

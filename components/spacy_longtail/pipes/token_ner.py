@@ -1,6 +1,5 @@
 """`longtail_token_ner`: NER that labels tokens, with a softmax, sigmoid, CRF or two-task head."""
 
-import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
@@ -13,7 +12,6 @@ from thinc.api import Model
 from ..corpus.counts import count_docs
 from ..errors import Errors
 from ..losses.base import Loss
-from ..losses.two_task import TwoTaskLoss
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, unused
 from ..types import Block
@@ -32,15 +30,10 @@ DEFAULTS: Block = {
     "loss": None,
     "scheme": "BIO",
     "include": None,
-    "others": "O",
     "scores_key": None,
     **JUDGING,
     "head_rate": 1.0,
     "warmup": 0,
-    "typed": True,
-    "repair": "begin",
-    "entity_threshold": None,
-    "begin_threshold": None,
     "describe": None,
     "model": DEFAULT_TOKEN_MODEL,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
@@ -61,16 +54,11 @@ def make_token_ner(
     loss: Callable | None,
     scheme: Literal["BIO", "BILUO"],
     include: list[str] | None,
-    others: Literal["O", "missing"],
     scores_key: str | None,
     thresholds: dict[str, float] | None,
     abstain_key: str | None,
     head_rate: float,
     warmup: int,
-    typed: bool,
-    repair: Literal["begin", "drop"],
-    entity_threshold: float | None,
-    begin_threshold: float | None,
     describe: Callable | None,
     scorer: Callable | None,
 ) -> "TokenNER":
@@ -83,8 +71,7 @@ def make_token_ner(
     loss (Optional[TagLoss]): A loss for the head. null is cross-entropy for softmax and crf,
         longtail.OneVersusRestFocal.v1 for sigmoid, longtail.AUCMargin.v1 for two_task.
     scheme (str): Tags: "BIO" or "BILUO"; two_task has "BIO".
-    include (Optional[List[str]]): Types to learn and predict; null is all.
-    others (str): What gold entities outside `include` are: "O", or "missing", not annotated.
+    include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
         none. The command `thresholds` finds them.
@@ -92,37 +79,18 @@ def make_token_ner(
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
         10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     warmup (int): Training updates with plain cross-entropy before the loss takes over (softmax, crf).
-    typed (bool): Whether two_task predicts types; false predicts the one label ENTITY.
-    repair (str): What two_task does with an entity token that nothing before it begins: "begin" one
-        there, or "drop" it.
-    entity_threshold (Optional[float]): Entity score of two_task to exceed: a probability, or the logit
-        for a loss with activation "none"; null is 0.5, or midway between the classes' means.
-    begin_threshold (Optional[float]): The same for the begin score.
     describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
         longtail.DescribedTypes.v1: longtail.TransformerDescriptions.v1 or another describer; null takes
         that of a pretrained head, else the pipeline's transformer, else its word vectors, else hashed
         words.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243, L251, L257, L270, L273,
+    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L243, L251, L257, L270, L273,
         L550.
     """
     trained_with = check_head(head, loss, scheme, model, WHO)
     if include is not None:
         check_types("include", include, WHO)
-    settings = {
-        "include": include,
-        "others": others,
-        "scores_key": scores_key,
-        "warmup": warmup,
-        "typed": typed,
-        "repair": repair,
-        "entity_threshold": entity_threshold,
-        "begin_threshold": begin_threshold,
-    }
-    _check_used(settings, head, trained_with)
     check_describe(describe, model, WHO)
-    if not typed and getattr(scorer, "labeled", False):
-        raise ValueError(Errors.L217.format(who=WHO))
     return TokenNER(
         nlp.vocab,
         model,
@@ -133,34 +101,19 @@ def make_token_ner(
         describe=describe,
         head=head,
         scheme=scheme,
-        **settings,
+        include=include,
+        scores_key=scores_key,
+        warmup=_check_warmup(warmup, head, trained_with),
         **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
 
 
-def _check_used(settings: Block, head: str, loss: Loss) -> None:
-    """Refuse settings that would be ignored, and numbers out of range.
-
-    RAISES (ValueError): L001, L213.
-    """
-    only = dict.fromkeys(("typed", "repair", "entity_threshold", "begin_threshold"), "head = 'two_task'")
-    ignored = {} if head == "two_task" else only
-    if settings["include"] is None:
-        ignored = {**ignored, "others": "'include'"}
-    if head not in ("softmax", "crf") or loss.log_likelihood:
+def _check_warmup(warmup: float, head: str, loss: Loss) -> int:
+    """The number of updates, refused where it would be ignored."""
+    if warmup and (head not in ("softmax", "crf") or loss.log_likelihood):
         where = "head = 'softmax' or 'crf' with a loss that is not a likelihood, such as Focal or MoM"
-        ignored = {**ignored, "warmup": where}
-    for name, where in ignored.items():
-        if settings[name] != DEFAULTS[name]:
-            raise unused(name, settings[name], WHO, where)
-    rule = "a number of updates of at least 0"
-    settings["warmup"] = int(finite("warmup", settings["warmup"], rule, "Use 0 for none.", 0.0))
-    for name in ("entity_threshold", "begin_threshold"):
-        if settings[name] is not None:
-            rule, low, high = "a probability, 0 to 1", 0.0, 1.0
-            if isinstance(loss, TwoTaskLoss) and loss.activation == "none":
-                rule, low, high = "a logit, a finite number", -math.inf, math.inf
-            settings[name] = finite(name, settings[name], rule, "null is neutral.", low, high)
+        raise unused("warmup", warmup, WHO, where)
+    return int(finite("warmup", warmup, "a number of updates of at least 0", "Use 0 for none.", 0.0))
 
 
 class TokenNER(TokenTagger):

@@ -30,11 +30,6 @@ SETTINGS: Block = {
     "head": "softmax",
     "scheme": "BIO",
     "types": [],  # the gold types that are learnt, in the order of their columns
-    "typed": True,
-    "others": "O",  # what gold entities of other types are
-    "repair": "begin",
-    "entity_threshold": None,
-    "begin_threshold": None,
     "warmup": 0,
     "class_values": None,  # what the loss's preset resolved to, by class
     "state": TwoTaskState()._asdict(),

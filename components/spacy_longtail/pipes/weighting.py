@@ -48,11 +48,9 @@ def resolve_classes(
     nlp: Language | None,
     name: str,
     who: str,
-    others: str = "O",
 ) -> dict[str, float] | None:
     """The weight, or share, of each class of a loss with a preset; None for a loss without.
 
-    others (str): What entities of other types than `labels` are: "O", or "missing", not counted.
     RETURNS (Optional[Dict[str, float]]): A number by "O" and type, or by "O" and tag.
     """
     preset = None if loss is None else loss.preset
@@ -63,8 +61,6 @@ def resolve_classes(
         counts = read_counts(reader, nlp, preset, name, who)
         if nlp is not None and trains_resampled(nlp):
             warnings.warn(Warnings.W004.format(who=name), stacklevel=2)
-    if others == "missing":
-        counts.n_tokens -= sum(n for label, n in counts.tokens.items() if label not in labels)
     return preset.resolve(counts.classes(preset.unit, labels, prefixes))
 
 
