@@ -135,12 +135,9 @@ class Errors:
     L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
     L735 = "[L735] 'describe = null' takes the published transformer that {name} ({factory}) started from. The config does not name it. Set 'describe' to @misc = longtail.TransformerDescriptions.v1 with its name, or to another describer."
 
-    # GLiNER: L295-L299
-    L295 = "[L295] {who} cannot get the model {name!r} from the Hugging Face hub: {problem} Name a model that is there, such as urchade/gliner_medium-v2.1; offline, put the folder of a GLiNER model into 'model_name'."
-    L296 = "[L296] {path} cannot be loaded as a GLiNER model: {problem} Name a folder with gliner_config.json, the weights and the tokenizer, as GLiNER.save_pretrained writes it."
-    L297 = "[L297] The words of {who} for its types have {problem}. Correct 'descriptions': each type needs words of its own."
-    L298 = "[L298] {who} has no types to look for. Name them in 'labels' or 'descriptions', add them with add_label, or initialize the pipeline on data that has them."
-    L299 = "[L299] {who} has no room for text: {problem}. {fix}"
+    # GLiNER: L296, L298
+    L296 = "[L296] {path} cannot be loaded as a GLiNER model: {problem}. Name one of the Hugging Face hub such as urchade/gliner_medium-v2.1, or a folder that GLiNER.save_pretrained wrote."
+    L298 = "[L298] {who} has no types to look for. Name them in 'labels' or 'descriptions', or add them with add_label."
 
     # Reading comprehension: L23x
     L230 = "[L230] 'queries' of {who} must give each of at least one type a query in words, found {found!r}. Write a block [components.ner.queries] with lines such as PER = \"Find persons.\", or name a file with @misc = longtail.queries.v1. The config keeps them: a type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
@@ -415,8 +412,6 @@ class Warnings:
     W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
     W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
 
-    # GLiNER: W065
-    W065 = "[LW065] {who} looks for types without a mention in the data: {unseen}. Each costs time, and may find what is none; with max_epochs = -1 spaCy shows 100 examples only."
 
     # The ensemble: W066 and W067
     W066 = "[LW066] Of {path} only the token NER becomes a member. Its components {names} are left out: the others of the pipeline are those of {first}."

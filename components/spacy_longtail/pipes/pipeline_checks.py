@@ -22,7 +22,7 @@ OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
 
-SECONDARIES = {"longtail_gated_ner", "longtail_gated_pipe", "longtail_gliner"}  # which read a gate's key
+SECONDARIES = {"longtail_gated_ner", "longtail_gated_pipe"}  # which read a gate's key
 SPANS = "doc.spans"
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 

@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-import srsly
-from spacy import util
 from spacy.language import Language
-from spacy.pipeline.pipe import deserialize_config
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats1d, Floats2d
@@ -268,24 +265,15 @@ class PosteriorGate(UntrainedPipe):
         if is_new:
             warnings.warn(text, stacklevel=4)
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """exclude (Iterable[str]): "cfg", or what others have. RETURNS (bytes): Settings and start."""
-        return util.to_bytes({"cfg": lambda: srsly.json_dumps(self.cfg)}, exclude)
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
-        """bytes_data (bytes): What `to_bytes` gave."""
-        read = {"cfg": lambda data: self.cfg.update(srsly.json_loads(data))}
-        util.from_bytes(bytes_data, read, exclude)
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
+        """path (Union[str, Path]): What `to_disk` wrote."""
+        super().from_disk(path, exclude=exclude)
         self.restart()
         return self
 
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """path (Union[str, Path]): A folder, which is made."""
-        util.to_disk(path, {"cfg": lambda p: srsly.write_json(p, self.cfg)}, exclude)
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
-        """path (Union[str, Path]): What `to_disk` wrote."""
-        util.from_disk(path, {"cfg": lambda p: self.cfg.update(deserialize_config(p))}, exclude)
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
+        """data (bytes): What `to_bytes` gave."""
+        super().from_bytes(data, exclude=exclude)
         self.restart()
         return self
 
