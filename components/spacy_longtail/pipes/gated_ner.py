@@ -17,7 +17,6 @@ from ..corpus.sentences import has_boundaries, sentence_lengths
 from ..errors import Errors
 from ..heads import Gold
 from ..layers import listener_in, warn_of_zeros
-from ..settings import finite
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from .base import check_head_rate
 from .describing import check_describe
@@ -39,8 +38,6 @@ DEFAULTS: Block = {
     "head": "softmax",
     "loss": None,
     "merge": "span",
-    "unscored": "keep",
-    "min_weak_score": 0.0,
     "spans_key": WEAK_SENTENCES,
     "scores_key": ENTITY_SCORES,
     **JUDGING,
@@ -66,8 +63,6 @@ def make_gated_ner(
     head: str,
     loss: Callable | None,
     merge: Literal["span", "token", "fill"],
-    unscored: Literal["keep", "replace"],
-    min_weak_score: float,
     spans_key: str | None,
     scores_key: str | None,
     thresholds: dict[str, float] | None,
@@ -87,9 +82,6 @@ def make_gated_ner(
     merge (str): "span" lets the more probable of two overlapping entities win, "token" the more probable
         tag of each token, and both need a primary with entity scores; "fill" adds entities only where
         the primary has none.
-    unscored (str): What becomes of an entity without a score, such as one of an entity ruler, that
-        overlaps one of the secondary: "keep" it, or "replace" it.
-    min_weak_score (float): Least score of an entity of the secondary, 0 to 1.
     spans_key (Optional[str]): Key in doc.spans that holds the flagged sentences; null works without a
         gate, trains on all sentences and predicts on all.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
@@ -105,14 +97,13 @@ def make_gated_ner(
     """
     if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
         raise ValueError(Errors.L204.format(setting="labels", who=WHO, found=labels))
-    check_merging(Merging(merge, unscored, scores_key), WHO)
+    check_merging(Merging(merge, scores_key), WHO)
     scheme = "BIO" if head == "two_task" else "BILUO"
     trained_with = check_head(head, loss, scheme, model, WHO)
     if trained_with.reads_soft:
         reason, fix = "it reads soft targets, which are of all sentences", "Use its base."
         raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
     check_describe(describe, model, WHO)
-    score = finite("min_weak_score", min_weak_score, "between 0 and 1", "0 keeps all.", 0.0, 1.0)
     return GatedNER(
         nlp.vocab,
         model,
@@ -125,8 +116,6 @@ def make_gated_ner(
         head=head,
         scheme=scheme,
         merge=merge,
-        unscored=unscored,
-        min_weak_score=score,
         spans_key=spans_key,
         scores_key=scores_key,
         **check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key, is_scored=True),
@@ -246,8 +235,7 @@ class GatedNER(TokenTagger):
         settings = Thresholding.of(self.cfg, self.labels, self.name, is_scored=True)
         for doc, found in zip(docs, scores, strict=True):
             judged = judge(found, settings)
-            weak = [ent for ent in judged.kept if ent.score >= self.cfg["min_weak_score"]]
-            merge_found(doc, weak, self._merging)
+            merge_found(doc, judged.kept, self._merging)
             write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
 
     def update(

@@ -55,7 +55,6 @@ DEFAULTS: Block = {
     "labels": None,
     "label_map": {},
     "merge": "fill",
-    "unscored": "keep",
     "spans_key": WEAK_SENTENCES,
     "scores_key": ENTITY_SCORES,
     "secondary_scores_key": ENTITY_SCORES,
@@ -81,7 +80,6 @@ def make_gated_pipe(
     labels: list[str] | None,
     label_map: dict[str, str],
     merge: Literal["span", "token", "fill", "replace"],
-    unscored: Literal["keep", "replace"],
     spans_key: str,
     scores_key: str | None,
     secondary_scores_key: str | None,
@@ -102,7 +100,6 @@ def make_gated_pipe(
     merge (str): "fill" adds entities only where the primary has none; "replace" believes the secondary
         alone, in the sentences that it has read, about the types that it may set; "span" and "token" as
         for longtail_gated_ner, for entities with a score: those without one are filled in.
-    unscored (str): As for longtail_gated_ner.
     spans_key (str): Key in doc.spans that holds the flagged sentences.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
         before, of the merged result after.
@@ -121,7 +118,7 @@ def make_gated_pipe(
     if source is None and component is not None:
         problem = f"component = {component!r} is of a source, found 'pipe'"
         raise ValueError(Errors.L285.format(who=name, problem=problem))
-    merging = Merging(merge, unscored, scores_key)
+    merging = Merging(merge, scores_key)
     check_merging(merging, WHO, ("replace",))
     if labels is not None:
         check_types("labels", labels, WHO)

@@ -20,7 +20,7 @@ from ..losses import CrossEntropy
 from ..losses.base import check_loss
 from ..losses.token import TagLoss
 from ..scorers import NER_SCORE_WEIGHTS
-from ..settings import finite, whole
+from ..settings import whole
 from ..types import Block
 from .answers import gold_answers, in_documents, learn, read_off
 from .base import NERPipe, check_head_rate
@@ -34,11 +34,7 @@ WHO = "longtail_mrc_ner"
 
 DEFAULTS: Block = {
     "loss": None,
-    "start_weight": 1.0,
-    "end_weight": 1.0,
-    "span_weight": 0.1,
     "separator": "[SEP]",
-    "max_pairs": 100,
     "batch_size": 64,
     "scores_key": None,
     **JUDGING,
@@ -59,11 +55,7 @@ def make_mrc_ner(
     model: Model,
     queries: dict[str, str],
     loss: Callable | None,
-    start_weight: float,
-    end_weight: float,
-    span_weight: float,
     separator: str,
-    max_pairs: int,
     batch_size: int,
     scores_key: str | None,
     thresholds: dict[str, float] | None,
@@ -79,12 +71,7 @@ def make_mrc_ner(
     queries (Dict[str, str]): Entity types, at least one, and a query in words for each; or
         longtail.queries.v1, which reads a file.
     loss (Optional[TagLoss]): The loss of begins and ends; null is binary cross-entropy.
-    start_weight (float): Weight of the begin loss, above 0. The three are divided by their sum.
-    end_weight (float): Weight of the end loss, above 0.
-    span_weight (float): Weight of the span loss, a cross-entropy, above 0.
     separator (str): The word between query and sentence: "[SEP]" for BERT, "</s>" for RoBERTa.
-    max_pairs (int): Begins with ends to learn from, at most, for a query and a sentence; gold ones
-        are learnt from in any case.
     batch_size (int): Queries with sentences that the encoder reads at once, in training and prediction.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
@@ -96,11 +83,6 @@ def make_mrc_ner(
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
     _check_model(model)
-    given = {"start_weight": start_weight, "end_weight": end_weight, "span_weight": span_weight}
-    weights = {
-        key: finite(key, value, "a finite number above 0", f"Use {DEFAULTS[key]}.", np.nextafter(0, 1))
-        for key, value in given.items()
-    }
     if not separator or separator.split() != [separator]:
         rule, fix = "one word without spaces", "Use [SEP] for BERT, </s> for RoBERTa."
         raise ValueError(Errors.L001.format(name="separator", rule=rule, value=separator, fix=fix))
@@ -115,9 +97,7 @@ def make_mrc_ner(
         scorer=scorer,
         head_rate=check_head_rate(head_rate),
         queries=queries,
-        **weights,
         separator=separator,
-        max_pairs=whole("max_pairs", max_pairs, "Use 100.", 1),
         batch_size=whole("batch_size", batch_size, "Use 64.", 1),
         scores_key=scores_key,
         **check_judging(thresholds, abstain_key, scores_key, WHO),
@@ -260,7 +240,7 @@ class MRCNER(NERPipe):
         size = self.cfg["batch_size"] if self.loss.level == "token" else gold.last.size
         for part in self._ask([eg.predicted for eg in examples], size):
             reading, backprop = self.model.begin_update(part.asked)
-            loss, d_reading = learn(self.model, self.loss, part, reading, gold, self.cfg)
+            loss, d_reading = learn(self.model, self.loss, part, reading, gold)
             is_finite = self.model.ops.xp.isfinite
             if not (np.isfinite(loss) and all(bool(is_finite(d).all()) for d in d_reading)):
                 raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(part.token)))

@@ -41,7 +41,6 @@ head_rate = 1.0
 
 [pipe.model]
 @architectures = "longtail.SentenceGate.v1"
-reduction = "max"
 hidden_width = 64
 
 [pipe.model.tok2vec]
