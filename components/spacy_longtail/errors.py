@@ -214,7 +214,6 @@ class Errors:
     L581 = "[L581] --columns '{found}' cannot be used: {problem}. Write it as token=word,tag=ner,sentence=sent_id, with the names of the source's columns."
     L582 = "[L582] {place}: this is not what --tag-names is for: {problem}. {fix}"
     L583 = "[L583] --tag-names {found!r} names no tags: {problem}. Write O,B-PER,I-PER and so on in the order of the numbers, or a file with them."
-    L584 = "[L584] {path} is in UTF-16 without a byte order mark. Use --encoding {encoding}."
     L585 = "[L585] {path} has no tag: no word has {sought}. Name another column, or key of MISC, with --columns tag=..."
     L586 = "[L586] The pipeline of --sentences sets no sentence boundaries, found the components {found}. Name one with a parser, senter or sentencizer, or write --sentences sentencizer."
     L765 = "[L765] {path}: document {i}, which begins {begin!r}, has {n:,} characters. spaCy trains on texts of at most {most:,}. {fix}"

@@ -126,7 +126,7 @@ class Place(NamedTuple):
     """Where something stands in the source."""
 
     path: Path
-    line: int  # from 1
+    line: int  # from 1; 0 in an array of records
     record: int = 0  # from 1, in an array of records
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from .context import Context, Place
 from .spans import annotate, check_span
-from .text import bad_line, find_encoding, open_bytes, read_text
+from .text import bad_line, head_of, read_text
 from .tokens import tokenize
 
 MENTION = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
@@ -32,10 +32,8 @@ class Article(NamedTuple):
 
 
 def is_article(path: Path, encoding: str = "utf8") -> bool:
-    """Whether a text file begins as an article does. RAISES (ValueError): L580, L584."""
-    encoding = find_encoding(path, encoding)
-    with open_bytes(path) as file:
-        return file.read(40).decode(encoding, "ignore").startswith("title: ")
+    """Whether a text file begins as an article does."""
+    return head_of(path, encoding, 40).startswith("title: ")
 
 
 def parse_line(path: Path, line: int, marked: str, labels: Collection[str] | None) -> ArticleSentence:

@@ -12,7 +12,7 @@ from .context import Context, Place
 from .markup import MENTION, parse_line
 from .spans import CharSpan, annotate, check_span, read_label
 from .tagged import TaggedSentence, Tagger
-from .text import bad_line, find_encoding, lines, open_bytes, read_text, unzipped
+from .text import bad_line, head_of, lines, read_text, unzipped
 from .tokens import check_text, tokenize
 
 SENTENCES = "sents.json"
@@ -41,13 +41,8 @@ def plain_type(label: str) -> str:
 
 
 def is_open(path: Path, encoding: str = "utf8") -> bool:
-    """Whether a text file begins with its domain, or soon has a mark with two types.
-
-    RAISES (ValueError): L580, L584.
-    """
-    encoding = find_encoding(path, encoding)
-    with open_bytes(path) as file:
-        head = file.read(HEAD).decode(encoding, "ignore")
+    """Whether a text file begins with its domain, or soon has a mark with two types."""
+    head = head_of(path, encoding, HEAD)
     return head.startswith(DOMAIN) or any("; " in label for _, label in MENTION.findall(head))
 
 

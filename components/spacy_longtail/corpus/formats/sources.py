@@ -83,7 +83,7 @@ def find_parts(source: Path, names: Sequence[str], settings: Settings) -> dict[s
     names (Sequence[str]): The parts to look for; the first must be there if any is.
     settings (Settings): Their format, if it is not to be found.
     RETURNS (Dict[str, Part]): By name, at least one.
-    RAISES (ValueError): L001, L402 where there is nothing to read, L420, L421, L422, L580, L581, L584.
+    RAISES (ValueError): L001, L402 where there is nothing to read, L420, L421, L422, L580, L581.
     """
     one_of("format", settings.format, (None, *FORMATS))
     parts = {}

@@ -13,14 +13,6 @@ from typing import IO, BinaryIO, cast
 from ...errors import Errors
 
 GZIP = ".gz"
-MARKS = {  # byte order marks, the longer ones first: that of UTF-32 begins with that of UTF-16
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-
-
 WEBANNO = "#FORMAT=WebAnno TSV"
 LABEL_STUDIO = {"annotation_id", "lead_time"}  # among the columns of its CSV and TSV
 
@@ -47,8 +39,9 @@ def bad_line(path: Path, line: int, problem: str, fix: str, record: int = 0) -> 
 
 
 def place_text(line: int, record: int = 0) -> str:
-    """line (int): From 1. record (int): In an array, from 1; 0 where a line holds no more than one."""
-    return f"{line}, record {record}" if record else str(line)
+    """line (int): From 1; 0 where it is not known. record (int): In an array, from 1; else 0."""
+    known = [str(line)] * (line > 0) + [f"record {record}"] * (record > 0)
+    return ", ".join(known)
 
 
 def unzipped(path: Path) -> Path:
@@ -74,13 +67,13 @@ def _intact(path: Path) -> Iterator[None]:
 def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[IO[str]]:
     """Open a text file to read, gzipped or not. A byte order mark is skipped.
 
-    encoding (str): Where it is UTF-8 and the file has the mark of UTF-16 or UTF-32, it is read as that.
+    encoding (str): As Python knows it.
     newline (Optional[str]): As in Python's open: null makes every line end a newline, "" leaves them.
-    RAISES (ValueError): L402, L423 with the line, L580, L584.
+    RAISES (ValueError): L402, L423 with the line, L580.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Put the file there."))
-    encoding = find_encoding(path, encoding)
+    encoding = _skipping_mark(encoding)
     with _intact(path), io.TextIOWrapper(open_bytes(path), encoding, newline=newline) as file:
         try:
             yield file
@@ -91,22 +84,14 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
             raise ValueError(message) from error
 
 
-def find_encoding(path: Path, encoding: str) -> str:
-    """The encoding to read a file in: another than UTF-8 as it is, else what its first bytes say.
+def _skipping_mark(encoding: str) -> str:
+    return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
 
-    RAISES (ValueError): L580, L584 for UTF-16 without its mark.
-    """
-    if codecs.lookup(encoding).name != "utf-8":
-        return encoding
+
+def head_of(path: Path, encoding: str, size: int) -> str:
+    """What can be read of the first bytes of a file."""
     with _intact(path), open_bytes(path) as file:
-        head = file.read(4)
-    for mark, name in MARKS.items():
-        if head.startswith(mark):
-            return name
-    for name, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
-        if zeros == b"\0\0":
-            raise ValueError(Errors.L584.format(path=path, encoding=name))
-    return "utf-8-sig"
+        return file.read(size).decode(_skipping_mark(encoding), "ignore")
 
 
 def lines(path: Path, encoding: str) -> Iterator[str]:
