@@ -25,7 +25,6 @@ from spacy_longtail.pipes.secrets import without_secrets
 from tests.pipes.gated import TEXT, lines, pipeline
 from tests.util import entities
 
-GLINER = {"factory": "longtail_gliner", "model_name": "none", "labels": ["ART"]}
 ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_ID", "ENT_KB_ID", "SENT_START", "ORTH", "TAG", "LEMMA"]
 FOUND = [("ANN", "PER"), ("ANN", "PER"), ("SHIP Vega", "VESSEL"), ("STORM", "NAT")]
 WORDS = ["ANN", "FLAG", "SHIP", "STORM", "Österreich", "船", "👩‍🚀", "é", "\n", "  ", "of", "."]
@@ -472,7 +471,6 @@ def test_what_cannot_be_merged_is_a_failure(factory, problem, caplog):
             {"pipe": {"factory": "longtail_gated_pipe", "pipe": {}}},
             "L575.*'longtail_gated_pipe' of resc",
         ),
-        ({"pipe": {**GLINER, "spans_key": "weak_sentences"}}, "L575.*'longtail_gliner' of rescue reads"),
         ({"pipe": {"factory": "entity_ruler", "phrase": 1}}, "L288.*phrase"),
         ({"pipe": {"factory": "test_secondary"}, "merge": "best"}, "merge"),
         ({"pipe": {"factory": "test_secondary"}, "merge": "span", "scores_key": None}, "L207"),
