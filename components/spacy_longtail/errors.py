@@ -411,7 +411,6 @@ class Warnings:
     W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
     W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
 
-
     # The ensemble: W066 and W067
     W066 = "[LW066] Of {path} only the token NER becomes a member. Its components {names} are left out: the others of the pipeline are those of {first}."
     W067 = "[LW067] Of {paths} at least two are the same model: the mean says no more than with one of them. Name runs of different seeds."

@@ -49,7 +49,6 @@ def evaluate_model(
     part (Optional[str]): Which part of the corpus the data is; reports are of test.
     RETURNS (Evaluation): Scores in [0, 1], their analysis, documents with gold and predicted entities,
         and how the pipeline was made, where the command `train` left that.
-    RAISES (ValueError): L402, L403, L404, L408, L417.
     """
     if not (model / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
@@ -94,7 +93,6 @@ def score_pipeline(nlp: Language, data: Path, labels: list[str], tail: list[str]
 
     data (Path): A .spacy file, or a folder of them.
     labels (List[str]): The declared types. tail (List[str]): The rare ones.
-    RAISES (ValueError): L403, L404.
     """
     check_docs(data)
     return Scores(**make_ner_scorer(labels, tail)(_read(nlp, data)[0]))

@@ -36,7 +36,6 @@ class Distillation(TagLoss):
     temperature (float): T, no unit, at least 1; higher tells more of the tags that are unlikely.
     share (float): Share of the soft term where there is a teacher, no unit, 0 to 1. 0 is the base alone.
     RETURNS (LossResult): Nats per token that is annotated or has a teacher, and the exact gradient.
-    RAISES (ValueError): L001, L002.
     SOURCE: Hinton et al. 2015, arXiv:1503.02531 (docs/methods.md, "Distillation").
     """
 

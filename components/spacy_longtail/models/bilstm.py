@@ -32,8 +32,6 @@ def BiLSTM(
     dropout (float): Share of each layer's outputs that is zeroed in training, 0 to below 1. The
         `dropout` of [training] does not reach the LSTM.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, 2 * hidden_width).
-    RAISES (ValueError): L001, L406; at initialisation L223 if `embed` gives no row
-        per token.
     SOURCE: Huang, Xu & Yu 2015, arXiv:1508.01991; Graves & Schmidhuber 2005.
     """
     hidden_width = whole("hidden_width", hidden_width, "128 is usual.", 1)

@@ -17,7 +17,6 @@ def SentenceGate(
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, own or a listener.
     hidden_width (int): Width of the token features.
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
-    RAISES (ValueError): L001.
     """
     hidden_width = whole("hidden_width", hidden_width, "64 is usual.", 1)
     hidden: Model = Maxout(nO=hidden_width, nI=tok2vec.maybe_get_dim("nO"), nP=2)

@@ -28,7 +28,6 @@ def RNNCNNGate(
     dropout (float): Share of the LSTM's states that is zeroed in training, 0 to below 1. The `dropout`
         of [training] does not reach the LSTM.
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
-    RAISES (ValueError): L001, L406.
     SOURCE: Nguyen, Nguyen & Rao 2020, RNN-CNN, after Lai et al. 2015.
     """
     width, rate = _check(hidden_width, dropout)
@@ -48,7 +47,6 @@ def LSTMAttentionGate(
     hidden_width (int): Units of each of the LSTM's directions.
     dropout (float): Share of the LSTM's states that is zeroed in training, 0 to below 1.
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
-    RAISES (ValueError): L001, L406.
     SOURCE: Nguyen, Nguyen & Rao 2020, LSTM-Attention: softmax of dot products with the last state.
     """
     width, rate = _check(hidden_width, dropout)
@@ -72,7 +70,6 @@ def SelfAttentionGate(
     n_hops (int): Weighted sums, each with weights of its own.
     dropout (float): Share of the LSTM's states that is zeroed in training, 0 to below 1.
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
-    RAISES (ValueError): L001, L406.
     SOURCE: Nguyen, Nguyen & Rao 2020, Self-Attention, after Lin et al. 2017, eq. 6-7, without penalty.
     """
     width, rate = _check(hidden_width, dropout)
@@ -85,7 +82,6 @@ def SelfAttentionGate(
 
 
 def _check(hidden_width: int, dropout: float) -> tuple[int, float]:
-    """RAISES (ValueError): L001, L406."""
     width = whole("hidden_width", hidden_width, "64 is usual.", 1)
     below_one = math.nextafter(1.0, 0.0)
     rate = finite("dropout", dropout, "a share, 0 to below 1", "Use 0 for none.", 0.0, below_one)

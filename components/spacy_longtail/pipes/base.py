@@ -138,7 +138,6 @@ class NERPipe(EntityScorer, LongtailPipe):
 
 
 def check_head_rate(head_rate: float) -> float:
-    """RAISES (ValueError): L001, L243."""
     rule, fix = "a finite number of at least 0", "1 is the optimizer's own rate."
     rate = finite("head_rate", head_rate, rule, fix, 0.0)
     if rate == 0:

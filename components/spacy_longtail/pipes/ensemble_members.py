@@ -47,10 +47,7 @@ class Member:
 
 
 def check_members(members: Mapping[str, object], scheme: str, who: str) -> dict[str, MemberSettings]:
-    """The blocks of a factory, in the order of their names: a config keeps no other.
-
-    RAISES (ValueError): L002, L003, L211, L213, L216, L273, L304.
-    """
+    """The blocks of a factory, in the order of their names: a config keeps no other."""
     if len(members) < N_MEMBERS:
         problem = f"{len(members)} of them, at least {N_MEMBERS} are wanted"
         raise ValueError(Errors.L304.format(who=who, problem=problem))

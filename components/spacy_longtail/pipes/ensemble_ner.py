@@ -64,7 +64,6 @@ def make_ensemble_ner(
         that what counts by them (a posterior gate, distillation) need not compute them again; null keeps
         none.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L211, L213, L216, L251, L257, L273, L304.
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
     found = check_members(members, scheme, WHO)
@@ -126,7 +125,7 @@ class EnsembleNER(TokenTagger):
         return Member(HEADS[given.head](codec, CrossEntropy()), columns)
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
-        """Take over the cfg that was saved. RAISES (ValueError): L305 where it is of other members."""
+        """Take over the cfg that was saved."""
         if saved["members"].keys() != self.members.keys():
             names = {"saved": ", ".join(saved["members"]), "found": ", ".join(self.members)}
             raise ValueError(Errors.L305.format(who=self.name, **names))
@@ -174,13 +173,13 @@ class EnsembleNER(TokenTagger):
         return p
 
     def add_label(self, label: str, description: str | None = None) -> int:
-        """Refused for a type that its members have not learnt. RAISES (ValueError): L303."""
+        """Refused for a type that its members have not learnt."""
         return 0 if label in self.labels else self._refuse(f"learn the type {label!r}")
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
     ) -> None:
-        """Refused: its members were trained apart. RAISES (ValueError): L303."""
+        """Refused: its members were trained apart."""
         self._refuse("be initialized")
 
     def update(
@@ -191,7 +190,7 @@ class EnsembleNER(TokenTagger):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Refused: its members were trained apart. RAISES (ValueError): L303."""
+        """Refused: its members were trained apart."""
         self._refuse("be trained")
 
     def _refuse(self, what: str) -> NoReturn:

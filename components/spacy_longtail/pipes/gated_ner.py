@@ -92,7 +92,6 @@ def make_gated_ner(
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     describe (Optional[Callable[[List[str]], Floats2d]]): As for longtail_token_ner.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L207, L211, L213, L216, L243, L257, L270, L273.
     SOURCE: Nguyen, Nguyen & Rao 2020; "token" is their eq. 8-9, spans_key = null their "Double".
     """
     if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
@@ -149,7 +148,6 @@ class GatedNER(TokenTagger):
         return Merging(*(self.cfg[name] for name in Merging._fields))
 
     def _set_labels(self, labels: Collection[str] | str) -> None:
-        """RAISES (ValueError): L204."""
         types = check_types("labels", labels, WHO)
         self.cfg["include"] = list(types)
         self.set_types(types)
@@ -173,8 +171,6 @@ class GatedNER(TokenTagger):
             and to check the types; null checks them against the training examples.
         descriptions (Optional[Dict[str, str]]): As for longtail_token_ner; of other types, too.
         pretrained (Optional[str]): As for longtail_token_ner.
-        RAISES (ValueError): L004, L005, L203, L204, L207, L210, L212, L213, L250, L258, L271, L272,
-            L274, L275, L284.
         """
         if self.cfg["labels"] == AUTO:  # whatever was found before
             found = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
@@ -200,10 +196,7 @@ class GatedNER(TokenTagger):
         return sentences_with(with_boundaries(reader(nlp), nlp, self), set(self.labels))
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The entities of each document's flagged sentences, with their scores.
-
-        RAISES (ValueError): L254 for a document that no gate has seen.
-        """
+        """The entities of each document's flagged sentences, with their scores."""
         docs, key = list(docs), self.cfg["spans_key"]
         flagged = [flagged_parts(doc, key, self.name) for doc in docs]
         read = self._in_documents if key is None or self.cfg["reads_documents"] else self._in_sentences

@@ -110,7 +110,6 @@ def make_gated_pipe(
     max_failures (Optional[int]): Sentences in a row that the secondary may fail on; one more stops the
         run. null never stops it.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L204, L207, L213, L285, L286, L287, L288, L289.
     """
     if (pipe is None) == (source is None):
         found = "neither" if pipe is None else "both"
@@ -191,7 +190,6 @@ class GatedPipe(UntrainedPipe):
         nlp (Optional[Language]): The current pipeline.
         pipe (Optional[Dict[str, Any]]): Settings for the `initialize` of the secondary, such as the
             patterns of an entity_ruler.
-        RAISES (ValueError): L207, L210, L250, L287, L288, L289.
         """
         self.secondary.initialize(get_examples, pipe or {})
         self._types.check(self.secondary.labels, self.name)
@@ -199,10 +197,7 @@ class GatedPipe(UntrainedPipe):
             check_secondary(nlp, self, self.labels, self.cfg["spans_key"], self._merging, WHO)
 
     def predict(self, docs: Iterable[Doc]) -> list[Found]:
-        """The secondary's entities in each document's flagged sentences; nan for those without a score.
-
-        RAISES (ValueError): L254 for a document that no gate has seen, L287, L290.
-        """
+        """The secondary's entities in flagged sentences, by document; nan for those without a score."""
         self.secondary.check()
         docs = list(docs)
         flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
@@ -264,7 +259,6 @@ class GatedPipe(UntrainedPipe):
         return [self._read(docs, [place], own)[0] for place, own in zip(places, alone, strict=True)]
 
     def _fail(self, problem: str) -> None:
-        """RAISES (StoppedError): L290."""
         total = self.usage.add(failures=1).failures
         with self._lock:
             self._n_failed += 1
@@ -276,7 +270,6 @@ class GatedPipe(UntrainedPipe):
             raise StoppedError(Errors.L290.format(n=number(n, "sentence"), **shown))
 
     def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
-        """RAISES (ValueError): L291 where the result is not of these sentences."""
         self.usage.add(calls=len(sentences))
         words = [sentence.to_array("ORTH") for sentence in sentences]
         start = time.perf_counter()

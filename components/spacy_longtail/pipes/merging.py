@@ -24,7 +24,7 @@ class Merging(NamedTuple):
 
 
 def check_merging(settings: Merging, who: str, more: tuple[str, ...] = ()) -> None:
-    """more (Tuple[str, ...]): Rules beside those of all. RAISES (ValueError): L001, L207."""
+    """more (Tuple[str, ...]): Rules beside those of all."""
     one_of("merge", settings.merge, (*BY_SCORE, "fill", *more))
     if settings.merge in BY_SCORE and settings.scores_key is None:
         raise ValueError(Errors.L207.format(who=who, merge=settings.merge, key=ENTITY_SCORES))

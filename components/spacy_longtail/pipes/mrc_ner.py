@@ -79,7 +79,6 @@ def make_mrc_ner(
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L203, L213, L230, L233, L234, L243, L251, L257.
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
     _check_model(model)
@@ -105,7 +104,6 @@ def make_mrc_ner(
 
 
 def _check_model(model: Model) -> None:
-    """RAISES (ValueError): L233, L234."""
     if "span_scorer" not in model.ref_names:
         raise ValueError(Errors.L234.format(who=WHO, found=model.name))
     if found := listener_in(model):
@@ -113,7 +111,7 @@ def _check_model(model: Model) -> None:
 
 
 def _check_loss(loss: object) -> TagLoss:
-    """The loss, or its default for null. RAISES (ValueError): L002, L003."""
+    """The loss, or its default for null."""
     if loss is None:
         return CrossEntropy()
     found = check_loss(loss, WHO)
@@ -155,7 +153,7 @@ class MRCNER(NERPipe):
         return tuple(self.cfg["queries"])
 
     def add_label(self, label: str) -> int:
-        """A type is added with its query. RETURNS (int): 0 for one that is there. RAISES: L236."""
+        """A type is added with its query. RETURNS (int): 0 for one that is there."""
         if label not in self.labels:
             raise ValueError(Errors.L236.format(who=self.name, label=label))
         return 0
@@ -165,7 +163,6 @@ class MRCNER(NERPipe):
 
         label (str): The entity type. query (str): What to look for, in words.
         RETURNS (int): 0 if the type was there already, else 1.
-        RAISES (ValueError): L230.
         """
         known = self.cfg["queries"]
         self.cfg["queries"] = {**known, **check_queries({label: query}, self.name)}
@@ -184,7 +181,6 @@ class MRCNER(NERPipe):
         nlp (Optional[Language]): The current pipeline: its config gets the queries as they are, so that
             the trained pipeline does without their file.
         labels (Optional[List[str]]): What `init labels` wrote; must be the types of `queries`.
-        RAISES (ValueError): L212, L215, L232, L235.
         """
         check_labels(labels, self.labels, WHO)
         seen = count_docs(eg.reference for eg in get_examples()).labels

@@ -21,7 +21,6 @@ def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
 
     loss (Loss): The component's. examples (Iterable[Example]): All of the training.
     who (str): The component.
-    RAISES (ValueError): L746.
     """
     if loss.reads_soft and all(read_soft(eg.reference) is None for eg in examples):
         raise ValueError(Errors.L746.format(who=who, loss=loss))
@@ -33,7 +32,6 @@ def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> Soft
     Tokens that are not tokens of the teacher too have none.
 
     codec (TagCodec): The student's. who (str): The component.
-    RAISES (ValueError): L513 where tags of the teacher cannot be told in the student's scheme.
     """
     found = [read_soft(eg.reference) for eg in examples]
     if all(soft is None for soft in found):
@@ -52,10 +50,7 @@ def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> Soft
 
 
 def in_columns(soft: SoftTags, codec: TagCodec, who: str) -> Floats2d:
-    """A teacher's distributions in a student's columns: -inf for tags that the teacher has not.
-
-    RAISES (ValueError): L513.
-    """
+    """A teacher's distributions in a student's columns: -inf for tags that the teacher has not."""
     rows = np.full((len(soft.log_p), len(codec)), -np.inf, dtype="float32")
     column = {tag: i for i, tag in enumerate(codec.tags)}
     is_biluo = any(tag[0] in MERGED for tag in soft.tags)

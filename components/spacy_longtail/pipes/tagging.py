@@ -121,8 +121,6 @@ class TokenTagger(NERPipe):
         description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1; null
             takes the words of its name. Such a model may find it without a mention to learn from.
         RETURNS (int): 0 if the type is there already, else 1.
-        RAISES (ValueError): L213, L271, L272; L550 for what cannot be a type; L574 for other words of a
-            type that is there already, and was learnt.
         """
         check_label(label)
         if description is not None and not (isinstance(description, str) and description.strip()):
@@ -173,7 +171,6 @@ class TokenTagger(NERPipe):
 
         labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or types that are described by
             their names.
-        RAISES (ValueError): L213, L271, L272, L278; L550 for what cannot be a type.
         """
         if not self.is_described:
             check_not_described({"labels": labels}, self.name)
@@ -229,7 +226,6 @@ class TokenTagger(NERPipe):
         """Initialize the model, and begin with what is known of the types.
 
         pretrained (Optional[str]): A pipeline whose described head to begin with.
-        RAISES (ValueError): L213, L216, L271, L272, L274, L275, L720, L722.
         """
         output = output_of(self.model)
         head = None
@@ -268,7 +264,7 @@ class TokenTagger(NERPipe):
             nlp.get_pipe_config(own)["describe"] = block
 
     def _gold(self, examples: list[Example]) -> Gold:
-        """The gold tags of the predicted tokens. RAISES (ValueError): L276."""
+        """The gold tags of the predicted tokens."""
         are_others_o = self.cfg.get("include") is not None
         gold = gold_tags(examples, self.cfg["types"], self.codec, are_others_o, self.name)
         allowed = allowed_tags(examples, self.codec)
@@ -280,7 +276,6 @@ class TokenTagger(NERPipe):
         """The summed loss of all annotated (or taught) tokens, and its gradient on the model's output.
 
         examples (Iterable[Example]): The batch. scores: The model's output for it.
-        RAISES (ValueError): L007, L513.
         """
         examples = list(examples)
         gold = self._gold(examples)
@@ -383,7 +378,7 @@ class TokenTagger(NERPipe):
         return [(self.model, self.head)]
 
     def _check_outputs(self) -> None:
-        """Refuse weights of another loss's outputs. RAISES (ValueError): L218."""
+        """Refuse weights of another loss's outputs."""
         for model, head in self._classifiers():
             found, wanted = output_of(model).maybe_get_dim("nO"), len(head.outputs)
             if found not in (None, wanted):
@@ -409,7 +404,7 @@ class TokenTagger(NERPipe):
         return self
 
     def _check_model(self, docs: list[Doc]) -> None:
-        """Whether the model gives one row per token. RAISES (ValueError): L216."""
+        """Whether the model gives one row per token."""
         scores = self.head.logits(self.model.predict(docs))
         n_rows = len(scores.dataXd) if isinstance(scores, Ragged) else None
         if n_rows != sum(map(len, docs)):

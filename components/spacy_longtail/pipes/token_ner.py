@@ -84,8 +84,6 @@ def make_token_ner(
         that of a pretrained head, else the pipeline's transformer, else its word vectors, else hashed
         words.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L243, L251, L257, L270, L273,
-        L550.
     """
     trained_with = check_head(head, loss, scheme, model, WHO)
     if include is not None:
@@ -144,8 +142,6 @@ class TokenNER(TokenTagger):
             longtail.DescribedTypes.v1; others are described by the words of their names.
         pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to begin
             with: a folder, or an installed package.
-        RAISES (ValueError): L004, L005, L006, L203, L213, L214, L215, L216, L271, L272, L274, L275,
-            L745, L746.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels

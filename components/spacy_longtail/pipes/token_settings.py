@@ -38,10 +38,7 @@ SETTINGS: Block = {
 
 
 def check_head(head: str, loss: object, scheme: str, model: Model, who: str) -> Loss:
-    """The loss to train the head with; its default for null.
-
-    RAISES (ValueError): L002, L003, L211, L213, L216, L273.
-    """
+    """The loss to train the head with; its default for null."""
     if head not in HEADS:
         raise ValueError(Errors.L211.format(found=head, who=who, known=", ".join(HEADS)))
     kind = HEADS[head]

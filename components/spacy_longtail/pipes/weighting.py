@@ -20,7 +20,7 @@ Reader = Callable[[Language], Iterable[Example]]
 def read_counts(
     reader: Reader | None, nlp: Language | None, preset: ClassPreset, name: str, who: str
 ) -> CorpusCounts:
-    """Counts of the untouched corpus for a preset that needs them. RAISES (ValueError): L004."""
+    """Counts of the untouched corpus for a preset that needs them."""
     if reader is None or nlp is None:
         raise ValueError(Errors.L004.format(who=who, preset=type(preset).__name__, name=name))
     counts = CorpusCounts()

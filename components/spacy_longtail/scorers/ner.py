@@ -138,7 +138,6 @@ def make_ner_scorer(
     prefix (str): Of every key. With any other than "ents" only the declared types are looked at.
     labeled (bool): false compares boundaries alone, as if all types were one; for a type-less NER.
     RETURNS (Callable): The scorer.
-    RAISES (ValueError): L301, L302.
     """
     if not labeled and (labels is not None or tail is not None):
         raise ValueError(Errors.L302)

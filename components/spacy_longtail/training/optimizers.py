@@ -146,7 +146,6 @@ def create_adam(
     weight_mix (float): Share, above 0, of what training changes in the weights that spaCy evaluates and
         saves. Below 1 a pretrained encoder forgets less of rare types. 1 keeps the trained weights.
     RETURNS (Optimizer): The optimizer.
-    RAISES (ValueError): L001, L213.
     SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; weight_mix:
         Wortsman et al. 2022, Robust fine-tuning of zero-shot models.
     """
@@ -169,7 +168,7 @@ def create_adam(
 
 
 def _checked(name: str, value: FloatOrSeq, rule: str, low: float, high: float = math.inf) -> FloatOrSeq:
-    """A number, or each of a list; a schedule is taken as it is. RAISES (ValueError): L001."""
+    """A number, or each of a list; a schedule is taken as it is."""
     if isinstance(value, list):
         return [_number(name, number, rule, low, high) for number in value]
     if isinstance(value, (int, float, str)):
@@ -178,5 +177,4 @@ def _checked(name: str, value: FloatOrSeq, rule: str, low: float, high: float = 
 
 
 def _number(name: str, value: float | str, rule: str, low: float, high: float = math.inf) -> float:
-    """RAISES (ValueError): L001."""
     return finite(name, value, rule, "See the docs of Adam.v1 in thinc.", low, high)

@@ -82,7 +82,6 @@ class Settings:
     unlabelled (bool): Whether text alone is wanted: tags and types are not looked at, nor missed.
     open (bool): Whether each mention has a type of its own, as in the format "open": the corpus declares
         no types, and `pretrain` alone reads it.
-    RAISES (ValueError): L001.
     """
 
     format: str | None = None

@@ -25,8 +25,6 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, dict[str, o
     A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'. An
     object whose 'annotations' are such pairs, as NER Annotator writes for a whole file, becomes each of
     them; one of null, which nobody annotated, becomes an object without anything.
-
-    RAISES (ValueError): L402, L423, L426, L580.
     """
     head = ""
     with open_text(path, encoding) as file:

@@ -20,7 +20,7 @@ LABEL_STUDIO = {"annotation_id", "lead_time"}  # among the columns of its CSV an
 def check_tool(path: Path, head: str) -> None:
     """Refuse tables of tools that have another form which can be read.
 
-    head (str): The first line. RAISES (ValueError): L401.
+    head (str): The first line.
     """
     tool = form = ""
     if head.startswith(WEBANNO):
@@ -56,7 +56,7 @@ def open_bytes(path: Path) -> BinaryIO:
 
 @contextmanager
 def _intact(path: Path) -> Iterator[None]:
-    """Where a file is read that may be gzipped. RAISES (ValueError): L580."""
+    """Where a file is read that may be gzipped."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -69,7 +69,6 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
 
     encoding (str): As Python knows it.
     newline (Optional[str]): As in Python's open: null makes every line end a newline, "" leaves them.
-    RAISES (ValueError): L402, L423 with the line, L580.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Put the file there."))
@@ -95,14 +94,14 @@ def head_of(path: Path, encoding: str, size: int) -> str:
 
 
 def lines(path: Path, encoding: str) -> Iterator[str]:
-    """The lines of a file without their ends. RAISES (ValueError): L402, L423."""
+    """The lines of a file without their ends."""
     with open_text(path, encoding) as file:
         for line in file:
             yield line.rstrip("\n")
 
 
 def read_text(path: Path, encoding: str, newline: str | None = None) -> str:
-    """A whole file. RAISES (ValueError): L402, L423."""
+    """A whole file."""
     with open_text(path, encoding, newline) as file:
         return file.read()
 
