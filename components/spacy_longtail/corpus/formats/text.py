@@ -108,19 +108,11 @@ def read_text(path: Path, encoding: str, newline: str | None = None) -> str:
 
 def _bad_line(path: Path, encoding: str) -> int:
     """The line of the first byte that cannot be decoded: Python decodes blocks, not lines."""
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
-    line = 1
     with open_bytes(path) as file:
-        while block := file.read(1 << 16):
-            before = decoder.getstate()
-            try:
-                line += decoder.decode(block).count("\n")
-                continue
-            except UnicodeError:
-                decoder.setstate(before)
-            for i in range(len(block)):
-                try:
-                    line += decoder.decode(block[i : i + 1]).count("\n")
-                except UnicodeError:
-                    return line + (decoder.getstate()[1] & 1)  # a carriage return waits for a newline
-    return line  # the file ends within a character
+        data = file.read()
+    try:
+        data.decode(encoding)
+    except UnicodeError as error:
+        data = data[: getattr(error, "start", 0)]
+    text = data.decode(encoding, "ignore").replace("\r\n", "\n").replace("\r", "\n")
+    return text.count("\n") + 1
