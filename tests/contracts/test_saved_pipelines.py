@@ -12,6 +12,7 @@ import srsly
 from packaging.version import Version
 
 from spacy_longtail.about import __version__
+from spacy_longtail.training.loading import load_pipeline
 from tests.contracts import saved
 from tests.contracts.test_pipes import PIPES
 from tests.util import run_script
@@ -73,6 +74,16 @@ def test_each_version_saved_all_its_pipelines():
     assert {name.partition("-")[0] for name in by_version[newest]} >= set(PIPES) - UNRELEASED
     if newest == __version__:
         assert by_version[newest] == names
+
+
+def test_settings_of_an_earlier_version_are_named(tmp_path):
+    saved.can_save()["longtail_token_ner-softmax"](tmp_path / "one")
+    config = tmp_path / "one" / "config.cfg"
+    factory = 'factory = "longtail_token_ner"\n'
+    text = config.read_text(encoding="utf8")
+    config.write_text(text.replace(factory, factory + 'typed = true\nrepair = "begin"\n'))
+    with pytest.raises(ValueError, match=r"L408.*earlier version.*typed, repair.*config\.cfg"):
+        load_pipeline(tmp_path / "one")
 
 
 def test_a_pipeline_is_small():

@@ -8,7 +8,7 @@ import srsly
 from spacy.language import Language
 from spacy.training.pretrain import get_tok2vec_ref
 from spacy.util import is_package
-from thinc.api import Config
+from thinc.api import Config, ConfigValidationError
 
 from ..describers import label_encoder
 from ..encoders import META, check_encoder, located
@@ -54,6 +54,13 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
 
 def _said(error: Exception) -> str:
     """An error of another library, with its kind and a full stop."""
+    if isinstance(error, ConfigValidationError):
+        gone = [str(own["loc"][-1]) for own in error.errors if "unexpected" in own["msg"]]
+        if gone:
+            return (
+                f"An earlier version saved it, with settings that are gone: {', '.join(gone)}. "
+                "Delete their lines in its config.cfg, or train it again."
+            )
     return f"{type(error).__name__}: {error}".strip().rstrip(".") + "."
 
 
