@@ -4,11 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-import spacy
 from spacy.util import fix_random_seed, registry
 from thinc.api import Adam, Linear, PyTorchWrapper, Relu, chain
 
-from spacy_longtail.training.averages import keep
 from spacy_longtail.training.optimizers import TorchAdam, create_adam
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
@@ -224,18 +222,3 @@ def test_torch_modules_of_other_optimizers_stay_as_they_were():
         inside = weights_of(model)
     assert np.array_equal(inside["used.weight"], history[-1]["used.weight"])
     assert not np.array_equal(inside["W"], history[-1]["W"])
-
-
-def test_weights_that_are_the_averages_for_good_are_their_own():
-    optimizer = create_adam(0.05, **MIXED)
-    model, _ = stepped(optimizer)
-    nlp = spacy.blank("en")
-    nlp.add_pipe("ner", name="ner").model = model
-    with model.use_params(optimizer.averages):
-        inside = weights_of(model)
-    keep(nlp, optimizer.averages)
-    for average in optimizer.averages.values():
-        average += 1.0
-    assert all(
-        np.array_equal(weights_of(model)[name], own) for name, own in inside.items() if name != "W"
-    )

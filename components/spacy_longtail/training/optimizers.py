@@ -130,7 +130,7 @@ def create_adam(
     use_averages: bool = True,
     weight_mix: float = 1.0,
 ) -> TorchAdam:
-    """thinc's Adam.v1, its steps on a CPU made by torch where it is installed, in less than half the time.
+    """thinc's Adam.v1. Where torch is installed it makes the steps on a CPU, in less than half the time.
 
     Settings and updates are those of Adam.v1, up to rounding. A parameter on a GPU is stepped by thinc.
 
