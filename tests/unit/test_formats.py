@@ -640,7 +640,9 @@ def test_regions_of_html_count_in_the_text_that_a_browser_shows(kind, tmp_path):
 def test_regions_that_cannot_be_read_are_refused_by_name(kind, value, name, tmp_path):
     task = {"data": {"text": "Ann"}, "annotations": [{"result": [{"type": kind, "value": value}]}]}
     path = write(tmp_path / "a.json", dump([task], "array"))
-    with pytest.raises(ValueError, match=rf"L701.*a\.json: 1 annotations .*\({name} 1\), as a\.json:record 1"):
+    with pytest.raises(
+        ValueError, match=rf"L701.*a\.json: 1 annotations .*\({name} 1\), as a\.json:record 1"
+    ):
         convert_corpus(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     convert_corpus(path, tmp_path / "out", settings=Settings(allow=True))

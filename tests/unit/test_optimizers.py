@@ -215,7 +215,7 @@ def test_an_error_while_averages_are_in_use_leaves_the_weights():
 
 
 def test_torch_modules_of_other_optimizers_stay_as_they_were():
-    create_adam(0.1)
+    create_adam(0.1, **MIXED)
     optimizer = Adam(0.05)
     model, history = stepped(optimizer)
     with model.use_params(optimizer.averages):
