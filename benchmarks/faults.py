@@ -108,7 +108,6 @@ def commands(work: Path, out: Path) -> dict[str, list[str]]:
     corpus, model, student = work / "corpus", work / "trained/model-best", CONFIGS / "token_softmax.cfg"
     steps, often, always = ["--steps", 4], ["--set", EVERY + "2"], ["--set", EVERY + "1"]
     mom = ["--head", "softmax", "--loss", "MoM"]
-    folds = ["--out-of-fold", 2, "--min-mentions", 2, "--folds-output", out / "folds"]
     silver = ["--student", student, "--threshold", 0.05, "--set", "training.max_steps=4"]
     draws = ["--by-mentions", "NAT", "--sizes", "1,2", "--partitions", 1]
     calls: dict[str, Sequence[object]] = {
@@ -119,7 +118,6 @@ def commands(work: Path, out: Path) -> dict[str, list[str]]:
         "pretrain": [corpus, "-o", out, *steps, "--words", 20, "--evaluations", 2],
         "mine": [model, work / "pool.txt", "-o", out / "next.jsonl", "--types", "NAT", "--labels", 20],
         "distil": [model, work / "pool.txt", "--gold", corpus, "-o", out, *silver, *sets, *often],
-        "thresholds": [model, corpus, *folds, "-o", out / "model"],
     }
     return {name: [name, *map(str, call)] for name, call in calls.items()}
 

@@ -41,6 +41,15 @@ SENTENCES = [
 ]
 
 
+def numbered(n: int = 24) -> list[Doc]:
+    """Annotated documents, no two of them alike."""
+    nlp = blank()
+    docs = [parse(nlp, f"{SENTENCES[i % len(SENTENCES)]} {i}") for i in range(n)]
+    for doc in docs:
+        doc.set_ents(doc.ents, default="outside")
+    return docs
+
+
 def documents_of(rows: Iterable[dict]) -> list[Document]:
     """Documents of an evaluation, from JSON data."""
     return [Document.model_validate({"text": "", **row}, strict=False) for row in rows]
@@ -228,11 +237,6 @@ HEADS: dict[str, dict] = {
     "two_task-alternating": {
         "head": "two_task",
         "loss": {"@losses": "longtail.CompositionalAUC.v1"},
-    },
-    "two_task-typeless": {
-        "head": "two_task",
-        "typed": False,
-        "scorer": {"@scorers": "longtail.ner_scorer.v1", "labeled": False},
     },
 }
 

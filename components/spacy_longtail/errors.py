@@ -66,7 +66,6 @@ class Errors:
     L214 = "[L214] The model of {who} has {found} outputs, but its types need {wanted}. Set nO = null in the model's block."
     L215 = "[L215] {who} found no entity to learn from in the training data. Check the corpus, 'labels' and 'include'."
     L216 = "[L216] The model of {who} must give outputs per token, found {found!r}. Use @architectures = longtail.TokenClassifier.v1, with the encoder as its tok2vec, not the parser model of 'ner'."
-    L217 = "[L217] typed = false of {who} predicts the one label ENTITY, which its scorer would compare with the types of the data: every score would be 0. Set labeled = false in the component's scorer block."
     L218 = "[L218] The saved {who} has {saved}, its config {found}. Head, types and a loss with outputs of its own are fixed in a trained pipe: take the override away, or train anew."
     L219 = "[L219] {who} cannot rehearse: {reason}. Leave it out: nlp.rehearse(..., exclude=[{who!r}])."
 
@@ -136,12 +135,9 @@ class Errors:
     L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
     L735 = "[L735] 'describe = null' takes the published transformer that {name} ({factory}) started from. The config does not name it. Set 'describe' to @misc = longtail.TransformerDescriptions.v1 with its name, or to another describer."
 
-    # GLiNER: L295-L299
-    L295 = "[L295] {who} cannot get the model {name!r} from the Hugging Face hub: {problem} Name a model that is there, such as urchade/gliner_medium-v2.1; offline, put the folder of a GLiNER model into 'model_name'."
-    L296 = "[L296] {path} cannot be loaded as a GLiNER model: {problem} Name a folder with gliner_config.json, the weights and the tokenizer, as GLiNER.save_pretrained writes it."
-    L297 = "[L297] The words of {who} for its types have {problem}. Correct 'descriptions': each type needs words of its own."
-    L298 = "[L298] {who} has no types to look for. Name them in 'labels' or 'descriptions', add them with add_label, or initialize the pipeline on data that has them."
-    L299 = "[L299] {who} has no room for text: {problem}. {fix}"
+    # GLiNER: L296, L298
+    L296 = "[L296] {path} cannot be loaded as a GLiNER model: {problem}. Name one of the Hugging Face hub such as urchade/gliner_medium-v2.1, or a folder that GLiNER.save_pretrained wrote."
+    L298 = "[L298] {who} has no types to look for. Name them in 'labels' or 'descriptions', or add them with add_label."
 
     # Reading comprehension: L23x
     L230 = "[L230] 'queries' of {who} must give each of at least one type a query in words, found {found!r}. Write a block [components.ner.queries] with lines such as PER = \"Find persons.\", or name a file with @misc = longtail.queries.v1. The config keeps them: a type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
@@ -162,13 +158,6 @@ class Errors:
     L303 = "[L303] {who} cannot {what}: its members were trained apart, and stay as they are. To train others beside it put it into [training] frozen_components; or train its members anew, and run `python -m spacy_longtail ensemble` again."
     L304 = "[L304] 'members' of {who} must be blocks with 'head' (softmax or crf), 'model' and perhaps 'loss', found {problem}. Let `python -m spacy_longtail ensemble` write them."
     L305 = "[L305] {who} was saved with the members {saved}, its config has {found}. Load the pipeline with the config it was saved with."
-
-    # Decisions out of fold: L310 to L314
-    L310 = "[L310] {path} finds entities with {found}: to choose out of fold, a pipeline must have one NER. Choose on the development part: leave --out-of-fold out."
-    L311 = "[L311] {name} is a {factory}, and decision offsets are of the tags of a longtail_token_ner. For more precision take thresholds; for more recall train with a reader or loss that favours rare types (docs/losses.md), or train a longtail_token_ner."
-    L312 = "[L312] The wanted recall is not reached by any offset. The most is {reached}, on documents that the models were not trained on. Ask for less, or train for it (resampling, class weights, more mentions)."
-    L313 = "[L313] A recall is wanted of {found}, which the pipeline does not know. It knows {known}."
-    L314 = "[L314] The models of two folds know different types: {found}, and {known}. Take fewer folds, so that each type is in the training data of all."
 
     # Files
     L401 = "[L401] {path}:{line}: {problem}. {fix}"
@@ -225,7 +214,6 @@ class Errors:
     L581 = "[L581] --columns '{found}' cannot be used: {problem}. Write it as token=word,tag=ner,sentence=sent_id, with the names of the source's columns."
     L582 = "[L582] {place}: this is not what --tag-names is for: {problem}. {fix}"
     L583 = "[L583] --tag-names {found!r} names no tags: {problem}. Write O,B-PER,I-PER and so on in the order of the numbers, or a file with them."
-    L584 = "[L584] {path} is in UTF-16 without a byte order mark. Use --encoding {encoding}."
     L585 = "[L585] {path} has no tag: no word has {sought}. Name another column, or key of MISC, with --columns tag=..."
     L586 = "[L586] The pipeline of --sentences sets no sentence boundaries, found the components {found}. Name one with a parser, senter or sentencizer, or write --sentences sentencizer."
     L765 = "[L765] {path}: document {i}, which begins {begin!r}, has {n:,} characters. spaCy trains on texts of at most {most:,}. {fix}"
@@ -327,13 +315,6 @@ class Errors:
     L526 = "[L526] {path} is named twice: its pipeline is {model}. Name each run once."
     L527 = "[L527] The ensemble cannot be measured on {path}: {problem}. Name a corpus that its members were trained for."
 
-    # Out of fold: L537 to L539, L560, L590, L591
-    L537 = "[L537] {path} cannot be cut into {n} folds whose models all learn every type: {problem}. Take fewer folds, add mentions, or leave the type out of types.json."
-    L538 = "[L538] {found} cannot be used {where}. {fix}"
-    L539 = "[L539] --offset-recall takes TYPE=RECALL such as EVE=0.9, a recall above 0 and at most 1, found {found!r}."
-    L590 = "[L590] The wanted recalls are reached by an offset each, and not by any that were tried together: the types compete. Together they reach {reached}, on documents that the models were not trained on. Ask for less, or for fewer types."
-    L591 = '[L591] --offset-tail has no types to choose for: {path} declares none as rare. Name them in its types.json, "tail": ["EVE", ...], or leave --offset-tail out.'
-    L560 = "[L560] The training of {fold} in {path} left no model: {problem}. Correct that, and run the command again with --retry-failed."
     L561 = "[L561] A budget of {minutes} ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
     L570 = "[L570] A budget of {minutes} is too small for {corpus}: one training of {name} takes {taken:.1f} minutes at least, by {measured} that were measured, and two are compared. Use --minutes {least} or more, or fewer --steps."
     L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
@@ -378,7 +359,6 @@ class Warnings:
     W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
     W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond that. Use alpha <= 0.05, or 0."
     W006 = "[LW006] {who} was not initialized with the types {found}: their entities count as not annotated. Add them with add_label, or initialize again."
-    W007 = "[LW007] {name!r} predicts the one label ENTITY and gets 0 on the declared types. Score its boundaries with `spacy evaluate` and labeled = false in its scorer."
 
     # Readers: LW01x
     W010 = "[LW010] max_length = {n} of spacy.Corpus.v1 splits documents of {n} tokens or more into sentences, and silently leaves out those that have no sentence boundaries, and sentences that long. Use max_length = 0 to keep everything."
@@ -430,11 +410,6 @@ class Warnings:
     W086 = "[LW086] Thresholds are chosen on test: scores on this part no longer say what the pipeline is worth. Choose on dev, with --part dev."
     W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
     W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
-    W116 = "[LW116] The decision offsets that {name!r} had are removed: {offsets}. By what was asked for now it is to have none. Leave --offsets and --offset-recall out to keep those that are there."
-    W089 = "[LW089] Thresholds of {name} for the goal '{goal}' are expected to cost {points} points of macro F1 on documents that they were not chosen on, and are not used, but for a wanted recall. Choose them for a recall or precision instead, or annotate more mentions."
-
-    # GLiNER: W065
-    W065 = "[LW065] {who} looks for types without a mention in the data: {unseen}. Each costs time, and may find what is none; with max_epochs = -1 spaCy shows 100 examples only."
 
     # The ensemble: W066 and W067
     W066 = "[LW066] Of {path} only the token NER becomes a member. Its components {names} are left out: the others of the pipeline are those of {first}."

@@ -133,14 +133,6 @@ def with_rescue() -> Language:
     return nlp
 
 
-def with_adjusted_loss() -> Language:
-    loss = {"@losses": "longtail.LogitAdjusted.v1", "apply": "prediction"}
-    scorer = {"@scorers": "longtail.ner_scorer.v1", "labels": ["PER", "GEO"], "tail": ["GEO"]}
-    nlp = tagger(loss=loss, scorer=scorer)
-    counted(nlp, "ner")
-    return nlp
-
-
 def ensemble() -> Language:
     members = [tagger(), tagger()]
     for seed, nlp in enumerate(members):
@@ -158,7 +150,6 @@ MODELS = {
     "training/main/field_notes/token_softmax/model-best": tagger,
     "training/main/field_notes/token_two_task/model-best": lambda: tagger(head="two_task"),
     "training/main/field_notes/config/model-best": with_secondary,
-    "training/adjusted/model-best": with_adjusted_loss,
     "training/described/model-best": lambda: tagger(model=DESCRIBED),
     "training/mine/model-best": with_posterior_gate,
     "training/model-best": stock,

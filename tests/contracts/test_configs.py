@@ -207,7 +207,7 @@ def test_all_models_train_alike_but_for_what_they_are_about(path):
                     {
                         k: v.split(".")[-2] if k == "@optimizers" else v
                         for k, v in s.items()
-                        if k not in ("average_decay", "weight_mix")
+                        if k != "weight_mix"
                     }
                     for s in settings
                 ]

@@ -237,26 +237,11 @@ def test_initialising_again_starts_again():
         ({"dropout": 1.0}, "L001"),
         ({"dropout": -0.1}, "L001"),
         ({"dropout": float("nan")}, "L001"),
-        ({"mixed_precision": "yes"}, "L001"),
     ],
 )
 def test_bad_settings_are_refused(setting, code):
     with pytest.raises(ValueError, match=code):
         BiLSTM(rows_as_docs(5), **setting)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_mixed_precision_trains_on_a_gpu_and_loads_anywhere(tmp_path):
-    nlp = own(ENCODER)
-    train(nlp, 3)
-    nlp.to_disk(tmp_path)
-    changed = {"components.ner.model.tok2vec.mixed_precision": True}
-    again = spacy.load(tmp_path, config=changed)
-    text = examples(nlp)[0].reference.text
-    rows = [n.get_pipe("ner").model.get_ref("tok2vec").predict([n(text)])[0] for n in (nlp, again)]
-    assert np.array_equal(*rows)
-    with pytest.raises(ValueError, match="L220"):
-        again.initialize(lambda: examples(again))
 
 
 def test_an_embedding_without_rows_is_refused():

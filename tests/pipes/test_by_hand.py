@@ -107,7 +107,6 @@ def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(t
     for _ in range(4):
         nlp.update(examples(nlp), sgd=sgd, annotates=["sentencizer"])
     nlp.get_pipe("gate").cfg["threshold"] = 0.0
-    nlp.get_pipe("weak").cfg["min_weak_score"] = 0.0
 
     def read(pipeline):
         docs = [Doc(pipeline.vocab, words=[t.text for t in eg.x]) for eg in examples(pipeline)]

@@ -36,7 +36,6 @@ from tests.util import (
     words,
 )
 
-ADJUSTED = {"@losses": "longtail.LogitAdjusted.v1", "tau": 1.5, "apply": "prediction"}
 DESCRIBED = {"@architectures": "longtail.DescribedTypes.v1", "width": 16, "tok2vec": SMALL}
 LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
 WITH_VECTORS = {
@@ -58,14 +57,11 @@ def learnt(nlp, seed=0, steps=12, types=(), **settings):
     ner = nlp.get_pipe("ner") if nlp.has_pipe("ner") else add_ner(nlp, **settings)
     for label in types:
         ner.add_label(label)
-    data, counts = examples(nlp), "spacy.Corpus.v1"
-    if settings.get("loss"):
-        nlp.config["initialize"]["components"]["ner"] = {"counts_corpus": {"@readers": counts}}
+    data = examples(nlp)
     sgd = nlp.create_optimizer()
-    for name, pipe in nlp.pipeline:
-        own = {"counts_corpus": examples} if name == "ner" and settings.get("loss") else {}
+    for _, pipe in nlp.pipeline:
         if hasattr(pipe, "initialize"):
-            pipe.initialize(lambda: data, nlp=nlp, **own)
+            pipe.initialize(lambda: data, nlp=nlp)
     nlp._link_components()
     sgd.learn_rate = 0.01
     for _ in range(steps):
@@ -108,11 +104,6 @@ MEMBERS = {
         learnt(blank(), scheme="BILUO"),
         learnt(blank(), 1, scheme="BILUO", types=TYPES, head="crf"),
     ),
-    "moved predictions": lambda: (
-        learnt(blank(), loss=ADJUSTED),
-        learnt(blank(), 1, types=TYPES, loss={"@losses": "longtail.MoM.v1", "base": ADJUSTED}),
-    ),
-    "moved chains": lambda: (learnt(blank()), learnt(blank(), 1, head="crf", loss=ADJUSTED)),
     "described types": lambda: (
         learnt(blank(), steps=4, model=DESCRIBED),
         learnt(blank(), 1, steps=3, model=DESCRIBED, head="crf", types=TYPES),
@@ -294,20 +285,6 @@ def test_probabilities_are_kept_where_they_are_asked_for(monkeypatch):
     assert ner.marginals([docs[1]]).shape == (len(docs[1]), 9)
 
 
-def test_decision_offsets_move_what_is_kept_as_what_is_computed():
-    nlp = combined(plain(), plain(1))
-    ner = nlp.get_pipe("ner")
-    before = marginals(nlp, list(nlp.pipe(texts_of(nlp))))
-    ner.cfg["decision_offsets"] = {"PER": 2.0, "NAT": -1.0}
-    computed = ner.marginals(list(nlp.pipe(texts_of(nlp))))
-    ner.cfg["probabilities_key"] = "p"
-    docs = list(nlp.pipe(texts_of(nlp)))
-    assert all("p" in doc.user_data for doc in docs if len(doc))
-    np.testing.assert_allclose(ner.marginals(docs), computed, atol=1e-6)
-    assert np.abs(computed - before).max() > 0.01
-    np.testing.assert_allclose(computed.sum(axis=1), 1.0, atol=1e-5)
-
-
 def test_it_teaches(monkeypatch):
     nlp = combined(plain(), plain(1, head="crf"))
     teacher = Teacher.of(nlp, "ensemble", TYPES, "corpus")
@@ -370,8 +347,8 @@ GOOD = {"m1": {"head": "softmax", "model": TOKEN_MODEL}, "m2": {"head": "crf", "
         ("L211", "'linear'", {**GOOD, "m2": {**GOOD["m2"], "head": "linear"}}),
         ("L216", "hashembed", {**GOOD, "m2": {"head": "crf", "model": SMALL}}),
         (
-            "L213",
-            "member 'm1'",
+            "L304",
+            "'m1' with the settings head, model, loss",
             {**GOOD, "m1": {**GOOD["m1"], "loss": {"@losses": "longtail.Focal.v1"}}},
         ),
     ],

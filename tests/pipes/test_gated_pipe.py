@@ -25,7 +25,6 @@ from spacy_longtail.pipes.secrets import without_secrets
 from tests.pipes.gated import TEXT, lines, pipeline
 from tests.util import entities
 
-GLINER = {"factory": "longtail_gliner", "model_name": "none", "labels": ["ART"]}
 ATTRIBUTES = ["ENT_IOB", "ENT_TYPE", "ENT_ID", "ENT_KB_ID", "SENT_START", "ORTH", "TAG", "LEMMA"]
 FOUND = [("ANN", "PER"), ("ANN", "PER"), ("SHIP Vega", "VESSEL"), ("STORM", "NAT")]
 WORDS = ["ANN", "FLAG", "SHIP", "STORM", "Österreich", "船", "👩‍🚀", "é", "\n", "  ", "of", "."]
@@ -156,8 +155,6 @@ def test_what_reaches_out_of_a_sentence_is_not_replaced():
     doc.ents = [Span(doc, 1, 2, label="PER"), Span(doc, 3, 6, label="ORG")]
     rescue(nlp)(doc)
     assert [(ent.start, ent.end, ent.label_) for ent in doc.ents] == [(3, 6, "ORG")]
-    with pytest.raises(ValueError, match="L213"):
-        pipeline(merge="replace", unscored="replace")
 
 
 def test_tokens_that_nobody_annotated_stay_so():
@@ -474,10 +471,8 @@ def test_what_cannot_be_merged_is_a_failure(factory, problem, caplog):
             {"pipe": {"factory": "longtail_gated_pipe", "pipe": {}}},
             "L575.*'longtail_gated_pipe' of resc",
         ),
-        ({"pipe": {**GLINER, "spans_key": "weak_sentences"}}, "L575.*'longtail_gliner' of rescue reads"),
         ({"pipe": {"factory": "entity_ruler", "phrase": 1}}, "L288.*phrase"),
         ({"pipe": {"factory": "test_secondary"}, "merge": "best"}, "merge"),
-        ({"pipe": {"factory": "test_secondary"}, "unscored": "replace"}, "L213"),
         ({"pipe": {"factory": "test_secondary"}, "merge": "span", "scores_key": None}, "L207"),
         ({"pipe": {"factory": "test_secondary"}, "batch_size": 0}, "L001"),
         ({"pipe": {"factory": "test_secondary"}, "max_failures": -1}, "L001"),

@@ -251,19 +251,6 @@ def test_a_document_that_no_gate_has_seen_is_refused():
         nlp(words(nlp, SENTENCES[0]))
 
 
-@pytest.mark.parametrize("merge", ["span", "token"])
-def test_what_becomes_of_a_rulers_entities_is_a_setting(merge):
-    nlp = pipeline()
-    nlp.initialize(lambda: examples(nlp))
-    pipe = nlp.get_pipe("weak_ner")
-    for unscored, expected in {"keep": "RULE", "replace": "ART"}.items():
-        pipe.cfg.update(merge=merge, unscored=unscored)
-        doc = words(nlp, SENTENCES[3])
-        doc.set_ents([Span(doc, 0, 2, label="RULE")])
-        pipe.set_annotations([doc], [[ScoredSpan(0, 2, "ART", 0.9, (0.9, 0.9), True)]])
-        assert [e.label_ for e in doc.ents] == [expected]
-
-
 def test_thresholds_of_the_secondary_hold_before_merging():
     nlp = pipeline(thresholds={"ART": 0.8}, abstain_key="unsure")
     nlp.initialize(lambda: examples(nlp))
@@ -471,9 +458,6 @@ def test_entities_of_a_ruler_before_the_primary_stay_to_the_end(primary, merge, 
     doc = nlp(words(nlp, SENTENCES[0]))
     assert entities(doc) == [("Maria", "PER"), ("Oslo", "GEO"), ("Fram", label)]
     assert "Fram" not in [s.text for s in doc.spans["entity_scores"]]
-    if merge != "fill":
-        nlp.get_pipe("weak_ner").cfg["unscored"] = "replace"
-        assert entities(nlp(words(nlp, SENTENCES[0]))) == free
 
 
 @pytest.mark.parametrize("primary", ["longtail_ner", "longtail_token_ner"])

@@ -22,7 +22,6 @@ class Case(NamedTuple):
     span: str  # what stays, by rule
     token: str
     fill: str
-    unscored: str = "keep"
     blocked: tuple[int, ...] = ()
     spaces: tuple[int, ...] = ()
 
@@ -141,30 +140,12 @@ CASES = [
         fill="RULE 0-2",
     ),
     Case(
-        "without a score, replaced",
-        "RULE 0-2 ?; RULE 5-6 ?",
-        "ART 1-3 .01",
-        span="ART 1-3; RULE 5-6",
-        token="RULE 0-1; ART 1-3; RULE 5-6",
-        fill="RULE 0-2; RULE 5-6",  # no setting of the pipe; what has no score counts as kept
-        unscored="replace",
-    ),
-    Case(
         "without a score, kept, of one type",
         "RULE 1-3 ?",
         "RULE 0-5 .9",
         span="RULE 1-3",
         token="RULE 0-1; RULE 1-3; RULE 3-5",
         fill="RULE 1-3",
-    ),
-    Case(
-        "without a score, replaced, of one type",
-        "RULE 0-3 ?",
-        "RULE 0-1 .9",
-        span="RULE 0-1",
-        token="RULE 0-1; RULE 1-3",
-        fill="RULE 0-3",
-        unscored="replace",
     ),
     Case("a blocked token", "", "ART 0-2 .9", "", "ART 0-1", "", blocked=(1,)),
     Case(
@@ -218,8 +199,7 @@ def test_the_rule_follows_the_table(case, rule):
     ents = [Span(doc, s.start, s.end, label=s.label) for s in strong]
     doc.set_ents(ents, blocked=[doc[i : i + 1] for i in case.blocked], default="outside")
     write_scores(doc, "entity_scores", [s for s in strong if s.token_scores])
-    unscored = "keep" if rule == "fill" else case.unscored
-    merge_into(doc, read(case.weak, weak=True), Merging(rule, unscored, "entity_scores"))
+    merge_into(doc, read(case.weak, weak=True), Merging(rule, "entity_scores"))
     shown = "; ".join(f"{e.label_} {e.start}-{e.end}" for e in doc.ents)
     assert shown == getattr(case, rule)
     assert all(doc[i].ent_iob_ == "B" and not doc[i].ent_type_ for i in case.blocked)
@@ -238,7 +218,7 @@ def test_the_rule_follows_the_table(case, rule):
 def test_entities_of_one_type_with_and_without_a_score_stay_apart():
     doc = Doc(blank().vocab, words=["w"] * 6)
     doc.set_ents([Span(doc, 1, 3, label="RULE", span_id="Q1")])
-    merge_into(doc, read("RULE 0-5 .9", weak=True), Merging("token", "keep", "entity_scores"))
+    merge_into(doc, read("RULE 0-5 .9", weak=True), Merging("token", "entity_scores"))
     assert [(e.start, e.end, e.id_) for e in doc.ents] == [(0, 1, ""), (1, 3, "Q1"), (3, 5, "")]
     assert [(s.start, s.end) for s in doc.spans["entity_scores"]] == [(0, 1), (3, 5)]
     assert rated(doc) == pytest.approx([0.9, 0.9])
@@ -269,7 +249,7 @@ def test_the_scores_of_a_merged_document_are_those_of_what_stays():
     strong = read("PER 0-2 .9; ORG 4-6 .5")
     doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
     write_scores(doc, "entity_scores", strong)
-    merge_into(doc, read("ART 5-7 .6", weak=True), Merging("span", "keep", "entity_scores"))
+    merge_into(doc, read("ART 5-7 .6", weak=True), Merging("span", "entity_scores"))
     assert rated(doc) == pytest.approx([0.9, 0.6])
 
 
@@ -278,7 +258,7 @@ def test_what_is_left_loses_whitespace_and_its_scores():
     strong = read("PER 1-4 .6,.2,.1")
     doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
     write_scores(doc, "entity_scores", strong)
-    merge_into(doc, read("ART 3-4 .9", weak=True), Merging("token", "keep", "entity_scores"))
+    merge_into(doc, read("ART 3-4 .9", weak=True), Merging("token", "entity_scores"))
     assert [(e.label_, e.start, e.end) for e in doc.ents] == [("PER", 1, 2), ("ART", 3, 4)]
     assert rated(doc) == pytest.approx([0.6, 0.9])
 
@@ -330,7 +310,7 @@ def test_what_lost_no_token_keeps_its_score():
     doc = Doc(blank().vocab, words=["w"] * 12)
     doc.set_ents([Span(doc, s.start, s.end, label=s.label) for s in strong])
     write_scores(doc, "entity_scores", strong)
-    merge_into(doc, weak, Merging("token", "keep", "entity_scores"))
+    merge_into(doc, weak, Merging("token", "entity_scores"))
     assert rated(doc) == [0.2, 0.9, 0.1, 0.4]
     # of each a token: neither of the two, though it stands where both did
     mixed = merge_tokens(
@@ -342,7 +322,7 @@ def test_what_lost_no_token_keeps_its_score():
 def test_what_stands_beside_a_blocked_token_is_not_blocked():
     doc = Doc(blank().vocab, words=list("abcdef"))
     doc.set_ents([], blocked=[doc[2:3]], default="outside")
-    merge_into(doc, [ScoredSpan(4, 5, "ART", 0.9, (0.9,), True)], Merging("span", "keep", None))
+    merge_into(doc, [ScoredSpan(4, 5, "ART", 0.9, (0.9,), True)], Merging("span", None))
     rows = [(token.ent_iob_, token.ent_type_) for token in doc]
     assert rows == [("O", ""), ("O", ""), ("B", ""), ("O", ""), ("B", "ART"), ("O", "")]
 
@@ -366,7 +346,7 @@ def rows(doc):
 def test_what_nobody_annotated_stays_so_but_where_an_entity_comes():
     doc = unannotated([(0, 1, "PER"), (3, 4, "ORG")])
     weak = [ScoredSpan(4, 6, "ART", 0.9, (0.9, 0.9), True)]
-    merge_into(doc, weak, Merging("span", "keep", None))
+    merge_into(doc, weak, Merging("span", None))
     assert rows(doc) == ("BOBBBI-OO-", "")
 
 

@@ -13,6 +13,7 @@ from thinc.api import Model
 
 from spacy_longtail.layers import Reading
 from spacy_longtail.layers.queries import check_queries
+from spacy_longtail.pipes import answers
 from spacy_longtail.pipes.answers import gold_answers, learn
 from tests.util import MRC_MODEL as MODEL
 from tests.util import (
@@ -170,7 +171,7 @@ def gradient_of(nlp, data, **cfg):
     loss, rows, grads = 0.0, [], []
     for part in pipe._ask([eg.predicted for eg in data], pipe.cfg["batch_size"]):
         reading, backprop = pipe.model.begin_update(part.asked)
-        own, d = learn(pipe.model, pipe.loss, part, reading, gold, pipe.cfg)
+        own, d = learn(pipe.model, pipe.loss, part, reading, gold)
         backprop(d)
         loss += own
         rows.append(np.concatenate([d.logits, d.vectors], axis=1))
@@ -233,13 +234,13 @@ def test_the_loss_by_hand():
     loss, _, _ = gradient_of(nlp, [eg])
     n = 4 * 6
     assert loss == pytest.approx(n * np.log(2), rel=1e-5)  # (1 + 1 + .1) / 2.1
-    heavy = build(start_weight=3.0, end_weight=1.0, span_weight=2.0)
+    heavy = build()
     heavy.initialize(lambda: examples(heavy))
     pipe = heavy.get_pipe("ner")
     pipe.model.get_ref("boundaries").set_param("b", np.array([50.0, -50.0], dtype="float32"))
     # begins: all wrong but one, 50 each; ends: one wrong; pairs: each begin up to the one gold end, 1 pair
     loss, _, _ = gradient_of(heavy, [eg])
-    assert loss == pytest.approx((3 * 23 * 50 + 50 + 2 * n * np.log(2)) / 6, rel=1e-4)
+    assert loss == pytest.approx((23 * 50 + 50 + 0.1 * n * np.log(2)) / 2.1, rel=1e-4)
 
 
 def test_tokens_without_annotation_and_queries_are_free():
@@ -260,7 +261,7 @@ def test_tokens_without_annotation_and_queries_are_free():
 
 def test_wrong_guesses_do_not_drown_a_batch_of_few_answers():
     """Everything is predicted, and one of many questions has an answer: its spans weigh as the rest does."""
-    nlp = build(span_weight=1.0)
+    nlp = build()
     nlp.initialize(lambda: examples(nlp))
     nlp.get_pipe("ner").model.get_ref("boundaries").set_param("b", np.full(2, 5.0, dtype="float32"))
     data = [examples(nlp)[i] for i in (2, 3, 5)]  # one entity, and none in two sentences
@@ -270,7 +271,7 @@ def test_wrong_guesses_do_not_drown_a_batch_of_few_answers():
     boundaries = 2 * ((n_rows - 1) * wrong + right)  # begins and ends
     spans = n_rows * np.log(2) * (1 + (n_questions - 1) / n_questions)
     losses = nlp.update(data, sgd=False, drop=0.0)
-    assert losses["ner"] == pytest.approx((boundaries + spans) / 3, rel=1e-4)
+    assert losses["ner"] == pytest.approx((boundaries + 0.1 * spans) / 2.1, rel=1e-4)
 
 
 @pytest.mark.parametrize("width", [0, -1, 2.5])
@@ -316,17 +317,19 @@ def test_a_type_without_a_query_counts_as_not_annotated():
     assert gold.mask.tolist() == [1, 0, 1, 1] and (gold.last == -1).all()
 
 
-def test_max_pairs_bounds_what_is_learnt_from_and_keeps_gold():
+def test_pairs_that_are_learnt_from_are_bounded_and_gold_ones_kept(monkeypatch):
     nlp, _ = trained(steps=5)
     pipe = nlp.get_pipe("ner")
     pipe.model.get_ref("boundaries").set_param("b", np.array([50.0, 50.0], dtype="float32"))
     scorer, n_pairs = pipe.model.get_ref("span_scorer"), []
     forward = scorer._func
     scorer._func = lambda model, X, is_train: (n_pairs.append(X[1]), forward(model, X, is_train))[1]
-    gradient_of(nlp, examples(nlp)[:1], max_pairs=1, batch_size=1000)
+    monkeypatch.setattr(answers, "MOST_PAIRS", 1)
+    gradient_of(nlp, examples(nlp)[:1], batch_size=1000)
     assert len(n_pairs[-1]) == 4
     assert [0, 0] in n_pairs[-1].tolist() and [8 + 3, 8 + 3] in n_pairs[-1].tolist()
-    gradient_of(nlp, examples(nlp)[:1], max_pairs=1000)
+    monkeypatch.setattr(answers, "MOST_PAIRS", 1000)
+    gradient_of(nlp, examples(nlp)[:1])
     assert len(n_pairs[-1]) == 4 * (8 * 9 // 2)
 
 
@@ -421,14 +424,9 @@ LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 32, "upstream
         ({"model": {**MODEL, "tok2vec": LISTENER}}, r"L233.*listener"),
         ({"model": small_ner()["model"]}, "L234"),
         ({"model": {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": SMALL}}, "L234"),
-        ({"start_weight": 0.0}, r"L001.*start_weight"),
-        ({"end_weight": -1.0}, r"L001.*end_weight"),
-        ({"span_weight": "nan"}, r"L001.*span_weight"),
-        ({"span_weight": 0.0}, r"L001.*span_weight"),
         ({"separator": ""}, r"L001.*separator"),
         ({"separator": "a b"}, r"L001.*separator"),
         ({"separator": "[SEP] "}, r"L001.*separator"),
-        ({"max_pairs": 0}, r"L001.*max_pairs"),
         ({"batch_size": 0}, r"L001.*batch_size"),
         ({"head_rate": 0}, "L243"),
         ({"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L003"),
@@ -449,8 +447,7 @@ def test_an_encoder_that_gives_no_vector_a_token_is_refused():
 
 
 def test_numbers_that_arrive_as_text_are_numbers():
-    cfg = build(batch_size="5", max_pairs="7", span_weight="0.5").get_pipe("ner").cfg
-    assert (cfg["batch_size"], cfg["max_pairs"], cfg["span_weight"]) == (5, 7, 0.5)
+    assert build(batch_size="5").get_pipe("ner").cfg["batch_size"] == 5
 
 
 VARIANTS = [

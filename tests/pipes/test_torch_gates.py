@@ -135,7 +135,6 @@ def test_a_shared_encoder_learns_from_it(name):
     [
         ({"hidden_width": 0}, "L001.*hidden_width"),
         ({"dropout": 1.0}, "L001.*dropout"),
-        ({"mixed_precision": "yes"}, "mixed_precision"),
     ],
 )
 @pytest.mark.parametrize("name", NAMES)
@@ -148,10 +147,3 @@ def test_bad_settings_are_refused(name, settings, code):
 def test_self_attention_needs_hops_and_units(setting):
     with pytest.raises(ValueError, match=f"L001.*{setting}"):
         pipeline("SelfAttentionGate", **{setting: 0})
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_mixed_precision_needs_a_gpu():
-    nlp = pipeline("RNNCNNGate", mixed_precision=True)
-    with pytest.raises(ValueError, match="L220"):
-        nlp.initialize(lambda: examples(nlp))

@@ -466,15 +466,14 @@ def test_hostile_sources(name, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("name", ["columns.iob", "records.jsonl", "rows.csv"])
-def test_a_byte_order_mark_is_no_part_of_a_text(name, encoding, tmp_path):
+def test_a_byte_order_mark_is_no_part_of_a_text(name, tmp_path):
     texts = {
         "columns.iob": "Ann\tB-PER\n",
         "records.jsonl": '{"text": "Ann", "label": [[0, 3, "PER"]]}\n',
         "rows.csv": "Sentence #,Word,POS,Tag\nSentence: 1,Ann,NN,B-PER\n",
     }
-    (tmp_path / name).write_bytes(texts[name].encode(encoding))
+    (tmp_path / name).write_bytes(texts[name].encode("utf-8-sig"))
     assert run("convert", tmp_path / name, tmp_path / "out").exit_code == 0
     assert json.loads((tmp_path / "out" / "types.json").read_text())["labels"] == ["PER"]
 

@@ -29,9 +29,8 @@ from spacy_longtail.unlabelled.passes import save_state
 from spacy_longtail.unlabelled.reading import time_texts
 from tests.project.pretraining import DEV, RATES, SHIPS, kill_at, write
 from tests.project.test_distil import CONFIG as TOKENS
-from tests.project.test_out_of_fold import numbered
 from tests.unit.test_estimates import Ticks
-from tests.util import SENTENCES, blank, refused, toy_corpus, toy_docs
+from tests.util import SENTENCES, blank, numbered, refused, toy_corpus, toy_docs
 
 pytest.importorskip("optuna")
 RUN = CliRunner()
@@ -432,17 +431,3 @@ def test_the_trainings_of_a_simulation(place, tmp_path, probed):
     assert "10 trainings" in text and "4 choices" in text  # of each seed one, and four
     assert "17 min" in text and not list(tmp_path.iterdir())
     refused([*call, "-o", place / "gold", "--dry-run"], "L436")
-
-
-# Folds for thresholds
-
-
-def test_the_trainings_of_thresholds_out_of_fold(place, corpus, tmp_path, probed):
-    model = place / "teacher" / "model-best"
-    call = ("thresholds", model, corpus, "--folds-output", tmp_path / "out")
-    before = files(place)
-    found = dry(*call, "--out-of-fold", "3")
-    assert stages(found) == {"out of fold": (3, 100.0)} and files(place) == before
-    assert not (tmp_path / "out").exists()
-    refused(["thresholds", model, corpus, "--dry-run"], "L538")
-    refused([*call[:3], "--folds-output", corpus, "--out-of-fold", 3, "--dry-run"], "L436")

@@ -112,11 +112,6 @@ CASES = [
         "begin_weight",
         ("components.ner.loss.auc.begin_weight", 1.0, 1000.0, 100.0),
     ),
-    (
-        {"head": "two_task", "loss": "AUC-2T"},
-        "threshold",
-        ("components.ner.entity_threshold", 0.05, 0.95, None),
-    ),
     ({"gate": "gated"}, "threshold", ("components.gate.threshold", 0.05, 0.95, 0.5)),
     ({}, "learning_rate", ("training.optimizer.learn_rate", 0.0001, 0.01, 0.001)),
     (

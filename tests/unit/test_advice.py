@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Span
+from spacy.tokens import DocBin, Span
 from spacy.training.initialize import init_nlp
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.cli.recommend import usual_workers
-from spacy_longtail.corpus.descriptions import CorpusTypes, write_types
+from spacy_longtail.corpus.descriptions import CorpusTypes, read_types, write_types
 from spacy_longtail.encoders import located
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance.resampled import resampled_t
@@ -34,6 +34,7 @@ from spacy_longtail.studies.matrix import (
 )
 from spacy_longtail.studies.matrix.advice import advise
 from spacy_longtail.studies.matrix.by_folds import macro_of, recommend_by_folds
+from spacy_longtail.studies.matrix.cutting import write_folds
 from spacy_longtail.studies.matrix.halving import is_rung, survivors
 from spacy_longtail.studies.matrix.refit import refit
 from spacy_longtail.studies.matrix.rounds import Budget, Imagined
@@ -42,13 +43,16 @@ from spacy_longtail.studies.trials.ledger import Ledger
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix, Options
 from spacy_longtail.training.train import load_filled
-from tests.project.test_out_of_fold import numbered, texts
 from tests.unit.test_matrix_report import ENDED, LABELS, RISING, TYPES, Scored, evaluation
-from tests.util import refused, tiny_bert, tiny_encoder, toy_corpus
+from tests.util import blank, numbered, refused, tiny_bert, tiny_encoder, toy_corpus
 
 pytest.importorskip("scipy")
 ROOT = Path(__file__).parents[2]
 TRAIN = Matrix.run
+
+
+def texts(path):
+    return [doc.text for doc in DocBin().from_disk(path).get_docs(blank().vocab)]
 
 
 @pytest.fixture
@@ -721,6 +725,20 @@ def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
 
 
 # Plans on folds
+
+
+@pytest.mark.parametrize("lang", ["th", "vi"])  # spaCy's tokenizers of these are packages of their own
+def test_folds_of_characters_keep_copies_together(lang, tmp_path):
+    docs = numbered()
+    corpus = toy_corpus(tmp_path / "twice", train=docs, dev=[doc.copy() for doc in docs], test=docs[:4])
+    write_types(corpus, read_types(corpus)._replace(lang=lang, tokens="characters"))
+    found = write_folds(corpus, tmp_path / "out", 4)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.spacy")}
+    assert write_folds(corpus, tmp_path / "out", 4) == found
+    assert before == {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*.spacy")}
+    for fold in found:
+        held = set(texts(fold / "test.spacy"))
+        assert held.isdisjoint(texts(fold / "train.spacy")) and read_types(fold).lang == lang
 
 
 def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):

@@ -164,7 +164,6 @@ def test_pipelines_that_cannot_be_averaged(saved):
     judging = {
         "thresholds": {"PER": 0.5},
         "calibration": {"*": (1.0, 0.0)},
-        "decision_offsets": {"PER": 1.0},
     }
     for name, value in judging.items():
         own = spacy.load(saved / "crf")

@@ -168,7 +168,6 @@ REFUSED = [
     ("longtail.MoM.v1", {"base": OneVersusRestFocal()}),
     ("longtail.Dice.v1", {"terms": "gold"}),
     ("longtail.OneVersusRestFocal.v1", {}),
-    ("longtail.LogitAdjusted.v1", {}),
     ("longtail.AUCMargin.v1", {}),
     ("longtail.CompositionalAUC.v1", {}),
     ("longtail.TwoTaskCrossEntropy.v1", {}),

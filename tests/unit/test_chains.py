@@ -15,9 +15,9 @@ from spacy_longtail.chains import sums as path_sums
 from spacy_longtail.chains.packing import Transitions, best_legal, pack, path_score, viterbi
 from spacy_longtail.chains.sums import PathSums
 from spacy_longtail.chains.tags import TagCodec
-from spacy_longtail.heads import HEADS, Decoding, Gold
+from spacy_longtail.heads import HEADS, Gold
 from spacy_longtail.layers import Lattice
-from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, LogitAdjusted, MoM
+from spacy_longtail.losses import CrossEntropy, Dice, Focal, LabelWeights, MoM
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.types import TwoTaskState
 
@@ -132,8 +132,6 @@ LOSSES = [
     MoM(Focal(1.0), 0.4),
     Dice(terms="gold"),
     Dice(0.05, terms="gold"),
-    LogitAdjusted(1.5).bind(np.array([0.8, 0.15, 0.05])),
-    LogitAdjusted(apply="prediction").bind(np.array([0.8, 0.15, 0.05])),
 ]
 
 
@@ -163,8 +161,6 @@ def expected(paths, n, kept=None):
 
 def by_enumeration(loss, scores, gold, mask, lengths, transitions):
     """The definition and its gradient, on scores and on tag pairs: every path written out."""
-    if loss.training_offset() is not None:
-        scores = scores + np.asarray(loss.training_offset(), dtype=scores.dtype)
     allowed = (gold > 0) | (mask == 0)[:, None]
     total, d_scores, d_trans = 0.0, np.zeros((len(scores), K)), np.zeros((K, K))
     for start, paths in paths_of(scores, lengths, transitions):
@@ -194,9 +190,9 @@ def by_enumeration(loss, scores, gold, mask, lengths, transitions):
 
 def test_only_what_is_a_likelihood_is_trained_as_one():
     """By the loss itself: the oracle asks it, too."""
-    weighted, adjusted = LOSSES[1], LOSSES[-2]
-    likelihoods = [CrossEntropy(), MoM(lam=1.0), adjusted, LOSSES[-1], MoM(adjusted, 1.0)]
-    others = [weighted, Focal(0.0), MoM(lam=0.5), MoM(weighted, 1.0), MoM(adjusted, 0.5)]
+    weighted = LOSSES[1]
+    likelihoods = [CrossEntropy(), MoM(lam=1.0)]
+    others = [weighted, Focal(0.0), MoM(lam=0.5), MoM(weighted, 1.0)]
     others += [MoM(Focal(), 1.0), Dice(terms="gold")]
     assert [loss.log_likelihood for loss in likelihoods] == [True] * len(likelihoods)
     assert [loss.log_likelihood for loss in others] == [False] * len(others)
@@ -389,7 +385,7 @@ def test_nothing_stands_where_nothing_may_however_its_tags_score(name):
     scores = Ragged(logits, np.array([3]))
     if name == "crf":
         scores = Lattice(scores, Transitions(*(np.zeros_like(t) for t in LEGAL)))
-    decoded = head.decode(scores, np.array([3]), np.array([0.0, 1.0, 0.0]), True, Decoding())
+    decoded = head.decode(scores, np.array([3]), np.array([0.0, 1.0, 0.0]), True, TwoTaskState())
     assert decoded.tags.tolist() == [1, 0, 1]
     assert np.isfinite(decoded.p).all() and decoded.p[0] == 1
     assert decoded.p[1] == (0.5 if name == "sigmoid" else 1)

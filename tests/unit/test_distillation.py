@@ -21,7 +21,6 @@ from spacy_longtail.losses import (
     Distillation,
     Focal,
     LabelWeights,
-    LogitAdjusted,
     MoM,
     OneVersusRestFocal,
 )
@@ -37,7 +36,6 @@ BASES = [
     Focal(1.5),
     Focal(1.5, LabelWeights({"x": 1.0})),
     MoM(lam=0.3),
-    LogitAdjusted(0.7),
     Dice(),
     MoM(normalizer="sentence", o_normalizer="o_tokens"),
 ]
@@ -294,20 +292,20 @@ def test_columns_follow_the_student():
     biluo = ["O", *(f"{p}-PER" for p in "BILU")]
     doc, p = taught(["a", "b"], biluo)
     codec = TagCodec(("GEO", "PER"), "BIO")
-    found = soft_targets([Example(Doc(doc.vocab, words=["a", "b"]), doc)], codec, "O", "ner")
+    found = soft_targets([Example(Doc(doc.vocab, words=["a", "b"]), doc)], codec, "ner")
     rows = dict(zip(codec.tags, np.exp(found.log_p).T))
     assert rows["O"] == pytest.approx(p[:, 0], rel=5e-3)
     assert rows["B-PER"] == pytest.approx(p[:, 1] + p[:, 4], rel=5e-3)
     assert rows["I-PER"] == pytest.approx(p[:, 2] + p[:, 3], rel=5e-3)
     assert not rows["B-GEO"].any() and found.known.tolist() == [1.0, 1.0]
-    same = soft_targets([Example(Doc(doc.vocab, words=["a", "b"]), doc)], TagCodec(("PER",)), "O", "ner")
+    same = soft_targets([Example(Doc(doc.vocab, words=["a", "b"]), doc)], TagCodec(("PER",)), "ner")
     assert np.exp(same.log_p) == pytest.approx(p, rel=5e-3)
 
 
 def test_bio_cannot_teach_biluo():
     doc, _ = taught(["a"])
     with pytest.raises(ValueError, match=r"L513.*BIO.*ner.*BILUO"):
-        soft_targets([Example(Doc(doc.vocab, words=["a"]), doc)], TagCodec(("PER", "GEO")), "O", "ner")
+        soft_targets([Example(Doc(doc.vocab, words=["a"]), doc)], TagCodec(("PER", "GEO")), "ner")
 
 
 def test_other_tokens_have_no_teacher():
@@ -319,12 +317,11 @@ def test_other_tokens_have_no_teacher():
     found = soft_targets(
         [Example(plain.copy(), plain), Example(predicted, reference)],
         TagCodec(("PER", "GEO"), "BIO"),
-        "O",
         "ner",
     )
     assert found.known.tolist() == [0.0, 1.0, 1.0, 1.0, 0.0, 0.0]
     assert np.exp(found.log_p[1:4]) == pytest.approx(p[:3], rel=5e-3)
-    assert soft_targets([Example(plain.copy(), plain)], TagCodec(("PER",)), "O", "ner") is None
+    assert soft_targets([Example(plain.copy(), plain)], TagCodec(("PER",)), "ner") is None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -338,13 +335,10 @@ def test_the_crf_keeps_the_type_of_its_scores(dtype):
 
 
 def test_types_that_the_student_does_not_learn_are_outside():
-    """As the gold entities of these are; or nothing is said of them, where they are missing."""
     doc, p = taught(["a", "b"])
     eg, codec = Example(Doc(doc.vocab, words=["a", "b"]), doc), TagCodec(("PER",), "BIO")
-    outside = np.exp(soft_targets([eg], codec, "O", "ner").log_p)
+    outside = np.exp(soft_targets([eg], codec, "ner").log_p)
     assert outside[:, 0] == pytest.approx(p[:, [0, 3, 4]].sum(axis=1), rel=5e-3)
-    missing = np.exp(soft_targets([eg], codec, "missing", "ner").log_p)
-    assert missing == pytest.approx(p[:, :3], rel=5e-3)
 
 
 CODEC = TagCodec(("ART", "GEO", "NAT", "PER"))

@@ -26,7 +26,6 @@ from spacy_longtail.corpus.folder import (
     convert_corpus,
     load_docs,
 )
-from spacy_longtail.corpus.formats import json_stream
 from spacy_longtail.corpus.formats.context import MEANINGS, Context, Events, Settings
 from spacy_longtail.corpus.formats.docbin import write_docs
 from spacy_longtail.corpus.formats.sources import FORMATS, find_parts
@@ -415,24 +414,19 @@ def dump(records, layout):
 @pytest.mark.parametrize("kind", sorted(RECORDS))
 @pytest.mark.parametrize("layout", ["lines", "array", "indented"])
 @QUICK
-@given(found=sents(LETTERS), chunk=st.integers(1, 50))
-def test_records_round_trip(kind, layout, found, chunk, tmp_path):
+@given(found=sents(LETTERS))
+def test_records_round_trip(kind, layout, found, tmp_path):
     expected = [texts(s) for s in found]
     path = write(tmp_path / "a.json", dump([RECORDS[kind](*e) for e in expected], layout))
-    with pytest.MonkeyPatch.context() as patch:  # records cross the blocks that a file is read in
-        patch.setattr(json_stream, "CHUNK", chunk)
-        docs = read(path)
+    docs = read(path)
     assert [chars(d) for d in docs] == [(text, sorted(spans)) for text, spans in expected]
     assert not any(d.has_unknown_spaces for d in docs)
 
 
-@pytest.mark.parametrize("layout", ["array", "indented"])
-def test_the_line_of_a_record_in_an_array(layout, tmp_path):
+def test_a_record_of_an_array_is_named(tmp_path):
     good = RECORDS["generic"]("abc", [(0, 3, "X")])
-    text = dump([good, good, RECORDS["generic"]("abc", [(0, 9, "X")])], layout)
-    line = text[: text.rindex('{"text"' if layout == "array" else '{\n    "text"')].count("\n") + 1
-    place = rf"a\.json:{line}, record 3: "
-    with pytest.raises(ValueError, match=rf"L424.*{place}span 0 to 9 'X' lies outside"):
+    text = dump([good, good, RECORDS["generic"]("abc", [(0, 9, "X")])], "array")
+    with pytest.raises(ValueError, match=r"L424.*a\.json:record 3: span 0 to 9 'X' lies outside"):
         read(write(tmp_path / "a.json", text))
 
 
@@ -540,7 +534,7 @@ def test_broken_records_are_named(record, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         read(write(tmp_path / "a.jsonl", json.dumps(record) + "\n"))
     good = label_studio("abc", [])
-    with pytest.raises(ValueError, match=message.replace(":1:", ":2, record 2:")):
+    with pytest.raises(ValueError, match=message.replace(":1:", ":record 2:")):
         read(write(tmp_path / "a.json", f"[{json.dumps(good)},\n{json.dumps(record)}\n]"))
 
 
@@ -562,7 +556,7 @@ def test_broken_records_are_named(record, message, tmp_path):
     ],
 )
 def test_broken_json_is_named(text, line, tmp_path):
-    with pytest.raises(ValueError, match=rf"L426.*a\.json:{line}(, record \d)?: "):
+    with pytest.raises(ValueError, match=rf"L426.*a\.json:({line}|record 1): "):
         read(write(tmp_path / "a.json", text.replace("{}", json.dumps(GENERIC()))))
 
 
@@ -646,7 +640,9 @@ def test_regions_of_html_count_in_the_text_that_a_browser_shows(kind, tmp_path):
 def test_regions_that_cannot_be_read_are_refused_by_name(kind, value, name, tmp_path):
     task = {"data": {"text": "Ann"}, "annotations": [{"result": [{"type": kind, "value": value}]}]}
     path = write(tmp_path / "a.json", dump([task], "array"))
-    with pytest.raises(ValueError, match=rf"L701.*a\.json: 1 annotations .*\({name} 1\), as a\.json:1"):
+    with pytest.raises(
+        ValueError, match=rf"L701.*a\.json: 1 annotations .*\({name} 1\), as a\.json:record 1"
+    ):
         convert_corpus(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     convert_corpus(path, tmp_path / "out", settings=Settings(allow=True))

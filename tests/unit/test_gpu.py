@@ -8,7 +8,7 @@ from thinc.types import Ragged
 from spacy_longtail.chains.packing import best_legal, viterbi
 from spacy_longtail.chains.sums import PathSums
 from spacy_longtail.chains.tags import TagCodec
-from spacy_longtail.heads import HEADS, Decoding, Gold, Head
+from spacy_longtail.heads import HEADS, Gold, Head
 from spacy_longtail.layers import Lattice
 from spacy_longtail.losses.binary import binary_loss
 from spacy_longtail.losses.chain import chain_loss
@@ -91,7 +91,7 @@ def test_heads(name):
             zero = type(head.legality)(*(xp.zeros_like(xp.asarray(t)) for t in head.legality))
             scores = Lattice(scores, zero)
         trained = head.train(scores, gold, head.loss, TwoTaskState())
-        decoded = head.decode(scores, lengths, np.array([0, 0, 0, 0, 0, 0, 1]), True, Decoding())
+        decoded = head.decode(scores, lengths, np.array([0, 0, 0, 0, 0, 0, 1]), True, TwoTaskState())
         found.append((trained.loss, decoded))
     assert found[1][0] == pytest.approx(found[0][0], rel=1e-5)
     assert np.array_equal(found[0][1].tags, found[1][1].tags)

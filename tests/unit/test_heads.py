@@ -11,13 +11,12 @@ from thinc.util import to_categorical
 
 from spacy_longtail.chains.packing import Transitions
 from spacy_longtail.chains.tags import TagCodec
-from spacy_longtail.heads import HEADS, Decoding, Gold
+from spacy_longtail.heads import HEADS, Gold
 from spacy_longtail.layers import Lattice
 from spacy_longtail.losses import (
     AUCMargin,
     CompositionalAUC,
     CrossEntropy,
-    LogitAdjusted,
     TwoTaskCrossEntropy,
 )
 from spacy_longtail.losses.chain import chain_loss
@@ -54,28 +53,17 @@ def test_the_two_tasks_have_outputs_for_types_where_there_are_several():
         assert [name for name in outputs if name.startswith("type ")] == types
 
 
-two_task_cases = given(
-    seed=st.integers(0, 10**6),
-    labels=st.sampled_from([LABELS, LABELS[:1]]),
-    thresholds=st.tuples(*[st.none() | st.floats(0.05, 0.95)] * 2),
-)
-
-
-def cuts(thresholds):
-    """In logits: half is 0."""
-    return [0.0 if t is None else math.log(t / (1 - t)) for t in thresholds]
+two_task_cases = given(seed=st.integers(0, 10**6), labels=st.sampled_from([LABELS, LABELS[:1]]))
 
 
 @two_task_cases
-def test_marginals_of_two_tasks_are_products(seed, labels, thresholds):
+def test_marginals_of_two_tasks_are_products(seed, labels):
     head = two_task(labels)
     data, outside = drawn(seed, len(head.outputs))
-    settings = Decoding(entity_threshold=thresholds[0], begin_threshold=thresholds[1])
-    found = head.marginals(Ragged(data, LENGTHS), LENGTHS, outside, settings)
-    entity_at, begin_at = cuts(thresholds)
+    found = head.marginals(Ragged(data, LENGTHS), LENGTHS, outside, TwoTaskState())
     for row, shut, own in zip(data, outside, found, strict=True):
-        entity = 0.0 if shut else sigmoid(row[0] - entity_at)
-        begins = sigmoid(row[1] - begin_at)
+        entity = 0.0 if shut else sigmoid(row[0])
+        begins = sigmoid(row[1])
         typed = softmax(row[2:]) if len(labels) > 1 else [1.0]
         wanted = [1 - entity]
         for p in typed:
@@ -83,37 +71,25 @@ def test_marginals_of_two_tasks_are_products(seed, labels, thresholds):
         assert own == pytest.approx(wanted, abs=1e-9)
 
 
-def plain_decoding(data, outside, thresholds, repair):
-    """Tags as letters with types, and a probability a token, sentence by sentence."""
-    entity_at, begin_at = cuts(thresholds)
+def plain_decoding(data, outside):
+    """Tags as letters, sentence by sentence."""
     tags, at = [], 0
     for length in LENGTHS:
-        open_type, has_begun = False, False
+        is_open = False
         for row, shut in zip(data[at : at + length], outside[at : at + length], strict=True):
-            entity = row[0] > entity_at and not shut
-            begins = entity and row[1] > begin_at
-            if entity and not open_type:  # a run of entity tokens
-                has_begun = False
-                if repair == "begin":
-                    begins = True
-            has_begun = has_begun or begins
-            if entity and not has_begun:
-                tags.append("O")
-            else:
-                tags.append("B" if begins else "I" if entity else "O")
-            open_type = entity
+            entity = row[0] > 0 and not shut
+            tags.append("O" if not entity else "I" if is_open and row[1] <= 0 else "B")
+            is_open = entity
         at += length
     return tags
 
 
 @two_task_cases
-@pytest.mark.parametrize("repair", ["begin", "drop"])
-def test_two_tasks_decode_as_a_plain_loop(repair, seed, labels, thresholds):
+def test_two_tasks_decode_as_a_plain_loop(seed, labels):
     head = two_task(labels)
     data, outside = drawn(seed, len(head.outputs))
-    settings = Decoding(entity_threshold=thresholds[0], begin_threshold=thresholds[1], repair=repair)
-    found = head.decode(Ragged(data, LENGTHS), LENGTHS, outside, True, settings)
-    tags = plain_decoding(data, outside, thresholds, repair)
+    found = head.decode(Ragged(data, LENGTHS), LENGTHS, outside, True, TwoTaskState())
+    tags = plain_decoding(data, outside)
     starts = [i for i, tag in enumerate(tags) if tag == "B"]
     for i, (tag, column) in enumerate(zip(tags, found.tags, strict=True)):
         assert head.codec.tags[column][0] == tag
@@ -121,7 +97,7 @@ def test_two_tasks_decode_as_a_plain_loop(repair, seed, labels, thresholds):
             continue
         start = max(s for s in starts if s <= i)
         end = next((j for j in range(start + 1, N) if tags[j] != "I"), N)
-        p = sigmoid(data[i, 0] - cuts(thresholds)[0])
+        p = sigmoid(data[i, 0])
         if len(labels) > 1:
             log_p = [np.log(softmax(data[j, 2:])) for j in range(start, end)]
             label = int(np.argmax(np.sum(log_p, axis=0)))
@@ -129,18 +105,8 @@ def test_two_tasks_decode_as_a_plain_loop(repair, seed, labels, thresholds):
             p *= softmax(data[i, 2:])[label]
         assert found.p[i] == pytest.approx(p, abs=1e-9)
     assert (
-        head.decode(Ragged(data, LENGTHS), LENGTHS, outside, False, settings).tags == found.tags
+        head.decode(Ragged(data, LENGTHS), LENGTHS, outside, False, TwoTaskState()).tags == found.tags
     ).all()
-
-
-@pytest.mark.parametrize(("threshold", "kept"), [(1.0, [21.0, 40.0]), (0.0, [-20.0, 20.0, 21.0, 40.0])])
-def test_thresholds_of_0_and_1_are_a_billionth_from_them(threshold, kept):
-    head = two_task(LABELS[:1])
-    logits = np.array([-40.0, -21.0, -20.0, 20.0, 21.0, 40.0])
-    rows, lengths = np.stack([logits, logits], axis=1), np.ones(len(logits), dtype="int64")
-    settings = Decoding(entity_threshold=threshold)
-    found = head.decode(Ragged(rows, lengths), lengths, np.zeros(len(logits)), True, settings)
-    assert logits[found.tags > 0].tolist() == kept and np.isfinite(found.p).all()
 
 
 def gold(seed, codec, soft=None, allowed=None):
@@ -229,21 +195,21 @@ def test_tokens_that_a_teacher_has_read_are_trained_on():
 
 
 @pytest.mark.parametrize("name", ["softmax", "sigmoid", "crf"])
-def test_decoded_is_what_loss_and_offsets_move_and_shut(name):
+def test_decoded_is_what_is_not_shut(name):
     codec = TagCodec(LABELS, "BIO")
-    loss = LogitAdjusted(tau=0.7, apply="prediction").bind(np.linspace(0.4, 0.05, len(codec)))
-    head, plain = HEADS[name](codec, loss), HEADS[name](codec, CrossEntropy())
+    head, plain = HEADS[name](codec, CrossEntropy()), HEADS[name](codec, CrossEntropy())
     data, outside = drawn(3, len(codec))
-    offsets = np.array([0.5, -1.0, 2.0])
-    moved = data + loss.prediction_offset() + [0, 0.5, 0.5, -1, -1, 2, 2]
+    moved = data.copy()
     moved[outside > 0, 1:] = -np.inf
     assert outside.any()
-    settings = Decoding(offsets=offsets)
-    found = head.decode(lattice(head, data), LENGTHS, outside, True, settings)
-    wanted = plain.decode(lattice(plain, moved), LENGTHS, np.zeros(N), True, Decoding())
+    state = TwoTaskState()
+    found = head.decode(lattice(head, data), LENGTHS, outside, True, state)
+    wanted = plain.decode(lattice(plain, moved), LENGTHS, np.zeros(N), True, TwoTaskState())
     assert (found.tags == wanted.tags).all() and found.p == pytest.approx(wanted.p)
-    p = head.marginals(lattice(head, data), LENGTHS, outside, settings)
-    assert p == pytest.approx(plain.marginals(lattice(plain, moved), LENGTHS, np.zeros(N), Decoding()))
+    p = head.marginals(lattice(head, data), LENGTHS, outside, state)
+    assert p == pytest.approx(
+        plain.marginals(lattice(plain, moved), LENGTHS, np.zeros(N), TwoTaskState())
+    )
     assert p[np.arange(N), found.tags] == pytest.approx(found.p)
     if name != "sigmoid":
         assert p.sum(axis=1) == pytest.approx(1)

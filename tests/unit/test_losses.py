@@ -19,7 +19,6 @@ from spacy_longtail.losses import (
     InverseFrequency,
     LabelWeights,
     LogInverseFrequency,
-    LogitAdjusted,
     MoM,
     OneVersusRestFocal,
     TwoTaskCrossEntropy,
@@ -57,7 +56,6 @@ SETTINGS = {
         {"lam": 0.3, "base": Dice()},
         {"lam": 0.3, "base": Dice(level="set")},
         {"lam": 0.3, "base": OneVersusRestFocal()},
-        {"lam": 0.3, "base": LogitAdjusted()},
         {"normalizer": "sentence", "o_normalizer": "o_tokens"},
         {"normalizer": "fixed", "o_normalizer": "sentence", "fixed_length": 7},
     ],
@@ -66,10 +64,8 @@ SETTINGS = {
         {"share": 0.0, "temperature": 1.0},
         {"base": Focal(1.5, FIXED)},
         {"base": Dice()},
-        {"base": LogitAdjusted()},
         {"base": MoM(normalizer="sentence", o_normalizer="o_tokens")},
     ],
-    "longtail.LogitAdjusted.v1": [{}, {"tau": 0.0}, {"tau": 1.7}, {"apply": "prediction"}],
     "longtail.AUCMargin.v1": [
         {},
         {"begin_weight": 1.0, "activation": "none"},
@@ -307,7 +303,6 @@ BASES = [
     Dice(),
     Dice(terms="gold"),
     OneVersusRestFocal(),
-    LogitAdjusted().bind(WEIGHTS / WEIGHTS.sum()),
 ]
 
 
@@ -336,19 +331,16 @@ def test_unweighted_losses_against_torch():
     t = torch.tensor(z, requires_grad=True)
     y = torch.nn.functional.one_hot(torch.tensor(ids), 3).double()
     p, s = torch.softmax(t, 1), torch.sigmoid(t)
-    shares = torch.tensor(WEIGHTS / WEIGHTS.sum())
 
     def dice(p, alpha, g, r):
         x = (1 - p) ** alpha * p
         return (1 - (2 * x * y + g) / (x**r + y + g)).sum(1).mean()
 
     focal = -y * (1 - s) ** 1.5 * torch.log(s) - (1 - y) * s**1.5 * torch.log(1 - s)
-    adjusted = torch.nn.functional.cross_entropy(t + 1.3 * torch.log(shares), torch.tensor(ids))
     for ours, theirs in (
         (Dice(), dice(p, 0.0, 1.0, 2)),
         (Dice(0.01, 0.5, 1), dice(p, 0.01, 0.5, 1)),
         (OneVersusRestFocal(1.5), focal.sum(1).mean()),
-        (LogitAdjusted(1.3).bind(shares.numpy()), adjusted),
     ):
         t.grad = None
         theirs.backward(retain_graph=True)
@@ -465,26 +457,6 @@ def test_effective_numbers_lie_between_equal_and_inverse_frequency():
     assert near == pytest.approx(inverse, rel=1e-4)
     raw = EffectiveNumber(0.9, scale="raw").resolve({"a": 2, "b": 1})
     assert raw == pytest.approx({"a": 0.1 / (1 - 0.81), "b": 1.0})
-
-
-def test_shares_of_unseen_tags_are_the_smallest_seen():
-    shares = LogitAdjusted().preset.resolve({"O": 90, "B-X": 8, "I-X": 2, "B-Y": 0})
-    assert shares == pytest.approx({"O": 0.9, "B-X": 0.08, "I-X": 0.02, "B-Y": 0.02})
-    assert LogitAdjusted().preset.default(shares) == pytest.approx(0.02)
-
-
-def test_logits_are_adjusted_in_training_or_in_prediction():
-    shares = WEIGHTS / WEIGHTS.sum()
-    moved = 1.5 * np.log(shares)
-    for wrap in (lambda loss: loss, lambda loss: MoM(loss, 0.3)):
-        training, prediction = (
-            wrap(LogitAdjusted(1.5, apply)).bind(shares) for apply in ("training", "prediction")
-        )
-        assert training.training_offset() == pytest.approx(moved)
-        assert prediction.prediction_offset() == pytest.approx(-moved)
-        assert training.prediction_offset() is None and prediction.training_offset() is None
-    plain = CrossEntropy()(Z, GOLD, ONE)
-    assert LogitAdjusted(1.5, "prediction").bind(shares)(Z, GOLD, ONE).loss == plain.loss
 
 
 def test_a_class_that_was_not_known_weighs_one():
@@ -640,14 +612,11 @@ def test_a_negative_log_weight_is_refused_with_the_least_beta():
         lambda: Dice(alpha=-1.0),
         lambda: Dice(power=3),
         lambda: OneVersusRestFocal(-1.0),
-        lambda: LogitAdjusted(-0.5),
-        lambda: LogitAdjusted("inf"),
         lambda: AUCMargin(margin=0.0),
         lambda: AUCMargin(dual_lr="x"),
         lambda: TwoTaskCrossEntropy(0.0),
         lambda: Dice(terms="gld"),
         lambda: OneVersusRestFocal(terms="all"),
-        lambda: LogitAdjusted(apply="predict"),
         lambda: AUCMargin(form="stateles"),
         lambda: AUCMargin(activation="tanh"),
         lambda: AUCMargin("running", dual_lr=0.6),

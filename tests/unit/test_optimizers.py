@@ -4,11 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-import spacy
 from spacy.util import fix_random_seed, registry
 from thinc.api import Adam, Linear, PyTorchWrapper, Relu, chain
 
-from spacy_longtail.training.averages import keep
 from spacy_longtail.training.optimizers import TorchAdam, create_adam
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
@@ -191,37 +189,12 @@ def weights_of(model):
     return {"W": linear.get_param("W").copy(), **inner}
 
 
-def averaged(values, decay):
-    """What an exponential moving average that begins at zero comes to."""
-    average = np.zeros_like(values[0])
-    for t, value in enumerate(values, 1):
-        kept = min((1 + t) / (10 + t), decay)
-        average = kept * average + (1 - kept) * value
-    return average
-
-
-@pytest.mark.parametrize("decay", [0.9999, 0.5])
-def test_averages_are_those_of_a_plain_loop_and_of_torch_modules_too(decay):
-    optimizer = create_adam(0.05, average_decay=decay)
-    model, history = stepped(optimizer)
-    before = weights_of(model)
-    with model.use_params(optimizer.averages):
-        inside, saved = weights_of(model), model.to_bytes()
-    after = weights_of(model)
-    for name, own in before.items():
-        assert np.array_equal(after[name], own)
-        if name in ("frozen.weight", "frozen.bias", "seen"):
-            assert np.array_equal(inside[name], own)
-        else:
-            assert np.allclose(inside[name], averaged([h[name] for h in history], decay), atol=1e-6)
-            assert not np.allclose(inside[name], own, atol=1e-3)
-    other = chain(Linear(3, 3), PyTorchWrapper(Net())).from_bytes(saved)
-    assert all(np.array_equal(weights_of(other)[name], own) for name, own in inside.items())
+MIXED = {"weight_mix": 0.5, "use_averages": False}
 
 
 def test_training_goes_on_from_the_weights_not_from_their_averages():
-    whole, _ = stepped(create_adam(0.05))
-    looked_at = create_adam(0.05)
+    whole, _ = stepped(create_adam(0.05, **MIXED))
+    looked_at = create_adam(0.05, **MIXED)
     model, _ = stepped(looked_at, 1)
     x = np.random.default_rng(0).normal(size=(4, 3)).astype("float32")
     for _ in range(N_STEPS - 1):
@@ -234,7 +207,7 @@ def test_training_goes_on_from_the_weights_not_from_their_averages():
 
 
 def test_an_error_while_averages_are_in_use_leaves_the_weights():
-    optimizer = create_adam(0.05)
+    optimizer = create_adam(0.05, **MIXED)
     model, history = stepped(optimizer)
     with pytest.raises(KeyError), model.use_params(optimizer.averages):
         raise KeyError
@@ -242,36 +215,10 @@ def test_an_error_while_averages_are_in_use_leaves_the_weights():
 
 
 def test_torch_modules_of_other_optimizers_stay_as_they_were():
-    create_adam(0.1)
+    create_adam(0.1, **MIXED)
     optimizer = Adam(0.05)
     model, history = stepped(optimizer)
     with model.use_params(optimizer.averages):
         inside = weights_of(model)
     assert np.array_equal(inside["used.weight"], history[-1]["used.weight"])
     assert not np.array_equal(inside["W"], history[-1]["W"])
-
-
-@pytest.mark.parametrize("decay", [0.0, 1.0, -1, float("nan"), "much", [0.9, 0.99]])
-def test_a_decay_that_is_none_is_refused(decay):
-    with pytest.raises(ValueError, match=r"L001.*average_decay"):
-        create_adam(0.1, average_decay=decay)
-
-
-def test_a_decay_without_averages_is_refused():
-    with pytest.raises(ValueError, match=r"L213.*average_decay"):
-        create_adam(0.1, average_decay=0.9, use_averages=False)
-
-
-def test_weights_that_are_the_averages_for_good_are_their_own():
-    optimizer = create_adam(0.05)
-    model, _ = stepped(optimizer)
-    nlp = spacy.blank("en")
-    nlp.add_pipe("ner", name="ner").model = model
-    with model.use_params(optimizer.averages):
-        inside = weights_of(model)
-    keep(nlp, optimizer.averages)
-    for average in optimizer.averages.values():
-        average += 1.0
-    assert all(
-        np.array_equal(weights_of(model)[name], own) for name, own in inside.items() if name != "W"
-    )

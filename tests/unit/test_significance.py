@@ -1,4 +1,5 @@
 import itertools
+import math
 import random
 
 import numpy as np
@@ -28,6 +29,7 @@ from spacy_longtail.evaluation.significance import (
 )
 from spacy_longtail.evaluation.significance.bootstrap import acceleration, scipy_stats
 from spacy_longtail.evaluation.significance.paired import PairedT, least_difference
+from spacy_longtail.evaluation.significance.resampled import resampled_t
 from spacy_longtail.scorers import make_ner_scorer
 from tests.util import blank, documents_of
 
@@ -613,3 +615,36 @@ def test_the_old_name_still_imports():
     from spacy_longtail.experiments import significance as old
 
     assert old.paired_bootstrap is paired_bootstrap and old.Verdict is Verdict
+
+
+# The test over folds
+
+
+def test_the_resampled_t_is_that_of_nadeau_and_bengio():
+    d = np.array([1.2, -0.3, 0.8, 2.0, 0.4])
+    found = resampled_t(d, 0.25)
+    error = math.sqrt((1 / 5 + 1 / 4) * d.var(ddof=1))
+    assert found.t == pytest.approx(d.mean() / error) and found.df == 4
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(found.t), 4))
+    assert found.p_worse == pytest.approx(stats.t.cdf(0, 4, loc=d.mean(), scale=error))
+    low, high = stats.t.interval(0.95, 4, loc=d.mean(), scale=error)
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.p > stats.ttest_1samp(d, 0).pvalue  # the plain test is too sure
+
+
+def test_it_is_the_plain_test_where_nothing_is_shared():
+    d = np.random.default_rng(0).normal(size=8)
+    found = resampled_t(d, 1e-12)
+    plain = stats.ttest_1samp(d, 0)
+    assert (found.t, found.p) == pytest.approx((plain.statistic, plain.pvalue))
+
+
+@pytest.mark.parametrize("d", [[], [1.0], [0.5, 0.5, 0.5]])
+def test_there_is_no_test_of_one_difference(d):
+    assert resampled_t(d, 0.25) is None
+
+
+@pytest.mark.parametrize("share", [0, -1, float("nan"), float("inf")])
+def test_shares_that_are_none_are_refused(share):
+    with pytest.raises(ValueError, match="L001"):
+        resampled_t([1.0, 2.0], share)

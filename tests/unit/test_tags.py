@@ -130,7 +130,7 @@ def test_other_types_are_o_or_not_annotated(codec):
     given = coded(codec, "B-Z I-Z B-X O")
     columns, mask = codec.gold(*given, np.array([4]))
     assert mask.all() and names(codec, columns)[:2] == ["O", "O"]
-    columns, mask = codec.gold(*given, np.array([4]), "missing")
+    columns, mask = codec.gold(*given, np.array([4]), are_others_o=False)
     assert mask.tolist() == [0, 0, 1, 1] and names(codec, columns)[2][0] in "BU"
 
 

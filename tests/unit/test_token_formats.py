@@ -123,7 +123,7 @@ def test_broken_token_records_are_named(row, names, message, tmp_path):
     first = HF | {"ner_tags": [0, 1]} if names else {"text": "a", "entities": []}
     with pytest.raises(ValueError, match=message):
         read(records(tmp_path / "a.jsonl", [first, row]), tag_names=names)
-    with pytest.raises(ValueError, match=message.replace(":2:", ":1, record 2:")):
+    with pytest.raises(ValueError, match=message.replace(":2:", ":record 2:")):
         read(records(tmp_path / "a.json", [first, row], array=True), tag_names=names)
 
 
@@ -140,7 +140,7 @@ def test_pairs_of_spacy_2(tmp_path):
         assert shown([first]) == [(["Ann", "left"], [(0, 1, "PER")])]
         assert second.text == " So" and not second.user_data
     for bad in (["Ann"], ["Ann", []], ["Ann", {}], [{}, "Ann"], ["Ann", {"entities": []}, 1]):
-        with pytest.raises(ValueError, match=r"L426.*a\.jsonl:1"):
+        with pytest.raises(ValueError, match=r"L426.*a\.jsonl:(1|record \d)"):
             read(records(tmp_path / "a.jsonl", [bad]))
 
 
@@ -363,40 +363,6 @@ def test_pools_may_be_gzipped(tmp_path):
     packed(tmp_path / "pool" / "c.iob.gz", "Ann\tB-PER\n")
     docs = read_pool(tmp_path / "pool", NLP, Settings(), Events())
     assert [d.text.strip() for d in docs] == ["Ann left.", "So did I.", "No spans.", "Ann"]
-
-
-# ---------------------------------------------------------------- UTF-16
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
-@pytest.mark.parametrize("zipped", [False, True])
-def test_a_byte_order_mark_tells_the_encoding(encoding, zipped, tmp_path):
-    texts = {
-        "a.iob": "Änn\tB-PER\n",
-        "a.jsonl": json.dumps({"text": "Änn", "label": [[0, 3, "PER"]]}, ensure_ascii=False),
-        "a.txt": "title: T\nkind: k\n\n[Änn|PER]\n",
-        "a.csv": "Sentence #,Word,Tag\n1,Änn,B-PER\n",
-    }
-    for name, text in texts.items():
-        path = write(tmp_path / name, text, encoding)
-        path = packed(tmp_path / f"{name}.gz", text, encoding) if zipped else path
-        (doc,) = read(path, labels=["PER"])
-        assert [(e.text, e.label_) for e in doc.ents] == [("Änn", "PER")]
-
-
-def test_a_mark_does_not_overrule_an_encoding(tmp_path):
-    path = write(tmp_path / "a.iob", "a\tO\n", "utf-16")
-    with pytest.raises(ValueError, match="L401"):
-        read(path, encoding="cp1252")
-
-
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf_16_without_its_mark_is_named(encoding, tmp_path):
-    for name, text in (("a.iob", "a\tO\n"), ("a.txt", "title: x")):
-        path = write(tmp_path / name, text, encoding)
-        with pytest.raises(ValueError, match=rf"L584.*{name}.*--encoding {encoding}"):
-            read(path)
-    assert shown(read(tmp_path / "a.iob", encoding=encoding)) == [(["a"], [])]
 
 
 # ---------------------------------------------------------------- the command

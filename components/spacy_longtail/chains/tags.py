@@ -13,7 +13,6 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 from .packing import Transitions
 
 Scheme = Literal["BIO", "BILUO"]
-Others = Literal["O", "missing"]
 ILLEGAL = -np.inf  # no learnt score makes up for it
 
 
@@ -87,7 +86,7 @@ class TagCodec:
         return TagSpans(start, np.flatnonzero(entity & ~goes_on) + 1, label[start])
 
     def gold(
-        self, iob: Ints1d, label: Ints1d, lengths: Ints1d, others: Others = "O"
+        self, iob: Ints1d, label: Ints1d, lengths: Ints1d, are_others_o: bool = True
     ) -> tuple[Ints1d, Floats1d]:
         """Gold tags and mask from entity boundaries and types, the sentences one after another.
 
@@ -96,7 +95,7 @@ class TagCodec:
         iob (Ints1d): (n_tokens,), spaCy's codes: 0 no annotation, 1 inside, 2 outside, 3 begins.
         label (Ints1d): (n_tokens,), index into `labels`, -1 for any other type; read in entities only.
         lengths (Ints1d): (n_sentences,), tokens per sentence.
-        others (str): What entities of other types are: "O", or "missing", not annotated.
+        are_others_o (bool): Whether entities of other types are O; else they are not annotated.
         RETURNS (Tuple[Ints1d, Floats1d]): (n_tokens,) columns; (n_tokens,) 0.0 where not annotated.
         """
         lengths = lengths[lengths > 0]
@@ -111,7 +110,7 @@ class TagCodec:
         known = entity & (label >= 0)
         mask = iob > 0
         mask &= ~(entity & (broken[group] | (opener != 3)))
-        if others == "missing":
+        if not are_others_o:
             mask &= ~(entity & ~known)
         goes_on = np.zeros(len(iob), dtype=bool)
         goes_on[:-1] = inside[1:]
@@ -132,10 +131,6 @@ class TagCodec:
         """Numbers by tag, or by type, as one per column. RETURNS (Floats1d): (n_tags,)."""
         found = [by_class.get(t, by_class.get(t[2:], default)) for t in self.tags]
         return np.asarray(found, dtype="float32")
-
-    def by_tag(self, values: Floats1d) -> Floats1d:
-        """A number by type as one per tag, 0 for O. values (Floats1d): (n_labels,)."""
-        return np.concatenate([[0.0], np.repeat(values, len(self.prefixes))])
 
     def legality(self) -> Transitions:
         """Additive scores: 0, or `ILLEGAL`. All O is always legal."""

@@ -37,7 +37,6 @@ def boundary_pipeline(found: str | Language, lang: str, tokens: str) -> Language
 
     found (str | Language): "sentencizer", spaCy's rules of punctuation; or a pipeline that has more.
     lang (str): Language code. tokens (str): "words" or "characters".
-    RAISES (ValueError): L586 for a pipeline that sets none.
     """
     if isinstance(found, Language):
         nlp = found

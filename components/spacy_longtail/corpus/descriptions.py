@@ -67,7 +67,6 @@ def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
     """The types of a converted corpus.
 
     allow_open (bool): Whether it may have open types, which are not declared.
-    RAISES (ValueError): L402, L430; L419 for open types.
     """
     path = corpus / TYPES
     if not path.is_file():
@@ -85,7 +84,7 @@ def read_types(corpus: Path, allow_open: bool = False) -> CorpusTypes:
 
 
 def has_open_types(corpus: Path) -> bool:
-    """Whether each mention of a converted corpus has a type of its own. RAISES (ValueError): L430."""
+    """Whether each mention of a converted corpus has a type of its own."""
     path = corpus / TYPES
     return path.is_file() and _read(path).open
 
@@ -108,7 +107,6 @@ def read_declared(source: Path) -> tuple[Path, Declared]:
 
     source (Path): A folder, or a file beside which it stands.
     RETURNS (Tuple[Path, Declared]): The path, there or not; what is declared.
-    RAISES (ValueError): L430.
     """
     folder = source if source.is_dir() else source.parent
     path = next((folder / n for n in (DECLARED, TYPES) if (folder / n).is_file()), folder / DECLARED)
@@ -118,7 +116,7 @@ def read_declared(source: Path) -> tuple[Path, Declared]:
 def check_open(path: Path, declared: Declared) -> None:
     """Refuse types that are declared beside open ones.
 
-    path (Path): What declares them. RAISES (ValueError): L430.
+    path (Path): What declares them.
     """
     found = [name for name in ("labels", "tail", "descriptions") if getattr(declared, name)]
     if found:
@@ -147,7 +145,6 @@ def merged(declared: Declared) -> tuple[Declared, dict[str, str]]:
 
 
 def _read(path: Path) -> Declared:
-    """RAISES (ValueError): L430."""
     try:
         found = srsly.read_json(path)
     except ValueError as error:

@@ -58,7 +58,6 @@ def convert_corpus(
     source (Path): A file or folder in one of the formats; a folder may have train, dev and test in it.
         corpus.json in it, or beside the file, may declare lang, tokens, labels and tail.
     lang (Optional[str]): spaCy language code; null takes corpus.json's, else "en".
-    RAISES (ValueError): L401 to L404, L407, L420 to L437, L580 to L586.
     """
     settings = settings or Settings()
     with coded_io(source):
@@ -165,7 +164,6 @@ def check_corpus_folder(target: Path, parts: Iterable[str], inputs: Iterable[Pat
 
     target (Path): The folder, existing or new. parts (Iterable[str]): The parts that will be written.
     inputs (Iterable[Path]): What is read, and must not lie in the folder.
-    RAISES (ValueError): L432, L434, L436, L437.
     """
     own = [TYPES, REPORT, *(name for part in parts for name in (part, f"{part}.spacy"))]
 
@@ -184,7 +182,6 @@ def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: Corpus
     """Write PART.spacy for each part, and types.json. All files or none.
 
     target (Path): The folder to write; files of these names in it are replaced, others kept.
-    RAISES (ValueError): L432, L433, L434, L435.
     """
     with replacing_parts(target, parts) as folder:
         for part, docs in parts.items():
@@ -193,5 +190,5 @@ def write_corpus(target: Path, parts: Mapping[str, Iterable[Doc]], types: Corpus
 
 
 def load_docs(path: Path, nlp: Language) -> list[Doc]:
-    """The documents of a .spacy file or folder, in memory. RAISES (ValueError): L402, L403, L404."""
+    """The documents of a .spacy file or folder, in memory."""
     return list(stream_docs(path, nlp))

@@ -14,8 +14,7 @@ TAKEN = {  # names that mean something else beside types, by what they mean
 
 
 def check_label(label: object, where: str = "") -> str:
-    """A type's name. RAISES (ValueError): L550 for one that is no text, is blank, has control characters
-    or a $ in it, or means something else."""
+    """A type's name."""
     if not isinstance(label, str):
         raise ValueError(Errors.L550.format(label=label, where=where, problem="it is no text"))
     if problem := _problem_of(label):

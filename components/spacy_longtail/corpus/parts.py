@@ -18,10 +18,7 @@ def with_name(folder: Path) -> Path:
 
 
 def part_path(corpus: Path, part: str) -> Path:
-    """Where a part of a converted corpus is: PART.spacy, or a folder PART of .spacy files.
-
-    RAISES (ValueError): L548 for a name that leads out of the folder.
-    """
+    """Where a part of a converted corpus is: PART.spacy, or a folder PART of .spacy files."""
     if part in ("", ".", "..") or set(part) & set("/\\\0"):
         raise ValueError(Errors.L548.format(part=part))
     folder = corpus / part
@@ -33,7 +30,6 @@ def write_part(folder: Path, part: str, docs: Iterable[Doc], docs_per_file: int 
 
     docs (Iterable[Doc]): Streamed, one file's worth in memory.
     docs_per_file (Optional[int]): Write PART/00000.spacy and so on; null writes PART.spacy.
-    RAISES (ValueError): L435.
     """
     if docs_per_file is None:
         return write_docs(folder / f"{part}.spacy", docs)
@@ -53,7 +49,6 @@ def replacing_parts(target: Path, parts: Iterable[str]) -> Iterator[Path]:
     """As `replacing`, where parts of a corpus are written: neither file nor folder of one is left over.
 
     target (Path): The folder of the corpus. parts (Iterable[str]): The parts that will be written.
-    RAISES (ValueError): L432, L433, L434.
     """
     stale = [path for part in parts for path in (target / part, target / f"{part}.spacy")]
     for path in stale:

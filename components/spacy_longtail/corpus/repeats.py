@@ -38,7 +38,7 @@ def guarded_ceil(value: float) -> int:
 
 
 def check_entities(policy: object, corpus: CorpusCounts) -> None:
-    """Refuse to resample what has no entity. RAISES (ValueError): L101."""
+    """Refuse to resample what has no entity."""
     if corpus.n_units and not corpus.n_entity_tokens:
         name = f"longtail.{type(policy).__name__}.v1"
         raise ValueError(Errors.L101.format(policy=name, n_units=corpus.n_units))
@@ -58,7 +58,7 @@ class _Resampling(ABC):
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], int]:
         """corpus (CorpusCounts): Counts of the untouched corpus.
         RETURNS (Callable): Counts of one sentence to its copies in total, at least 1.
-        RAISES (ValueError): L101 if the corpus has no entity."""
+        """
         check_entities(self, corpus)
         rareness = corpus.rareness()
 
@@ -149,7 +149,7 @@ class _Balancing(ABC):
     def fit(self, corpus: CorpusCounts) -> Callable[[SentenceCounts], float]:
         """corpus (CorpusCounts): Counts of the untouched corpus.
         RETURNS (Callable): Counts of one sentence to its expected copies.
-        RAISES (ValueError): L101 if the corpus has no entity."""
+        """
         check_entities(self, corpus)
         n_entity, n_bare = corpus.n_entity_units, corpus.n_units - corpus.n_entity_units
         entity, bare = self.copies(n_entity, n_bare)

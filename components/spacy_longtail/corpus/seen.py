@@ -49,7 +49,6 @@ def seen_share(pipeline: Path, parts: Iterable[Path]) -> float:
     pipeline (Path): Its folder, or an installed package. One that does not say what it has seen has
         seen nothing.
     parts (Iterable[Path]): Files of a corpus, or folders of them; those that are not there do not count.
-    RAISES (ValueError): L402 to L404; L274 for a file that is damaged.
     """
     path = located(pipeline) / FILE
     if not path.is_file():

@@ -30,7 +30,7 @@ def write_soft(doc: Doc, tags: Sequence[str], log_p: Floats2d) -> None:
 
 
 def read_soft(doc: Doc) -> SoftTags | None:
-    """What `write_soft` kept, if anything. RAISES (ValueError): L745 of other tokens."""
+    """What `write_soft` kept, if anything."""
     kept = doc.user_data.get(SOFT)
     if kept is None:
         return None

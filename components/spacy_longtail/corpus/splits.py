@@ -38,7 +38,7 @@ def bound_groups(*keys: Sequence[Hashable | None]) -> Ints1d:
 
 
 def check_shares(shares: Mapping[str, float]) -> None:
-    """Refuse shares that are not a split. RAISES (ValueError): L440."""
+    """Refuse shares that are not a split."""
     total = sum(shares.values())
     if not all(share > 0 for share in shares.values()):
         problem = "every share must be above 0"
@@ -69,7 +69,6 @@ def stratify(
     min_mentions (int): Least mentions of each type in each part.
     seed (int): Fixes how ties are broken.
     RETURNS (Ints1d): (n_groups,), the part of each group.
-    RAISES (ValueError): L001, L442 if there are fewer groups than parts.
     SOURCE: Sechidis et al. 2011, On the Stratification of Multi-Label Data, for the second step.
     """
     least = whole("min_mentions", min_mentions, "0 guarantees nothing.")

@@ -83,7 +83,6 @@ def split_corpus(
     min_mentions (int): Least mentions of each type in each part.
     seed (int): Fixes the split.
     strict (bool): Whether a type that cannot be in all parts is an error, instead of a warning.
-    RAISES (ValueError): L001, L402 to L404, L432 to L437, L440 to L449.
     """
     one_of("unit", unit, ("doc", "sentence"))
     wanted = _wanted(shares, folds)
@@ -113,7 +112,7 @@ def split_corpus(
 
 
 def read_shares(text: str) -> dict[str, float]:
-    """Shares as they are typed: train=0.8,dev=0.2. RAISES (ValueError): L440."""
+    """Shares as they are typed: train=0.8,dev=0.2."""
     shares: dict[str, float] = {}
     for piece in text.split(","):
         match = SHARE.fullmatch(piece.strip())
@@ -242,7 +241,7 @@ def _write(
     types: CorpusTypes,
     others: list[Path],
 ) -> None:
-    """Write every corpus with the parts that are carried over. RAISES (ValueError): L447."""
+    """Write every corpus with the parts that are carried over."""
     with ExitStack() as folders:
         new = set()
         for name, chosen in corpora.items():

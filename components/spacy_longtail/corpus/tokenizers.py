@@ -55,7 +55,6 @@ def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
     """What a config's [nlp] block needs beside `lang`, to make the tokens of a converted corpus.
 
     RETURNS (Dict[str, Dict[str, str]]): tokenizer, or nothing where spaCy's own rules make the tokens.
-    RAISES (ValueError): L428.
     """
     try:
         own = get_lang_class(lang).default_config["nlp"]["tokenizer"]
@@ -67,10 +66,7 @@ def tokenizer_config(lang: str, tokens: str) -> dict[str, dict[str, str]]:
 
 
 def blank(lang: str, tokens: str) -> Language:
-    """A pipeline of a tokenizer alone.
-
-    RAISES (ValueError): L428 for an unknown language, L429 where its tokenizer is not installed.
-    """
+    """A pipeline of a tokenizer alone."""
     config = {"nlp": tokenizer_config(lang, tokens)}
     try:
         return spacy.blank(lang, config=config)

@@ -41,16 +41,13 @@ def plain_text(text: str) -> str:
 
 
 def assign(units: Units, groups: Ints1d, shares: list[float], least: int, seed: int) -> Ints1d:
-    """The part of each unit, as `stratify` gives it to whole groups. RAISES (ValueError): L001, L442."""
+    """The part of each unit, as `stratify` gives it to whole groups."""
     amounts = np.zeros((int(groups.max()) + 1, len(units.labels) + 1), dtype="int64")
     np.add.at(amounts, groups, np.hstack([units.mentions, units.sizes[:, None]]))
     return stratify(amounts[:, :-1], amounts[:, -1], shares, least, seed)[groups]
 
 
 def document_folds(docs: list[Doc], folds: int, seed: int = 0) -> Ints1d:
-    """The fold of each document: stratified over types, documents of the same text together.
-
-    RAISES (ValueError): L001, L442. RETURNS (Ints1d): (n_docs,).
-    """
+    """The fold of each document: stratified over types, documents of the same text together."""
     groups = bound_groups([plain_text(doc.text) for doc in docs])
     return assign(divide(docs, "doc", []), groups, [1 / folds] * folds, 1, seed)

@@ -16,7 +16,6 @@ from ..pipes.sentence_gate import SentenceGate
 from ..pipes.thresholding import ANY_TYPE
 from ..pipes.thresholds import fit_curve, log_odds, reliability
 from ..pipes.weak_sentences import sentence_targets
-from ..types import ENTITY
 from .chosen import Calibrated, Measured
 
 N_FOLDS = 5
@@ -67,14 +66,13 @@ def entity_outcomes(
     """
     rows: dict[str, list[tuple[float, bool, int]]] = {label: [] for label in pipe.labels}
     n_gold = dict.fromkeys(pipe.labels, 0)
-    is_typed = tuple(pipe.labels) != (ENTITY,)
     folds = _folds(len(examples))
     progress = tqdm(total=len(examples), unit="doc", desc=pipe.name, leave=False)
     for batch in minibatch(zip(examples, folds, strict=True), batch_size):
         by_doc = pipe.candidates([eg.predicted for eg, _ in batch])
         for (eg, fold), spans in zip(batch, by_doc, strict=True):
             ents = eg.reference.ents
-            gold = {(ent.label_ if is_typed else ENTITY, ent.start, ent.end) for ent in ents}
+            gold = {(ent.label_, ent.start, ent.end) for ent in ents}
             for label, *_ in gold:
                 n_gold[label] = n_gold.get(label, 0) + 1
             # of two that align with one mention the better is right, which any threshold keeps longer

@@ -82,37 +82,10 @@ class ChosenType(Record):
     after: PRF
 
 
-class Expected(Record):
-    """Macro F1 on held-out folds, of what was chosen without the fold that is judged."""
-
-    folds: int
-    before: float
-    after: float
-    p: float | None = None  # that the difference over folds is chance; null where there is no test
-
-
-class ChosenOffsets(Record):
-    """Decision offsets, or why there are none."""
-
-    family: str  # "prior", "types" or "recall"
-    used: bool
-    offsets: dict[str, float]
-    before: dict[str, PRF]
-    after: dict[str, PRF]  # on the folds that they were chosen on
-    nested: dict[str, PRF]  # by offsets that were chosen without the fold that is judged
-    goal: str
-    gain: float  # of the goal, on the folds that they were chosen on
-    expected: Expected
-
-
 class ChosenTypes(Record):
     goal: str
     types: dict[str, ChosenType]
     reliability: Calibrated | None = None
-    expected: Expected | None = None  # of thresholds that were chosen out of fold
-    withheld: bool = False  # thresholds that are expected to lose, and are not used
-    offsets: tuple[ChosenOffsets, ...] = ()
-    offsets_expected: Expected | None = None  # of the best family, chosen without the fold judged, too
 
     def measured(self, found: Calibrated) -> "ChosenTypes":
         """The same with how far scores are probabilities."""

@@ -1,7 +1,7 @@
 """Calibration and a threshold for each type of a NER, chosen on scored candidates."""
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from spacy.language import Language
@@ -23,7 +23,7 @@ class Choice(NamedTuple):
     thresholds: dict[str, float]  # of the types that get one
     curves: Curves
     few: list[str]  # types with too few mentions
-    unreachable: dict[str, Goal]  # of types, that no threshold reaches
+    unreachable: list[str]  # types whose goal no threshold reaches
 
 
 def choose_types(
@@ -32,28 +32,24 @@ def choose_types(
     goal: Goal,
     calibrate: bool,
     least: int,
-    recalls: Mapping[str, float] | None = None,
 ) -> Choice:
     """Choose what to do with the scores of each type.
 
     by_type (Mapping[str, Scored]): Candidates. n_gold (Mapping[str, int]): Gold mentions.
     goal (Goal): Of the thresholds. calibrate (bool): Whether scores are made probabilities first.
     least (int): Gold mentions that a threshold is chosen on.
-    recalls (Optional[Mapping[str, float]]): Recall to keep by type, in place of the goal; null is none.
     """
-    goals = {label: Goal(recall=value) for label, value in (recalls or {}).items()}
     curves: Curves = fit_curves(dict(by_type)) if calibrate else {}
-    types, thresholds, few, unreachable = {}, {}, [], {}
+    types, thresholds, few, unreachable = {}, {}, [], []
     for label, scored in by_type.items():
-        own_goal = goals.get(label, goal)
         curve = curves.get(label, curves.get(ANY_TYPE))
         slope, shift = curve or (1.0, 0.0)
         ways = points(sigmoid(scored.logits * slope + shift), scored.right, n_gold[label])
-        chosen = own_goal.choose(ways) if n_gold[label] >= least else None
+        chosen = goal.choose(ways) if n_gold[label] >= least else None
         if n_gold[label] < least:
             few.append(label)
         elif chosen is None:
-            unreachable[label] = own_goal
+            unreachable.append(label)
         elif chosen.threshold > 0:
             thresholds[label] = chosen.threshold
         everything = ways[-1] if ways else OperatingPoint(0.0, 0.0, 0.0, 0)
@@ -68,23 +64,13 @@ def choose_types(
     return Choice(types, thresholds, curves, few, unreachable)
 
 
-def without_thresholds(choice: Choice, kept: Collection[str]) -> Choice:
-    """A choice without thresholds; calibration stays. kept (Collection[str]): Types that keep theirs."""
-    types = {
-        label: own if label in kept else own.model_copy(update={"threshold": None, "after": own.before})
-        for label, own in choice.types.items()
-    }
-    thresholds = {label: value for label, value in choice.thresholds.items() if label in kept}
-    return choice._replace(types=types, thresholds=thresholds)
-
-
-def warn_of(choice: Choice, name: str, least: int) -> None:
+def warn_of(choice: Choice, name: str, goal: Goal, least: int) -> None:
     """Say which types get no threshold. name (str): Of the component."""
     if choice.few:
         text = Warnings.W084.format(name=name, types=", ".join(choice.few), least=least)
         warnings.warn(text, stacklevel=3)
-    for goal in dict.fromkeys(choice.unreachable.values()):
-        types = ", ".join(label for label, own in choice.unreachable.items() if own == goal)
+    if choice.unreachable:
+        types = ", ".join(choice.unreachable)
         warnings.warn(Warnings.W083.format(name=name, types=types, goal=goal), stacklevel=3)
 
 

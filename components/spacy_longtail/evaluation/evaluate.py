@@ -2,7 +2,6 @@
 
 import os
 import time
-import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import cast
@@ -14,7 +13,7 @@ from spacy.training import Corpus, Example
 
 from ..corpus.examples import on_gold_tokens
 from ..corpus.formats.docbin import check_docs
-from ..errors import Errors, Warnings
+from ..errors import Errors
 from ..pipes.ensemble_ner import EnsembleNER
 from ..pipes.gated_pipe import GatedPipe
 from ..pipes.pipeline_checks import is_gate
@@ -22,7 +21,7 @@ from ..scorers import make_ner_scorer
 from ..training.loading import load_pipeline
 from ..training.provenance import RUN_FILE, checksum, method, read_curve, read_run
 from ..training.train import MODELS
-from ..types import ENTITY, ENTITY_SCORES
+from ..types import ENTITY_SCORES
 from .analysis import analyse, read_training
 from .records import Document, Evaluation, Scores, SecondaryUse, TrainingSettings
 
@@ -50,7 +49,6 @@ def evaluate_model(
     part (Optional[str]): Which part of the corpus the data is; reports are of test.
     RETURNS (Evaluation): Scores in [0, 1], their analysis, documents with gold and predicted entities,
         and how the pipeline was made, where the command `train` left that.
-    RAISES (ValueError): L402, L403, L404, L408, L417.
     """
     if not (model / "config.cfg").is_file():
         raise ValueError(Errors.L402.format(path=model / "config.cfg", fix="Name a trained pipeline."))
@@ -65,8 +63,6 @@ def evaluate_model(
     examples, seconds = _read(nlp, data)
     scores = make_ner_scorer(labels, tail)(examples)
     for pipe_name, pipe in nlp.pipeline:
-        if getattr(pipe, "labels", ()) == (ENTITY,) and ENTITY not in labels:
-            warnings.warn(Warnings.W007.format(name=pipe_name), stacklevel=2)
         if is_gate(nlp, pipe_name):
             scores.update(cast(Pipe, pipe).score(examples))
     return Evaluation(
@@ -97,7 +93,6 @@ def score_pipeline(nlp: Language, data: Path, labels: list[str], tail: list[str]
 
     data (Path): A .spacy file, or a folder of them.
     labels (List[str]): The declared types. tail (List[str]): The rare ones.
-    RAISES (ValueError): L403, L404.
     """
     check_docs(data)
     return Scores(**make_ner_scorer(labels, tail)(_read(nlp, data)[0]))

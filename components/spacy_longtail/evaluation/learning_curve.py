@@ -119,7 +119,6 @@ def fit_power_law(sizes: Sequence[Size], n_draws: int = N_DRAWS, seed: int = 0) 
     sizes (Sequence[Size]): With their runs.
     n_draws (int): Of the bootstrap. seed (int): Fixes them.
     RETURNS (Optional[Fit]): Null with fewer than four usable sizes.
-    RAISES (ValueError): L406.
     SOURCE: The law: Viering & Loog 2022, arXiv:2103.10948; the bootstrap: Efron & Tibshirani 1993.
     """
     found = usable(sizes)
@@ -202,7 +201,7 @@ def _profile(n: Floats1d, scores: Floats2d, weights: Floats1d) -> Floats2d:
 
 
 def _polished(n: Floats1d, means: Floats1d, weights: Floats1d, start: Floats1d) -> Floats1d:
-    """The law from that of the grid on. RAISES (ValueError): L406."""
+    """The law from that of the grid on."""
     if start[1] <= 0:  # flat: any c fits as well
         return start
     with extra("scipy", "report"):

@@ -143,7 +143,7 @@ class Evaluation(Record):
 
 
 def read_evaluation(path: Path) -> Evaluation:
-    """Read what the command `evaluate` wrote. RAISES (ValueError): L405."""
+    """Read what the command `evaluate` wrote."""
     if not path.is_file():
         problem = "there is no such file"
     else:
@@ -155,5 +155,5 @@ def read_evaluation(path: Path) -> Evaluation:
 
 
 def write_evaluation(found: Evaluation, path: Path) -> None:
-    """Write an evaluation as JSON, the folder made if need be. RAISES (ValueError): L432."""
+    """Write an evaluation as JSON, the folder made if need be."""
     write_file(path, srsly.json_dumps(found.as_json(), indent=0))

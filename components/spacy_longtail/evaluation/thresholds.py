@@ -61,8 +61,6 @@ def fit_thresholds(
     components (Optional[Collection[str]]): The components to choose for; null is all that have scores.
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.
     RETURNS (Chosen): By component.
-    RAISES (ValueError): L402 to L404, L408; L432, L434, L436, L437; L257; L251 and L255 where there is
-        nothing to choose for.
     """
     check_output(model, data, output)
     nlp = load_pipeline(model)
@@ -104,10 +102,7 @@ def write_pipeline(nlp: Language, model: Path, output: Path | None, report: Chos
 
 
 def check_output(model: Path, data: Path, output: Path | None) -> None:
-    """Refuse an output that would replace something else.
-
-    RAISES (ValueError): L432, L434, L436, L437.
-    """
+    """Refuse an output that would replace something else."""
     if output is None:
         check_folder(model, [data])
     else:
@@ -119,10 +114,7 @@ def _foreign(folder: Path) -> str:
 
 
 def to_choose_for(nlp: Language, path: Path, components: Collection[str]) -> list[str]:
-    """The gate and each NER that has scores; a warning names the others.
-
-    RAISES (ValueError): L251, L255 where there is none.
-    """
+    """The gate and each NER that has scores; a warning names the others."""
     found: list[str] = []
     without: list[str] = []
     for name, pipe in nlp.pipeline:
@@ -144,7 +136,6 @@ def to_choose_for(nlp: Language, path: Path, components: Collection[str]) -> lis
 
 
 def check_abstain_key(nlp: Language, abstain_key: str | None, name: str) -> None:
-    """RAISES (ValueError): L257 where the component uses the key for something else."""
     cfg = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
     own = {setting: cfg.get(setting) for setting in ("spans_key", "scores_key")}
     check_keys(name, **own, abstain_key=abstain_key)
@@ -203,7 +194,7 @@ def _fit_entities(
     pipe = cast(ScoredNER, nlp.get_pipe(name))
     by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
     choice = choose_types(by_type, n_gold, goal, calibrate, least)
-    warn_of(choice, name, least)
+    warn_of(choice, name, goal, least)
     set_types(nlp, name, choice, abstain_key)
     chosen = ChosenTypes(goal=str(goal), types=choice.types)
     return chosen.measured(measure_reliability(list(by_type.values()))) if calibrate else chosen

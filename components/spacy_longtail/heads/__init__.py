@@ -1,6 +1,6 @@
 """Heads: how the outputs of a token classifier become a loss in training, and tags in prediction."""
 
-from .base import Decoded, Decoding, Gold, Head, Scores, Trained
+from .base import Decoded, Gold, Head, Scores, Trained
 from .crf import CRFHead
 from .softmax import SigmoidHead, SoftmaxHead
 from .two_task import TwoTaskHead
@@ -9,4 +9,4 @@ HEADS: dict[str, type[Head]] = {h.name: h for h in (SoftmaxHead, SigmoidHead, CR
 
 SOFT_HEADS = ("softmax", "crf")  # whose marginals are a distribution over tags
 
-__all__ = ["HEADS", "SOFT_HEADS", "Decoded", "Decoding", "Gold", "Head", "Scores", "Trained"]
+__all__ = ["HEADS", "SOFT_HEADS", "Decoded", "Gold", "Head", "Scores", "Trained"]

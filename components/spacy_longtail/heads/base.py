@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import ModuleType
-from typing import ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from thinc.api import Model, get_array_module
@@ -48,16 +48,6 @@ class Trained(NamedTuple):
 class Decoded(NamedTuple):
     tags: Ints1d  # (n_tokens,), columns of a legal tag sequence per sentence
     p: Floats1d  # (n_tokens,), probability of that tag
-
-
-class Decoding(NamedTuple):
-    """How scores become entities. What two_task repairs and compares is its own."""
-
-    offsets: Floats1d | None = None  # (n_labels,), on the log odds of each type; null is none
-    repair: Literal["begin", "drop"] = "begin"  # an entity token that nothing before it begins
-    entity_threshold: float | None = None  # null is neutral
-    begin_threshold: float | None = None
-    state: TwoTaskState = TwoTaskState()  # with the classes' means
 
 
 class Head(ABC, Generic[Own]):
@@ -106,18 +96,19 @@ class Head(ABC, Generic[Own]):
         lengths: Ints1d,
         outside: Floats1d,
         score: bool,
-        settings: Decoding,
+        state: TwoTaskState,
     ) -> Decoded:
         """Legal tags and their probabilities.
 
         lengths (Ints1d): (n_sentences,), tokens per sentence.
         outside (Floats1d): (n_tokens,), 1.0 where no entity may stand.
         score (bool): Whether the probabilities are wanted.
+        state (TwoTaskState): What training left, with the classes' means.
         """
 
     @abstractmethod
     def marginals(
-        self, scores: Scores, lengths: Ints1d, outside: Floats1d, settings: Decoding
+        self, scores: Scores, lengths: Ints1d, outside: Floats1d, state: TwoTaskState
     ) -> Floats2d:
         """The probability of each tag at each token; arguments as above. (n_tokens, n_tags)"""
 
@@ -147,17 +138,11 @@ class TagHead(Head[TagLoss]):
         xp = get_array_module(logits)
         return xp.where(xp.asarray(gold.allowed) > 0, logits, xp.asarray(ILLEGAL, dtype=logits.dtype))
 
-    def _adjusted(self, logits: Floats2d, outside: Floats1d, offsets: Floats1d | None) -> Floats2d:
-        """The logits to decode: moved as the loss says and as is set for the types, every tag but O shut
-        where nothing may stand."""
-        xp = get_array_module(logits)
-        by_tag = None if offsets is None else self.codec.by_tag(offsets)
-        for offset in (self.loss.prediction_offset(), by_tag):
-            if offset is not None:
-                logits = logits + xp.asarray(offset, dtype=logits.dtype)
+    def _shut(self, logits: Floats2d, outside: Floats1d) -> Floats2d:
+        """The logits to decode: every tag but O is shut where nothing may stand."""
         if outside.any():
             logits = logits.copy()
-            logits[xp.asarray(outside > 0), 1:] = ILLEGAL
+            logits[get_array_module(logits).asarray(outside > 0), 1:] = ILLEGAL
         return logits
 
     def _legality(self, xp: ModuleType) -> Transitions:

@@ -10,7 +10,7 @@ from ..losses import Distillation
 from ..losses.chain import chain_loss, taught_chain_loss
 from ..losses.token import TagLoss
 from ..types import TwoTaskState
-from .base import Decoded, Decoding, Gold, TagHead, Trained
+from .base import Decoded, Gold, TagHead, Trained
 
 
 class CRFHead(TagHead):
@@ -54,9 +54,9 @@ class CRFHead(TagHead):
         return Trained(result.loss, Lattice(d_logits, result.d_transitions), state)
 
     def decode(
-        self, scores: Lattice, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
+        self, scores: Lattice, lengths: Ints1d, outside: Floats1d, score: bool, state: TwoTaskState
     ) -> Decoded:
-        logits = self._adjusted(scores.logits.dataXd, outside, settings.offsets)
+        logits = self._shut(scores.logits.dataXd, outside)
         xp, transitions = get_array_module(logits), self._legal(scores)
         columns = viterbi(logits, lengths, transitions)
         p = xp.ones(len(columns))
@@ -66,8 +66,8 @@ class CRFHead(TagHead):
         return Decoded(to_numpy(columns), to_numpy(p))
 
     def marginals(
-        self, scores: Lattice, lengths: Ints1d, outside: Floats1d, settings: Decoding
+        self, scores: Lattice, lengths: Ints1d, outside: Floats1d, state: TwoTaskState
     ) -> Floats2d:
-        logits = self._adjusted(scores.logits.dataXd, outside, settings.offsets)
+        logits = self._shut(scores.logits.dataXd, outside)
         log_mu = PathSums(logits, lengths, self._legal(scores)).log_marginals
         return to_numpy(get_array_module(logits).exp(log_mu))

@@ -12,7 +12,7 @@ from ..layers.transitions import transition_scores
 
 
 def set_outputs(model: Model, n_outputs: int, who: str) -> None:
-    """Size the output layer of an untrained model. RAISES (ValueError): L214."""
+    """Size the output layer of an untrained model."""
     output = output_of(model)
     found = output.maybe_get_dim("nO")
     if found not in (None, n_outputs):

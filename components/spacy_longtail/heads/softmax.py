@@ -8,7 +8,7 @@ from ..losses import Distillation, OneVersusRestFocal
 from ..losses.token import TagLoss
 from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
-from .base import UNLIKELY, Decoded, Decoding, Gold, TagHead, Trained
+from .base import UNLIKELY, Decoded, Gold, TagHead, Trained
 
 
 class SoftmaxHead(TagHead):
@@ -28,18 +28,18 @@ class SoftmaxHead(TagHead):
         return Trained(result.loss, Ragged(result.d_logits, scores.lengths), state)
 
     def decode(
-        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, state: TwoTaskState
     ) -> Decoded:
-        logits = self._adjusted(scores.dataXd, outside, settings.offsets)
+        logits = self._shut(scores.dataXd, outside)
         xp = get_array_module(logits)
         columns = best_legal(logits, lengths, self._legality(xp))
         p = self._probability(logits, columns) if score else xp.ones(len(columns))
         return Decoded(to_numpy(columns), to_numpy(p))
 
     def marginals(
-        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, settings: Decoding
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, state: TwoTaskState
     ) -> Floats2d:
-        return to_numpy(self._probabilities(self._adjusted(scores.dataXd, outside, settings.offsets)))
+        return to_numpy(self._probabilities(self._shut(scores.dataXd, outside)))
 
     def _probabilities(self, logits: Floats2d) -> Floats2d:
         return get_array_module(logits).exp(logits - logsumexp(logits))

@@ -10,7 +10,7 @@ from ..losses import AUCMargin, CrossEntropy
 from ..losses.two_task import TwoTaskLoss
 from ..numerics import logsumexp, sigmoid
 from ..types import TwoTaskState
-from .base import UNLIKELY, Decoded, Decoding, Gold, Head, Trained
+from .base import UNLIKELY, Decoded, Gold, Head, Trained
 
 
 class TwoTaskHead(Head[TwoTaskLoss]):
@@ -64,23 +64,17 @@ class TwoTaskHead(Head[TwoTaskLoss]):
         return Trained(total, Ragged(d_scores, scores.lengths), state)
 
     def decode(
-        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, settings: Decoding
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, score: bool, state: TwoTaskState
     ) -> Decoded:
-        data = self._moved(to_numpy(scores.dataXd), settings)
-        entity_at, begin_at = self._thresholds(settings)
+        data = to_numpy(scores.dataXd)
+        entity_at, begin_at = self._thresholds(state)
         entity = (data[:, 0] > entity_at) & (outside == 0)
         begins = entity & (data[:, 1] > begin_at)
         first = np.zeros(len(data), dtype=bool)
         kept = to_numpy(lengths)[to_numpy(lengths) > 0]
         first[np.cumsum(kept) - kept] = True
         opens = entity & (first | ~np.concatenate([[False], entity[:-1]]))  # nothing before to continue
-        if settings.repair == "drop":
-            run = np.cumsum(opens)  # a run of entity tokens is lost up to its first begin
-            n_begun = np.cumsum(begins)
-            before_run = np.concatenate([[0], (n_begun - begins)[opens]])[run]
-            entity &= n_begun > before_run
-        else:
-            begins |= opens
+        begins |= opens
         p = sigmoid(data[:, 0] - entity_at) if score else np.ones(len(data))
         label = np.zeros(len(data), dtype="int64")
         n_types = len(self._types)
@@ -96,10 +90,10 @@ class TwoTaskHead(Head[TwoTaskLoss]):
         return Decoded(columns, p)
 
     def marginals(
-        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, settings: Decoding
+        self, scores: Ragged, lengths: Ints1d, outside: Floats1d, state: TwoTaskState
     ) -> Floats2d:
-        data = self._moved(to_numpy(scores.dataXd), settings)
-        entity_at, begin_at = self._thresholds(settings)
+        data = to_numpy(scores.dataXd)
+        entity_at, begin_at = self._thresholds(state)
         entity = sigmoid(data[:, :1] - entity_at) * (outside == 0)[:, None]
         begins = sigmoid(data[:, 1:2] - begin_at)
         n_types = len(self._types)
@@ -113,31 +107,9 @@ class TwoTaskHead(Head[TwoTaskLoss]):
         by_type[:, :, 1] = entity * (1 - begins) * typed
         return p
 
-    def _moved(self, data: Floats2d, settings: Decoding) -> Floats2d:
-        """The outputs with an offset on the log odds of each type against O.
-
-        The odds of an entity are the sum of those of the types. How likely it begins stays.
-        """
-        if settings.offsets is None:
-            return data
-        moved = data.copy()
-        n_types = len(self._types)
-        if not n_types:
-            moved[:, 0] += settings.offsets[0]
-            return moved
-        typed = data[:, -n_types:] - logsumexp(data[:, -n_types:]) + settings.offsets
-        moved[:, 0] += logsumexp(typed)[:, 0]
-        moved[:, -n_types:] = typed
-        return moved
-
-    def _thresholds(self, settings: Decoding) -> tuple[float, float]:
-        """In logits: those that are set, else 0.5 of a sigmoid, or midway between the classes' means."""
-        state = settings.state
-        found = []
-        for i, value in enumerate((settings.entity_threshold, settings.begin_threshold)):
-            if self.loss.activation == "none":
-                found.append((state.a[i] + state.b[i]) / 2 if value is None else value)
-            else:
-                p = min(max(0.5 if value is None else value, 1e-9), 1 - 1e-9)
-                found.append(float(np.log(p) - np.log1p(-p)))
-        return found[0], found[1]
+    def _thresholds(self, state: TwoTaskState) -> tuple[float, float]:
+        """In logits: that of a probability of 0.5, or midway between the classes' means."""
+        if self.loss.activation != "none":
+            return 0.0, 0.0
+        entity, begin = ((a + b) / 2 for a, b in zip(state.a, state.b, strict=True))
+        return entity, begin

@@ -28,7 +28,6 @@ def read_clusters(source: str, lang: str) -> PathTable:
     source (str): "lookups" for the table of spacy-lookups-data, or a file of paths as Brown clustering
         writes it: one line per word, bits, TAB, word, TAB, count.
     RETURNS (PathTable): At least one word.
-    RAISES (ValueError): L402, L406, L260, L261, L269.
     """
     return _from_lookups(lang) if source == LOOKUPS else path_table(_read_paths(Path(source)))
 
@@ -55,7 +54,7 @@ def _from_lookups(lang: str) -> PathTable:
 
 
 def lookups_table(lang: str, name: str) -> Table:
-    """A table of spacy-lookups-data, by hashes of words. RAISES (ValueError): L406."""
+    """A table of spacy-lookups-data, by hashes of words."""
     with extra("spacy-lookups-data", "lookups"):
         import spacy_lookups_data  # noqa: F401
     return load_lookups(lang, [name]).get_table(name)
@@ -105,7 +104,7 @@ def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
 def table_of(model: Model, lang: str) -> PathTable:
     """The layer's table, that of the language it was first read for.
 
-    lang (str): Of the pipeline. RAISES (ValueError): As `read_clusters`.
+    lang (str): Of the pipeline.
     """
     if not len(model.attrs["clusters"].paths):
         # weights that were learnt with one language's table need it in a pipeline of another, too

@@ -23,7 +23,6 @@ def read_queries(path: Path) -> dict[str, str]:
 
     path (Path): A UTF-8 JSON object: entity type to query in words.
     RETURNS (Dict[str, str]): In the order of the file.
-    RAISES (ValueError): L231, L402.
     """
     path = Path(path)
     if not path.is_file():
@@ -53,7 +52,7 @@ def _is_query(label: object, query: object) -> bool:
 
 
 def check_queries(queries: object, who: str) -> dict[str, str]:
-    """Refuse anything but a mapping of types to queries. RAISES (ValueError): L230."""
+    """Refuse anything but a mapping of types to queries."""
     given = list(queries.items()) if isinstance(queries, dict) else []
     if not given or not all(_is_query(*pair) for pair in given):
         raise ValueError(Errors.L230.format(who=who, found=queries))

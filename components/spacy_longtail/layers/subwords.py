@@ -120,7 +120,6 @@ def read_subwords(source: str) -> SubwordTable:
 
     source (str): An encoder such as "en_longtail_cnn", installed or a folder; or a Model2Vec model, a
         folder or its name on the Hugging Face hub.
-    RAISES (ValueError): L264, L406.
     """
     return _of_encoder(source) if (located(source) / META).is_file() else _of_model2vec(source)
 

@@ -32,7 +32,7 @@ SIZE_BYTES = 8  # a safetensors file begins with the size of its header, little-
 
 
 def require_torch() -> None:
-    """Check that what a torch layer needs is installed. RAISES (ValueError): L406."""
+    """Check that what a torch layer needs is installed."""
     with extra("", "torch"):
         import safetensors.torch  # noqa: F401
         import torch  # noqa: F401
@@ -62,7 +62,6 @@ def torch_layer(
     grad_scaler (Optional[PyTorchGradScaler]): Scales gradients against underflow in half precision;
         null is thinc's, with its defaults.
     RETURNS (Model): The layer; what it takes and gives is decided by the two callables.
-    RAISES (ValueError): L406; L220 at initialisation; L221 and L222 when weights are loaded.
     """
     require_torch()
     on_gpu = get_torch_default_device().type == "cuda"
@@ -109,7 +108,7 @@ def resize(layer: Model, n_in: int) -> None:
 
 
 def refuse_mixed_precision(model: Model, X: object = None, Y: object = None) -> None:
-    """Initialisation, hence training, of what needs a GPU. RAISES (ValueError): L220."""
+    """Initialisation, hence training, of what needs a GPU."""
     raise ValueError(Errors.L220.format(found=get_torch_default_device().type))
 
 
@@ -152,10 +151,7 @@ def to_safetensors(module: "torch.nn.Module") -> bytes:
 def from_safetensors(
     module: "torch.nn.Module", data: bytes, device: "torch.device"
 ) -> "torch.nn.Module":
-    """A copy of a module with the weights of a safetensors file; the module itself keeps its own.
-
-    RAISES (ValueError): L221, L222.
-    """
+    """A copy of a module with the weights of a safetensors file; the module itself keeps its own."""
     tensors = _read(module, data)
     loaded = copy.deepcopy(module)
     fit = getattr(loaded, "fit", None)
@@ -177,7 +173,7 @@ def from_safetensors(
 
 
 def _read(module: "torch.nn.Module", data: bytes) -> dict[str, "torch.Tensor"]:
-    """The tensors of a safetensors file, checked against their checksum. RAISES (ValueError): L221."""
+    """The tensors of a safetensors file, checked against their checksum."""
     import safetensors.torch
 
     who = type(module).__name__

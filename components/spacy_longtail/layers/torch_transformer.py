@@ -134,7 +134,7 @@ def _metadata(module: PieceEncoder, tensors: dict[str, Tensor]) -> dict[str, str
 
 
 def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> PieceEncoder:
-    """The transformer of a safetensors file. RAISES (ValueError): L221, L222, L228."""
+    """The transformer of a safetensors file."""
     import safetensors.torch
     from transformers import AutoConfig
 
@@ -167,7 +167,7 @@ def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> Piece
 
 
 def read_metadata(data: bytes, who: str) -> dict[str, str]:
-    """What a safetensors file says of itself. RAISES (ValueError): L228 for another format."""
+    """What a safetensors file says of itself."""
     size = int.from_bytes(data[:SIZE_BYTES], "little")
     found: dict[str, str] = json.loads(data[SIZE_BYTES : SIZE_BYTES + size]).get("__metadata__", {})
     own = found.get("format", FORMAT)

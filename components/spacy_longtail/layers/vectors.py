@@ -10,7 +10,7 @@ def check_vectors(model: Model, vocab: Vocab, who: str) -> None:
     """Refuse a pipeline without the word vectors that a model was built for, or trained with.
 
     model (Model): With spaCy's static vectors in it. vocab (Vocab): Of the pipeline.
-    who (str): The architecture. RAISES (ValueError): L240, L245.
+    who (str): The architecture.
     """
     found = vocab.vectors_length
     if not found:

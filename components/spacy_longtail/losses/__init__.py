@@ -6,7 +6,6 @@ from .cross_entropy import CrossEntropy
 from .dice import Dice
 from .distillation import Distillation
 from .focal import Focal
-from .logit_adjusted import LogitAdjusted
 from .mom import MoM
 from .one_versus_rest_focal import OneVersusRestFocal
 from .two_task_cross_entropy import TwoTaskCrossEntropy
@@ -23,7 +22,6 @@ __all__ = [
     "InverseFrequency",
     "LabelWeights",
     "LogInverseFrequency",
-    "LogitAdjusted",
     "MoM",
     "OneVersusRestFocal",
     "TwoTaskCrossEntropy",

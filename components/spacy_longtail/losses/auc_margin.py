@@ -33,7 +33,6 @@ class AUCMargin(TwoTaskLoss):
     dual_lr (float): Step of a, b and alpha, no unit, above 0 and at most 0.5: for the running form, and
         for the threshold of raw scores.
     RETURNS (Tuple[LossResult, TwoTaskState]): The loss, no unit, the exact gradient, the next state.
-    RAISES (ValueError): L001.
     SOURCE: Nguyen et al. 2023, eq. 3 and Algorithm 1, with eq. 3c fixed (docs/methods.md, "Two-task
         heads"); Yuan et al. 2021.
     """

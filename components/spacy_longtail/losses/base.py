@@ -43,7 +43,7 @@ class Loss(ABC):
 
 
 def check_loss(loss: object, who: str) -> Loss:
-    """A loss of this package's interface. RAISES (ValueError): L003."""
+    """A loss of this package's interface."""
     if not isinstance(loss, Loss):
         raise ValueError(Errors.L003.format(who=who, found=repr(loss)))
     return loss

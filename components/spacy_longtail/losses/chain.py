@@ -50,8 +50,6 @@ def chain_loss(
     if not n_tokens:
         return ChainResult(0.0, xp.zeros_like(scores), Transitions(*map(xp.zeros_like, transitions)))
     allowed = (gold > 0) | (mask == 0)[:, None]
-    if loss.training_offset() is not None:
-        scores = scores + xp.asarray(loss.training_offset(), dtype=scores.dtype)
     sums = PathSums(scores, lengths, transitions)
     if loss.log_likelihood:
         if bool((allowed.sum(axis=1) == 1).all()):
@@ -127,9 +125,6 @@ def _soft_part(
     """The sum of the soft terms, on log marginals. Their log z takes no part: the gradient on the log
     marginals of a token sums to 0.
     """
-    xp = get_array_module(scores)
-    if loss.training_offset() is not None:
-        scores = scores + xp.asarray(loss.training_offset(), dtype=scores.dtype)
     sums = PathSums(scores, lengths, transitions)
     rows = loss.soft_rows(sums.log_marginals, soft)
     d_scores, d_transitions = sums.d_log_sums(rows.d_rows)

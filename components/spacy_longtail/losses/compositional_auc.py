@@ -23,7 +23,6 @@ class CompositionalAUC(TwoTaskLoss):
     auc (Optional[AUCMargin]): The AUC margin loss; null is longtail.AUCMargin.v1 with its defaults.
     RETURNS (Tuple[LossResult, TwoTaskState]): The loss of the update's kind, its exact gradient, and
         the next state.
-    RAISES (ValueError): L002.
     SOURCE: Nguyen et al. 2023, COMAUC-2T (docs/methods.md, "Two-task heads").
     """
 

@@ -16,7 +16,6 @@ class CrossEntropy(OfGold):
     weights (Optional[ClassWeights]): A class-weight preset, such as longtail.inverse_frequency.v1;
         null weighs every class 1.
     RETURNS (LossResult): Nats per unmasked token, and the exact gradient.
-    RAISES (ValueError): L001.
     SOURCE: docs/methods.md, "Cross-entropy"; with weights, Nemoto et al. 2025 (WCE).
     """
 

@@ -35,7 +35,6 @@ class Dice(OfGold):
     level (str): "token", or "set" for one coefficient over all tokens of a batch (reading comprehension
         only).
     RETURNS (LossResult): Per counted token, no unit, and the exact gradient.
-    RAISES (ValueError): L001, and L002 where a loss of a set is asked for tokens.
     SOURCE: Wang & Wang 2022, Appendix B; Li et al. 2020, arXiv:1911.02855 (docs/methods.md, "Dice").
     """
 

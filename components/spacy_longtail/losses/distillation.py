@@ -36,7 +36,6 @@ class Distillation(TagLoss):
     temperature (float): T, no unit, at least 1; higher tells more of the tags that are unlikely.
     share (float): Share of the soft term where there is a teacher, no unit, 0 to 1. 0 is the base alone.
     RETURNS (LossResult): Nats per token that is annotated or has a teacher, and the exact gradient.
-    RAISES (ValueError): L001, L002.
     SOURCE: Hinton et al. 2015, arXiv:1503.02531 (docs/methods.md, "Distillation").
     """
 
@@ -80,12 +79,6 @@ class Distillation(TagLoss):
     @property
     def log_likelihood(self) -> bool:
         return self.base.log_likelihood
-
-    def training_offset(self) -> Floats1d | None:
-        return self.base.training_offset()
-
-    def prediction_offset(self) -> Floats1d | None:
-        return self.base.prediction_offset()
 
     def bind(self, class_values: Floats1d) -> Any:
         bound = copy.copy(self)

@@ -18,7 +18,6 @@ class Focal(OfGold):
     gamma (float): Focus, no unit, at least 0. 0 is cross-entropy.
     weights (Optional[ClassWeights]): A class-weight preset; null weighs every class 1.
     RETURNS (LossResult): Nats per unmasked token, and the exact gradient.
-    RAISES (ValueError): L001.
     SOURCE: Lin et al. 2017, arXiv:1708.02002, eq. 4.
     """
 

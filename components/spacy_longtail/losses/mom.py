@@ -35,7 +35,6 @@ class MoM(TagLoss):
     o_normalizer (str): Divisor of the second term; "o_tokens" is the sentence's O tokens.
     fixed_length (int): Divisor of "fixed", in tokens.
     RETURNS (LossResult): Nats per unmasked token (with "tokens"), and the exact gradient.
-    RAISES (ValueError): L001, L002.
     SOURCE: Nemoto et al. 2025, eq. 1-2, with the sign fixed (docs/methods.md, "Majority or minority").
     """
 
@@ -98,12 +97,6 @@ class MoM(TagLoss):
     @property
     def log_likelihood(self) -> bool:
         return self.lam == 1 and self.base.log_likelihood
-
-    def training_offset(self) -> Floats1d | None:
-        return self.base.training_offset()
-
-    def prediction_offset(self) -> Floats1d | None:
-        return self.base.prediction_offset()
 
     def bind(self, class_values: Floats1d) -> "MoM":
         bound = copy.copy(self)

@@ -20,7 +20,6 @@ class OneVersusRestFocal(TagLoss):
     terms (str): "both", or "positive" for the gold tag's term alone, as printed. The latter is lowest
         where every logit is high: it is there to reproduce, not to use.
     RETURNS (LossResult): Nats per counted token, and the exact gradient.
-    RAISES (ValueError): L001.
     SOURCE: Nemoto et al. 2025, eq. 5, with the negative term added (docs/methods.md, "One-versus-rest
         focal loss").
     """

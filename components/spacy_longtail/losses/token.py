@@ -70,18 +70,10 @@ class TagLoss(Loss):
         return bound
 
     def bound(self) -> Floats1d:
-        """The resolved numbers, (n_tags,). RAISES (ValueError): L008."""
+        """The resolved numbers, (n_tags,)."""
         if self.class_values is None:
             raise ValueError(Errors.L008.format(loss=self))
         return self.class_values
-
-    def training_offset(self) -> Floats1d | None:
-        """What is added to the logits in training, (n_tags,); None for nothing."""
-        return None
-
-    def prediction_offset(self) -> Floats1d | None:
-        """What is added to the logits in prediction, (n_tags,); None for nothing."""
-        return None
 
     def counted(self, gold: Floats2d) -> Floats1d | float:
         """Which tokens the loss can be taken of, (n_tokens,); 1.0 is all."""
@@ -101,7 +93,6 @@ class TagLoss(Loss):
         mask (Floats1d): (n_tokens,), 0.0 for tokens without annotation, else 1.0.
         lengths (Ints1d): (n_sentences,), tokens per sentence; None is one sentence.
         RETURNS (LossResult): Nats per unmasked token, and the gradient (n_tokens, n_tags).
-        RAISES (ValueError): L008, L009.
         """
         f, d_rows, is_o = self.rows(logits, gold)
         mask = get_array_module(logits).asarray(mask, dtype=logits.dtype) * self.counted(gold)

@@ -21,7 +21,6 @@ class TwoTaskCrossEntropy(TwoTaskLoss):
     begin_weight (float): Weight of the begin head, no unit, above 0.
     RETURNS (Tuple[LossResult, TwoTaskState]): Nats per unmasked token, the exact gradient, and the
         state, unchanged.
-    RAISES (ValueError): L001.
     SOURCE: Nguyen et al. 2023, CE-2T; the weight is ours (docs/methods.md, "Two-task heads").
     """
 

@@ -39,7 +39,7 @@ class WeightPreset:
 
 
 def check_weights(weights: object) -> None:
-    """Refuse anything but a class-weight preset. RAISES (ValueError): L001."""
+    """Refuse anything but a class-weight preset."""
     if weights is not None and not isinstance(weights, ClassPreset):
         rule, fix = "a class-weight preset or null", "Use @misc = longtail.inverse_frequency.v1."
         raise ValueError(Errors.L001.format(name="weights", rule=rule, value=weights, fix=fix))
@@ -72,7 +72,6 @@ class LogInverseFrequency(WeightPreset):
     beta (float): Floor inside the logarithm, no unit; 1 gives log10(s / s_k). Published range 1-10.
     unit (str): "tag" or "type", as for longtail.inverse_frequency.v1.
     scale (str): "mean_one", "class_mean_one" or "raw".
-    RAISES (ValueError): L001, and L006 where a class would get a negative weight.
     SOURCE: Nemoto et al. 2025, section 4 (WCE-2).
     """
 
@@ -109,7 +108,6 @@ class EffectiveNumber(WeightPreset):
         it is the inverse frequency. Published values 0.9 to 0.9999.
     unit (str): "tag" or "type", as for longtail.inverse_frequency.v1.
     scale (str): "mean_one", "class_mean_one" (as published) or "raw".
-    RAISES (ValueError): L001.
     SOURCE: Cui et al. 2019, arXiv:1901.05555, eq. 2.
     """
 
@@ -135,7 +133,6 @@ class LabelWeights(WeightPreset):
     """Explicit weights by entity type; types left out, and O, weigh 1.
 
     weights (Dict[str, float]): Weight per entity type, no unit, at least 0. "O" is accepted too.
-    RAISES (ValueError): L001 at once; L005 at initialisation, for a type the data does not have.
     """
 
     weights: dict[str, float]

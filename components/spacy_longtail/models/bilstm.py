@@ -8,7 +8,7 @@ from thinc.types import Floats2d
 
 from ..errors import Errors
 from ..layers.torch_layer import require_torch, resize, rows_from_torch, rows_to_torch, torch_layer
-from ..settings import finite, one_of, whole
+from ..settings import finite, whole
 
 WHO = "longtail.BiLSTM.v1"
 
@@ -18,7 +18,6 @@ def BiLSTM(
     hidden_width: int = 128,
     depth: int = 1,
     dropout: float = 0.2,
-    mixed_precision: bool = False,
 ) -> Model[list[Doc], list[Floats2d]]:
     """A bidirectional LSTM over an embedding layer, in torch.
 
@@ -32,17 +31,13 @@ def BiLSTM(
     depth (int): Layers, each reading the outputs of the one below.
     dropout (float): Share of each layer's outputs that is zeroed in training, 0 to below 1. The
         `dropout` of [training] does not reach the LSTM.
-    mixed_precision (bool): Half precision where torch holds it safe; training then needs a CUDA GPU.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, 2 * hidden_width).
-    RAISES (ValueError): L001, L406; at initialisation L220 without a GPU, L223 if `embed` gives no row
-        per token.
     SOURCE: Huang, Xu & Yu 2015, arXiv:1508.01991; Graves & Schmidhuber 2005.
     """
     hidden_width = whole("hidden_width", hidden_width, "128 is usual.", 1)
     depth = whole("depth", depth, "1 or 2 is usual.", 1)
     below_one = math.nextafter(1.0, 0.0)
     dropout = finite("dropout", dropout, "a share, 0 to below 1", "Use 0 for none.", 0.0, below_one)
-    one_of("mixed_precision", mixed_precision, (True, False))
     require_torch()
     from ..layers.torch_bilstm import BiLSTM as Module
 
@@ -51,7 +46,6 @@ def BiLSTM(
         convert_inputs=rows_to_torch,
         convert_outputs=rows_from_torch,
         init=init,
-        mixed_precision=mixed_precision,
     )
     encode.name = "bilstm"
     encode.set_dim("nO", 2 * hidden_width)

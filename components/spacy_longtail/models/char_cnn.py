@@ -24,7 +24,6 @@ def CharCNN(
     max_chars (int): Characters of a word that are read: of a longer word the first and the last half of
         as many, since endings tell much. An odd one goes to the first half.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    RAISES (ValueError): L001.
     SOURCE: Ma & Hovy 2016, arXiv:1603.01354, section 2.1; Chiu & Nichols 2016, arXiv:1511.08308.
     """
     width = whole("width", width, "30 is usual.", 1)

@@ -49,7 +49,6 @@ def create_chat_completions(
     context_length (Optional[int]): Tokens that the model can read, prompt included: longer sentences are
         cut by spacy-llm; null cuts none.
     RETURNS (ChatCompletions): From prompts to answers.
-    RAISES (ValueError): L001, L292.
     """
     if problem := _problem_of(endpoint):
         raise ValueError(Errors.L292.format(who=WHO, problem=f"'endpoint' {problem}"))
@@ -117,10 +116,7 @@ class ChatCompletions(OpenAI):
         """Nothing is asked before there is a text."""
 
     def __call__(self, prompts: Iterable[Iterable[str]]) -> Iterable[Iterable[str]]:
-        """Ask for answers to prompts, each by itself.
-
-        RAISES (ValueError): L593 for whatever goes wrong, without the key, which a server may repeat.
-        """
+        """Ask for answers to prompts, each by itself."""
         try:
             return super().__call__(prompts)
         except Exception as error:  # of requests, of JSON, of answers in another form
@@ -135,8 +131,6 @@ class ChatCompletions(OpenAI):
         """Send a request, and again with growing waits: `max_tries` in all.
 
         spacy-llm's own sends one more, and gives up at once where nobody listens.
-
-        RAISES (ConnectionError): When they are used up.
         """
         for n in range(self._max_tries):
             if n:

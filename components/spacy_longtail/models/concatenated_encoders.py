@@ -15,7 +15,6 @@ def ConcatenatedEncoders(
     encoders (Model[List[Doc], List[Floats2d]]): Two or more, own or listeners; in a config a block with
         a free name each, such as [components.ner.model.tok2vec.*.vectors].
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, as wide as all of them together.
-    RAISES (ValueError): L241.
     SOURCE: GloVe beside BERT in Nguyen, Nguyen & Rao 2020.
     """
     if len(encoders) < 2:

@@ -26,7 +26,6 @@ def DescribedTypes(
         share is to be learnt, and for types that are never seen.
     nO (Optional[int]): Tags; null is set by the pipe from its labels.
     RETURNS (Model[List[Doc], Ragged]): Data (n_tokens, n_tags), lengths (n_docs,).
-    RAISES (ValueError): L001.
     SOURCE: Ma et al. 2022, Label Semantics for Few Shot NER, ACL Findings.
     """
     width = whole("width", width, "256 is the default.", 1)

@@ -52,7 +52,6 @@ def EncoderStates(
     get_spans, tokenizer_config, transformer_config, mixed_precision, grad_scaler_config: As for
         spacy-transformers.TransformerModel.v3.
     RETURNS (Model[List[Doc], FullTransformerBatch]): As spacy-transformers.TransformerModel.v3.
-    RAISES (ValueError): L406; L242 at initialisation, where the model has no decoder.
     """
     with extra("spacy-transformers", "transformers"):
         from spacy_transformers.layers import TransformerModel

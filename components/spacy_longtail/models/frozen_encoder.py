@@ -16,7 +16,6 @@ def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc],
     tok2vec (Model[List[Doc], List[Floats2d]]): The component's own encoder, such as
         spacy-transformers.Tok2VecTransformer.v3. It is initialized and saved as usual.
     RETURNS (Model[List[Doc], List[Floats2d]]): The encoder's rows.
-    RAISES (ValueError): L244.
     SOURCE: The frozen BERT with a feed-forward layer of Nguyen, Nguyen & Rao 2020.
     """
     if found := listener_in(tok2vec):

@@ -24,7 +24,6 @@ def MRC(
     hidden_width (int): Width of the hidden layer of the span scorer.
     RETURNS (Model[List[Asked], Reading]): Vectors and logits of the sentences' tokens; its ref
         "span_scorer" is a Model[Tuple[Floats2d, Ints2d], Floats2d], vectors and pairs to (n_pairs, 1).
-    RAISES (ValueError): L001.
     SOURCE: Li et al. 2020, arXiv:1910.11476.
     """
     hidden_width = whole("hidden_width", hidden_width, "256 is usual.", 1)

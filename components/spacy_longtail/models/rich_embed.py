@@ -62,8 +62,6 @@ def RichEmbed(
         unknown: an encoder such as "en_longtail_cnn", or a Model2Vec model, a folder or its name on the
         hub (extra `model2vec`). They are not trained, their projection is. Null for none.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    RAISES (ValueError): L001; at initialisation L402, L406, L260, L261, L264, L269; then, and when it
-        reads a text, L240 and L245.
     SOURCE: Brown et al. 1992; Miller, Guinness & Zamanian 2004 for prefixes of paths as features.
     """
     width = whole("width", width, "96 is usual.", 1)

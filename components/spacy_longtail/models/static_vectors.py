@@ -26,7 +26,6 @@ def StaticVectors(width: int = 300, hash_rows: int = 0) -> Model[list[Doc], list
         the last three), mixed with the vectors by a maxout layer as spaCy does: something to know words
         without a vector by. 0 is none; spaCy's usual size is 2000.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
-    RAISES (ValueError): L001; at initialisation, and when it reads a text, L240 and L245.
     SOURCE: Wang & Wang 2022, section 4.4.
     """
     width = whole("width", width, "The vectors' own width loses nothing.", 1)

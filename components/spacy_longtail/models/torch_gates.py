@@ -10,7 +10,7 @@ from thinc.types import Floats2d, Ragged
 
 from ..layers import with_sentences
 from ..layers.torch_layer import require_torch, resize, shim_of, torch_layer
-from ..settings import finite, one_of, whole
+from ..settings import finite, whole
 
 if TYPE_CHECKING:
     import torch
@@ -20,7 +20,6 @@ def RNNCNNGate(
     tok2vec: Model[list[Doc], list[Floats2d]],
     hidden_width: int = 64,
     dropout: float = 0.2,
-    mixed_precision: bool = False,
 ) -> Model[list[Doc], Floats2d]:
     """Words beside their bidirectional LSTM states, a linear layer with tanh, the maximum over words.
 
@@ -28,37 +27,32 @@ def RNNCNNGate(
     hidden_width (int): Units of each of the LSTM's directions, and of the layer over the words.
     dropout (float): Share of the LSTM's states that is zeroed in training, 0 to below 1. The `dropout`
         of [training] does not reach the LSTM.
-    mixed_precision (bool): Half precision where torch holds it safe; training then needs a CUDA GPU.
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
-    RAISES (ValueError): L001, L406; at initialisation L220 without a GPU.
     SOURCE: Nguyen, Nguyen & Rao 2020, RNN-CNN, after Lai et al. 2015.
     """
-    width, rate = _check(hidden_width, dropout, mixed_precision)
+    width, rate = _check(hidden_width, dropout)
     from ..layers.torch_gates import RNNCNN
 
-    return _gate(tok2vec, RNNCNN(width, rate, tok2vec.maybe_get_dim("nO")), mixed_precision)
+    return _gate(tok2vec, RNNCNN(width, rate, tok2vec.maybe_get_dim("nO")))
 
 
 def LSTMAttentionGate(
     tok2vec: Model[list[Doc], list[Floats2d]],
     hidden_width: int = 64,
     dropout: float = 0.2,
-    mixed_precision: bool = False,
 ) -> Model[list[Doc], Floats2d]:
     """Bidirectional LSTM states, weighted by how alike each is to the last one.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, own or a listener.
     hidden_width (int): Units of each of the LSTM's directions.
     dropout (float): Share of the LSTM's states that is zeroed in training, 0 to below 1.
-    mixed_precision (bool): Half precision where torch holds it safe; training then needs a CUDA GPU.
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
-    RAISES (ValueError): L001, L406; at initialisation L220 without a GPU.
     SOURCE: Nguyen, Nguyen & Rao 2020, LSTM-Attention: softmax of dot products with the last state.
     """
-    width, rate = _check(hidden_width, dropout, mixed_precision)
+    width, rate = _check(hidden_width, dropout)
     from ..layers.torch_gates import LSTMAttention
 
-    return _gate(tok2vec, LSTMAttention(width, rate, tok2vec.maybe_get_dim("nO")), mixed_precision)
+    return _gate(tok2vec, LSTMAttention(width, rate, tok2vec.maybe_get_dim("nO")))
 
 
 def SelfAttentionGate(
@@ -67,7 +61,6 @@ def SelfAttentionGate(
     attention_width: int = 64,
     n_hops: int = 4,
     dropout: float = 0.2,
-    mixed_precision: bool = False,
 ) -> Model[list[Doc], Floats2d]:
     """Several weighted sums of bidirectional LSTM states, with learnt weights.
 
@@ -76,23 +69,19 @@ def SelfAttentionGate(
     attention_width (int): Units of the layer that makes the weights.
     n_hops (int): Weighted sums, each with weights of its own.
     dropout (float): Share of the LSTM's states that is zeroed in training, 0 to below 1.
-    mixed_precision (bool): Half precision where torch holds it safe; training then needs a CUDA GPU.
     RETURNS (Model[List[Doc], Floats2d]): (n_sentences, 1), the sentences of all documents in order.
-    RAISES (ValueError): L001, L406; at initialisation L220 without a GPU.
     SOURCE: Nguyen, Nguyen & Rao 2020, Self-Attention, after Lin et al. 2017, eq. 6-7, without penalty.
     """
-    width, rate = _check(hidden_width, dropout, mixed_precision)
+    width, rate = _check(hidden_width, dropout)
     n_attention = whole("attention_width", attention_width, "64 is usual.", 1)
     hops = whole("n_hops", n_hops, "4 is usual.", 1)
     from ..layers.torch_gates import SelfAttention
 
     module = SelfAttention(width, rate, hops, n_attention, tok2vec.maybe_get_dim("nO"))
-    return _gate(tok2vec, module, mixed_precision)
+    return _gate(tok2vec, module)
 
 
-def _check(hidden_width: int, dropout: float, mixed_precision: bool) -> tuple[int, float]:
-    """RAISES (ValueError): L001, L406."""
-    one_of("mixed_precision", mixed_precision, (True, False))
+def _check(hidden_width: int, dropout: float) -> tuple[int, float]:
     width = whole("hidden_width", hidden_width, "64 is usual.", 1)
     below_one = math.nextafter(1.0, 0.0)
     rate = finite("dropout", dropout, "a share, 0 to below 1", "Use 0 for none.", 0.0, below_one)
@@ -101,11 +90,9 @@ def _check(hidden_width: int, dropout: float, mixed_precision: bool) -> tuple[in
 
 
 def _gate(
-    tok2vec: Model[list[Doc], list[Floats2d]], module: "torch.nn.Module", mixed_precision: bool
+    tok2vec: Model[list[Doc], list[Floats2d]], module: "torch.nn.Module"
 ) -> Model[list[Doc], Floats2d]:
-    classify = torch_layer(
-        module, convert_inputs=sentences_to_torch, init=init, mixed_precision=mixed_precision
-    )
+    classify = torch_layer(module, convert_inputs=sentences_to_torch, init=init)
     classify.name = "sentence_gate"
     model: Model[list[Doc], Floats2d] = chain(with_sentences(tok2vec), classify)
     model.set_ref("tok2vec", tok2vec)

@@ -48,7 +48,6 @@ def Transformer(
     max_pieces (int): Pieces that are read together; longer sentences are read in windows that overlap.
     batch_pieces (int): Pieces of a batch, with padding.
     RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, hidden size).
-    RAISES (ValueError): L001, L406; L265 at initialisation.
     SOURCE: Devlin et al. 2019, BERT; rates by layer: Howard and Ruder 2018, ULMFiT.
     """
     with extra("", "transformers"):
@@ -81,7 +80,7 @@ def encoder_of(model: Model) -> "PieceEncoder":
 
 
 def init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
-    """Load the transformer, unless its weights are there. RAISES (ValueError): L265."""
+    """Load the transformer, unless its weights are there."""
     module = encoder_of(model)
     if module.encoder is None:
         name = model.attrs["name"]

@@ -19,10 +19,10 @@ from ..layers.queries import Questions
 from ..losses.binary import binary_loss
 from ..losses.token import TagLoss
 from ..numerics import binary_cross_entropy, sigmoid
-from ..types import Overrides
 from .scores import ScoredSpan
 
-WEIGHTS = ("start_weight", "end_weight", "span_weight")
+WEIGHTS = np.array([1.0, 1.0, 0.1]) / 2.1  # of begins, ends and spans
+MOST_PAIRS = 100  # wrong ones to learn from, for a query and a sentence
 
 
 class Gold(NamedTuple):
@@ -51,7 +51,7 @@ def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Go
         warnings.warn(Warnings.W070.format(who=who, found=found), stacklevel=2)
     lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
     codec = TagCodec(tuple(labels), "BILUO")
-    columns, mask = codec.gold(iob, label, lengths, "missing")
+    columns, mask = codec.gold(iob, label, lengths, are_others_o=False)
     start, end, label = codec.spans(columns)
     last, ends = np.full(same.shape, -1), np.zeros(same.shape, dtype="float32")
     last[start, label] = end - 1
@@ -61,7 +61,7 @@ def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Go
 
 
 def learn(
-    model: Model, loss: TagLoss, part: Questions, reading: Reading, gold: Gold, cfg: Overrides
+    model: Model, loss: TagLoss, part: Questions, reading: Reading, gold: Gold
 ) -> tuple[float, Reading]:
     """One part's share of the batch's loss, and its gradient on what the model read.
 
@@ -74,14 +74,13 @@ def learn(
     SOURCE: Li et al. 2020, arXiv:1910.11476, eq. 4-6 (docs/methods.md, "Reading comprehension").
     """
     ops = model.ops
-    weights = [cfg[key] / sum(cfg[k] for k in WEIGHTS) for key in WEIGHTS]
     at = (part.token, part.type)
     known, last, gold_ends = gold.mask[part.token], gold.last[at], gold.ends[at]
     begins = (last >= 0).astype("float32")
     total, d_logits = 0.0, ops.alloc2f(*reading.logits.shape)
     for i, targets in enumerate((begins, gold_ends)):
         own = binary_loss(loss, reading.logits[:, i], ops.asarray1f(targets), ops.asarray1f(known))
-        scale = weights[i] * float(known.sum())
+        scale = float(WEIGHTS[i]) * float(known.sum())
         total += scale * own.loss
         d_logits[:, i] = scale * own.d_logits
     first = np.flatnonzero(begins)
@@ -89,14 +88,14 @@ def learn(
         (to_numpy(reading.logits) > 0).T | [begins > 0, gold_ends > 0]
     )
     gold_pairs = np.stack([first, first + last[first] - part.token[first]], axis=1)
-    pairs, is_gold = training_pairs(begins_here, ends_here, part.question, gold_pairs, cfg["max_pairs"])
+    pairs, is_gold = training_pairs(begins_here, ends_here, part.question, gold_pairs, MOST_PAIRS)
     if not len(pairs):
         return total, Reading(ops.alloc2f(*reading.vectors.shape), d_logits)
     scorer = model.get_ref("span_scorer")
     scores, backprop = scorer.begin_update((reading.vectors, ops.asarray2i(pairs)))
     asked = part.question[pairs[:, 0]]
     answered = np.bincount(asked, weights=is_gold)[asked] > 0
-    share = weights[2] * gold.n_rows / np.where(answered, max(gold.n_answers, 1), gold.n_questions)
+    share = WEIGHTS[2] * gold.n_rows / np.where(answered, max(gold.n_answers, 1), gold.n_questions)
     scale = ops.asarray1f((share / np.bincount(asked)[asked]).astype("float32"))
     f, d_rows = binary_cross_entropy(scores[:, 0], ops.asarray1f(is_gold))
     total += float((scale * f).sum())

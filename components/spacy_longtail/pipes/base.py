@@ -2,15 +2,19 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import cast
 
-from spacy.pipeline.pipe import Pipe
+import srsly
+from spacy import util
+from spacy.pipeline.pipe import Pipe, deserialize_config
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 from thinc.types import FloatsXd
+from typing_extensions import Self
 
 from ..errors import Errors
 from ..layers import listener_in
@@ -57,12 +61,32 @@ class UntrainedPipe(Pipe):
     """A pipe with nothing to train, which reads in batches as spaCy's trained ones do."""
 
     name: str
+    cfg: Block
     predict: Callable
     set_annotations: Callable
 
     @property
     def label_data(self) -> list[str]:
         return list(self.labels)
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """path (Union[str, Path]): A folder, made here. exclude (Iterable[str]): Parts to leave out."""
+        util.to_disk(path, {"cfg": lambda p: srsly.write_json(p, self.cfg)}, exclude)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
+        """path (Union[str, Path]): What `to_disk` wrote. exclude (Iterable[str]): Parts to leave out."""
+        util.from_disk(path, {"cfg": lambda p: self.cfg.update(deserialize_config(p))}, exclude)
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """exclude (Iterable[str]): Parts to leave out."""
+        data: bytes = util.to_bytes({"cfg": lambda: srsly.json_dumps(self.cfg)}, exclude)
+        return data
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
+        """data (bytes): What `to_bytes` gave. exclude (Iterable[str]): Parts to leave out."""
+        util.from_bytes(data, {"cfg": lambda b: self.cfg.update(srsly.json_loads(b))}, exclude)
+        return self
 
     def __call__(self, doc: Doc) -> Doc:
         """Annotate one document."""
@@ -114,7 +138,6 @@ class NERPipe(EntityScorer, LongtailPipe):
 
 
 def check_head_rate(head_rate: float) -> float:
-    """RAISES (ValueError): L001, L243."""
     rule, fix = "a finite number of at least 0", "1 is the optimizer's own rate."
     rate = finite("head_rate", head_rate, rule, fix, 0.0)
     if rate == 0:

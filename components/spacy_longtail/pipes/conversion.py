@@ -18,7 +18,6 @@ def convert_ner(nlp: Language, name: str = "ner", config: Overrides | None = Non
     config (Optional[Mapping]): Settings of longtail_ner, such as loss, include and scores_key; those
         that are named take the place of a converted longtail_ner's own.
     RETURNS (LongtailNER): The new component; predictions are unchanged until it is trained on.
-    RAISES (ValueError): L208.
     """
     factory = nlp.get_pipe_meta(name).factory
     if factory not in ("ner", WHO):

@@ -36,7 +36,7 @@ Describe = Callable[[list[str]], Floats2d]
 
 
 def check_describe(describe: object, model: Model, who: str) -> None:
-    """Refuse a describer where there is nothing to describe. RAISES (ValueError): L213, L270."""
+    """Refuse a describer where there is nothing to describe."""
     if describe is None:
         return
     if not callable(describe):
@@ -46,10 +46,7 @@ def check_describe(describe: object, model: Model, who: str) -> None:
 
 
 def check_not_described(settings: Mapping[str, object], who: str) -> None:
-    """Refuse settings of [initialize] that a model without descriptions would ignore.
-
-    RAISES (ValueError): L213.
-    """
+    """Refuse settings of [initialize] that a model without descriptions would ignore."""
     for name, value in settings.items():
         if value:
             raise unused(name, value, who, DESCRIBED)
@@ -61,7 +58,6 @@ def describe_types(
     """The description of each type: what is given, else the words of its name.
 
     known (Collection[str]): All types of the data: the texts may be of others than this component's.
-    RAISES (ValueError): L271 for a type that is not known, a blank text, or one text of two types.
     """
     given = given or {}
     problem = ""
@@ -80,7 +76,6 @@ def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: s
     """One row of unit length for each description.
 
     describe (Optional[Callable]): Null takes the pipeline's word vectors, or hashed words without.
-    RAISES (ValueError): L272 for anything else; the describer's own.
     """
     if describe is None:
         describe = VectorDescriptions() if vocab.vectors_length else HashedDescriptions()
@@ -112,7 +107,6 @@ def default_describe(nlp: Language) -> Block:
 
     nlp (Language): With a transformer, that transformer as it was published; else the word vectors, if
         there are any; else the hashed words.
-    RAISES (ValueError): L735 for a transformer that the config does not name.
     """
     for name in nlp.component_names:  # a frozen one is disabled while others are initialised
         if TRANSFORMED in nlp.get_pipe_meta(name).assigns:
@@ -152,7 +146,7 @@ class PretrainedHead(NamedTuple):
 def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
     """The described head of a pretrained pipeline.
 
-    path (str | Path): Its folder, or an installed package. RAISES (ValueError): L274, L720.
+    path (str | Path): Its folder, or an installed package.
     """
     folder = check_encoder(path)
     try:
@@ -194,7 +188,6 @@ def check_same(layer: Model, vectors: Floats2d, label: str, who: str) -> None:
     """Whether a type to be added gets a vector of the same kind as those that are known.
 
     vectors (Floats2d): (n_types, nD), of the known types by today's describer.
-    RAISES (ValueError): L277.
     """
     if not are_alike(vectors, to_numpy(layer.get_param("D"))):
         raise ValueError(Errors.L277.format(label=label, who=who))
@@ -206,7 +199,6 @@ def take_pretrained(
     """Begin with the weights of a pretrained head.
 
     vectors (Floats2d): (n_texts, nD), of the pretrained head's texts by this component's describer.
-    RAISES (ValueError): L275.
     """
     wanted = {"encoder": layer.get_dim("nI"), "width": layer.get_dim("nM")}
     found = {"encoder": head.weights["P"].shape[2], "width": head.weights["P"].shape[1]}
@@ -233,7 +225,7 @@ def take_encoder(nlp: Language, pipe: object, head: PretrainedHead, who: str) ->
     A tok2vec with a `source` has its weights, and is disabled while others are initialized. The config
     of the saved pipeline has no source: it trains again from the same weights by this.
 
-    nlp (Language): The pipeline. pipe (object): The component. RAISES (ValueError): L722.
+    nlp (Language): The pipeline. pipe (object): The component.
     """
     own = tok2vec_of(nlp, pipe)
     if own is None or head.encoder is None:

@@ -11,15 +11,12 @@ from thinc.types import Floats2d, Ints1d, Ragged
 
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
-from ..heads import SOFT_HEADS, Decoding, Head, Scores
-from ..losses.base import Loss
-from ..losses.token import TagLoss
-from ..settings import unused
+from ..heads import SOFT_HEADS, Head, Scores
+from ..types import TwoTaskState
 from .token_settings import check_head
-from .weighting import moves_predictions
 
 LEAST = 1e-30  # what is impossible for all, so that its logarithm is a number
-SETTINGS = {"head", "loss", "model"}
+SETTINGS = {"head", "model"}
 N_MEMBERS = 2  # at least
 
 
@@ -27,7 +24,6 @@ class MemberSettings(NamedTuple):
     """A member as its config has it."""
 
     head: str
-    loss: Loss
     model: Model  # with what its head adds to it
 
 
@@ -47,14 +43,11 @@ class Member:
         scores: The output of its model. lengths (Ints1d): (n_sentences,), tokens per sentence.
         """
         outside = np.zeros(lengths.sum(), dtype="float32")
-        return self.head.marginals(scores, lengths, outside, Decoding())[:, self.columns]
+        return self.head.marginals(scores, lengths, outside, TwoTaskState())[:, self.columns]
 
 
 def check_members(members: Mapping[str, object], scheme: str, who: str) -> dict[str, MemberSettings]:
-    """The blocks of a factory, in the order of their names: a config keeps no other.
-
-    RAISES (ValueError): L002, L003, L211, L213, L216, L273, L304.
-    """
+    """The blocks of a factory, in the order of their names: a config keeps no other."""
     if len(members) < N_MEMBERS:
         problem = f"{len(members)} of them, at least {N_MEMBERS} are wanted"
         raise ValueError(Errors.L304.format(who=who, problem=problem))
@@ -63,21 +56,19 @@ def check_members(members: Mapping[str, object], scheme: str, who: str) -> dict[
 
 def _check_member(name: str, block: object, scheme: str, who: str) -> MemberSettings:
     given = block if isinstance(block, Mapping) else {}
-    if {"head", "model"} - given.keys() or given.keys() - SETTINGS:
+    if given.keys() != SETTINGS:
         problem = f"{name!r} with the settings {', '.join(given) or 'none'}"
         raise ValueError(Errors.L304.format(who=who, problem=problem))
-    head, loss, model = given["head"], given.get("loss"), given["model"]
+    head, model = given["head"], given["model"]
     if not isinstance(model, Model):
         problem = f"{name!r} whose model is {model!r}"
         raise ValueError(Errors.L304.format(who=who, problem=problem))
     own = f"{who}, member {name!r}"
-    trained_with = check_head(head, loss, scheme, model, own)
+    check_head(head, None, scheme, model, own)
     if head not in SOFT_HEADS:
         problem = f"{name!r} with head = {head!r}, whose outputs are no distribution over tags"
         raise ValueError(Errors.L304.format(who=who, problem=problem))
-    if loss is not None and not (isinstance(loss, TagLoss) and moves_predictions(loss)):
-        raise unused("loss", loss, own, "losses that move predictions, such as LogitAdjusted afterwards")
-    return MemberSettings(head, trained_with, model)
+    return MemberSettings(head, model)
 
 
 def mean_model(models: Sequence[Model]) -> Model[list[Doc], Ragged]:

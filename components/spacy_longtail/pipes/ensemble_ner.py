@@ -1,6 +1,5 @@
 """`longtail_ensemble_ner`: trained token NERs as one, by the mean of their tag probabilities."""
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NoReturn
 
@@ -23,8 +22,6 @@ from .ensemble_members import Member, MemberSettings, check_members, mean_model
 from .scores import ScoredSpan
 from .tagging import TokenTagger
 from .thresholding import JUDGING, check_judging
-from .token_settings import check_offsets
-from .weighting import with_classes
 
 WHO = "longtail_ensemble_ner"
 
@@ -32,7 +29,6 @@ DEFAULTS: Block = {
     "scheme": "BIO",
     "scores_key": None,
     **JUDGING,
-    "decision_offsets": None,
     "probabilities_key": None,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
 }
@@ -52,26 +48,22 @@ def make_ensemble_ner(
     scores_key: str | None,
     thresholds: dict[str, float] | None,
     abstain_key: str | None,
-    decision_offsets: dict[str, float] | None,
     probabilities_key: str | None,
     scorer: Callable | None,
 ) -> "EnsembleNER":
     """Several trained token NERs as one, which the command `ensemble` makes: not trained any further.
 
-    members (Dict[str, Dict]): A block for each, by any name: `head`, "softmax" or "crf"; `model`, with
-        an encoder of its own; and `loss` where it moves predictions, as longtail.LogitAdjusted.v1 with
-        apply = "prediction".
+    members (Dict[str, Dict]): A block for each, by any name: `head`, "softmax" or "crf", and `model`,
+        with an encoder of its own.
     scheme (str): Tags of all of them: "BIO" or "BILUO".
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
         none. The command `thresholds` finds them.
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
-    decision_offsets (Optional[Dict[str, float]]): As for longtail_token_ner.
     probabilities_key (Optional[str]): Key in Doc.user_data for the tag probabilities of each token, so
         that what counts by them (a posterior gate, distillation) need not compute them again; null keeps
         none.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L211, L213, L216, L251, L257, L273, L304.
     SOURCE: Lakshminarayanan et al. 2017, arXiv:1612.01474.
     """
     found = check_members(members, scheme, WHO)
@@ -84,7 +76,6 @@ def make_ensemble_ner(
         scheme=scheme,
         scores_key=scores_key,
         probabilities_key=probabilities_key,
-        decision_offsets=check_offsets(decision_offsets),
         **judging,
     )
 
@@ -92,8 +83,8 @@ def make_ensemble_ner(
 class EnsembleNER(TokenTagger):
     """Labels tokens by the mean of its members' tag probabilities, over legal tag sequences.
 
-    Entity score: the mean probability of its tags. Weights, types and the members' class values come
-    from `compose`, or from what is saved; a model's probabilities are those of its own pipe.
+    Entity score: the mean probability of its tags. Weights and types come from
+    `compose`, or from what is saved; a model's probabilities are those of its own pipe.
     """
 
     def __init__(
@@ -110,7 +101,7 @@ class EnsembleNER(TokenTagger):
             for own, given in members.items()
         }
         model = mean_model([given.model for given in self.members.values()])
-        untrained: Block = {own: {"types": [], "class_values": None} for own in self.members}
+        untrained: Block = {own: {"types": []} for own in self.members}
         super().__init__(
             vocab,
             model,
@@ -130,12 +121,11 @@ class EnsembleNER(TokenTagger):
 
     def _member(self, own: Block, given: MemberSettings) -> Member:
         codec = TagCodec(tuple(own["types"]), self.cfg["scheme"])
-        loss = with_classes(given.loss, codec, own["class_values"], self.model.ops)
         columns = np.array([codec.tags.index(tag) for tag in self.codec.tags])
-        return Member(HEADS[given.head](codec, loss), columns)
+        return Member(HEADS[given.head](codec, CrossEntropy()), columns)
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
-        """Take over the cfg that was saved. RAISES (ValueError): L305 where it is of other members."""
+        """Take over the cfg that was saved."""
         if saved["members"].keys() != self.members.keys():
             names = {"saved": ", ".join(saved["members"]), "found": ", ".join(self.members)}
             raise ValueError(Errors.L305.format(who=self.name, **names))
@@ -156,8 +146,7 @@ class EnsembleNER(TokenTagger):
         """
         self.cfg["types"] = list(types)
         for name, tagger in weights.items():
-            own = {key: tagger.cfg[key] for key in ("types", "class_values")}
-            self.cfg["members"][name] = copy.deepcopy(own)
+            self.cfg["members"][name] = {"types": list(tagger.cfg["types"])}
         self._build_head()
         for (model, _), name in zip(self._classifiers(), self.members, strict=True):
             forget_outputs(model)
@@ -181,20 +170,16 @@ class EnsembleNER(TokenTagger):
         if not any(map(len, kept)) or list(map(len, kept)) != list(map(len, docs)):
             return super().marginals(docs)
         p: Floats2d = np.concatenate([rows for rows in kept if len(rows)])
-        offsets = self.decoding.offsets  # which what is kept does not have
-        if offsets is None:
-            return p
-        p = p * np.exp(self.codec.by_tag(offsets))
-        return p / p.sum(axis=1, keepdims=True)
+        return p
 
     def add_label(self, label: str, description: str | None = None) -> int:
-        """Refused for a type that its members have not learnt. RAISES (ValueError): L303."""
+        """Refused for a type that its members have not learnt."""
         return 0 if label in self.labels else self._refuse(f"learn the type {label!r}")
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
     ) -> None:
-        """Refused: its members were trained apart. RAISES (ValueError): L303."""
+        """Refused: its members were trained apart."""
         self._refuse("be initialized")
 
     def update(
@@ -205,7 +190,7 @@ class EnsembleNER(TokenTagger):
         sgd: Optimizer | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Refused: its members were trained apart. RAISES (ValueError): L303."""
+        """Refused: its members were trained apart."""
         self._refuse("be trained")
 
     def _refuse(self, what: str) -> NoReturn:

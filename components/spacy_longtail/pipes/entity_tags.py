@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats1d, Floats2d
 
-from ..chains.tags import Others, TagCodec
+from ..chains.tags import TagCodec
 from ..corpus.examples import gold_entities, trim_whitespace
 from ..corpus.sentences import sentence_lengths
 from ..errors import Warnings
@@ -19,14 +19,14 @@ from .scores import ScoredSpan
 
 
 def gold_tags(
-    examples: list[Example], types: Sequence[str], codec: TagCodec, others: Others | None, who: str
+    examples: list[Example], types: Sequence[str], codec: TagCodec, are_others_o: bool, who: str
 ) -> Gold:
     """The gold tags of the predicted tokens.
 
-    types (Sequence[str]): The gold types that are learnt. codec (TagCodec): Of these, or of one label
-        for all. who (str): The component.
-    others (Optional[str]): What entities of other types are: "O", or "missing", not annotated; null is
-        this, with a warning: there should be none.
+    types (Sequence[str]): The gold types that are learnt. codec (TagCodec): Of these.
+    are_others_o (bool): Whether entities of other types are O. False takes them for not annotated, with
+        a warning: there should be none.
+    who (str): The component.
     """
     iob, found = zip(*(gold_entities(eg) for eg in examples), strict=True)
     codes, hashes = np.concatenate(iob), np.concatenate(found)
@@ -34,16 +34,13 @@ def gold_tags(
     order = np.argsort(own)
     at = np.searchsorted(own[order], hashes).clip(max=len(order) - 1)
     label = np.where(own[order][at] == hashes, order[at], -1)
-    if others is None:
-        others = "missing"
+    if not are_others_o:
         unknown = np.unique(hashes[(label < 0) & (codes == 3)])
         if len(unknown):
             names = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)
             warnings.warn(Warnings.W006.format(who=who, found=names), stacklevel=3)
-    if len(codec.labels) < len(types):
-        label = np.minimum(label, 0)
     lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
-    return Gold(*codec.gold(codes, label, lengths, others), lengths)
+    return Gold(*codec.gold(codes, label, lengths, are_others_o), lengths)
 
 
 def allowed_tags(examples: list[Example], codec: TagCodec) -> Floats2d | None:

@@ -114,4 +114,4 @@ def merge_by_score(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
     """Merge the entities that have a score, then fill in those without."""
     merge_found(doc, [ent for ent in weak if math.isfinite(ent.score)], settings)
     rest = [ent for ent in weak if not math.isfinite(ent.score)]
-    merge_found(doc, rest, settings._replace(merge="fill", unscored="keep"))
+    merge_found(doc, rest, settings._replace(merge="fill"))

@@ -57,7 +57,6 @@ def learn_counts(
 
     labels (Collection[str]): The rare types; none yet where they are to be found.
     RETURNS (Block): Those keys of FOUND that the counts decide.
-    RAISES (ValueError): L203, L205, L253, L259.
     """
     found: Block = {}
     mentions = counts.mentions

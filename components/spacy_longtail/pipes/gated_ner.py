@@ -17,7 +17,6 @@ from ..corpus.sentences import has_boundaries, sentence_lengths
 from ..errors import Errors
 from ..heads import Gold
 from ..layers import listener_in, warn_of_zeros
-from ..settings import finite
 from ..types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from .base import check_head_rate
 from .describing import check_describe
@@ -28,7 +27,7 @@ from .pipeline_checks import boundary_setters, check_secondary, gate_types
 from .scores import ScoredSpan
 from .tagging import TokenTagger
 from .thresholding import JUDGING, Thresholding, check_judging, judge, write_abstained
-from .token_settings import DEFAULT_TOKEN_MODEL, check_head, check_offsets
+from .token_settings import DEFAULT_TOKEN_MODEL, check_head
 from .weak_sentences import Parts, flagged_parts, warn_of_whole_documents, with_boundaries, within
 from .weighting import Reader
 
@@ -39,12 +38,9 @@ DEFAULTS: Block = {
     "head": "softmax",
     "loss": None,
     "merge": "span",
-    "unscored": "keep",
-    "min_weak_score": 0.0,
     "spans_key": WEAK_SENTENCES,
     "scores_key": ENTITY_SCORES,
     **JUDGING,
-    "decision_offsets": None,
     "head_rate": 1.0,
     "describe": None,
     "model": DEFAULT_TOKEN_MODEL,
@@ -67,13 +63,10 @@ def make_gated_ner(
     head: str,
     loss: Callable | None,
     merge: Literal["span", "token", "fill"],
-    unscored: Literal["keep", "replace"],
-    min_weak_score: float,
     spans_key: str | None,
     scores_key: str | None,
     thresholds: dict[str, float] | None,
     abstain_key: str | None,
-    decision_offsets: dict[str, float] | None,
     head_rate: float,
     describe: Callable | None,
     scorer: Callable | None,
@@ -89,9 +82,6 @@ def make_gated_ner(
     merge (str): "span" lets the more probable of two overlapping entities win, "token" the more probable
         tag of each token, and both need a primary with entity scores; "fill" adds entities only where
         the primary has none.
-    unscored (str): What becomes of an entity without a score, such as one of an entity ruler, that
-        overlaps one of the secondary: "keep" it, or "replace" it.
-    min_weak_score (float): Least score of an entity of the secondary, 0 to 1.
     spans_key (Optional[str]): Key in doc.spans that holds the flagged sentences; null works without a
         gate, trains on all sentences and predicts on all.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
@@ -99,23 +89,20 @@ def make_gated_ner(
     thresholds (Optional[Dict[str, float]]): Least score of an entity of the secondary by type, before
         merging; null for none.
     abstain_key (Optional[str]): Key in doc.spans for those below their threshold; null drops them.
-    decision_offsets (Optional[Dict[str, float]]): As for longtail_token_ner.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     describe (Optional[Callable[[List[str]], Floats2d]]): As for longtail_token_ner.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L207, L211, L213, L216, L243, L257, L270, L273.
     SOURCE: Nguyen, Nguyen & Rao 2020; "token" is their eq. 8-9, spans_key = null their "Double".
     """
     if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
         raise ValueError(Errors.L204.format(setting="labels", who=WHO, found=labels))
-    check_merging(Merging(merge, unscored, scores_key), WHO)
+    check_merging(Merging(merge, scores_key), WHO)
     scheme = "BIO" if head == "two_task" else "BILUO"
     trained_with = check_head(head, loss, scheme, model, WHO)
     if trained_with.reads_soft:
         reason, fix = "it reads soft targets, which are of all sentences", "Use its base."
         raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
     check_describe(describe, model, WHO)
-    score = finite("min_weak_score", min_weak_score, "between 0 and 1", "0 keeps all.", 0.0, 1.0)
     return GatedNER(
         nlp.vocab,
         model,
@@ -128,11 +115,8 @@ def make_gated_ner(
         head=head,
         scheme=scheme,
         merge=merge,
-        unscored=unscored,
-        min_weak_score=score,
         spans_key=spans_key,
         scores_key=scores_key,
-        decision_offsets=check_offsets(decision_offsets),
         **check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key, is_scored=True),
     )
 
@@ -164,7 +148,6 @@ class GatedNER(TokenTagger):
         return Merging(*(self.cfg[name] for name in Merging._fields))
 
     def _set_labels(self, labels: Collection[str] | str) -> None:
-        """RAISES (ValueError): L204."""
         types = check_types("labels", labels, WHO)
         self.cfg["include"] = list(types)
         self.set_types(types)
@@ -188,8 +171,6 @@ class GatedNER(TokenTagger):
             and to check the types; null checks them against the training examples.
         descriptions (Optional[Dict[str, str]]): As for longtail_token_ner; of other types, too.
         pretrained (Optional[str]): As for longtail_token_ner.
-        RAISES (ValueError): L004, L005, L203, L204, L207, L210, L212, L213, L250, L258, L271, L272,
-            L274, L275, L284.
         """
         if self.cfg["labels"] == AUTO:  # whatever was found before
             found = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
@@ -199,8 +180,7 @@ class GatedNER(TokenTagger):
             self._sets_boundaries = bool(boundary_setters(nlp, self))
         check_labels(labels, self.labels, WHO)
         self._settle_reading()
-        for setting in ("thresholds", "decision_offsets"):
-            check_known(setting, self.cfg[setting] or (), self.labels, WHO)
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
         check_known("labels", self.labels, known, WHO)
@@ -216,10 +196,7 @@ class GatedNER(TokenTagger):
         return sentences_with(with_boundaries(reader(nlp), nlp, self), set(self.labels))
 
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The entities of each document's flagged sentences, with their scores.
-
-        RAISES (ValueError): L254 for a document that no gate has seen.
-        """
+        """The entities of each document's flagged sentences, with their scores."""
         docs, key = list(docs), self.cfg["spans_key"]
         flagged = [flagged_parts(doc, key, self.name) for doc in docs]
         read = self._in_documents if key is None or self.cfg["reads_documents"] else self._in_sentences
@@ -251,8 +228,7 @@ class GatedNER(TokenTagger):
         settings = Thresholding.of(self.cfg, self.labels, self.name, is_scored=True)
         for doc, found in zip(docs, scores, strict=True):
             judged = judge(found, settings)
-            weak = [ent for ent in judged.kept if ent.score >= self.cfg["min_weak_score"]]
-            merge_found(doc, weak, self._merging)
+            merge_found(doc, judged.kept, self._merging)
             write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
 
     def update(

@@ -55,7 +55,6 @@ DEFAULTS: Block = {
     "labels": None,
     "label_map": {},
     "merge": "fill",
-    "unscored": "keep",
     "spans_key": WEAK_SENTENCES,
     "scores_key": ENTITY_SCORES,
     "secondary_scores_key": ENTITY_SCORES,
@@ -81,7 +80,6 @@ def make_gated_pipe(
     labels: list[str] | None,
     label_map: dict[str, str],
     merge: Literal["span", "token", "fill", "replace"],
-    unscored: Literal["keep", "replace"],
     spans_key: str,
     scores_key: str | None,
     secondary_scores_key: str | None,
@@ -102,7 +100,6 @@ def make_gated_pipe(
     merge (str): "fill" adds entities only where the primary has none; "replace" believes the secondary
         alone, in the sentences that it has read, about the types that it may set; "span" and "token" as
         for longtail_gated_ner, for entities with a score: those without one are filled in.
-    unscored (str): As for longtail_gated_ner.
     spans_key (str): Key in doc.spans that holds the flagged sentences.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
         before, of the merged result after.
@@ -113,7 +110,6 @@ def make_gated_pipe(
     max_failures (Optional[int]): Sentences in a row that the secondary may fail on; one more stops the
         run. null never stops it.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L204, L207, L213, L285, L286, L287, L288, L289.
     """
     if (pipe is None) == (source is None):
         found = "neither" if pipe is None else "both"
@@ -121,7 +117,7 @@ def make_gated_pipe(
     if source is None and component is not None:
         problem = f"component = {component!r} is of a source, found 'pipe'"
         raise ValueError(Errors.L285.format(who=name, problem=problem))
-    merging = Merging(merge, unscored, scores_key)
+    merging = Merging(merge, scores_key)
     check_merging(merging, WHO, ("replace",))
     if labels is not None:
         check_types("labels", labels, WHO)
@@ -194,7 +190,6 @@ class GatedPipe(UntrainedPipe):
         nlp (Optional[Language]): The current pipeline.
         pipe (Optional[Dict[str, Any]]): Settings for the `initialize` of the secondary, such as the
             patterns of an entity_ruler.
-        RAISES (ValueError): L207, L210, L250, L287, L288, L289.
         """
         self.secondary.initialize(get_examples, pipe or {})
         self._types.check(self.secondary.labels, self.name)
@@ -202,10 +197,7 @@ class GatedPipe(UntrainedPipe):
             check_secondary(nlp, self, self.labels, self.cfg["spans_key"], self._merging, WHO)
 
     def predict(self, docs: Iterable[Doc]) -> list[Found]:
-        """The secondary's entities in each document's flagged sentences; nan for those without a score.
-
-        RAISES (ValueError): L254 for a document that no gate has seen, L287, L290.
-        """
+        """The secondary's entities in flagged sentences, by document; nan for those without a score."""
         self.secondary.check()
         docs = list(docs)
         flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
@@ -267,7 +259,6 @@ class GatedPipe(UntrainedPipe):
         return [self._read(docs, [place], own)[0] for place, own in zip(places, alone, strict=True)]
 
     def _fail(self, problem: str) -> None:
-        """RAISES (StoppedError): L290."""
         total = self.usage.add(failures=1).failures
         with self._lock:
             self._n_failed += 1
@@ -279,7 +270,6 @@ class GatedPipe(UntrainedPipe):
             raise StoppedError(Errors.L290.format(n=number(n, "sentence"), **shown))
 
     def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
-        """RAISES (ValueError): L291 where the result is not of these sentences."""
         self.usage.add(calls=len(sentences))
         words = [sentence.to_array("ORTH") for sentence in sentences]
         start = time.perf_counter()

@@ -61,7 +61,6 @@ def make_gazetteer(
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none, and
         then what the components before it have written there stays as it is.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L204, L550.
     """
     share = "a share of names, 0 to 1"
     return TrainingGazetteer(
@@ -102,7 +101,7 @@ class TrainingGazetteer(UntrainedPipe):
         return tuple(self.gazetteer.names)
 
     def add_label(self, label: str) -> int:
-        """A type comes with its names. RETURNS (int): 0 for one with some. RAISES (ValueError): L551."""
+        """A type comes with its names. RETURNS (int): 0 for one with some."""
         if label not in self.labels:
             raise ValueError(Errors.L551.format(who=self.name, label=label))
         return 0
@@ -122,7 +121,6 @@ class TrainingGazetteer(UntrainedPipe):
         labels (Optional[List[str]]): What `init labels` wrote, which must be the types found here.
         counts_corpus (Optional[Callable]): A reader of the untouched training data; null reads the
             training examples.
-        RAISES (ValueError): L212.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         found = read_gazetteer(lambda: (eg.reference for eg in seen()), self.vocab)

@@ -1,48 +1,43 @@
-"""`longtail_gliner`: zero-shot NER by GLiNER, which is told the types in words."""
+"""`longtail_gliner`: zero-shot NER by a model of the package `gliner`, which is told types in words."""
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
 import srsly
-from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
-from spacy.util import logger
 from spacy.vocab import Vocab
+from thinc.api import get_torch_default_device
 
-from ..corpus.counts import count_docs
 from ..corpus.labels import check_label
-from ..corpus.type_words import in_words, problem_of_texts
-from ..errors import Errors, Warnings
+from ..corpus.sentences import sentence_lengths
+from ..errors import Errors
 from ..scorers import NER_SCORE_WEIGHTS
-from ..settings import finite, whole
+from ..settings import extra, finite, whole
 from ..types import Block
 from .base import EntityScorer, UntrainedPipe
-from .gliner_model import GLiNERModel
-from .label_checks import check_known, check_labels, check_types
-from .merging import Merging
-from .pipeline_checks import check_secondary
+from .describing import describe_types
+from .label_checks import check_known, check_types
+from .locks import Lock
+from .merging import merge_spans
 from .scores import ScoredSpan
 from .thresholding import CALIBRATION, JUDGING, check_judging
-from .weak_sentences import flagged_parts
-from .windows import Found, Limits, on_doc, own_entities, windows_of
+
+if TYPE_CHECKING:  # an extra
+    from gliner.model import BaseEncoderGLiNER
 
 WHO = "longtail_gliner"
-OPEN = np.nextafter(0, 1), np.nextafter(1, 0)  # what is above 0 and below 1
+OPEN = 1e-9, 1 - 1e-9  # what is above 0 and below 1
+ENCODERS = {"model_name": "encoder_config", "labels_encoder": "labels_encoder_config"}
 
 DEFAULTS: Block = {
     "labels": [],
     "descriptions": {},
     "threshold": 0.5,
-    "max_words": None,
     "batch_size": 8,
-    "spans_key": None,
     "scores_key": None,
     **JUDGING,
-    "save_weights": True,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
 }
 
@@ -60,13 +55,10 @@ def make_gliner_ner(
     labels: list[str],
     descriptions: dict[str, str],
     threshold: float,
-    max_words: int | None,
     batch_size: int,
-    spans_key: str | None,
     scores_key: str | None,
     thresholds: dict[str, float] | None,
     abstain_key: str | None,
-    save_weights: bool,
     scorer: Callable | None,
 ) -> "GLiNERNER":
     """NER by a GLiNER model, which was trained to find types that it is told in words, without training.
@@ -75,67 +67,37 @@ def make_gliner_ner(
     stay, and those found beside them are added.
 
     model_name (str): A GLiNER model: its name on the Hugging Face hub, or its folder.
-    labels (List[str]): Entity types; none takes those of `descriptions`, else those of the data that the
-        pipeline is initialized on.
+    labels (List[str]): Entity types; none takes those of `descriptions`.
     descriptions (Dict[str, str]): What the model is told, by type; a type without words, or with "", is
         told by its name: "GPE" as "country, state or nationality".
-    threshold (float): Least score of an entity, above 0 and below 1, as the model gives it: what is
-        below is not found, whatever `thresholds` say.
-    max_words (Optional[int]): Words that the model reads at once; null is as many as it can.
-    batch_size (int): Windows that the encoder reads at once.
-    spans_key (Optional[str]): Key in doc.spans with the only sentences to look at, as a gate flags them;
-        null is all.
+    threshold (float): Least score of an entity, above 0 and below 1, as the model gives it.
+    batch_size (int): Texts that the encoder reads at once.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
     thresholds (Optional[Dict[str, float]]): Least score by type of what is found, after calibration;
         others keep all; null is none. The command `thresholds` finds them.
     abstain_key (Optional[str]): Key in doc.spans for entities below that of their type; null drops them.
-    save_weights (bool): Whether the model is saved with the pipeline, which then loads without a network
-        and without `model_name`; else the name alone is.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L203, L204, L213, L251, L257, L297.
     SOURCE: Zaratiana et al. 2024, arXiv:2311.08526.
     """
-    if not model_name.strip():
-        rule, fix = "a name or a folder", "Use urchade/gliner_medium-v2.1."
-        raise ValueError(Errors.L001.format(name="model_name", rule=rule, value=model_name, fix=fix))
     types = check_types("labels", labels, WHO) if labels else list(descriptions)
-    check_known("descriptions", descriptions, types, WHO)
     check_known("thresholds", thresholds or (), types or thresholds or (), WHO)
-    least = finite("threshold", threshold, "above 0 and below 1", "Use 0.5.", *OPEN)
     return GLiNERNER(
         nlp.vocab,
         name,
         scorer=scorer,
         model_name=model_name,
-        types=type_words(types, descriptions, WHO),
-        threshold=least,
-        max_words=None if max_words is None else whole("max_words", max_words, "Use null.", 1),
+        types=describe_types(types, described(descriptions), types, WHO),
+        threshold=finite("threshold", threshold, "above 0 and below 1", "Use 0.5.", *OPEN),
         batch_size=whole("batch_size", batch_size, "Use 8.", 1),
-        spans_key=spans_key,
         scores_key=scores_key,
-        **check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key),
-        save_weights=save_weights,
+        **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
-
-
-def type_words(types: Iterable[str], given: Mapping[str, str], who: str) -> dict[str, str]:
-    """What a model is told of each type: what is given, else the words of its name.
-
-    RAISES (ValueError): L297 for blank words, and for the same words of two types.
-    """
-    words = in_words(dict.fromkeys(types), {label: text for label, text in given.items() if text})
-    found = {label: " ".join(text.split()) for label, text in words.items()}
-    if problem := problem_of_texts(found):
-        raise ValueError(Errors.L297.format(who=who, problem=problem))
-    return found
 
 
 class GLiNERNER(EntityScorer, UntrainedPipe):
     """Tells a GLiNER model the types in words; keeps the entities that a document comes with.
 
-    Entity score: the model's own, the sigmoid of how well a span and a type go together. There is
-    nothing to train: like a ruler it has no `update`, so that training passes over it. It can stand in a
-    pipeline that is trained, and adds entities at each evaluation.
+    Entity score: the model's own. Like a ruler it has no `update`, so that training passes over it.
     """
 
     def __init__(
@@ -145,17 +107,18 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         self.name = name
         self.scorer = scorer
         self.cfg = {CALIBRATION: None, **settings}
-        self._model: GLiNERModel | None = None
+        self._model: BaseEncoderGLiNER | None = None
+        self._lock = Lock()  # a tokenizer cannot be used by two threads at once
 
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.cfg["types"])
 
     @property
-    def gliner(self) -> GLiNERModel:
-        """The model, loaded by its name where it is not there. RAISES (ValueError): L295, L296, L406."""
+    def gliner(self) -> "BaseEncoderGLiNER":
+        """The model, loaded by its name where it is not there."""
         if self._model is None:
-            self._model = GLiNERModel.of(self.cfg["model_name"], self.name)
+            self._model = load_gliner(self.cfg["model_name"])
         return self._model
 
     def add_label(self, label: str, description: str = "") -> int:
@@ -164,126 +127,102 @@ class GLiNERNER(EntityScorer, UntrainedPipe):
         label (str): The entity type. description (str): It in words; "" is the words of its name, or of
             a type that is there already what it has.
         RETURNS (int): 0 if the type was there already, else 1.
-        RAISES (ValueError): L297; L550 for what cannot be a type.
         """
         check_label(label)
         known = self.cfg["types"]
-        words = description or known.get(label, "")
-        self.cfg["types"] = type_words([*known, label], {**known, label: words}, self.name)
+        types = [*known, *({label} - known.keys())]
+        given = {**known, **described({label: description})}
+        self.cfg["types"] = describe_types(types, given, types, self.name)
         return int(label not in known)
 
-    def initialize(
-        self,
-        get_examples: Callable[[], Iterable[Example]],
-        *,
-        nlp: Language | None = None,
-        labels: list[str] | None = None,
-    ) -> None:
-        """Load the model, and take the types of the data where none are named.
-
-        get_examples (Callable): The training examples.
-        nlp (Optional[Language]): The current pipeline.
-        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own types where it
-            has any.
-        RAISES (ValueError): L203, L210, L212, L250, L295 to L299, L406.
-        """
-        seen = count_docs(eg.reference for eg in get_examples()).labels
-        if self.labels:
-            check_labels(labels, self.labels, WHO)
-            unseen = [label for label in self.labels if label not in seen]
-            if seen and unseen:  # `spacy assemble` shows no data
-                text = Warnings.W065.format(who=self.name, unseen=", ".join(unseen))
-                warnings.warn(text, stacklevel=2)
-        else:
-            found = labels or seen
-            if not found:
-                raise ValueError(Errors.L298.format(who=self.name))
-            check_known("thresholds", self.cfg["thresholds"] or (), found, self.name)
-            self.cfg["types"] = type_words(found, {}, self.name)
-        if nlp is not None and self.cfg["spans_key"] is not None:
-            merging = Merging("fill", "keep", self.cfg["scores_key"])
-            check_secondary(nlp, self, self.labels, self.cfg["spans_key"], merging, self.name)
-        self.cfg[CALIBRATION] = None
-        shown = "; ".join(f"{label}: {words}" for label, words in self.cfg["types"].items())
-        logger.info("%s looks for %s", self.name, shown)
-        self._limits()
-
-    def _limits(self) -> Limits:
-        return self.gliner.limits(self.cfg["types"].values(), self.cfg["max_words"])
-
     def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
-        """The entities of each document, with their scores.
-
-        RAISES (ValueError): L254, L295, L296, L298, L299, L406.
-        """
+        """The entities of each document, with their scores."""
         docs = list(docs)
         if not self.labels:
             raise ValueError(Errors.L298.format(who=self.name))
-        parts = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
-        found: list[list[Found]] = [[] for _ in docs]
-        at = [i for i, own in enumerate(parts) if own]
-        if not at:
+        if not any(map(len, docs)):
             return [[] for _ in docs]
-        limits, model = self._limits(), self.gliner
-        words = model.words([docs[i].text for i in at])
-        read = [
-            (i, own, window)
-            for i, own in zip(at, words, strict=True)
-            for window in windows_of(docs[i], own, parts[i], limits)
-        ]
-        texts = [own.text[own.starts[w.start] : own.ends[w.end - 1]] for _, own, w in read]
-        rows = model.read(texts, self.cfg["types"], self.cfg["threshold"], self.cfg["batch_size"])
-        for (i, own, window), row in zip(read, rows, strict=True):
-            found[i].extend(own_entities(row, own, window))
-        return [on_doc(doc, own) for doc, own in zip(docs, found, strict=True)]
+        import torch
 
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """path (Union[str, Path]): The folder. exclude (Iterable[str]): Of "cfg" and "model".
+        label_of = {words: label for label, words in self.cfg["types"].items()}
+        # half of what it reads: its words are smaller than spaCy's tokens
+        most = max(self.gliner.config.max_len // 2, 1)
+        parts = [(i, doc[a:b]) for i, doc in enumerate(docs) for a, b in whole_sentences(doc, most)]
+        with self._lock, torch.random.fork_rng(devices=[]):  # the package draws a seed
+            texts = [readable(part.text, self.gliner) for _, part in parts]
+            read = [k for k, text in enumerate(texts) if text.strip()]
+            rows = self.gliner.inference(
+                [texts[k] for k in read],
+                list(label_of),
+                threshold=self.cfg["threshold"],
+                batch_size=self.cfg["batch_size"],
+            )
+        found: list[list[ScoredSpan]] = [[] for _ in docs]
+        for k, row in zip(read, rows, strict=True):
+            i, part = parts[k]
+            for entity in row:
+                span = part.char_span(entity["start"], entity["end"], alignment_mode="expand")
+                crosses = any(token.is_sent_start for token in span[1:])
+                if not crosses and all(token.ent_iob in (0, 2) for token in span):
+                    own = label_of[entity["label"]], entity["score"], ()
+                    found[i].append(ScoredSpan(span.start, span.end, *own))
+        return [merge_spans(own) for own in found]
 
-        RAISES (ValueError): L295, L296, L406 where the model was never needed so far.
-        """
-        writers: dict[str, Callable] = {"cfg": lambda p: srsly.write_json(p, self.cfg)}
-        if self.cfg["save_weights"]:
-            writers["model"] = lambda p: self.gliner.to_disk(p)
-        util.to_disk(util.ensure_path(path), writers, exclude)
 
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "GLiNERNER":
-        """path (Union[str, Path]): The folder. exclude (Iterable[str]): Of "cfg" and "model".
+def described(given: dict[str, str]) -> dict[str, str]:
+    return {label: text for label, text in given.items() if text}
 
-        RAISES (ValueError): L296, L406.
-        """
-        readers: dict[str, Callable] = {
-            "cfg": lambda p: self.cfg.update(srsly.read_json(p)),
-            "model": self._read_model,
-        }
-        util.from_disk(util.ensure_path(path), readers, exclude)
-        return self
 
-    def _read_model(self, path: Path) -> None:
-        self._model = None
-        if self.cfg["save_weights"]:
-            self._model = GLiNERModel.from_disk(path, self.name, is_complete=True)
+def load_gliner(name: str) -> "BaseEncoderGLiNER":
+    """A model for prediction. name (str): Its folder, or its name on the Hugging Face hub."""
+    with extra("gliner", "gliner"):
+        from gliner import GLiNER
+        from huggingface_hub import snapshot_download
+    try:
+        folder = Path(name) if Path(name).exists() else Path(snapshot_download(name))
+        if has_code(folder / "gliner_config.json"):
+            raise ValueError("its config has an auto_map, which would run code of its own")
+        device = str(get_torch_default_device())
+        return GLiNER.from_pretrained(str(folder), map_location=device).eval()
+    except Exception as error:  # of the hub, json, transformers, torch: each its own kind
+        problem = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(Errors.L296.format(path=name, problem=problem[:300].rstrip(" ."))) from error
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """exclude (Iterable[str]): Of "cfg" and "model". RAISES (ValueError): As `to_disk`."""
-        writers: dict[str, Callable] = {"cfg": lambda: srsly.json_dumps(self.cfg)}
-        if self.cfg["save_weights"]:
-            writers["model"] = lambda: self.gliner.to_bytes()
-        return util.to_bytes(writers, exclude)
 
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "GLiNERNER":
-        """data (bytes): What `to_bytes` gave. exclude (Iterable[str]): Of "cfg" and "model".
+def has_code(path: Path) -> bool:
+    """Whether a config, or that of an encoder that is looked up, would run code of its own."""
+    from transformers import AutoConfig
 
-        RAISES (ValueError): L296, L406.
-        """
+    config, text = srsly.read_json(path), path.read_text(encoding="utf8")
+    names = [config.get(name) for name, own in ENCODERS.items() if not config.get(own)]
+    looked_up = [AutoConfig.from_pretrained(name, trust_remote_code=False) for name in names if name]
+    return '"auto_map"' in text or any(getattr(own, "auto_map", None) for own in looked_up)
 
-        def read_model(model: bytes) -> None:
-            self._model = GLiNERModel.from_bytes(model, self.name)
 
-        self._model = None
-        readers: dict[str, Callable] = {
-            "cfg": lambda cfg: self.cfg.update(srsly.json_loads(cfg)),
-            "model": read_model,
-        }
-        util.from_bytes(data, readers, exclude)
-        return self
+def whole_sentences(doc: Doc, most: int) -> Iterator[tuple[int, int]]:
+    """Bounds of parts of as many whole sentences as `most` tokens hold. A longer sentence is cut."""
+    start = end = 0
+    for length in sentence_lengths(doc).tolist():
+        if start < end and end + length - start > most:
+            yield start, end
+            start = end
+        end += length
+        while end - start > most:
+            yield start, start + most
+            start += most
+    if start < end:
+        yield start, end
+
+
+def readable(text: str, gliner: "BaseEncoderGLiNER") -> str:
+    """The text with spaces for words that the tokenizer makes nothing of, such as a zero-width space.
+
+    The package counts words by their subwords, and would move all entities behind such a word by one.
+    """
+    tokenizer = gliner.data_processor.transformer_tokenizer
+    for word, start, end in list(gliner.data_processor.words_splitter(text)):
+        if not word.isascii():
+            subwords = tokenizer([[word]], is_split_into_words=True, add_special_tokens=False)
+            if not subwords["input_ids"][0]:
+                text = text[:start] + " " * (end - start) + text[end:]
+    return text

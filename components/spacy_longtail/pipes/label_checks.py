@@ -10,11 +10,7 @@ AUTO = "auto"  # in place of a list of types: found when the pipeline is initial
 
 
 def check_types(setting: str, found: Collection[str] | str, who: str) -> list[str]:
-    """The types that a setting names.
-
-    RAISES (ValueError): L204 for none, for a blank one, and for one that is named twice; L550 for what
-        cannot be a type.
-    """
+    """The types that a setting names."""
     types = [] if isinstance(found, str) else [t.strip() for t in found]
     if not types or not all(types) or len(set(types)) < len(types):
         raise ValueError(Errors.L204.format(setting=setting, who=who, found=found))
@@ -22,13 +18,13 @@ def check_types(setting: str, found: Collection[str] | str, who: str) -> list[st
 
 
 def check_labels(given: Collection[str] | None, own: Collection[str], who: str) -> None:
-    """Refuse labels of `init labels` that are not the pipe's own. RAISES (ValueError): L212."""
+    """Refuse labels of `init labels` that are not the pipe's own."""
     if given is not None and sorted(given) != sorted(own):
         raise ValueError(Errors.L212.format(who=who, found=list(given), own=list(own)))
 
 
 def check_known(setting: str, declared: Collection[str], known: Collection[str], who: str) -> None:
-    """Refuse declared types that the data does not have. RAISES (ValueError): L203."""
+    """Refuse declared types that the data does not have."""
     unknown = sorted(set(declared) - set(known))
     if unknown:
         raise ValueError(
@@ -48,10 +44,7 @@ def check_mentioned(setting: str, declared: Collection[str], seen: Collection[st
 
 
 def check_asked(labels: Collection[str], seen: Collection[str], who: str, name: str) -> None:
-    """Whether every type of the data has a query; a query without a mention is warned of.
-
-    RAISES (ValueError): L215, L232.
-    """
+    """Whether every type of the data has a query; a query without a mention is warned of."""
     if not seen:
         raise ValueError(Errors.L215.format(who=who))
     unasked = ", ".join(sorted(set(seen) - set(labels)))

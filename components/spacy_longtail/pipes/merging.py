@@ -10,7 +10,7 @@ from thinc.types import Ints1d
 
 from ..corpus.examples import trim_whitespace
 from ..errors import Errors
-from ..settings import one_of, unused
+from ..settings import one_of
 from ..types import ENTITY_SCORES
 from .scores import ScoredSpan, blocked_tokens, read_scores, write_scores
 
@@ -20,16 +20,12 @@ BLOCKED = ""  # the type of a token where no entity may stand
 
 class Merging(NamedTuple):
     merge: Literal["span", "token", "fill", "replace"]
-    unscored: Literal["keep", "replace"]  # what becomes of primary entities that have no score
     scores_key: str | None  # in doc.spans, of the primary's scores, and of the merged ones
 
 
 def check_merging(settings: Merging, who: str, more: tuple[str, ...] = ()) -> None:
-    """more (Tuple[str, ...]): Rules beside those of all. RAISES (ValueError): L001, L207, L213."""
+    """more (Tuple[str, ...]): Rules beside those of all."""
     one_of("merge", settings.merge, (*BY_SCORE, "fill", *more))
-    one_of("unscored", settings.unscored, ("keep", "replace"))
-    if settings.merge not in BY_SCORE and settings.unscored == "replace":
-        raise unused("unscored", settings.unscored, who, "merge = 'span' or 'token'")
     if settings.merge in BY_SCORE and settings.scores_key is None:
         raise ValueError(Errors.L207.format(who=who, merge=settings.merge, key=ENTITY_SCORES))
 
@@ -112,14 +108,13 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
     settings (Merging): The secondary's. An entity without a score is not in the merged group: no number
         is made up.
     """
-    merge, unscored, key = settings
+    merge, key = settings
     known = read_scores(doc, key)
     untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}
     blocked = blocked_tokens(doc)
     strong = [ScoredSpan(i, i + 1, BLOCKED, math.inf, ()) for i in blocked]
     for place in untouched:
-        without = ScoredSpan(*place, -math.inf if unscored == "replace" else math.inf, ())
-        rated = known.get(place, without)
+        rated = known.get(place, ScoredSpan(*place, math.inf, ()))  # what has no score stays
         strong.append(rated._replace(score=math.inf) if merge == "fill" else rated)
     if merge == "token":
         kept = _without_space(merge_tokens([*strong, *weak]), doc.to_array("IS_SPACE"))

@@ -20,7 +20,7 @@ from ..losses import CrossEntropy
 from ..losses.base import check_loss
 from ..losses.token import TagLoss
 from ..scorers import NER_SCORE_WEIGHTS
-from ..settings import finite, whole
+from ..settings import whole
 from ..types import Block
 from .answers import gold_answers, in_documents, learn, read_off
 from .base import NERPipe, check_head_rate
@@ -34,11 +34,7 @@ WHO = "longtail_mrc_ner"
 
 DEFAULTS: Block = {
     "loss": None,
-    "start_weight": 1.0,
-    "end_weight": 1.0,
-    "span_weight": 0.1,
     "separator": "[SEP]",
-    "max_pairs": 100,
     "batch_size": 64,
     "scores_key": None,
     **JUDGING,
@@ -59,11 +55,7 @@ def make_mrc_ner(
     model: Model,
     queries: dict[str, str],
     loss: Callable | None,
-    start_weight: float,
-    end_weight: float,
-    span_weight: float,
     separator: str,
-    max_pairs: int,
     batch_size: int,
     scores_key: str | None,
     thresholds: dict[str, float] | None,
@@ -79,12 +71,7 @@ def make_mrc_ner(
     queries (Dict[str, str]): Entity types, at least one, and a query in words for each; or
         longtail.queries.v1, which reads a file.
     loss (Optional[TagLoss]): The loss of begins and ends; null is binary cross-entropy.
-    start_weight (float): Weight of the begin loss, above 0. The three are divided by their sum.
-    end_weight (float): Weight of the end loss, above 0.
-    span_weight (float): Weight of the span loss, a cross-entropy, above 0.
     separator (str): The word between query and sentence: "[SEP]" for BERT, "</s>" for RoBERTa.
-    max_pairs (int): Begins with ends to learn from, at most, for a query and a sentence; gold ones
-        are learnt from in any case.
     batch_size (int): Queries with sentences that the encoder reads at once, in training and prediction.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
@@ -92,15 +79,9 @@ def make_mrc_ner(
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L203, L213, L230, L233, L234, L243, L251, L257.
     SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
     """
     _check_model(model)
-    given = {"start_weight": start_weight, "end_weight": end_weight, "span_weight": span_weight}
-    weights = {
-        key: finite(key, value, "a finite number above 0", f"Use {DEFAULTS[key]}.", np.nextafter(0, 1))
-        for key, value in given.items()
-    }
     if not separator or separator.split() != [separator]:
         rule, fix = "one word without spaces", "Use [SEP] for BERT, </s> for RoBERTa."
         raise ValueError(Errors.L001.format(name="separator", rule=rule, value=separator, fix=fix))
@@ -115,9 +96,7 @@ def make_mrc_ner(
         scorer=scorer,
         head_rate=check_head_rate(head_rate),
         queries=queries,
-        **weights,
         separator=separator,
-        max_pairs=whole("max_pairs", max_pairs, "Use 100.", 1),
         batch_size=whole("batch_size", batch_size, "Use 64.", 1),
         scores_key=scores_key,
         **check_judging(thresholds, abstain_key, scores_key, WHO),
@@ -125,7 +104,6 @@ def make_mrc_ner(
 
 
 def _check_model(model: Model) -> None:
-    """RAISES (ValueError): L233, L234."""
     if "span_scorer" not in model.ref_names:
         raise ValueError(Errors.L234.format(who=WHO, found=model.name))
     if found := listener_in(model):
@@ -133,7 +111,7 @@ def _check_model(model: Model) -> None:
 
 
 def _check_loss(loss: object) -> TagLoss:
-    """The loss, or its default for null. RAISES (ValueError): L002, L003."""
+    """The loss, or its default for null."""
     if loss is None:
         return CrossEntropy()
     found = check_loss(loss, WHO)
@@ -175,7 +153,7 @@ class MRCNER(NERPipe):
         return tuple(self.cfg["queries"])
 
     def add_label(self, label: str) -> int:
-        """A type is added with its query. RETURNS (int): 0 for one that is there. RAISES: L236."""
+        """A type is added with its query. RETURNS (int): 0 for one that is there."""
         if label not in self.labels:
             raise ValueError(Errors.L236.format(who=self.name, label=label))
         return 0
@@ -185,7 +163,6 @@ class MRCNER(NERPipe):
 
         label (str): The entity type. query (str): What to look for, in words.
         RETURNS (int): 0 if the type was there already, else 1.
-        RAISES (ValueError): L230.
         """
         known = self.cfg["queries"]
         self.cfg["queries"] = {**known, **check_queries({label: query}, self.name)}
@@ -204,7 +181,6 @@ class MRCNER(NERPipe):
         nlp (Optional[Language]): The current pipeline: its config gets the queries as they are, so that
             the trained pipeline does without their file.
         labels (Optional[List[str]]): What `init labels` wrote; must be the types of `queries`.
-        RAISES (ValueError): L212, L215, L232, L235.
         """
         check_labels(labels, self.labels, WHO)
         seen = count_docs(eg.reference for eg in get_examples()).labels
@@ -260,7 +236,7 @@ class MRCNER(NERPipe):
         size = self.cfg["batch_size"] if self.loss.level == "token" else gold.last.size
         for part in self._ask([eg.predicted for eg in examples], size):
             reading, backprop = self.model.begin_update(part.asked)
-            loss, d_reading = learn(self.model, self.loss, part, reading, gold, self.cfg)
+            loss, d_reading = learn(self.model, self.loss, part, reading, gold)
             is_finite = self.model.ops.xp.isfinite
             if not (np.isfinite(loss) and all(bool(is_finite(d).all()) for d in d_reading)):
                 raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(part.token)))

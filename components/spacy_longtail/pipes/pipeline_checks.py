@@ -22,7 +22,7 @@ OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
 
-SECONDARIES = {"longtail_gated_ner", "longtail_gated_pipe", "longtail_gliner"}  # which read a gate's key
+SECONDARIES = {"longtail_gated_ner", "longtail_gated_pipe"}  # which read a gate's key
 SPANS = "doc.spans"
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
 
@@ -49,8 +49,6 @@ def find_gates(nlp: Language, pipe: object, key: str) -> list[str]:
     """The components before `pipe` that write doc.spans[key]: gates, or rules such as a span ruler.
 
     A component that assigns doc.spans and names no key is believed to write this one.
-
-    RAISES (ValueError): L250 if they all stand after it.
     """
     found = [
         n
@@ -75,7 +73,7 @@ def _may_write(nlp: Language, name: str, pipe: object) -> bool:
 def check_own_gates(nlp: Language, who: str) -> None:
     """Whether what reads flagged sentences alone has its gate with it in the pipeline of a secondary.
 
-    nlp (Language): That pipeline. who (str): The component around it. RAISES (ValueError): L250, L575.
+    nlp (Language): That pipeline. who (str): The component around it.
     """
     for name, pipe in nlp.pipeline:
         key = _settings(pipe).get("spans_key")
@@ -89,8 +87,6 @@ def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, li
     """The gates' names, and the types of all of them, if they know any.
 
     Rules open for what is no type, too, so that theirs count where there is no gate.
-
-    RAISES (ValueError): L210, L250, L284.
     """
     writers = find_gates(nlp, pipe, key)
     if not writers:
@@ -106,10 +102,7 @@ def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, li
 
 
 def check_kept(nlp: Language, gate: object, key: str) -> None:
-    """Whether doc.spans[key] still holds what a gate flags after the rules behind it.
-
-    RAISES (ValueError): L284.
-    """
+    """Whether doc.spans[key] still holds what a gate flags after the rules behind it."""
     behind = dropwhile(lambda row: row[1] is not gate, nlp.components)
     for other, pipe in behind:
         if getattr(pipe, "key", None) == key and getattr(pipe, "overwrite", False):
@@ -126,10 +119,7 @@ def _warn_of_others(nlp: Language, gate: str, writers: list[str], key: str) -> N
 
 
 def gate_types(nlp: Language | None, pipe: object, key: str, who: str) -> list[str]:
-    """The types of the gate that a secondary, `pipe`, stands behind.
-
-    RAISES (ValueError): L210, L250, L284; L258 where there are none.
-    """
+    """The types of the gate that a secondary, `pipe`, stands behind."""
     found = "no pipeline to look for one in"
     if nlp is not None:
         gate, types = _opened_by(nlp, pipe, key, who)
@@ -150,7 +140,6 @@ def check_secondary(
     """Whether gate and primary of a secondary are there, before it; warns of types that do not fit.
 
     spans_key (Optional[str]): Key in doc.spans that the gate writes; null is no gate.
-    RAISES (ValueError): L207, L210, L250, L284.
     """
     if spans_key is not None:
         gate, opened_by = _opened_by(nlp, pipe, spans_key, who)
@@ -164,10 +153,7 @@ def check_secondary(
 
 
 def find_primary(nlp: Language, pipe: object, key: str | None) -> str | None:
-    """The component before `pipe` that writes entity scores to doc.spans[key].
-
-    RAISES (ValueError): L250 if it stands after it.
-    """
+    """The component before `pipe` that writes entity scores to doc.spans[key]."""
     found = [
         n
         for n, own in nlp.components

@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-import srsly
-from spacy import util
 from spacy.language import Language
-from spacy.pipeline.pipe import deserialize_config
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.types import Floats1d, Floats2d
@@ -82,7 +79,6 @@ def make_posterior_gate(
         there; attrs["scores"] are their scores.
     scores_key (str): Key in doc.spans with the scores of entities.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L204, L213, L257, L280.
     """
     given: Block = {
         "primary": primary,
@@ -125,7 +121,7 @@ class PosteriorGate(UntrainedPipe):
         return tuple(self.cfg["weak_labels"])
 
     def add_label(self, label: str) -> int:
-        """The rare types are a setting. RETURNS (int): 0 for one of them. RAISES (ValueError): L206."""
+        """The rare types are a setting. RETURNS (int): 0 for one of them."""
         if label not in self.labels:
             raise ValueError(Errors.L206.format(who=self.name, label=label))
         return 0
@@ -150,7 +146,6 @@ class PosteriorGate(UntrainedPipe):
         """Read the components of this pipeline: of use where the gate was sourced from another one.
 
         nlp (Language): A pipeline with the gate in it.
-        RAISES (ValueError): L281 to L284.
         """
         self.nlp = nlp
         self._warned.clear()
@@ -168,7 +163,6 @@ class PosteriorGate(UntrainedPipe):
         get_examples (Callable): The training examples, which are not looked at.
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
-        RAISES (ValueError): L212, L281 to L284.
         """
         check_labels(labels, self.labels, WHO)
         self.attach(self.nlp if nlp is None else nlp)
@@ -176,7 +170,6 @@ class PosteriorGate(UntrainedPipe):
         self.restart()
 
     def _check_pipeline(self) -> None:
-        """RAISES (ValueError): L250, L281 to L284."""
         check_kept(self.nlp, self, self.cfg["spans_key"])
         if "expected" in self.reads:
             self._primary()
@@ -186,10 +179,7 @@ class PosteriorGate(UntrainedPipe):
                 raise ValueError(Errors.L283.format(who=self.name, key=key))
 
     def _primary(self) -> tuple[Counting, list[int]]:
-        """The component that mentions are expected by, and which of its types are the rare ones.
-
-        RAISES (ValueError): L281, L282.
-        """
+        """The component that mentions are expected by, and which of its types are the rare ones."""
         before, name = components_before(self.nlp, self), self.cfg["primary"]
         if name is None:
             counting = [n for n, p in before.items() if has_posteriors(p) and not _is_gated(p)]
@@ -205,10 +195,7 @@ class PosteriorGate(UntrainedPipe):
         return primary, [known.index(label) for label in self.labels]
 
     def predict(self, docs: Iterable[Doc]) -> Signals:
-        """What speaks for each sentence of all documents, in order. Changes neither these nor the gate.
-
-        RAISES (ValueError): L281, L282, L284; L283 for a document without entity scores.
-        """
+        """What speaks for each sentence of all documents, in order. Nothing is changed."""
         docs = list(docs)
         check_kept(self.nlp, self, self.cfg["spans_key"])
         if any(doc.vocab is not self.nlp.vocab for doc in docs):
@@ -224,7 +211,7 @@ class PosteriorGate(UntrainedPipe):
         return Signals(expected, least)
 
     def _least(self, doc: Doc) -> Floats1d:
-        """The lowest score of an entity in each sentence. (n_sentences,) RAISES (ValueError): L283."""
+        """The lowest score of an entity in each sentence. (n_sentences,)"""
         key = self.cfg["scores_key"]
         if key not in doc.spans:
             raise ValueError(Errors.L283.format(who=self.name, key=key))
@@ -268,24 +255,15 @@ class PosteriorGate(UntrainedPipe):
         if is_new:
             warnings.warn(text, stacklevel=4)
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """exclude (Iterable[str]): "cfg", or what others have. RETURNS (bytes): Settings and start."""
-        return util.to_bytes({"cfg": lambda: srsly.json_dumps(self.cfg)}, exclude)
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
-        """bytes_data (bytes): What `to_bytes` gave."""
-        read = {"cfg": lambda data: self.cfg.update(srsly.json_loads(data))}
-        util.from_bytes(bytes_data, read, exclude)
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
+        """path (Union[str, Path]): What `to_disk` wrote."""
+        super().from_disk(path, exclude=exclude)
         self.restart()
         return self
 
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """path (Union[str, Path]): A folder, which is made."""
-        util.to_disk(path, {"cfg": lambda p: srsly.write_json(p, self.cfg)}, exclude)
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
-        """path (Union[str, Path]): What `to_disk` wrote."""
-        util.from_disk(path, {"cfg": lambda p: self.cfg.update(deserialize_config(p))}, exclude)
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
+        """data (bytes): What `to_bytes` gave."""
+        super().from_bytes(data, exclude=exclude)
         self.restart()
         return self
 

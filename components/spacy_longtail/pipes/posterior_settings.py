@@ -33,7 +33,6 @@ def check_settings(
     """All settings of a gate, numbers as numbers.
 
     given (Block): primary, threshold, thresholds, min_entity_score and scores_key, as configured.
-    RAISES (ValueError): L001, L204, L213, L257, L280.
     """
     one_of("signal", signal, (*READS, "both"))
     thresholds, scores_key = given["thresholds"], given["scores_key"]
@@ -64,7 +63,6 @@ def check_settings(
 
 
 def _check_thresholds(thresholds: Mapping[str, float]) -> dict[str, float]:
-    """RAISES (ValueError): L001."""
     fix = "0 flags every sentence."
     return {
         label: finite(f"thresholds.{label}", value, "mentions, 0 or more", fix, 0.0)
@@ -73,14 +71,14 @@ def _check_thresholds(thresholds: Mapping[str, float]) -> dict[str, float]:
 
 
 def _refuse_unused(given: Block, names: Collection[str], where: str) -> None:
-    """Whether settings without an effect are as they come. RAISES (ValueError): L213."""
+    """Whether settings without an effect are as they come."""
     for name in names:
         if given[name] != DEFAULTS[name]:
             raise unused(name, given[name], WHO, where)
 
 
 def check_budget(value: object) -> float:
-    """A share of all sentences. RAISES (ValueError): L001, L280."""
+    """A share of all sentences."""
     rule, fix = "a share of all sentences, above 0 and at most 1", "0.03 flags at most 3 %."
     share = finite("budget", value, rule, fix, 0.0, 1.0)
     if share == 0:

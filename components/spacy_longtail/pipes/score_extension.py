@@ -63,7 +63,6 @@ def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Non
 
     key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
     name (str): Name of the extension.
-    RAISES (ValueError): L587 where spans have another extension of that name.
     """
     getter = ScoreOf(key)
     if Span.has_extension(name):
@@ -83,7 +82,6 @@ def create_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Calla
     key (str): Key in doc.spans, the `scores_key` of the pipes, or their `abstain_key`.
     name (str): Name of the extension.
     RETURNS (Callable): What it is given.
-    RAISES (ValueError): L587 where spans have another extension of that name.
     """
 
     def register(given: Given) -> Given:

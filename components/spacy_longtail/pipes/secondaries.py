@@ -41,7 +41,7 @@ class Secondary(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Whether there is something to read with. RAISES (ValueError): L287."""
+        """Whether there is something to read with."""
 
     @abstractmethod
     def read(self, sentences: list[Doc]) -> list[Doc]:
@@ -53,7 +53,7 @@ class Secondary(ABC):
 
     @abstractmethod
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
-        """settings (Block): For its own `initialize`. RAISES (ValueError): L287, L288."""
+        """settings (Block): For its own `initialize`."""
 
     @abstractmethod
     def to_bytes(self) -> bytes: ...
@@ -72,10 +72,7 @@ class OwnComponent(Secondary):
     """A component of a factory, in the vocabulary of the pipeline around it."""
 
     def __init__(self, nlp: Language, block: Mapping[str, object], who: str) -> None:
-        """block (Mapping[str, object]): `factory` and its settings, registered functions resolved.
-
-        RAISES (ValueError): L286, L288, L575.
-        """
+        """block (Mapping[str, object]): `factory` and its settings, registered functions resolved."""
         self.who = who
         # a pipeline for the component to stand in, without those around it
         self.nlp = type(nlp)(nlp.vocab, create_tokenizer=lambda _: nlp.tokenizer)
@@ -137,10 +134,7 @@ class OwnPipeline(Secondary):
     """
 
     def __init__(self, source: str, component: str | None, nlp: Language, who: str) -> None:
-        """nlp (Language): The pipeline around it.
-
-        RAISES (ValueError): L286, L287, L575 where the source is there and cannot be used.
-        """
+        """nlp (Language): The pipeline around it."""
         self.source, self.component, self.who = source, component, who
         self.lang = nlp.lang
         self.tokens = TokenComparison(nlp.tokenizer, who)
@@ -151,7 +145,6 @@ class OwnPipeline(Secondary):
 
     @property
     def nlp(self) -> Language:
-        """RAISES (ValueError): L287 where there was no source, and nothing was saved."""
         if self._nlp is None:
             raise self._bad("there is no pipeline there, and no such package is installed")
         return self._nlp

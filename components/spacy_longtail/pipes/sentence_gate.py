@@ -41,7 +41,6 @@ head_rate = 1.0
 
 [pipe.model]
 @architectures = "longtail.SentenceGate.v1"
-reduction = "max"
 hidden_width = 64
 
 [pipe.model.tok2vec]
@@ -95,7 +94,6 @@ def make_sentence_gate(
     spans_key (str): Key in doc.spans for the flagged sentences; attrs["scores"] are their scores.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L204, L213, L243, L252.
     SOURCE: Nguyen, Nguyen & Rao 2020, section 3.2; "auto" and the threshold are ours.
     """
     auto = {"auto_share": auto_share, "auto_mentions": auto_mentions}
@@ -129,7 +127,7 @@ def make_sentence_gate(
 
 
 def _check_auto(auto: Block) -> None:
-    """The limits of "auto". RAISES (ValueError): L001, L252."""
+    """The limits of "auto"."""
     share, mentions = auto.values()
     if share is None and mentions is None:
         raise ValueError(Errors.L252.format(who=WHO))
@@ -170,7 +168,7 @@ class SentenceGate(LongtailPipe):
         return tuple(self.cfg["auto_labels"] or ()) if own == AUTO else tuple(own)
 
     def add_label(self, label: str) -> int:
-        """The rare types are a setting. RETURNS (int): 0 for one of them. RAISES (ValueError): L206."""
+        """The rare types are a setting. RETURNS (int): 0 for one of them."""
         if label not in self.labels:
             raise ValueError(Errors.L206.format(who=self.name, label=label))
         return 0
@@ -198,8 +196,6 @@ class SentenceGate(LongtailPipe):
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data.
-        RAISES (ValueError): L004 where counts are needed and counts_corpus is missing; L203, L204, L205,
-            L212, L253, L259.
         """
         self.cfg.update(FOUND)
         if labels is not None and self.cfg["weak_labels"] == AUTO:

@@ -6,7 +6,7 @@ import numpy as np
 from spacy.training import Example
 from thinc.types import Floats2d, Ints1d
 
-from ..chains.tags import Others, TagCodec
+from ..chains.tags import TagCodec
 from ..corpus.examples import same_tokens
 from ..corpus.soft import SoftTags, read_soft
 from ..errors import Errors
@@ -21,22 +21,17 @@ def check_taught(loss: Loss, examples: Iterable[Example], who: str) -> None:
 
     loss (Loss): The component's. examples (Iterable[Example]): All of the training.
     who (str): The component.
-    RAISES (ValueError): L746.
     """
     if loss.reads_soft and all(read_soft(eg.reference) is None for eg in examples):
         raise ValueError(Errors.L746.format(who=who, loss=loss))
 
 
-def soft_targets(
-    examples: Sequence[Example], codec: TagCodec, others: Others, who: str
-) -> SoftTargets | None:
+def soft_targets(examples: Sequence[Example], codec: TagCodec, who: str) -> SoftTargets | None:
     """The soft targets of the predicted tokens; null if no document has some.
 
     Tokens that are not tokens of the teacher too have none.
 
     codec (TagCodec): The student's. who (str): The component.
-    others (str): What tags of types are that the student does not learn: "O", or "missing", left out.
-    RAISES (ValueError): L513 where tags of the teacher cannot be told in the student's scheme.
     """
     found = [read_soft(eg.reference) for eg in examples]
     if all(soft is None for soft in found):
@@ -48,17 +43,14 @@ def soft_targets(
     for eg, soft in zip(examples, found, strict=True):
         if soft is not None:
             own, theirs = _aligned(eg)
-            log_p[at + own] = in_columns(soft, codec, others, who)[theirs]
+            log_p[at + own] = in_columns(soft, codec, who)[theirs]
             known[at + own] = 1.0
         at += len(eg.predicted)
     return SoftTargets(log_p, known)
 
 
-def in_columns(soft: SoftTags, codec: TagCodec, others: Others, who: str) -> Floats2d:
-    """A teacher's distributions in a student's columns: -inf for tags that the teacher has not.
-
-    RAISES (ValueError): L513.
-    """
+def in_columns(soft: SoftTags, codec: TagCodec, who: str) -> Floats2d:
+    """A teacher's distributions in a student's columns: -inf for tags that the teacher has not."""
     rows = np.full((len(soft.log_p), len(codec)), -np.inf, dtype="float32")
     column = {tag: i for i, tag in enumerate(codec.tags)}
     is_biluo = any(tag[0] in MERGED for tag in soft.tags)
@@ -67,9 +59,8 @@ def in_columns(soft: SoftTags, codec: TagCodec, others: Others, who: str) -> Flo
         raise ValueError(Errors.L513.format(problem=problem, fix="Set scheme = 'BIO'."))
     for tag, values in zip(soft.tags, soft.log_p.T, strict=True):
         prefix = tag[0] if codec.scheme == "BILUO" else MERGED.get(tag[0], tag[0])
-        i = column.get(prefix + tag[1:], 0 if others == "O" else None)
-        if i is not None:
-            rows[:, i] = np.logaddexp(rows[:, i], values)
+        i = column.get(prefix + tag[1:], 0)  # types that the student does not learn are O
+        rows[:, i] = np.logaddexp(rows[:, i], values)
     return rows
 
 

@@ -21,13 +21,13 @@ from ..corpus.sentences import sentence_lengths
 from ..corpus.type_words import words_of
 from ..describers import LabelEncoder, SubwordDescriptions
 from ..errors import Errors
-from ..heads import HEADS, Decoding, Gold, Head, Scores
+from ..heads import HEADS, Gold, Head, Scores
 from ..heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
 from ..layers import warn_of_zeros
 from ..layers.described import is_described, lay_out, set_descriptions
 from ..losses import CrossEntropy
 from ..losses.base import Loss
-from ..types import ENTITY, Block, TwoTaskState
+from ..types import Block, TwoTaskState
 from .base import NERPipe
 from .describing import (
     Describe,
@@ -84,7 +84,7 @@ class TokenTagger(NERPipe):
     def _build_head(self) -> None:
         """The codec and the head of the current types, and the loss with its class values."""
         types = tuple(self.cfg["types"])
-        self.codec = TagCodec(types if self.cfg["typed"] else (ENTITY,), self.cfg["scheme"])
+        self.codec = TagCodec(types, self.cfg["scheme"])
         loss = with_classes(self.loss, self.codec, self.cfg["class_values"], self.model.ops)
         self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
 
@@ -93,13 +93,9 @@ class TokenTagger(NERPipe):
         return self.codec.labels if self.cfg["types"] else ()
 
     @property
-    def decoding(self) -> Decoding:
-        """How outputs become entities, as it is set and as training left it."""
-        own = {name: self.cfg[name] for name in Decoding._fields if name != "offsets"}
-        offsets = self.cfg["decision_offsets"] or {}
-        moved = np.array([offsets.get(label, 0.0) for label in self.labels])
-        own["offsets"] = moved if moved.any() else None  # zeros are none, to the last bit
-        return Decoding(**{**own, "state": TwoTaskState(**own["state"])})
+    def _state(self) -> TwoTaskState:
+        """What training left for a two-task loss and head."""
+        return TwoTaskState(**self.cfg["state"])
 
     @property
     def label_data(self) -> list[str]:
@@ -125,8 +121,6 @@ class TokenTagger(NERPipe):
         description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1; null
             takes the words of its name. Such a model may find it without a mention to learn from.
         RETURNS (int): 0 if the type is there already, else 1.
-        RAISES (ValueError): L213, L271, L272; L550 for what cannot be a type; L574 for other words of a
-            type that is there already, and was learnt.
         """
         check_label(label)
         if description is not None and not (isinstance(description, str) and description.strip()):
@@ -177,7 +171,6 @@ class TokenTagger(NERPipe):
 
         labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or types that are described by
             their names.
-        RAISES (ValueError): L213, L271, L272, L278; L550 for what cannot be a type.
         """
         if not self.is_described:
             check_not_described({"labels": labels}, self.name)
@@ -201,7 +194,7 @@ class TokenTagger(NERPipe):
         release(self.describe)
         before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
         self.cfg.update(types=types, descriptions=texts, include=None, class_values=None)
-        self.cfg.update(thresholds=None, decision_offsets=None, **{CALIBRATION: None})
+        self.cfg.update({"thresholds": None, CALIBRATION: None})
         self._build_head()
         rename_outputs(self.model, before, self.head.outputs, [0.0] * len(self.head.outputs))
         output = output_of(self.model)
@@ -218,7 +211,6 @@ class TokenTagger(NERPipe):
             nlp=nlp,
             name=self.name,
             who=who,
-            others=self.cfg["others"],
         )
         self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
         self._build_head()
@@ -234,7 +226,6 @@ class TokenTagger(NERPipe):
         """Initialize the model, and begin with what is known of the types.
 
         pretrained (Optional[str]): A pipeline whose described head to begin with.
-        RAISES (ValueError): L213, L216, L271, L272, L274, L275, L720, L722.
         """
         output = output_of(self.model)
         head = None
@@ -273,9 +264,9 @@ class TokenTagger(NERPipe):
             nlp.get_pipe_config(own)["describe"] = block
 
     def _gold(self, examples: list[Example]) -> Gold:
-        """The gold tags of the predicted tokens. RAISES (ValueError): L276."""
-        others = self.cfg["others"] if self.cfg.get("include") is not None else None
-        gold = gold_tags(examples, self.cfg["types"], self.codec, others, self.name)
+        """The gold tags of the predicted tokens."""
+        are_others_o = self.cfg.get("include") is not None
+        gold = gold_tags(examples, self.cfg["types"], self.codec, are_others_o, self.name)
         allowed = allowed_tags(examples, self.codec)
         if allowed is not None and not self.head.can_shut:
             raise ValueError(Errors.L276.format(who=self.name, head=self.cfg["head"]))
@@ -285,14 +276,13 @@ class TokenTagger(NERPipe):
         """The summed loss of all annotated (or taught) tokens, and its gradient on the model's output.
 
         examples (Iterable[Example]): The batch. scores: The model's output for it.
-        RAISES (ValueError): L007, L513.
         """
         examples = list(examples)
         gold = self._gold(examples)
-        state = TwoTaskState(**self.cfg["state"])
+        state = self._state
         loss = CrossEntropy() if state.n_updates < self.cfg["warmup"] else self.head.loss
         if loss.reads_soft:
-            gold = gold._replace(soft=soft_targets(examples, self.codec, self.cfg["others"], self.name))
+            gold = gold._replace(soft=soft_targets(examples, self.codec, self.name))
         value, d_scores, state = self.head.train(scores, gold, loss, state)
         if self._is_updating:  # else it is somebody's question: the loss on dev, say
             self.cfg["state"] = state._asdict()
@@ -360,7 +350,7 @@ class TokenTagger(NERPipe):
         tokens = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs])
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32") * beside
-        decoded = self.head.decode(scores, lengths, outside, score, self.decoding)
+        decoded = self.head.decode(scores, lengths, outside, score, self._state)
         return tagged_entities(docs, decoded, self.codec, tokens[:, 1] == 1, score)
 
     def marginals(self, docs: list[Doc]) -> Floats2d:
@@ -371,7 +361,7 @@ class TokenTagger(NERPipe):
             return np.zeros((0, len(self.codec)))
         lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
         outside = np.zeros(sum(map(len, docs)), dtype="float32")
-        return self.head.marginals(self.model.predict(docs), lengths, outside, self.decoding)
+        return self.head.marginals(self.model.predict(docs), lengths, outside, self._state)
 
     def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
         """Take over the cfg that was saved, and make room for its types."""
@@ -388,7 +378,7 @@ class TokenTagger(NERPipe):
         return [(self.model, self.head)]
 
     def _check_outputs(self) -> None:
-        """Refuse weights of another loss's outputs. RAISES (ValueError): L218."""
+        """Refuse weights of another loss's outputs."""
         for model, head in self._classifiers():
             found, wanted = output_of(model).maybe_get_dim("nO"), len(head.outputs)
             if found not in (None, wanted):
@@ -414,7 +404,7 @@ class TokenTagger(NERPipe):
         return self
 
     def _check_model(self, docs: list[Doc]) -> None:
-        """Whether the model gives one row per token. RAISES (ValueError): L216."""
+        """Whether the model gives one row per token."""
         scores = self.head.logits(self.model.predict(docs))
         n_rows = len(scores.dataXd) if isinstance(scores, Ragged) else None
         if n_rows != sum(map(len, docs)):

@@ -37,7 +37,6 @@ class Thresholding(NamedTuple):
         """As a pipe's cfg has them now: in a trained pipeline they may have been changed by hand.
 
         labels (Collection[str]): The pipe's types. is_scored (bool): As for `check_judging`.
-        RAISES (ValueError): L001, L203, L251.
         """
         own = cls(*(cfg.get(name) for name in cls._fields))
         if own.thresholds is None:
@@ -64,7 +63,6 @@ def check_judging(
 
     spans_key (Optional[str]): Another key of doc.spans that the pipe uses.
     is_scored (bool): Whether entities are scored without a scores_key, too.
-    RAISES (ValueError): L001; L213 for a key of what no threshold keeps out; L251 without scores; L257.
     """
     check_keys(who, spans_key=spans_key, scores_key=scores_key, abstain_key=abstain_key)
     if thresholds is None:
@@ -78,7 +76,6 @@ def check_judging(
 def _checked(
     thresholds: Mapping[str, float], scores_key: str | None, who: str, is_scored: bool
 ) -> dict[str, float]:
-    """RAISES (ValueError): L001, L251."""
     if scores_key is None and not is_scored:
         raise ValueError(Errors.L251.format(who=who))
     fix = "0 keeps every entity of the type."
@@ -92,7 +89,6 @@ def check_keys(who: str, **keys: str | None) -> None:
     """Refuse settings of one pipe that name the same key of doc.spans.
 
     keys (Optional[str]): By setting; null for none.
-    RAISES (ValueError): L257.
     """
     for key in filter(None, keys.values()):
         same = [name for name, other in keys.items() if other == key]

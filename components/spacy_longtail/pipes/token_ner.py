@@ -1,6 +1,5 @@
 """`longtail_token_ner`: NER that labels tokens, with a softmax, sigmoid, CRF or two-task head."""
 
-import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
@@ -13,7 +12,6 @@ from thinc.api import Model
 from ..corpus.counts import count_docs
 from ..errors import Errors
 from ..losses.base import Loss
-from ..losses.two_task import TwoTaskLoss
 from ..scorers import NER_SCORE_WEIGHTS
 from ..settings import finite, unused
 from ..types import Block
@@ -23,7 +21,7 @@ from .label_checks import check_known, check_types
 from .soft_targets import check_taught
 from .tagging import TokenTagger
 from .thresholding import JUDGING, check_judging
-from .token_settings import DEFAULT_TOKEN_MODEL, check_head, check_offsets
+from .token_settings import DEFAULT_TOKEN_MODEL, check_head
 
 WHO = "longtail_token_ner"
 
@@ -32,16 +30,10 @@ DEFAULTS: Block = {
     "loss": None,
     "scheme": "BIO",
     "include": None,
-    "others": "O",
     "scores_key": None,
     **JUDGING,
     "head_rate": 1.0,
     "warmup": 0,
-    "typed": True,
-    "repair": "begin",
-    "entity_threshold": None,
-    "begin_threshold": None,
-    "decision_offsets": None,
     "describe": None,
     "model": DEFAULT_TOKEN_MODEL,
     "scorer": {"@scorers": "longtail.ner_scorer.v1"},
@@ -62,17 +54,11 @@ def make_token_ner(
     loss: Callable | None,
     scheme: Literal["BIO", "BILUO"],
     include: list[str] | None,
-    others: Literal["O", "missing"],
     scores_key: str | None,
     thresholds: dict[str, float] | None,
     abstain_key: str | None,
     head_rate: float,
     warmup: int,
-    typed: bool,
-    repair: Literal["begin", "drop"],
-    entity_threshold: float | None,
-    begin_threshold: float | None,
-    decision_offsets: dict[str, float] | None,
     describe: Callable | None,
     scorer: Callable | None,
 ) -> "TokenNER":
@@ -85,8 +71,7 @@ def make_token_ner(
     loss (Optional[TagLoss]): A loss for the head. null is cross-entropy for softmax and crf,
         longtail.OneVersusRestFocal.v1 for sigmoid, longtail.AUCMargin.v1 for two_task.
     scheme (str): Tags: "BIO" or "BILUO"; two_task has "BIO".
-    include (Optional[List[str]]): Types to learn and predict; null is all.
-    others (str): What gold entities outside `include` are: "O", or "missing", not annotated.
+    include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
     scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
     thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
         none. The command `thresholds` finds them.
@@ -94,41 +79,16 @@ def make_token_ner(
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
         10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     warmup (int): Training updates with plain cross-entropy before the loss takes over (softmax, crf).
-    typed (bool): Whether two_task predicts types; false predicts the one label ENTITY.
-    repair (str): What two_task does with an entity token that nothing before it begins: "begin" one
-        there, or "drop" it.
-    entity_threshold (Optional[float]): Entity score of two_task to exceed: a probability, or the logit
-        for a loss with activation "none"; null is 0.5, or midway between the classes' means.
-    begin_threshold (Optional[float]): The same for the begin score.
-    decision_offsets (Optional[Dict[str, float]]): Added to the log odds of a type's tags in prediction:
-        above 0 finds more of the type, at lower precision. null is none; the command `thresholds` finds
-        them.
     describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
         longtail.DescribedTypes.v1: longtail.TransformerDescriptions.v1 or another describer; null takes
         that of a pretrained head, else the pipeline's transformer, else its word vectors, else hashed
         words.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L204, L211, L213, L216, L217, L243, L251, L257, L270, L273,
-        L550.
     """
     trained_with = check_head(head, loss, scheme, model, WHO)
     if include is not None:
         check_types("include", include, WHO)
-    settings = {
-        "include": include,
-        "others": others,
-        "scores_key": scores_key,
-        "warmup": warmup,
-        "typed": typed,
-        "repair": repair,
-        "entity_threshold": entity_threshold,
-        "begin_threshold": begin_threshold,
-        "decision_offsets": check_offsets(decision_offsets),
-    }
-    _check_used(settings, head, trained_with)
     check_describe(describe, model, WHO)
-    if not typed and getattr(scorer, "labeled", False):
-        raise ValueError(Errors.L217.format(who=WHO))
     return TokenNER(
         nlp.vocab,
         model,
@@ -139,34 +99,19 @@ def make_token_ner(
         describe=describe,
         head=head,
         scheme=scheme,
-        **settings,
+        include=include,
+        scores_key=scores_key,
+        warmup=_check_warmup(warmup, head, trained_with),
         **check_judging(thresholds, abstain_key, scores_key, WHO),
     )
 
 
-def _check_used(settings: Block, head: str, loss: Loss) -> None:
-    """Refuse settings that would be ignored, and numbers out of range.
-
-    RAISES (ValueError): L001, L213.
-    """
-    only = dict.fromkeys(("typed", "repair", "entity_threshold", "begin_threshold"), "head = 'two_task'")
-    ignored = {} if head == "two_task" else only
-    if settings["include"] is None:
-        ignored = {**ignored, "others": "'include'"}
-    if head not in ("softmax", "crf") or loss.log_likelihood:
+def _check_warmup(warmup: float, head: str, loss: Loss) -> int:
+    """The number of updates, refused where it would be ignored."""
+    if warmup and (head not in ("softmax", "crf") or loss.log_likelihood):
         where = "head = 'softmax' or 'crf' with a loss that is not a likelihood, such as Focal or MoM"
-        ignored = {**ignored, "warmup": where}
-    for name, where in ignored.items():
-        if settings[name] != DEFAULTS[name]:
-            raise unused(name, settings[name], WHO, where)
-    rule = "a number of updates of at least 0"
-    settings["warmup"] = int(finite("warmup", settings["warmup"], rule, "Use 0 for none.", 0.0))
-    for name in ("entity_threshold", "begin_threshold"):
-        if settings[name] is not None:
-            rule, low, high = "a probability, 0 to 1", 0.0, 1.0
-            if isinstance(loss, TwoTaskLoss) and loss.activation == "none":
-                rule, low, high = "a logit, a finite number", -math.inf, math.inf
-            settings[name] = finite(name, settings[name], rule, "null is neutral.", low, high)
+        raise unused("warmup", warmup, WHO, where)
+    return int(finite("warmup", warmup, "a number of updates of at least 0", "Use 0 for none.", 0.0))
 
 
 class TokenNER(TokenTagger):
@@ -197,8 +142,6 @@ class TokenNER(TokenTagger):
             longtail.DescribedTypes.v1; others are described by the words of their names.
         pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to begin
             with: a folder, or an installed package.
-        RAISES (ValueError): L004, L005, L006, L203, L213, L214, L215, L216, L271, L272, L274, L275,
-            L745, L746.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
@@ -211,8 +154,7 @@ class TokenNER(TokenTagger):
         if not types:
             raise ValueError(Errors.L215.format(who=WHO))
         self.set_types(types)
-        for setting in ("thresholds", "decision_offsets"):
-            check_known(setting, self.cfg[setting] or (), self.labels, WHO)
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
         check_taught(self.loss, get_examples(), self.name)
         self._resolve_classes(counts_corpus, nlp, WHO)
         sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]

@@ -1,7 +1,5 @@
 """Settings of the pipes that label tokens: the default model, what cfg keeps, head and loss checked."""
 
-from collections.abc import Mapping
-
 from thinc.api import Config, Model
 
 from ..errors import Errors
@@ -9,7 +7,7 @@ from ..heads import HEADS
 from ..heads.outputs import output_of
 from ..layers.described import is_described
 from ..losses.base import Loss, check_loss
-from ..settings import finite, unused
+from ..settings import unused
 from ..types import Block, TwoTaskState
 
 DEFAULT_TOKEN_MODEL: Block = Config().from_str("""
@@ -32,13 +30,7 @@ SETTINGS: Block = {
     "head": "softmax",
     "scheme": "BIO",
     "types": [],  # the gold types that are learnt, in the order of their columns
-    "typed": True,
-    "others": "O",  # what gold entities of other types are
-    "repair": "begin",
-    "entity_threshold": None,
-    "begin_threshold": None,
     "warmup": 0,
-    "decision_offsets": None,  # by type, on its log odds in prediction
     "class_values": None,  # what the loss's preset resolved to, by class
     "state": TwoTaskState()._asdict(),
     "descriptions": {},  # by type, of a model that has use for them
@@ -46,10 +38,7 @@ SETTINGS: Block = {
 
 
 def check_head(head: str, loss: object, scheme: str, model: Model, who: str) -> Loss:
-    """The loss to train the head with; its default for null.
-
-    RAISES (ValueError): L002, L003, L211, L213, L216, L273.
-    """
+    """The loss to train the head with; its default for null."""
     if head not in HEADS:
         raise ValueError(Errors.L211.format(found=head, who=who, known=", ".join(HEADS)))
     kind = HEADS[head]
@@ -68,11 +57,3 @@ def check_head(head: str, loss: object, scheme: str, model: Model, who: str) -> 
         fix = f"Use longtail.{kind.default_loss.__name__}.v1 or another loss for it, or another head."
         raise ValueError(Errors.L002.format(who=who, loss=loss, reason=reason, fix=fix))
     return found
-
-
-def check_offsets(offsets: Mapping[str, float] | None) -> dict[str, float] | None:
-    """Decision offsets by type, as numbers. RAISES (ValueError): L001."""
-    if offsets is None:
-        return None
-    rule, fix = "a finite number, added to log odds", "0 leaves a type as it is."
-    return {t: finite(f"decision_offsets.{t}", value, rule, fix) for t, value in offsets.items()}

@@ -88,7 +88,6 @@ def make_longtail_ner(
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
         10 or so where the encoder is pretrained and its rate is low; 1 is the same.
     scorer (Optional[Callable]): The scoring function.
-    RAISES (ValueError): L001, L002, L003, L201, L204, L213, L243, L251, L257, L550.
     """
     if beam_width != 1:
         raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
@@ -111,7 +110,7 @@ def make_longtail_ner(
 
 
 def _check_loss(loss: object) -> TagLoss:
-    """A loss that can train a transition system. RAISES (ValueError): L002, L003."""
+    """A loss that can train a transition system."""
     found = check_loss(loss, WHO)
     if not isinstance(found, TagLoss) or "transition" not in found.heads:
         reason = f"{type(loss).__name__} with these settings is not a function of p(gold action) alone"
@@ -192,10 +191,7 @@ class LongtailNER(EntityRecognizer):
         return [keep_types(eg, labels) for eg in examples]
 
     def add_label(self, label: str) -> int:
-        """As for `ner`; with `include` the type joins it, or it would never be learnt.
-
-        RAISES (ValueError): L550 for what cannot be a type.
-        """
+        """As for `ner`; with `include` the type joins it, or it would never be learnt."""
         added = super().add_label(check_label(label)) or int(self._own([label]))
         if added and self.include is not None and label not in self.include:
             self.cfg["include"] = [*self.include, label]
@@ -216,7 +212,6 @@ class LongtailNER(EntityRecognizer):
         labels (Optional[dict]): As for `ner`: the output of `init labels`.
         counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
             and labels; null finds the labels in the training examples.
-        RAISES (ValueError): L004, L005, L203.
         """
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
         if self.include is not None and labels is not None:
@@ -257,7 +252,7 @@ class LongtailNER(EntityRecognizer):
         super().finish_update(with_head_rate(sgd, encoder, self.head_rate))
 
     def rehearse(self, examples: Iterable[Example], **settings: object) -> dict[str, float] | None:
-        """As for `ner`, at one learning rate: spaCy knows no other. RAISES (ValueError): L219."""
+        """As for `ner`, at one learning rate: spaCy knows no other."""
         if self.head_rate != 1:
             reason = f"spaCy does so at one learning rate, found head_rate = {self.head_rate:g}"
             raise ValueError(Errors.L219.format(who=self.name, reason=reason))

@@ -28,7 +28,6 @@ class TypeMap(NamedTuple):
         """Whether the names fit each other and the secondary.
 
         known (Collection[str]): The types of the secondary; empty where it does not know them yet.
-        RAISES (ValueError): L289.
         """
         problems = {
             "label_map has a blank type": [

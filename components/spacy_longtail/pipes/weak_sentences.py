@@ -86,7 +86,6 @@ def flagged_parts(doc: Doc, key: str | None, who: str) -> Parts:
 
     key (Optional[str]): Key in doc.spans: each sentence in which one of the spans has a token is a part;
         null is a whole document.
-    RAISES (ValueError): L254 for a document that no gate has seen.
     """
     if key is None:
         return [(0, len(doc))] if len(doc) else []

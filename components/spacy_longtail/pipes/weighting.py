@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 
-import numpy as np
 from spacy.language import Language
 from spacy.training import Example
 from thinc.api import Ops
@@ -21,7 +20,7 @@ Reader = Callable[[Language], Iterable[Example]]
 def read_counts(
     reader: Reader | None, nlp: Language | None, preset: ClassPreset, name: str, who: str
 ) -> CorpusCounts:
-    """Counts of the untouched corpus for a preset that needs them. RAISES (ValueError): L004."""
+    """Counts of the untouched corpus for a preset that needs them."""
     if reader is None or nlp is None:
         raise ValueError(Errors.L004.format(who=who, preset=type(preset).__name__, name=name))
     counts = CorpusCounts()
@@ -49,11 +48,9 @@ def resolve_classes(
     nlp: Language | None,
     name: str,
     who: str,
-    others: str = "O",
 ) -> dict[str, float] | None:
     """The weight, or share, of each class of a loss with a preset; None for a loss without.
 
-    others (str): What entities of other types than `labels` are: "O", or "missing", not counted.
     RETURNS (Optional[Dict[str, float]]): A number by "O" and type, or by "O" and tag.
     """
     preset = None if loss is None else loss.preset
@@ -64,8 +61,6 @@ def resolve_classes(
         counts = read_counts(reader, nlp, preset, name, who)
         if nlp is not None and trains_resampled(nlp):
             warnings.warn(Warnings.W004.format(who=name), stacklevel=2)
-    if others == "missing":
-        counts.n_tokens -= sum(n for label, n in counts.tokens.items() if label not in labels)
     return preset.resolve(counts.classes(preset.unit, labels, prefixes))
 
 
@@ -77,9 +72,3 @@ def with_classes(loss: Loss, codec: TagCodec, values: Mapping[str, float] | None
     if values is None or not isinstance(loss, TagLoss) or loss.preset is None:
         return loss
     return loss.bind(ops.asarray1f(codec.values(values, loss.preset.default(values))))
-
-
-def moves_predictions(loss: TagLoss) -> bool:
-    """Whether a loss has a part in prediction, too: in what is added to the logits there."""
-    bound = loss if loss.preset is None else loss.bind(np.ones(1, dtype="float32"))
-    return bound.prediction_offset() is not None

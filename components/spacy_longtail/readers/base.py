@@ -52,7 +52,6 @@ class WrappingReader(ABC):
     """A reader over another reader, which it calls again for each pass.
 
     corpus (Callable): The reader to wrap, nlp to examples, such as spacy.Corpus.v1.
-    RAISES (ValueError): L107 if it is not a reader, L108 if the order of readers makes no sense.
     """
 
     # Classes of readers that must not be inside this one, each with the reason
@@ -82,7 +81,7 @@ class WrappingReader(ABC):
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """nlp (Language): The current pipeline.
         YIELDS (Example): The examples.
-        RAISES (ValueError): L109 if the config scores on a reader that is for training only."""
+        """
         if not self._dev_is_checked:
             check_dev_corpus(nlp)
             self._dev_is_checked = True
@@ -102,7 +101,7 @@ class WrappingReader(ABC):
         return counts
 
     def _counted_units(self, nlp: Language, unit: Unit, sizes: Sequence[int]) -> Iterator[Example]:
-        """The units again, which must be those that the counting pass saw. RAISES (ValueError): L105.
+        """The units again, which must be those that the counting pass saw.
 
         sizes (Sequence[int]): (n_units,) tokens of each.
         """
@@ -159,7 +158,7 @@ def _warn_of_losses(reader: object) -> None:
 
 
 def check_dev_corpus(nlp: Language) -> None:
-    """Refuse a config that would score on resampled or augmented data. RAISES (ValueError): L109."""
+    """Refuse a config that would score on resampled or augmented data."""
     config = nlp.config
     name = config["training"].get("dev_corpus")
     if "corpora" not in config or not name:

@@ -28,7 +28,6 @@ class FewMentionsCorpus(Subset):
         document, at most 10. 1 yields single sentences.
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
-    RAISES (ValueError): L001, L107, L108; L530 if the corpus has fewer mentions of the type.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
 
 
 def check_join(join: int | None, unit: str) -> int | None:
-    """The setting as a number. RAISES (ValueError): L106."""
+    """The setting as a number."""
     try:
         size = None if join is None else whole("join", join, "", low=1)
     except ValueError as error:

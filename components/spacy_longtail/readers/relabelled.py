@@ -23,8 +23,6 @@ class RelabelledCorpus(WrappingReader):
     keep (Optional[List[str]]): The types to keep. Either this or `drop`.
     drop (Optional[List[str]]): The types to leave out.
     others (str): What becomes of tokens of types left out: "O", or "missing" for no annotation.
-    RAISES (ValueError): L001, L107, L108, L121. A type that a whole pass did not find is a warning
-        (LW014).
     SOURCE: Nguyen, Nguyen & Rao 2020, the training sets of the two models (docs/methods.md, "Subsets
         of a corpus").
     """

@@ -42,8 +42,6 @@ class ResampledCorpus(WrappingReader):
     shuffle_buffer (int): Examples held back to shuffle them; 1 keeps the corpus's order. A larger one
         mixes better and reads slower, since what it holds leaves the processor's cache.
     seed (int): Fixes the draws and the order. Call i of one instance uses (seed, i).
-    RAISES (ValueError): L001, L102, L103, L104, L106, L107, L108, L109, L125, L126, L127 when built
-        or first called; L101, L105 while reading.
     SOURCE: Wang & Wang 2022; mode "sample" is ours (docs/methods.md, "Resampling").
     """
 

@@ -112,7 +112,6 @@ class LowResourceCorpus(Subset):
         sentences per document, at most 10. 1 yields single sentences.
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
-    RAISES (ValueError): L001, L107, L108, L122; L123 if the corpus has too few sentences.
     SOURCE: Nguyen et al. 2023, section on low-resource settings; nesting is ours (docs/methods.md,
         "Subsets of a corpus").
     """
@@ -177,7 +176,6 @@ class ImbalancedCorpus(Subset):
         sentences per document, at most 10. 1 yields single sentences.
     partition (int): Number of the draw, so that one seed gives many.
     seed (int): Fixes all partitions.
-    RAISES (ValueError): L001, L107, L108; L123, L124 if the corpus does not allow it.
     SOURCE: Nguyen et al. 2023, Figure 4; its algorithm is unstated, this one is ours (docs/methods.md,
         "Subsets of a corpus").
     """
@@ -241,6 +239,6 @@ def _size(name: str, value: int | None) -> int | None:
 
 
 def check_size(who: str, wanted: int, counts: UnitCounts, unit: Unit) -> None:
-    """Refuse to draw more than there is. RAISES (ValueError): L123."""
+    """Refuse to draw more than there is."""
     if wanted > len(counts):
         raise ValueError(Errors.L123.format(who=who, wanted=wanted, unit=unit, found=len(counts)))

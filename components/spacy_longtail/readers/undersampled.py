@@ -27,7 +27,6 @@ class UndersampledCorpus(WrappingReader):
 
     corpus (Callable): The reader to undersample, nlp to examples, such as spacy.Corpus.v1.
     ratio (float): Tokens to keep for each entity token, at least 1. A last round may exceed it.
-    RAISES (ValueError): L001, L107, L108, L109; L120 if nothing is left.
     SOURCE: Akkasi et al. 2018, with the semantics of Wang & Wang 2022 (docs/methods.md, "Subsets of a
         corpus").
     """

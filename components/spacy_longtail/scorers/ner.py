@@ -136,9 +136,8 @@ def make_ner_scorer(
         "ents", those of the data that is scored.
     tail (Optional[List[str]]): The rare types that ents_tail_f averages; null leaves that key out.
     prefix (str): Of every key. With any other than "ents" only the declared types are looked at.
-    labeled (bool): false compares boundaries alone, as if all types were one; for a type-less NER.
+    labeled (bool): false compares boundaries alone, as if all types were one.
     RETURNS (Callable): The scorer.
-    RAISES (ValueError): L301, L302.
     """
     if not labeled and (labels is not None or tail is not None):
         raise ValueError(Errors.L302)

@@ -61,7 +61,6 @@ def audit_corpus(
     seed (int): Fixes folds and trainings.
     gpu_id (int): -1 is the CPU.
     RETURNS (Audit): The suspects, and how far the models agree with the annotation.
-    RAISES (ValueError): L001, L402, L403, L404, L406, L442, L450, L451, L452.
     """
     _cleanlab()  # before the work
     folds = whole("folds", folds, "5 is the default.", low=2)
@@ -82,7 +81,6 @@ def find_suspects(docs: list[Doc], found: OutOfFold, tail: list[str]) -> Audit:
     docs (List[Doc]): The annotated documents. found (OutOfFold): What models make of their tokens.
     tail (List[str]): The rare types, whose suspects come first.
     RETURNS (Audit): A suspect is an annotated entity, or a run of tokens outside that are read alike.
-    RAISES (ValueError): L406.
     SOURCE: Northcutt et al. 2021, Confident Learning; Wang & Mueller 2022, Detecting Label Errors in
         Token Classification Data, for the least score as that of several tokens.
     """

@@ -1,15 +1,13 @@
-"""Moving averages of weights, of torch modules too: what is evaluated and saved is the average.
+"""Weights to evaluate and to save in the place of those trained, of torch modules too.
 
-thinc's optimizers keep averages of every parameter they step. spaCy puts them in the place of the
-weights to evaluate and to save; for a torch module that changes nothing, since it looks for its averages
-under names that no optimizer gives. Those of our optimizer are found.
+spaCy puts the averages that an optimizer keeps in the place of the weights. For a torch module that
+changes nothing, since it looks for its averages under names that no optimizer gives.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from spacy.language import Language
-from thinc.api import Model, PyTorchShim, xp2torch
+from thinc.api import PyTorchShim, xp2torch
 from thinc.types import FloatsXd
 
 Key = tuple[int, str]  # of a layer or of a module, and the parameter's name
@@ -58,18 +56,3 @@ def put(shim: PyTorchShim, averages: Mapping[Key, FloatsXd]) -> list[tuple]:
             kept.append((parameter, parameter.data))
             parameter.data = xp2torch(average, device=parameter.device).clone()
     return kept
-
-
-def keep(nlp: Language, averages: Mapping[Key, FloatsXd]) -> None:
-    """Make the averages a pipeline's weights, for good.
-
-    nlp (Language): The pipeline. averages (Mapping[Tuple[int, str], FloatsXd]): By parameter.
-    """
-    models: list[Model] = [pipe.model for _, pipe in nlp.pipeline if hasattr(pipe, "model")]
-    for node in (node for model in models for node in model.walk()):
-        for name in node.param_names:
-            if (node.id, name) in averages:
-                node.set_param(name, averages[node.id, name])
-        for shim in node.shims:
-            if isinstance(shim, PyTorchShim):
-                put(shim, averages)

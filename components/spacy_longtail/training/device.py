@@ -6,7 +6,7 @@ from ..errors import Errors
 
 
 def use_gpu(gpu_id: int) -> None:
-    """Compute on a GPU from now on. gpu_id (int): -1 is the CPU. RAISES (ValueError): L515."""
+    """Compute on a GPU from now on. gpu_id (int): -1 is the CPU."""
     try:
         setup_gpu(gpu_id, silent=True)  # spaCy says it
     except Exception as error:  # CuPy and torch have their own

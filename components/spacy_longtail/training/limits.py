@@ -37,7 +37,6 @@ def check_training(training: Mapping[str, object], batcher: Mapping[str, object]
 
     training (Mapping[str, object]): [training], resolved.
     batcher (Mapping[str, object]): [training.batcher] as it is written.
-    RAISES (ValueError): Without a code, for whoever knows which config it is.
     """
     for name, (low, high) in SETTINGS.items():
         _check(name, training.get(name), low, high)
@@ -71,7 +70,6 @@ def check_written(config: Config) -> None:
     scores that it cannot add up, which it does before it reads that section.
 
     config (Config): Filled in for a corpus, not interpolated.
-    RAISES (ValueError): Without a code, as `check_training`.
     """
     if "training" not in config:
         raise ValueError("it has no [training].")
@@ -88,7 +86,7 @@ def check_written(config: Config) -> None:
 
 
 def check_paths(config: Config) -> None:
-    """Refuse paths that are no text. config (Config): Interpolated. RAISES (ValueError): So."""
+    """Refuse paths that are no text. config (Config): Interpolated."""
     for section, names in PATHS.items():
         block = config.get(section, {})
         for name in (name for name in names if name in block):

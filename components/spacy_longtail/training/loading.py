@@ -8,7 +8,7 @@ import srsly
 from spacy.language import Language
 from spacy.training.pretrain import get_tok2vec_ref
 from spacy.util import is_package
-from thinc.api import Config
+from thinc.api import Config, ConfigValidationError
 
 from ..describers import label_encoder
 from ..encoders import META, check_encoder, located
@@ -28,7 +28,6 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
     """A trained pipeline, a folder or an installed package, or why it is not one.
 
     exclude (Collection[str]): Components that are not built.
-    RAISES (ValueError): L408, and our pipes' own.
     """
     try:
         return spacy.load(str(model), exclude=exclude)  # a name can be that of a package
@@ -43,7 +42,6 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
 
     model (Path | str): A folder, or an installed package. An encoder is known by its label encoder.
     descriptions (Mapping[str, str]): By type, for an encoder; a trained pipeline keeps its own types.
-    RAISES (ValueError): L720 if there is none; L408, L271, and our pipes' own.
     """
     folder = check_encoder(model)
     nlp = load_pipeline(model)
@@ -56,6 +54,13 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
 
 def _said(error: Exception) -> str:
     """An error of another library, with its kind and a full stop."""
+    if isinstance(error, ConfigValidationError):
+        gone = [str(own["loc"][-1]) for own in error.errors if "unexpected" in own["msg"]]
+        if gone:
+            return (
+                f"An earlier version saved it, with settings that are gone: {', '.join(gone)}. "
+                "Delete their lines in its config.cfg, or train it again."
+            )
     return f"{type(error).__name__}: {error}".strip().rstrip(".") + "."
 
 
@@ -63,8 +68,6 @@ def check_sources(config: Config) -> None:
     """Load the pipelines that components are taken from, to say what is wrong with them.
 
     config (Config): Not interpolated; one that cannot be is left to whoever builds it.
-    RAISES (ValueError): L402 for one that is not there, L408 for one that is damaged, L571 for one
-        without the component, L274 for one of another language.
     """
     try:
         found = config.interpolate()
@@ -94,8 +97,7 @@ def _check(source: object, wanted: str, name: str, lang: str | None) -> None:
 def check_beginning(config: Config) -> None:
     """Whether the vectors and weights that training begins with are there, and used.
 
-    config (Config): Its [initialize] is interpolated. RAISES (ValueError): L402, L409; L408 for a folder
-        without vectors.
+    config (Config): Its [initialize] is interpolated.
     """
     block = config.get("initialize", {})
     for name, fix in BEGINNINGS.items():
@@ -130,7 +132,6 @@ def load_weights(nlp: Language, config: Config) -> None:
     """Put the weights that training begins with into a pipeline, as spaCy does once it is initialized.
 
     nlp (Language): Gets them; need not be initialized. config (Config): Filled and interpolated.
-    RAISES (ValueError): L418 for weights of another layer.
     """
     path, block = config["initialize"]["init_tok2vec"], config["pretraining"]
     if path is None or not block:

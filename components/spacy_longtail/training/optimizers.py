@@ -2,8 +2,7 @@
 
 Where a small transformer is trained on a CPU, thinc's Adam takes 9 % of a step, this one a third of
 that: training lacked it to keep up with a plain torch loop (docs/results.md). thinc's class stays around
-torch's function, for parameters on a GPU. Its averages, which spaCy evaluates and saves, are of torch
-modules too.
+torch's function, for parameters on a GPU.
 """
 
 import math
@@ -19,28 +18,22 @@ from thinc.types import FloatsXd
 from ..settings import finite, unused
 from .averages import Averages, average_torch_modules
 
-AVERAGE_DECAY = 0.9999  # as in thinc
 HAS_TORCH = find_spec("torch") is not None  # without it thinc makes the steps
 
 
 class TorchAdam(Optimizer):
     """Steps NumPy parameters through torch, and all others, such as those on a GPU, as thinc does.
 
-    average_decay (float): Largest share of the average that an update keeps.
-    weight_mix (float): Below 1, the averages are the weights before training, moved by this share of
-        what training changed.
+    weight_mix (float): Below 1, the averages are the weights before training, of torch modules too,
+        moved by this share of what training changed.
     settings: As for thinc's Optimizer.
     """
 
-    averages: Averages | None
-
-    def __init__(
-        self, learn_rate: FloatOrSeq, *, average_decay: float, weight_mix: float = 1.0, **settings: Any
-    ) -> None:
+    def __init__(self, learn_rate: FloatOrSeq, *, weight_mix: float = 1.0, **settings: Any) -> None:
         super().__init__(learn_rate, **settings)
-        self.average_decay, self.weight_mix = average_decay, weight_mix
+        self.weight_mix = weight_mix
         self.before: dict[tuple[int, str], FloatsXd] = {}
-        if self.averages is not None:
+        if weight_mix < 1:
             self.averages = Averages()
             average_torch_modules()
 
@@ -54,7 +47,7 @@ class TorchAdam(Optimizer):
         lr_scale (float): Factor on the learning rate.
         RETURNS (Tuple[FloatsXd, FloatsXd]): Weights and gradient.
         """
-        averages, self.averages = self.averages, None  # thinc's step would keep some with its own decay
+        averages, self.averages = self.averages, None  # thinc's step would keep its own
         ops = get_array_ops(weights)
         if self.weight_mix < 1 and key not in self.before:
             self.before[key] = weights.copy()
@@ -70,7 +63,7 @@ class TorchAdam(Optimizer):
                 averages[key] *= self.weight_mix
                 averages[key] += (1 - self.weight_mix) * self.before[key]
                 return stepped
-            ops.update_averages(averages[key], stepped[0], self.nr_update[key], self.average_decay)
+            ops.update_averages(averages[key], stepped[0], self.nr_update[key])
         return stepped
 
     def _stepped(
@@ -135,13 +128,11 @@ def create_adam(
     grad_clip: FloatOrSeq = 1.0,
     L2_is_weight_decay: bool = True,
     use_averages: bool = True,
-    average_decay: float = AVERAGE_DECAY,
     weight_mix: float = 1.0,
 ) -> TorchAdam:
-    """thinc's Adam.v1, with steps on a CPU made by torch where it is installed: less than half the time.
+    """thinc's Adam.v1. Where torch is installed it makes the steps on a CPU, in less than half the time.
 
     Settings and updates are those of Adam.v1, up to rounding. A parameter on a GPU is stepped by thinc.
-    Unlike Adam.v1's, its averages are of torch modules too, such as a transformer.
 
     learn_rate (FloatOrSeq): Learning rate, a number or a schedule, as are the other numbers.
     L2 (FloatOrSeq): Strength of the decay of weights.
@@ -151,22 +142,15 @@ def create_adam(
     grad_clip (FloatOrSeq): Greatest norm of a parameter's gradient; 0 is none.
     L2_is_weight_decay (bool): Whether weights decay beside the update, as in AdamW; false adds L2 times
         the weights to the gradient.
-    use_averages (bool): Whether to keep exponential moving averages of the weights, with which spaCy
-        evaluates, and which it saves.
-    average_decay (float): Share of the average that an update keeps, between 0 and 1; in the first ones
-        less, (1 + t) / (10 + t) after t updates.
+    use_averages (bool): Whether spaCy evaluates and saves moving averages of thinc's own layers.
     weight_mix (float): Share, above 0, of what training changes in the weights that spaCy evaluates and
         saves. Below 1 a pretrained encoder forgets less of rare types. 1 keeps the trained weights.
     RETURNS (Optimizer): The optimizer.
-    RAISES (ValueError): L001, L213.
-    SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; averages: Polyak
-        and Juditsky 1992, with exponential weights; weight_mix: Wortsman et al. 2022, Robust
-        fine-tuning of zero-shot models.
+    SOURCE: Kingma and Ba 2015, algorithm 1; Loshchilov and Hutter 2019, algorithm 2; weight_mix:
+        Wortsman et al. 2022, Robust fine-tuning of zero-shot models.
     """
     least = ("a finite number of at least 0", 0.0)
     share = ("a number between 0 and 1", 1e-9, 1 - 1e-9)
-    if not use_averages and average_decay != AVERAGE_DECAY:
-        raise unused("average_decay", average_decay, "longtail.Adam.v1", "use_averages = true")
     mix = _number("weight_mix", weight_mix, "a number above 0, at most 1", 1e-9, 1.0)
     if mix < 1 and use_averages:
         raise unused("use_averages", use_averages, "longtail.Adam.v1", "weight_mix = 1")
@@ -179,13 +163,12 @@ def create_adam(
         grad_clip=_checked("grad_clip", grad_clip, *least),
         L2_is_weight_decay=L2_is_weight_decay,
         use_averages=use_averages or mix < 1,
-        average_decay=_number("average_decay", average_decay, *share),
         weight_mix=mix,
     )
 
 
 def _checked(name: str, value: FloatOrSeq, rule: str, low: float, high: float = math.inf) -> FloatOrSeq:
-    """A number, or each of a list; a schedule is taken as it is. RAISES (ValueError): L001."""
+    """A number, or each of a list; a schedule is taken as it is."""
     if isinstance(value, list):
         return [_number(name, number, rule, low, high) for number in value]
     if isinstance(value, (int, float, str)):
@@ -194,5 +177,4 @@ def _checked(name: str, value: FloatOrSeq, rule: str, low: float, high: float = 
 
 
 def _number(name: str, value: float | str, rule: str, low: float, high: float = math.inf) -> float:
-    """RAISES (ValueError): L001."""
     return finite(name, value, rule, "See the docs of Adam.v1 in thinc.", low, high)

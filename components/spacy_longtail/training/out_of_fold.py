@@ -70,7 +70,6 @@ def out_of_fold(
     config (Optional[Path]): A config with a longtail_token_ner; null is a small one of our own.
     steps (int): Training steps per fold. seed (int): Of the trainings. gpu_id (int): -1 is the CPU.
     RETURNS (OutOfFold): Probabilities of classes: the tags of a type in one.
-    RAISES (ValueError): L402, L451, L452.
     """
     labels = dict.fromkeys([*types.labels, *(ent.label_ for doc in docs for ent in doc.ents)])
     classes = ["O", *labels]
@@ -138,7 +137,6 @@ def class_probabilities(
     nlp (Language): A pipeline with a longtail_token_ner whose head is softmax or crf.
     docs (List[Doc]): Documents, whose annotation is not used. config (Optional[Path]): For the message.
     RETURNS (Tuple[List[str], Floats2d]): Classes, (n_tokens, n_classes): the tags of a type in one.
-    RAISES (ValueError): L451.
     """
     names = [name for name, pipe in nlp.pipeline if _is_readable(pipe)]
     if not names:

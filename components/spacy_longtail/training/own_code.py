@@ -12,7 +12,7 @@ _imported: list[Path] = []
 def import_code(path: Path) -> None:
     """Run a Python file, so that what it registers can be named in configs and pipelines.
 
-    path (Path): The file. RAISES (ValueError): L402; L736 if the code raises something.
+    path (Path): The file.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="--code names a Python file."))

@@ -74,7 +74,6 @@ def probe_training(config: Config, gpu_id: int = -1) -> Probe:
 
     config (Config): As `load_filled` gives it, not interpolated. gpu_id (int): -1 is the CPU.
     RETURNS (Probe): What it took. Nothing is kept, nor written outside a temporary folder.
-    RAISES (ValueError): L564 where the training would fail.
     """
     try:
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()):  # readers print

@@ -27,7 +27,6 @@ def chosen_products(products: Products, nlp: Language, config: Config) -> Produc
     products (Products): What was asked for. nlp (Language): The pipeline, as it will be trained.
     config (Config): Its config.
     RETURNS (Products): SPACY or NUMPY; SPACY, too, where NumPy's would change nothing.
-    RAISES (ValueError): Without a code, if NumPy's are asked for and cannot be had.
     """
     if products is Products.SPACY or _own(config).get("@callbacks") == CALLBACK:
         return Products.SPACY

@@ -142,7 +142,6 @@ def read_run(model: Path) -> RunRecord:
     """How a model was made: where `ensemble` left it in the model, or `train` beside it; else nothing.
 
     model (Path): A pipeline folder.
-    RAISES (ValueError): L417.
     """
     own = model / RUN_FILE
     path = own if own.is_file() else model.parent / RUN_FILE
@@ -159,7 +158,6 @@ def read_curve(model: Path) -> list[dict[str, float]]:
 
     model (Path): A pipeline folder; the log is looked for beside it.
     RETURNS (List[Dict[str, float]]): Without scores that are null, and evaluations without any other.
-    RAISES (ValueError): L417.
     """
     path = model.parent / CURVE_FILE
     if not path.is_file():

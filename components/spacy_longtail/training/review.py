@@ -49,7 +49,7 @@ def review_records(audit: Audit, format: Format, limit: int | None = None) -> li
 def write_review(audit: Audit, path: Path, format: Format, limit: int | None = None) -> int:
     """Write the records as JSON lines, all or nothing.
 
-    RETURNS (int): How many. RAISES (ValueError): L432.
+    RETURNS (int): How many.
     """
     records = review_records(audit, format, limit)
     write_file(path, "".join(f"{srsly.json_dumps(record)}\n" for record in records))

@@ -91,7 +91,6 @@ def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) ->
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     overrides (Optional[Overrides]): Config values by dotted name.
-    RAISES (ValueError): L271, L402, L430.
     """
     paths = (part_path(corpus, part) for part in ("train", "dev"))
     own = corpus_overrides(read_types(corpus), *paths)
@@ -108,7 +107,6 @@ def load_filled(config: Path, corpus: Path, overrides: Overrides | None = None) 
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     overrides (Optional[Overrides]): Config values by dotted name.
-    RAISES (ValueError): L402, L430, L438.
     """
     if not config.is_file():
         raise ValueError(Errors.L402.format(path=config, fix=SHIPPED_CONFIGS))
@@ -145,10 +143,7 @@ def known_sections(overrides: Overrides, config: Config) -> Block:
 
 
 def refuse_parts(overrides: Overrides) -> None:
-    """Refuse settings that would put other data in the place of what a command trains on.
-
-    RAISES (ValueError): L516.
-    """
+    """Refuse settings that would put other data in the place of what a command trains on."""
     given = [name for name in ("paths.train", "paths.dev") if name in overrides]
     if given:
         problem = "would name other data than this command trains on"
@@ -177,10 +172,6 @@ def train_model(
     products (Products): What multiplies matrices; nothing of it stays in the models.
     overrides (Optional[Overrides]): Config values by dotted name.
     RETURNS (Path): model-best.
-    RAISES (ValueError): L271, L274, L402, L403, L404, L408, L409, L418, L438, L439, L571 for a config,
-        corpus, pipeline, vectors or weights that cannot be read or used; L264 or L265 for a model of the
-        hub that cannot be had; L432, L434, L436, L437 for a folder that must stay; L402 if no model
-        was written.
     """
     given = load_filled(config, corpus, overrides)
     settings = filled_in(config, corpus, overrides)
@@ -247,8 +238,6 @@ def check_trainable(config: Config, path: Path) -> Language:
 
     config (Config): With overrides, not interpolated. path (Path): Of the file, for the message.
     RETURNS (Language): The pipeline, not initialized.
-    RAISES (ValueError): L438; L402, L408, L418, L571 for what it begins with; L439 if a weighted score
-        is computed by no component.
     """
     try:
         nlp = load_model_from_config(config, auto_fill=True)
@@ -273,7 +262,6 @@ def check_known(config: Config, filled: Config) -> None:
     """Refuse settings of these sections that spaCy would drop silently.
 
     config (Config): As written. filled (Config): As spaCy filled it.
-    RAISES (ValueError): Without a code, for whoever knows which config it is.
     """
     for section in ("nlp", "training", "initialize"):
         if unknown := sorted(set(config.get(section, {})) - set(filled[section])):

@@ -35,7 +35,7 @@ def refused(path: Path | str, problem: str, fix: str) -> ValueError:
 def check_not_judged(path: Path | str, pipe: Any) -> None:
     """Refuse a component with thresholds or a calibration. RAISES (ValueError): L514."""
     cfg = getattr(pipe, "cfg", {})
-    judged = [name for name in ("thresholds", "calibration", "decision_offsets") if cfg.get(name)]
+    judged = [name for name in ("thresholds", "calibration") if cfg.get(name)]
     if judged:
         raise refused(path, f"{pipe.name!r} has {' and '.join(judged)} of its own", JUDGED)
 

@@ -13,12 +13,10 @@ from spacy.util import set_dot_to_object
 from ..errors import Warnings
 from ..heads import SOFT_HEADS
 from ..layers import listener_in
-from ..losses.token import TagLoss
 from ..pipes import ensemble_ner
 from ..pipes.ensemble_ner import EnsembleNER
 from ..pipes.sources import add_sources, sources_of
 from ..pipes.token_ner import TokenNER
-from ..pipes.weighting import moves_predictions
 from ..types import ENTITY_SCORES, Block
 from .alike import SEEDS, SPLIT, check_not_judged, common_vectors, refused, settle, unlike
 from .teacher import only_tagger
@@ -154,13 +152,8 @@ def _hears(listener: Block, upstream: str) -> bool:
 
 
 def _block(own: Read) -> Block:
-    """The settings of a member: those that its probabilities depend on."""
-    settings = own.nlp.get_pipe_config(own.name)
-    found = {"head": own.tagger.cfg["head"], "model": settings["model"]}
-    loss = own.tagger.loss
-    if isinstance(loss, TagLoss) and moves_predictions(loss):
-        found["loss"] = settings["loss"]
-    return found
+    """The settings of a member."""
+    return {"head": own.tagger.cfg["head"], "model": own.nlp.get_pipe_config(own.name)["model"]}
 
 
 def _warn_of_others(members: Sequence[Read], encoders: Sequence[Collection[str]]) -> None:

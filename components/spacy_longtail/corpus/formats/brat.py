@@ -40,7 +40,6 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 
     path (Path): The .txt file; the .ann file stands beside it.
     context (Context): Tokenizer, settings, and events, which count spans that are not continuous.
-    RAISES (ValueError): L401 with the line, L402, L423 to L427.
     """
     settings, events = context.settings, context.events
     # brat counts the characters of the file as it is, line ends included

@@ -14,10 +14,7 @@ FIX = "Write token TAB tag."
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """One document per sentence, or one for the sentences between -DOCSTART- lines.
-
-    RAISES (ValueError): L401 with the line, L402, L403, L423, L431.
-    """
+    """One document per sentence, or one for the sentences between -DOCSTART- lines."""
     yield from tagged_docs(path, _sentences(path, context.settings), context, FIX)
 
 

@@ -41,9 +41,6 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """One document per sentence, or one for the sentences from `# newdoc` to `# newdoc`.
 
     The words are those of the syntax: of a range such as 1-2, its parts. Words without a tag are O.
-
-    RAISES (ValueError): L401 with the line, L402, L403, L423, L431, L580, L584, L585 where no word has
-        a tag.
     """
     yield from tagged_docs(path, _sentences(path, context.settings), context, FIX)
 

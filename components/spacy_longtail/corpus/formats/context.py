@@ -82,7 +82,6 @@ class Settings:
     unlabelled (bool): Whether text alone is wanted: tags and types are not looked at, nor missed.
     open (bool): Whether each mention has a type of its own, as in the format "open": the corpus declares
         no types, and `pretrain` alone reads it.
-    RAISES (ValueError): L001.
     """
 
     format: str | None = None
@@ -126,7 +125,7 @@ class Place(NamedTuple):
     """Where something stands in the source."""
 
     path: Path
-    line: int  # from 1
+    line: int  # from 1; 0 in an array of records
     record: int = 0  # from 1, in an array of records
 
     def __str__(self) -> str:

@@ -43,7 +43,6 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
     """Write documents to a .spacy file.
 
     docs (Iterable[Doc]): Streamed; what is held is their arrays.
-    RAISES (ValueError): L435 where they are too many for one file, L550.
     """
     store = DocBin()
     strings = None
@@ -71,7 +70,7 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> Tally:
 def stream_bins(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterator[Read]:
     """What `read` makes of a .spacy file, or of every .spacy file below a folder in order of name.
 
-    One file at a time is in memory. RAISES (ValueError): L402, L403 where nothing is made, L404.
+    One file at a time is in memory.
     """
     paths = sorted(path.rglob("*.spacy")) if path.is_dir() else [path]
     if not path.exists() or not paths:
@@ -89,31 +88,25 @@ def stream_bins(path: Path, read: Callable[[DocBin], Iterator[Read]]) -> Iterato
 
 
 def check_docs(path: Path) -> None:
-    """Refuse what cannot be read, one file at a time, no document built.
-
-    RAISES (ValueError): L402, L403, L404.
-    """
+    """Refuse what cannot be read, one file at a time, no document built."""
     deque(stream_bins(path, lambda docs: iter(docs.tokens)), maxlen=0)
 
 
 def count_tokens(path: Path) -> int:
-    """How many tokens a .spacy file or folder has, no document built.
-
-    RAISES (ValueError): L402, L403, L404.
-    """
+    """How many tokens a .spacy file or folder has, no document built."""
     return sum(len(tokens) for tokens in stream_bins(path, lambda docs: iter(docs.tokens)))
 
 
 def stream_docs(path: Path, nlp: Language) -> Iterator[Doc]:
     """The documents of a .spacy file, or of every .spacy file below a folder in order of name.
 
-    One file at a time is in memory. RAISES (ValueError): L402, L403, L404.
+    One file at a time is in memory.
     """
     yield from stream_bins(path, lambda docs: docs.get_docs(nlp.vocab))
 
 
 def stream_sentences(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """The sentences of a .spacy file as documents. RAISES (ValueError): L402, L403, L404."""
+    """The sentences of a .spacy file as documents."""
     for doc in stream_bins(path, lambda docs: docs.get_docs(vocab)):
         yield from sentence_docs(doc)
 
@@ -123,7 +116,6 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
 
     context (Context): Vocabulary, and events, which count what was fixed. The place of an event is the
         document's number in the file.
-    RAISES (ValueError): L402, L403, L404.
     """
     for i, doc in enumerate(stream_docs(path, context.nlp), 1):
         place = Place(path, i)

@@ -1,21 +1,16 @@
-"""JSON lines and JSON arrays record by record, however long the file is.
-
-The library `ijson` streams arrays too. It is not used because conversion works in the light install,
-which has spaCy alone, and because errors name the line of the record, which it does not tell.
-"""
+"""JSON lines and JSON arrays, record by record."""
 
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from ...errors import Errors
 from .context import Place
-from .text import lines, open_text
+from .text import lines, open_text, read_text
 
-CHUNK = 1 << 20  # characters read at a time
-GAP = re.compile(r"[ \t\r\n]*")
+HEAD = 1 << 10  # characters that tell an array from lines
 ARRAY = re.compile(r'\[(?!\s*")')  # a pair on a line of its own begins with [ and a text
 FIX = "Write one JSON object per line, or one array of objects."
 
@@ -30,12 +25,10 @@ def read_records(path: Path, encoding: str) -> Iterator[tuple[Place, dict[str, o
     A pair of a text and an object, which spaCy 2 was trained on, becomes an object with a 'text'. An
     object whose 'annotations' are such pairs, as NER Annotator writes for a whole file, becomes each of
     them; one of null, which nobody annotated, becomes an object without anything.
-
-    RAISES (ValueError): L402, L423, L426, L580, L584.
     """
     head = ""
     with open_text(path, encoding) as file:
-        while head in ("", "[") and (block := file.read(CHUNK)):
+        while head in ("", "[") and (block := file.read(HEAD)):
             head += block.lstrip()
     is_array = ARRAY.match(head) is not None
     for place, record in _array(path, encoding) if is_array else _lines(path, encoding):
@@ -71,62 +64,12 @@ def _lines(path: Path, encoding: str) -> Iterator[tuple[Place, object]]:
 
 
 def _array(path: Path, encoding: str) -> Iterator[tuple[Place, object]]:
-    with open_text(path, encoding) as file:
-        window = _Window(path, file)
-        window.take("[")
-        closed = window.peek() == "]" and window.take("]")
-        while not closed:
-            yield window.place, window.value()
-            closed = window.take(",]") == "]"
-            window.place = window.place._replace(record=window.place.record + 1)
-            window.peek()  # on to the line of the next record
-        if found := window.peek():
-            raise no_record(window.place, f"found {found!r} after the array", FIX)
-
-
-class _Window:
-    """The part of a file that is being parsed, and the line it begins on."""
-
-    def __init__(self, path: Path, file: IO[str]) -> None:
-        self.place = Place(path, 1, 1)
-        self.file = file
-        self.buffer = ""
-        self.at = 0
-        self.decode = json.JSONDecoder().raw_decode
-
-    def peek(self) -> str:
-        """The next character that is not white space, empty at the end of the file."""
-        while True:
-            gap = GAP.match(self.buffer, self.at)
-            self._move(gap.end() if gap else self.at)
-            if self.at < len(self.buffer):
-                return self.buffer[self.at]
-            self.buffer, self.at = self.file.read(CHUNK), 0
-            if not self.buffer:
-                return ""
-
-    def take(self, expected: str) -> str:
-        found = self.peek()
-        if not found or found not in expected:
-            problem = f"found {found or 'the end of the file'!r} instead of {' or '.join(expected)}"
-            raise no_record(self.place, problem, FIX)
-        self._move(self.at + 1)
-        return found
-
-    def value(self) -> object:
-        self.peek()
-        while True:
-            try:
-                value, end = self.decode(self.buffer, self.at)
-            except (ValueError, RecursionError) as error:
-                more = self.file.read(max(CHUNK, len(self.buffer)))  # perhaps it continues there
-                if not more:
-                    raise no_record(self.place, error, FIX) from error
-                self.buffer, self.at = self.buffer[self.at :] + more, 0
-                continue
-            self._move(end)
-            return value
-
-    def _move(self, at: int) -> None:
-        n_lines = self.buffer.count("\n", self.at, at)
-        self.place, self.at = self.place._replace(line=self.place.line + n_lines), at
+    """An array is read whole: what is too large for memory is to be written as lines."""
+    try:
+        found = json.loads(read_text(path, encoding))
+    except json.JSONDecodeError as error:
+        raise no_record(Place(path, error.lineno), error.msg, FIX) from error
+    except (ValueError, RecursionError) as error:
+        raise no_record(Place(path, 1), error, FIX) from error
+    for i, record in enumerate(found, 1):
+        yield Place(path, 0, i), record

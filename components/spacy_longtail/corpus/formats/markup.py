@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from ...errors import Errors
 from .context import Context, Place
 from .spans import annotate, check_span
-from .text import bad_line, find_encoding, open_bytes, read_text
+from .text import bad_line, head_of, read_text
 from .tokens import tokenize
 
 MENTION = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
@@ -32,17 +32,14 @@ class Article(NamedTuple):
 
 
 def is_article(path: Path, encoding: str = "utf8") -> bool:
-    """Whether a text file begins as an article does. RAISES (ValueError): L580, L584."""
-    encoding = find_encoding(path, encoding)
-    with open_bytes(path) as file:
-        return file.read(40).decode(encoding, "ignore").startswith("title: ")
+    """Whether a text file begins as an article does."""
+    return head_of(path, encoding, 40).startswith("title: ")
 
 
 def parse_line(path: Path, line: int, marked: str, labels: Collection[str] | None) -> ArticleSentence:
     """One marked-up sentence.
 
     labels (Optional[Collection[str]]): The types that there may be; null is any.
-    RAISES (ValueError): L401 with file and line.
     """
     text, spans, last = "", [], 0
     for match in MENTION.finditer(marked):
@@ -67,7 +64,7 @@ def parse_line(path: Path, line: int, marked: str, labels: Collection[str] | Non
 def read_article(path: Path, labels: Collection[str] | None, encoding: str = "utf8") -> Article:
     """Read one article: header lines, a blank line, one sentence per line, blank between paragraphs.
 
-    labels (Optional[Collection[str]]): As for `parse_line`. RAISES (ValueError): L401, L402, L403, L423.
+    labels (Optional[Collection[str]]): As for `parse_line`.
     """
     lines = read_text(path, encoding).split("\n")
     header = {}
@@ -90,16 +87,13 @@ def read_article(path: Path, labels: Collection[str] | None, encoding: str = "ut
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """An article as one document. RAISES (ValueError): L401, L402, L403, L423, L425."""
+    """An article as one document."""
     labels = None if context.settings.unlabelled else context.labels or None
     yield article_doc(read_article(path, labels, context.settings.encoding), context)
 
 
 def article_doc(article: Article, context: Context) -> Doc:
-    """An article as one document with sentence boundaries and entities.
-
-    RAISES (ValueError): L425 with file and line.
-    """
+    """An article as one document with sentence boundaries and entities."""
     parts = []
     for i, sentence in enumerate(article.sentences):
         place = Place(article.path, sentence.line)

@@ -12,7 +12,7 @@ from .context import Context, Place
 from .markup import MENTION, parse_line
 from .spans import CharSpan, annotate, check_span, read_label
 from .tagged import TaggedSentence, Tagger
-from .text import bad_line, find_encoding, lines, open_bytes, read_text, unzipped
+from .text import bad_line, head_of, lines, read_text, unzipped
 from .tokens import check_text, tokenize
 
 SENTENCES = "sents.json"
@@ -41,21 +41,13 @@ def plain_type(label: str) -> str:
 
 
 def is_open(path: Path, encoding: str = "utf8") -> bool:
-    """Whether a text file begins with its domain, or soon has a mark with two types.
-
-    RAISES (ValueError): L580, L584.
-    """
-    encoding = find_encoding(path, encoding)
-    with open_bytes(path) as file:
-        head = file.read(HEAD).decode(encoding, "ignore")
+    """Whether a text file begins with its domain, or soon has a mark with two types."""
+    head = head_of(path, encoding, HEAD)
     return head.startswith(DOMAIN) or any("; " in label for _, label in MENTION.findall(head))
 
 
 def read_docs(path: Path, context: Context) -> Iterator[Doc]:
-    """One document per sentence, of marked text or of sents.json.
-
-    RAISES (ValueError): L401, L402, L403, L423 to L427, L550.
-    """
+    """One document per sentence, of marked text or of sents.json."""
     read = _numbered if unzipped(path).name == SENTENCES else _marked
     return read(path, context)
 
@@ -75,7 +67,6 @@ def _marked(path: Path, context: Context) -> Iterator[Doc]:
 
 
 def _check_types(label: str, place: Place) -> str:
-    """RAISES (ValueError): L401 for more than two types, or an empty one; L550."""
     if not all(part.strip() for part in label.split(";")) or label.count(";") > 1:
         raise bad_line(place.path, place.line, f"found the types {label!r}", TYPES_FIX)
     return read_label(label, repr(label), place)
@@ -108,7 +99,6 @@ def _numbered(path: Path, context: Context) -> Iterator[Doc]:
 
 
 def _rows(path: Path, encoding: str) -> list[object]:
-    """RAISES (ValueError): L401, L402, L423."""
     try:
         rows = json.loads(read_text(path, encoding))
     except json.JSONDecodeError as error:
@@ -119,7 +109,7 @@ def _rows(path: Path, encoding: str) -> list[object]:
 
 
 def _words(rows: list[object], number: int, place: Place) -> list[str]:
-    """The tokens of a sentence. RAISES (ValueError): L401, L426."""
+    """The tokens of a sentence."""
     if number >= len(rows):
         problem = f"there is no sentence {number}, {SENTENCES} has {len(rows)}"
         raise bad_line(place.path, place.line, problem, "Sentences are numbered from 0.")

@@ -51,7 +51,6 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     """One document per record that was accepted. Plain values beside the text go to its user_data.
 
     context (Context): Tokenizer, settings, and events, which count what is skipped or does not align.
-    RAISES (ValueError): L402, L403, L580, L584, and with the line L401, L423 to L427, L582.
     """
     n_records = n_tokenized = 0
     tagger, utf16 = Tagger(path, context), _counts_utf16(path, context)

@@ -63,7 +63,6 @@ def to_iob2(
     tags (Sequence[str]): As they stand in the file. (n_tokens,)
     path (Path): The file. at (Sequence[int]): The line of each tag. (n_tokens,)
     record (int): Where a line holds more than one, the number of this one, from 1.
-    RAISES (ValueError): L401 with the line.
     """
     letters = _SCHEMES[scheme]
 

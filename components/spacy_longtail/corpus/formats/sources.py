@@ -64,7 +64,7 @@ class Part(NamedTuple):
     files: list[Path]
 
     def read(self, context: Context) -> Iterator[Doc]:
-        """Its documents. RAISES (ValueError): L403 without any, and what the format raises."""
+        """Its documents."""
         n_docs = 0
         for path in self.files:
             for doc in FORMATS[self.format].read(path, context):
@@ -83,7 +83,6 @@ def find_parts(source: Path, names: Sequence[str], settings: Settings) -> dict[s
     names (Sequence[str]): The parts to look for; the first must be there if any is.
     settings (Settings): Their format, if it is not to be found.
     RETURNS (Dict[str, Part]): By name, at least one.
-    RAISES (ValueError): L001, L402 where there is nothing to read, L420, L421, L422, L580, L581, L584.
     """
     one_of("format", settings.format, (None, *FORMATS))
     parts = {}

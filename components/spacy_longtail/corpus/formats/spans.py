@@ -50,7 +50,6 @@ def check_span(
     start, end (object): Character offsets, end exclusive.
     events (Events): Counts what was trimmed.
     quote (Optional[str]): The text of the span as the file has it; tools fold the white space in it.
-    RAISES (ValueError): L424, L426, L550.
     """
     span = f"{start!r} to {end!r} {label!r}"
     label = read_label(label, span, place)
@@ -73,7 +72,7 @@ def check_span(
 
 
 def read_label(label: object, span: str, place: Place) -> str:
-    """The type of a span, which errors name as `span`. RAISES (ValueError): L424, L426, L550."""
+    """The type of a span, which errors name as `span`."""
     if not isinstance(label, str) or not label.strip():
         raise bad_span(place, span, "has no type", "Name one.")
     return check_label(check_text(label.strip(), place), f" at {place}")
@@ -108,7 +107,6 @@ def annotate(
     unclear (Iterable[CharSpan]): Spans that no entity can stand for. Their tokens get no annotation,
         as do those of misaligned and of dropped entities, where no kept entity covers them.
     others (str): What all other tokens are: "outside" of entities, or "missing" annotation.
-    RAISES (ValueError): L425.
     """
     starts = [token.idx for token in doc]
     ends = [token.idx + len(token) for token in doc]

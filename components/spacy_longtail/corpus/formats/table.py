@@ -32,7 +32,6 @@ def read_docs(path: Path, context: Context) -> Iterator[Doc]:
     context (Context): Its columns have the names of the settings; else those of Kaggle's file. A new
         value in the column of the sentence opens one, an empty one continues; without that column, a
         blank row ends one.
-    RAISES (ValueError): L401 with the line, L402, L403, L423, L580, L584.
     """
     columns = context.settings.columns
     columns = columns if columns.named else KAGGLE

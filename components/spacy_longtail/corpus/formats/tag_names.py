@@ -27,10 +27,7 @@ USUAL = Columns()
 
 
 def parse_columns(text: str) -> Columns:
-    """The columns that an option names, as in token=word,tag=ner,sentence=sent_id.
-
-    RAISES (ValueError): L581.
-    """
+    """The columns that an option names, as in token=word,tag=ner,sentence=sent_id."""
     found: dict[str, str] = {}
     for pair in text.split(","):
         field, _, name = (part.strip() for part in pair.partition("="))
@@ -47,7 +44,6 @@ def read_tag_names(text: str, column: str = "") -> tuple[str, ...]:
     text (str): Tags separated by commas, as O,B-PER,I-PER; or a file: a JSON list, a JSON object with
         names, label_names, id2label or the features of a data set, or one tag per line.
     column (str): The one whose feature it is, where a file has more than one.
-    RAISES (ValueError): L583.
     """
     path = Path(text)
     try:

@@ -32,10 +32,7 @@ class Tagger:
         self.unlabelled = context.settings.unlabelled
 
     def __call__(self, sentence: TaggedSentence) -> tuple[list[str], list[str]]:
-        """The words and their tags, without tokens of white space that are in no entity, or within one.
-
-        RAISES (ValueError): L401 with the line.
-        """
+        """Words and tags, without tokens of white space that are in no entity, or within one."""
         sentence = self._without_blanks(sentence)
         if self.unlabelled:
             return checked_words(self.path, sentence, self.events), ["O"] * len(sentence.words)
@@ -73,7 +70,6 @@ def tagged_docs(
     The tokens are as given. Spacing is unknown, so spaCy trains on these tokens.
 
     fix (str): What to do where there is no sentence.
-    RAISES (ValueError): L401 with the line, L403, L431.
     """
     settings, read = context.settings, Tagger(path, context)
     words: list[str] = []

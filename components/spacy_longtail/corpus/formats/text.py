@@ -13,14 +13,6 @@ from typing import IO, BinaryIO, cast
 from ...errors import Errors
 
 GZIP = ".gz"
-MARKS = {  # byte order marks, the longer ones first: that of UTF-32 begins with that of UTF-16
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
-
-
 WEBANNO = "#FORMAT=WebAnno TSV"
 LABEL_STUDIO = {"annotation_id", "lead_time"}  # among the columns of its CSV and TSV
 
@@ -28,7 +20,7 @@ LABEL_STUDIO = {"annotation_id", "lead_time"}  # among the columns of its CSV an
 def check_tool(path: Path, head: str) -> None:
     """Refuse tables of tools that have another form which can be read.
 
-    head (str): The first line. RAISES (ValueError): L401.
+    head (str): The first line.
     """
     tool = form = ""
     if head.startswith(WEBANNO):
@@ -47,8 +39,9 @@ def bad_line(path: Path, line: int, problem: str, fix: str, record: int = 0) -> 
 
 
 def place_text(line: int, record: int = 0) -> str:
-    """line (int): From 1. record (int): In an array, from 1; 0 where a line holds no more than one."""
-    return f"{line}, record {record}" if record else str(line)
+    """line (int): From 1; 0 where it is not known. record (int): In an array, from 1; else 0."""
+    known = [str(line)] * (line > 0) + [f"record {record}"] * (record > 0)
+    return ", ".join(known)
 
 
 def unzipped(path: Path) -> Path:
@@ -63,7 +56,7 @@ def open_bytes(path: Path) -> BinaryIO:
 
 @contextmanager
 def _intact(path: Path) -> Iterator[None]:
-    """Where a file is read that may be gzipped. RAISES (ValueError): L580."""
+    """Where a file is read that may be gzipped."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -74,13 +67,12 @@ def _intact(path: Path) -> Iterator[None]:
 def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[IO[str]]:
     """Open a text file to read, gzipped or not. A byte order mark is skipped.
 
-    encoding (str): Where it is UTF-8 and the file has the mark of UTF-16 or UTF-32, it is read as that.
+    encoding (str): As Python knows it.
     newline (Optional[str]): As in Python's open: null makes every line end a newline, "" leaves them.
-    RAISES (ValueError): L402, L423 with the line, L580, L584.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Put the file there."))
-    encoding = find_encoding(path, encoding)
+    encoding = _skipping_mark(encoding)
     with _intact(path), io.TextIOWrapper(open_bytes(path), encoding, newline=newline) as file:
         try:
             yield file
@@ -91,52 +83,36 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
             raise ValueError(message) from error
 
 
-def find_encoding(path: Path, encoding: str) -> str:
-    """The encoding to read a file in: another than UTF-8 as it is, else what its first bytes say.
+def _skipping_mark(encoding: str) -> str:
+    return "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
 
-    RAISES (ValueError): L580, L584 for UTF-16 without its mark.
-    """
-    if codecs.lookup(encoding).name != "utf-8":
-        return encoding
+
+def head_of(path: Path, encoding: str, size: int) -> str:
+    """What can be read of the first bytes of a file."""
     with _intact(path), open_bytes(path) as file:
-        head = file.read(4)
-    for mark, name in MARKS.items():
-        if head.startswith(mark):
-            return name
-    for name, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
-        if zeros == b"\0\0":
-            raise ValueError(Errors.L584.format(path=path, encoding=name))
-    return "utf-8-sig"
+        return file.read(size).decode(_skipping_mark(encoding), "ignore")
 
 
 def lines(path: Path, encoding: str) -> Iterator[str]:
-    """The lines of a file without their ends. RAISES (ValueError): L402, L423."""
+    """The lines of a file without their ends."""
     with open_text(path, encoding) as file:
         for line in file:
             yield line.rstrip("\n")
 
 
 def read_text(path: Path, encoding: str, newline: str | None = None) -> str:
-    """A whole file. RAISES (ValueError): L402, L423."""
+    """A whole file."""
     with open_text(path, encoding, newline) as file:
         return file.read()
 
 
 def _bad_line(path: Path, encoding: str) -> int:
     """The line of the first byte that cannot be decoded: Python decodes blocks, not lines."""
-    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(), translate=True)
-    line = 1
     with open_bytes(path) as file:
-        while block := file.read(1 << 16):
-            before = decoder.getstate()
-            try:
-                line += decoder.decode(block).count("\n")
-                continue
-            except UnicodeError:
-                decoder.setstate(before)
-            for i in range(len(block)):
-                try:
-                    line += decoder.decode(block[i : i + 1]).count("\n")
-                except UnicodeError:
-                    return line + (decoder.getstate()[1] & 1)  # a carriage return waits for a newline
-    return line  # the file ends within a character
+        data = file.read()
+    try:
+        data.decode(encoding)
+    except UnicodeError as error:
+        data = data[: getattr(error, "start", 0)]
+    text = data.decode(encoding, "ignore").replace("\r\n", "\n").replace("\r", "\n")
+    return text.count("\n") + 1

@@ -22,7 +22,6 @@ def read_tokens(record: dict[str, object], place: Place, context: Context, tagge
     The tokens are as given. Spacing and sentences are unknown.
 
     tagger (Tagger): Knows the scheme of the tags that came before.
-    RAISES (ValueError): L401, L424, L426, L582.
     """
     if not is_tokenized(record, context.settings):
         return None
@@ -54,7 +53,7 @@ def is_tokenized(record: dict[str, object], settings: Settings) -> bool:
 def refuse_ignored(settings: Settings, tokenized: bool) -> None:
     """Refuse what is set for other records than a file has.
 
-    tokenized (bool): Whether all records are of tokens, or none. RAISES (ValueError): L420.
+    tokenized (bool): Whether all records are of tokens, or none.
     """
     found, users = (
         ("json of tokens", "records of a text")
@@ -76,7 +75,7 @@ def _words(found: object, key: str, place: Place) -> list[str]:
 
 
 def _tags(found: object, n_words: int, place: Place, names: tuple[str, ...] | None) -> list[str]:
-    """The tags of a record as texts. RAISES (ValueError): L426, L582."""
+    """The tags of a record as texts."""
     if not isinstance(found, list) or len(found) != n_words:
         n = f"{len(found)} tags" if isinstance(found, list) else repr(str(found)[:60])
         raise no_record(place, f"found {n} for {n_words} tokens", TAGS_FIX)

@@ -19,7 +19,7 @@ def is_tangled(text: str) -> bool:
 
 
 def check_text(text: object, place: Place) -> str:
-    """A string that spaCy can hold: no half of a surrogate pair. RAISES (ValueError): L426."""
+    """A string that spaCy can hold: no half of a surrogate pair."""
     try:
         if isinstance(text, str):
             text.encode("utf8")
@@ -31,10 +31,7 @@ def check_text(text: object, place: Place) -> str:
 
 
 def tokenize(nlp: Language, text: str, place: Place) -> Doc:
-    """A text as a document.
-
-    RAISES (ValueError): L427 where the tokenizer fails or changes the text; L426 where it does not end.
-    """
+    """A text as a document."""
     if is_tangled(text):
         tangle = "it has 2,000 punctuation marks without a space between them"
         raise ValueError(Errors.L426.format(place=place, problem=tangle, fix="Leave them out."))
@@ -52,7 +49,6 @@ def given_tokens(nlp: Language, text: str, tokens: object, place: Place) -> Doc:
     """A document of the tokens that a record brings, white space between them kept.
 
     tokens (object): A list of records with start and end, offsets in the text.
-    RAISES (ValueError): L426.
     """
     words: list[str] = []
     spaces: list[bool] = []

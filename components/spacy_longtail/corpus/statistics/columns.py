@@ -69,7 +69,6 @@ def stream_columns(path: Path, words: Words) -> Iterator[Batch]:
     path (Path): A file or folder, of which one file at a time is in memory.
     words (Words): Numbers the word forms; shared by the parts of a corpus.
     YIELDS (Batch): Documents of some 50,000 tokens together.
-    RAISES (ValueError): L402, L403, L404.
     """
     yield from stream_bins(path, lambda docs: _batches(docs, words))
 

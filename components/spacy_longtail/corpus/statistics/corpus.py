@@ -18,7 +18,6 @@ def corpus_statistics(corpus: Path) -> Statistics:
     """Count everything about a corpus, in one pass over each part.
 
     corpus (Path): A folder that `convert` wrote; dev and test may be absent.
-    RAISES (ValueError): L402, L403, L404, L430.
     """
     types, words = read_types(corpus), Words()
     paths = present_parts(corpus)
@@ -43,7 +42,6 @@ def described_corpus(
     """The statistics of a corpus, without a diagnosis.
 
     policies (Optional[Dict[str, SizeFactors]]): What resampling makes of it, if that is wanted.
-    RAISES (ValueError): L402, L403, L404.
     """
     training, whole = tallies["train"], sum(tallies.values(), PartTally())
     undeclared = sorted(set(whole.counts.labels) - set(types.labels))

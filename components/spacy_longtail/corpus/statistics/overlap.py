@@ -114,10 +114,7 @@ def conflicts(parts: Mapping[str, SentenceKeys]) -> tuple[int, list[tuple[Place,
 
 
 def sentence_texts(path: Path, wanted: Iterable[int]) -> dict[int, str]:
-    """The text of some sentences of a part, entities marked up as [Oslo|GEO].
-
-    RAISES (ValueError): L402, L403, L404.
-    """
+    """The text of some sentences of a part, entities marked up as [Oslo|GEO]."""
     left, found, n_before, words = set(wanted), {}, 0, Words()
     for batch in stream_columns(path, words) if left else ():
         table = tabulate(batch.columns)
@@ -151,7 +148,7 @@ class Overlaps(NamedTuple):
 
 
 def overlaps(paths: Mapping[str, Path], stores: Mapping[str, KeyStore]) -> Overlaps:
-    """Everything that occurs more than once, with examples. RAISES (ValueError): L402, L403, L404."""
+    """Everything that occurs more than once, with examples."""
     keys = {part: store.joined() for part, store in stores.items()}
     repeated = {part: duplicates(own) for part, own in keys.items()}
     leaked = {part: leakage(own, keys["train"]) for part, own in keys.items() if part != "train"}

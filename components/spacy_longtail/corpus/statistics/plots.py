@@ -49,7 +49,7 @@ Series = list[tuple[str, list[float | None]]]
 def check_plot(target: Path) -> None:
     """Refuse a file that cannot be drawn, or must stay.
 
-    target (Path): The file. RAISES (ValueError): L432, L436, L437, L460.
+    target (Path): The file.
     """
     if target.suffix not in FORMATS:
         raise ValueError(Errors.L460.format(path=target, known=" or ".join(FORMATS)))
@@ -60,7 +60,6 @@ def plot_statistics(found: Statistics, target: Path) -> None:
     """Draw the statistics of a corpus. Rare types are marked ◆.
 
     target (Path): The file to write, .svg or .png; nothing is left behind if that fails.
-    RAISES (ValueError): L406, L432, L436, L437, L460.
     """
     check_plot(target)
     with extra("matplotlib", "report"):

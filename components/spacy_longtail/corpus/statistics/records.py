@@ -132,7 +132,7 @@ class Statistics(Record):
 
 
 def read_statistics(path: Path) -> Statistics:
-    """Read what the command `stats` wrote. RAISES (ValueError): L405."""
+    """Read what the command `stats` wrote."""
     if not path.is_file():
         problem = "there is no such file"
     else:
@@ -148,5 +148,5 @@ def statistics_text(found: Statistics) -> str:
 
 
 def write_statistics(found: Statistics, path: Path) -> None:
-    """Write statistics as JSON, the folder made if need be. RAISES (ValueError): L432."""
+    """Write statistics as JSON, the folder made if need be."""
     write_file(path, statistics_text(found))

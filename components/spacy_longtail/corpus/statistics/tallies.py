@@ -32,7 +32,6 @@ def read_parts(paths: Mapping[str, Path], words: Words) -> Iterator[tuple[str, B
     """The parts of a corpus, one after another.
 
     YIELDS (Tuple[str, Batch, SentenceTable]): Name of the part, some of its documents, their sentences.
-    RAISES (ValueError): L402, L403, L404.
     """
     for part, path in paths.items():
         for batch in stream_columns(path, words):

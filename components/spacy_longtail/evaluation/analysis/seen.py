@@ -21,7 +21,6 @@ def read_training(path: Path) -> TrainingMentions:
 
     path (Path): A .spacy file, or a folder of them, of which one file at a time is in memory.
     RETURNS (TrainingMentions): Those that cross a sentence boundary are left out.
-    RAISES (ValueError): L402, L403, L404.
     """
     words, tally = Words(), PartTally()
     for _, batch, table in read_parts({"train": path}, words):

@@ -36,7 +36,6 @@ def write_card(
     evaluations (List[Path]): Of runs on it; one of them is of this pipeline.
     model (Path): The pipeline's folder. output (Optional[Path]): A copy of it, to write into instead.
     RETURNS (Path): The README.
-    RAISES (ValueError): L402, L405, L406, L411, L412, L414, L416, L432, L436, L437.
     """
     path = model / "meta.json"
     if not path.is_file():
@@ -124,7 +123,6 @@ def card_data(stats: Statistics, run: Run) -> Card:
     """What is known of a pipeline.
 
     stats (Statistics): Of the corpus. run (Run): The pipeline's.
-    RAISES (ValueError): L406.
     """
     ranges = ranges_of(stack([run.counts]), named_metrics(stats.labels, stats.tail))
     own = run.evaluation

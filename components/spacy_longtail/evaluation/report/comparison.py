@@ -64,7 +64,7 @@ def compare(
     choice (Choice): The two.
     statistics (Statistics): Of the corpus: it says which types are rare.
     verdicts (Optional[Mapping[str, Verdict]]): On ours, by name of the score; null without a baseline.
-    RETURNS (Comparison): Scores in [0, 1], means over seeds. RAISES (ValueError): L406.
+    RETURNS (Comparison): Scores in [0, 1], means over seeds.
     """
     baseline, ours, by_dev = choice
     metrics = f1_metrics(statistics)
@@ -123,7 +123,7 @@ def hold_against(baseline: System, system: System, metrics: Mapping[str, Metric]
 
     baseline (System): The baseline. system (System): The other.
     metrics (Mapping[str, Metric]): Scores by name.
-    RETURNS (Dict[str, Verdict]): By name of the score. RAISES (ValueError): L406.
+    RETURNS (Dict[str, Verdict]): By name of the score.
     """
     first, second, is_paired = on_shared_seeds(baseline, system)
     unit = second.runs[0].counts.unit
@@ -134,7 +134,7 @@ def ranges_of(counts: Ints4d, metrics: dict[str, Metric]) -> dict[str, Interval]
     """Intervals of scores, but of those that no draw changes: none found, or all, is not certainty.
 
     counts (Ints4d): Of a system. metrics (Dict[str, Metric]): Scores by name.
-    RETURNS (Dict[str, Interval]): By name. RAISES (ValueError): L406.
+    RETURNS (Dict[str, Interval]): By name.
     """
     found = intervals(counts, metrics)
     return {name: interval for name, interval in found.items() if interval.low < interval.high}

@@ -36,7 +36,6 @@ def draw_plots(
     systems (Sequence[System]): All. statistics (Statistics): Of the corpus.
     documents (Dict[str, List[Document]]): With predictions, by name of the system, ours first.
     RETURNS (Dict[str, str]): svg elements by name; what there is no data for is left out.
-    RAISES (ValueError): L406.
     """
     rows, baseline, ours = comparison.rows, comparison.baseline, comparison.ours
     found = {"f1": dumbbells(rows, baseline, ours)}

@@ -41,7 +41,7 @@ def metrics_files(folder: Path) -> tuple[Path, list[Path]]:
     """The statistics and the evaluations in a folder of metrics, by name.
 
     folder (Path): What `stats -o FOLDER/stats.json` and `evaluate -o FOLDER/NAME.json` wrote.
-    RETURNS (Tuple[Path, List[Path]]): The statistics, the evaluations. RAISES (ValueError): L402.
+    RETURNS (Tuple[Path, List[Path]]): The statistics, the evaluations.
     """
     if not folder.is_dir():
         fix = "Run the commands `stats` and `evaluate` with -o into that folder."
@@ -54,7 +54,6 @@ def read_statistics(path: Path) -> Statistics:
     """Read the statistics of a corpus, and make sure that they have every part and type.
 
     path (Path): A file that the command `stats` wrote.
-    RAISES (ValueError): L405.
     """
     found = read_file(path)
     problem = "" if found.labels else "it names no types"
@@ -74,7 +73,6 @@ def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
     paths (List[Path]): Files that the command `evaluate` wrote, a method under one name for all seeds.
     statistics (Statistics): Of the corpus that all of them were evaluated on.
     RETURNS (List[Run]): In the order given; those of other parts are left out, if one is of test.
-    RAISES (ValueError): L405, L411, L412.
     """
     found: list[Run] = []
     origin: dict[tuple[str, int | None], Path] = {}
@@ -106,10 +104,7 @@ def _of_test(runs: list[Run]) -> list[Run]:
 
 
 def read_run(path: Path, labels: list[str], unit: Unit | None = None) -> Run:
-    """Read an evaluation, and count its mentions of some types, as `mention_counts` does.
-
-    RAISES (ValueError): L405.
-    """
+    """Read an evaluation, and count its mentions of some types, as `mention_counts` does."""
     evaluation = read_evaluation(path)
     documents = evaluation.documents
     if not documents:
@@ -122,7 +117,7 @@ def read_run(path: Path, labels: list[str], unit: Unit | None = None) -> Run:
 
 
 def _check_scores(run: Run) -> None:
-    """Intervals come from the documents: they have to be of the scores. RAISES (ValueError): L405."""
+    """Intervals come from the documents: they have to be of the scores."""
     counts = run.counts
     for label, (right, predicted, gold) in zip(counts.labels, counts.counts.sum(axis=0), strict=False):
         scores = run.evaluation.scores.of_type(label)
@@ -133,7 +128,7 @@ def _check_scores(run: Run) -> None:
 
 
 def read_documents(run: Run) -> list[Document]:
-    """The documents that a run left on disk. RAISES (ValueError): L405."""
+    """The documents that a run left on disk."""
     documents = read_evaluation(run.path).documents
     for *_, score in (row for document in documents for row in document.predicted):
         if score is not None and not 0 <= score <= 1:

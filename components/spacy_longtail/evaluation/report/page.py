@@ -24,7 +24,7 @@ def render_html(report: Report, documents: dict[str, Documents]) -> str:
 
     report (Report): What there is to say.
     documents (Dict[str, List[Document]]): With predictions, by name of the system, ours first.
-    RETURNS (str): HTML. RAISES (ValueError): L406.
+    RETURNS (str): HTML.
     """
     plots = draw_plots(report.comparison, report.choice, report.systems, report.statistics, documents)
     ours, baseline = _sides(report, documents)

@@ -48,7 +48,6 @@ def finding(statistics: Statistics, choice: Choice) -> Finding:
     statistics (Statistics): Of the corpus: it says which types are rare.
     choice (Choice): The method, and its baseline.
     RETURNS (Finding): The counts, and what may be claimed.
-    RAISES (ValueError): L406.
     """
     baseline, ours, is_paired = choice.baseline, choice.ours, False
     if baseline is not None:

@@ -31,7 +31,7 @@ class Report(NamedTuple):
 
 
 def read_systems(statistics: Path, evaluations: list[Path]) -> tuple[Statistics, list[System]]:
-    """A corpus's statistics, and the runs on it by method. RAISES (ValueError): L405, L411, L412."""
+    """A corpus's statistics, and the runs on it by method."""
     stats = read_statistics(statistics)
     return stats, group(read_runs(evaluations, stats))
 
@@ -45,7 +45,7 @@ def read_report(
     evaluations (List[Path]): One or more, of any methods and seeds, all on the same test part.
     baseline (Optional[str]): Name of the method to compare with; null takes the one called "baseline".
     ours (Optional[str]): Name of the one to compare; null takes the best macro F1 on dev.
-    RETURNS (Report): What there is to say. RAISES (ValueError): L405, L406, L410, L411, L412, L413.
+    RETURNS (Report): What there is to say.
     """
     stats, systems = read_systems(statistics, evaluations)
     choice = choose(systems, baseline, ours)

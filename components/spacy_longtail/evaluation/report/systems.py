@@ -128,7 +128,7 @@ def choose(systems: Sequence[System], baseline: str | None = None, ours: str | N
     systems (Sequence[System]): At least one.
     baseline (Optional[str]): Name of the baseline; null takes the one called "baseline".
     ours (Optional[str]): Name of ours; null takes the best macro F1 on dev, the first of equals.
-    RETURNS (Choice): Both. RAISES (ValueError): L410, L413.
+    RETURNS (Choice): Both.
     """
     by_name = {system.name: system for system in systems}
     names = ", ".join(by_name) or "none"

@@ -16,7 +16,7 @@ def check_report(target: Path) -> Path:
     """Refuse a page that cannot be written, or that would replace something else.
 
     target (Path): The HTML file.
-    RETURNS (Path): Its Markdown twin. RAISES (ValueError): L415, L432, L436, L437.
+    RETURNS (Path): Its Markdown twin.
     """
     if target.suffix.lower() not in SUFFIXES:
         problem = f"{target.name} does not end in {' or '.join(SUFFIXES)}"
@@ -32,7 +32,7 @@ def write_report(report: Report, target: Path) -> Path:
 
     report (Report): What there is to say.
     target (Path): The HTML file. Of its name no file is overwritten that no report wrote.
-    RETURNS (Path): The Markdown file. RAISES (ValueError): L405, L406, L415, L432, L436, L437.
+    RETURNS (Path): The Markdown file.
     """
     twin = check_report(target)
     ours, first = report.choice.ours, report.choice.baseline

@@ -56,7 +56,7 @@ def intervals(
     n_draws (int): Bootstrap draws.
     seed (int): Fixes the draws.
     method (str): "bca" or "percentile".
-    RETURNS (Dict[str, Interval]): In [0, 1]. RAISES (ValueError): L001; L406 for BCa.
+    RETURNS (Dict[str, Interval]): In [0, 1].
     SOURCE: Efron 1987, Better Bootstrap Confidence Intervals.
     """
     found = _resample([System(1, _checked(counts))], metrics, level, n_draws, seed, method)
@@ -87,7 +87,6 @@ def paired_bootstrap(
     n_draws (int): Bootstrap draws, at least 2 / (1 - level) - 1: p is 2 / (n_draws + 1) at least.
     seed (int): Fixes the draws.
     RETURNS (Dict[str, Difference]): In [-1, 1], and p.
-    RAISES (ValueError): L001; L411 for systems of different units or types.
     SOURCE: Koehn 2004, Statistical Significance Tests for Machine Translation Evaluation.
     """
     systems = [System(-1, _checked(first)), System(1, _checked(second))]
@@ -213,7 +212,7 @@ def _unfit(name: str, rule: str, value: object, fix: str) -> ValueError:
 
 
 def scipy_stats() -> ModuleType:
-    """The module scipy.stats. RAISES (ValueError): L406."""
+    """The module scipy.stats."""
     try:
         from scipy import stats
     except ImportError as error:

@@ -57,7 +57,6 @@ def stack(found: Sequence[MentionCounts]) -> Ints4d:
 
     found (Sequence[MentionCounts]): One for each seed, on the same documents.
     RETURNS (Ints4d): (n_units, n_seeds, n_types + 1, 3).
-    RAISES (ValueError): L001 without any, L411 where they are of different data or types.
     """
     if not found:
         fix = "Give the counts of one evaluation at least."

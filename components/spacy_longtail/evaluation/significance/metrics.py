@@ -63,7 +63,6 @@ def named_metrics(labels: Sequence[str], tail: Sequence[str] = ()) -> dict[str, 
     tail (Sequence[str]): The rare ones; without any there is no "tail F1".
     RETURNS (Dict[str, Metric]): "macro F1", "tail F1", "micro F1", "weighted F1", and for each type
         "F1 of X", "precision of X" and "recall of X".
-    RAISES (ValueError): L001 for a rare type that is not declared.
     """
     unknown = sorted(set(tail) - set(labels))
     if unknown:

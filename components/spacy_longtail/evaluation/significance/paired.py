@@ -34,7 +34,6 @@ def paired_t(first: Scores, second: Scores) -> PairedT | None:
     first (Scores): (n_seeds,) scores. second (Scores): The other's, same order.
     RETURNS (Optional[PairedT]): Positive where the second is ahead; null with fewer than two seeds,
         or where all differences are the same.
-    RAISES (ValueError): L001 for different numbers of seeds; L406.
     """
     d = _differences(first, second)
     if len(d) < 2 or not np.ptp(d).round(DIGITS):
@@ -49,7 +48,6 @@ def paired_permutation(first: Scores, second: Scores, *, seed: int = 0) -> float
     first (Scores): (n_seeds,) scores. second (Scores): The other's, same order.
     seed (int): Fixes the draws where there are too many ways: up to 13 seeds, p is exact.
     RETURNS (float): p, two-sided; 2 ** (1 - n_seeds) at least.
-    RAISES (ValueError): L001 for different numbers of seeds, or none; L406.
     SOURCE: Fisher 1935, The Design of Experiments.
     """
     d = _differences(first, second)
@@ -74,7 +72,6 @@ def bootstrap_standard_error(scores: Scores, *, n_draws: int = 10_000, seed: int
     n_draws (int): Bootstrap draws.
     seed (int): Fixes them.
     RETURNS (float): In the scores' unit; 0 for one seed, which says nothing.
-    RAISES (ValueError): L001 without a score.
     """
     own = _seeds("scores", scores)
     drawn = np.random.default_rng(seed).integers(0, len(own), (n_draws, len(own)))
@@ -86,7 +83,6 @@ def holm(p_values: Scores) -> Floats1d:
 
     p_values (Scores): (n_comparisons,) in [0, 1].
     RETURNS (Floats1d): (n_comparisons,) in the same order, compared with alpha as they are.
-    RAISES (ValueError): L001.
     SOURCE: Holm 1979, A Simple Sequentially Rejective Multiple Test Procedure.
     """
     p = np.asarray(p_values, dtype="float64")
@@ -109,7 +105,6 @@ def power_note(n_seeds: int, spread: float | None) -> PowerNote:
     spread (Optional[float]): Standard deviation of the differences over seeds; null if unknown.
     RETURNS (PowerNote): A sentence or two, and the difference that a paired t-test finds in 80 % of
         studies; null with fewer than two seeds or without a spread.
-    RAISES (ValueError): L001, L406.
     """
     if n_seeds < 1:
         fix = "Train both methods with one seed at least."
@@ -132,7 +127,6 @@ def least_difference(n_seeds: int, spread: float) -> float:
 
     n_seeds (int): At least 2. spread (float): Standard deviation of the differences over seeds.
     RETURNS (float): In the unit of `spread`, from the noncentral t distribution.
-    RAISES (ValueError): L406.
     """
     stats = scipy_stats()
     df = n_seeds - 1

@@ -33,7 +33,6 @@ def resampled_t(
         another of them is dev.
     level (float): Of the interval.
     RETURNS (Optional[ResampledT]): Null with fewer than two, or where all are the same.
-    RAISES (ValueError): L001, L406.
     SOURCE: Nadeau and Bengio 2003, section 3 (the corrected resampled t-test): the variance of the mean
         is (1 / J + n_test / n_train) times that of the differences.
     """

@@ -62,7 +62,6 @@ def decide(
     n_draws (int): Bootstrap draws.
     seed (int): Fixes them.
     RETURNS (Dict[str, Dict[str, Verdict]]): By method, then by score.
-    RAISES (ValueError): L001, L406, L411.
     """
     found = {
         name: judge(baseline, counts, metrics, unit, level=level, n_draws=n_draws, seed=seed)
@@ -86,7 +85,7 @@ def judge(
 
     is_paired (bool): Whether the seeds of both are the same, in the same order. If not, they are not
         tested over seeds.
-    The other arguments, RETURNS and RAISES: as in `decide`.
+    The other arguments and RETURNS: as in `decide`.
     """
     differences = paired_bootstrap(baseline, method, metrics, level=level, n_draws=n_draws, seed=seed)
     n_units, n_seeds = len(baseline), min(baseline.shape[1], method.shape[1])

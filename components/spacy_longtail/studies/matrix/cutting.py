@@ -1,11 +1,26 @@
 """A plan on folds: each of its corpora in parts, of which each is held out once."""
 
+import warnings
+from collections import defaultdict
 from pathlib import Path
 
-from ...errors import Errors
-from ..out_of_fold import write_folds
+from spacy.tokens import Doc
+from thinc.types import Ints1d
+
+from ...corpus.folder import load_docs, part_path, read_types, write_corpus
+from ...corpus.tokenizers import blank
+from ...corpus.units import document_folds
+from ...errors import Errors, Warnings
+from ...output.writing import coded_io, whole_folder
+from ...settings import whole
+from ...training.provenance import checksum
+from ..trials.keys import digest
+from ..trials.ledger import FOLDER, Ledger, check_output
 from ..trials.plan import Plan
 from .summary import Folds
+
+FOLDS = "folds"  # in the output folder
+LEAST = 3  # one to train on, one as dev, one held out
 
 
 def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
@@ -14,15 +29,62 @@ def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
     plan (Plan): The plan. output (Path): Folder of the trials, in which the folds are written.
     n_folds (int): Of train and dev together, at least 3.
     RETURNS (Tuple[Plan, Mapping[Path, List[Path]]]): The plan, and the folds of each corpus.
-    RAISES (ValueError): L479, L562; those of `write_folds`.
     """
     if not plan.corpora:
         raise ValueError(Errors.L479)
     if plan.draws:
         raise ValueError(Errors.L562)
-    folds = {
-        corpus: [fold.corpus for fold in write_folds(corpus, output, n_folds, with_dev=True)]
-        for corpus in plan.corpora
-    }
+    folds = {corpus: write_folds(corpus, output, n_folds) for corpus in plan.corpora}
     every = [fold for own in folds.values() for fold in own]
     return plan._replace(corpora=every, is_needed=False), folds
+
+
+def write_folds(corpus: Path, output: Path, n_folds: int, seed: int = 0) -> list[Path]:
+    """Write a corpus for each fold of train and dev together, stratified over types.
+
+    The fold is the test part of its corpus, and the next fold is the dev part.
+
+    corpus (Path): A folder that `convert` wrote.
+    output (Path): Folder of the results. Folds that are there are taken as they are.
+    n_folds (int): At least 3. seed (int): Fixes the folds.
+    RETURNS (List[Path]): The folder of each fold.
+    """
+    n_folds = whole("folds", n_folds, "5 is the default.", low=LEAST)
+    types = read_types(corpus)
+    paths = {part: part_path(corpus, part) for part in ("train", "dev")}
+    vocab = blank(types.lang, types.tokens)
+    docs = [doc for path in paths.values() for doc in load_docs(path, vocab)]
+    fold = document_folds(docs, n_folds, seed)
+    if problem := _unlearnt(docs, fold, types.labels, n_folds):
+        warnings.warn(Warnings.W102.format(path=corpus, n=n_folds, problem=problem), stacklevel=2)
+    data = {part: checksum(path) for part, path in paths.items()}
+    place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": seed})
+    check_output(output, [corpus], FOLDER)
+    Ledger(output)
+    found = []
+    for i in range(n_folds):
+        roles = {i: "test", (i + 1) % n_folds: "dev"}
+        parts: dict[str, list[Doc]] = {"train": [], "dev": [], "test": []}
+        for doc, k in zip(docs, fold.tolist(), strict=True):
+            parts[roles.get(k, "train")].append(doc)
+        own = place / f"{corpus.resolve().name}-fold-{i}"
+        if not own.is_dir():
+            with coded_io(own), whole_folder(own) as new:
+                write_corpus(new, parts, types)
+        found.append(own)
+    return found
+
+
+def _unlearnt(docs: list[Doc], fold: Ints1d, labels: list[str], n_folds: int) -> str:
+    """Which types some model cannot learn, in words; "" if there is none."""
+    folds: dict[str, set[int]] = defaultdict(set)
+    mentions: dict[str, int] = defaultdict(int)
+    for doc, i in zip(docs, fold.tolist(), strict=True):
+        for ent in doc.ents:
+            folds[ent.label_].add(i)
+            mentions[ent.label_] += 1
+    few = {t: n for t, n in mentions.items() if t in labels and n < n_folds}
+    lone = [t for t, found in folds.items() if t in labels and t not in few and len(found) == 1]
+    problems = [f"{t} has {n} mention{'s' * (n > 1)}" for t, n in sorted(few.items())]
+    problems += [f"{t} stands in one document, or in copies of one" for t in sorted(lone)]
+    return "; ".join(problems)

@@ -43,12 +43,10 @@ def _arguments(kind: str, names: tuple[str, ...], argument: str) -> Callable[[Co
 
 
 def _thresholds(config: Config) -> list[str]:
-    """The gate's; without one those of the two-task heads."""
+    """The gate's."""
     pipes = config.get("components", {}).items()
     gates = [name for name, pipe in pipes if pipe.get("factory") == "longtail_sentence_gate"]
-    heads = [name for name, pipe in pipes if pipe.get("head") == "two_task"]
-    entity = [f"components.{name}.entity_threshold" for name in heads]
-    return [f"components.{name}.threshold" for name in gates] or entity
+    return [f"components.{name}.threshold" for name in gates]
 
 
 def _rates(config: Config) -> list[str]:

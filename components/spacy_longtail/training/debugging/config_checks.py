@@ -28,7 +28,6 @@ def check_config(
     overrides (Optional[Overrides]): Config values by dotted name, as in a training.
     update (bool): Whether to initialize the pipeline and make one update.
     YIELDS (Check): What was found; only the first problem where the config does not build.
-    RAISES (ValueError): L402 if there is no such file.
     """
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix=SHIPPED_CONFIGS))

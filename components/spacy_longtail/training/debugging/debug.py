@@ -25,7 +25,6 @@ def debug_corpus(
     overrides (Optional[Overrides]): Config values by dotted name.
     update (bool): Whether to initialize the pipeline of the config and make one update.
     YIELDS (Check): Level (info, good, warn, fail), section and text, section by section.
-    RAISES (ValueError): L402, L403, L404, L430 for a corpus or config that cannot be read.
     """
     counted = count_oddities(corpus)
     for checked in DATA_CHECKS:
@@ -39,7 +38,7 @@ def count_oddities(corpus: Path) -> Counted:
     """Read every part of a corpus once, for all checks.
 
     corpus (Path): A folder that `convert` wrote.
-    RETURNS (Counted): The statistics, and what is odd. RAISES (ValueError): L402, L403, L404, L430.
+    RETURNS (Counted): The statistics, and what is odd.
     """
     types, words, paths = read_types(corpus), Words(), present_parts(corpus)
     forms = Forms(words)

@@ -16,7 +16,7 @@ def size_factors(policies: dict[str, SizeFactors]) -> str:
     """How many times larger each policy makes the training part.
 
     policies (Dict[str, SizeFactors]): By name, as the statistics hold them.
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     """
 
     def draw(fig: "Figure") -> None:

@@ -38,7 +38,7 @@ def learning_curves(lines: list[Line]) -> str:
     """Macro F1 on dev along training.
 
     lines (List[Line]): At most MOST, x is the step.
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     """
     return _lines(lines, "curve", "training steps", "Lines: macro F1 on dev along training")
 
@@ -47,7 +47,7 @@ def lambda_curves(lines: list[Line]) -> str:
     """Scores along MoM's lam, the share of the O tokens' loss that entity tokens get.
 
     lines (List[Line]): At most MOST, x is lam.
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     """
     return _lines(lines, "lambda", "λ of MoM", "Lines: scores by MoM's lambda")
 
@@ -65,7 +65,7 @@ def size_curves(
         [0, 1]. All are drawn.
     key (str): Comes before ids. x_name (str): What x is. score (str): Such as "macro F1 on test".
     roles (Optional[Mapping[str, str]]): Of ROLES, by method; the others have colours of their own.
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     """
     lines = [
         Line(name, [x for x, _ in own], [values for _, values in own], (roles or {}).get(name, ""))

@@ -61,7 +61,7 @@ def svg(draw: Callable[["Figure"], None], size: tuple[float, float], key: str, t
     size (Tuple[float, float]): Width and height in inches.
     key (str): Comes before every id, as a page holds several plots.
     title (str): What the plot shows, for those who do not see it.
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     """
     try:
         import matplotlib

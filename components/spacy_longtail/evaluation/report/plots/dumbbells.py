@@ -19,7 +19,7 @@ def dumbbells(rows: list[TypeRow], baseline: str | None, ours: str) -> str:
     rows (List[TypeRow]): Scores by type.
     baseline (Optional[str]): Name of the baseline; null draws ours alone.
     ours (str): Name of ours.
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     """
 
     def draw(fig: "Figure") -> None:

@@ -27,7 +27,7 @@ def forecast_plot(
     line (Sequence[Tuple[float, float, float, float]]): Size, expected F1, and its interval.
     target (float): F1 that is asked for. present (float): The size that there is.
     key (str): Comes before ids. x_name (str): What sizes are of.
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     """
 
     def draw(fig: "Figure") -> None:

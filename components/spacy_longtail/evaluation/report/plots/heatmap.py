@@ -35,7 +35,7 @@ def heatmap(heat: Heat, key: str) -> str:
     """Methods down, types across, and their mean; the baseline, ours and rare types are marked.
 
     heat (Heat): What is shown. key (str): Comes before ids.
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     """
     n_types, n_rows = len(heat.labels), len(heat.rows)
     names = [_name(row) for row in heat.rows]

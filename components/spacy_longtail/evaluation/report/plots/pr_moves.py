@@ -25,7 +25,7 @@ def pr_moves(rows: list[TypeRow], baseline: str, ours: str) -> str:
     rows (List[TypeRow]): Scores by type; one without mentions has no recall and is left out. Of many,
         the rare ones and then those that move most have names.
     baseline (str): Name of the baseline. ours (str): Name of ours.
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     SOURCE: Wang and Wang 2022, Figure 1.
     """
 

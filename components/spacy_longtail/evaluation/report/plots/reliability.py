@@ -18,7 +18,7 @@ def reliability_plot(scored: dict[str, list[tuple[float, bool]]], baseline: str 
 
     scored (Dict[str, List[Tuple[float, bool]]]): By model: score in [0, 1], right or not.
     baseline (Optional[str]): Which of them is the baseline; the other is ours.
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     """
 
     def draw(fig: "Figure") -> None:

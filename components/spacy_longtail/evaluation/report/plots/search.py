@@ -30,7 +30,7 @@ def search_plot(name: str, points: list[Point], key: str, scale: str = "linear")
 
     name (str): Of the parameter. points (List[Point]): At least one.
     key (str): Comes before ids. scale (str): Of x: "linear", "log" or "words".
-    RETURNS (str): An svg element. RAISES (ValueError): L406.
+    RETURNS (str): An svg element.
     """
 
     def draw(fig: "Figure") -> None:
