@@ -110,7 +110,7 @@ def commands(work: Path, out: Path) -> dict[str, list[str]]:
     mom = ["--head", "softmax", "--loss", "MoM"]
     folds = ["--out-of-fold", 2, "--min-mentions", 2, "--folds-output", out / "folds"]
     silver = ["--student", student, "--threshold", 0.05, "--set", "training.max_steps=4"]
-    draws = ["--by-mentions", "NAT", "--sizes", "1,2", "--partitions", 1]
+    draws = ["--sizes", "2,4", "--partitions", 1]
     calls: dict[str, Sequence[object]] = {
         "matrix": [work / "plan.yml", corpus, "-o", out],
         "tune": [corpus, *mom, "--trials", 2, *steps, *sets, *always, "-o", out],

@@ -291,7 +291,7 @@ def _options(rng: random.Random, folder: Path) -> Case:
     name = rng.choice(sorted(commands))
     params = commands[name].params
     usual = {
-        **dict.fromkeys(("corpus", "donors", "source", "gold", "simulate"), "shared/corpus"),
+        **dict.fromkeys(("corpus", "donors", "source", "gold"), "shared/corpus"),
         **dict.fromkeys(("model", "pipeline", "teacher", "base", "encoder"), "shared/model"),
         **dict.fromkeys(("pool", "texts", "labelled"), "pool.txt"),
         **dict.fromkeys(("target", "output"), OUT),

@@ -292,7 +292,6 @@ class Errors:
     L505 = "[L505] --quota {found} cannot be filled from {n} labels of these types: {known}. Name rare types and whole numbers, as EVE=50,NAT=30, with a sum of at most the labels that no random share takes."
     L506 = "[L506] {path} cannot be merged: {problem}. {fix}"
     L507 = "[L507] {path} is the state of an interrupted run, and cannot be taken up: {problem}. Run the command that wrote it again, or delete the file to start anew."
-    L508 = "[L508] {path} cannot be played through: {problem}. {fix}"
     L509 = "[L509] {path} gives no scores to choose silver entities by, found {found}. Set scores_key = 'entity_scores' in a component of this package that reads entities, or use longtail_token_ner."
     L510 = "[L510] Nothing of {path} can be silver: of {n} sentences {known} stand in {corpus} already, and in the others no entity of its types scores {threshold}. Name a pool of other text, or lower --threshold."
     L511 = "[L511] {path} reads no type of {corpus}: {found}, where {known} are declared. Name a teacher that was trained on these types."
@@ -312,15 +311,6 @@ class Errors:
     L522 = "[L522] {base} is a pipeline for {lang!r}, {path} a corpus for {own!r}. Convert the corpus with --lang {lang}, or name another pipeline."
     L523 = "[L523] {path} was converted with --tokens {tokens}, but {base} has another kind of tokens. Convert the corpus with the other value of --tokens."
     L524 = "[L524] {path} is no pipeline to begin with: it has the components {found}, and must have tok2vec and ner, as the command `pretrain` writes them."
-
-    # Learning curves by mentions
-    L530 = "[L530] longtail.FewMentionsCorpus.v1 was asked for {wanted} mentions of {label!r}, but the corpus has {found}. Ask for fewer, or for another type. Known types: {known}."
-    L531 = "[L531] The training part of {path} has no mention of {label!r}. {hint}Its types: {known}."
-    L532 = "[L532] The training part of {path} has {mentions} of {label!r}, found sizes beyond that: {asked}. Name sizes of at most {total} with --sizes, or annotate more."
-    L533 = "[L533] All {total} mentions of {label!r} in the training part of {path} stand in one sentence, so that there is nothing to draw. Annotate more, or take another type."
-    L534 = "[L534] --target must be F1 in percent, above 0 and at most 100, found {target:g}. 60 is F1 0.60."
-    L535 = "[L535] --{name} would be ignored: it is for --by-mentions. Leave it out, or name a type with --by-mentions EVE."
-    L536 = "[L536] {path} does not say what labels by `mine` cost: {problem}. {fix}"
 
     # Combining runs
     L525 = "[L525] An ensemble takes two runs or more, found {found}. Train the config again with another seed (--set training.seed=1), and name both."
@@ -458,9 +448,6 @@ class Warnings:
     W109 = "[LW109] {path} cannot be read and is set aside as {aside}, and {copy} with it. A new one is begun: its trials are run again."
     W110 = "[LW110] {path} is gone, and {copy} that repeats it is set aside as {aside}. A new one is begun: its trials are run again."
     W097 = "[LW097] {path} is no longer a record of this trial, so it counts as not finished and is run again."
-    W099 = "[LW099] All {total} training mentions of {label!r} stand in one document: its partitions are alike, and the curve says little of other documents. Annotate more of them."
-    W100 = "[LW100] Sentences are drawn whole, and one with more mentions of {label!r} than a draw may have leaves it without any: {draws}. The fit leaves these runs out; name larger sizes with --sizes."
-    W101 = "[LW101] {n_sizes} sizes of {label!r} in {n_partitions} partitions are too few for a fit: there will be scores, and no forecast. It takes {sizes} sizes and {runs} partitions; name them with --sizes and --partitions."
     W102 = "[LW102] {path} has types that not all of {n} folds can learn: {problem}. Methods are compared all the same, but what they do for these types is left to chance."
     W103 = "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: scores there are partly memory, and more than new text will give. Score on other text, or pretrain an encoder with --exclude on this corpus."
 

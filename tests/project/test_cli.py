@@ -66,7 +66,6 @@ def test_help_names_every_command():
             "card",
             "matrix",
             "curve",
-            "imbalance",
             "tune",
             "recommend",
             "thresholds",

@@ -425,15 +425,6 @@ def test_the_first_texts_are_not_measured_and_processes_share(monkeypatch):
     assert time_texts(texts, nlp, taken.extend).basis == "measured on 20 texts" and len(taken) == 120
 
 
-def test_the_trainings_of_a_simulation(place, tmp_path, probed):
-    call = ("mine", "--simulate", place / "gold", "--config", TOKENS, "--start", "8", "--rounds", "2")
-    call += ("--labels", "3", "--seeds", "0,1", "--strategies", "random,entropy", *SET)
-    text = dry(*call, "-o", tmp_path / "out", as_json=False)
-    assert "10 trainings" in text and "4 choices" in text  # of each seed one, and four
-    assert "17 min" in text and not list(tmp_path.iterdir())
-    refused([*call, "-o", place / "gold", "--dry-run"], "L436")
-
-
 # Folds for thresholds
 
 

@@ -933,24 +933,6 @@ def test_a_plan_from_the_command_line(plan, corpus, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("light_processes")
-def test_draws_of_mentions_are_trained_on(corpus, tmp_path):
-    output = tmp_path / "out"
-    call = ("curve", str(corpus), "-o", str(output), "--by-mentions", "NAT", "--sizes", "1,2", "--json")
-    options = ("--partitions", "1", "--steps", "2", "--set", "training.eval_frequency=2")
-    ran = CliRunner().invoke(app, [*call, *options, "--workers", "2"])
-    assert ran.exit_code == 0, ran.output
-    found = json.loads(ran.stdout.splitlines()[-1])
-    assert [r["n_mentions"] for r in found["trials"]] == [1, 2]
-    logs = [(output / "trials" / r["key"] / "log.txt").read_text("utf8") for r in found["trials"]]
-    assert "FewMentionsCorpus.v1 (seed 0, partition 0): 7 of 8 sentences" in logs[0]
-    assert "8 of 8 sentences" in logs[1]
-    (forecast,) = found["forecasts"]
-    assert forecast["law"] is None and [m["size"] for m in forecast["measured"]] == [1, 2]
-    assert json.loads((output / "mentions.json").read_text("utf8")) == [forecast]
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("light_processes")
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
 def test_a_training_ends_with_its_matrix(plan, corpus, tmp_path):
     plan.write_text(PLAN.replace("steps: 4", "steps: 1000000"), encoding="utf8")

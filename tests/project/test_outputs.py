@@ -79,7 +79,7 @@ REFUSED = {
     "matrix in the corpus": ("matrix", "quick", CORPUS, "-o", CORPUS),
     "matrix in a folder of others": ("matrix", "quick", CORPUS, "-o", "mine"),
     "curve in the assets": ("curve", CORPUS, "-o", "assets"),
-    "imbalance around the corpus": ("imbalance", CORPUS, "-o", "corpus"),
+    "curve around the corpus": ("curve", CORPUS, "-o", "corpus"),
     "tune in a folder of others": ("tune", CORPUS, "-o", "mine"),
     "tune in the corpus": ("tune", CORPUS, "-o", CORPUS, "--loss", "focal", "--head", "softmax"),
     "recommend in the corpus": ("recommend", CORPUS, "-o", CORPUS),

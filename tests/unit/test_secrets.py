@@ -90,9 +90,7 @@ def test_a_missing_driver_is_named(tmp_path, monkeypatch):
         open_storage(URL, tmp_path / "j")
 
 
-@pytest.mark.parametrize(
-    "command", [["matrix", "quick"], ["curve"], ["imbalance"], ["tune"], ["recommend"]]
-)
+@pytest.mark.parametrize("command", [["matrix", "quick"], ["curve"], ["tune"], ["recommend"]])
 def test_the_url_may_come_from_a_variable(command):
     found = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"})
     assert "SPACY_LONGTAIL_STORAGE" in found.output

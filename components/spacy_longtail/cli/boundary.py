@@ -28,7 +28,7 @@ INTERRUPTED = 130  # as shells have it: 128 + SIGINT
 CLOSED = 141  # whoever read stdout has gone: 128 + SIGPIPE
 
 DEBUG = "SPACY_LONGTAIL_DEBUG"
-RESUMING = ("curve", "distil", "imbalance", "matrix", "mine", "pretrain", "recommend", "tune")
+RESUMING = ("curve", "distil", "matrix", "mine", "pretrain", "recommend", "tune")
 PACKAGE = __name__.partition(".")[0]
 TEXT = Printer(no_print=True)  # gives texts, for stderr
 # typer may bring a click of its own, and spaCy raises what is in the other

@@ -11,13 +11,11 @@ import typer
 from ..output.amounts import number
 from ..studies.matrix import (
     Folds,
-    Question,
     Summary,
     fold_plan,
     plan_outlook,
     summarize_trials,
     summary_tables,
-    write_forecasts,
     write_matrix_report,
 )
 from ..studies.trials.needed import settle_steps
@@ -43,7 +41,6 @@ from .trial_options import (
     read_steps,
 )
 
-FORECASTS = "mentions.json"  # beside the trials
 PlanName = Annotated[str, typer.Argument(help=f"A YAML file, or a preset: {', '.join(presets())}.")]
 Corpora = Annotated[
     list[Path] | None, typer.Argument(help="Folders that `convert` wrote; else those of the plan.")
@@ -95,7 +92,6 @@ def run_plan(
     dry_run: bool,
     as_json: bool,
     folds: int | None = None,
-    question: Question | None = None,
 ) -> None:
     """Run a plan as the command line says, or list its trials.
 
@@ -103,7 +99,6 @@ def run_plan(
     settings (Optional[Sequence[str]]): Of --set. output (Path): The folder of results.
     options (Options): How to run it. dry_run (bool): List the trials. as_json (bool): Print records.
     folds (Optional[int]): Of train and dev, to compare on; null compares on dev.
-    question (Optional[Question]): What is asked of draws of mentions.
     """
     read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
     if dry_run:
@@ -113,7 +108,7 @@ def run_plan(
         run_and_report(Matrix(cut, output, inputs=read.corpora), options, as_json, folds=groups)
         return None
     planned = Matrix(settle_steps(read, output, options, say), output)
-    run_and_report(planned, options, as_json, question=question)
+    run_and_report(planned, options, as_json)
 
 
 def say(text: str) -> None:
@@ -125,27 +120,21 @@ def run_and_report(
     found: Matrix,
     options: Options,
     as_json: bool,
-    *,
     folds: Folds | None = None,
-    question: Question | None = None,
 ) -> Summary:
     """Run a plan, print and write its report, and end with exit code 1 if a trial failed.
 
     found (Matrix): The plan. options (Options): How to run it.
     as_json (bool): Print the records instead of tables.
     folds (Optional[Mapping[Path, List[Path]]]): Of each corpus, of a plan on folds.
-    question (Optional[Question]): What is asked of draws of mentions; null asks for F1 60.
     RETURNS (Summary): What the trials show.
     """
     records = found.run(options)
-    summary = summarize_trials(found, records, folds=folds, question=question)
-    forecasts = write_forecasts(summary, found.output / FORECASTS)
+    summary = summarize_trials(found, records, folds)
     page = write_matrix_report(summary, found.output / "report") if summary.corpora else None
     if as_json:
         shown = [records[key].data() for key in found.trials if key in records]
-        own = [forecast.as_json() for forecast in forecasts]
-        text = json.dumps({"trials": shown, "forecasts": own} if own else shown)
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(f"{json.dumps(shown)}\n")
     else:
         sys.stdout.write(summary_tables(summary))
         if page is not None:

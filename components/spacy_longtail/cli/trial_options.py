@@ -1,4 +1,4 @@
-"""Options that the commands of trials share: `matrix`, `curve`, `imbalance`, `tune`, `recommend`."""
+"""Options that the commands of trials share: `matrix`, `curve`, `tune`, `recommend`."""
 
 import json
 from collections.abc import Sequence

@@ -1,23 +1,20 @@
 """What `distil` and `mine` would read and train, and how long it would take."""
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from statistics import mean
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..corpus.folder import load_docs, part_path, write_corpus
+from ..corpus.folder import part_path
 from ..corpus.formats.context import Events, Settings
 from ..corpus.formats.docbin import count_tokens
-from ..corpus.tokenizers import blank
 from ..output.amounts import number
 from ..output.estimates import Estimate, Outlook, Stage
-from ..training.probe import Probe, probe_training
+from ..training.probe import probe_training
 from ..training.train import BEST, load_filled
 from . import distil as distilling
-from . import mining, simulation
+from . import mining
 from .passes import load_state, state_path
 from .pool import read_pool
 from .proposals import Format
@@ -114,39 +111,6 @@ def mine_outlook(
     return Outlook(facts, [stage], lines=lines, note=note)
 
 
-def simulation_outlook(game: simulation.Game, output: Path, say: Say) -> Outlook:
-    """The trainings of a simulation that are not finished. Only temporary files are written.
-
-    game (Game): What is played. output (Path): The folder. say (Callable): Gets progress.
-    RETURNS (Outlook): What there is to do. RAISES (ValueError): Those of `simulate`; L564 if a training
-        would fail.
-    """
-    own = simulation.prepared(game, output)
-    left = {seed: [s for s in game.strategies if (s, seed) not in own.played] for seed in game.seeds}
-    n_trainings = sum(1 + len(names) * game.rounds for names in left.values() if names)
-    n_choices = game.rounds * sum(name != RANDOM for names in left.values() for name in names)
-    n_runs = len(game.strategies) * len(game.seeds)
-    runs, rounds = number(n_runs, "run"), number(game.rounds, "round")
-    facts = [f"{runs} of {rounds}, from {number(game.start, 'sentence')}"]
-    if own.played:
-        facts.append(f"{len(own.played)} of them are finished.")
-    training = choice = None
-    if n_trainings:
-        say("Measuring a training")
-        probe = _probed(game, own)
-        training = probe.training(count_tokens(part_path(game.corpus, "test")))
-        most = len(own.sentences) - game.start
-        pool = most if game.pool is None else min(game.pool, most)
-        sentences = mean(pool - i * game.labels for i in range(game.rounds))
-        words = sentences * mean(map(len, own.sentences))
-        choice = Estimate(words * probe.word, f"{sentences:,.0f} sentences, by what scoring took")
-    stages = [
-        Stage("trainings", n_trainings, "trainings", training),
-        Stage("choosing sentences", n_choices, "choices", choice),
-    ]
-    return Outlook(facts, stages)
-
-
 def _counted(
     pool: Path, nlp: Language, settings: Settings, facts: list[str], say: Say
 ) -> tuple[int, str]:
@@ -155,13 +119,3 @@ def _counted(
     n_texts, is_all = count_texts(pool, nlp, settings)
     facts.append(f"{pool}: {'' if is_all else 'more than '}{number(n_texts, 'text')}")
     return n_texts, "" if is_all else MORE
-
-
-def _probed(game: simulation.Game, own: simulation.Prepared) -> Probe:
-    """A training of the last round."""
-    nlp = blank(own.types.lang, own.types.tokens)
-    dev = load_docs(part_path(game.corpus, "dev"), nlp)
-    train = own.sentences[: game.start + game.rounds * game.labels]
-    with tempfile.TemporaryDirectory(prefix="longtail-mine-") as folder:
-        write_corpus(Path(folder), {"train": train, "dev": dev}, own.types)
-        return probe_training(load_filled(game.config, Path(folder), game.overrides), game.gpu_id)

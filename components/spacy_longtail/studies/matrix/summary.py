@@ -13,14 +13,12 @@ from ...evaluation.report.dates import written
 from ...evaluation.report.plots import Heat, HeatRow
 from ...evaluation.report.report import Report
 from ...evaluation.report.systems import mean, spread
-from ..trials.draws import MentionDraw
 from ..trials.ledger import Ledger
 from ..trials.plan import Trial
 from ..trials.records import RECORD, TrialRecord
 from ..trials.run import Matrix
 from .by_folds import Cell, recommend_by_folds
 from .curves import Curves, read_curves
-from .forecasts import Forecast, Question, forecast
 from .recommendation import Recommendation, recommend
 
 COLUMNS = {  # of the tables: where a record has the score
@@ -57,7 +55,6 @@ class CorpusSummary(NamedTuple):
     report: Report | None  # null where trials have draws, or the baseline is not finished
     recommendation: Recommendation | None
     curves: list[Curves]
-    forecasts: Sequence[Forecast] = ()  # of trials on draws of mentions
     heat: Heat | None = None  # F1 by method and type; null where trials have draws
 
 
@@ -75,15 +72,12 @@ class Summary(NamedTuple):
 def summarize_trials(
     matrix: Matrix,
     records: Mapping[str, TrialRecord],
-    *,
     folds: Folds | None = None,
-    question: Question | None = None,
 ) -> Summary:
     """Put the finished trials of a plan together.
 
     matrix (Matrix): The plan. records (Mapping[str, TrialRecord]): By content key.
     folds (Optional[Mapping[Path, List[Path]]]): Of plans on folds, those of each corpus.
-    question (Optional[Question]): What is asked of draws of mentions; null asks for F1 60.
     RETURNS (Summary): Scores, tests and recommendations. The latter know nothing of test.
     RAISES (ValueError): L402, L404, L405, L406, L411, L432.
     """
@@ -93,8 +87,7 @@ def summarize_trials(
         if key in records and records[key].is_done:
             by_corpus[trial.corpus][key] = records[key]
     if folds is None:
-        asked = question or Question()
-        found = [_corpus(path, matrix, ledger, own, asked) for path, own in by_corpus.items() if own]
+        found = [_corpus(path, matrix, ledger, own) for path, own in by_corpus.items() if own]
     else:
         parts = {path: {fold: by_corpus[fold] for fold in own} for path, own in folds.items()}
         lost = [
@@ -143,12 +136,9 @@ def _corpus(
     matrix: Matrix,
     ledger: Ledger,
     records: Mapping[str, TrialRecord],
-    question: Question,
 ) -> CorpusSummary:
     rows = _rows(records, COLUMNS)
     baseline = matrix.plan.baseline
-    if labels := dict.fromkeys(d.label for d in matrix.plan.draws if isinstance(d, MentionDraw)):
-        return _by_mentions(path, rows, list(records.values()), list(labels), baseline, question)
     if matrix.plan.draws:
         # of one type the averages are the same
         kinds = ("macro", "micro") if len(read_types(path).labels) > 1 else ("macro",)
@@ -189,23 +179,6 @@ def _heat(
         macro = row.scores["macro, test"][0]
         shown.append(HeatRow(row.method, values, macro, roles.get(row.method, "")))
     return Heat(labels, [support[label] for label in labels], [t in types.tail for t in labels], shown)
-
-
-def _by_mentions(
-    path: Path,
-    rows: list[Row],
-    records: Sequence[TrialRecord],
-    labels: Sequence[str],
-    baseline: str,
-    question: Question,
-) -> CorpusSummary:
-    """A curve of each type that draws are of, and what it lets expect."""
-    curves, forecasts = [], []
-    for label in labels:
-        own = [r for r in records if isinstance(r.draw, MentionDraw) and r.draw.label == label]
-        curves.append(read_curves(own, baseline, label))
-        forecasts += forecast(own, path, label, question)
-    return CorpusSummary(path.name, rows, None, None, curves, forecasts)
 
 
 def _rows(records: Mapping[str, TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[Row]:

@@ -18,11 +18,9 @@ from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
 from .child import MODEL, SCORED
-from .draws import MentionDraw
 from .engine import PLACE, Ended, Engine, Stop
 from .keys import CorpusVersion, code_version, corpus_version, digest, trial_key
 from .ledger import FOLDER, Ledger, check_output, read_finished
-from .mentions import check_mentions, count_train
 from .plan import Plan, Trial
 from .process import Outcome, Task, launch
 from .records import TrialRecord
@@ -69,9 +67,6 @@ class Matrix:
         check_output(output, plan.corpora if inputs is None else inputs, FOLDER)
         self.plan, self.output = plan, output
         self.versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
-        if drawn := [draw for draw in plan.draws if isinstance(draw, MentionDraw)]:
-            for corpus in plan.corpora:
-                check_mentions(corpus, drawn, plan.seeds)
         self.trials: dict[str, Trial] = {}
         for trial in plan.trials():
             same = self.trials.setdefault(trial_key(trial, self.versions[trial.corpus]), trial)
@@ -249,9 +244,6 @@ def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: 
             evaluation = json.loads((work / f"{part}.json").read_text(encoding="utf8"))
             scores[part] = evaluation["scores"]
         points = read_curve(work / MODEL)
-    n_mentions = None
-    if isinstance(trial.draw, MentionDraw):
-        n_mentions = count_train(trial.corpus).drawn(trial.draw, trial.seed)
     return TrialRecord.model_validate(
         {
             "key": key,
@@ -260,7 +252,6 @@ def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: 
             "choices": trial.method.choices,
             "seed": trial.seed,
             "draw": trial.draw,
-            "n_mentions": n_mentions,
             "steps": matrix.plan.steps,
             "training": {"patience": matrix.plan.patience},
             "curve": [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],

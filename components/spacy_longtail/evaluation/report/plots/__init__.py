@@ -8,7 +8,6 @@ from .curves import learning_curves as learning_curves
 from .curves import size_curves as size_curves
 from .drawing import can_draw as can_draw
 from .dumbbells import dumbbells as dumbbells
-from .forecasts import forecast_plot as forecast_plot
 from .heatmap import Heat as Heat
 from .heatmap import HeatRow as HeatRow
 from .heatmap import heatmap as heatmap
