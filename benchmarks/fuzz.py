@@ -343,7 +343,7 @@ def _beside(rng: random.Random, folder: Path) -> Case:
         "labels.jsonl": (label, ["merge", "shared/corpus", "labels.jsonl", "--unchanged"]),
         "terms.tsv": ("GEO\tOslo\nPER\tAnn\n", [*mine, "--terms", "terms.tsv"]),
         f"{OUT}.jsonl.state": ("state", mine),
-        "training/trials.jsonl": (record, ["matrix", "plan.yml", "nowhere", "-o", "training"]),
+        "training/trials/abc/record.json": (record, ["matrix", "plan.yml", "nowhere", "-o", "training"]),
         "pool.jsonl": ('{"text": "Ann left"}\n', ["cost", "shared/model", "pool.jsonl"]),
         "corpus.json": ('{"labels": ["PER"], "lang": "en"}', ["convert", "columns.iob", f"{OUT}/x"]),
     }

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -34,7 +33,6 @@ from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.errors import Errors
 from spacy_longtail.studies.trials import plan_file
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.storage import open_storage
 from spacy_longtail.training.debugging.data_checks import check_names
 from tests.util import toy_corpus
 
@@ -285,7 +283,7 @@ def test_what_nobody_foresaw_is_kept_in_a_log(failing, tmp_path, monkeypatch):
         ["--set", "a.api_key=abcdef123"],
         ["--a.api_key", "abcdef123"],
         ["--set", 'a.b={"password": "abcdef123"}'],
-        ["--storage", "postgresql://me:abcdef123@host/db"],
+        ["--set", "a.b=postgresql://me:abcdef123@host/db"],
         ["--x", "Bearer abcdef123"],
     ],
 )
@@ -356,24 +354,6 @@ def test_a_part_stays_in_its_corpus(part, corpus, tmp_path):
     assert not part or said(run("split", corpus, tmp_path / "out", "--part", part))[0] == "L548"
     assert said(run("audit", corpus, "-o", tmp_path / "x", "--part", part))[0] == "L548"
     assert not (tmp_path / "out").exists()
-
-
-def test_a_storage_is_a_study(tmp_path):
-    notes, other = tmp_path / "notes.txt", tmp_path / "other.db"
-    notes.write_text("my own\n")
-    link = sqlite3.connect(other)
-    link.execute("CREATE TABLE diary (day TEXT)")
-    link.commit()
-    link.close()
-    for path, code in ((notes, "L477"), (other, "L549")):
-        before = path.read_bytes()
-        for storage in (str(path), f"sqlite:///{path}"):
-            with pytest.raises(ValueError, match=code):
-                open_storage(storage, tmp_path / "study.db")
-        assert path.read_bytes() == before
-    for _ in range(2):
-        open_storage(str(tmp_path / "new.db"), tmp_path / "study.db")
-        open_storage(f"sqlite:///{tmp_path}/newer.db", tmp_path / "study.db")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from .trial_options import (
     Retry,
     Set,
     Steps,
-    Storage,
     Workers,
     read_numbers,
 )
@@ -38,7 +37,6 @@ def curve(
     settings: Set = None,
     workers: Workers = 1,
     minutes: Minutes = None,
-    storage: Storage = None,
     keep_models: KeepModels = False,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
@@ -51,5 +49,5 @@ def curve(
     Draws of one partition nest, and all methods get the same ones. Finished trials are skipped.
     """
     given = {"sizes": read_numbers("--sizes", sizes, int), "partitions": partitions, "steps": steps}
-    options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
+    options = Options(workers, gpu_id, minutes, keep_models, retry_failed)
     run_plan(plan, {**given, "corpora": [str(corpus)]}, settings, output, options, dry_run, as_json)

@@ -13,18 +13,17 @@ from ..studies.matrix import (
     Folds,
     Summary,
     fold_plan,
-    plan_outlook,
+    list_trials,
     summarize_trials,
     summary_tables,
     write_matrix_report,
 )
 from ..studies.trials.needed import settle_steps
-from ..studies.trials.plan import presets, read_plan
+from ..studies.trials.plan import Plan, presets, read_plan
 from ..studies.trials.run import Matrix, Options
 from ..types import Overrides
-from .app import METHOD_PANEL, Code, GpuId, Json, app
+from .app import METHOD_PANEL, Code, GpuId, Json, app, print_json
 from .boundary import FAILED, marked
-from .dry_run import show
 from .trial_options import (
     DryRun,
     KeepModels,
@@ -34,7 +33,6 @@ from .trial_options import (
     Retry,
     Set,
     StepsOrNeeded,
-    Storage,
     Workers,
     read_numbers,
     read_settings,
@@ -63,7 +61,6 @@ def matrix(
     settings: Set = None,
     workers: Workers = 1,
     minutes: Minutes = None,
-    storage: Storage = None,
     keep_models: KeepModels = False,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
@@ -79,7 +76,7 @@ def matrix(
     given: dict[str, object] = {"corpora": [str(c) for c in corpora or []] or None}
     given |= {"steps": read_steps(steps), "patience": patience}
     given["seeds"] = None if seeds is None else read_numbers("--seeds", seeds, int)
-    options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
+    options = Options(workers, gpu_id, minutes, keep_models, retry_failed)
     run_plan(plan, given, settings, output, options, dry_run, as_json, folds)
 
 
@@ -102,13 +99,27 @@ def run_plan(
     """
     read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
     if dry_run:
-        return show(plan_outlook(read, output, options, say, folds), as_json)
+        return _list(read, output, folds, as_json)
     if folds is not None:
         cut, groups = fold_plan(read, output, folds)
         run_and_report(Matrix(cut, output, inputs=read.corpora), options, as_json, folds=groups)
         return None
     planned = Matrix(settle_steps(read, output, options, say), output)
     run_and_report(planned, options, as_json)
+
+
+def _list(plan: Plan, output: Path, folds: int | None, as_json: bool) -> None:
+    """Print the trials of a plan."""
+    trials = list_trials(plan, output, folds)
+    if as_json:
+        return print_json({"trials": trials})
+    for trial in trials:
+        typer.echo(f"{trial['key']}  {trial['title']}, {trial['status']}")
+    typer.echo(f"{number(len(trials), 'trial')}, {plan.schedule}")
+    if plan.is_needed and folds is None:
+        n = len(trials) * len(plan.seeds)
+        typer.echo(f"Then {number(n, 'trial')} with the steps of the method that needs the most")
+    return None
 
 
 def say(text: str) -> None:

@@ -12,7 +12,6 @@ from ..corpus.formats.context import Settings
 from ..errors import Errors
 from ..output.amounts import number
 from ..training.device import use_gpu
-from ..unlabelled.dry_run import mine_outlook
 from ..unlabelled.mining import Mined, Request, mine
 from ..unlabelled.page import write_page
 from ..unlabelled.proposals import DEFAULT_NAMES, Format
@@ -29,10 +28,7 @@ from .app import (
     print_json,
     print_table,
 )
-from .dry_run import show
-from .matrix import say
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
-from .trial_options import DryRun
 
 SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
 
@@ -76,7 +72,6 @@ def mine_command(
     batch_size: BatchSize = 64,
     n_process: Processes = 1,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes the random share.")] = 0,
-    dry_run: DryRun = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
@@ -102,9 +97,6 @@ def mine_command(
         exclude=tuple(exclude or ()),
     )
     read_as = Settings(pool_format, encoding)
-    if dry_run:
-        outlook = mine_outlook(pipeline, pool, output, request, read_as, format, page, say)
-        return show(outlook, as_json)
     found = mine(pipeline, pool, output, request, read_as, format, page)
     if page is not None:
         write_page(found, page, str(pool))

@@ -18,13 +18,12 @@ from ..evaluation.offsets import FAMILIES
 from ..evaluation.thresholds import fit_thresholds
 from ..output.writing import check_folder
 from ..pipes.posterior_settings import check_budget
-from ..studies.out_of_fold import choose_out_of_fold, out_of_fold_outlook
+from ..studies.out_of_fold import choose_out_of_fold
 from ..studies.trials.run import Options
 from ..training.device import use_gpu
 from .app import PIPELINE_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
-from .dry_run import show
 from .matrix import say
-from .trial_options import DryRun, Retry, Workers
+from .trial_options import Retry, Workers
 
 FOLDS_OUTPUT = Path("training/out_of_fold")
 GATE_FIX = "The folds are of the training part, and have the NER alone."
@@ -101,13 +100,12 @@ def thresholds(
         typer.Option(help="Key in doc.spans for what falls below.", show_default="the component's"),
     ] = None,
     min_mentions: Annotated[int, typer.Option(min=1, help="Mentions to choose on, at least.")] = 10,
-    dry_run: DryRun = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
     """Choose thresholds for types and for the gate on development data; write the pipeline with them."""
-    if in_place == (output is not None) and not dry_run:
+    if in_place == (output is not None):
         found = "Both" if in_place else "Neither"
         raise ValueError(Errors.L755.format(found=found, model=model))
     use_gpu(gpu_id)
@@ -123,9 +121,6 @@ def thresholds(
         _refuse({"--part": part, "a goal of the gate": gate_goal}, "with --out-of-fold", GATE_FIX)
         options = Options(workers, gpu_id, keep_models=True, retry_failed=retry_failed)
         place = folds_output or FOLDS_OUTPUT
-        if dry_run:
-            outlook = out_of_fold_outlook(model, corpus, out_of_fold, place, options, wish, say)
-            return show(outlook, as_json)
         found = choose_out_of_fold(model, corpus, out_of_fold, place, options, wish, say, **own)
     else:
         without = {
@@ -133,7 +128,6 @@ def thresholds(
             "--folds-output": folds_output,
             "--workers": None if workers == 1 else workers,
             "--retry-failed": retry_failed or None,
-            "--dry-run": dry_run or None,
         }
         _refuse(without, "without --out-of-fold", "Add --out-of-fold 5.")
         if part == "test":

@@ -5,7 +5,6 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from spacy.tokens import Doc
@@ -20,16 +19,14 @@ from ..errors import Errors, Warnings
 from ..evaluation.chosen import Chosen
 from ..evaluation.folds import FoldModel, check_one_ner, fit_out_of_fold
 from ..evaluation.offset_choice import OffsetWish
-from ..output.estimates import Outlook
 from ..output.writing import coded_io, whole_folder
 from ..settings import whole
 from ..training.loading import load_pipeline
 from ..training.provenance import checksum
 from .trials.child import MODEL
-from .trials.estimate import estimate_trials
 from .trials.filling import interpolated
 from .trials.keys import digest
-from .trials.ledger import FOLDER, Ledger, check_output
+from .trials.ledger import FOLDER, check_output
 from .trials.methods import Method
 from .trials.plan import Plan
 from .trials.run import Matrix, Options
@@ -71,7 +68,8 @@ def write_folds(
     data = {"train": checksum(train), "dev": checksum(dev), "with_dev": with_dev}
     place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": seed})
     check_output(output, [corpus], FOLDER)
-    Ledger(output)
+    with coded_io(output):
+        (output / FOLDER).mkdir(parents=True, exist_ok=True)
     found = []
     for i in range(n_folds):
         own_dev = (i + 1) % n_folds if with_dev else None
@@ -151,30 +149,6 @@ def fold_matrix(config: Config, folds: list[Fold], output: Path) -> Matrix:
         patience=int(training["patience"]),
     )
     return Matrix(plan, output, inputs=[])
-
-
-def out_of_fold_outlook(
-    model: Path,
-    corpus: Path,
-    n_folds: int,
-    folds_output: Path,
-    options: Options,
-    offsets: OffsetWish | None,
-    say: Callable[[str], None],
-) -> Outlook:
-    """The trainings of `choose_out_of_fold` that are not finished. Nothing is written.
-
-    RETURNS (Outlook): What there is to do. RAISES (ValueError): As `choose_out_of_fold`.
-    """
-    check_one_ner(load_pipeline(model), model, offsets)
-    check_output(folds_output, [corpus], FOLDER)
-    config = load_config(model / "config.cfg", interpolate=False)
-    with TemporaryDirectory(prefix="longtail-") as place:
-        folds = write_folds(corpus, Path(place), n_folds)
-        matrix = fold_matrix(config, folds, folds_output)
-        sources = {fold.corpus.name: corpus.resolve().name for fold in folds}
-        found = estimate_trials(matrix, options, say, sources=sources)
-    return found._replace(facts=[f"{n_folds} trainings, {matrix.plan.schedule}", *found.facts])
 
 
 def choose_out_of_fold(

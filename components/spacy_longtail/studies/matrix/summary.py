@@ -13,7 +13,7 @@ from ...evaluation.report.dates import written
 from ...evaluation.report.plots import Heat, HeatRow
 from ...evaluation.report.report import Report
 from ...evaluation.report.systems import mean, spread
-from ..trials.ledger import Ledger
+from ..trials.ledger import trial_folder
 from ..trials.plan import Trial
 from ..trials.records import RECORD, TrialRecord
 from ..trials.run import Matrix
@@ -81,33 +81,29 @@ def summarize_trials(
     RETURNS (Summary): Scores, tests and recommendations. The latter know nothing of test.
     RAISES (ValueError): L402, L404, L405, L406, L411, L432.
     """
-    ledger = Ledger(matrix.output)
     by_corpus: dict[Path, dict[str, TrialRecord]] = {path: {} for path in matrix.plan.corpora}
     for key, trial in matrix.trials.items():
         if key in records and records[key].is_done:
             by_corpus[trial.corpus][key] = records[key]
     if folds is None:
-        found = [_corpus(path, matrix, ledger, own) for path, own in by_corpus.items() if own]
+        found = [_corpus(path, matrix, own) for path, own in by_corpus.items() if own]
     else:
         parts = {path: {fold: by_corpus[fold] for fold in own} for path, own in folds.items()}
         lost = [
             trial for key, trial in matrix.trials.items() if key in records and not records[key].is_done
         ]
-        found = [
-            _folded(path, matrix, ledger, own, lost) for path, own in parts.items() if any(own.values())
-        ]
+        found = [_folded(path, matrix, own, lost) for path, own in parts.items() if any(own.values())]
     failed = [record for record in records.values() if not record.is_done]
     n_trials, plan = len(matrix.trials), matrix.plan
     missing = n_trials - len(records)
     columns = tuple(COLUMNS if folds is None else FOLD_COLUMNS)
-    date = written(ledger.folder(key) / RECORD for key in records)
+    date = written(trial_folder(matrix.output, key) / RECORD for key in records)
     return Summary(plan.schedule, plan.baseline, found, n_trials, failed, missing, date, columns)
 
 
 def _folded(
     path: Path,
     matrix: Matrix,
-    ledger: Ledger,
     records: Mapping[Path, Mapping[str, TrialRecord]],
     lost: Sequence[Trial],
 ) -> CorpusSummary:
@@ -117,7 +113,7 @@ def _folded(
     held_out: dict[str, dict[Cell, Path]] = {}
     for i, own in enumerate(records.values()):
         for key, record in own.items():
-            place = ledger.folder(key) / "test.json"
+            place = trial_folder(matrix.output, key) / "test.json"
             held_out.setdefault(record.method, {})[i, record.seed] = place
     choice = None
     if matrix.plan.baseline in held_out:
@@ -134,7 +130,6 @@ def _folded(
 def _corpus(
     path: Path,
     matrix: Matrix,
-    ledger: Ledger,
     records: Mapping[str, TrialRecord],
 ) -> CorpusSummary:
     rows = _rows(records, COLUMNS)
@@ -149,11 +144,11 @@ def _corpus(
         return CorpusSummary(path.name, rows, None, None, [], heat=heat)
     dev: dict[str, dict[int, Path]] = {}
     for key, record in records.items():
-        dev.setdefault(record.method, {})[record.seed] = ledger.folder(key) / "dev.json"
+        dev.setdefault(record.method, {})[record.seed] = trial_folder(matrix.output, key) / "dev.json"
     choice = recommend(dev, read_types(path).labels, baseline)
     statistics = matrix.output / "report" / path.name / STATISTICS
     write_statistics(corpus_statistics(path), statistics)
-    evaluations = [ledger.folder(key) / "test.json" for key in records]
+    evaluations = [trial_folder(matrix.output, key) / "test.json" for key in records]
     report = read_report(statistics, evaluations, baseline)  # on the best of the others on dev
     roles = {baseline: "baseline"}
     if report.choice.baseline is not None:

@@ -1,4 +1,4 @@
-"""The record of a finished trial: what its record.json holds, and a line of trials.jsonl."""
+"""The record of a finished trial: what its record.json holds."""
 
 import json
 import math
