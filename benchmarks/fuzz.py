@@ -256,7 +256,6 @@ def _record(rng: random.Random, folder: Path) -> Case:
         "evaluate": ["evaluate", model, corpus, "-o", f"{OUT}.json"],
         "mine": ["mine", model, "pool.txt", "-o", f"{OUT}.jsonl", "--types", "GEO"],
         "thresholds": ["thresholds", model, corpus, "-o", OUT],
-        "cost": ["cost", model, "pool.txt"],
     }
     chosen = rng.choice(list((calls if is_corpus else models).items()))
     return Case(f"{chosen[0]}, broken {kind}", chosen[1])
@@ -344,7 +343,6 @@ def _beside(rng: random.Random, folder: Path) -> Case:
         "terms.tsv": ("GEO\tOslo\nPER\tAnn\n", [*mine, "--terms", "terms.tsv"]),
         f"{OUT}.jsonl.state": ("state", mine),
         "training/trials/abc/record.json": (record, ["matrix", "plan.yml", "nowhere", "-o", "training"]),
-        "pool.jsonl": ('{"text": "Ann left"}\n', ["cost", "shared/model", "pool.jsonl"]),
         "corpus.json": ('{"labels": ["PER"], "lang": "en"}', ["convert", "columns.iob", f"{OUT}/x"]),
     }
     name, (text, arguments) = rng.choice(list(kinds.items()))

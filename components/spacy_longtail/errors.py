@@ -98,7 +98,6 @@ class Errors:
     L291 = "[L291] The secondary of {who} gave what cannot be merged: {problem}."
     L292 = "[L292] {who} cannot be built: {problem}. Name the server's URL, and the variable of the environment that holds its key, or key_variable = null where it needs none."
     L593 = "[L593] {who} got no answer that it can use: {problem}. Check that the server runs, and takes this model and its key."
-    L293 = "[L293] {path} has no longtail_gated_pipe, found {found}. Its cost is that of its own components."
 
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."

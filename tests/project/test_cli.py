@@ -69,7 +69,6 @@ def test_help_names_every_command():
             "tune",
             "recommend",
             "thresholds",
-            "cost",
             "pretrain",
         )
     )

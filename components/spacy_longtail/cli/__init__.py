@@ -6,7 +6,6 @@ from . import (  # noqa: F401  # each adds its command
     audit,
     card,
     convert,
-    cost,
     curve,
     debug,
     distil,
