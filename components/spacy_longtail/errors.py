@@ -346,7 +346,6 @@ class Errors:
     )
     L545 = "[L545] {problem} {fix}"
     L546 = "[L546] This should not happen: {what} {where} Please report it with that file."
-    L547 = "[L547] {name} takes a finite number, found {found}. Correct it."
     L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test, without / and \\."
     L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
     L551 = "[L551] {label!r} cannot be added to {who}: a type comes with the names that training data has of it. Initialize the pipe on data with it, or put an entity_ruler with names of your own before {who}."
