@@ -484,6 +484,7 @@ def test_ctrl_c_gives_running_trials_back(plan, corpus, tmp_path, fake, monkeypa
         signal.signal(signal.SIGINT, before)
     thread.join()
     assert not read_finished(tmp_path / "out")
+    found = matrix(plan, corpus, tmp_path / "out")  # the folder is known as one of trials
     assert len(found.run(Options(), runner=fake)) == 4
     assert_each_once(tmp_path / "out", found)
 

@@ -18,7 +18,7 @@ from .plan import Trial
 PACKAGE = Path(__file__).parents[2]
 # what a trained model or its scores cannot depend on
 IDLE = ("cli", "errors.py", "output", "corpus/statistics", "evaluation/folds.py",
-        "evaluation/held_out.py", 
+        "evaluation/held_out.py",
         "evaluation/offset_choice.py", "evaluation/offsets.py", "evaluation/report",
         "evaluation/significance", "experiments", "studies", "training/debugging",
         "training/probe.py", "unlabelled")  # fmt: skip

@@ -112,6 +112,8 @@ class Matrix:
         among = list(self.trials if keys is None else keys)
         missing = self.missing(among, retry_failed=options.retry_failed)
         if missing:
+            with coded_io(self.output):
+                (self.output / FOLDER).mkdir(parents=True, exist_ok=True)  # it is known by it
             if runner is None:
                 self.check(missing)
                 runner = partial(run_trial, self.versions, options)

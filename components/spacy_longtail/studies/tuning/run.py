@@ -79,11 +79,12 @@ def run_search(search: Search, options: Options, runner: Runner | None = None) -
 def _study(search: Search) -> "Study":
     """The study of a search, made if it is not there. RAISES (ValueError): L406, L477."""
     optuna, path = import_optuna(), search.output / STUDY
+    again = optuna.storages.RetryHeartbeatStaleTrialCallback()
     try:
         storage = optuna.storages.RDBStorage(
             f"sqlite:///{path}",
             heartbeat_interval=BEAT,
-            failed_trial_callback=optuna.storages.RetryFailedTrialErrorCallback(),
+            heartbeat_stale_trial_callback=again,
         )
         study: Study = optuna.create_study(
             storage=storage,
