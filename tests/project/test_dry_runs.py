@@ -12,8 +12,8 @@ from spacy_longtail.studies.pretraining.bi_encoder.cnn_learner import CNNLearner
 from spacy_longtail.studies.trials.ledger import finish
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix
-from tests.project.test_out_of_fold import numbered
 from tests.project.pretraining import DEV, RATES, SHIPS, kill_at, write
+from tests.project.test_out_of_fold import numbered
 from tests.unit.test_ledger import record_of
 from tests.util import SENTENCES, refused, toy_corpus
 
@@ -86,7 +86,7 @@ def test_donors_and_steps_of_a_pretraining(donors, tmp_path):
     found = dry(*call)
     assert found["steps"] == 40
     assert [(d["name"], d["sentences"]) for d in found["donors"]] == [("toy", 8), ("ships", 4)]
-    assert "40 steps of 20 words" in dry(*call, as_json=False) and not (tmp_path / "out").exists()
+    assert "40 steps of 20 subwords" in dry(*call, as_json=False) and not (tmp_path / "out").exists()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").write_text("x")
     refused([*call, "--dry-run", "-o", tmp_path / "full"], "L437")
