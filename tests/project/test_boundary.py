@@ -125,7 +125,7 @@ def test_help(name):
         (["matrix", "quick", "--training.max_steps", "5"], "No such option: --training.max_steps"),
         (["train", "a", "b", "c", "--max_steps", "5"], "--training.max_steps 5"),
         (["train", "a", "b", "c", "d"], "no argument 'd'"),
-        (["debug", "c", "--verbos"], "--verbose"),
+        (["debug", "c", "--verbos"], "--verbos"),
         (["stats"], "Missing argument"),
         (["split", "c", "o", "--min-mentions", "-1"], "--min-mentions"),
     ],
