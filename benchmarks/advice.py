@@ -20,7 +20,7 @@ from spacy_longtail.corpus.folder import read_types
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance import judge, named_metrics, stack
 from spacy_longtail.studies.matrix.advice import Advice, advise, find_pretrained, planned
-from spacy_longtail.studies.trials.ledger import Ledger
+from spacy_longtail.studies.trials.ledger import trial_folder
 from spacy_longtail.studies.trials.run import Matrix, Options
 
 RESULTS = Path(__file__).parent / "results" / "advice.jsonl"
@@ -40,11 +40,10 @@ def trained(
     if not every:
         plan = plan._replace(methods=[method for method in plan.methods if method.name in wanted])
     matrix = Matrix(plan, output)
-    ledger = Ledger(output)
     paths: dict[str, dict[int, Path]] = {}
     for key, record in matrix.run(Options(workers)).items():
         if record.is_done:
-            paths.setdefault(record.method, {})[record.seed] = ledger.folder(key) / "test.json"
+            paths.setdefault(record.method, {})[record.seed] = trial_folder(output, key) / "test.json"
     return paths
 
 

@@ -256,7 +256,6 @@ def _record(rng: random.Random, folder: Path) -> Case:
         "evaluate": ["evaluate", model, corpus, "-o", f"{OUT}.json"],
         "mine": ["mine", model, "pool.txt", "-o", f"{OUT}.jsonl", "--types", "GEO"],
         "thresholds": ["thresholds", model, corpus, "-o", OUT],
-        "cost": ["cost", model, "pool.txt"],
     }
     chosen = rng.choice(list((calls if is_corpus else models).items()))
     return Case(f"{chosen[0]}, broken {kind}", chosen[1])
@@ -291,7 +290,7 @@ def _options(rng: random.Random, folder: Path) -> Case:
     name = rng.choice(sorted(commands))
     params = commands[name].params
     usual = {
-        **dict.fromkeys(("corpus", "donors", "source", "gold", "simulate"), "shared/corpus"),
+        **dict.fromkeys(("corpus", "donors", "source", "gold"), "shared/corpus"),
         **dict.fromkeys(("model", "pipeline", "teacher", "base", "encoder"), "shared/model"),
         **dict.fromkeys(("pool", "texts", "labelled"), "pool.txt"),
         **dict.fromkeys(("target", "output"), OUT),
@@ -343,8 +342,7 @@ def _beside(rng: random.Random, folder: Path) -> Case:
         "labels.jsonl": (label, ["merge", "shared/corpus", "labels.jsonl", "--unchanged"]),
         "terms.tsv": ("GEO\tOslo\nPER\tAnn\n", [*mine, "--terms", "terms.tsv"]),
         f"{OUT}.jsonl.state": ("state", mine),
-        "training/trials.jsonl": (record, ["matrix", "plan.yml", "nowhere", "-o", "training"]),
-        "pool.jsonl": ('{"text": "Ann left"}\n', ["cost", "shared/model", "pool.jsonl"]),
+        "training/trials/abc/record.json": (record, ["matrix", "plan.yml", "nowhere", "-o", "training"]),
         "corpus.json": ('{"labels": ["PER"], "lang": "en"}', ["convert", "columns.iob", f"{OUT}/x"]),
     }
     name, (text, arguments) = rng.choice(list(kinds.items()))

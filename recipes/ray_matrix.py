@@ -1,4 +1,4 @@
-"""A matrix on a Ray cluster: every task is a worker that takes trials of one study. See README.md."""
+"""A matrix on a Ray cluster: every task is a trial. See README.md."""
 
 import logging
 from pathlib import Path
@@ -17,10 +17,9 @@ LOCAL = "local"  # Ray's word for a cluster of its own, on this machine
 
 
 @ray.remote
-def work(plan: str, corpora: list[str], output: str, options: Options) -> int:
-    """Take trials until there are none. RETURNS (int): Finished trials in the folder."""
-    matrix = Matrix(read_plan(plan, {"corpora": corpora or None}), Path(output))
-    return len(matrix.run(options))
+def work(plan: str, corpora: list[str], output: str, options: Options, key: str) -> None:
+    """Run the trial with a content key."""
+    Matrix(read_plan(plan, {"corpora": corpora or None}), Path(output)).run(options, [key])
 
 
 def main(
@@ -29,13 +28,12 @@ def main(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="A folder that all nodes share.")
     ] = Path("training/matrix"),
-    workers: Annotated[int, typer.Option(min=1, help="Trials at a time, on all nodes together.")] = 2,
+    workers: Annotated[
+        int, typer.Option(min=1, help="CPUs of a cluster on this machine, in trials.")
+    ] = 2,
     cpus: Annotated[float, typer.Option(min=0.1, help="CPUs that Ray keeps for a trial.")] = 1,
     gpus: Annotated[float, typer.Option(min=0, help="GPUs that Ray keeps for a trial.")] = 0,
     retries: Annotated[int, typer.Option(min=0, help="Deaths of a worker that are tolerated.")] = 3,
-    storage: Annotated[
-        str | None, typer.Option(help="Database URL or SQLite file.", show_default="in the folder")
-    ] = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")] = None,
     address: Annotated[
         str, typer.Option(envvar="RAY_ADDRESS", help="A running cluster's address.")
@@ -48,12 +46,13 @@ def main(
         matrix = Matrix(read_plan(source, {"corpora": paths or None}), output.resolve())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    options = Options(gpu_id=0 if gpus else -1, storage=storage, minutes=minutes)
+    options = Options(gpu_id=0 if gpus else -1, minutes=minutes)
     num_cpus = workers * cpus if address == LOCAL else None
     ray.init(address, num_cpus=num_cpus, include_dashboard=False, logging_level=logging.WARNING)
     task = work.options(num_cpus=cpus, num_gpus=gpus, max_retries=retries)
     try:
-        ray.get([task.remote(source, paths, str(matrix.output), options) for _ in range(workers)])
+        keys = matrix.missing(matrix.trials)
+        ray.get([task.remote(source, paths, str(matrix.output), options, key) for key in keys])
     except (RayError, RuntimeError, ValueError) as error:
         msg.fail(f"A worker ended: {error} Finished trials are kept: run the command again.", exits=1)
     finally:
@@ -63,7 +62,7 @@ def main(
     if summary.corpora:
         typer.echo(f"Report: {write_matrix_report(summary, matrix.output / 'report')}")
     if summary.failed:
-        msg.fail(f"{len(summary.failed)} trials failed: see trials.jsonl", exits=1)
+        msg.fail(f"{len(summary.failed)} trials failed: see the folder trials", exits=1)
 
 
 if __name__ == "__main__":

@@ -97,7 +97,6 @@ class Errors:
     L291 = "[L291] The secondary of {who} gave what cannot be merged: {problem}."
     L292 = "[L292] {who} cannot be built: {problem}. Name the server's URL, and the variable of the environment that holds its key, or key_variable = null where it needs none."
     L593 = "[L593] {who} got no answer that it can use: {problem}. Check that the server runs, and takes this model and its key."
-    L293 = "[L293] {path} has no longtail_gated_pipe, found {found}. Its cost is that of its own components."
 
     # Torch layers: L22x
     L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
@@ -249,22 +248,19 @@ class Errors:
     L474 = "[L474] training.eval_frequency = {frequency} is more than the {steps} steps of the plan: no checkpoint would be chosen. Set training.eval_frequency lower, under 'settings' of the plan or with --set training.eval_frequency=N."
     L475 = "[L475] The method {method!r} does not read its training data through corpora.plain, or augments it, so that no part of it can be drawn. Read ${{corpora.plain}} in corpora.train."
     L476 = "[L476] {path} holds something else than trials. Name a new folder, or one of an earlier run."
-    L477 = "[L477] The study in {storage} cannot be opened: {problem} Name a database URL, such as sqlite:///study.db or postgresql://user@host/name, or the path of an SQLite file. A URL with a password belongs in the variable SPACY_LONGTAIL_STORAGE, not on the command line."
+    L477 = "[L477] The study {path} cannot be opened: {problem}. Name another --output, or delete the file to search anew."
     L478 = "[L478] {path} has changed since the trial was planned. Run the command again: it plans anew."
     L479 = "[L479] The plan has no corpus. Name folders that `convert` wrote, after the plan or under 'corpora' in it."
     L480 = "[L480] The method {method!r} cannot be built: {problem} Correct the plan, or leave the method out."
-    L481 = "[L481] There is nothing to search: the config has a place for none of {known}. Choose a method with --loss, --head or --reader, or name config values as --search SECTION.NAME=LOW:HIGH."
-    L482 = "[L482] --search {name} has no place in this config, which lacks {where}. {fix}"
-    L483 = "[L483] --search {found} says nothing to search: {problem}. Write NAME, NAME=LOW:HIGH, SECTION.NAME=LOW:HIGH, either with :log after it, or SECTION.NAME=A,B,C; NAME is one of {known}."
+    L482 = "[L482] --search {name} names a value that the config does not have. Correct the name."
+    L483 = "[L483] --search {found} cannot be searched: {problem}. Write SECTION.NAME=LOW:HIGH, with :log after it for a logarithmic range, or SECTION.NAME=A,B,C."
     L484 = "[L484] training.eval_frequency = {frequency} leaves {n} in {steps}, and pruning needs {least}. Use --set training.eval_frequency={fix}, or more --steps."
-    L485 = "[L485] --{axis} {name!r} is not a choice. Known: {known}."
     L486 = (
         "[L486] The pipeline cannot be built with {values}: {problem} Correct the range or the config."
     )
     L487 = "[L487] No trial has finished, so there is no best config. The last error: {error} Correct the config, and run the command again with more --trials."
     L488 = "[L488] Trials are compared at equal steps, but training.max_steps is {found}. Give --steps."
     L490 = "[L490] Two trials of the plan are the same, {first!r} and {second!r}: same config, data and code. Leave one of them out, or correct its settings."
-    L491 = "[L491] The study that trials are claimed in has failed: {problem} What is finished is kept. Check the disk or the database, and run the command again."
     L495 = "[L495] {path} cannot be {role}: {problem}. {fix}."
     L496 = "[L496] {path} is a damaged state of a pretraining: {problem}. Delete the folder, and start again."
     L497 = "[L497] {path} holds a pretraining with other settings or other donors. Name a new folder, or take the settings and donors it was begun with."
@@ -280,7 +276,6 @@ class Errors:
     L505 = "[L505] --quota {found} cannot be filled from {n} labels of these types: {known}. Name rare types and whole numbers, as EVE=50,NAT=30, with a sum of at most the labels that no random share takes."
     L506 = "[L506] {path} cannot be merged: {problem}. {fix}"
     L507 = "[L507] {path} is the state of an interrupted run, and cannot be taken up: {problem}. Run the command that wrote it again, or delete the file to start anew."
-    L508 = "[L508] {path} cannot be played through: {problem}. {fix}"
     L509 = "[L509] {path} gives no scores to choose silver entities by, found {found}. Set scores_key = 'entity_scores' in a component of this package that reads entities, or use longtail_token_ner."
     L510 = "[L510] Nothing of {path} can be silver: of {n} sentences {known} stand in {corpus} already, and in the others no entity of its types scores {threshold}. Name a pool of other text, or lower --threshold."
     L511 = "[L511] {path} reads no type of {corpus}: {found}, where {known} are declared. Name a teacher that was trained on these types."
@@ -301,22 +296,12 @@ class Errors:
     L523 = "[L523] {path} was converted with --tokens {tokens}, but {base} has another kind of tokens. Convert the corpus with the other value of --tokens."
     L524 = "[L524] {path} is no pipeline to begin with: it has the components {found}, and must have tok2vec and ner, as the command `pretrain` writes them."
 
-    # Learning curves by mentions
-    L530 = "[L530] longtail.FewMentionsCorpus.v1 was asked for {wanted} mentions of {label!r}, but the corpus has {found}. Ask for fewer, or for another type. Known types: {known}."
-    L531 = "[L531] The training part of {path} has no mention of {label!r}. {hint}Its types: {known}."
-    L532 = "[L532] The training part of {path} has {mentions} of {label!r}, found sizes beyond that: {asked}. Name sizes of at most {total} with --sizes, or annotate more."
-    L533 = "[L533] All {total} mentions of {label!r} in the training part of {path} stand in one sentence, so that there is nothing to draw. Annotate more, or take another type."
-    L534 = "[L534] --target must be F1 in percent, above 0 and at most 100, found {target:g}. 60 is F1 0.60."
-    L535 = "[L535] --{name} would be ignored: it is for --by-mentions. Leave it out, or name a type with --by-mentions EVE."
-    L536 = "[L536] {path} does not say what labels by `mine` cost: {problem}. {fix}"
-
     # Combining runs
     L525 = "[L525] An ensemble takes two runs or more, found {found}. Train the config again with another seed (--set training.seed=1), and name both."
     L526 = "[L526] {path} is named twice: its pipeline is {model}. Name each run once."
     L527 = "[L527] The ensemble cannot be measured on {path}: {problem}. Name a corpus that its members were trained for."
 
     L561 = "[L561] A budget of {minutes} ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
-    L570 = "[L570] A budget of {minutes} is too small for {corpus}: one training of {name} takes {taken:.1f} minutes at least, by {measured} that were measured, and two are compared. Use --minutes {least} or more, or fewer --steps."
     L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
     L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
     L571 = "[L571] {path} is no pipeline to begin with: it has the components {found}. Name the folder model/ that `pretrain` wrote: its head reads types in words, and its tok2vec, or the folder transformer/ beside it, is the encoder."
@@ -342,9 +327,7 @@ class Errors:
     )
     L545 = "[L545] {problem} {fix}"
     L546 = "[L546] This should not happen: {what} {where} Please report it with that file."
-    L547 = "[L547] {name} takes a finite number, found {found}. Correct it."
     L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test, without / and \\."
-    L549 = "[L549] {path} is a database of something else, with the tables {tables}. Name a new file for --storage, or one of an earlier run."
     L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
     L551 = "[L551] {label!r} cannot be added to {who}: a type comes with the names that training data has of it. Initialize the pipe on data with it, or put an entity_ruler with names of your own before {who}."
     L552 = "[L552] The names of {who} are damaged: {problem}. Copy the pipeline again from where it was trained, or train it again."
@@ -423,25 +406,11 @@ class Warnings:
     W072 = "[LW072] '{setting}' of {who} names types without a mention in the training data: {unseen}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
 
     # Experiments: LW09x
-    W090 = "[LW090] {path} has lines that are not records and are left out: {lines}. What finished is kept in the folders beside it, and is added again."
-    W091 = "[LW091] {n} trials of this plan were finished on other machines or in other folders, and are not run again. Copy the subfolders of their 'trials' folder into the one here, and run the command again for a report on all."
     W092 = "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by {found}, and nothing can be pruned where that lacks ents_macro_f. Use the scorer longtail.ner_scorer.v1, and ents_macro_f = 1.0 and ents_f = 0.0 in [training.score_weights]: spaCy adds the weights of the pipes themselves."
-    W093 = "[LW093] Trial {number} was trained on another machine, in {place}, so its model is not here and nothing is tested. Run the command there with --test."
-    W094 = "[LW094] Test was looked at before, for the best of fewer trials: {found}. A choice among several looks is a choice on test; report the first, or all."
     W095 = "[LW095] The baseline did not finish, so nothing is compared with it: {error} Correct the config, and name another --output."
-    W096 = "[LW096] {path} cannot be read and is set aside as {aside}. A new one is begun: what is finished is known from the records."
-    W109 = "[LW109] {path} cannot be read and is set aside as {aside}, and {copy} with it. A new one is begun: its trials are run again."
-    W110 = "[LW110] {path} is gone, and {copy} that repeats it is set aside as {aside}. A new one is begun: its trials are run again."
     W097 = "[LW097] {path} is no longer a record of this trial, so it counts as not finished and is run again."
-    W099 = "[LW099] All {total} training mentions of {label!r} stand in one document: its partitions are alike, and the curve says little of other documents. Annotate more of them."
-    W100 = "[LW100] Sentences are drawn whole, and one with more mentions of {label!r} than a draw may have leaves it without any: {draws}. The fit leaves these runs out; name larger sizes with --sizes."
-    W101 = "[LW101] {n_sizes} sizes of {label!r} in {n_partitions} partitions are too few for a fit: there will be scores, and no forecast. It takes {sizes} sizes and {runs} partitions; name them with --sizes and --partitions."
     W102 = "[LW102] {path} has types that not all of {n} folds can learn: {problem}. Methods are compared all the same, but what they do for these types is left to chance."
     W103 = "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: scores there are partly memory, and more than new text will give. Score on other text, or pretrain an encoder with --exclude on this corpus."
-
-    # Dry runs: LW104 and LW105
-    W104 = "[LW104] How long {name} takes cannot be measured: {problem}"
-    W105 = "[LW105] A budget of {minutes} would end before a method can be compared with the baseline: two trainings take about {least}. Give --minutes more, or --steps fewer."
 
     # Pipelines put together by hand: LW106 and LW107
     W106 = "[LW106] {who!r} takes its word vectors from another component, which has not read the document: it predicts from zeros. Put the tok2vec or transformer that it was trained with before it, enabled; or give it an encoder of its own with nlp.replace_listeners before it leaves its pipeline."

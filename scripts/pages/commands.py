@@ -16,8 +16,7 @@ Written by `python scripts/document.py` from the commands themselves; do not edi
 
 `python -m spacy_longtail COMMAND`, for short `longtail COMMAND`, or `spacy longtail COMMAND`.
 Each has `--help`, and `--json` in place of tables, but `train`, which leaves its record in `run.json`.
-A shell completes `longtail` once its start-up file has `eval "$(longtail --show-completion bash)"`
-(zsh, fish and powershell too).
+`longtail --install-completion` lets your shell complete it.
 """
 
 

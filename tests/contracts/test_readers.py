@@ -12,7 +12,6 @@ from spacy.util import registry
 
 from spacy_longtail.corpus.repeats import sC, sCR
 from spacy_longtail.readers import (
-    FewMentionsCorpus,
     ImbalancedCorpus,
     LowResourceCorpus,
     RelabelledCorpus,
@@ -36,10 +35,6 @@ MAKERS = {
     "longtail.LowResourceCorpus.v1": {
         "sentences": lambda corpus, seed: LowResourceCorpus(corpus, n_sentences=9, seed=seed),
         "mentions": lambda corpus, seed: LowResourceCorpus(corpus, mentions_per_label=2, seed=seed),
-    },
-    "longtail.FewMentionsCorpus.v1": {
-        "": lambda corpus, seed: FewMentionsCorpus(corpus, "PER", 3, seed=seed),
-        "documents": lambda corpus, seed: FewMentionsCorpus(corpus, "GEO", 3, unit="doc", seed=seed),
     },
     "longtail.ImbalancedCorpus.v1": {
         "": lambda corpus, seed: ImbalancedCorpus(corpus, 0.25, n_sentences=9, seed=seed),
@@ -94,7 +89,6 @@ def test_another_seed_gives_another_draw():
     for make in (
         MAKERS["longtail.LowResourceCorpus.v1"]["sentences"],
         MAKERS["longtail.ImbalancedCorpus.v1"][""],
-        MAKERS["longtail.FewMentionsCorpus.v1"][""],
         MAKERS["longtail.ResampledCorpus.v1"]["joined"],
     ):
         first, second = (
@@ -109,7 +103,6 @@ NO_SENSE = [
     (lambda c: RelabelledCorpus(ResampledCorpus(c, sC()), keep=["PER"]), "around ResampledCorpus"),
     (lambda c: LowResourceCorpus(ResampledCorpus(c, sC()), 5), "copies"),
     (lambda c: ImbalancedCorpus(ResampledCorpus(c, sC()), 0.1, 5), "copies"),
-    (lambda c: FewMentionsCorpus(ResampledCorpus(c, sC()), "PER", 5), "copies"),
     (lambda c: UndersampledCorpus(UndersampledCorpus(c)), "cut already"),
     (lambda c: UndersampledCorpus(LowResourceCorpus(UndersampledCorpus(c), 5)), "cut already"),
     (lambda c: RelabelledCorpus(UndersampledCorpus(c), keep=["PER"]), "other way round"),
@@ -133,7 +126,6 @@ def test_an_order_that_makes_no_sense_is_refused_with_the_reason(build, reason):
         lambda c: ResampledCorpus(RelabelledCorpus(c, keep=["PER"]), sC()),
         lambda c: LowResourceCorpus(c, 5),
         lambda c: ImbalancedCorpus(c, 0.1, 5),
-        lambda c: FewMentionsCorpus(c, "PER", 5),
     ],
 )
 def test_what_counts_refuses_an_augmented_corpus(build, tmp_path):

@@ -13,7 +13,6 @@ from spacy_longtail.corpus.counts import count_doc, count_docs
 from spacy_longtail.corpus.cutting import take_tokens
 from spacy_longtail.corpus.repeats import kept_tokens
 from spacy_longtail.readers import (
-    FewMentionsCorpus,
     ImbalancedCorpus,
     LowResourceCorpus,
     RelabelledCorpus,
@@ -188,57 +187,6 @@ def test_too_few_mentions_are_said():
     with pytest.warns(UserWarning, match=r"LW013.* NAT \(2\)"):
         found = list(LowResourceCorpus(Fixed(examples(NLP)), mentions_per_label=3)(NLP))
     assert sum(bool(eg.reference.ents) for eg in found) == 6
-
-
-def shared_out(data, n, **settings):
-    """The units of a draw of GEO, by their place in the corpus."""
-    place = {id(eg): i for i, eg in enumerate(data)}
-    reader = FewMentionsCorpus(Fixed(data), "GEO", n, unit="doc", **settings)
-    return [place[id(eg)] for eg in reader(NLP)]
-
-
-@pytest.mark.filterwarnings("ignore:.*LW012.*")
-@pytest.mark.parametrize("partition", range(4))
-def test_draws_by_mentions_nest_and_leave_the_other_sentences_alone(partition):
-    extra = [parse(NLP, "[Oslo|GEO] , [Rome|GEO] and [Bern|GEO] ."), parse(NLP, "[Ann|PER] slept .")] * 2
-    docs = [Example(Doc(NLP.vocab, words=[t.text for t in d]), d) for d in extra]
-    data = [*examples(NLP, 4), *docs]
-    held = [sum(e.label_ == "GEO" for e in eg.reference.ents) for eg in data]
-    before = set()
-    for n in range(1, sum(held) + 1):
-        found = shared_out(data, n, partition=partition)
-        own = {i for i in found if held[i]}
-        assert found == sorted(found) and before <= own
-        assert {i for i, k in enumerate(held) if not k} == set(found) - own
-        assert n - 3 < sum(held[i] for i in own) <= n  # whole sentences, the longest has three
-        before = own
-    assert before == {i for i, k in enumerate(held) if k}
-    other = [shared_out(data, 8, **s) for s in ({"partition": partition + 1}, {"seed": 1})]
-    assert all(shared_out(data, 8, partition=partition) != found for found in other)
-
-
-def test_sentences_that_are_left_out_are_not_read_as_text_without_entities():
-    data = [two_sentences(NLP) for _ in range(6)]
-    full = [sent.text for eg in data for sent in eg.reference.sents]
-    label = data[0].reference.ents[0].label_
-    found = list(FewMentionsCorpus(Fixed(data), label, 2)(NLP))
-    counts = count_docs(eg.reference for eg in found)
-    n_kept = sum(len(list(eg.reference.sents)) for eg in found)
-    assert counts.mentions[label] <= 2 and n_kept < len(full)
-    by_text = {sent.text: len(sent.ents) for eg in data for sent in eg.reference.sents}
-    for eg in found:
-        for sent in eg.reference.sents:
-            assert len(sent.ents) == by_text[sent.text]  # whole, or not there
-
-
-def test_a_type_with_too_few_mentions_is_refused():
-    with pytest.raises(ValueError, match=r"L530.*9 mentions of 'NAT'.*has 2\b.*Known types:.*PER"):
-        list(FewMentionsCorpus(Fixed(examples(NLP)), "NAT", 9)(NLP))
-    with pytest.raises(ValueError, match=r"L530.*'EVE'.*has 0\b"):
-        list(FewMentionsCorpus(Fixed(examples(NLP)), "EVE", 1)(NLP))
-    for bad in (0, 1.5, "x"):
-        with pytest.raises(ValueError, match="L001"):
-            FewMentionsCorpus(Fixed([]), "EVE", bad)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.3])

@@ -2,18 +2,15 @@
 
 import contextlib
 import errno
-import inspect
 import io
 import json
 import os
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -34,7 +31,6 @@ from spacy_longtail.corpus.parts import part_path
 from spacy_longtail.errors import Errors
 from spacy_longtail.studies.trials import plan_file
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.storage import open_storage
 from spacy_longtail.training.debugging.data_checks import check_names
 from tests.util import toy_corpus
 
@@ -94,7 +90,6 @@ def test_an_option_that_there_is_not(name):
         if mistake not in options:
             code, text = said(run(name, *needed(name), mistake, "0"))
             assert code == "L545" and usual in text
-    assert "stands before the command" in said(run(name, *needed(name), "--debug"))[1]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -118,30 +113,6 @@ def test_a_path_of_the_wrong_kind(name, kind, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_number_is_no_number(name):
-    function = get_command(app).commands[name].callback
-    hints = get_type_hints(inspect.unwrap(function))
-    for param in get_command(app).commands[name].params:
-        kind = str(hints.get(param.name, ""))
-        option = max(param.opts, key=len)
-        if "float" in kind:
-            for text in ("nan", "inf", "-inf", "1e999"):
-                assert said(run(name, *needed(name), option, text))[0] in ("L545", "L547"), (
-                    option,
-                    text,
-                )
-        if "int" in kind:
-            assert said(run(name, *needed(name), option, 10**30))[0] in ("L545", "L547"), option
-            if "column" not in option:  # those count from the end, too
-                assert said(run(name, *needed(name), option, -(10**6)))[0] in (
-                    "L545",
-                    "L402",
-                    "L443",
-                    "L001",
-                ), option
-
-
-@pytest.mark.parametrize("name", COMMANDS)
 def test_help(name):
     assert run(name, "--help").exit_code == 0
 
@@ -149,20 +120,14 @@ def test_help(name):
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        (["trian"], "Did you mean train"),
-        (["init_config"], "Did you mean init-config"),
+        (["trian"], "train"),
         (["xyzzy"], "--help"),
-        (["--gpu-id", "0", "train"], "--gpu-id stands after the command"),
-        (["matrix", "quick", "--training.max_steps", "5"], "--set training.max_steps=5"),
-        (["matrix", "quick", "--training.max_steps=6"], "--set training.max_steps=6"),
-        (["matrix", "quick", "--max_steps", "5"], "Did you mean --steps"),
-        (["tune", "c", "--dropout", "0.3"], "--set training.dropout=0.3"),
+        (["matrix", "quick", "--training.max_steps", "5"], "No such option: --training.max_steps"),
         (["train", "a", "b", "c", "--max_steps", "5"], "--training.max_steps 5"),
-        (["train", "a", "b", "c", "--gpu_id", "0"], "--gpu-id"),
         (["train", "a", "b", "c", "d"], "no argument 'd'"),
-        (["debug", "c", "--verbos"], "--verbose"),
-        (["stats", "c", "--debug"], "--debug stands before the command"),
+        (["debug", "c", "--verbos"], "--verbos"),
         (["stats"], "Missing argument"),
+        (["split", "c", "o", "--min-mentions", "-1"], "--min-mentions"),
     ],
 )
 def test_what_may_have_been_meant(arguments, hint):
@@ -285,7 +250,7 @@ def test_what_nobody_foresaw_is_kept_in_a_log(failing, tmp_path, monkeypatch):
         ["--set", "a.api_key=abcdef123"],
         ["--a.api_key", "abcdef123"],
         ["--set", 'a.b={"password": "abcdef123"}'],
-        ["--storage", "postgresql://me:abcdef123@host/db"],
+        ["--set", "a.b=postgresql://me:abcdef123@host/db"],
         ["--x", "Bearer abcdef123"],
     ],
 )
@@ -356,24 +321,6 @@ def test_a_part_stays_in_its_corpus(part, corpus, tmp_path):
     assert not part or said(run("split", corpus, tmp_path / "out", "--part", part))[0] == "L548"
     assert said(run("audit", corpus, "-o", tmp_path / "x", "--part", part))[0] == "L548"
     assert not (tmp_path / "out").exists()
-
-
-def test_a_storage_is_a_study(tmp_path):
-    notes, other = tmp_path / "notes.txt", tmp_path / "other.db"
-    notes.write_text("my own\n")
-    link = sqlite3.connect(other)
-    link.execute("CREATE TABLE diary (day TEXT)")
-    link.commit()
-    link.close()
-    for path, code in ((notes, "L477"), (other, "L549")):
-        before = path.read_bytes()
-        for storage in (str(path), f"sqlite:///{path}"):
-            with pytest.raises(ValueError, match=code):
-                open_storage(storage, tmp_path / "study.db")
-        assert path.read_bytes() == before
-    for _ in range(2):
-        open_storage(str(tmp_path / "new.db"), tmp_path / "study.db")
-        open_storage(f"sqlite:///{tmp_path}/newer.db", tmp_path / "study.db")
 
 
 @pytest.mark.parametrize(
@@ -545,14 +492,3 @@ def test_a_shell_is_answered(monkeypatch):
     with pytest.raises(SystemExit), contextlib.redirect_stdout(io.StringIO()) as shown:
         cli.main(["--version"], prog_name="python -m spacy_longtail")
     assert "spacy" in shown.getvalue()
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
-def test_a_shell_is_told_how_to_ask(shell):
-    found = run("--show-completion", shell)
-    assert found.exit_code == 0 and "_LONGTAIL_COMPLETE" in found.stdout and "longtail" in found.stdout
-
-
-def test_a_shell_that_nobody_knows_is_refused():
-    found = run("--show-completion", "tcsh")
-    assert found.exit_code == 2 and "L545" in found.stderr and "'fish'" in found.stderr

@@ -66,11 +66,9 @@ def test_help_names_every_command():
             "card",
             "matrix",
             "curve",
-            "imbalance",
             "tune",
             "recommend",
             "thresholds",
-            "cost",
             "pretrain",
         )
     )

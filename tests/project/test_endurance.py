@@ -1,8 +1,7 @@
-"""The parts of `benchmarks/soak.py`, `faults.py` and `mutation.py` that decide what they say."""
+"""The parts of `benchmarks/soak.py` and `mutation.py` that decide what they say."""
 
 import ast
 import itertools
-import json
 from pathlib import Path
 from runpy import run_path
 
@@ -55,32 +54,6 @@ def test_soak_reads_all_documents_and_sees_one_that_is_lost():
 
     with pytest.raises(RuntimeError, match="300 documents were sent, 299 came back"):
         soak["soak"](Losing(), 300, float("inf"), 50, 0)
-
-
-def test_faults_sees_what_is_there_twice(tmp_path):
-    faults = script("faults")
-    for key in "ab":
-        (tmp_path / "out" / "trials" / key).mkdir(parents=True)
-        (tmp_path / "out" / "trials" / key / "record.json").write_text("{}")
-    ledger = tmp_path / "out" / "trials.jsonl"
-    ledger.write_text("".join(f"{json.dumps({'key': key})}\n" for key in "ab"))
-    assert faults["twice"](tmp_path) == [] and len(faults["finished"](tmp_path)) == 2
-    ledger.write_text("".join(f"{json.dumps({'key': key})}\n" for key in "abb"))
-    assert faults["twice"](tmp_path) == ["b"]
-    ledger.write_text('{"key": "a"}\n')
-    assert faults["twice"](tmp_path) == ["b"]
-
-
-def test_faults_compares_all_but_times_and_places(tmp_path):
-    written = script("faults")["written"]
-    for name, seconds, where in (("one", 1.0, "m@host@17"), ("two", 2.0, "m@host@23")):
-        folder = tmp_path / name
-        folder.mkdir()
-        row = {"score": 0.5, "seconds": seconds, "model": f"{where}/model", "path": str(folder / "x")}
-        (folder / "a.jsonl").write_text(json.dumps(row) + "\n")
-    assert written(tmp_path / "one") == written(tmp_path / "two") != {}
-    (tmp_path / "two" / "a.jsonl").write_text('{"score": 0.6}\n')
-    assert written(tmp_path / "one") != written(tmp_path / "two")
 
 
 CODE = """

@@ -52,6 +52,8 @@ def run(*arguments):
 
 
 CORPUS, MODEL = "corpus/tiny", "run/model-best"
+MOM = ROOT / "configs" / "resampled_mom.cfg"
+SEARCH = ("--config", str(MOM), "--search", "components.ner.loss.lam=0:1")
 REFUSED = {
     "convert to the working folder": ("convert", "source.iob", "."),
     "convert to an unset variable": ("convert", "source.iob", ""),
@@ -79,9 +81,9 @@ REFUSED = {
     "matrix in the corpus": ("matrix", "quick", CORPUS, "-o", CORPUS),
     "matrix in a folder of others": ("matrix", "quick", CORPUS, "-o", "mine"),
     "curve in the assets": ("curve", CORPUS, "-o", "assets"),
-    "imbalance around the corpus": ("imbalance", CORPUS, "-o", "corpus"),
-    "tune in a folder of others": ("tune", CORPUS, "-o", "mine"),
-    "tune in the corpus": ("tune", CORPUS, "-o", CORPUS, "--loss", "focal", "--head", "softmax"),
+    "curve around the corpus": ("curve", CORPUS, "-o", "corpus"),
+    "tune in a folder of others": ("tune", CORPUS, "-o", "mine", *SEARCH),
+    "tune in the corpus": ("tune", CORPUS, "-o", CORPUS, *SEARCH),
     "recommend in the corpus": ("recommend", CORPUS, "-o", CORPUS),
     "recommend over a config": ("recommend", CORPUS, "-o", "new", "--config", "mine.cfg"),
 }

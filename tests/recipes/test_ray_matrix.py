@@ -8,19 +8,18 @@ import spacy
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from spacy_longtail.studies.trials.ledger import read_lines
+from spacy_longtail.studies.trials.ledger import read_finished
 from tests.util import SENTENCES, parse, run_script
 
 from .util import RECIPES
 
 ray = pytest.importorskip("ray")
-pytest.importorskip("optuna")
 pytestmark = pytest.mark.usefixtures("light_processes")
 PLAN = "steps: 2\nseeds: 1\nsettings: {training.eval_frequency: 1}\ngrids: [{head: [softmax, crf]}]\n"
 
 
 @pytest.mark.slow
-def test_two_workers_share_a_plan(tmp_path):
+def test_each_trial_is_a_task(tmp_path):
     nlp = spacy.blank("en")
     docs = [parse(nlp, text) for text in SENTENCES]
     types = CorpusTypes(["PER", "GEO", "ART", "NAT"], ["NAT"], "en", "words")
@@ -29,9 +28,9 @@ def test_two_workers_share_a_plan(tmp_path):
     command = [sys.executable, RECIPES / "ray_matrix.py", "plan.yml", "tiny", "-o", "out"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    records = read_lines(tmp_path / "out" / "trials.jsonl")
-    assert sorted(record["method"] for record in records) == ["crf", "softmax"]
-    assert all(record["status"] == "done" for record in records)
+    records = read_finished(tmp_path / "out").values()
+    assert sorted(record.method for record in records) == ["crf", "softmax"]
+    assert all(record.is_done for record in records)
     assert (tmp_path / "out" / "report" / "index.html").is_file()
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -19,15 +18,13 @@ from typer.testing import CliRunner
 
 from spacy_longtail.chains.tags import TagCodec
 from spacy_longtail.cli import app
-from spacy_longtail.corpus.descriptions import read_types, write_types
+from spacy_longtail.corpus.descriptions import read_types
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
 from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
 from spacy_longtail.pipes.expected import expected_mentions, has_expectations
 from spacy_longtail.types import TwoTaskState
-from spacy_longtail.unlabelled import outcome, simulation
 from spacy_longtail.unlabelled.mining import corpus_keys
-from spacy_longtail.unlabelled.outcome import PAGE, headline, labels_for, points_of, write_outcome
 from spacy_longtail.unlabelled.passes import load_state, processed, save_state
 from spacy_longtail.unlabelled.pool import read_pool
 from spacy_longtail.unlabelled.proposals import (
@@ -49,8 +46,6 @@ from spacy_longtail.unlabelled.selection import (
     share_out,
     warn_of_none,
 )
-from spacy_longtail.unlabelled.simulation import RECORDS, Game, Round, content_of, is_of, read_rounds
-from spacy_longtail.unlabelled.strategies import by_expected_mentions, by_score, what_lacks
 from spacy_longtail.unlabelled.terms import Likeness, read_terms
 from spacy_longtail.unlabelled.units import Unit, lot, skeleton, text_key
 
@@ -59,7 +54,6 @@ from ..util import (
     HEADS,
     TOKEN_MODEL,
     blank,
-    examples,
     refused,
     small_ner,
     tiny_bert,
@@ -1052,30 +1046,6 @@ def test_conflicts_that_are_something_else(tmp_path, content):
     assert (corpus / "train.spacy").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("options", "code"),
-    [
-        (["--strategies", " , "], "L516"),
-        (["--strategies", "random,random"], "L516"),
-        (["--seeds", "0,0"], "L516"),
-        (["--seeds", "-1"], "L516"),
-        (["--seeds", 2**32], "L516"),
-        (["--pool-size", 2], "L508"),
-        (["--set", "training.max_step=4"], "L438"),
-        (["--set", "paths.train=other.spacy"], "L516"),
-        (["-o", "corpus"], "L436"),
-        (["-o", "corpus/mine"], "L436"),
-        (["-o", "corpus/types.json"], "L434"),
-    ],
-)
-def test_simulations_that_are_refused(tmp_path, monkeypatch, options, code):
-    toy_corpus(tmp_path / "corpus")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(simulation, "train_model", lambda *a, **k: pytest.fail("trained"))
-    play = ["--config", ROOT / "configs" / "token_crf.cfg", "--start", 2, "--rounds", 1, "--labels", 3]
-    refused(["mine", "--simulate", "corpus", "-o", "out", *play, *options], code, tmp_path / "out")
-
-
 def test_an_interrupted_run_is_taken_up(tmp_path, pipeline, pool, monkeypatch):
     whole, out = tmp_path / "whole.jsonl", tmp_path / "next.jsonl"
     options = ["--types", "NAT", "--labels", 4]
@@ -1146,123 +1116,8 @@ def test_offsets_of_suggestions_are_those_of_the_text(tmp_path):
     assert back.text == row["text"] and back.user_data[ID] == row["meta"][ID]
 
 
-def round_of(strategy, i, tail, seed=0):
-    return Round(
-        corpus="toy", strategy=strategy, seed=seed, round=i, start=100, labels=50, pool=1000, config="c.cfg", settings={},
-        labelled=100 + 50 * i, rare_sentences=10 * i, rare_mentions=12 * i, rare_in_pool=20,
-        macro=tail, tail=tail, micro=tail,
-    )  # fmt: skip
-
-
-def test_what_labels_are_worth():
-    ours = [round_of("mine", i, tail) for i, tail in enumerate((0.1, 0.3))]
-    others = [round_of("random", i, tail) for i, tail in enumerate((0.1, 0.2, 0.4))]
-    points = points_of([*ours, *others])
-    assert [p.spent for p in points] == [0, 50, 0, 50, 100]
-    assert points[0].rare == 0.02 and points[1].rare == 0.2  # of the pool, then of the labels spent
-    assert labels_for(points, "random", 0.3) == pytest.approx(75)
-    assert "50 labels by mine reach a tail F1 of 30.0, as 75 random ones do" in headline(points)
-    worse = points_of([*ours, *others[:2]])
-    assert labels_for(worse, "random", 0.3) is None and "20.0" in headline(worse)
-    twice = points_of([*ours, round_of("mine", 1, 0.5, seed=1)])
-    assert twice[1].seeds == 2 and twice[1].tail == (pytest.approx(0.4), pytest.approx(0.1414, abs=1e-3))
-
-
-def test_curves_are_left_out_without_matplotlib_alone(tmp_path, monkeypatch):
-    rounds = [round_of(name, i, 0.1 * i) for name in ("mine", "random") for i in range(3)]
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    write_outcome(rounds, tmp_path)
-    assert "tail F1" in (tmp_path / PAGE).read_text() and "<svg" not in (tmp_path / PAGE).read_text()
-    monkeypatch.undo()
-    pytest.importorskip("matplotlib", reason="needs the extra 'report'")
-    monkeypatch.setattr(outcome, "size_curves", lambda *_: np.zeros(2) + np.zeros(3))
-    with pytest.raises(ValueError, match="broadcast"):
-        write_outcome(rounds, tmp_path)
-
-
 class OnDeviceError(Exception):
     pass
-
-
-def test_a_simulation_trains_on_the_device_that_was_named(tmp_path, monkeypatch):
-    devices = []
-
-    def trained(*_, gpu_id=-1, **__):
-        devices.append(gpu_id)
-        raise OnDeviceError
-
-    monkeypatch.setattr("spacy_longtail.cli.mine.use_gpu", devices.append)
-    monkeypatch.setattr(simulation, "train_model", trained)
-    corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(4))
-    config = ROOT / "configs" / "token_crf.cfg"
-    given = ["mine", "--simulate", corpus, "--config", config, "-o", tmp_path / "out", "--start", 8,
-             "--rounds", 1, "--labels", 3, "--seeds", 0, "--gpu-id", 0]  # fmt: skip
-    found = CliRunner().invoke(app, [str(a) for a in given])
-    assert found.exit_code
-    assert devices == [0, 0]
-
-
-@pytest.mark.slow
-def test_mining_played_through(tmp_path, monkeypatch):
-    corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(4))
-    options = ["--config", ROOT / "configs" / "token_crf.cfg", "--start", 8, "--rounds", 2, "--labels", 3,
-               "--seeds", 0, "--strategies", "mine,random,entropy,least_confidence",
-               "--set", "training.max_steps=4", "--set", "training.eval_frequency=2"]  # fmt: skip
-    said = run("mine", "--simulate", corpus, "-o", tmp_path / "out", *options)
-    rounds = read_rounds(tmp_path / "out" / RECORDS)
-    assert len(rounds) == 12 and "labels by mine" in said
-    for own in (r for r in rounds if r.round):
-        assert own.labelled == 8 + 3 * own.round and 0 <= own.rare_sentences <= 3 * own.round
-    first = {(r.macro, r.tail, r.micro) for r in rounds if not r.round}
-    assert len(first) == 1  # one model, shared
-    before = (tmp_path / "out" / RECORDS).read_bytes()
-    bars = []
-
-    class Bar:
-        def __init__(self, total, initial, **_):
-            bars.append([initial, total])
-
-        def update(self, n):
-            bars[-1][0] += n
-
-        def close(self):
-            pass
-
-    monkeypatch.setattr("spacy_longtail.unlabelled.simulation.tqdm", Bar)
-    run("mine", "--simulate", corpus, "-o", tmp_path / "out", *options)
-    assert bars == [[bars[0][1]] * 2]  # nothing was left to do
-    assert (tmp_path / "out" / RECORDS).read_bytes() == before
-    assert "<svg" in (tmp_path / "out" / PAGE).read_text("utf8")
-    for other, code in (
-        (["--strategies", "guess"], "L508"),
-        (["--start", 1000], "L508"),
-        (["--strategies", "gate"], "L508"),
-        (["--strategies", "mine,entropy", "--config", ROOT / "configs" / "baseline.cfg"], "L508"),
-        (["--config", ROOT / "configs" / "none.cfg"], "L402"),
-    ):
-        refused(
-            ["mine", "--simulate", corpus, "-o", tmp_path / "no", *options, *other],
-            code,
-            tmp_path / "no",
-        )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["model", "pool.txt", "--rounds", 3], "--rounds"),
-        (["model", "pool.txt", "--set", "training.seed=1"], "--set"),
-        (["--simulate", "corpus", "--config", "c.cfg", "--quota", "NAT=3"], "--quota"),
-        (["--simulate", "corpus", "--config", "c.cfg", "--page", "p.html"], "--page"),
-        (["--simulate", "corpus"], "--config"),
-        (["model"], "POOL"),
-        (["model", "pool.txt", "--n-process", 0], "--n-process"),
-        (["model", "pool.txt", "--quota", "NAT"], "NAT"),
-    ],
-)
-def test_options_of_no_effect_are_refused(arguments, said):
-    result = CliRunner().invoke(app, ["mine", *map(str, arguments)])
-    assert result.exit_code == 2 and said in " ".join(result.output.split())
 
 
 def test_a_long_pool_in_spacys_format(tmp_path, pipeline, monkeypatch):
@@ -1381,72 +1236,3 @@ def test_sentences_of_documents_are_known(tmp_path):
     found = merge_labels(corpus, path, "dev", Settings())
     assert not found.parts and len(found.conflicts) == 1
     assert len(load_docs(corpus / "train.spacy", nlp)) == 1
-
-
-def test_records_of_other_simulations_stay_apart(tmp_path):
-    corpus = toy_corpus(tmp_path / "corpus", train=toy_docs(3))
-    config = tmp_path / "c.cfg"
-    config.write_text("[nlp]\n")
-    game = Game(corpus, config, 8, 1, 3, None, ("mine",), (0,), {"training.max_steps": 4})
-    own = round_of("mine", 0, 0.1).model_copy(
-        update={
-            "corpus": "corpus",
-            "config": str(config),
-            "content": content_of(game),
-            "start": 8,
-            "labels": 3,
-            "pool": 16,
-            "settings": {"training.max_steps": 4},
-        }
-    )
-    assert is_of(own, game, content_of(game), 24)
-    assert not is_of(own.model_copy(update={"round": 2}), game, content_of(game), 24)
-    for change in ({"pool": 9}, {"start": 9}, {"config": "d.cfg"}, {"settings": {}}, {"corpus": "x"}):
-        assert not is_of(own.model_copy(update=change), game, content_of(game), 24)
-    config.write_text('[nlp]\nlang = "de"\n')
-    assert not is_of(own, game, content_of(game), 24)
-    config.write_text("[nlp]\n")
-    write_types(corpus, read_types(corpus)._replace(tail=["ART"]))
-    assert not is_of(own, game, content_of(game), 24)
-    toy_corpus(corpus, train=toy_docs(2), test=toy_docs(3))
-    assert not is_of(own, game, content_of(game), 24)
-
-
-def test_a_sentence_that_is_cut_is_chosen_once(tmp_path):
-    nlp, _ = trained_once(token_pipeline, 40, head="crf")
-    nlp.add_pipe("sentencizer", first=True)
-    names = ("Ida", "Bo", "Ulf", "Eva", "Leo", "Mia")
-    docs = [
-        nlp.make_doc(f"Storm {a} passed Oslo . Storm {b} sank the Fram .") for a in names for b in names
-    ]
-    order = by_expected_mentions(nlp, docs, 12, {"NAT": "storm", "ART": "ship"}, 0)
-    assert sorted(order) == list(range(len(docs)))
-
-
-def test_the_gate_ranks_by_its_surest_sentence(monkeypatch):
-    nlp = blank()
-    nlp.add_pipe("sentencizer")
-    settings = {"model": GATE_MODEL, "weak_labels": ["NAT"], "weak_weight": 0.8}
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=settings)
-    nlp.initialize(lambda: examples(nlp))
-    given = {"Rain .": 0.1, "Ida .": 0.9, "Bo .": 0.4, "Ulf .": 0.6}
-
-    def predict(docs):
-        return np.array([[given[sent.text]] for doc in docs for sent in doc.sents], dtype="float32")
-
-    gate = nlp.get_pipe("gate")
-    monkeypatch.setattr(type(gate), "predict", lambda self, docs: predict(docs))
-    docs = [nlp.make_doc(text) for text in ("Bo .", "Rain . Ida . Rain .", "Rain .", "Rain . Ulf .")]
-    monkeypatch.setattr("spacy_longtail.unlabelled.strategies.BATCH", 3)
-    assert by_score(nlp, docs, "gate") == [1, 3, 0, 2]
-    assert what_lacks(nlp, "gate") == ""
-
-
-@pytest.mark.parametrize("strategy", ["entropy", "least_confidence"])
-def test_the_most_doubtful_comes_first(strategy):
-    nlp, _ = trained_once(token_pipeline, 60, head="crf")
-    known = [doc.text.strip() for doc in toy_docs()]
-    docs = [nlp.make_doc(text) for text in [*known, "Fram Berg Storm Rome Old Ida ."]]
-    order = by_score(nlp, docs, strategy)
-    assert order[0] == len(known) and sorted(order) == list(range(len(docs)))
-    assert what_lacks(nlp, strategy) == "" and "gate" in what_lacks(nlp, "gate")

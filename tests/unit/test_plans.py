@@ -11,7 +11,7 @@ from thinc.api import Config
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.layers.described import is_described
 from spacy_longtail.studies.trials.compose import BASE, apply, compose, known_choices, read_base
-from spacy_longtail.studies.trials.draws import Draw, MentionDraw
+from spacy_longtail.studies.trials.draws import Draw
 from spacy_longtail.studies.trials.plan import presets, read_plan
 from tests.util import tiny_bert
 
@@ -127,7 +127,7 @@ def test_a_base_of_ones_own(plan, tmp_path):
 def test_presets_are_plans(name):
     found = read_plan(name)
     assert found.methods and found.baseline in names(found)
-    assert bool(found.corpora) == (name not in ("mentions", "quick"))
+    assert bool(found.corpora) == (name != "quick")
     for trial in found.trials():
         assert trial.config()["training"]["max_steps"] == found.steps
         break
@@ -137,9 +137,9 @@ def test_presets_are_plans(name):
 
 def test_presets_are_the_papers():
     assert presets() == [
-        "mentions",
         "paper-auc",
         "paper-gate",
+        "paper-imbalance",
         "paper-mom",
         "paper-resampling",
         "quick",
@@ -189,29 +189,9 @@ def test_shares_are_drawn(plan):
     assert plan("shares: [1]\ngrids: [{}]").draws == [Draw(100, 1)]
 
 
-def test_mentions_of_types_are_drawn(plan):
-    found = plan(
-        "corpora: [a]\nmentions: {EVE: [10, 5], ART: [4]}\npartitions: 2\ngrids: [{reader: sCR}]"
-    )
-    assert found.draws == [MentionDraw("EVE", 5), MentionDraw("EVE", 10), MentionDraw("ART", 4)]
-    trials = list(found.trials())
-    assert found.seeds == [0, 1] and len(trials) == 6
-    assert trials[3].title == "a, softmax-sCR, 5 mentions of EVE, seed 1"
-    config = trials[3].config()
-    drawn = config["corpora"]["plain"]
-    assert drawn["@readers"] == "longtail.FewMentionsCorpus.v1"
-    assert (drawn["label"], drawn["n_mentions"], drawn["partition"], drawn["seed"]) == ("EVE", 5, 1, 0)
-    assert config.interpolate()["corpora"]["train"]["corpus"]["label"] == "EVE"
-    assert config["corpora"]["dev"]["@readers"] == "spacy.Corpus.v1"
-
-
 def test_a_study_of_the_command_line_replaces_that_of_the_plan(plan):
     text = "corpora: [a]\nshares: [0.2]\nn_sentences: 30\npartitions: 2\ngrids: [{}]"
     assert plan(text, sizes=[10]).draws == [Draw(10)]
-    assert plan(text, mentions={"EVE": [5]}).draws == [MentionDraw("EVE", 5)]
-    assert plan(
-        text.replace("shares: [0.2]\nn_sentences: 30", "mentions: {EVE: [5]}"), sizes=[9]
-    ).draws == [Draw(9)]
 
 
 SPACY = "'@readers': spacy.Corpus.v1, path: '${paths.train}'"
@@ -257,7 +237,6 @@ GRID = "grids: [{head: softmax}]\n"
         ("grids: {a: 1}", "grids must be "),
         (GRID + "choices: [1]", "choices must be "),
         (GRID + "methods: 3", "methods must be "),
-        (GRID + "mentions: [1]", "mentions must be "),
         (GRID + "steps: ten", "steps must be "),
         (GRID + "steps: 1.5", "steps must be "),
         (GRID + "steps: .inf", "steps must be "),
@@ -265,16 +244,6 @@ GRID = "grids: [{head: softmax}]\n"
         (GRID + "steps: null", "steps must be "),
         (GRID + "steps: 0", "steps must be above 0"),
         (GRID + "seeds: -1", "seeds must be above 0"),
-        (GRID + "mentions: {EVE: [5, 5]}", "mentions must be different numbers above 0, by type"),
-        (GRID + "mentions: {EVE: [0]}", "mentions must be different numbers above 0, by type"),
-        (GRID + "mentions: {EVE: 5}", "mentions must be different numbers above 0, by type"),
-        (GRID + "mentions: {EVE: []}", "mentions must be different numbers above 0, by type"),
-        (GRID + "mentions: {}", "mentions must be different numbers above 0, by type"),
-        (GRID + "mentions: [5]", "mentions must be dict"),
-        (GRID + "mentions: {EVE: [5]}\nsizes: [5]", "sizes and mentions: one study has one"),
-        (GRID + "mentions: {EVE: [5]}\nn_sentences: 5", "n_sentences would be ignored without shares"),
-        (GRID + "mentions: {EVE: [5]}\nseeds: 2", "leave seeds out"),
-        (GRID + "mentions: {EVE: [5]}\nsteps: needed", "no steps = 'needed'"),
         (GRID + "seeds: []", "seeds must be whole"),
         (GRID + "seeds: [1, -1]", "seeds must be whole"),
         (GRID + "seeds: [1.0]", "seeds must be whole"),

@@ -17,9 +17,7 @@ from spacy_longtail.evaluation.report.plots import (
     HeatRow,
     Line,
     heatmap,
-    lambda_curves,
     learning_curves,
-    reliability_plot,
     size_curves,
 )
 from spacy_longtail.evaluation.report.systems import choose, group
@@ -302,10 +300,3 @@ def test_a_colour_means_the_same_in_every_plot():
     values = [[0.1], [0.2]]
     neutral = learning_curves([Line(f"donor {i}", [1, 2], values) for i in range(5)])
     assert not re.search(r"var\(--(ours|baseline|rare)\)", neutral)
-    tail = lambda_curves(
-        [Line("macro, test", [1, 2], values), Line("tail, test", [1, 2], values, "rare")]
-    )
-    assert "var(--rare)" in tail and "var(--ours)" not in tail
-    scored = {"stock": [(0.5, True), (0.9, False)]}
-    assert "var(--ours)" not in reliability_plot(scored, "stock")  # ours has no scores
-    assert "var(--baseline)" not in reliability_plot(scored, "other")

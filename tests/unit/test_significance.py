@@ -24,11 +24,10 @@ from spacy_longtail.evaluation.significance import (
     paired_bootstrap,
     paired_permutation,
     paired_t,
-    power_note,
     stack,
 )
 from spacy_longtail.evaluation.significance.bootstrap import acceleration, scipy_stats
-from spacy_longtail.evaluation.significance.paired import PairedT, least_difference
+from spacy_longtail.evaluation.significance.paired import PairedT
 from spacy_longtail.evaluation.significance.resampled import resampled_t
 from spacy_longtail.scorers import make_ner_scorer
 from tests.util import blank, documents_of
@@ -433,25 +432,6 @@ def test_holm_refuses_what_is_no_probability():
     for bad in ([0.1, float("nan")], [1.2], [-0.1]):
         with pytest.raises(ValueError, match="L001"):
             holm(bad)
-
-
-def test_power_in_words():
-    note = power_note(3, 0.02)
-    assert "With 3 seeds no exact paired permutation test can give p below 0.25." in note.text
-    assert f"{100 * note.least:.1f} points" in note.text and "80 %" in note.text
-    assert "With 1 seed no" in power_note(1, 0.02).text and power_note(1, 0.02).least is None
-    assert power_note(5, None).least is None
-    assert power_note(2, 0.02).least > note.least  # two seeds do give a spread
-    with pytest.raises(ValueError, match="L001"):
-        power_note(0, None)
-
-
-@pytest.mark.parametrize("n_seeds", [2, 3, 10])
-def test_the_least_difference_is_found_in_four_of_five_studies(n_seeds):
-    least = least_difference(n_seeds, 0.02)
-    d = np.random.default_rng(0).normal(least, 0.02, (40_000, n_seeds))
-    found = stats.ttest_1samp(d, 0, axis=1).pvalue <= 0.05
-    assert found.mean() == pytest.approx(0.8, abs=0.01)
 
 
 def test_scipy_is_an_extra(monkeypatch):

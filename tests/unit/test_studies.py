@@ -1,4 +1,4 @@
-"""The options of `matrix`, `curve` and `imbalance`: what they plan, without a training."""
+"""The options of `matrix` and `curve`: what they plan, without a training."""
 
 import pytest
 import typer
@@ -63,13 +63,6 @@ def test_a_curve_lists_sizes_and_partitions(corpus, tmp_path):
     assert "30 trials" in text  # five methods
 
 
-def test_an_imbalance_study_takes_percents(corpus, tmp_path):
-    out = ("-o", tmp_path / "out")
-    text = listed("imbalance", corpus, *out, "--shares", "5,20", "--sentences", "6", "--partitions", "1")
-    assert "6 sentences with 20 % entity tokens, seed 0" in text
-    assert "10 trials" in text
-
-
 def test_a_study_may_use_a_plan_with_seeds(corpus, tmp_path):
     text = listed(
         "curve", corpus, "-o", tmp_path / "out", "--plan", "quick", "--sizes", "2", "--partitions", "1"
@@ -83,8 +76,6 @@ def test_bad_studies_are_refused(corpus, tmp_path):
         (["curve", corpus, "--sizes", "5,5"], "L470"),
         (["curve", corpus, "--sizes", "x"], "--sizes"),
         (["matrix", "quick", corpus, "--seeds", "0,a"], "--seeds"),
-        (["imbalance", corpus, "--shares", "0"], "L470"),
-        (["imbalance", corpus, "--shares", "120"], "L470"),
         (["curve", tmp_path / "none"], "L402"),
         (["matrix", "nothing", corpus], "L402"),
         (["matrix", "quick"], "L479"),

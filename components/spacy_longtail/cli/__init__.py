@@ -6,7 +6,6 @@ from . import (  # noqa: F401  # each adds its command
     audit,
     card,
     convert,
-    cost,
     curve,
     debug,
     distil,
@@ -27,7 +26,6 @@ from . import (  # noqa: F401  # each adds its command
     tune,
 )
 from .app import app as app
-from .completion import PROGRAM
 
 
 def main(args: Sequence[str] | None = None, prog_name: str = "python -m spacy_longtail") -> None:
@@ -41,4 +39,4 @@ def main(args: Sequence[str] | None = None, prog_name: str = "python -m spacy_lo
 
 def longtail() -> None:
     """Entry point of the console script."""
-    main(prog_name=PROGRAM)
+    main(prog_name="longtail")

@@ -14,16 +14,13 @@ from ..errors import Errors
 from ..output.tables import text_table
 from ..training.own_code import import_code
 from ..types import Overrides
-from .commands import App, Program
-from .completion import Shell, show_script
+from .commands import Program
 from .fault_log import versions
-from .suggestions import unknown_option, value_of
 
-app = App(
+app = typer.Typer(
     name="spacy_longtail",
     help="NER for rare types: convert a corpus, look at it, train, evaluate, report.",
     cls=Program,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -74,14 +71,6 @@ def program(
     debug: Annotated[
         bool, typer.Option("--debug", help="Print the traceback of an error, too.")
     ] = False,
-    show_completion: Annotated[
-        Shell | None,
-        typer.Option(
-            callback=show_script,
-            is_eager=True,
-            help="Print what lets a shell complete `longtail`, for its start-up file.",
-        ),
-    ] = None,
 ) -> None:
     """NER for rare types: convert a corpus, look at it, train, evaluate, report."""
 
@@ -101,7 +90,7 @@ def config_overrides(context: typer.Context) -> Overrides:
             is_value = False
         else:
             what = "option" if text.startswith("-") else "argument"
-            fix = unknown_option(context, name, value_of(name, context.args)) if what == "option" else ""
+            fix = "Config values are given by their name, as --training.max_steps 500."
             raise ValueError(Errors.L545.format(problem=f"There is no {what} {name!r}.", fix=fix))
     return parse_config_overrides(list(context.args))
 

@@ -19,8 +19,7 @@ from wasabi import Printer
 from ..errors import Errors
 from ..faults import is_coded, is_out_of_memory, raised_in
 from ..training.train import message_of
-from .fault_log import hidden, write_log
-from .suggestions import Usage, suggestion
+from .fault_log import PROGRAM, hidden, write_log
 
 FAILED = 1  # what the command looked at is not in order, or the command itself: L546
 REFUSED = 2  # it could not do its work with what it was given
@@ -28,7 +27,7 @@ INTERRUPTED = 130  # as shells have it: 128 + SIGINT
 CLOSED = 141  # whoever read stdout has gone: 128 + SIGPIPE
 
 DEBUG = "SPACY_LONGTAIL_DEBUG"
-RESUMING = ("curve", "distil", "imbalance", "matrix", "mine", "pretrain", "recommend", "tune")
+RESUMING = ("curve", "distil", "matrix", "mine", "pretrain", "recommend", "tune")
 PACKAGE = __name__.partition(".")[0]
 TEXT = Printer(no_print=True)  # gives texts, for stderr
 # typer may bring a click of its own, and spaCy raises what is in the other
@@ -86,10 +85,10 @@ def refusal(error: Exception, arguments: Sequence[str] = ()) -> str | None:
     if is_coded(error):
         return str(error)
     if isinstance(error, USAGE):
-        usage = cast(Usage, error)
-        is_unknown = type(error).__name__ == "NoSuchOption"  # whose own suggestions are fewer
-        problem = _sentence(usage.message if is_unknown else usage.format_message())
-        return Errors.L545.format(problem=problem, fix=suggestion(usage, arguments))
+        usage = cast(click.UsageError, error)
+        command = usage.ctx.command_path if usage.ctx else PROGRAM
+        fix = f"See {command} --help."
+        return Errors.L545.format(problem=_sentence(usage.format_message()), fix=fix)
     problem = hidden(message_of(error))
     if isinstance(error, ImportError) and not (error.name or "").startswith(PACKAGE):
         return Errors.L542.format(problem=problem)

@@ -13,7 +13,6 @@ from ..output.amounts import number
 from ..training.device import use_gpu
 from ..unlabelled.comparison import PAGE, headline, write_comparison
 from ..unlabelled.distil import Request, distil
-from ..unlabelled.dry_run import distil_outlook
 from ..unlabelled.silver import Policy
 from .app import (
     LARGEST_SEED,
@@ -26,9 +25,8 @@ from .app import (
     print_json,
     print_table,
 )
-from .dry_run import show
 from .pool_options import BatchSize, Encoding, Pool, PoolFormat, Processes, Split
-from .trial_options import DryRun, Set, read_settings
+from .trial_options import Set, read_settings
 
 
 @app.command("distil", rich_help_panel=UNLABELLED_PANEL)
@@ -84,7 +82,6 @@ def distil_command(
         typer.Option(min=0, max=LARGEST_SEED, help="Fixes which sentences without entities are drawn."),
     ] = 0,
     settings: Set = None,
-    dry_run: DryRun = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
@@ -112,8 +109,6 @@ def distil_command(
         also=tuple(also or ()),
         overrides=read_settings(settings or []),
     )
-    if dry_run:
-        return show(distil_outlook(request, output, _say), as_json)
     with for_json(as_json):
         found, events = distil(request, output, _say)
     write_comparison(found, output)

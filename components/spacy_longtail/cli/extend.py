@@ -9,7 +9,7 @@ from wasabi import msg
 
 from ..evaluation.report.wording import percent
 from ..output.amounts import number
-from ..studies.extending.run import MODEL, RECORD, Extended, Request, TypeScore, extend
+from ..studies.extending.run import MODEL, RECORD, Extended, Request, extend
 from .app import (
     PIPELINE_PANEL,
     Code,
@@ -73,7 +73,10 @@ def extend_command(
         msg.good(f"All {n:,} entities that {base} found on {found.part} are where they were.")
     for label, own in found.types.items():
         if label in found.added and not own.f:
-            msg.warn(_why_nothing(label, own, base))
+            msg.warn(
+                f"{label} has F1 0: none of its {number(own.mentions, 'mention')} was found. Annotate more"
+                f", or train on all types if {base} has entities where they stand: these stay."
+            )
     msg.good(f"Wrote {output / MODEL} and {output / RECORD}")
     return None
 
@@ -95,19 +98,6 @@ def _print(found: Extended) -> None:
     print_table(("type", "before", "after", "lost", "F1 before", "F1"), rows)
     before, after = found.words_per_second
     typer.echo(f"{before:,.0f} words/s before, {after:,.0f} after.")
-
-
-def _why_nothing(label: str, own: TypeScore, base: str) -> str:
-    """Why a new type has F1 0."""
-    text = f"{label} has F1 0: none of its {number(own.mentions, 'mention')} was found."
-    if not own.covered:
-        return f"{text} Annotate more of them, or see `debug` for what is wrong with the corpus."
-    types = ", ".join(own.covered)
-    return (
-        f"{text} {base} has entities ({types}) on {sum(own.covered.values()):,} of them. "
-        f"Entities of {base} stay, so that nothing new can stand there. "
-        f"Train a pipeline on all types instead, with `train`."
-    )
 
 
 def _f1(found: Extended, label: str) -> tuple[str, str]:

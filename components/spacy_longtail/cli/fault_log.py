@@ -11,18 +11,18 @@ from pathlib import Path
 
 from ..about import __version__
 from ..pipes.secrets import MASK, without_secrets
-from ..studies.trials.secrets import masked
 
 PROGRAM = "python -m spacy_longtail"
 PACKAGES = ("spacy", "thinc", "confection", "numpy", "pydantic", "torch", "typer")
 NAMED = r"(?:api[_-]?key|secret|passw(?:or)?d|credentials?|(?:auth|access|api)[_-]?token)"
 # --set a.api_key=..., --a.api_key ..., "api_key": "..."
+URL = re.compile(r"(\w://[^:/@\s]*):(\S*)@")  # user, password; one with an @ of its own too
 SETTING = re.compile(rf"(?i)({NAMED}[\"']?(?:\s*[=:]\s*|\s+)[\"']?)([^\s\"',}}]+)")
 
 
 def hidden(text: str) -> str:
     """A text without keys and passwords, wherever they stand in it."""
-    return SETTING.sub(rf"\1{MASK}", masked(without_secrets(text)))
+    return SETTING.sub(rf"\1{MASK}", URL.sub(rf"\1:{MASK}@", without_secrets(text)))
 
 
 def versions() -> str:

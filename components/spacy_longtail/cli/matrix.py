@@ -11,22 +11,19 @@ import typer
 from ..output.amounts import number
 from ..studies.matrix import (
     Folds,
-    Question,
     Summary,
     fold_plan,
-    plan_outlook,
+    list_trials,
     summarize_trials,
     summary_tables,
-    write_forecasts,
     write_matrix_report,
 )
 from ..studies.trials.needed import settle_steps
-from ..studies.trials.plan import presets, read_plan
+from ..studies.trials.plan import Plan, presets, read_plan
 from ..studies.trials.run import Matrix, Options
 from ..types import Overrides
-from .app import METHOD_PANEL, Code, GpuId, Json, app
+from .app import METHOD_PANEL, Code, GpuId, Json, app, print_json
 from .boundary import FAILED, marked
-from .dry_run import show
 from .trial_options import (
     DryRun,
     KeepModels,
@@ -36,14 +33,12 @@ from .trial_options import (
     Retry,
     Set,
     StepsOrNeeded,
-    Storage,
     Workers,
     read_numbers,
     read_settings,
     read_steps,
 )
 
-FORECASTS = "mentions.json"  # beside the trials
 PlanName = Annotated[str, typer.Argument(help=f"A YAML file, or a preset: {', '.join(presets())}.")]
 Corpora = Annotated[
     list[Path] | None, typer.Argument(help="Folders that `convert` wrote; else those of the plan.")
@@ -66,7 +61,6 @@ def matrix(
     settings: Set = None,
     workers: Workers = 1,
     minutes: Minutes = None,
-    storage: Storage = None,
     keep_models: KeepModels = False,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
@@ -82,7 +76,7 @@ def matrix(
     given: dict[str, object] = {"corpora": [str(c) for c in corpora or []] or None}
     given |= {"steps": read_steps(steps), "patience": patience}
     given["seeds"] = None if seeds is None else read_numbers("--seeds", seeds, int)
-    options = Options(workers, gpu_id, storage, minutes, keep_models, retry_failed)
+    options = Options(workers, gpu_id, minutes, keep_models, retry_failed)
     run_plan(plan, given, settings, output, options, dry_run, as_json, folds)
 
 
@@ -95,7 +89,6 @@ def run_plan(
     dry_run: bool,
     as_json: bool,
     folds: int | None = None,
-    question: Question | None = None,
 ) -> None:
     """Run a plan as the command line says, or list its trials.
 
@@ -103,17 +96,30 @@ def run_plan(
     settings (Optional[Sequence[str]]): Of --set. output (Path): The folder of results.
     options (Options): How to run it. dry_run (bool): List the trials. as_json (bool): Print records.
     folds (Optional[int]): Of train and dev, to compare on; null compares on dev.
-    question (Optional[Question]): What is asked of draws of mentions.
     """
     read = read_plan(plan, {**given, "settings": read_settings(settings or [])})
     if dry_run:
-        return show(plan_outlook(read, output, options, say, folds), as_json)
+        return _list(read, output, folds, as_json)
     if folds is not None:
         cut, groups = fold_plan(read, output, folds)
         run_and_report(Matrix(cut, output, inputs=read.corpora), options, as_json, folds=groups)
         return None
     planned = Matrix(settle_steps(read, output, options, say), output)
-    run_and_report(planned, options, as_json, question=question)
+    run_and_report(planned, options, as_json)
+
+
+def _list(plan: Plan, output: Path, folds: int | None, as_json: bool) -> None:
+    """Print the trials of a plan."""
+    trials = list_trials(plan, output, folds)
+    if as_json:
+        return print_json({"trials": trials})
+    for trial in trials:
+        typer.echo(f"{trial['key']}  {trial['title']}, {trial['status']}")
+    typer.echo(f"{number(len(trials), 'trial')}, {plan.schedule}")
+    if plan.is_needed and folds is None:
+        n = len(trials) * len(plan.seeds)
+        typer.echo(f"Then {number(n, 'trial')} with the steps of the method that needs the most")
+    return None
 
 
 def say(text: str) -> None:
@@ -125,27 +131,21 @@ def run_and_report(
     found: Matrix,
     options: Options,
     as_json: bool,
-    *,
     folds: Folds | None = None,
-    question: Question | None = None,
 ) -> Summary:
     """Run a plan, print and write its report, and end with exit code 1 if a trial failed.
 
     found (Matrix): The plan. options (Options): How to run it.
     as_json (bool): Print the records instead of tables.
     folds (Optional[Mapping[Path, List[Path]]]): Of each corpus, of a plan on folds.
-    question (Optional[Question]): What is asked of draws of mentions; null asks for F1 60.
     RETURNS (Summary): What the trials show.
     """
     records = found.run(options)
-    summary = summarize_trials(found, records, folds=folds, question=question)
-    forecasts = write_forecasts(summary, found.output / FORECASTS)
+    summary = summarize_trials(found, records, folds)
     page = write_matrix_report(summary, found.output / "report") if summary.corpora else None
     if as_json:
         shown = [records[key].data() for key in found.trials if key in records]
-        own = [forecast.as_json() for forecast in forecasts]
-        text = json.dumps({"trials": shown, "forecasts": own} if own else shown)
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(f"{json.dumps(shown)}\n")
     else:
         sys.stdout.write(summary_tables(summary))
         if page is not None:

@@ -12,15 +12,11 @@ from ..corpus.formats.context import Settings
 from ..errors import Errors
 from ..output.amounts import number
 from ..training.device import use_gpu
-from ..unlabelled.dry_run import mine_outlook, simulation_outlook
 from ..unlabelled.mining import Mined, Request, mine
-from ..unlabelled.outcome import PAGE, headline, write_outcome
 from ..unlabelled.page import write_page
 from ..unlabelled.proposals import DEFAULT_NAMES, Format
 from ..unlabelled.scan import RANDOM
 from ..unlabelled.selection import Diversity
-from ..unlabelled.simulation import STRATEGIES, Game
-from ..unlabelled.simulation import simulate as simulate_mining
 from .app import (
     LARGEST_SEED,
     UNLABELLED_PANEL,
@@ -28,35 +24,24 @@ from .app import (
     GpuId,
     Json,
     app,
-    for_json,
     names_in,
     print_json,
     print_table,
 )
-from .dry_run import show
-from .matrix import say
 from .pool_options import POOL, BatchSize, Encoding, PoolFormat, Processes, Split
-from .trial_options import DryRun, Set, read_numbers, read_settings
 
-# options by what they are of; the others are of both
-PLAYED = ("config", "start", "rounds", "pool_size", "strategies", "seeds", "settings")
-ALONE = (
-    *("corpus", "exclude", "types", "quota", "terms", "random", "diversity", "spread"),
-    *("format", "pool_format", "encoding", "split", "page", "batch_size", "n_process", "seed"),
-)
 SUFFIXES = {Path(name).suffix for name in DEFAULT_NAMES.values()}
 
 
 @app.command("mine", rich_help_panel=UNLABELLED_PANEL)
 def mine_command(
-    context: typer.Context,
     pipeline: Annotated[
-        str | None, typer.Argument(help="A trained pipeline, or an encoder such as en_longtail_trf.")
-    ] = None,
-    pool: Annotated[Path | None, typer.Argument(help=POOL)] = None,
+        str, typer.Argument(help="A trained pipeline, or an encoder such as en_longtail_trf.")
+    ],
+    pool: Annotated[Path, typer.Argument(help=POOL)],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File for the annotation tool; of a simulation, a folder."),
+        typer.Option("--output", "-o", help="File for the annotation tool."),
     ] = None,
     labels: Annotated[int, typer.Option(min=1, help="Sentences to propose.")] = 200,
     corpus: Annotated[
@@ -87,57 +72,11 @@ def mine_command(
     batch_size: BatchSize = 64,
     n_process: Processes = 1,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Fixes the random share.")] = 0,
-    simulate: Annotated[
-        Path | None, typer.Option(help="Converted corpus to play mining through on, no pipeline needed.")
-    ] = None,
-    config: Annotated[Path | None, typer.Option(help="Config to train in a simulation.")] = None,
-    start: Annotated[int, typer.Option(min=1, help="Sentences that a simulation begins with.")] = 500,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds of a simulation.")] = 5,
-    pool_size: Annotated[int | None, typer.Option(min=1, help="Sentences to choose from.")] = None,
-    strategies: Annotated[
-        str, typer.Option(help=f"Of {', '.join(STRATEGIES)}.")
-    ] = "mine,entropy,least_confidence,random",
-    seeds: Annotated[str, typer.Option(help="Seeds of a simulation.")] = "0,1,2",
-    settings: Set = None,
-    dry_run: DryRun = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
-    """Find the sentences of a pool that are most likely to hold rare types, for you to label.
-
-    `mine PIPELINE POOL` proposes; `mine --simulate CORPUS --config CONFIG` measures on a labelled corpus
-    what that is worth.
-    """
-    _refuse_ignored(context, ALONE if simulate is not None else PLAYED)
-    if simulate is not None:
-        if config is None or pipeline is not None:
-            raise typer.BadParameter("--simulate takes a --config, and neither PIPELINE nor POOL.")
-        folder = output or Path("training/mine")
-        use_gpu(gpu_id)
-        game = Game(
-            corpus=simulate,
-            config=config,
-            start=start,
-            rounds=rounds,
-            labels=labels,
-            pool=pool_size,
-            strategies=_names("strategies", strategies, "Use some of " + ", ".join(STRATEGIES)),
-            seeds=_seeds(seeds),
-            overrides=read_settings(settings or []),
-            gpu_id=gpu_id,
-        )
-        if dry_run:
-            return show(simulation_outlook(game, folder, say), as_json)
-        with for_json(as_json):
-            points = write_outcome(simulate_mining(game, folder), folder)
-        if as_json:
-            return print_json([point._asdict() for point in points])
-        typer.echo(headline(points))
-        msg.good(f"Wrote {folder / PAGE}")
-        return None
-    if pipeline is None or pool is None:
-        raise typer.BadParameter("Name a PIPELINE and a POOL, or --simulate CORPUS.")
+    """Find the sentences of a pool that are most likely to hold rare types, for you to label."""
     output = output or Path(DEFAULT_NAMES[format])
     suffix = Path(DEFAULT_NAMES[format]).suffix
     if output.suffix != suffix and (format == "spacy" or output.suffix in SUFFIXES):
@@ -158,9 +97,6 @@ def mine_command(
         exclude=tuple(exclude or ()),
     )
     read_as = Settings(pool_format, encoding)
-    if dry_run:
-        outlook = mine_outlook(pipeline, pool, output, request, read_as, format, page, say)
-        return show(outlook, as_json)
     found = mine(pipeline, pool, output, request, read_as, format, page)
     if page is not None:
         write_page(found, page, str(pool))
@@ -175,17 +111,6 @@ def mine_command(
     if page is not None:
         msg.good(f"Wrote {page}")
     return None
-
-
-def _refuse_ignored(context: typer.Context, names: Sequence[str]) -> None:
-    """Options that have no effect."""
-    sources = ((name, context.get_parameter_source(name)) for name in names)
-    given = [name for name, source in sources if source is None or source.name != "DEFAULT"]
-    if given:
-        flags = ("set" if name == "settings" else name.replace("_", "-") for name in given)
-        mode = "without" if names is PLAYED else "with"
-        shown = ", ".join(f"--{flag}" for flag in flags)
-        raise typer.BadParameter(f"{shown}: of no effect {mode} --simulate.")
 
 
 def _quotas(text: str | None) -> dict[str, int]:
@@ -212,17 +137,6 @@ def _names(option: str, text: str, fix: str, once: bool = True) -> tuple[str, ..
     if once:
         _check_once(option, text, found)
     return found
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    """Seeds that numpy takes, too. RAISES (ValueError): L516."""
-    found = read_numbers("--seeds", text, int)
-    if not all(0 <= seed <= LARGEST_SEED for seed in found):
-        fix = f"Use whole numbers from 0 to {LARGEST_SEED}."
-        problem = "names a number that no generator begins with"
-        raise ValueError(Errors.L516.format(name="seeds", found=text, problem=problem, fix=fix))
-    _check_once("seeds", text, found)
-    return tuple(found)
 
 
 def _check_once(option: str, text: str, names: Sequence[object]) -> None:

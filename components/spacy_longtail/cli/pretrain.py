@@ -13,7 +13,6 @@ from ..studies.pretraining import Options, pretrain, pretraining_outlook
 from ..studies.pretraining.writing import write_pretrained
 from ..training.provenance import command, short
 from .app import KNOWLEDGE_PANEL, LARGEST_SEED, Code, GpuId, Json, app, names_in, print_json, print_table
-from .dry_run import show
 from .trial_options import DryRun, Set, read_settings
 
 
@@ -106,7 +105,8 @@ def pretrain_command(
         workers=workers,
     )
     if dry_run:
-        return show(pretraining_outlook(donors, output, options, exclude or [], _say), as_json)
+        lines, data = pretraining_outlook(donors, output, options, exclude or [])
+        return print_json(data) if as_json else typer.echo("\n".join(lines))
     found = pretrain(donors, output, options, exclude or [], _say)
     shown = {
         "encoder": encoder,

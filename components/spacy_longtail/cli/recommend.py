@@ -16,18 +16,18 @@ from ..studies.matrix.advice import (
     Advice,
     advise,
     find_pretrained,
+    in_short,
     needs_torch,
+    planned,
     say_left_out,
 )
-from ..studies.matrix.dry_run import advice_outlook
 from ..studies.matrix.refit import refit
 from ..studies.matrix.several import SEEDS, Reading
 from ..studies.trials.run import Options
 from ..unlabelled.ensemble import Request, build_ensemble
 from .app import METHOD_PANEL, MOST_PROCESSES, Code, Corpus, GpuId, Json, app, for_json, print_json
-from .dry_run import show
 from .matrix import say
-from .trial_options import DryRun, Output, Retry, Set, Storage, read_settings
+from .trial_options import DryRun, Output, Retry, Set, read_settings
 
 USUAL_WORKERS = 4  # at most: each has a pipeline in memory
 
@@ -69,7 +69,6 @@ def recommend(
             show_default=f"one a core, {USUAL_WORKERS} at most; 1 with a transformer or a GPU",
         ),
     ] = None,
-    storage: Storage = None,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
     code: Code = None,
@@ -78,8 +77,8 @@ def recommend(
 ) -> None:
     """Try what a corpus's statistics suggest, within a budget, and write the config of what to use.
 
-    Methods are compared on folds of train and dev; the better half goes on after 1, 2 and 4 folds. It is
-    said how likely the best one is worse than stock spaCy.
+    Methods are compared on folds of train and dev. After each fold the better half goes on. The command
+    says how likely the best one is worse than stock spaCy.
     """
     target = config or output / "recommended.cfg"
     say_left_out(read_types(corpus).lang, say)
@@ -91,7 +90,6 @@ def recommend(
         "options": Options(
             workers or usual_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id),
             gpu_id,
-            storage,
             retry_failed=retry_failed,
         ),
         "settings": read_settings(settings or []),
@@ -100,7 +98,7 @@ def recommend(
         "say": say,
     }
     if dry_run:
-        return show(advice_outlook(corpus, output, target, **given), as_json)
+        return _list(corpus, target, as_json, **given)
     found = advise(corpus, output, target, combine=_combined, **given)
     page = write_matrix_report(found.summary, output / "report")
     with for_json(as_json):
@@ -122,6 +120,20 @@ def recommend(
             each = ", ".join(map(str, SEEDS))
             typer.echo(f"For that train with --system.seed {each}, then see `ensemble --help`.")
     typer.echo(f"Report: {page.resolve()}")
+    return None
+
+
+def _list(corpus: Path, config: Path, as_json: bool, **given: Any) -> None:
+    """Print the candidates."""
+    names = ("steps", "settings", "pretrained", "transformer")
+    candidates, plan = planned(corpus, config, **{name: given[name] for name in names})
+    own = list(zip(plan.methods, candidates, strict=True))
+    if as_json:
+        rows = [{"method": m.name, "choices": dict(c.grid), "why": c.why} for m, c in own]
+        return print_json({"candidates": rows})
+    for method, candidate in own:
+        typer.echo(f"{method.name}: {candidate.why}")
+    typer.echo(in_short(candidates, plan, given["folds"], given["minutes"]))
     return None
 
 

@@ -1,4 +1,4 @@
-"""Options that the commands of trials share: `matrix`, `curve`, `imbalance`, `tune`, `recommend`."""
+"""Options that the commands of trials share: `matrix`, `curve`, `tune`, `recommend`."""
 
 import json
 from collections.abc import Sequence
@@ -31,21 +31,10 @@ Patience = Annotated[
     int | None, typer.Option(min=1, help="Steps without a better score on dev that end a training.")
 ]
 Workers = Annotated[int, typer.Option(min=1, max=MOST_PROCESSES, help="Trials at a time.")]
-Storage = Annotated[
-    str | None,
-    typer.Option(
-        envvar="SPACY_LONGTAIL_STORAGE",
-        show_envvar=True,
-        help="Database URL that machines share, or an SQLite file. Passwords belong in the variable.",
-        show_default="in the folder",
-    ),
-]
 Minutes = Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")]
 KeepModels = Annotated[bool, typer.Option(help="Keep the trained pipelines.")]
 Retry = Annotated[bool, typer.Option(help="Run trials again that failed or ran out of time.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would run and how long it would take; run nothing.")
-]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="List what would run; run nothing.")]
 
 
 def read_settings(given: Sequence[str]) -> dict[str, object]:

@@ -18,7 +18,6 @@ from spacy.util import registry, resolve_dot_names
 from thinc.api import Config
 
 from ..errors import Errors
-from ..output.estimates import Estimate
 from .train import message_of
 
 WARM, UPDATES = 2, 10  # updates before those that are measured, and those
@@ -33,39 +32,22 @@ class Probe(NamedTuple):
     update: float
     save: float  # writing the pipeline once
     word: float  # predicting and scoring a word
-    n_measured: int  # updates
     updates: int | None  # of the training; null if nothing but its patience ends it
     eval_frequency: int  # updates from one evaluation on dev to the next
     dev_words: int
     patience: int  # updates without a better score that end it; 0 for none
 
-    def training(self, scored_words: int = 0) -> Estimate | None:
-        """The time of the training.
+    def least(self, scored_words: int = 0) -> float:
+        """Seconds of the training if it is never better than at first; 0 if nothing ends it.
 
         scored_words (int): Of the parts that are scored when it is over.
-        RETURNS (Optional[Estimate]): Null where the number of updates is not known.
         """
-        if self.updates is None:
-            return None
-        seconds = self._seconds(self.updates, scored_words)
-        return Estimate(seconds, f"measured on {self.measured}", self.patience > 0)
-
-    def least(self, scored_words: int = 0) -> float | None:
-        """Seconds of the training if it is never better than at first; arguments as above."""
         ends = [n for n in (self.updates, self.patience + 1 if self.patience else None) if n]
-        return self._seconds(min(ends), scored_words) if ends else None
-
-    @property
-    def measured(self) -> str:
-        """Updates, in words."""
-        return f"{self.n_measured} step{'s' * (self.n_measured > 1)}"
-
-    def evaluations(self, updates: int) -> int:
-        """On dev, one of them before the first update is over. updates (int): Of a training."""
-        return (updates - 1) // self.eval_frequency + 1
-
-    def _seconds(self, updates: int, scored_words: int) -> float:
-        evaluated = self.evaluations(updates) * (self.dev_words * self.word + self.save)
+        if not ends:
+            return 0.0
+        updates = min(ends)
+        evaluations = (updates - 1) // self.eval_frequency + 1  # one before the first update is over
+        evaluated = evaluations * (self.dev_words * self.word + self.save)
         return self.start + updates * self.update + evaluated + scored_words * self.word
 
 
@@ -104,7 +86,7 @@ def _probed(config: Config, gpu_id: int) -> Probe:
         annotating_components=training["annotating_components"],
         before_update=training["before_update"],
     )
-    start, update, n_measured = time_steps(steps, begin)
+    start, update = time_steps(steps, begin)
     examples = list(dev(nlp))
     word = _seconds_per_word(nlp, examples)
     with tempfile.TemporaryDirectory(prefix="longtail-") as folder:
@@ -114,15 +96,15 @@ def _probed(config: Config, gpu_id: int) -> Probe:
     updates = _updates(training, lambda: sum(1 for _ in training["batcher"](list(train(nlp)))))
     dev_words = sum(len(eg.reference) for eg in examples)
     every, patience = training["eval_frequency"], training["patience"]
-    return Probe(start, update, save, word, n_measured, updates, every, dev_words, patience)
+    return Probe(start, update, save, word, updates, every, dev_words, patience)
 
 
-def time_steps(steps: Iterable[object], begin: float) -> tuple[float, float, int]:
+def time_steps(steps: Iterable[object], begin: float) -> tuple[float, float]:
     """Take a few updates.
 
     steps (Iterable): Takes an update whenever it is asked for the next. begin (float): `perf_counter`
         before they were made ready.
-    RETURNS (Tuple[float, float, int]): Seconds until the first, of one, and how many were measured.
+    RETURNS (Tuple[float, float]): Seconds until the first, and of one.
     """
     ends: list[float] = []
     for _ in steps:
@@ -133,9 +115,9 @@ def time_steps(steps: Iterable[object], begin: float) -> tuple[float, float, int
     warm = ends[:WARM][-1] if len(ends) > WARM else ends[0]  # an epoch may have fewer batches
     n_measured = len(ends) - ends.index(warm) - 1
     if not n_measured:
-        return 0.0, ends[0] - begin, 1
+        return 0.0, ends[0] - begin
     update = (ends[-1] - warm) / n_measured
-    return max(ends[0] - begin - update, 0.0), update, n_measured
+    return max(ends[0] - begin - update, 0.0), update
 
 
 def _seconds_per_word(nlp: Language, examples: Sequence[Example]) -> float:

@@ -5,16 +5,19 @@ from collections.abc import Sequence
 from ...corpus.folder import PARTS
 from ...corpus.rare import rare_sentence
 from ...corpus.statistics import Statistics
+from ..records import Document
 from ..significance import LEAST_SEEDS, bootstrap_standard_error
 from .comparison import HEADLINES, Comparison
 from .examples import differences
-from .figures import Documents, draw_plots
+from .figures import draw_plots
 from .marks import LIMIT, Mark, mark_documents
 from .plain import beside_it, in_one_sentence
 from .rendering import render
 from .report import Report
 from .systems import System
 from .wording import percent, verdict
+
+Documents = list[Document]
 
 WORST = 10  # sentences of the Markdown twin
 
@@ -26,7 +29,7 @@ def render_html(report: Report, documents: dict[str, Documents]) -> str:
     documents (Dict[str, List[Document]]): With predictions, by name of the system, ours first.
     RETURNS (str): HTML.
     """
-    plots = draw_plots(report.comparison, report.choice, report.systems, report.statistics, documents)
+    plots = draw_plots(report.comparison, report.choice, report.systems, report.statistics)
     ours, baseline = _sides(report, documents)
     entities = _entities(ours, report.statistics, baseline=baseline)
     return _render("report.html", report, documents, plots=plots, **entities)
@@ -69,7 +72,6 @@ def _render(template: str, report: Report, documents: dict[str, Documents], **mo
         findings=findings,
         least_seeds=LEAST_SEEDS,
         headlines=HEADLINES,
-        power=report.power,
         n_seeds=comparison.n_seeds,
         fewest=min((row.support for row in comparison.rows if row.rare and row.support), default=0),
         systems=report.systems,

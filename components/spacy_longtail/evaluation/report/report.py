@@ -7,12 +7,12 @@ from typing import NamedTuple
 from ...corpus.statistics import Statistics
 from ...output.tables import text_table
 from ...records import Record
-from ..significance import NO_CLAIM, PowerNote, Verdict, corrected, corrected_by_score, power_note
+from ..significance import NO_CLAIM, Verdict, corrected, corrected_by_score
 from .comparison import HEADLINES, Average, Comparison, Pair, TypeRow, compare, f1_metrics, hold_against
 from .dates import written
 from .inputs import read_runs, read_statistics
 from .plain import Finding, finding, in_one_sentence
-from .systems import Choice, System, choose, group, on_shared_seeds, spread
+from .systems import Choice, System, choose, group
 from .wording import p_value, percent, signed, verdict
 
 
@@ -25,7 +25,6 @@ class Report(NamedTuple):
     comparison: Comparison
     # of all systems but the baseline, after Holm but for one chosen on dev
     verdicts: dict[str, dict[str, Verdict]]
-    power: PowerNote | None  # what so few seeds could show; null without a baseline
     finding: Finding  # how many mentions of the rare types are found
     date: str  # on which the evaluations were written
 
@@ -51,7 +50,7 @@ def read_report(
     choice = choose(systems, baseline, ours)
     counted, date = finding(stats, choice), written(evaluations)
     if choice.baseline is None:
-        return Report(stats, systems, choice, compare(choice, stats), {}, None, counted, date)
+        return Report(stats, systems, choice, compare(choice, stats), {}, counted, date)
     metrics = f1_metrics(stats)
     averages = {name: metrics[name] for kind in HEADLINES if (name := f"{kind} F1") in metrics}
     ours_alone = hold_against(choice.baseline, choice.ours, metrics)
@@ -72,8 +71,7 @@ def read_report(
     if is_early or choice.ours.rising():
         ours_alone = _unclaimed(ours_alone)
     comparison = compare(choice, stats, {**ours_alone, **verdicts[choice.ours.name]})
-    power = _power(choice.baseline, choice.ours)
-    return Report(stats, systems, choice, comparison, verdicts, power, counted, date)
+    return Report(stats, systems, choice, comparison, verdicts, counted, date)
 
 
 def _tested_types(system: System, stats: Statistics) -> list[str]:
@@ -85,15 +83,6 @@ def _tested_types(system: System, stats: Statistics) -> list[str]:
 def _unclaimed(verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Verdicts on models that were not trained long enough: the numbers stay, nothing is claimed."""
     return {name: verdict._replace(outcome=NO_CLAIM) for name, verdict in verdicts.items()}
-
-
-def _power(baseline: System, ours: System) -> PowerNote:
-    """What the seeds that both were trained with could show in macro F1."""
-    first, second, is_paired = on_shared_seeds(baseline, ours)
-    if not is_paired:
-        return power_note(1, None)
-    pairs = zip(first.scores("macro"), second.scores("macro"), strict=True)
-    return power_note(len(first.runs), spread([b - a for a, b in pairs]))
 
 
 class Named(Record):

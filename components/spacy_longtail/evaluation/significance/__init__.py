@@ -5,12 +5,10 @@ from .counts import MentionCounts, Unit, mention_counts, stack
 from .metrics import Metric, named_metrics
 from .paired import (
     PairedT,
-    PowerNote,
     bootstrap_standard_error,
     holm,
     paired_permutation,
     paired_t,
-    power_note,
 )
 from .verdicts import (
     LEAST_SEEDS,
@@ -31,7 +29,6 @@ __all__ = [
     "MentionCounts",
     "Metric",
     "PairedT",
-    "PowerNote",
     "Unit",
     "Verdict",
     "bootstrap_standard_error",
@@ -47,6 +44,5 @@ __all__ = [
     "paired_bootstrap",
     "paired_permutation",
     "paired_t",
-    "power_note",
     "stack",
 ]

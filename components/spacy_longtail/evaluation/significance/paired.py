@@ -7,12 +7,10 @@ import numpy as np
 from thinc.types import Floats1d
 
 from ...errors import Errors
-from ...output.amounts import number
 from .bootstrap import scipy_stats
 
 DIGITS = 12  # of scores: what differs after them is rounding
 N_PERMUTATIONS = 9_999  # with more sign patterns than this, as many are drawn
-ALPHA, POWER = 0.05, 0.8  # what `power_note` is about
 
 Scores = Sequence[float] | np.ndarray
 
@@ -21,11 +19,6 @@ class PairedT(NamedTuple):
     t: float
     p: float  # two-sided
     df: int
-
-
-class PowerNote(NamedTuple):
-    text: str
-    least: float | None  # mean difference that is found in 80 % of studies; null if it is not known
 
 
 def paired_t(first: Scores, second: Scores) -> PairedT | None:
@@ -96,49 +89,6 @@ def holm(p_values: Scores) -> Floats1d:
     adjusted = np.empty_like(p)
     adjusted[order] = np.maximum.accumulate(stepped)
     return adjusted
-
-
-def power_note(n_seeds: int, spread: float | None) -> PowerNote:
-    """What a study of so many seeds could find at all, in words.
-
-    n_seeds (int): Seeds that both methods were trained with, at least 1.
-    spread (Optional[float]): Standard deviation of the differences over seeds; null if unknown.
-    RETURNS (PowerNote): A sentence or two, and the difference that a paired t-test finds in 80 % of
-        studies; null with fewer than two seeds or without a spread.
-    """
-    if n_seeds < 1:
-        fix = "Train both methods with one seed at least."
-        raise ValueError(Errors.L001.format(name="n_seeds", rule="at least 1", value=n_seeds, fix=fix))
-    seeds = f"{number(n_seeds, 'seed')}"
-    text = f"With {seeds} no exact paired permutation test can give p below {2.0 ** (1 - n_seeds):.2g}."
-    if n_seeds < 2 or not spread:
-        return PowerNote(text, None)
-    least = least_difference(n_seeds, spread)
-    found = (
-        f"Where the differences of seeds have a standard deviation of {100 * spread:.1f} points, a"
-        f" paired t-test at {ALPHA} finds a mean difference of {100 * least:.1f} points in"
-        f" {100 * POWER:.0f} % of such studies, and smaller ones less often."
-    )
-    return PowerNote(f"{text} {found}", least)
-
-
-def least_difference(n_seeds: int, spread: float) -> float:
-    """The mean difference that a two-sided paired t-test at 0.05 finds in 80 % of studies.
-
-    n_seeds (int): At least 2. spread (float): Standard deviation of the differences over seeds.
-    RETURNS (float): In the unit of `spread`, from the noncentral t distribution.
-    """
-    stats = scipy_stats()
-    df = n_seeds - 1
-    border = stats.t.ppf(1 - ALPHA / 2, df)
-    low, high = 0.0, 1.0
-    # the chance of p below 0.05 with the wrong sign is left out: it is nothing where the power is 80 %
-    while stats.nct.sf(border, df, high) < POWER:
-        low, high = high, 2 * high
-    for _ in range(50):  # halving: the power grows with the shift
-        middle = (low + high) / 2
-        low, high = (middle, high) if stats.nct.sf(border, df, middle) < POWER else (low, middle)
-    return float(high * spread / n_seeds**0.5)
 
 
 def _differences(first: Scores, second: Scores) -> np.ndarray:

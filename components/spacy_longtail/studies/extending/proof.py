@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ...evaluation.records import Document
 from ...records import Record
 
 Place = tuple[int, int, str]
@@ -43,19 +42,6 @@ def compare_entities(
         n_kept.update(label for *_, label in was & now)
     types = sorted({*old, *n_before, *n_after}, key=lambda t: (-n_before[t], t))
     return {t: TypeChange(before=n_before[t], after=n_after[t], kept=n_kept[t]) for t in types}
-
-
-def covered_mentions(documents: Iterable[Document], label: str) -> dict[str, int]:
-    """The gold mentions of a type that share text with a predicted entity of another, by the other type.
-
-    documents (Iterable[Document]): With what a pipeline predicted before it was extended.
-    """
-    found = Counter[str]()
-    for doc in documents:
-        for start, end, _ in (place for place in doc.gold if place[2] == label):
-            over = (ent for ent in doc.predicted if ent[0] < end and start < ent[1] and ent[2] != label)
-            found.update(ent[2] for ent in list(over)[:1])
-    return dict(found.most_common())
 
 
 def _places(ents: Iterable[Span]) -> set[Place]:

@@ -4,10 +4,10 @@ import shutil
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import Field
 from spacy.language import Language
 from thinc.api import Config
 
@@ -18,18 +18,16 @@ from ...errors import Errors, Warnings
 from ...evaluation.analysis.records import PRF
 from ...evaluation.evaluate import evaluate_model
 from ...evaluation.thresholds import Goal, fit_thresholds
-from ...output.writing import NEW, check_folder, coded_io, whole_folder, write_file
+from ...output.writing import check_folder, coded_io, whole_folder, write_file
 from ...records import Record
 from ...training.loading import load_pipeline
-from ...training.provenance import read_run, write_run
 from ...training.train import train_model
 from ...types import Overrides
 from ..trials.compose import apply
 from .config import Added, extended_config
-from .proof import TypeChange, compare_entities, covered_mentions
+from .proof import TypeChange, compare_entities
 
 CONFIG, RECORD, MODEL, TRAINING = "extended.cfg", "extended.json", "model", "training"
-DRAFT = f"{NEW}{CONFIG}"  # the config of a run that has not ended
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,6 @@ class TypeScore(PRF):
 
     mentions: int  # in the gold annotation
     before: float  # F1 of the pipeline as it was
-    covered: dict[str, int] = Field(default_factory=dict)  # mentions below its entities, by their types
 
 
 class Extended(Record):
@@ -104,8 +101,6 @@ def extend(request: Request, output: Path, say: Callable[[str], None] = lambda _
     model = output / MODEL
     say("Choosing thresholds on dev" if request.thresholds else "Measuring")
     _finish(best, model, request, new)
-    with coded_io(output):
-        (output / DRAFT).replace(output / CONFIG)  # now that the model is its own
     found = _measure(request, model, added, new, types)
     write_file(output / RECORD, found.model_dump_json(indent=2))
     return found
@@ -116,8 +111,7 @@ def _folder(base: str) -> Path | None:
 
 
 def _foreign(folder: Path) -> str:
-    is_own = (folder / CONFIG).is_file() or (folder / DRAFT).is_file()
-    return "" if is_own else f"it holds no {CONFIG} of an earlier `extend`"
+    return "" if (folder / CONFIG).is_file() else f"it holds no {CONFIG} of an earlier `extend`"
 
 
 def _types_to_add(request: Request, types: CorpusTypes, nlp: Language) -> list[str]:
@@ -167,27 +161,21 @@ def _settings(request: Request, added: list[str]) -> Overrides:
 
 
 def _train(request: Request, config: Config, settings: Overrides, output: Path) -> Path:
-    """Train a draft of the config: whatever fails, an earlier model keeps the config that it is of."""
-    output.mkdir(parents=True, exist_ok=True)
-    is_new = not any(output.iterdir())
-    draft = output / DRAFT
-    write_file(draft, config.to_str(interpolate=False))
+    """Write the config, and train it. RETURNS (Path): The best checkpoint."""
+    write_file(output / CONFIG, config.to_str(interpolate=False))
     own = {**settings, "nlp.lang": config["nlp"]["lang"], "nlp.tokenizer": config["nlp"]["tokenizer"]}
-    folder = output / TRAINING
-    try:
-        with warnings.catch_warnings():  # each scorer leaves out the types of the other on purpose
-            warnings.filterwarnings("ignore", r"\[LW135\]")
-            best = train_model(draft, request.corpus, folder, gpu_id=request.gpu_id, overrides=own)
-    except ValueError as error:
-        if is_new or (output / CONFIG).is_file():  # else the draft says whose folder it is
-            draft.unlink()
-        if is_new:
-            output.rmdir()
-        raise ValueError(str(error).replace(DRAFT, CONFIG)) from error
-    record = read_run(best)
-    command = record.command.replace(DRAFT, CONFIG)
-    write_run(folder, record.model_copy(update={"command": command}))
-    return best
+    with warnings.catch_warnings():  # each scorer leaves out the types of the other on purpose
+        warnings.filterwarnings("ignore", r"\[LW135\]")
+        try:
+            return train_model(
+                output / CONFIG, request.corpus, output / TRAINING, gpu_id=request.gpu_id, overrides=own
+            )
+        except ValueError:
+            if not (output / TRAINING).exists():  # nothing was trained: leave nothing
+                (output / CONFIG).unlink()
+                with suppress(OSError):  # it holds something else
+                    output.rmdir()
+            raise
 
 
 def _finish(best: Path, model: Path, request: Request, new: Added) -> None:
@@ -216,7 +204,6 @@ def _measure(
             f=now.scores.of_type(label).f,
             p=now.scores.of_type(label).p,
             r=now.scores.of_type(label).r,
-            covered=covered_mentions(was.documents, label),
         )
         for label in types.labels
         if gold[label]

@@ -1,22 +1,19 @@
 """What the trials of a plan show: tables, learning curves, a recommendation, pages."""
 
 from .cutting import fold_plan
-from .dry_run import plan_outlook
-from .forecasts import Question
+from .dry_run import list_trials
 from .recommendation import Recommendation
 from .summary import CorpusSummary, Folds, Summary, summarize_trials
-from .writing import summary_tables, write_forecasts, write_matrix_report
+from .writing import summary_tables, write_matrix_report
 
 __all__ = [
     "CorpusSummary",
     "Folds",
-    "Question",
     "Recommendation",
     "Summary",
     "fold_plan",
-    "plan_outlook",
+    "list_trials",
     "summarize_trials",
     "summary_tables",
-    "write_forecasts",
     "write_matrix_report",
 ]

@@ -1,17 +1,18 @@
 """Advice on a corpus: statistics choose candidates, trials within a budget compare them."""
 
-import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from wasabi import msg
 
 from ...about import __version__
 from ...corpus.folder import PARTS, part_path, read_types
+from ...corpus.formats.docbin import count_tokens
 from ...corpus.seen import MOST, seen_share
 from ...corpus.statistics import Statistics, corpus_statistics
 from ...encoders import (
@@ -24,13 +25,14 @@ from ...encoders import (
 from ...errors import Errors
 from ...layers.clusters import LOOKUPS, has_lookups, lacks_lookups
 from ...output.amounts import number
-from ...output.estimates import MINUTE, duration
 from ...output.writing import check_file, write_file
+from ...training.probe import probe_training
+from ...training.train import load_filled
 from ...types import Overrides
 from ..pretraining.encoders import check_transformer
 from ..pretraining.writing import TRANSFORMER
+from ..trials.child import SCORED
 from ..trials.compose import OPTIONAL, compose, known_choices, read_base
-from ..trials.estimate import least_seconds
 from ..trials.filling import commented, fill
 from ..trials.plan import Plan, Trial, read_plan
 from ..trials.plan_file import NEEDED
@@ -38,13 +40,12 @@ from ..trials.recipes import read_recipes
 from ..trials.run import Matrix, Options
 from .cutting import fold_plan
 from .recommendation import Recommendation
-from .rounds import ELSEWHERE, FIRST_PART, Budget, Rounds
+from .rounds import FIRST_PART, Budget, Rounds
 from .several import Combine, Worth, worth_of_several
 from .summary import Summary, summarize_trials
 
 FEW, MANY_SENTENCES = 500, 5000  # training sentences
 FOLDS = 5
-SURE = 200  # training sentences for which a minute of budget is surely enough for one training
 WIDTH = 100  # of a comment
 CONFIG = "config.cfg"  # of a pipeline
 CLUSTERS, DESCRIBED = f'clusters = "{LOOKUPS}"', "longtail.DescribedTypes.v1"  # in it
@@ -206,8 +207,8 @@ def advise(
 ) -> Advice:
     """Compare candidates on folds of a corpus within a budget, and write the config of the one to use.
 
-    Every candidate gets a fold while half of the budget lasts, and a second fold of two methods still
-    fits; after 1, 2 and 4 folds the better half of them and stock spaCy go on, while there is time.
+    Every candidate gets a fold while half of the budget lasts. After each fold the better half of them
+    and stock spaCy go on, while there is time.
 
     corpus (Path): A folder that `convert` wrote. output (Path): Folder of the trials; resumed.
     config (Path): The file to write. minutes (float): Budget. Stock spaCy and one candidate are run
@@ -222,7 +223,7 @@ def advise(
     say (Callable): Gets progress.
     RETURNS (Advice): What was found.
     RAISES (ValueError): L265 and L406 of a transformer; L274, L406, L563 and L571 of a pretrained
-        encoder; L494 if stock spaCy could not be trained; L561, L570; those of `write_folds`, of
+        encoder; L494 if stock spaCy could not be trained; L561; those of `write_folds`, of
         `Matrix`, of reports.
     """
     candidates, plan = planned(corpus, config, steps, settings, pretrained, transformer)
@@ -230,14 +231,11 @@ def advise(
     matrix = Matrix(cut, output, inputs=[corpus])
     budget = Budget(minutes, options.workers)
     say(in_short(candidates, cut, folds, minutes))
-    _check_budget(matrix, budget, corpus.name, options.gpu_id, say)
     _leave_out_slow(matrix, budget, options.gpu_id, say)
     records = Rounds(matrix, options, budget, read_types(corpus).labels, say).run()
     matrix.trials = {key: trial for key, trial in matrix.trials.items() if key in records}
-    summary = summarize_trials(matrix, records, folds=groups)
-    choice = summary.corpora[0].recommendation if summary.corpora else None
-    if choice is None:  # another machine has trained it, and the record is there
-        raise ValueError(Errors.L494.format(name=cut.baseline, problem=ELSEWHERE))
+    summary = summarize_trials(matrix, records, groups)
+    (choice,) = (c.recommendation for c in summary.corpora if c.recommendation is not None)
     trial = next(t for t in matrix.trials.values() if t.method.name == choice.method)
     own = [r for r in records.values() if r.is_done and r.method == choice.method]
     best = [r.best_step for r in own if r.best_step]
@@ -247,28 +245,6 @@ def advise(
     if worth:
         write_config(own_trial, config, [*evidence, worth.text(choice.method)])
     return Advice(summary, choice, candidates, config, int(median(best)) if best else plan.steps, worth)
-
-
-def _check_budget(
-    matrix: Matrix, budget: Budget, corpus: str, gpu_id: int, say: Callable[[str], None]
-) -> None:
-    """Where one training can take longer than all of it.
-
-    RAISES (ValueError): L564, L570.
-    """
-    own = ((k, t) for k, t in matrix.trials.items() if t.method.name == matrix.plan.baseline)
-    key, trial = next(own)
-    n_sentences = corpus_statistics(trial.corpus).parts["train"].sentences
-    minutes = budget.seconds / MINUTE
-    if (minutes >= 1 and n_sentences <= SURE * minutes) or not matrix.missing([key]):
-        return
-    say(f"Measuring what a training of {trial.method.name} takes")
-    seconds, measured = least_seconds(trial, gpu_id)
-    if seconds >= budget.seconds:
-        shown = {"minutes": number(minutes, "minute"), "taken": seconds / MINUTE, "measured": measured}
-        least = math.ceil(budget.takes([seconds] * 2) / MINUTE)
-        name = trial.method.name
-        raise ValueError(Errors.L570.format(**shown, corpus=corpus, name=name, least=least))
 
 
 def _leave_out_slow(matrix: Matrix, budget: Budget, gpu_id: int, say: Callable[[str], None]) -> None:
@@ -281,13 +257,29 @@ def _leave_out_slow(matrix: Matrix, budget: Budget, gpu_id: int, say: Callable[[
     for key in matrix.missing(own):
         name = own[key].method.name
         say(f"Measuring what a training of {name} takes")
-        seconds, measured = least_seconds(own[key], gpu_id)
+        seconds = least_seconds(own[key], gpu_id)
         if 2 * seconds > FIRST_PART * budget.seconds:
-            time, all_of_it = duration(seconds), number(budget.seconds / MINUTE, "minute")
-            say(f"{name} is left out: a training takes {time} at least, by {measured}, of {all_of_it}")
+            taken, minutes = (
+                number(round(seconds / 60, 1), "minute"),
+                number(budget.seconds / 60, "minute"),
+            )
+            say(f"{name} is left out: a training takes {taken} at least, of {minutes}")
             methods = [method for method in matrix.plan.methods if method.name != name]
             matrix.plan = matrix.plan._replace(methods=methods)
             matrix.trials = {k: t for k, t in matrix.trials.items() if t.method.name != name}
+
+
+def least_seconds(trial: Trial, gpu_id: int = -1) -> float:
+    """What a trial takes at least: a few of its steps are measured.
+
+    trial (Trial): Of a plan. gpu_id (int): -1 is the CPU.
+    RETURNS (float): Seconds; 0 where it is not known. RAISES (ValueError): L564.
+    """
+    with TemporaryDirectory(prefix="longtail-") as folder:
+        path = Path(folder) / CONFIG
+        trial.config().to_disk(path, interpolate=False)
+        probe = probe_training(load_filled(path, trial.corpus), gpu_id)
+    return probe.least(sum(count_tokens(part_path(trial.corpus, part)) for part in SCORED))
 
 
 def planned(

@@ -15,7 +15,7 @@ ALPHA = 0.05
 
 
 class Point(NamedTuple):
-    x: float  # sentences, the share of entity tokens, or mentions of a type
+    x: float  # sentences, or the share of entity tokens
     scores: dict[int, float]  # F1 by partition
 
     @property
@@ -31,15 +31,10 @@ class Point(NamedTuple):
 class Curves(NamedTuple):
     """The curves of one corpus."""
 
-    x_name: str  # "sentences", "% entity tokens" or "mentions of" a type
-    average: str  # "macro", "micro" or a type
+    x_name: str  # "sentences" or "% entity tokens"
+    average: str  # "macro" or "micro"
     lines: dict[str, list[Point]]  # by method, x ascending
     findings: list[str]
-
-    @property
-    def part(self) -> str:
-        """That its scores are on: mentions of a type are planned by its curve, so test stays unseen."""
-        return "test" if self.average in SCORES else "dev"
 
 
 SCORES = {"macro": "ents_macro_f", "micro": "ents_f"}
@@ -50,7 +45,7 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
 
     records (Sequence[TrialRecord]): Of finished trials.
     baseline (str): Name of the method that others are compared with.
-    average (str): "macro", "micro", or a type, whose F1 on dev is then shown.
+    average (str): "macro" or "micro".
     RETURNS (Curves): With what may be said of them. RAISES (ValueError): L406.
     """
     found: dict[str, dict[float, list[TrialRecord]]] = {}
@@ -83,10 +78,7 @@ def read_curves(records: Sequence[TrialRecord], baseline: str, average: str = "m
 
 def _point(x: float, records: Sequence[TrialRecord], average: str) -> Point:
     """Of the records that have the score."""
-    found = (
-        (r.seed, r.score("test", SCORES[average]) if average in SCORES else r.of_type("dev", average))
-        for r in records
-    )
+    found = ((r.seed, r.score("test", SCORES[average])) for r in records)
     return Point(x, {seed: f for seed, f in found if f is not None})
 
 

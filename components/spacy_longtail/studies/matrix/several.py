@@ -11,7 +11,7 @@ from ...evaluation.report.wording import signed
 from ...output.writing import coded_io, write_file
 from ...records import Record
 from ..trials.child import MODEL
-from ..trials.ledger import Ledger
+from ..trials.ledger import read_finished, trial_folder
 from ..trials.plan import Plan, Trial
 from ..trials.run import Matrix, Options
 from .rounds import Budget
@@ -71,13 +71,16 @@ def worth_of_several(
     path = matrix.output / RECORD
     if path.is_file() and (found := Worth.model_validate_json(path.read_bytes())).trials == keys:
         return found
-    earlier = [r.seconds for r in Ledger(output).records().values() if r.method == trial.method.name]
+    earlier = [r.seconds for r in read_finished(output).values() if r.method == trial.method.name]
     missing = matrix.missing(matrix.trials)
     if not budget.allows([max(earlier, default=0.0)] * len(missing)):
         return None
     records = matrix.run(replace(options, keep_models=True))
-    ledger = Ledger(matrix.output)
-    done = [ledger.folder(key) / MODEL for key in keys if key in records and records[key].is_done]
+    done = [
+        trial_folder(matrix.output, key) / MODEL
+        for key in keys
+        if key in records and records[key].is_done
+    ]
     models = [folder for folder in done if folder.is_dir()]
     if len(models) < len(SEEDS):
         return None

@@ -13,14 +13,12 @@ from ...evaluation.report.dates import written
 from ...evaluation.report.plots import Heat, HeatRow
 from ...evaluation.report.report import Report
 from ...evaluation.report.systems import mean, spread
-from ..trials.draws import MentionDraw
-from ..trials.ledger import Ledger
+from ..trials.ledger import trial_folder
 from ..trials.plan import Trial
 from ..trials.records import RECORD, TrialRecord
 from ..trials.run import Matrix
 from .by_folds import Cell, recommend_by_folds
 from .curves import Curves, read_curves
-from .forecasts import Forecast, Question, forecast
 from .recommendation import Recommendation, recommend
 
 COLUMNS = {  # of the tables: where a record has the score
@@ -57,7 +55,6 @@ class CorpusSummary(NamedTuple):
     report: Report | None  # null where trials have draws, or the baseline is not finished
     recommendation: Recommendation | None
     curves: list[Curves]
-    forecasts: Sequence[Forecast] = ()  # of trials on draws of mentions
     heat: Heat | None = None  # F1 by method and type; null where trials have draws
 
 
@@ -75,46 +72,38 @@ class Summary(NamedTuple):
 def summarize_trials(
     matrix: Matrix,
     records: Mapping[str, TrialRecord],
-    *,
     folds: Folds | None = None,
-    question: Question | None = None,
 ) -> Summary:
     """Put the finished trials of a plan together.
 
     matrix (Matrix): The plan. records (Mapping[str, TrialRecord]): By content key.
     folds (Optional[Mapping[Path, List[Path]]]): Of plans on folds, those of each corpus.
-    question (Optional[Question]): What is asked of draws of mentions; null asks for F1 60.
     RETURNS (Summary): Scores, tests and recommendations. The latter know nothing of test.
     RAISES (ValueError): L402, L404, L405, L406, L411, L432.
     """
-    ledger = Ledger(matrix.output)
     by_corpus: dict[Path, dict[str, TrialRecord]] = {path: {} for path in matrix.plan.corpora}
     for key, trial in matrix.trials.items():
         if key in records and records[key].is_done:
             by_corpus[trial.corpus][key] = records[key]
     if folds is None:
-        asked = question or Question()
-        found = [_corpus(path, matrix, ledger, own, asked) for path, own in by_corpus.items() if own]
+        found = [_corpus(path, matrix, own) for path, own in by_corpus.items() if own]
     else:
         parts = {path: {fold: by_corpus[fold] for fold in own} for path, own in folds.items()}
         lost = [
             trial for key, trial in matrix.trials.items() if key in records and not records[key].is_done
         ]
-        found = [
-            _folded(path, matrix, ledger, own, lost) for path, own in parts.items() if any(own.values())
-        ]
+        found = [_folded(path, matrix, own, lost) for path, own in parts.items() if any(own.values())]
     failed = [record for record in records.values() if not record.is_done]
     n_trials, plan = len(matrix.trials), matrix.plan
     missing = n_trials - len(records)
     columns = tuple(COLUMNS if folds is None else FOLD_COLUMNS)
-    date = written(ledger.folder(key) / RECORD for key in records)
+    date = written(trial_folder(matrix.output, key) / RECORD for key in records)
     return Summary(plan.schedule, plan.baseline, found, n_trials, failed, missing, date, columns)
 
 
 def _folded(
     path: Path,
     matrix: Matrix,
-    ledger: Ledger,
     records: Mapping[Path, Mapping[str, TrialRecord]],
     lost: Sequence[Trial],
 ) -> CorpusSummary:
@@ -124,7 +113,7 @@ def _folded(
     held_out: dict[str, dict[Cell, Path]] = {}
     for i, own in enumerate(records.values()):
         for key, record in own.items():
-            place = ledger.folder(key) / "test.json"
+            place = trial_folder(matrix.output, key) / "test.json"
             held_out.setdefault(record.method, {})[i, record.seed] = place
     choice = None
     if matrix.plan.baseline in held_out:
@@ -141,14 +130,10 @@ def _folded(
 def _corpus(
     path: Path,
     matrix: Matrix,
-    ledger: Ledger,
     records: Mapping[str, TrialRecord],
-    question: Question,
 ) -> CorpusSummary:
     rows = _rows(records, COLUMNS)
     baseline = matrix.plan.baseline
-    if labels := dict.fromkeys(d.label for d in matrix.plan.draws if isinstance(d, MentionDraw)):
-        return _by_mentions(path, rows, list(records.values()), list(labels), baseline, question)
     if matrix.plan.draws:
         # of one type the averages are the same
         kinds = ("macro", "micro") if len(read_types(path).labels) > 1 else ("macro",)
@@ -159,11 +144,11 @@ def _corpus(
         return CorpusSummary(path.name, rows, None, None, [], heat=heat)
     dev: dict[str, dict[int, Path]] = {}
     for key, record in records.items():
-        dev.setdefault(record.method, {})[record.seed] = ledger.folder(key) / "dev.json"
+        dev.setdefault(record.method, {})[record.seed] = trial_folder(matrix.output, key) / "dev.json"
     choice = recommend(dev, read_types(path).labels, baseline)
     statistics = matrix.output / "report" / path.name / STATISTICS
     write_statistics(corpus_statistics(path), statistics)
-    evaluations = [ledger.folder(key) / "test.json" for key in records]
+    evaluations = [trial_folder(matrix.output, key) / "test.json" for key in records]
     report = read_report(statistics, evaluations, baseline)  # on the best of the others on dev
     roles = {baseline: "baseline"}
     if report.choice.baseline is not None:
@@ -189,23 +174,6 @@ def _heat(
         macro = row.scores["macro, test"][0]
         shown.append(HeatRow(row.method, values, macro, roles.get(row.method, "")))
     return Heat(labels, [support[label] for label in labels], [t in types.tail for t in labels], shown)
-
-
-def _by_mentions(
-    path: Path,
-    rows: list[Row],
-    records: Sequence[TrialRecord],
-    labels: Sequence[str],
-    baseline: str,
-    question: Question,
-) -> CorpusSummary:
-    """A curve of each type that draws are of, and what it lets expect."""
-    curves, forecasts = [], []
-    for label in labels:
-        own = [r for r in records if isinstance(r.draw, MentionDraw) and r.draw.label == label]
-        curves.append(read_curves(own, baseline, label))
-        forecasts += forecast(own, path, label, question)
-    return CorpusSummary(path.name, rows, None, None, curves, forecasts)
 
 
 def _rows(records: Mapping[str, TrialRecord], columns: Mapping[str, tuple[str, str]]) -> list[Row]:

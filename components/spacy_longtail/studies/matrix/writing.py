@@ -1,6 +1,5 @@
 """The pages on a plan's trials: an index, and one page per corpus; a table for a terminal."""
 
-import json
 from pathlib import Path
 
 from wasabi import Printer
@@ -8,13 +7,11 @@ from wasabi import Printer
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
 from ...evaluation.report.plain import in_one_sentence
-from ...evaluation.report.plots import forecast_plot, heatmap, size_curves
+from ...evaluation.report.plots import heatmap, size_curves
 from ...evaluation.report.rendering import cell, render
-from ...evaluation.report.wording import percent
 from ...output.tables import text_table
-from ...output.writing import coded_io, replacing, write_file
+from ...output.writing import coded_io, replacing
 from .curves import Curves, Point
-from .forecasts import Forecast
 from .summary import CorpusSummary, Summary
 
 INDEX = "index"
@@ -31,7 +28,6 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
             write_report(found.report, folder / f"{found.corpus}.html")
     values: dict[str, object] = {"summary": summary, "columns": summary.columns, "tables": curve_table}
     values |= {"rising": not_trained, "on_test": on_test}
-    values |= {"forecast_head": forecast_head, "forecast_rows": forecast_rows}
     plots = {
         (c.corpus, curves.average): _plot(c, curves, summary.baseline)
         for c in summary.corpora
@@ -42,9 +38,8 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
         for i, c in enumerate(summary.corpora)
         if c.heat is not None
     }
-    ahead = {(f.corpus, f.method, f.label): _ahead(f) for c in summary.corpora for f in c.forecasts}
     texts = {
-        f"{INDEX}.html": render("matrix.html", plots=plots, heats=heats, ahead=ahead, **values),
+        f"{INDEX}.html": render("matrix.html", plots=plots, heats=heats, **values),
         f"{INDEX}.md": render("matrix.md", **values),
     }
     with coded_io(folder), replacing(folder) as new:
@@ -67,48 +62,7 @@ def _plot(found: CorpusSummary, curves: Curves, baseline: str) -> str:
         for name, points in curves.lines.items()
     }
     key, roles = f"{found.corpus}-{curves.average}", {baseline: "baseline"}
-    return size_curves(lines, key, curves.x_name, f"{curves.average} F1 on {curves.part}", roles)
-
-
-def _ahead(found: Forecast) -> str:
-    """The plot of a forecast; "" without a fit."""
-    if found.answer is None:
-        return ""
-    runs = [(size.mentions, score) for size in found.measured for score in size.scores]
-    key = f"ahead-{found.corpus}-{found.method}-{found.label}"
-    target, x_name = found.answer.target, f"mentions of {found.label}"
-    return forecast_plot(runs, found.line, target, found.present, key, x_name)
-
-
-def write_forecasts(summary: Summary, path: Path) -> list[Forecast]:
-    """Write what trials on draws of mentions let expect, as JSON; no file if there are none.
-
-    summary (Summary): What the trials show. path (Path): The file.
-    RETURNS (List[Forecast]): Of all corpora. RAISES (ValueError): L432.
-    """
-    found = [forecast for corpus in summary.corpora for forecast in corpus.forecasts]
-    if found:
-        write_file(path, json.dumps([forecast.as_json() for forecast in found], indent=1) + "\n")
-    return found
-
-
-def forecast_head(found: Forecast) -> tuple[str, ...]:
-    """The columns of a forecast's table."""
-    by = [f"sentences by {name}" for name in (found.expected[0].sentences if found.expected else ())]
-    return ("mentions", "F1 expected", f"{100 * found.level:g} % interval", *by)
-
-
-def forecast_rows(found: Forecast) -> list[tuple[str, ...]]:
-    """What there is, twice and four times as much: F1, and the sentences to label for it."""
-    return [
-        (
-            f"{row.mentions:,}",
-            percent(row.f1),
-            f"{percent(row.low)} to {percent(row.high)}",
-            *(f"{cost:,.0f}" for cost in row.sentences.values()),
-        )
-        for row in found.expected
-    ]
+    return size_curves(lines, key, curves.x_name, f"{curves.average} F1 on test", roles)
 
 
 def curve_table(curves: Curves) -> tuple[list[float], list[tuple[str, list[Point | None]]]]:
@@ -140,8 +94,6 @@ def summary_tables(summary: Summary) -> str:
         if found.curves:
             for curves in found.curves:
                 parts += [_curve_text(curves), *(f"- {text}" for text in curves.findings)]
-            for forecast in found.forecasts:
-                parts += _forecast_text(forecast)
             continue
         rows = [
             (
@@ -160,13 +112,6 @@ def summary_tables(summary: Summary) -> str:
         if found.recommendation is not None:
             parts += [found.recommendation.text, *(f"- {t}" for t in found.recommendation.evidence)]
     return "\n".join(parts) + "\n"
-
-
-def _forecast_text(found: Forecast) -> list[str]:
-    head, rows = forecast_head(found), forecast_rows(found)
-    table = text_table(head, rows, "r" * len(head))
-    title = f"{found.label}, {found.method}: {found.findings[0]}"
-    return ["", title, *([table] if rows else []), *(f"- {text}" for text in found.findings[1:])]
 
 
 def _curve_text(curves: Curves) -> str:

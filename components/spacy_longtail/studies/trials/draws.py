@@ -38,35 +38,7 @@ class Draw:
         return {"@readers": f"longtail.{name}.v1", "n_sentences": self.n_sentences, **share}
 
 
-@dataclass(frozen=True)
-class MentionDraw:
-    """All training sentences but those of a type, of which there are some with few mentions."""
-
-    label: str
-    n_mentions: int  # at most
-
-    @property
-    def title(self) -> str:
-        """For people."""
-        return f"{number(self.n_mentions, 'mention')} of {self.label}"
-
-    @property
-    def x(self) -> float:
-        """Where it stands on a curve."""
-        return self.n_mentions
-
-    @property
-    def x_name(self) -> str:
-        """What `x` is."""
-        return f"mentions of {self.label}"
-
-    def reader(self) -> Block:
-        """The reader that draws it."""
-        own = {"label": self.label, "n_mentions": self.n_mentions}
-        return {"@readers": "longtail.FewMentionsCorpus.v1", **own}
-
-
-def title_of(corpus: str, method: str, draw: Draw | MentionDraw | None, seed: int) -> str:
+def title_of(corpus: str, method: str, draw: Draw | None, seed: int) -> str:
     """A trial for people. RETURNS (str): Corpus, method, draw and seed."""
     drawn = "" if draw is None else f", {draw.title}"
     return f"{corpus}, {method}{drawn}, seed {seed}"

@@ -13,7 +13,7 @@ from ...errors import Errors
 from ...output.amounts import number
 from ...types import Overrides
 from .compose import HERE, apply, compose, read_base
-from .draws import SEED, Draw, MentionDraw, title_of
+from .draws import SEED, Draw, title_of
 from .methods import Method, check_equal, read_methods
 from .plan_file import DRAWN, MOST_TRIALS, NEEDED, PATIENCE, beside, read_fields, read_yaml, unusable
 
@@ -25,7 +25,7 @@ class Trial(NamedTuple):
     corpus: Path
     method: Method
     seed: int
-    draw: Draw | MentionDraw | None
+    draw: Draw | None
 
     @property
     def title(self) -> str:
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     corpora: list[Path]
     methods: list[Method]
     seeds: list[int]
-    draws: list[Draw | MentionDraw]  # none is all of the training data
+    draws: list[Draw]  # none is all of the training data
     steps: int  # of every training; with patience at most
     baseline: str
     patience: int = 0  # steps without a better score on dev that end a training; 0: equal steps for all
@@ -73,7 +73,7 @@ class Plan(NamedTuple):
 
     def trials(self) -> Iterator[Trial]:
         """All trials, those of one seed after the other, so that a table fills evenly."""
-        draws: list[Draw | MentionDraw | None] = [*self.draws] or [None]
+        draws: list[Draw | None] = [*self.draws] or [None]
         for seed, corpus, draw in itertools.product(self.seeds, self.corpora, draws):
             for method in self.methods:
                 yield Trial(corpus, method, seed, draw)
@@ -113,9 +113,8 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     if baseline not in names:
         raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=", ".join(names)))
     corpora = [with_name(Path(corpus)) for corpus in fields.corpora]
-    draws: list[Draw | MentionDraw] = [Draw(size) for size in sorted(fields.sizes)]
+    draws: list[Draw] = [Draw(size) for size in sorted(fields.sizes)]
     draws += [Draw(fields.n_sentences, share) for share in sorted(fields.shares)]
-    draws += [MentionDraw(t, n) for t, sizes in fields.mentions.items() for n in sorted(sizes)]
     seeds = fields.seed_list
     n_trials = len(methods) * len(seeds) * max(len(corpora), 1) * max(len(draws), 1)
     if n_trials > MOST_TRIALS:
@@ -146,7 +145,7 @@ def _overridden(found: Overrides, given: Overrides) -> Overrides:
     return {**kept, **given, "settings": own}
 
 
-def _set_draw(config: Config, draw: Draw | MentionDraw, partition: int, name: str) -> None:
+def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
     """Let every reader of the training data read the draw. RAISES (ValueError): L475."""
     plain = config["corpora"].get("plain")
     train = config["corpora"]["train"]

@@ -28,7 +28,7 @@ OWNERS = {  # settings that the plan makes from these
     "longtail.tail": "corpora",
     "longtail.frequent": "corpora",
 }
-DRAWN = ("sizes", "shares", "mentions")  # one of them makes draws
+DRAWN = ("sizes", "shares")  # one of them makes draws
 NEEDED = "needed"  # of steps: as many as the method takes that needs the most
 PATIENCE = 400  # where steps are needed
 KINDS = {"int_type": "int", "string_type": "str", "list_type": "list", "dict_type": "dict"}
@@ -37,7 +37,6 @@ ITEMS = {  # of lists, in words
     "seeds": "whole numbers from 0 to 2**32 - 1",
     "sizes": "different numbers above 0",
     "shares": "different numbers above 0",
-    "mentions": "different numbers above 0, by type",
 }
 
 MOST_STEPS = 10**9  # of a training
@@ -73,7 +72,6 @@ class PlanFile(BaseModel):
     baseline: str = ""
     sizes: Sizes = []
     shares: Annotated[list[Share], Field(min_length=1)] = []
-    mentions: Annotated[dict[str, Sizes], Field(min_length=1)] = {}
     n_sentences: Positive = 100
     partitions: Number = 5
 
@@ -105,7 +103,7 @@ class PlanFile(BaseModel):
         if len(set(names)) < len(names):
             raise ValueError(f"two corpora have the same name, found {', '.join(names)}.")
         lists: list[tuple[str, Sequence[float]]] = [("sizes", self.sizes), ("shares", self.shares)]
-        for name, values in (*lists, *(("mentions", own) for own in self.mentions.values())):
+        for name, values in lists:
             if len(set(values)) < len(values):
                 raise ValueError(f"{name} must be {ITEMS[name]}, found {values!r}.")
         if any(share > 1 for share in self.shares):

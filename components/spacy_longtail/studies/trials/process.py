@@ -25,14 +25,6 @@ SHOWN = 5  # last lines of a log that an error shows
 IO_FAULT = 74  # exit code of a trial that the disk has failed, as in sysexits.h
 
 
-def time_start() -> float:
-    """Seconds that a trial's process takes to start: to import what it needs."""
-    begin = time.perf_counter()
-    imports = f"import {CHILD[-1]}"
-    subprocess.run([sys.executable, "-c", imports], stdin=subprocess.DEVNULL, capture_output=True)
-    return time.perf_counter() - begin
-
-
 class Task(TypedDict):
     """What a trial's process is told: task.json."""
 

@@ -1,4 +1,4 @@
-"""The record of a finished trial: what its record.json holds, and a line of trials.jsonl."""
+"""The record of a finished trial: what its record.json holds."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from ...training.provenance import DEV_SCORE
-from .draws import Draw, MentionDraw, title_of
+from .draws import Draw, title_of
 
 RECORD = "record.json"
 
@@ -35,8 +35,7 @@ class TrialRecord(BaseModel):
     method: str
     choices: dict[str, str]  # by axis
     seed: int
-    draw: Draw | MentionDraw | None
-    n_mentions: int | None = None  # that a MentionDraw has: whole sentences may be fewer than it allows
+    draw: Draw | None
     steps: int
     training: Schedule
     curve: list[Evaluated]  # of one that is done

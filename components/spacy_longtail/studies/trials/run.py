@@ -1,39 +1,33 @@
-"""A plan run: what is not finished yet, by several workers, each trial in a process of its own."""
+"""A plan run: what is not finished yet, several at a time, each trial in a process of its own."""
 
 import json
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ...errors import Errors, Warnings
+from tqdm import tqdm
+
+from ...errors import Errors
 from ...hub import check_models
 from ...output.writing import coded_io
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
 from .child import MODEL, SCORED
-from .draws import MentionDraw
-from .engine import PLACE, Ended, Engine, Stop
-from .keys import CorpusVersion, code_version, corpus_version, digest, trial_key
-from .ledger import FOLDER, Ledger, check_output, read_finished
-from .mentions import check_mentions, count_train
+from .keys import CorpusVersion, code_version, corpus_version, trial_key
+from .ledger import FOLDER, WORK, check_output, finish, read_finished
 from .plan import Plan, Trial
 from .process import Outcome, Task, launch
 from .records import TrialRecord
-from .storage import KEY, STUDY, open_storage
-
-if TYPE_CHECKING:  # Optuna is an extra
-    from optuna import Trial as Running
-    from optuna.trial import FrozenTrial
 
 NEWLINE = "\n"
 
+Stop = Callable[[], str | None]  # says why a trial must end, else null
 Runner = Callable[[Trial, Path, Stop], Outcome]
 
 
@@ -41,15 +35,13 @@ Runner = Callable[[Trial, Path, Stop], Outcome]
 class Options:
     """How a plan is run; none of it changes a figure.
 
-    workers (int): Trials at a time. gpu_id (int): -1 is the CPU. storage (Optional[str]): A database URL
-    that several machines share, or an SQLite file; null is one in the output folder.
+    workers (int): Trials at a time. gpu_id (int): -1 is the CPU.
     minutes (Optional[float]): Time limit of a trial. keep_models (bool): Keep model-best and model-last.
     retry_failed (bool): Run failed trials again, and those that ran out of time.
     """
 
     workers: int = 1
     gpu_id: int = -1
-    storage: str | None = None
     minutes: float | None = None
     keep_models: bool = False
     retry_failed: bool = False
@@ -69,9 +61,6 @@ class Matrix:
         check_output(output, plan.corpora if inputs is None else inputs, FOLDER)
         self.plan, self.output = plan, output
         self.versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
-        if drawn := [draw for draw in plan.draws if isinstance(draw, MentionDraw)]:
-            for corpus in plan.corpora:
-                check_mentions(corpus, drawn, plan.seeds)
         self.trials: dict[str, Trial] = {}
         for trial in plan.trials():
             same = self.trials.setdefault(trial_key(trial, self.versions[trial.corpus]), trial)
@@ -101,19 +90,12 @@ class Matrix:
                     raise ValueError(message) from error
             warn_seen(filled.interpolate(), trial.corpus)
 
-    def wanted(
-        self, records: Mapping[str, TrialRecord], options: Options, keys: Iterable[str]
-    ) -> list[str]:
+    def missing(self, keys: Iterable[str], *, retry_failed: bool = False) -> list[str]:
         """Those of the trials that are not finished.
 
-        records (Mapping[str, TrialRecord]): Of the output folder. options (Options): How it is run.
-        keys (Iterable[str]): Of the trials.
+        keys (Iterable[str]): Of the trials. retry_failed (bool): Failed ones count as not finished.
+        RAISES (ValueError): L432.
         """
-        final = {"done"} if options.retry_failed else {"done", "failed", "timeout"}
-        return [key for key in keys if key not in records or records[key].status not in final]
-
-    def missing(self, keys: Iterable[str], *, retry_failed: bool = False) -> list[str]:
-        """Those of the trials without a record here, or one of success. RAISES (ValueError): L432."""
         records = read_finished(self.output)
         return [k for k in keys if k not in records or (retry_failed and not records[k].is_done)]
 
@@ -125,89 +107,67 @@ class Matrix:
         options (Options): How. keys (Optional[Iterable[str]]): Of the trials to run; null is all.
         runner (Optional[Callable]): What runs one trial, if not a process of its own.
         RETURNS (Dict[str, TrialRecord]): The records of the plan's finished trials, by content key.
-        RAISES (ValueError): L406, L432, L477, L480, L491.
+        RAISES (ValueError): L432, L480.
         """
-        ledger = Ledger(self.output)
-        records = ledger.records()
         among = list(self.trials if keys is None else keys)
-        wanted = self.wanted(records, options, among)
-        if wanted:
+        missing = self.missing(among, retry_failed=options.retry_failed)
+        if missing:
+            with coded_io(self.output):
+                (self.output / FOLDER).mkdir(parents=True, exist_ok=True)  # it is known by it
             if runner is None:
-                self.check(wanted)
+                self.check(missing)
                 runner = partial(run_trial, self.versions, options)
-            Workers(self, ledger, records, options, runner).run(wanted, len(among) - len(wanted))
-        records = {key: r for key, r in ledger.records().items() if key in self.trials}
-        if elsewhere := [key for key in among if key not in records]:
-            warnings.warn(Warnings.W091.format(n=len(elsewhere)), stacklevel=2)
-        return records
+            self._run(missing, len(among), options.workers, runner)
+        return {key: r for key, r in read_finished(self.output).items() if key in self.trials}
 
+    def _run(self, keys: list[str], total: int, workers: int, runner: Runner) -> None:
+        """Run trials, several at a time, behind a progress bar."""
+        stopped: list[str] = []
 
-class Workers(Engine):
-    """Runs the trials of a plan.
+        def train(key: str) -> TrialRecord | None:
+            try:
+                return None if stopped else self._train(key, runner, lambda: next(iter(stopped), None))
+            except BaseException as error:  # a full disk: every trial would meet it
+                stopped.append(str(error))
+                raise
 
-    matrix (Matrix): The plan. ledger (Ledger): Where records are kept.
-    before (Mapping[str, TrialRecord]): The records when the trials were chosen.
-    options (Options): How. runner (Callable): What runs one trial.
-    RAISES (ValueError): L406, L432, L477, L491.
-    """
+        with (
+            tqdm(total=total, initial=total - len(keys), unit="trial", smoothing=0) as bar,
+            ThreadPoolExecutor(workers) as pool,
+        ):
+            futures = [pool.submit(train, key) for key in keys]
+            try:
+                for future in as_completed(futures):
+                    if (record := future.result()) is not None:
+                        bar.write(_line(record), file=sys.stderr)  # stdout may be for JSON
+                        bar.update()
+            except BaseException:  # Ctrl-C, too
+                stopped.append("Interrupted.")
+                raise
 
-    def __init__(
-        self,
-        matrix: Matrix,
-        ledger: Ledger,
-        before: Mapping[str, TrialRecord],
-        options: Options,
-        runner: Runner,
-    ) -> None:
-        storage = open_storage(options.storage, matrix.output / STUDY)
-        # a study in the folder is the folder's own, wherever that has been moved
-        place = "" if options.storage is None else str(matrix.output.resolve())
-        name = f"matrix-{digest(sorted(matrix.trials))}"
-        super().__init__(storage, name, matrix.output, place, options.workers)
-        self.matrix, self.ledger, self.before, self.runner = matrix, ledger, before, runner
-
-    def run(self, keys: list[str], n_done: int = 0) -> None:
-        """Run trials until all are finished, here or elsewhere.
-
-        keys (List[str]): Those to run. n_done (int): Others that were finished before.
-        """
-        n_elsewhere = sum(self._is_elsewhere(t) and t.user_attrs[KEY] in keys for t in self.trials())
-        for key, attempt in self.missing(keys, self._is_elsewhere):
-            self.put_up(key, attempt)
-        self.work(n_done + len(keys), n_done + n_elsewhere)
-
-    def _is_elsewhere(self, trial: "FrozenTrial") -> bool:
-        return trial.state == self.states.COMPLETE and trial.user_attrs[PLACE] != self.place
-
-    def objective(self, trial: "Running", work: Path) -> Ended | None:
-        """Run a trial and keep its record."""
-        key = trial.user_attrs[KEY]
-        record = self.ledger.record(key)
-        if record is None or (not record.is_done and record == self.before.get(key)):
-            planned = self.matrix.trials[key]
+    def _train(self, key: str, runner: Runner, stop: Stop) -> TrialRecord | None:
+        """Run one trial, and keep its record; null if it was stopped."""
+        trial, work = self.trials[key], self.output / WORK / key
+        try:
             with coded_io(work):
-                outcome = self.runner(planned, work, lambda: self.stopped)
+                shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
+                work.mkdir(parents=True)
+                outcome = runner(trial, work, stop)
             if outcome.status == "stopped":
                 return None
-            record = make_record(key, planned, self.matrix, outcome, work)
-            self.ledger.finish(work, record)
-        # else another process has finished it meanwhile, or died before it could say so
-        return Ended(record.status, record.dev_score, record.seconds)
+            record = make_record(key, trial, self, outcome, work)
+            finish(self.output, work, record)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+        return record
 
-    def show(self, trial: "Running") -> None:
-        """A line on a trial."""
-        key = trial.user_attrs[KEY]
-        if (record := self.ledger.record(key)) is None:
-            return
-        if record.is_done:
-            dev, test = (f"{100 * (record.score(p, DEV_SCORE) or 0):.1f}" for p in SCORED)
-            text = f"macro F1 {dev} on dev, {test} on test, {record.seconds:.0f} s"
-        else:
-            text = f"{record.status}: {record.error.strip().rpartition(NEWLINE)[2]}"
-        with self.lock:
-            # stdout may be for JSON
-            self.bar.write(f"{self.matrix.trials[key].title}: {text}", file=sys.stderr)
-            self.bar.update()
+
+def _line(record: TrialRecord) -> str:
+    """How a trial ended, in a line."""
+    if record.is_done:
+        dev, test = (f"{100 * (record.score(p, DEV_SCORE) or 0):.1f}" for p in SCORED)
+        return f"{record.title}: macro F1 {dev} on dev, {test} on test, {record.seconds:.0f} s"
+    return f"{record.title}: {record.status}: {record.error.strip().rpartition(NEWLINE)[2]}"
 
 
 def run_trial(
@@ -249,9 +209,6 @@ def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: 
             evaluation = json.loads((work / f"{part}.json").read_text(encoding="utf8"))
             scores[part] = evaluation["scores"]
         points = read_curve(work / MODEL)
-    n_mentions = None
-    if isinstance(trial.draw, MentionDraw):
-        n_mentions = count_train(trial.corpus).drawn(trial.draw, trial.seed)
     return TrialRecord.model_validate(
         {
             "key": key,
@@ -260,7 +217,6 @@ def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: 
             "choices": trial.method.choices,
             "seed": trial.seed,
             "draw": trial.draw,
-            "n_mentions": n_mentions,
             "steps": matrix.plan.steps,
             "training": {"patience": matrix.plan.patience},
             "curve": [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],

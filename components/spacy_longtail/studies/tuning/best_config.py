@@ -7,7 +7,6 @@ from ...output.amounts import number
 from ...output.writing import write_file
 from ..trials.filling import commented, fill
 from .draws import Tried
-from .named import POLICY
 from .search import Search
 from .space import Parameter
 
@@ -25,21 +24,15 @@ def write_best(
     RETURNS (Path): The file. RAISES (ValueError): L432, L486.
     """
     config = fill(search.space.configure(best.values), search.corpus, best.values)
-    comments: dict[str, str] = {}
-    for parameter in search.space.parameters:
-        if parameter.name in best.values:
-            own = f"tuned: {parameter.name}, {parameter.text}; {_baseline(parameter, baseline)}"
-            comments |= dict.fromkeys(_places(search, parameter, best), own)
+    comments = {
+        p.name: f"tuned: {p.text}; {_baseline(p, baseline)}"
+        for p in search.space.parameters
+        if p.name in best.values
+    }
     text = commented(config, _head(search, tried, best, baseline, made), comments)
     path = search.output / BEST
     write_file(path, text)
     return path
-
-
-def _places(search: Search, parameter: Parameter, best: Tried) -> list[str]:
-    if parameter.name == POLICY:
-        return ["corpora.train"]
-    return parameter.places(search.space.configure(best.values))
 
 
 def _baseline(parameter: Parameter, baseline: Tried | None) -> str:

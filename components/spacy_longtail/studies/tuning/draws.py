@@ -5,25 +5,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import JsonValue
 
 from ...types import Overrides
-from ..trials.engine import ENDED, PLACE
-from ..trials.storage import KEY
 
 if TYPE_CHECKING:  # Optuna is an extra
-    from optuna import Trial
     from optuna.trial import FrozenTrial
 
-VALUES = "values"  # attribute of a trial
-BASELINE = "0"  # its key: trials are numbered
-BROKEN = ("failed", "timeout")  # by its own fault: it counts, and is not tried again
-
-
-class Draw(NamedTuple):
-    """A trial that is run."""
-
-    trial: "Trial"
-    number: int
-    values: Overrides  # by name of the parameter
-    is_baseline: bool
+BASELINE, VALUES, ERROR = "baseline", "values", "error"  # attributes of a trial
 
 
 class Tried(NamedTuple):
@@ -32,41 +18,33 @@ class Tried(NamedTuple):
     number: int
     values: Overrides  # by name of the parameter
     is_baseline: bool
-    status: str  # done, pruned, failed or timeout
+    status: str  # done, pruned or failed
     score: float | None  # macro F1 on dev: of the best checkpoint, or the best until it was pruned
     curve: dict[int, float]  # the same by step
     seconds: float
     error: str
-    place: str  # where it was trained
 
     def record(self) -> dict[str, JsonValue]:
         """As JSON data."""
         return {**self._asdict(), "curve": list(self.curve.items())}
 
 
-def is_ended(trial: "FrozenTrial") -> bool:
-    """Whether a frozen trial counts: it came to its end, well or not, and was not abandoned."""
-    if trial.state.name == "FAIL":
-        return trial.user_attrs.get(ENDED, {}).get("status") in BROKEN
-    return bool(trial.state.is_finished())
-
-
-def read_tried(trial: "FrozenTrial") -> Tried:
-    """What a frozen trial that has ended shows."""
-    kept = trial.user_attrs
-    ended = kept[ENDED]
+def read_tried(trial: "FrozenTrial") -> Tried | None:
+    """What a trial of the study shows; null if it runs, or was interrupted."""
+    kept, state = trial.user_attrs, trial.state.name
+    if state not in ("COMPLETE", "PRUNED") and ERROR not in kept:
+        return None
     curve = dict(sorted(trial.intermediate_values.items()))
-    score = trial.value if ended["status"] == "done" else max(curve.values(), default=None)
+    status = {"COMPLETE": "done", "PRUNED": "pruned"}.get(state, "failed")
     return Tried(
-        trial.number,
-        kept[VALUES],
-        kept[KEY] == BASELINE,
-        ended["status"],
-        score,
-        curve,
-        ended["seconds"],
-        ended["error"],
-        kept[PLACE],
+        number=trial.number,
+        values=kept.get(VALUES, {}),
+        is_baseline=BASELINE in kept,
+        status=status,
+        score=trial.value if status == "done" else max(curve.values(), default=None),
+        curve=curve,
+        seconds=round(trial.duration.total_seconds(), 1) if trial.duration else 0.0,
+        error=kept.get(ERROR, ""),
     )
 
 

@@ -7,20 +7,17 @@ from ...evaluation.report.plots import Point, search_plot
 from ...evaluation.report.rendering import render
 from ...output.writing import coded_io, replacing
 from .draws import Tried
-from .holdout import Holdout
-from .search import RECORDS, Search
+from .search import STUDY, Search
 from .space import Parameter
 
 PAGE = "tune.html"
 
 
-def write_search(
-    search: Search, tried: list[Tried], best: Tried, holdout: Holdout | None, made: str
-) -> Path:
+def write_search(search: Search, tried: list[Tried], best: Tried, made: str) -> Path:
     """Write the page, and its Markdown twin beside it. Both or none.
 
     search (Search): What was searched. tried (List[Tried]): All finished trials.
-    best (Tried): The best. holdout (Optional[Holdout]): What test says. made (str): The command.
+    best (Tried): The best. made (str): The command.
     RETURNS (Path): The page. RAISES (ValueError): L406, L432.
     """
     target = search.output / PAGE
@@ -32,9 +29,8 @@ def write_search(
         "tried": sorted(tried, key=lambda trial: trial.number),
         "best": best,
         "baseline": next((trial for trial in tried if trial.is_baseline), None),
-        "holdout": holdout,
         "made": made,
-        "date": written([search.output / RECORDS]),
+        "date": written([search.output / STUDY]),
         "shown": _shown,
     }
     plots = {p.name: plot for i, p in enumerate(parameters) if (plot := _plot(p, tried, best, i))}

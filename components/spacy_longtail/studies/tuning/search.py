@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 from thinc.api import Config
 
@@ -12,40 +13,31 @@ from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE
 from ...training.train import refuse_parts
 from ...types import Overrides
-from ..trials.compose import BASE, compose, known_choices, read_base
+from ..trials.compose import compose, read_base
 from ..trials.filling import fill, interpolated
 from ..trials.keys import code_version, config_content, corpus_version, digest
-from ..trials.ledger import append_line, check_output
+from ..trials.ledger import check_output
 from ..trials.plan_file import is_whole
-from .draws import Tried
-from .named import POLICY, blocks
 from .space import Space
 
-RECORDS = "tune.jsonl"
+STUDY = "study.db"  # of Optuna
 MODELS = "models"
 LEAST_EVALUATIONS = 3
 MAX_STEPS, EVAL_FREQUENCY = 20_000, 200  # of spaCy, where a config does not say
 ENDS, NO_ENDS = ("training.patience", "training.max_epochs"), (0, -1)  # what could end a trial early
 
 
-def read_config(path: Path | None, choices: dict[str, str], settings: Overrides) -> Config:
+def read_config(path: Path, settings: Overrides) -> Config:
     """The config of a search: every trial trains equal steps.
 
-    path (Optional[Path]): A config file; null is the one that comes with the package.
-    choices (Dict[str, str]): A choice by axis, of choices.yml, for axes that are to change.
-    settings (Overrides): Config values by dotted name; they win.
+    path (Path): A config file. settings (Overrides): Config values by dotted name; they win.
     RETURNS (Config): Not interpolated; training neither ends early nor by epochs.
-    RAISES (ValueError): L402, L438, L470, L471, L484, L485, L486, L488; L516 for settings that it
-        would overwrite.
+    RAISES (ValueError): L402, L438, L470, L471, L484, L486, L488; L516 for settings that it would
+        overwrite.
     """
     refuse_parts(settings)
     _refuse_ends(settings)
-    known = known_choices()
-    for axis, name in choices.items():
-        if name not in known[axis]:
-            raise ValueError(Errors.L485.format(axis=axis, name=name, known=", ".join(known[axis])))
-    picked = {axis: known[axis][name] for axis, name in choices.items()}
-    config = compose(read_base(path), picked, settings)
+    config = compose(read_base(path), {}, settings)
     training = config.setdefault("training", {})
     found = interpolated(config)["training"]
     epochs = found.get("max_epochs")
@@ -56,7 +48,7 @@ def read_config(path: Path | None, choices: dict[str, str], settings: Overrides)
         raise ValueError(Errors.L488.format(found=steps))
     if not is_whole(frequency) or frequency < 1:
         problem = f"[training] eval_frequency must be a whole number above 0, found {frequency!r}."
-        raise ValueError(Errors.L438.format(path=path or BASE, problem=problem))
+        raise ValueError(Errors.L438.format(path=path, problem=problem))
     if steps // frequency < LEAST_EVALUATIONS:
         least, fix = LEAST_EVALUATIONS, max(steps // LEAST_EVALUATIONS, 1)
         shown = {"n": number(steps // frequency, "evaluation"), "steps": number(steps, "step")}
@@ -86,7 +78,6 @@ class Search:
         self.space, self.corpus, self.output, self.seed = space, corpus, output, seed
         self.version = corpus_version(corpus)
         self.name = f"tune-{digest(self._content())}"
-        self.records = output / RECORDS
 
     def _content(self) -> dict[str, object]:
         """What makes it another search. Where the corpus lies has no part in it."""
@@ -105,11 +96,14 @@ class Search:
 
         RAISES (ValueError): L482, L486.
         """
-        last = self.space.corner(True)
-        policy = {name: value for name, value in last.items() if name == POLICY}
-        filled = fill(self.space.configure(policy), self.corpus, policy)
-        self._check_names(filled)
-        for values in (self.space.first(), self.space.corner(False), last):
+        filled = fill(self.space.config, self.corpus, {})
+        for name in (parameter.name for parameter in self.space.parameters):
+            block: Any = filled
+            for part in name.split("."):
+                if part not in block:  # in some sections spaCy ignores unknown names
+                    raise ValueError(Errors.L482.format(name=name))
+                block = block[part]
+        for values in (self.space.baseline(), self.space.corner(False), self.space.corner(True)):
             with warnings.catch_warnings():  # of ends of ranges, which nobody may ever draw
                 warnings.simplefilter("ignore")
                 fill(self.space.configure(values), self.corpus, values)
@@ -121,24 +115,6 @@ class Search:
         check_models(filled.interpolate())
         warn_seen(filled.interpolate(), self.corpus)
 
-    def _check_names(self, filled: Config) -> None:
-        """Whether spaCy knows what is searched: in some sections it ignores unknown names."""
-        for name in (parameter.name for parameter in self.space.parameters):
-            section, _, last = name.rpartition(".")
-            if section and last not in dict(blocks(filled)).get(section, {}):
-                fix = "Correct the name."
-                raise ValueError(Errors.L482.format(name=name, where="a value of this name", fix=fix))
-
     def model(self, number: int) -> Path:
         """Where the models of a trial are kept."""
         return self.output / MODELS / f"{self.name}-{number}"
-
-    def key(self, number: int) -> str:
-        """Of a trial's record."""
-        return f"{self.name}-{number}"
-
-    def write(self, trial: Tried) -> None:
-        """Append the record of a trial. RAISES (ValueError): L432."""
-        record = trial.record()
-        record.pop("place")
-        append_line(self.records, {"key": self.key(trial.number), **record, "steps": self.steps})

@@ -1,49 +1,38 @@
-"""A search space: parameters with their ranges, read from texts, and what they make of a config."""
+"""A search space: config values with their ranges, read from texts, and what they make of a config."""
 
 import copy
+import inspect
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spacy.language import DEFAULT_CONFIG_PATH
-from spacy.util import load_config
+from spacy.language import DEFAULT_CONFIG_PATH, Language
+from spacy.util import load_config, registry
 from thinc.api import Config
 
 from ...errors import Errors
 from ...types import Overrides
 from ..trials.compose import apply
 from ..trials.filling import interpolated
-from .named import (
-    NAMED,
-    POLICIES,
-    POLICY,
-    POLICY_WHERE,
-    USUAL,
-    Named,
-    current,
-    explicit,
-    is_written,
-    named_places,
-    with_policy,
-)
 
 if TYPE_CHECKING:  # Optuna is an extra
     from optuna import Trial
 
 Choice = str | float | bool | None  # what Optuna draws from
 
-# how long a training is, and when it is looked at
+# how long a training is, and when it is evaluated
 LENGTHS = tuple(f"training.{name}" for name in ("max_steps", "max_epochs", "patience", "eval_frequency"))
-DIGITS = 4  # of a number that is tried: more could not be told apart, and a config stays readable
+DIGITS = 4  # of a drawn number: finer differences tell nothing, and the config stays readable
 
 
 class Parameter(NamedTuple):
-    name: str
+    name: str  # dotted, as in the config
     low: float = 0.0
     high: float = 0.0
     log: bool = False
     whole: bool = False
     choices: tuple[Choice, ...] = ()  # instead of a range
-    baseline: object = None  # its value in trial 0
+    baseline: object = None  # the config's value
 
     @property
     def text(self) -> str:
@@ -60,10 +49,6 @@ class Parameter(NamedTuple):
             return False
         return self.low <= value <= self.high and (not self.whole or value == int(value))
 
-    def places(self, config: Config) -> list[str]:
-        """Where a config has it, as dotted names."""
-        return [self.name] if "." in self.name else named_places(self.name, config)
-
     def suggest(self, trial: "Trial") -> object:
         """A value for a trial."""
         if self.choices:
@@ -76,44 +61,15 @@ class Parameter(NamedTuple):
 
 class Space(NamedTuple):
     config: Config  # not interpolated
-    parameters: list[Parameter]  # the policy first: others depend on it
+    parameters: list[Parameter]
 
-    def draw(self, trial: "Trial", is_baseline: bool = False) -> Overrides:
-        """The values of a trial, drawn by Optuna.
-
-        trial (Trial): The trial. is_baseline (bool): Give the baseline's. Optuna is told those
-            that it could have drawn.
-        RETURNS (Overrides): By name of the parameter, of those that have a place under the policy.
-        """
-        if is_baseline:
-            first = self.first()
-            for parameter in self.parameters:
-                if parameter.name in first and parameter.has(parameter.baseline):
-                    parameter.suggest(trial)
-            return first
-        values: dict[str, object] = {}
-        config = self.config
-        for parameter in self.parameters:
-            if parameter.places(config):
-                values[parameter.name] = parameter.suggest(trial)
-            if parameter.name == POLICY:
-                config = with_policy(config, str(values[POLICY]))
-        return values
-
-    def first(self) -> Overrides:
-        """The values of trial 0. What the config leaves out, and has no default, stays left out."""
-        first = next((p.baseline for p in self.parameters if p.name == POLICY), None)
-        config = self.config if first is None else with_policy(self.config, str(first))
+    def baseline(self) -> Overrides:
+        """The config's own values. What it leaves out, and has no default, stays left out."""
         return {
             p.name: p.baseline
             for p in self.parameters
-            if (places := p.places(config))
-            and (p.baseline is not None or all(is_written(config, place) for place in places))
+            if p.baseline is not None or p.name.rpartition(".")[2] in _block(self.config, p.name)
         }
-
-    def baseline(self) -> Overrides:
-        """The baseline's values that Optuna could have drawn."""
-        return {p.name: p.baseline for p in self.parameters if p.has(p.baseline)}
 
     def corner(self, last: bool) -> Overrides:
         """The lowest or first of every parameter, or the highest or last."""
@@ -123,12 +79,7 @@ class Space(NamedTuple):
     def configure(self, values: Overrides) -> Config:
         """The config of a trial, not interpolated. RAISES (ValueError): L471."""
         config = Config(copy.deepcopy(dict(self.config)))
-        if POLICY in values:
-            config = with_policy(config, values[POLICY])
-        for parameter in self.parameters:
-            if parameter.name != POLICY and parameter.name in values:
-                value = values[parameter.name]
-                apply(config, dict.fromkeys(parameter.places(config), value))
+        apply(config, values)
         return config
 
 
@@ -136,47 +87,26 @@ def read_space(config: Config, given: list[str]) -> Space:
     """The space of a config.
 
     config (Config): Not interpolated.
-    given (List[str]): NAME, NAME=LOW:HIGH or SECTION.NAME=..., as on the command line; none takes every
-        usual named parameter that the config has.
-    RETURNS (Space): What to search. RAISES (ValueError): L471, L481, L482, L483, L486.
+    given (List[str]): SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C, as on the command line.
+    RETURNS (Space): What to search. RAISES (ValueError): L471, L483, L486.
     """
-    config = explicit(config)
-    texts = given or [name for name in USUAL if named_places(name, config)]
-    if not texts:
-        raise ValueError(Errors.L481.format(known=", ".join(USUAL)))
     values = interpolated(load_config(DEFAULT_CONFIG_PATH).merge(config))  # as spaCy fills it in
-    has_policy = any(text.partition("=")[0] == POLICY for text in texts)
-    found = [_read(text, config, values, has_policy) for text in texts]
-    found.sort(key=lambda parameter: parameter.name != POLICY)
-    taken: dict[str, str] = {}
-    for parameter in found:
-        for place in parameter.places(config) or [parameter.name]:
-            if place in taken:
-                raise _wrong(parameter.name, f"{taken[place]} sets the same value")
-            taken[place] = parameter.name
+    found = [_read(text, config, values) for text in given]
+    names = [parameter.name for parameter in found]
+    for text, name in zip(given, names, strict=True):
+        if names.count(name) > 1:
+            raise _wrong(text, "the value is named twice")
     return Space(config, found)
 
 
-def _read(text: str, config: Config, values: Config, has_policy: bool) -> Parameter:
-    name, separator, spec = text.partition("=")
-    if separator and not spec:
-        raise _wrong(text, "it ends in =")
-    if name == POLICY:
-        if not named_places(name, config):
-            fix = "Name the resampling in a config with --config, and search its cap."
-            raise ValueError(Errors.L482.format(name=name, where=POLICY_WHERE, fix=fix))
-        choices = _choices(spec, text) if spec else POLICIES
-        if unknown := [str(choice) for choice in choices if choice not in POLICIES]:
-            raise _wrong(text, f"{', '.join(unknown)} is not one of {', '.join(POLICIES)}")
-        return Parameter(name, choices=choices, baseline=POLICIES[0])
-    if name in NAMED:
-        return _read_named(text, NAMED[name], config, values, has_policy)
+def _read(text: str, config: Config, values: Config) -> Parameter:
+    name, _, spec = text.partition("=")
     if name in LENGTHS:
         raise _wrong(text, "trials are compared at equal steps")
     if "." not in name or not spec:
-        raise _wrong(text, "the name is unknown" if "." not in name else "it has no range")
+        raise _wrong(text, "the name has no section" if spec else "it has no range")
     apply(Config(copy.deepcopy(dict(config))), {name: None})  # whether its block is there
-    baseline = current(values, name)
+    baseline = _current(values, name)
     if ":" not in spec:
         return Parameter(name, choices=_choices(spec, text), baseline=baseline)
     low, high, log = _range(spec, text)
@@ -184,22 +114,26 @@ def _read(text: str, config: Config, values: Config, has_policy: bool) -> Parame
     return Parameter(name, low, high, log, is_whole and not isinstance(baseline, bool), (), baseline)
 
 
-def _read_named(text: str, named: Named, config: Config, values: Config, has_policy: bool) -> Parameter:
-    name, _, spec = text.partition("=")
-    places = named.find(config)
-    # the policies of the search have caps, whatever the config has
-    if not places and not (name == "cap" and has_policy):
-        raise ValueError(Errors.L482.format(name=name, where=named.where, fix=named.fix))
-    value = current(values, places[0]) if places else None
-    low, high = named.range or (0.1 * float(value or 0), 10 * float(value or 0))
-    log = named.log
-    if spec:
-        low, high, marked = _range(spec, text)
-        log = marked or (log and low > 0)
-    if named.whole and (low != int(low) or high != int(high)):
-        raise _wrong(text, "it takes whole numbers")
-    baseline = value if named.baseline is None else named.baseline
-    return Parameter(name, low, high, log, named.whole, (), baseline)
+def _current(config: Config, name: str) -> Any:
+    """A config's value, or its default where the config leaves it out. config (Config): Interpolated."""
+    block, last = _block(config, name), name.rpartition(".")[2]
+    if last in block:
+        return block[last]
+    for kind in ("losses", "misc"):
+        if f"@{kind}" in block:
+            made = getattr(registry, kind).get(block[f"@{kind}"])
+            argument = inspect.signature(made).parameters.get(last)
+            return None if argument is None else argument.default
+    if "factory" in block and Language.has_factory(block["factory"]):  # which loads its module
+        return (Language.get_factory_meta(block["factory"]).default_config or {}).get(last)
+    return None
+
+
+def _block(config: Any, name: str) -> Mapping[str, Any]:
+    """The block of a config that a value is in, by the value's dotted name."""
+    for part in name.split(".")[:-1]:
+        config = config.get(part) if isinstance(config, Mapping) else None
+    return config or {}
 
 
 def _range(spec: str, text: str) -> tuple[float, float, bool]:
@@ -211,7 +145,7 @@ def _range(spec: str, text: str) -> tuple[float, float, bool]:
     if not (-1e300 < low < high < 1e300):  # Optuna needs a finite width
         raise _wrong(text, "the range must go up, from one finite number to another")
     if is_log and low <= 0:
-        raise _wrong(text, "a logarithmic range begins above 0")
+        raise _wrong(text, "a logarithmic range starts above 0")
     return low, high, is_log
 
 
@@ -233,5 +167,4 @@ def _value(text: str) -> object:
 
 
 def _wrong(text: str, problem: str) -> ValueError:
-    known = ", ".join((*NAMED, POLICY))
-    return ValueError(Errors.L483.format(found=text, problem=problem, known=known))
+    return ValueError(Errors.L483.format(found=text, problem=problem))

@@ -3,16 +3,13 @@
 from .bars import size_factors as size_factors
 from .curves import MOST as MOST
 from .curves import Line as Line
-from .curves import lambda_curves as lambda_curves
 from .curves import learning_curves as learning_curves
 from .curves import size_curves as size_curves
 from .drawing import can_draw as can_draw
 from .dumbbells import dumbbells as dumbbells
-from .forecasts import forecast_plot as forecast_plot
 from .heatmap import Heat as Heat
 from .heatmap import HeatRow as HeatRow
 from .heatmap import heatmap as heatmap
 from .pr_moves import pr_moves as pr_moves
-from .reliability import reliability_plot as reliability_plot
 from .search import Point as Point
 from .search import search_plot as search_plot

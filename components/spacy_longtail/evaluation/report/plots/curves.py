@@ -43,15 +43,6 @@ def learning_curves(lines: list[Line]) -> str:
     return _lines(lines, "curve", "training steps", "Lines: macro F1 on dev along training")
 
 
-def lambda_curves(lines: list[Line]) -> str:
-    """Scores along MoM's lam, the share of the O tokens' loss that entity tokens get.
-
-    lines (List[Line]): At most MOST, x is lam.
-    RETURNS (str): An svg element.
-    """
-    return _lines(lines, "lambda", "λ of MoM", "Lines: scores by MoM's lambda")
-
-
 def size_curves(
     points: Mapping[str, list[tuple[float, list[float]]]],
     key: str,
