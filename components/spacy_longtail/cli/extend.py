@@ -74,8 +74,8 @@ def extend_command(
     for label, own in found.types.items():
         if label in found.added and not own.f:
             msg.warn(
-                f"{label} has F1 0: none of its {number(own.mentions, 'mention')} was found. Annotate more"
-                f", or train on all types if {base} has entities where they stand: these stay."
+                f"{label} has F1 0: none of its {number(own.mentions, 'mention')} was found."
+                f" Annotate more, or train on all types if {base} has entities where they stand: these stay."
             )
     msg.good(f"Wrote {output / MODEL} and {output / RECORD}")
     return None

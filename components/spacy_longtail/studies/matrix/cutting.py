@@ -15,7 +15,7 @@ from ...output.writing import coded_io, whole_folder
 from ...settings import whole
 from ...training.provenance import checksum
 from ..trials.keys import digest
-from ..trials.ledger import FOLDER, Ledger, check_output
+from ..trials.ledger import FOLDER, check_output
 from ..trials.plan import Plan
 from .summary import Folds
 
@@ -60,7 +60,8 @@ def write_folds(corpus: Path, output: Path, n_folds: int, seed: int = 0) -> list
     data = {part: checksum(path) for part, path in paths.items()}
     place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": seed})
     check_output(output, [corpus], FOLDER)
-    Ledger(output)
+    with coded_io(output):
+        (output / FOLDER).mkdir(parents=True, exist_ok=True)
     found = []
     for i in range(n_folds):
         roles = {i: "test", (i + 1) % n_folds: "dev"}
