@@ -75,7 +75,8 @@ def extend_command(
         if label in found.added and not own.f:
             msg.warn(
                 f"{label} has F1 0: none of its {number(own.mentions, 'mention')} was found."
-                f" Annotate more, or train on all types if {base} has entities where they stand: these stay."
+                " Annotate more. Or train on all types, if"
+                f" {base} has entities where they stand: these stay."
             )
     msg.good(f"Wrote {output / MODEL} and {output / RECORD}")
     return None
