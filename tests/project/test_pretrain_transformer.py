@@ -3,15 +3,18 @@
 import json
 import random
 import re
+import shutil
 import sys
 
 import numpy as np
 import pytest
 import spacy
+from spacy.tokens import DocBin
 from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
+from spacy_longtail.types import ANNOTATED_TYPES
 from tests.project.pretraining import DEV, SHIPS, kill_at, write
 from tests.util import SENTENCES, tiny_bert
 
@@ -121,6 +124,23 @@ def test_types_that_are_left_out_are_not_o_where_a_near_one_competes(notes, bert
         batches = [batch_of(donor, all_of(donor, r), r, rows, data.Options(1.0)) for r in rngs]
         masked.append([int((batch.gold == IGNORED).sum()) for batch in batches])
     assert max(masked[0]) > 0 and masked[1] == [0] * 20
+
+
+def test_what_is_not_annotated_is_never_o(donors, bert, tmp_path):
+    vocab = spacy.blank("en").vocab
+    docs = list(DocBin().from_disk(donors[0] / "train.spacy").get_docs(vocab))
+    docs[0].user_data[ANNOTATED_TYPES] = [docs[0].ents[0].label_]
+    docs[1].set_ents([], missing=[docs[1][0:2]], default="unmodified")
+    folder = tmp_path / "partial"
+    shutil.copytree(donors[0], folder)
+    DocBin(docs=docs, store_user_data=True).to_disk(folder / "train.spacy")
+    donor, _ = packed(folder, bert)
+    n_types = len(donor.texts)
+    every = np.eye(100, dtype=bool)
+    batch = batch_of(donor, [0, 1], random.Random(0), every, data.Options(drop_types=0.0))
+    n = len(donor.first[0])
+    assert batch.off[:n].sum() == n * (n_types - 1) and not batch.off[n:].any()
+    assert (batch.gold[n:] == IGNORED).sum() == 2
 
 
 @pytest.mark.parametrize("workers", [0, 2])

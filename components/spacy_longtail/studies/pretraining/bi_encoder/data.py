@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
 POOL = 1024  # sentences that are sorted by length together
+MISSING = -1  # the tag of a word without annotation
 IGNORED = -100  # of a word that no loss is taken of
 
 
@@ -59,6 +60,7 @@ class Donor:
         if "coarse" in arrays:
             self.tags.append(np.split(arrays["coarse"].astype("int64"), by_word))
         self.is_open = "coarse" in arrays
+        self.unknown: list[np.ndarray] | None = None  # types that each sentence is not annotated for
         self.order: list[list[int]] = []
 
     def split(
@@ -180,14 +182,17 @@ def batch_of(
     place = np.full(len(donor.texts) + 1, -1)
     place[kept] = np.arange(len(kept))
     at = place[types]
-    gold = np.where(at >= 0, 1 + 2 * at + (tags + 1) % 2, 0)
+    gold = np.where(at >= 0, 1 + 2 * at + (tags + 1) % 2, np.where(tags == MISSING, IGNORED, 0))
     is_left_out = (types >= 0) & (at < 0)
     if is_left_out.any():  # its type is not a candidate: O, unless a candidate could be meant
         lost = {int(t): near[donor.texts[t][0]][texts].any() for t in np.unique(types[is_left_out])}
         unsure = np.array([t for t, is_near in lost.items() if is_near], dtype="int64")
         gold[is_left_out & np.isin(types, unsure)] = IGNORED
     off = None
-    if donor.is_open:
+    if donor.unknown is not None:
+        rows = np.stack([donor.unknown[i][kept] for i in chosen])
+        off = torch.from_numpy(np.repeat(rows, lengths, axis=0))
+    elif donor.is_open:
         rows = np.zeros((len(chosen), len(kept)), dtype=bool)
         start = 0
         for row, n in enumerate(lengths):

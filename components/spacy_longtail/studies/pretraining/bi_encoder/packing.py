@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
-from spacy.attrs import ORTH
+from spacy.attrs import ENT_IOB, ORTH
 from spacy.tokens import Doc
 from tokenizers import Tokenizer
 
@@ -14,8 +14,9 @@ from ....corpus.formats.open_types import fine_and_coarse
 from ....describers.label_encoder import MOST
 from ....layers.subwords import SubwordTable
 from ....models.transformer import Words
+from ....types import ANNOTATED_TYPES
 from ..donors import Donor as Corpus
-from .data import Donor
+from .data import MISSING, Donor
 
 NOTE = re.compile(r"\s*\(.*\)\s*$")  # behind a type's name
 MOST_PIECES = 128  # of a sentence
@@ -85,7 +86,11 @@ def pack(corpus: Corpus, pieces: Cutter, texts: Texts) -> Donor:
         for text, name in zip(corpus.descriptions.values(), names, strict=True):
             is_clear = bool(name) and known[name.casefold()] == 1
             forms.append(list(dict.fromkeys(map(texts.add, [text, name] if is_clear else [text]))))
-    return Donor(corpus.name, _arrays(corpus, corpus.train, pieces), forms, len(corpus.train))
+    donor = Donor(corpus.name, _arrays(corpus, corpus.train, pieces), forms, len(corpus.train))
+    known = [doc.user_data.get(ANNOTATED_TYPES, corpus.descriptions) for doc in corpus.train]
+    if not corpus.is_open and any(len(own) < len(corpus.descriptions) for own in known):
+        donor.unknown = [~np.isin(list(corpus.descriptions), list(own)) for own in known]
+    return donor
 
 
 def pack_held_out(corpus: Corpus, pieces: Cutter, donor: Donor) -> Donor:
@@ -94,8 +99,8 @@ def pack_held_out(corpus: Corpus, pieces: Cutter, donor: Donor) -> Donor:
 
 
 def _tags(doc: Doc, types: Iterable[str], places: Mapping[str, int]) -> np.ndarray:
-    """0 for O, 1 + 2 t and 2 + 2 t for B and I of type t, (n_tokens,). types: Of the entities."""
-    tags = np.zeros(len(doc), dtype="int64")
+    """0 for O, 1 + 2 t and 2 + 2 t for B and I of type t, MISSING, (n_tokens,). types: Of entities."""
+    tags = np.where(doc.to_array(ENT_IOB) == 0, MISSING, 0)
     for ent, own in zip(doc.ents, types, strict=True):
         tags[ent.start : ent.end] = 2 + 2 * places[own]
         tags[ent.start] -= 1
