@@ -347,7 +347,7 @@ def _beside(rng: random.Random, folder: Path) -> Case:
     }
     name, (text, arguments) = rng.choice(list(kinds.items()))
     (folder / "columns.iob").write_text(SOURCES["columns.iob"])
-    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(change(text, rng))
     return Case(f"{arguments[0]}, broken {name}", arguments)
 

@@ -207,7 +207,7 @@ def test_all_models_train_alike_but_for_what_they_are_about(path):
                     {
                         k: v.split(".")[-2] if k == "@optimizers" else v
                         for k, v in s.items()
-                        if k != "weight_mix"
+                        if k not in ("weight_mix", "use_averages")
                     }
                     for s in settings
                 ]

@@ -9,9 +9,9 @@ import pytest
 import spacy
 
 import tests.pipes.gated  # noqa: F401  # registers a secondary
+from tests.contracts.saved import can_save
 
 ROOT = Path(__file__).parents[2]
-SAVED = ROOT / "tests" / "fixtures" / "pipelines" / "0.1.0"
 
 
 def script(name):
@@ -38,9 +38,10 @@ def test_soak_finds_a_leak_and_none():
     assert slope(flat[:10]) is None
 
 
-def test_soak_reads_all_documents_and_sees_one_that_is_lost():
+def test_soak_reads_all_documents_and_sees_one_that_is_lost(tmp_path):
     soak = script("soak")
-    nlp = spacy.load(SAVED / "longtail_token_ner-softmax")
+    can_save()["longtail_token_ner-softmax"](tmp_path / "saved")
+    nlp = spacy.load(tmp_path / "saved")
     run = soak["soak"](nlp, 300, float("inf"), 50, 0)
     assert run.docs == 300 and run.sample and run.memory
     assert all(soak["is_same"](soak["shown"](nlp(text)), found) for text, found in run.sample)

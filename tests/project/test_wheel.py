@@ -68,7 +68,7 @@ def test_the_wheel_is_small(wheel):
 def test_recommend_tries_the_encoder(alone):
     options = ("--steps", "2", "--folds", "3", "--set", "training.eval_frequency=2")
     said = alone("longtail", "recommend", "corpus", "--dry-run", *options)
-    assert "crf-pretrained-described: " in said
+    assert "crf-pretrained-described-gazetteer: " in said
 
 
 def test_a_config_of_the_package_trains_with_stock_spacy_and_again_from_what_was_saved(alone):

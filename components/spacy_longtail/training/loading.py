@@ -10,6 +10,7 @@ from spacy.training.pretrain import get_tok2vec_ref
 from spacy.util import is_package
 from thinc.api import Config, ConfigValidationError
 
+from ..corpus import seen
 from ..describers import label_encoder
 from ..encoders import META, check_encoder, located
 from ..errors import Errors
@@ -40,12 +41,14 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
 def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Language:
     """A trained pipeline, or a pretrained encoder that finds types by their descriptions.
 
-    model (Path | str): A folder, or an installed package. An encoder is known by its label encoder.
+    model (Path | str): A folder, or an installed package. An encoder is known by its label encoder, or by its
+        list of the sentences that it has seen.
     descriptions (Mapping[str, str]): By type, for an encoder; a trained pipeline keeps its own types.
     """
     folder = check_encoder(model)
     nlp = load_pipeline(model)
-    if descriptions and (folder / label_encoder.FILE).is_file():
+    is_encoder = any((folder / name).is_file() for name in (label_encoder.FILE, seen.FILE))
+    if descriptions and is_encoder:
         for _, pipe in nlp.pipeline:
             if isinstance(pipe, TokenTagger) and pipe.is_described:
                 pipe.set_labels(descriptions)
@@ -55,7 +58,7 @@ def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Langua
 def _said(error: Exception) -> str:
     """An error of another library, with its kind and a full stop."""
     if isinstance(error, ConfigValidationError):
-        gone = [str(own["loc"][-1]) for own in error.errors if "unexpected" in own["msg"]]
+        gone = [str(own["loc"][-1]) for own in error.errors or () if "unexpected" in own["msg"]]
         if gone:
             return (
                 f"An earlier version saved it, with settings that are gone: {', '.join(gone)}. "

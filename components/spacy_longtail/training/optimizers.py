@@ -6,7 +6,7 @@ torch's function, for parameters on a GPU.
 """
 
 import math
-from importlib.util import find_spec
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,6 @@ from thinc.types import FloatsXd
 
 from ..settings import finite, unused
 from .averages import Averages, average_torch_modules
-
-HAS_TORCH = find_spec("torch") is not None  # without it thinc makes the steps
 
 
 class TorchAdam(Optimizer):
@@ -69,7 +67,7 @@ class TorchAdam(Optimizer):
     def _stepped(
         self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, lr_scale: float
     ) -> tuple[FloatsXd, FloatsXd]:
-        if not HAS_TORCH:
+        if not _has_torch():
             return super().__call__(key, weights, gradient, lr_scale=lr_scale)
         decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
         if decays_all or not (_shares_memory(weights) and _shares_memory(gradient)):
@@ -111,6 +109,16 @@ class TorchAdam(Optimizer):
             eps=self.eps / math.sqrt(1 - self.b2**n_updates),  # torch adds it after its correction
             maximize=False,
         )
+
+
+@cache
+def _has_torch() -> bool:
+    """Whether torch can make the steps; else thinc does."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def _shares_memory(array: object) -> bool:
