@@ -41,8 +41,8 @@ def load_pipeline(model: Path | str, exclude: Collection[str] = ()) -> Language:
 def load_for_types(model: Path | str, descriptions: Mapping[str, str]) -> Language:
     """A trained pipeline, or a pretrained encoder that finds types by their descriptions.
 
-    model (Path | str): A folder, or an installed package. An encoder is known by its label encoder, or by its
-        list of the sentences that it has seen.
+    model (Path | str): A folder, or an installed package. An encoder is known by its label
+        encoder, or by its list of the sentences that it has seen.
     descriptions (Mapping[str, str]): By type, for an encoder; a trained pipeline keeps its own types.
     """
     folder = check_encoder(model)
