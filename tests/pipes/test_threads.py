@@ -70,7 +70,9 @@ def shown(doc):
     return found["ents"], {**found["spans"], "tokens": found["tokens"]}, scores
 
 
-@pytest.mark.parametrize("name", CAN_SAVE)
+@pytest.mark.parametrize(
+    "name", sorted({*CAN_SAVE} - {"longtail_gliner"})
+)  # it saves the name of its model
 def test_eight_threads_find_what_one_finds(name, place):
     for package in needs(name):
         pytest.importorskip(package)
