@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.cli.recommend import usual_workers
 from spacy_longtail.corpus.descriptions import CorpusTypes, read_types, write_types
-from spacy_longtail.encoders import located
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance.resampled import resampled_t
 from spacy_longtail.heads.outputs import output_of
@@ -574,19 +573,6 @@ def test_an_encoder_of_another_language_is_refused(corpus, tmp_path, monkeypatch
     runner = Scored({})
     with pytest.raises(ValueError, match=r"L274.*language 'fi'.* of 'en'"):
         advised(corpus, tmp_path, monkeypatch, runner, minutes=10, pretrained=[tmp_path / "model"])
-    assert not runner.begun
-
-
-def test_an_encoder_over_word_clusters_needs_them(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr(advice, "has_lookups", lambda lang: False)
-    folder = tmp_path / "model"
-    shutil.copytree(located("en_longtail_cnn"), folder)
-    config = (folder / "config.cfg").read_text(encoding="utf8")
-    config = config.replace("clusters = null", 'clusters = "lookups"')
-    (folder / "config.cfg").write_text(config, encoding="utf8")
-    runner = Scored({})
-    with pytest.raises(ValueError, match=r"L406.*spacy-longtail\[lookups\]"):
-        advised(corpus, tmp_path, monkeypatch, runner, minutes=10, pretrained=[folder])
     assert not runner.begun
 
 

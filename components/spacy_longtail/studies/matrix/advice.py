@@ -23,7 +23,7 @@ from ...encoders import (
     shipped_encoder,
 )
 from ...errors import Errors
-from ...layers.clusters import LOOKUPS, has_lookups, lacks_lookups
+from ...layers.clusters import has_lookups, lacks_lookups
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
 from ...training.probe import probe_training
@@ -48,7 +48,7 @@ FEW, MANY_SENTENCES = 500, 5000  # training sentences
 FOLDS = 5
 WIDTH = 100  # of a comment
 CONFIG = "config.cfg"  # of a pipeline
-CLUSTERS, DESCRIBED = f'clusters = "{LOOKUPS}"', "longtail.DescribedTypes.v1"  # in it
+DESCRIBED = "longtail.DescribedTypes.v1"  # in it
 TORCH = '"longtail.Transformer.v1"'  # in it
 SCHEDULE = ("training.max_steps", "training.eval_frequency")  # of a recipe
 MARK = "Written by spacy-longtail"  # in the first line of a config
@@ -114,13 +114,6 @@ def say_left_out(lang: str, say: Callable[[str], None]) -> None:
     """Say which knowledge of words no candidate can have for a language, and why."""
     if problem := lacks_lookups(lang):
         say(f"Word clusters are left out: {problem}")
-
-
-def _lacks_clusters(pretrained: Path, lang: str) -> bool:
-    """Whether an encoder, or what describes its types, asks for word clusters that are not installed."""
-    config = located(pretrained) / CONFIG
-    asks = config.is_file() and CLUSTERS in config.read_text(encoding="utf8")
-    return asks and not has_lookups(lang)
 
 
 def _seen(pretrained: Path, corpus: Path) -> float:
@@ -330,8 +323,6 @@ def _beginning(pretrained: Path, corpus: Path, lang: str) -> tuple[str, Override
     has_encoder = has_tok2vec or ("transformer" in names and transformer is not None)
     if not has_encoder or DESCRIBED not in config.to_str(interpolate=False):
         raise ValueError(Errors.L571.format(path=pretrained, found=", ".join(names) or "none"))
-    if _lacks_clusters(pretrained, lang):
-        raise ValueError(Errors.L406.format(package="spacy-lookups-data", extra="lookups"))
     start: Overrides = {"paths.pretrained": str(pretrained)}
     if not has_tok2vec:  # the transformer of `pretrain --encoder` lies beside the pipeline
         return "pretrained_cnn", {**_over_transformer(f"{transformer}"), **start}
