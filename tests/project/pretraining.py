@@ -2,7 +2,7 @@
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.studies.pretraining import run
-from tests.util import blank, parse
+from tests.util import SENTENCES, blank, parse
 
 RATES = {"training.encoder_rate": 0.02, "training.head_rate": 0.02}  # of a tiny CNN
 SHIPS = [
@@ -24,6 +24,13 @@ def write(folder, texts, **parts):
     labels = sorted({e.label_ for own in found.values() for doc in own for e in doc.ents})
     write_corpus(folder, found, CorpusTypes(labels, [], "en", descriptions={}))
     return folder
+
+
+def two_donors(folder):
+    return [
+        write(folder / "toy", SENTENCES, dev=DEV["toy"]),
+        write(folder / "ships", SHIPS, dev=DEV["ships"]),
+    ]
 
 
 def kill_at(monkeypatch, step, saves, learner):

@@ -28,7 +28,7 @@ from spacy_longtail.studies.pretraining import Options, pretrain, writing
 from spacy_longtail.studies.pretraining.writing import write_pretrained
 from spacy_longtail.training.loading import load_weights, sources_of_beginning
 from spacy_longtail.training.train import check_trainable, load_filled, train_model
-from tests.project.pretraining import DEV, RATES, SHIPS, kill_at, write
+from tests.project.pretraining import RATES, kill_at, two_donors, write
 from tests.util import (
     SENTENCES,
     SMALL,
@@ -63,11 +63,7 @@ SOURCES = [{"name": "toy"}, {"name": "ships"}]
 
 @pytest.fixture(scope="module")
 def donors(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    return [
-        write(folder / "toy", SENTENCES, dev=DEV["toy"]),
-        write(folder / "ships", SHIPS, dev=DEV["ships"]),
-    ]
+    return two_donors(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(scope="module")

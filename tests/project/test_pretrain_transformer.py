@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
 from spacy_longtail.types import ANNOTATED_TYPES
-from tests.project.pretraining import DEV, SHIPS, kill_at, write
-from tests.util import SENTENCES, tiny_bert
+from tests.project.pretraining import kill_at, two_donors
+from tests.util import tiny_bert
 
 torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
@@ -62,11 +62,7 @@ def bert(tmp_path):
 
 @pytest.fixture(scope="module")
 def donors(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    return [
-        write(folder / "toy", SENTENCES, dev=DEV["toy"]),
-        write(folder / "ships", SHIPS, dev=DEV["ships"]),
-    ]
+    return two_donors(tmp_path_factory.mktemp("corpus"))
 
 
 def packed(folder, bert):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .model import PREFIXES, SCALE
+from .model import Matcher
 
 ATTRIBUTES = ("NORM", "PREFIX", "SUFFIX", "SHAPE")
 
@@ -89,31 +89,17 @@ class CNN(nn.Module):
         return X[at]
 
 
-class CNNBiEncoder(nn.Module):
+class CNNBiEncoder(Matcher):
     """The CNN below the head of longtail.DescribedTypes.v1, its labels read by the same subwords."""
 
+    encoder: CNN
+
     def __init__(self, encoder: CNN, width: int = 256) -> None:
-        super().__init__()
-        self.encoder, self.width = encoder, width
-        n_in, n_label = encoder.width, encoder.vectors.shape[1]
-        self.P = nn.Parameter(torch.empty(PREFIXES, width, n_in))
-        self.Q = nn.Parameter(torch.empty(PREFIXES, width, n_label))
-        for part in (self.P, self.Q):
-            for k in range(PREFIXES):
-                nn.init.xavier_uniform_(part[k])
-        self.o = nn.Linear(n_in, 1)
-        nn.init.zeros_(self.o.bias)
+        super().__init__(encoder, encoder.width, encoder.vectors.shape[1], width)
 
     def describe(self, subwords: Tensor) -> Tensor:
         """(n_labels, n_columns), of unit length. subwords (Tensor): (n_labels, n_subwords), padded."""
         return functional.normalize(self.encoder.mean(subwords), dim=1)
-
-    def logits(self, states: Tensor, vectors: Tensor) -> Tensor:
-        """As `BiEncoder.logits`."""
-        words = torch.einsum("nh,kmh->nkm", states, self.P)
-        types = torch.einsum("th,kmh->tkm", vectors, self.Q) * (SCALE / self.width**0.5)
-        matched = torch.einsum("nkm,tkm->ntk", words, types).reshape(len(states), -1)
-        return torch.cat([self.o(states), matched], dim=1)
 
 
 def reduce_columns(model: CNNBiEncoder, counts: np.ndarray, n_columns: int) -> None:

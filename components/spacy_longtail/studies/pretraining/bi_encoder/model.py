@@ -22,8 +22,40 @@ class Labels(NamedTuple):
         return Labels(self.ids.to(device), self.mask.to(device))
 
 
-class BiEncoder(nn.Module):
+class Matcher(nn.Module):
     """z[token, type, k] = 8 <P_k h, Q_k d> / sqrt(width), and <o, h> + b for O.
+
+    h is a word as the encoder reads it, d the vector of a label, of unit length.
+
+    encoder (nn.Module): What reads words. n_words, n_labels (int): Columns of h and of d.
+    width (int): Columns in which words and labels are compared.
+    """
+
+    def __init__(self, encoder: nn.Module, n_words: int, n_labels: int, width: int) -> None:
+        super().__init__()
+        self.encoder, self.width = encoder, width
+        self.P = nn.Parameter(torch.empty(PREFIXES, width, n_words))
+        self.Q = nn.Parameter(torch.empty(PREFIXES, width, n_labels))
+        for part in (self.P, self.Q):
+            for k in range(PREFIXES):
+                nn.init.xavier_uniform_(part[k])
+        self.o = nn.Linear(n_words, 1)
+        nn.init.zeros_(self.o.bias)
+
+    def logits(self, states: Tensor, vectors: Tensor) -> Tensor:
+        """One row of logits per word: O, then B and I of each type.
+
+        states (Tensor): (n_words, n_columns of h). vectors (Tensor): (n_types, n_columns of d).
+        RETURNS (Tensor): (n_words, 1 + 2 n_types).
+        """
+        words = torch.einsum("nh,kmh->nkm", states, self.P)
+        types = torch.einsum("th,kmh->tkm", vectors, self.Q) * (SCALE / self.width**0.5)
+        matched = torch.einsum("nkm,tkm->ntk", words, types).reshape(len(states), -1)
+        return torch.cat([self.o(states), matched], dim=1)
+
+
+class BiEncoder(Matcher):
+    """A transformer that reads words and labels.
 
     h is a word's first piece as the encoder reads it in its sentence, d the mean of a label's pieces as
     the same encoder reads the label, of unit length.
@@ -33,16 +65,8 @@ class BiEncoder(nn.Module):
     """
 
     def __init__(self, encoder: nn.Module, width: int = 256) -> None:
-        super().__init__()
         hidden = int(encoder.config.hidden_size)  # type: ignore[union-attr, arg-type]
-        self.encoder, self.width = encoder, width
-        self.P = nn.Parameter(torch.empty(PREFIXES, width, hidden))
-        self.Q = nn.Parameter(torch.empty(PREFIXES, width, hidden))
-        for part in (self.P, self.Q):
-            for k in range(PREFIXES):
-                nn.init.xavier_uniform_(part[k])
-        self.o = nn.Linear(hidden, 1)
-        nn.init.zeros_(self.o.bias)
+        super().__init__(encoder, hidden, hidden, width)
 
     def head(self) -> list[nn.Parameter]:
         """The parameters that are not the encoder's."""
@@ -62,17 +86,6 @@ class BiEncoder(nn.Module):
         hidden = self.encoder(input_ids=labels.ids, attention_mask=labels.mask).last_hidden_state.float()
         weight = labels.mask.unsqueeze(-1).float()
         return functional.normalize((hidden * weight).sum(1) / weight.sum(1), dim=1)
-
-    def logits(self, states: Tensor, vectors: Tensor) -> Tensor:
-        """One row of logits per word: O, then B and I of each type.
-
-        states (Tensor): (n_words, hidden). vectors (Tensor): (n_types, hidden).
-        RETURNS (Tensor): (n_words, 1 + 2 n_types).
-        """
-        words = torch.einsum("nh,kmh->nkm", states, self.P)
-        types = torch.einsum("th,kmh->tkm", vectors, self.Q) * (SCALE / self.width**0.5)
-        matched = torch.einsum("nkm,tkm->ntk", words, types).reshape(len(states), -1)
-        return torch.cat([self.o(states), matched], dim=1)
 
 
 @torch.no_grad()
