@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import get_model_meta
 
 from spacy_longtail.encoders import check_encoder, located, shipped_encoder
+from spacy_longtail.training.loading import load_for_types
 
 NAME = "en_longtail_cnn"
 MOST_BYTES = 10_000_000
@@ -81,3 +82,10 @@ def test_the_shipped_encoder_needs_no_extra():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "Hurricane Isolde"
+
+
+def test_the_shipped_encoder_finds_the_types_that_are_asked_for():
+    nlp = load_for_types("en_longtail_cnn", {"STORM": "named storm"})
+    assert nlp.get_pipe("ner").labels == ("STORM",)
+    doc = nlp("Hurricane Isolde passed the town of Whitby on Monday.")
+    assert [(ent.text, ent.label_) for ent in doc.ents] == [("Hurricane Isolde", "STORM")]
