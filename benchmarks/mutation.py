@@ -46,7 +46,7 @@ TESTS = {  # of each subject: its files in the package, and those that test them
     ),
     "repeats": ("corpus/repeats.py", ["unit/test_repeats.py", "pipes/test_readers.py"]),
     "merging": (
-        "pipes/merging.py",
+        "pipes/scores/merging.py",
         ["pipes/test_merging.py", "unit/test_mrc_decoding.py", "pipes/test_gate.py"],
     ),
     "scorers": ("scorers/*.py", ["unit/test_scorers.py", "pipes/test_gate.py"]),

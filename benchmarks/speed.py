@@ -38,8 +38,8 @@ from spacy_longtail.corpus.repeats import sCR
 from spacy_longtail.losses import MoM
 from spacy_longtail.losses.chain import chain_loss
 from spacy_longtail.models.rich_embed import RichEmbed
-from spacy_longtail.pipes.sentence_gate import DEFAULTS as DEFAULT_GATE
-from spacy_longtail.pipes.token_settings import DEFAULT_TOKEN_MODEL
+from spacy_longtail.pipes.gate.sentence_gate import DEFAULTS as DEFAULT_GATE
+from spacy_longtail.pipes.token.settings import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, units
 
 ROOT = Path(__file__).parents[1]

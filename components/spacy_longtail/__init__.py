@@ -2,8 +2,8 @@
 
 from . import encoders as encoders  # spacy.load finds the encoder that comes with the package
 from .about import __version__
-from .pipes.conversion import convert_ner
 from .pipes.numpy_blas import use_numpy_blas
-from .pipes.score_extension import register_score_extension
+from .pipes.scores.extension import register_score_extension
+from .pipes.transition.conversion import convert_ner
 
 __all__ = ["__version__", "convert_ner", "register_score_extension", "use_numpy_blas"]

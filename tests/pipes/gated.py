@@ -10,8 +10,8 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-import spacy_longtail.pipes.gated_pipe  # noqa: F401  # registers the factory
-from spacy_longtail.pipes.scores import ScoredSpan, write_scores
+import spacy_longtail.pipes.secondary.gated_pipe  # noqa: F401  # registers the factory
+from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 
 TEXT = "ANN saw a SHIP Fram . FLAG ANN on SHIP Vega . FLAG the STORM came . It rained ."
 

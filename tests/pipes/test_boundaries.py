@@ -7,9 +7,9 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
-from spacy_longtail.pipes.gate_counts import count_types
+from spacy_longtail.pipes.gate.counts import count_types
+from spacy_longtail.pipes.gate.weak_sentences import with_boundaries
 from spacy_longtail.pipes.pipeline_checks import boundary_setters
-from spacy_longtail.pipes.weak_sentences import with_boundaries
 from tests.util import GATE_MODEL, SENTENCES, TOKEN_MODEL, blank, parse
 
 GATE = {

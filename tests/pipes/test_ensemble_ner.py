@@ -13,8 +13,8 @@ from spacy.util import fix_random_seed
 from thinc.api import ConfigValidationError
 
 from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
-from spacy_longtail.pipes.ensemble_members import Member
-from spacy_longtail.pipes.posteriors import sentence_mentions
+from spacy_longtail.pipes.gate.posteriors import sentence_mentions
+from spacy_longtail.pipes.token.ensemble_members import Member
 from spacy_longtail.types import TAG_PROBABILITIES
 from spacy_longtail.unlabelled.averaging import average
 from spacy_longtail.unlabelled.distil import soft_tagger

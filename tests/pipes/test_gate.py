@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.pipes.weak_sentences import flagged_parts
+from spacy_longtail.pipes.gate.weak_sentences import flagged_parts
 from tests.util import (
     GATE_MODEL,
     SENTENCES,

@@ -20,7 +20,7 @@ from spacy_llm.registry import registry
 import tests.pipes.gated  # noqa: F401  # its components
 from spacy_longtail.corpus.type_words import in_words
 from spacy_longtail.models.chat_completions import create_chat_completions
-from spacy_longtail.pipes.gated_pipe import GatedPipe
+from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
 from tests.util import entities
 
 TEXT = "ANN saw it . FLAG ANN on the Vega . It rained . FLAG Ida came to Vega ."

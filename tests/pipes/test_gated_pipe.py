@@ -20,8 +20,8 @@ from spacy.training import Example
 
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.records import SecondaryUse
-from spacy_longtail.pipes.gated_pipe import GatedPipe
-from spacy_longtail.pipes.secrets import without_secrets
+from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
+from spacy_longtail.pipes.secondary.secrets import without_secrets
 from tests.pipes.gated import TEXT, lines, pipeline
 from tests.util import entities
 

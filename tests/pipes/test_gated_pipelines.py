@@ -9,7 +9,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_longtail.corpus.examples import flagged_sentences
-from spacy_longtail.pipes.scores import ScoredSpan, write_scores
+from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from tests.util import (
     SENTENCES,
     SMALL,

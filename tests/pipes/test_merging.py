@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
-from spacy_longtail.pipes.merging import Merging, merge_into, merge_spans, merge_tokens, remove_from
-from spacy_longtail.pipes.scores import ScoredSpan, write_scores
+from spacy_longtail.pipes.scores.merging import (
+    Merging,
+    merge_into,
+    merge_spans,
+    merge_tokens,
+    remove_from,
+)
+from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from tests.util import blank
 
 

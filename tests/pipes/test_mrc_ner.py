@@ -13,8 +13,8 @@ from thinc.api import Model
 
 from spacy_longtail.layers import Reading
 from spacy_longtail.layers.queries import check_queries
-from spacy_longtail.pipes import answers
-from spacy_longtail.pipes.answers import gold_answers, learn
+from spacy_longtail.pipes.mrc import answers
+from spacy_longtail.pipes.mrc.answers import gold_answers, learn
 from tests.util import MRC_MODEL as MODEL
 from tests.util import (
     QUERIES,

@@ -9,10 +9,10 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_longtail.pipes.expected import expected_mentions
-from spacy_longtail.pipes.posterior_gate import PosteriorGate, Signals
-from spacy_longtail.pipes.scores import ScoredSpan, write_scores
-from spacy_longtail.pipes.weak_sentences import flagged_parts
+from spacy_longtail.pipes.gate.expected import expected_mentions
+from spacy_longtail.pipes.gate.posterior_gate import PosteriorGate, Signals
+from spacy_longtail.pipes.gate.weak_sentences import flagged_parts
+from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from tests.util import (
     GATE_MODEL,
     SENTENCES,

@@ -6,8 +6,8 @@ from spacy.tokens import Doc, Span
 from spacy.util import registry
 
 import spacy_longtail
-from spacy_longtail.pipes.score_extension import create_score_extension, score_in
-from spacy_longtail.pipes.scores import ScoredSpan, write_scores
+from spacy_longtail.pipes.scores.extension import create_score_extension, score_in
+from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
 
 NLP = spacy.blank("en")

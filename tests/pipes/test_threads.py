@@ -16,11 +16,11 @@ import pytest
 import spacy
 
 from spacy_longtail.pipes import budget as budgets
-from spacy_longtail.pipes.budget import BURST, Budget, GateUsage
-from spacy_longtail.pipes.gated_pipe import MANY
+from spacy_longtail.pipes.gate.budget import BURST, Budget, GateUsage
 from spacy_longtail.pipes.locks import Lock
+from spacy_longtail.pipes.secondary.gated_pipe import MANY
+from spacy_longtail.pipes.secondary.usage import Usage
 from spacy_longtail.pipes.token_comparison import N_COMPARED, TokenComparison
-from spacy_longtail.pipes.usage import Usage
 from tests.contracts import saved
 from tests.contracts.check_pipe import OWN, assert_same
 from tests.contracts.test_saved_pipelines import needs

@@ -13,7 +13,7 @@ from thinc.types import Ragged
 
 from spacy_longtail.heads import Decoded, Trained
 from spacy_longtail.layers import Lattice
-from spacy_longtail.pipes.token_ner import TokenNER
+from spacy_longtail.pipes.token.ner import TokenNER
 from tests.util import (
     HEADS,
     SENTENCES,

@@ -14,7 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.api import Adam
 
-from spacy_longtail.pipes.describing import default_describe
+from spacy_longtail.pipes.token.describing import default_describe
 from tests.util import blank, examples, run_spacy, tiny_bert, toy_vectors, train, trained_once
 
 pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")

@@ -1,7 +1,7 @@
 """Donors for the tests of `pretrain`, and a process that dies."""
 
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
-from spacy_longtail.studies.pretraining import run
+from spacy_longtail.pretraining import run
 from tests.util import SENTENCES, blank, parse
 
 RATES = {"training.encoder_rate": 0.02, "training.head_rate": 0.02}  # of a tiny CNN

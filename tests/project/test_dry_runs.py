@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.studies.pretraining import Options as PretrainOptions
-from spacy_longtail.studies.pretraining import pretrain, pretraining_outlook
-from spacy_longtail.studies.pretraining.bi_encoder.cnn_learner import CNNLearner
+from spacy_longtail.pretraining import Options as PretrainOptions
+from spacy_longtail.pretraining import pretrain, pretraining_outlook
+from spacy_longtail.pretraining.bi_encoder.cnn_learner import CNNLearner
 from spacy_longtail.studies.trials.ledger import finish
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix

@@ -13,8 +13,8 @@ from spacy_longtail.cli import app
 from spacy_longtail.evaluation.goal import Goal
 from spacy_longtail.evaluation.posterior_gate import fit_posterior_gate
 from spacy_longtail.evaluation.thresholds import fit_thresholds
-from spacy_longtail.pipes.scores import ScoredSpan, write_scores
-from spacy_longtail.pipes.thresholds import for_share, points
+from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
+from spacy_longtail.pipes.scores.thresholds import for_share, points
 from tests.util import (
     GATE_MODEL,
     TOKEN_MODEL,

@@ -23,9 +23,9 @@ from spacy_longtail.corpus.cutting import bare
 from spacy_longtail.corpus.seen import FILE as SEEN
 from spacy_longtail.corpus.seen import sketch
 from spacy_longtail.heads.outputs import output_of
+from spacy_longtail.pretraining import Options, pretrain, writing
+from spacy_longtail.pretraining.writing import write_pretrained
 from spacy_longtail.scorers import make_ner_scorer
-from spacy_longtail.studies.pretraining import Options, pretrain, writing
-from spacy_longtail.studies.pretraining.writing import write_pretrained
 from spacy_longtail.training.loading import load_weights, sources_of_beginning
 from spacy_longtail.training.train import check_trainable, load_filled, train_model
 from tests.project.pretraining import RATES, kill_at, two_donors, write
@@ -44,16 +44,16 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.describers.static import subwords_of_texts  # noqa: E402
-from spacy_longtail.pipes.describing import read_pretrained  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder.cnn import (  # noqa: E402
+from spacy_longtail.pipes.token.describing import read_pretrained  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder.cnn import (  # noqa: E402
     CNN,
     CNNBiEncoder,
     WordFeatures,
     reduce_columns,
 )
-from spacy_longtail.studies.pretraining.bi_encoder.cnn_learner import CNNLearner  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder.cnn_pipeline import build_cnn, read_cnn  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder.cnn_words import Vocabulary, padded  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder.cnn_learner import CNNLearner  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder.cnn_pipeline import build_cnn, read_cnn  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder.cnn_words import Vocabulary, padded  # noqa: E402
 
 RUN = CliRunner()
 CONFIGS = Path(__file__).parents[2] / "configs"

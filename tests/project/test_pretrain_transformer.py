@@ -24,18 +24,18 @@ pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 from spacy_longtail.corpus.cutting import bare  # noqa: E402
 from spacy_longtail.describers import LabelEncoder  # noqa: E402
 from spacy_longtail.models.transformer import Pieces, encoder_of  # noqa: E402
-from spacy_longtail.pipes.describing import read_pretrained  # noqa: E402
+from spacy_longtail.pipes.token.describing import read_pretrained  # noqa: E402
+from spacy_longtail.pretraining import Options, pretrain  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder import data  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder.data import IGNORED, Batches, batch_of  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder.learner import _legal  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder.model import BiEncoder  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder.packing import Texts, pack  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder.start import _keep_layers  # noqa: E402
+from spacy_longtail.pretraining.bi_encoder.transformer import TransformerLearner  # noqa: E402
+from spacy_longtail.pretraining.donors import read_donors  # noqa: E402
+from spacy_longtail.pretraining.writing import write_pretrained  # noqa: E402
 from spacy_longtail.scorers import make_ner_scorer  # noqa: E402
-from spacy_longtail.studies.pretraining import Options, pretrain  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder import data  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder.data import IGNORED, Batches, batch_of  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder.learner import _legal  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder.model import BiEncoder  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder.packing import Texts, pack  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder.start import _keep_layers  # noqa: E402
-from spacy_longtail.studies.pretraining.bi_encoder.transformer import TransformerLearner  # noqa: E402
-from spacy_longtail.studies.pretraining.donors import read_donors  # noqa: E402
-from spacy_longtail.studies.pretraining.writing import write_pretrained  # noqa: E402
 
 RUN = CliRunner()
 TEXT = """domain: harbour notes

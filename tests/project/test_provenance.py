@@ -17,14 +17,8 @@ from spacy_longtail.cli import app
 from spacy_longtail.evaluation.evaluate import evaluate_model
 from spacy_longtail.evaluation.significance import mention_counts
 from spacy_longtail.training import train as training
-from spacy_longtail.training.provenance import (
-    checksum,
-    command,
-    method,
-    read_curve,
-    read_run,
-    short,
-)
+from spacy_longtail.training.checksums import checksum
+from spacy_longtail.training.provenance import command, method, read_curve, read_run, short
 from spacy_longtail.training.train import train_model
 from tests.project.test_cli import CONFIG
 from tests.util import toy_corpus

@@ -15,8 +15,8 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.examples import on_gold_tokens
 from spacy_longtail.evaluation.calibration import Scored, entity_outcomes, measure_reliability
 from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
-from spacy_longtail.pipes.scores import ScoredSpan
-from spacy_longtail.pipes.thresholding import calibrated
+from spacy_longtail.pipes.scores.spans import ScoredSpan
+from spacy_longtail.pipes.scores.thresholding import calibrated
 from tests.util import (
     GATE_MODEL,
     SENTENCES,

@@ -7,7 +7,7 @@ import pytest
 import spacy
 from spacy.util import fix_random_seed
 
-from spacy_longtail.pipes.ensemble_members import Member
+from spacy_longtail.pipes.token.ensemble_members import Member
 from spacy_longtail.types import ENTITY_SCORES
 from spacy_longtail.unlabelled.averaging import average
 from spacy_longtail.unlabelled.teacher import Teacher

@@ -18,7 +18,7 @@ from spacy_longtail.describers import (
     VectorDescriptions,
 )
 from spacy_longtail.describers.base import unit_rows, words
-from spacy_longtail.pipes.describing import release
+from spacy_longtail.pipes.token.describing import release
 from tests.util import blank, tiny_bert, toy_encoder, toy_table, toy_vectors
 
 TEXTS = ["work of art", "Oslo", "natural phenomenon, such as a storm"]

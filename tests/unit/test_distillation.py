@@ -25,7 +25,7 @@ from spacy_longtail.losses import (
     OneVersusRestFocal,
 )
 from spacy_longtail.losses.chain import chain_loss, taught_chain_loss
-from spacy_longtail.pipes.soft_targets import soft_targets
+from spacy_longtail.pipes.token.soft_targets import soft_targets
 from spacy_longtail.readers.joining import joined
 from spacy_longtail.types import SoftTargets
 from tests.util import GATE_MODEL, TOKEN_MODEL, blank, examples, params

@@ -4,8 +4,8 @@ import pytest
 from spacy.tokens import Doc, Span
 
 from spacy_longtail.corpus.folder import CorpusTypes, convert_corpus, write_corpus
-from spacy_longtail.studies.pretraining import donors as module
-from spacy_longtail.studies.pretraining.donors import (
+from spacy_longtail.pretraining import donors as module
+from spacy_longtail.pretraining.donors import (
     excluded_texts,
     read_donors,
     said,

@@ -7,7 +7,7 @@ import pytest
 
 from spacy_longtail import hub
 from spacy_longtail.hub import check_model, check_models, problem_of
-from spacy_longtail.studies.pretraining.encoders import check_transformer
+from spacy_longtail.pretraining.encoders import check_transformer
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix
 from spacy_longtail.training.train import train_model

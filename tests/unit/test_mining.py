@@ -21,8 +21,8 @@ from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import read_types
 from spacy_longtail.corpus.folder import load_docs
 from spacy_longtail.corpus.formats.context import Events, Settings
-from spacy_longtail.pipes.actions import Actions, beginnings, replay_scores
-from spacy_longtail.pipes.expected import expected_mentions, has_expectations
+from spacy_longtail.pipes.gate.expected import expected_mentions, has_expectations
+from spacy_longtail.pipes.transition.actions import Actions, beginnings, replay_scores
 from spacy_longtail.types import TwoTaskState
 from spacy_longtail.unlabelled.mining import corpus_keys
 from spacy_longtail.unlabelled.passes import load_state, processed, save_state

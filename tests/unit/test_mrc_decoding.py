@@ -13,9 +13,9 @@ from thinc.api import NumpyOps
 
 from spacy_longtail.layers import paired_rows
 from spacy_longtail.layers.queries import ask
-from spacy_longtail.pipes.answers import nearest_pairs, training_pairs
-from spacy_longtail.pipes.merging import merge_spans
-from spacy_longtail.pipes.scores import ScoredSpan
+from spacy_longtail.pipes.mrc.answers import nearest_pairs, training_pairs
+from spacy_longtail.pipes.scores.merging import merge_spans
+from spacy_longtail.pipes.scores.spans import ScoredSpan
 
 flag = st.booleans()
 rows = st.lists(st.tuples(flag, flag, flag), min_size=0, max_size=25)  # begin, end, a new group

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from thinc.api import Config
 
 from spacy_longtail.numerics import sigmoid
-from spacy_longtail.pipes.thresholds import (
+from spacy_longtail.pipes.scores.thresholds import (
     N_DIGITS,
     SLACK,
     TIE,

@@ -12,7 +12,7 @@ from spacy.training import Example
 
 from spacy_longtail.corpus.examples import gold_entities
 from spacy_longtail.corpus.soft import read_soft
-from spacy_longtail.pipes.scores import ScoredSpan, write_scores
+from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from spacy_longtail.types import ENTITY_SCORES
 from spacy_longtail.unlabelled.passes import resumed
 from spacy_longtail.unlabelled.silver import Mention, Policy, Selection, Sentence

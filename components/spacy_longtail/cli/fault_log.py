@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ..about import __version__
-from ..pipes.secrets import MASK, without_secrets
+from ..pipes.secondary.secrets import MASK, without_secrets
 
 PROGRAM = "python -m spacy_longtail"
 PACKAGES = ("spacy", "thinc", "confection", "numpy", "pydantic", "torch", "typer")

@@ -9,8 +9,8 @@ import typer
 from wasabi import msg
 
 from ..evaluation.report.wording import percent
-from ..studies.pretraining import Options, pretrain, pretraining_outlook
-from ..studies.pretraining.writing import write_pretrained
+from ..pretraining import Options, pretrain, pretraining_outlook
+from ..pretraining.writing import write_pretrained
 from ..training.provenance import command, short
 from .app import KNOWLEDGE_PANEL, LARGEST_SEED, Code, GpuId, Json, app, names_in, print_json, print_table
 from .trial_options import DryRun, Set, read_settings

@@ -14,7 +14,7 @@ from ..evaluation.chosen import ChosenGate, ChosenPosteriorGate, ChosenTypes, ch
 from ..evaluation.goal import Goal
 from ..evaluation.thresholds import fit_thresholds
 from ..output.writing import check_folder
-from ..pipes.posterior_settings import check_budget
+from ..pipes.gate.posterior_settings import check_budget
 from ..training.device import use_gpu
 from .app import PIPELINE_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 

@@ -11,11 +11,11 @@ from tqdm import tqdm
 
 from ..corpus.examples import on_gold_tokens
 from ..numerics import sigmoid
-from ..pipes.scores import ScoredSpan
-from ..pipes.sentence_gate import SentenceGate
-from ..pipes.thresholding import ANY_TYPE
-from ..pipes.thresholds import fit_curve, log_odds, reliability
-from ..pipes.weak_sentences import sentence_targets
+from ..pipes.gate.sentence_gate import SentenceGate
+from ..pipes.gate.weak_sentences import sentence_targets
+from ..pipes.scores.spans import ScoredSpan
+from ..pipes.scores.thresholding import ANY_TYPE
+from ..pipes.scores.thresholds import fit_curve, log_odds, reliability
 from .chosen import Calibrated, Measured
 
 N_FOLDS = 5

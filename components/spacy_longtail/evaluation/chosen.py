@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import srsly
 
-from ..pipes.thresholds import Reliability
+from ..pipes.scores.thresholds import Reliability
 from ..records import Record
 from .analysis.records import PRF
 

@@ -8,8 +8,8 @@ from spacy.language import Language
 
 from ..errors import Warnings
 from ..numerics import sigmoid
-from ..pipes.thresholding import ANY_TYPE, CALIBRATION
-from ..pipes.thresholds import OperatingPoint, points
+from ..pipes.scores.thresholding import ANY_TYPE, CALIBRATION
+from ..pipes.scores.thresholds import OperatingPoint, points
 from .analysis.records import PRF
 from .calibration import Scored, ScoredNER, fit_curves
 from .chosen import ChosenType

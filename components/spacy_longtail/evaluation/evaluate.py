@@ -14,12 +14,13 @@ from spacy.training import Corpus, Example
 from ..corpus.examples import on_gold_tokens
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors
-from ..pipes.ensemble_ner import EnsembleNER
-from ..pipes.gated_pipe import GatedPipe
 from ..pipes.pipeline_checks import is_gate
+from ..pipes.secondary.gated_pipe import GatedPipe
+from ..pipes.token.ensemble_ner import EnsembleNER
 from ..scorers import make_ner_scorer
+from ..training.checksums import checksum
 from ..training.loading import load_pipeline
-from ..training.provenance import RUN_FILE, checksum, method, read_curve, read_run
+from ..training.provenance import RUN_FILE, method, read_curve, read_run
 from ..training.train import MODELS
 from ..types import ENTITY_SCORES
 from .analysis import analyse, read_training

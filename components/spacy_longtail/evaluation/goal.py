@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ..pipes.thresholds import OperatingPoint, best_f, for_precision, for_recall, for_share
+from ..pipes.scores.thresholds import OperatingPoint, best_f, for_precision, for_recall, for_share
 
 
 class Goal(NamedTuple):

@@ -10,11 +10,11 @@ from spacy.util import minibatch
 from thinc.types import Floats1d
 
 from ..errors import Warnings
-from ..pipes.budget import Budget, start_scores
-from ..pipes.posterior_gate import PosteriorGate, Signals
-from ..pipes.posterior_settings import LIMITS
-from ..pipes.thresholds import OperatingPoint, as_stored, points
-from ..pipes.weak_sentences import sentence_targets
+from ..pipes.gate.budget import Budget, start_scores
+from ..pipes.gate.posterior_gate import PosteriorGate, Signals
+from ..pipes.gate.posterior_settings import LIMITS
+from ..pipes.gate.weak_sentences import sentence_targets
+from ..pipes.scores.thresholds import OperatingPoint, as_stored, points
 from ..types import Block
 from .chosen import ChosenPosteriorGate, GatePoint
 from .goal import GATE_GOAL, Goal

@@ -14,11 +14,11 @@ from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
 from ..numerics import sigmoid
 from ..output.writing import check_folder, coded_io, whole_folder
+from ..pipes.gate.posterior_gate import PosteriorGate
+from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.pipeline_checks import is_gate
-from ..pipes.posterior_gate import PosteriorGate
-from ..pipes.sentence_gate import SentenceGate
-from ..pipes.thresholding import CALIBRATION, check_keys
-from ..pipes.thresholds import fit_curve, points
+from ..pipes.scores.thresholding import CALIBRATION, check_keys
+from ..pipes.scores.thresholds import fit_curve, points
 from ..training.loading import load_pipeline
 from .calibration import (
     Scored,

@@ -1,1 +1,1 @@
-"""Pipeline components. They meet only through attributes of the Doc."""
+"""Pipeline components: a folder per kind. Components meet through attributes of the Doc."""

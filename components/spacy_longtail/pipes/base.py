@@ -20,8 +20,8 @@ from ..errors import Errors
 from ..layers import listener_in
 from ..settings import finite
 from ..types import Block
-from .scores import ScoredSpan, write_entities
-from .thresholding import Thresholding, judge, write_abstained
+from .scores.spans import ScoredSpan, write_entities
+from .scores.thresholding import Thresholding, judge, write_abstained
 
 
 class LongtailPipe(TrainablePipe):

@@ -21,8 +21,8 @@ from ..settings import finite
 from ..types import ENTITY_SCORES, Block
 from .base import UntrainedPipe
 from .label_checks import check_labels, check_mentioned, check_types
-from .merging import remove_from
-from .scores import ScoredSpan, blocked_tokens, write_entities, write_scores
+from .scores.merging import remove_from
+from .scores.spans import ScoredSpan, blocked_tokens, write_entities, write_scores
 
 WHO = "longtail_gazetteer"
 

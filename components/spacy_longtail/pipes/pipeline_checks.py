@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 
 from ..errors import Errors, Warnings
 from ..types import Block
-from .merging import BY_SCORE, Merging
+from .scores.merging import BY_SCORE, Merging
 
 OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "span": "where their entities overlap, the one of the higher score stays",

@@ -16,7 +16,7 @@ from ..encoders import META, check_encoder, located
 from ..errors import Errors
 from ..hub import named_transformers
 from ..pipes.sources import Source, joined_sources, sources_of
-from ..pipes.tagging import TokenTagger
+from ..pipes.token.tagging import TokenTagger
 
 MODEL = "model"  # in what `pretrain` writes
 BEGINNINGS = {  # of [initialize], with what writes them

@@ -22,7 +22,7 @@ from ..corpus.cutting import bare
 from ..corpus.folder import CorpusTypes
 from ..errors import Errors
 from ..heads import SOFT_HEADS
-from ..pipes.token_ner import TokenNER
+from ..pipes.token.ner import TokenNER
 from .train import corpus_overrides, known_sections
 
 BATCH = 64  # documents read at once

@@ -1,7 +1,5 @@
 """Where a figure comes from: the command, the data's checksum, the settings and the versions."""
 
-import hashlib
-import json
 import math
 import platform
 import shlex
@@ -17,19 +15,18 @@ from spacy.language import Language
 from ..about import __version__
 from ..corpus.parts import with_name
 from ..errors import Errors
-from ..pipes.thresholding import CALIBRATION
+from ..pipes.scores.thresholding import CALIBRATION
 from ..records import Record, problem_of
 from ..types import Overrides
+from .checksums import checksum, digest
 
 RUN_FILE = "run.json"  # beside model-best, or in an ensemble: how it was made
 DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
 CURVE_FILE = "curve.jsonl"  # beside model-best: spaCy's log, one line per evaluation
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
-CHUNK = 1 << 20
 # of a pipe: what methods differ in
 DETAILS = ("head", "include", "loss", "merge", "scheme", "threshold", "thresholds", "weak_labels")
 LAMBDA = "lam"  # of longtail.MoM.v1
-DIGITS = 16  # of a digest
 
 Block = dict[str, JsonValue]  # settings
 
@@ -61,16 +58,6 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file, or of the .spacy files of a folder one after the other, as hexadecimal."""
-    digest = hashlib.sha256()
-    for part in sorted(path.rglob("*.spacy")) if path.is_dir() else [path]:
-        with part.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                digest.update(chunk)
-    return digest.hexdigest()
 
 
 def short(path: str | Path) -> str:
@@ -217,5 +204,4 @@ def _digest(config: Overrides) -> str:
     sections = {name: config.get(name, {}) for name in ("components", "initialize", "training")}
     idle = ("logger", "gpu_allocator")  # change nothing that is learnt
     sections["training"] = {k: v for k, v in sections["training"].items() if k not in idle}
-    text = json.dumps(shortened(comparable(sections)), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf8", "replace")).hexdigest()[:DIGITS]
+    return digest(shortened(comparable(sections)))

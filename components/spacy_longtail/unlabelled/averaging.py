@@ -13,10 +13,10 @@ from spacy.util import set_dot_to_object
 from ..errors import Warnings
 from ..heads import SOFT_HEADS
 from ..layers import listener_in
-from ..pipes import ensemble_ner
-from ..pipes.ensemble_ner import EnsembleNER
 from ..pipes.sources import add_sources, sources_of
-from ..pipes.token_ner import TokenNER
+from ..pipes.token import ensemble_ner
+from ..pipes.token.ensemble_ner import EnsembleNER
+from ..pipes.token.ner import TokenNER
 from ..types import ENTITY_SCORES, Block
 from .alike import SEEDS, SPLIT, check_not_judged, common_vectors, refused, settle, unlike
 from .teacher import only_tagger

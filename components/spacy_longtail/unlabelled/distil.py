@@ -28,8 +28,8 @@ from ..evaluation.evaluate import evaluate_model
 from ..output.amounts import number
 from ..output.writing import check_folder, check_outside, write_file
 from ..records import problem_of
+from ..training.checksums import CHUNK, checksum
 from ..training.loading import load_for_types, load_pipeline
-from ..training.provenance import CHUNK, checksum
 from ..training.train import BEST, check_trainable, load_filled, refuse_parts, train_model
 from ..types import ANNOTATED_TYPES, Overrides
 from .averaging import average

@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from thinc.types import Floats1d, Floats2d
 
-from ..pipes.expected import expected_mentions
+from ..pipes.gate.expected import expected_mentions
 from .pool import PLACE
 from .terms import MATCHED, Likeness, Terms
 from .units import Unit, lot, sentence_vectors, sentences_of, text_key, unit_of

@@ -19,7 +19,7 @@ from thinc.types import Floats2d, Ints1d
 
 from ..corpus.soft import write_soft
 from ..errors import Errors
-from ..pipes.scores import ScoredSpan, write_scores
+from ..pipes.scores.spans import ScoredSpan, write_scores
 from ..settings import finite, whole
 from ..types import ENTITY_SCORES
 from .scan import Best

@@ -13,15 +13,15 @@ from thinc.types import Floats1d, Floats2d, Ints1d
 
 from ..errors import Errors
 from ..heads import SOFT_HEADS
-from ..pipes.ensemble_ner import EnsembleNER
-from ..pipes.gated_ner import GatedNER
-from ..pipes.gated_pipe import GatedPipe
 from ..pipes.gazetteer import TrainingGazetteer
-from ..pipes.gliner_ner import GLiNERNER
-from ..pipes.scores import read_scores, scored_spans
-from ..pipes.secondaries import OwnComponent, OwnPipeline
-from ..pipes.tagging import TokenTagger
-from ..pipes.token_ner import TokenNER
+from ..pipes.scores.spans import read_scores, scored_spans
+from ..pipes.secondary.gated_ner import GatedNER
+from ..pipes.secondary.gated_pipe import GatedPipe
+from ..pipes.secondary.gliner_ner import GLiNERNER
+from ..pipes.secondary.secondaries import OwnComponent, OwnPipeline
+from ..pipes.token.ensemble_ner import EnsembleNER
+from ..pipes.token.ner import TokenNER
+from ..pipes.token.tagging import TokenTagger
 from ..pipes.upstream import own_rows
 from ..types import ENTITY_SCORES, TAG_PROBABILITIES
 from .silver import Mention, Selection, Sentence

@@ -14,8 +14,8 @@ from thinc.api import Model, PyTorchShim, to_numpy
 from thinc.types import FloatsXd
 
 from ..errors import Warnings
-from ..pipes.ensemble_ner import EnsembleNER
 from ..pipes.sources import add_sources, sources_of
+from ..pipes.token.ensemble_ner import EnsembleNER
 from .alike import SEEDS, SPLIT, check_not_judged, common_vectors, refused, settle, unlike
 
 STATE, UPDATES = "state", "n_updates"  # of a token NER, in its cfg

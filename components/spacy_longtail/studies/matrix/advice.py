@@ -26,11 +26,11 @@ from ...errors import Errors
 from ...layers.clusters import has_lookups, lacks_lookups
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
+from ...pretraining.encoders import check_transformer
+from ...pretraining.writing import TRANSFORMER
 from ...training.probe import probe_training
 from ...training.train import load_filled
 from ...types import Overrides
-from ..pretraining.encoders import check_transformer
-from ..pretraining.writing import TRANSFORMER
 from ..trials.child import SCORED
 from ..trials.compose import OPTIONAL, compose, known_choices, read_base
 from ..trials.filling import commented, fill

@@ -13,8 +13,7 @@ from ...corpus.units import document_folds
 from ...errors import Errors, Warnings
 from ...output.writing import coded_io, whole_folder
 from ...settings import whole
-from ...training.provenance import checksum
-from ..trials.keys import digest
+from ...training.checksums import checksum, digest
 from ..trials.ledger import FOLDER, check_output
 from ..trials.plan import Plan
 from .summary import Folds

@@ -1,7 +1,6 @@
 """What makes a trial the same trial: its config, its data and the code that runs it."""
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -9,27 +8,20 @@ from pathlib import Path
 from thinc.api import Config
 
 from ...corpus.folder import PARTS, part_path, read_types
-from ...encoders import located
 from ...errors import Errors
+from ...training.checksums import checksum, digest, file_content
 from ...training.own_code import imported_code
-from ...training.provenance import checksum, shortened, versions
+from ...training.provenance import shortened, versions
 from .plan import Trial
 
 PACKAGE = Path(__file__).parents[2]
 # what a trained model or its scores cannot depend on
 IDLE = ("cli", "errors.py", "output", "corpus/statistics",
         "evaluation/report",
-        "evaluation/significance", "experiments", "studies", "training/debugging",
+        "evaluation/significance", "experiments", "pretraining", "studies", "training/debugging",
         "training/probe.py", "unlabelled")  # fmt: skip
-DIGITS = 16
 
 CorpusVersion = Mapping[str, object]  # JSON data, equal where trials can be shared
-
-
-def digest(value: object) -> str:
-    """A short checksum of JSON data."""
-    text = json.dumps(value, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf8", "replace")).hexdigest()[:DIGITS]
 
 
 @cache
@@ -92,18 +84,6 @@ def _texts(block: object, name: str) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def file_content(path: str) -> str:
-    """A checksum of a file, or of the files in a folder; "" if there is neither, as for a hub's name."""
-    root = located(path)
-    try:
-        files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]
-        if not all(file.is_file() for file in files):
-            return ""
-    except OSError:  # a text that is too long for a name
-        return ""
-    return digest([(file.relative_to(root).as_posix(), checksum(file)) for file in files])
-
-
 def trial_key(trial: Trial, corpus: CorpusVersion) -> str:
     """The content key of a trial. Where the corpus lies has no part in it.
 

@@ -9,13 +9,14 @@ from thinc.api import Config
 from ...errors import Errors, Warnings
 from ...hub import check_models
 from ...output.amounts import number
+from ...training.checksums import digest
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE
 from ...training.train import refuse_parts
 from ...types import Overrides
 from ..trials.compose import compose, read_base
 from ..trials.filling import fill, interpolated
-from ..trials.keys import code_version, config_content, corpus_version, digest
+from ..trials.keys import code_version, config_content, corpus_version
 from ..trials.ledger import check_output
 from ..trials.plan_file import is_whole
 from .space import Space

@@ -1,0 +1,1 @@
+"""Gates: components that flag sentences which may hold a rare type."""

@@ -1,0 +1,87 @@
+"""A share of all sentences that may be flagged, kept in a stream that is seen once."""
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from thinc.types import Floats1d
+
+from ..locks import Lock
+
+WINDOW = 10_000  # recent scores that a new one is compared with, those of the start included
+N_START = 2_000  # scores that are kept of development data
+BURST = 5  # sentences that may be flagged ahead of the budget
+N_DIGITS = 6  # of a score: sentences that say the same tie, whatever batch they were in
+ROUNDING = 1e-9
+
+
+class GateUsage(NamedTuple):
+    """What a gate has seen and flagged since it was loaded."""
+
+    sentences: int = 0
+    flagged: int = 0
+
+    @property
+    def share(self) -> float:
+        return self.flagged / self.sentences if self.sentences else 0.0
+
+
+class Budget:
+    """Flags the highest scores of a stream, at most a share of them.
+
+    A score is flagged if at most `share` of the recent scores, itself included, are as high: with scores
+    that come in no particular order this happens with a probability of at most `share`, whatever their
+    distribution. And never more than `share` of all sentences so far are flagged, beside BURST of them.
+
+    share (float): Of all sentences, above 0 and at most 1.
+    start (Iterable[float]): Scores to begin with, of development data. Without any nothing is flagged
+        in the first 1 / share sentences.
+    SOURCE: Vovk, Gammerman & Shafer 2005; the cap is ours (docs/methods.md, "Budget of the posterior
+        gate").
+    """
+
+    def __init__(self, share: float, start: Iterable[float] = ()) -> None:
+        self.share = share
+        self.usage = GateUsage()
+        self._recent = deque(np.round(list(start), N_DIGITS).tolist(), WINDOW)  # in order of arrival
+        self._sorted = sorted(self._recent)
+        self._lock = Lock()
+
+    def flag(self, scores: Floats1d) -> np.ndarray:
+        """Decide on the next sentences of the stream, one after the other. (n_sentences,)
+
+        Threads are let in one at a time: those of one call follow each other in the stream.
+        """
+        rounded = np.round(np.asarray(scores, dtype="float64"), N_DIGITS).tolist()
+        with self._lock:
+            return np.fromiter(map(self._decide, rounded), dtype=bool, count=len(rounded))
+
+    def _decide(self, score: float) -> bool:
+        n_seen, n_flagged = self.usage
+        as_high = len(self._sorted) - bisect_left(self._sorted, score) + 1
+        is_flagged = (
+            as_high <= self.share * (len(self._sorted) + 1) + ROUNDING
+            and n_flagged + 1 <= self.share * (n_seen + 1) + BURST
+        )
+        self._remember(score)
+        self.usage = GateUsage(n_seen + 1, n_flagged + is_flagged)
+        return is_flagged
+
+    def _remember(self, score: float) -> None:
+        if len(self._recent) == WINDOW:
+            del self._sorted[bisect_left(self._sorted, self._recent[0])]
+        self._recent.append(score)
+        insort(self._sorted, score)
+
+
+def start_scores(scores: Sequence[float] | Floats1d) -> list[float]:
+    """The scores of development data as a budget starts from them: all, or evenly spaced quantiles.
+
+    RETURNS (List[float]): At most N_START, in an order that says nothing: the first are forgotten first.
+    """
+    ranked = np.sort(np.asarray(scores, dtype="float64"))
+    if len(ranked) > N_START:
+        ranked = ranked[((np.arange(N_START) + 0.5) * len(ranked) / N_START).astype("int64")]
+    return np.round(np.random.default_rng(0).permutation(ranked), N_DIGITS).tolist()

@@ -1,0 +1,279 @@
+"""`longtail_sentence_gate`: finds the sentences that hold an entity of a rare type."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.api import Config, Model, Optimizer, set_dropout_rate
+from thinc.types import Floats2d
+
+from ...corpus.rare import AUTO_SHARE
+from ...errors import Errors
+from ...layers import warn_of_zeros
+from ...numerics import binary_cross_entropy, sigmoid
+from ...settings import finite, one_of, unused, whole
+from ...types import Block
+from ..base import LongtailPipe, check_head_rate
+from ..label_checks import AUTO, check_labels, check_types
+from ..pipeline_checks import boundary_setters
+from .counts import FOUND, count_types, learn_counts
+from .flagging import write_all_flagged
+from .weak_sentences import sentence_targets, warn_of_whole_documents, with_boundaries
+
+WHO = "longtail_sentence_gate"
+
+DEFAULTS: Block = Config().from_str(f"""
+[pipe]
+weak_labels = "auto"
+threshold = 0.5
+auto_share = {AUTO_SHARE}
+auto_mentions = null
+data = "full"
+weak_weight = null
+spans_key = "weak_sentences"
+head_rate = 1.0
+
+[pipe.model]
+@architectures = "longtail.SentenceGate.v1"
+hidden_width = 64
+
+[pipe.model.tok2vec]
+@architectures = "spacy.HashEmbedCNN.v2"
+pretrained_vectors = null
+width = 64
+depth = 1
+embed_size = 2000
+window_size = 1
+maxout_pieces = 2
+subword_features = true
+
+[pipe.scorer]
+@scorers = "longtail.gate_scorer.v1"
+""")["pipe"]
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.spans"],
+    requires=["doc.sents"],
+    default_config=DEFAULTS,
+    default_score_weights={"weak_sents_f": 0.0, "weak_sents_p": 0.0, "weak_sents_r": 0.0},
+)
+def make_sentence_gate(
+    nlp: Language,
+    name: str,
+    model: Model,
+    weak_labels: list[str] | str,
+    auto_share: float | None,
+    auto_mentions: int | None,
+    data: Literal["full", "balanced"],
+    threshold: float,
+    weak_weight: float | None,
+    spans_key: str,
+    head_rate: float,
+    scorer: Callable | None,
+) -> "SentenceGate":
+    """A classifier that flags the sentences with an entity of a rare type.
+
+    model (Model[List[Doc], Floats2d]): One logit per sentence, such as longtail.SentenceGate.v1.
+    weak_labels (Union[List[str], str]): The rare types; "auto" finds them in the counts corpus.
+    auto_share (Optional[float]): "auto" takes types with at most this share of all mentions, 0 to 1;
+        null for none.
+    auto_mentions (Optional[int]): "auto" takes types with at most this many mentions; null for none.
+    data (str): Sentences to learn from: "full", or "balanced", a fixed draw of the sentences without a
+        rare type, as many as there are with one, and no class weight.
+    threshold (float): Least score of a flagged sentence, 0 to 1; the command `thresholds` finds one.
+    weak_weight (Optional[float]): Weight w1 of sentences with a rare type in the cross-entropy,
+        the others weigh 1 - w1; null takes the swapped priors of the counts corpus.
+    spans_key (str): Key in doc.spans for the flagged sentences; attrs["scores"] are their scores.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
+    scorer (Optional[Callable]): The scoring function.
+    SOURCE: Nguyen, Nguyen & Rao 2020, section 3.2; "auto" and the threshold are ours.
+    """
+    auto = {"auto_share": auto_share, "auto_mentions": auto_mentions}
+    if weak_labels == AUTO:
+        _check_auto(auto)
+    else:
+        weak_labels = check_types("weak_labels", weak_labels, WHO)
+        for name_, value in auto.items():
+            if value not in (None, DEFAULTS[name_]):
+                raise unused(name_, value, WHO, 'weak_labels = "auto"')
+    one_of("data", data, ("full", "balanced"))
+    threshold = finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0)
+    if weak_weight is not None:
+        if data == "balanced":
+            raise unused("weak_weight", weak_weight, WHO, 'data = "full"')
+        fix = "null takes it from the corpus."
+        weak_weight = finite("weak_weight", weak_weight, "between 0 and 1", fix, 0.0, 1.0)
+    return SentenceGate(
+        nlp.vocab,
+        model,
+        name,
+        scorer=scorer,
+        head_rate=check_head_rate(head_rate),
+        weak_labels=weak_labels,
+        **auto,
+        data=data,
+        threshold=threshold,
+        weak_weight=weak_weight,
+        spans_key=spans_key,
+    )
+
+
+def _check_auto(auto: Block) -> None:
+    """The limits of "auto"."""
+    share, mentions = auto.values()
+    if share is None and mentions is None:
+        raise ValueError(Errors.L252.format(who=WHO))
+    if share is not None:
+        fix = f"{AUTO_SHARE} is usual."
+        finite("auto_share", share, "a share of all mentions, 0 to 1", fix, 0.0, 1.0)
+    if mentions is not None:
+        whole("auto_mentions", mentions, "null for none.", 1)
+
+
+class SentenceGate(LongtailPipe):
+    """Scores every sentence and keeps the flagged ones in doc.spans.
+
+    Trained with the weighted binary cross-entropy (docs/methods.md, "Sentence gate"); the loss column
+    shows the summed loss of all sentences in nats. A document without sentence boundaries is one
+    sentence.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = WHO,
+        *,
+        scorer: Callable | None = None,
+        head_rate: float = 1.0,
+        **settings: object,
+    ) -> None:
+        defaults = {k: v for k, v in DEFAULTS.items() if k not in ("model", "scorer", "head_rate")}
+        cfg = {**defaults, **FOUND, **settings}
+        super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
+        self._sets_boundaries = False  # whether a component before this one does
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The rare types that open the gate; none yet before "auto" has found them."""
+        own = self.cfg["weak_labels"]
+        return tuple(self.cfg["auto_labels"] or ()) if own == AUTO else tuple(own)
+
+    def add_label(self, label: str) -> int:
+        """The rare types are a setting. RETURNS (int): 0 for one of them."""
+        if label not in self.labels:
+            raise ValueError(Errors.L206.format(who=self.name, label=label))
+        return 0
+
+    @property
+    def weak_weight(self) -> float:
+        """The weight w1 of sentences with a rare type: as set, or what initialisation found."""
+        own = self.cfg["weak_weight"]
+        return self.cfg["auto_weight"] if own is None else own
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+        counts_corpus: Callable | None = None,
+    ) -> None:
+        """Initialize the model, and take rare types and class weight from the counts corpus.
+
+        Nothing that was found before is kept. Documents without gold boundaries are counted with those
+        that a component before this one sets.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data.
+        """
+        self.cfg.update(FOUND)
+        if labels is not None and self.cfg["weak_labels"] == AUTO:
+            self.cfg["auto_labels"] = check_types("labels", labels, WHO)
+        check_labels(labels, self.labels, WHO)
+        if counts_corpus is None and (needs := self._needs_counts()):
+            raise ValueError(Errors.L004.format(who=WHO, preset=needs, name=self.name))
+        self._sets_boundaries = nlp is not None and bool(boundary_setters(nlp, self))
+        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
+        counts = count_types(with_boundaries(seen(), nlp, self))
+        self.cfg.update(learn_counts(counts, self.labels, self.cfg, WHO, self.name))
+        sample = [eg.predicted for eg in islice((e for e in seen() if len(e.predicted)), 10)]
+        self.model.initialize(X=sample)
+
+    def _needs_counts(self) -> str:
+        if not self.labels:
+            return 'weak_labels = "auto"'
+        if self.cfg["data"] == "balanced":
+            return 'data = "balanced"'
+        return "swapped priors" if self.cfg["weak_weight"] is None else ""
+
+    def logits(self, docs: Iterable[Doc]) -> Floats2d:
+        """The model's output for each sentence of all documents, in order. (n_sentences, 1)"""
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return self.model.ops.alloc2f(0, 1)
+        warn_of_zeros(self.model, docs, self.name)
+        return self.model.predict(docs)
+
+    def predict(self, docs: Iterable[Doc]) -> Floats2d:
+        """The score of each sentence of all documents, in order: a probability. (n_sentences, 1)"""
+        slope, shift = self.cfg["calibration"] or (1.0, 0.0)
+        return sigmoid(self.logits(docs) * slope + shift)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
+        """Add the flagged sentences to doc.spans[spans_key], with their scores."""
+        flat = self.model.ops.to_numpy(scores).ravel()
+        flags = flat >= self.cfg["threshold"]
+        write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, flat)
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | Literal[False] | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch. A shared encoder always gets its gradient, zeros included."""
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        if not any(len(eg.predicted) for eg in examples):
+            return losses
+        warn_of_whole_documents(examples, self._sets_boundaries, self.name)
+        set_dropout_rate(self.model, drop)
+        logits, backprop = self.model.begin_update([eg.predicted for eg in examples])
+        loss, d_logits = self.get_loss(examples, logits)
+        backprop(d_logits)
+        if sgd is not None and sgd is not False:
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
+
+    def get_loss(self, examples: Iterable[Example], scores: Floats2d) -> tuple[float, Floats2d]:
+        """Weighted binary cross-entropy on the logits, summed over sentences, and its gradient.
+
+        SOURCE: Nguyen, Nguyen & Rao 2020, eq. 5, with the priors swapped (docs/methods.md, "Sentence
+            gate").
+        """
+        targets = sentence_targets(examples, self.labels, self.cfg["kept_share"])
+        truth, known = (self.model.ops.asarray2f(a) for a in targets)
+        w1, w0 = 1.0, 1.0
+        if self.cfg["data"] == "full":
+            w1, w0 = self.weak_weight, 1 - self.weak_weight
+        weight = known * (w1 * truth + w0 * (1 - truth))
+        f, d_rows = binary_cross_entropy(scores, truth)
+        loss = float((weight * f).sum())
+        if not np.isfinite(loss):
+            raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(truth)))
+        return loss, weight * d_rows

@@ -1,0 +1,1 @@
+"""NER by reading comprehension: one query per type."""

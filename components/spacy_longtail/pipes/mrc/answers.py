@@ -1,0 +1,183 @@
+"""Answers of `longtail_mrc_ner`: gold ones and what is learnt of them, and those that are read off."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from spacy.strings import get_string_id
+from spacy.training import Example
+from thinc.api import Model, to_numpy
+from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
+
+from ...chains.tags import TagCodec
+from ...corpus.examples import gold_entities
+from ...corpus.sentences import sentence_lengths
+from ...errors import Warnings
+from ...layers import Reading
+from ...layers.queries import Questions
+from ...losses.binary import binary_loss
+from ...losses.token import TagLoss
+from ...numerics import binary_cross_entropy, sigmoid
+from ..scores.spans import ScoredSpan
+
+WEIGHTS = np.array([1.0, 1.0, 0.1]) / 2.1  # of begins, ends and spans
+MOST_PAIRS = 100  # wrong ones to learn from, for a query and a sentence
+
+
+class Gold(NamedTuple):
+    last: Ints2d  # (n_tokens, n_types), last token of the entity that begins here; -1 for none
+    ends: Floats2d  # (n_tokens, n_types), 1.0 where an entity ends
+    mask: Floats1d  # (n_tokens,), 0.0 without annotation
+    n_answers: int  # questions, a query to a sentence, that have an answer
+    n_questions: int
+
+    @property
+    def n_rows(self) -> float:
+        """Annotated tokens, once for each query."""
+        return float(self.mask.sum()) * self.last.shape[1]
+
+
+def gold_answers(examples: list[Example], labels: Sequence[str], who: str) -> Gold:
+    """The gold entities of the predicted tokens. Those of other types than `labels` count as not
+    annotated, and so do entities that cross a sentence start."""
+    iob, types = map(np.concatenate, zip(*(gold_entities(eg) for eg in examples), strict=True))
+    own = np.asarray([get_string_id(label) for label in labels], dtype="uint64")
+    same = types[:, None] == own
+    label = np.where(same.any(axis=1), same.argmax(axis=1), -1)
+    unknown = np.unique(types[(label < 0) & (iob == 3)])
+    if len(unknown):
+        found = ", ".join(examples[0].reference.vocab.strings[int(h)] for h in unknown)
+        warnings.warn(Warnings.W070.format(who=who, found=found), stacklevel=2)
+    lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
+    codec = TagCodec(tuple(labels), "BILUO")
+    columns, mask = codec.gold(iob, label, lengths, are_others_o=False)
+    start, end, label = codec.spans(columns)
+    last, ends = np.full(same.shape, -1), np.zeros(same.shape, dtype="float32")
+    last[start, label] = end - 1
+    ends[end - 1, label] = 1.0
+    sentence = np.searchsorted(np.cumsum(lengths), start, side="right")
+    return Gold(last, ends, mask, len(np.unique(sentence * len(own) + label)), len(lengths) * len(own))
+
+
+def learn(
+    model: Model, loss: TagLoss, part: Questions, reading: Reading, gold: Gold
+) -> tuple[float, Reading]:
+    """One part's share of the batch's loss, and its gradient on what the model read.
+
+    (w_s L_s + w_e L_e + w_m L_m) / (w_s + w_e + w_m), times the batch's annotated tokens and queries.
+    L_s and L_e are means over these. L_m takes the mean over the pairs of a question; then the mean over
+    the batch's questions with a gold answer, plus the sum over those without one by the number of all
+    questions. Both numbers are known before the encoder has read all parts, and a batch of few answers
+    is not drowned by wrong guesses.
+
+    SOURCE: Li et al. 2020, arXiv:1910.11476, eq. 4-6 (docs/methods.md, "Reading comprehension").
+    """
+    ops = model.ops
+    at = (part.token, part.type)
+    known, last, gold_ends = gold.mask[part.token], gold.last[at], gold.ends[at]
+    begins = (last >= 0).astype("float32")
+    total, d_logits = 0.0, ops.alloc2f(*reading.logits.shape)
+    for i, targets in enumerate((begins, gold_ends)):
+        own = binary_loss(loss, reading.logits[:, i], ops.asarray1f(targets), ops.asarray1f(known))
+        scale = float(WEIGHTS[i]) * float(known.sum())
+        total += scale * own.loss
+        d_logits[:, i] = scale * own.d_logits
+    first = np.flatnonzero(begins)
+    begins_here, ends_here = (known > 0) & (
+        (to_numpy(reading.logits) > 0).T | [begins > 0, gold_ends > 0]
+    )
+    gold_pairs = np.stack([first, first + last[first] - part.token[first]], axis=1)
+    pairs, is_gold = training_pairs(begins_here, ends_here, part.question, gold_pairs, MOST_PAIRS)
+    if not len(pairs):
+        return total, Reading(ops.alloc2f(*reading.vectors.shape), d_logits)
+    scorer = model.get_ref("span_scorer")
+    scores, backprop = scorer.begin_update((reading.vectors, ops.asarray2i(pairs)))
+    asked = part.question[pairs[:, 0]]
+    answered = np.bincount(asked, weights=is_gold)[asked] > 0
+    share = WEIGHTS[2] * gold.n_rows / np.where(answered, max(gold.n_answers, 1), gold.n_questions)
+    scale = ops.asarray1f((share / np.bincount(asked)[asked]).astype("float32"))
+    f, d_rows = binary_cross_entropy(scores[:, 0], ops.asarray1f(is_gold))
+    total += float((scale * f).sum())
+    return total, Reading(backprop((scale * d_rows)[:, None]), d_logits)
+
+
+def read_off(
+    model: Model, part: Questions, reading: Reading, taken: Floats1d, space: Floats1d
+) -> tuple[Ints2d, Floats1d]:
+    """Rows of first and last token of each predicted answer, and its score. (n, 2), (n,)
+
+    taken, space (Floats1d): (n_rows,), where no entity may stand; where none may begin or end.
+    """
+    begins, ends = (to_numpy(reading.logits) > 0).T & ~(taken | space)
+    group = part.question + np.cumsum(taken)  # a token that is taken is a wall
+    pairs = nearest_pairs(begins, ends, group)
+    if not len(pairs):
+        return pairs, np.zeros(0)
+    scorer = model.get_ref("span_scorer")
+    scores = scorer.predict((reading.vectors, model.ops.asarray2i(pairs)))
+    z = to_numpy(scores)[:, 0].astype("float64")
+    return pairs[z > 0], sigmoid(z[z > 0])
+
+
+def in_documents(
+    part: Questions, pairs: Ints2d, scores: Floats1d, labels: Sequence[str], doc_ends: Ints1d
+) -> Iterator[tuple[int, ScoredSpan]]:
+    """Predicted answers as entities: the number of the document, and the entity in it.
+
+    part (Questions): What was asked. pairs (Ints2d): (n, 2) rows of first and last token.
+    scores (Floats1d): (n,). labels (Sequence[str]): The type of each query.
+    doc_ends (Ints1d): (n_docs,), where each document's tokens end among all.
+    """
+    first, last = part.token[pairs].T
+    doc_i = np.searchsorted(doc_ends, first, side="right")
+    offset = np.concatenate([[0], doc_ends])[doc_i]
+    columns = (doc_i, first - offset, last - offset, part.type[pairs[:, 0]], scores)
+    for i, a, b, k, score in zip(*(column.tolist() for column in columns), strict=True):
+        yield i, ScoredSpan(a, b + 1, labels[k], score, ())
+
+
+def nearest_pairs(begins: Ints1d, ends: Ints1d, group: Ints1d) -> Ints2d:
+    """Each begin with the nearest end at or after it, if both are of one group.
+
+    begins, ends (Ints1d): (n_rows,), whether one is predicted there.
+    group (Ints1d): (n_rows,), ascending: where it changes, no span goes on.
+    RETURNS (Ints2d): (n_pairs, 2), rows of first and last token, ascending.
+    """
+    first, last = np.flatnonzero(begins), np.flatnonzero(ends)
+    at = np.searchsorted(last, first)
+    first, last = first[at < len(last)], last[at[at < len(last)]]
+    together = group[first] == group[last]
+    return np.stack([first[together], last[together]], axis=1)
+
+
+def training_pairs(
+    begins: Ints1d, ends: Ints1d, question: Ints1d, gold: Ints2d, most: int
+) -> tuple[Ints2d, Floats1d]:
+    """All begins with all ends at or after them in their question, at most `most` a question.
+
+    Gold pairs are kept in any case; of the others the shortest, which prediction would ask about.
+
+    begins, ends (Ints1d): (n_rows,), whether one is predicted there, or is gold.
+    question (Ints1d): (n_rows,), ascending.
+    gold (Ints2d): (n_gold, 2), rows of first and last token.
+    most (int): Pairs a question.
+    RETURNS (Tuple[Ints2d, Floats1d]): (n_pairs, 2), ascending; (n_pairs,) 1.0 for gold ones.
+    """
+    n_rows = len(question)
+    first, last = np.flatnonzero(begins), np.flatnonzero(ends)
+    low = np.searchsorted(last, first)
+    high = np.searchsorted(question[last], question[first], side="right")
+    n_ends = np.clip(high - low, 0, most)  # the nearest are the shortest
+    step = np.arange(n_ends.sum()) - np.repeat(np.cumsum(n_ends) - n_ends, n_ends)
+    codes = np.repeat(first, n_ends) * n_rows + last[np.repeat(low, n_ends) + step]
+    gold_codes = gold[:, 0] * n_rows + gold[:, 1]
+    codes = np.union1d(codes, gold_codes).astype("int64")
+    pairs = np.stack(np.divmod(codes, max(n_rows, 1)), axis=1)
+    is_gold = np.isin(codes, gold_codes)
+    of = question[pairs[:, 0]]
+    order = np.lexsort((pairs[:, 0], pairs[:, 1] - pairs[:, 0], ~is_gold, of))
+    rank = np.arange(len(of)) - np.searchsorted(of, of)  # in its question: `of` ascends as pairs do
+    kept = np.zeros(len(of), dtype=bool)
+    kept[order] = (rank < most) | is_gold[order]
+    return pairs[kept], is_gold[kept].astype("float32")

@@ -1,0 +1,247 @@
+"""`longtail_mrc_ner`: NER by reading comprehension, one query per entity type."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import logger
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer, set_dropout_rate
+
+from ...corpus.counts import count_docs
+from ...errors import Errors
+from ...layers import listener_in
+from ...layers.queries import Questions, ask, check_queries
+from ...losses import CrossEntropy
+from ...losses.base import check_loss
+from ...losses.token import TagLoss
+from ...scorers import NER_SCORE_WEIGHTS
+from ...settings import whole
+from ...types import Block
+from ..base import NERPipe, check_head_rate
+from ..label_checks import check_asked, check_known, check_labels
+from ..pipeline_checks import name_in
+from ..scores.merging import merge_spans
+from ..scores.spans import ScoredSpan
+from ..scores.thresholding import CALIBRATION, JUDGING, check_judging
+from .answers import gold_answers, in_documents, learn, read_off
+
+WHO = "longtail_mrc_ner"
+
+DEFAULTS: Block = {
+    "loss": None,
+    "separator": "[SEP]",
+    "batch_size": 64,
+    "scores_key": None,
+    **JUDGING,
+    "head_rate": 1.0,
+    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
+}
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config=DEFAULTS,
+    default_score_weights=NER_SCORE_WEIGHTS,
+)
+def make_mrc_ner(
+    nlp: Language,
+    name: str,
+    model: Model,
+    queries: dict[str, str],
+    loss: Callable | None,
+    separator: str,
+    batch_size: int,
+    scores_key: str | None,
+    thresholds: dict[str, float] | None,
+    abstain_key: str | None,
+    head_rate: float,
+    scorer: Callable | None,
+) -> "MRCNER":
+    """NER that puts a query for each entity type to each sentence, and reads off where answers stand.
+
+    A sentence costs as many passes through the encoder as there are queries.
+
+    model (Model[List[Asked], Reading]): longtail.MRC.v1, with an encoder of its own.
+    queries (Dict[str, str]): Entity types, at least one, and a query in words for each; or
+        longtail.queries.v1, which reads a file.
+    loss (Optional[TagLoss]): The loss of begins and ends; null is binary cross-entropy.
+    separator (str): The word between query and sentence: "[SEP]" for BERT, "</s>" for RoBERTa.
+    batch_size (int): Queries with sentences that the encoder reads at once, in training and prediction.
+    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
+        none. The command `thresholds` finds them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
+    scorer (Optional[Callable]): The scoring function.
+    SOURCE: Li et al. 2020, arXiv:1910.11476; other losses than cross-entropy Nemoto et al. 2025.
+    """
+    _check_model(model)
+    if not separator or separator.split() != [separator]:
+        rule, fix = "one word without spaces", "Use [SEP] for BERT, </s> for RoBERTa."
+        raise ValueError(Errors.L001.format(name="separator", rule=rule, value=separator, fix=fix))
+    queries = check_queries(queries, WHO)
+    check_known("thresholds", thresholds or (), queries, WHO)
+    return MRCNER(
+        nlp.vocab,
+        model,
+        name,
+        tokenizer=nlp.tokenizer,
+        loss=_check_loss(loss),
+        scorer=scorer,
+        head_rate=check_head_rate(head_rate),
+        queries=queries,
+        separator=separator,
+        batch_size=whole("batch_size", batch_size, "Use 64.", 1),
+        scores_key=scores_key,
+        **check_judging(thresholds, abstain_key, scores_key, WHO),
+    )
+
+
+def _check_model(model: Model) -> None:
+    if "span_scorer" not in model.ref_names:
+        raise ValueError(Errors.L234.format(who=WHO, found=model.name))
+    if found := listener_in(model):
+        raise ValueError(Errors.L233.format(who=WHO, layer=found))
+
+
+def _check_loss(loss: object) -> TagLoss:
+    """The loss, or its default for null."""
+    if loss is None:
+        return CrossEntropy()
+    found = check_loss(loss, WHO)
+    if not isinstance(found, TagLoss) or "binary" not in found.heads:
+        reason = f"a begin or an end is a yes or no, and it trains {' or '.join(found.heads)}"
+        if found.preset is not None:
+            reason = "a begin or an end is a yes or no, which has no tag to weigh or to shift"
+        fix = "Use longtail.CrossEntropy.v1, Focal.v1, MoM.v1 or Dice.v1, without weights."
+        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
+    return found
+
+
+class MRCNER(NERPipe):
+    """Asks every query of every sentence; keeps the entities that a document comes with.
+
+    Entity score: the sigmoid of the span's logit. Of overlapping answers the one of the higher score
+    stays, then the longer, then the earlier, then that of the query that comes first. The loss column
+    shows the mean loss of a query's token, times all annotated tokens and queries.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = WHO,
+        *,
+        tokenizer: Callable[[str], Doc],
+        loss: TagLoss,
+        scorer: Callable | None,
+        head_rate: float = 1.0,
+        **settings: object,
+    ) -> None:
+        super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=settings)
+        self.tokenizer = tokenizer
+        self.loss = loss
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.cfg["queries"])
+
+    def add_label(self, label: str) -> int:
+        """A type is added with its query. RETURNS (int): 0 for one that is there."""
+        if label not in self.labels:
+            raise ValueError(Errors.L236.format(who=self.name, label=label))
+        return 0
+
+    def add_query(self, label: str, query: str) -> int:
+        """Add a type with its query, or give a type another query, before training or after.
+
+        label (str): The entity type. query (str): What to look for, in words.
+        RETURNS (int): 0 if the type was there already, else 1.
+        """
+        known = self.cfg["queries"]
+        self.cfg["queries"] = {**known, **check_queries({label: query}, self.name)}
+        return int(label not in known)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+    ) -> None:
+        """Check the queries against the data, and initialize the model.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline: its config gets the queries as they are, so that
+            the trained pipeline does without their file.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the types of `queries`.
+        """
+        check_labels(labels, self.labels, WHO)
+        seen = count_docs(eg.reference for eg in get_examples()).labels
+        check_asked(self.labels, seen, WHO, self.name)
+        if nlp is not None and (own := name_in(nlp, self)):
+            nlp.get_pipe_config(own)["queries"] = dict(self.cfg["queries"])
+        self.cfg[CALIBRATION] = None
+        n_types = len(self.labels)
+        logger.info("%s: %d queries, so each sentence is read %d times", self.name, n_types, n_types)
+        sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
+        self.model.initialize(X=next(self._ask(sample, 10)).asked)
+
+    def _ask(self, docs: list[Doc], size: int) -> Iterator[Questions]:
+        queries = list(self.cfg["queries"].values())
+        return ask(docs, queries, self.cfg["separator"], self.tokenizer, size)
+
+    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+        """The entities of each document, with their scores."""
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return [[] for _ in docs]
+        iob, space = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs]).T
+        taken = (iob == 1) | (iob == 3)
+        doc_ends = np.cumsum([len(doc) for doc in docs])
+        found: list[list[ScoredSpan]] = [[] for _ in docs]
+        for part in self._ask(docs, self.cfg["batch_size"]):
+            reading = self.model.predict(part.asked)
+            places = taken[part.token], space[part.token] == 1
+            pairs, scores = read_off(self.model, part, reading, *places)
+            for i, span in in_documents(part, pairs, scores, self.labels, doc_ends):
+                found[i].append(span)
+        return [merge_spans(spans) for spans in found]
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | Literal[False] | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch, batch_size queries with sentences at a time: it changes nothing but the
+        memory that is needed. A loss of level "set" takes the whole batch at once."""
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = [eg for eg in examples if len(eg.predicted)]
+        if not examples:
+            return losses
+        gold = gold_answers(examples, self.labels, self.name)
+        if not gold.mask.any():
+            return losses
+        set_dropout_rate(self.model, drop)
+        size = self.cfg["batch_size"] if self.loss.level == "token" else gold.last.size
+        for part in self._ask([eg.predicted for eg in examples], size):
+            reading, backprop = self.model.begin_update(part.asked)
+            loss, d_reading = learn(self.model, self.loss, part, reading, gold)
+            is_finite = self.model.ops.xp.isfinite
+            if not (np.isfinite(loss) and all(bool(is_finite(d).all()) for d in d_reading)):
+                raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(part.token)))
+            backprop(d_reading)
+            losses[self.name] += loss
+        if sgd is not None and sgd is not False:
+            self.finish_update(sgd)
+        return losses

@@ -1,0 +1,170 @@
+"""Which entities of two recognisers stay where they overlap."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc, Span
+from thinc.types import Ints1d
+
+from ...corpus.examples import trim_whitespace
+from ...errors import Errors
+from ...settings import one_of
+from ...types import ENTITY_SCORES
+from .spans import ScoredSpan, blocked_tokens, read_scores, write_scores
+
+BY_SCORE = ("span", "token")  # rules that compare the scores of both
+BLOCKED = ""  # the type of a token where no entity may stand
+
+
+class Merging(NamedTuple):
+    merge: Literal["span", "token", "fill", "replace"]
+    scores_key: str | None  # in doc.spans, of the primary's scores, and of the merged ones
+
+
+def check_merging(settings: Merging, who: str, more: tuple[str, ...] = ()) -> None:
+    """more (Tuple[str, ...]): Rules beside those of all."""
+    one_of("merge", settings.merge, (*BY_SCORE, "fill", *more))
+    if settings.merge in BY_SCORE and settings.scores_key is None:
+        raise ValueError(Errors.L207.format(who=who, merge=settings.merge, key=ENTITY_SCORES))
+
+
+def merge_spans(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
+    """Accept spans by score, best first, where they overlap nothing accepted before.
+
+    RETURNS (List[ScoredSpan]): What stays, by position. Ties go to the secondary, then to the longer
+        span, then to the earlier one.
+    SOURCE: ours (docs/methods.md, "Merging"), in place of the token rule of Nguyen et al. 2020, eq. 8-9.
+    """
+    taken: set[int] = set()
+    kept = []
+    ranked = sorted(spans, key=lambda s: (-s.score, not s.weak, s.start - s.end, s.start))
+    for span in ranked:
+        tokens = range(span.start, span.end)
+        if taken.isdisjoint(tokens):
+            taken.update(tokens)
+            kept.append(span)
+    return sorted(kept)
+
+
+class _Tag(NamedTuple):
+    token: int
+    label: str
+    begins: bool
+    p: float
+    weak: bool
+
+
+def merge_tokens(spans: Iterable[ScoredSpan]) -> list[ScoredSpan]:
+    """Let the more probable tag win at each token that is in an entity of either recogniser.
+
+    Any entity tag wins over O. A tag that continues what nothing began, or something else, begins an
+    entity: what is left of an entity that lost tokens stays as one or more shorter ones. Tags without a
+    probability, which are infinite, and others make no entity together.
+
+    spans (Iterable[ScoredSpan]): The spans of both recognisers; those of one do not overlap. A span
+        without token_scores has its own score at each token.
+    RETURNS (List[ScoredSpan]): What stays, by position; at equal probability the secondary's tag. An
+        entity is the secondary's if one of its tokens is. One that lost no token keeps its score, others
+        have the mean of what is left.
+    SOURCE: Nguyen, Nguyen & Rao 2020, eq. 8-9.
+    """
+    best: dict[int, _Tag] = {}
+    spans = sorted(spans, key=lambda s: s.weak)  # the secondary last: it wins ties
+    for span in spans:
+        for at, p in enumerate(span.token_scores or (span.score,) * (span.end - span.start)):
+            tag = _Tag(span.start + at, span.label, at == 0, p, span.weak)
+            if tag.token not in best or p >= best[tag.token].p:
+                best[tag.token] = tag
+    entities: list[list[_Tag]] = []
+    for tag in sorted(best.values()):
+        last = entities[-1][-1] if entities else None
+        # no gap between them; what has no score is not joined with what has one
+        is_one = last is not None and last.label == tag.label and not tag.begins
+        if is_one and math.isfinite(entities[-1][-1].p) == math.isfinite(tag.p):
+            entities[-1].append(tag)
+        else:
+            entities.append([tag])
+    whole = {(s.place, s.weak): s.score for s in spans}
+    return [_joined(tags, whole) for tags in entities]
+
+
+def _joined(tags: list[_Tag], whole: Mapping[tuple[tuple[int, int, str], bool], float]) -> ScoredSpan:
+    first, last = tags[0], tags[-1]
+    p = tuple(tag.p for tag in tags)
+    weak = any(tag.weak for tag in tags)
+    place = first.token, last.token + 1, first.label
+    is_mixed = weak != all(tag.weak for tag in tags)
+    mean = sum(p) / len(p)
+    return ScoredSpan(*place, mean if is_mixed else whole.get((place, weak), mean), p, weak)
+
+
+def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
+    """Merge the secondary's entities into doc.ents. A document that gains none stays as it is.
+
+    doc (Doc): With the primary's entities. Blocked tokens stay free of entities, and what nobody has
+        annotated stays so.
+    settings (Merging): The secondary's. An entity without a score is not in the merged group: no number
+        is made up.
+    """
+    merge, key = settings
+    known = read_scores(doc, key)
+    untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}
+    blocked = blocked_tokens(doc)
+    strong = [ScoredSpan(i, i + 1, BLOCKED, math.inf, ()) for i in blocked]
+    for place in untouched:
+        rated = known.get(place, ScoredSpan(*place, math.inf, ()))  # what has no score stays
+        strong.append(rated._replace(score=math.inf) if merge == "fill" else rated)
+    if merge == "token":
+        kept = _without_space(merge_tokens([*strong, *weak]), doc.to_array("IS_SPACE"))
+    else:
+        kept = merge_spans([*strong, *weak])
+    kept = [span for span in kept if span.label != BLOCKED]
+    if not any(span.weak for span in kept):
+        return
+    ents = [untouched.get(s.place) or Span(doc, s.start, s.end, label=s.label) for s in kept]
+    missing = _missing(doc, kept)
+    doc.set_ents(ents, blocked=[doc[i : i + 1] for i in blocked], missing=missing, default="outside")
+    if key is not None:
+        rated = [s if s.weak else known.get(s.place, s) for s in kept]
+        write_scores(doc, key, [s for s in rated if math.isfinite(s.score)])
+
+
+def remove_from(doc: Doc, going: Collection[Span], key: str | None) -> None:
+    """Take entities out of doc.ents, whose tokens are then O; the others stay as they are.
+
+    going (Collection[Span]): Of doc.ents. key (Optional[str]): In doc.spans, of the entities' scores.
+    """
+    if not going:
+        return
+    known = read_scores(doc, key)
+    gone = {(ent.start, ent.end, ent.label_) for ent in going}
+    kept = [ent for ent in doc.ents if (ent.start, ent.end, ent.label_) not in gone]
+    blocked = [doc[i : i + 1] for i in blocked_tokens(doc)]
+    doc.set_ents(kept, blocked=blocked, missing=_missing(doc, kept), default="outside")
+    if key is not None:
+        write_scores(doc, key, [span for place, span in known.items() if place not in gone])
+
+
+def _missing(doc: Doc, kept: Iterable[ScoredSpan | Span]) -> list[Span]:
+    """Runs of tokens without annotation that no entity is to take."""
+    free = doc.to_array("ENT_IOB") == 0
+    for span in kept:
+        free[span.start : span.end] = False
+    edges = np.flatnonzero(np.diff(free, prepend=False, append=False)).tolist()
+    return [doc[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _without_space(spans: list[ScoredSpan], is_space: Ints1d) -> list[ScoredSpan]:
+    """The spans without whitespace at their ends: where a rule cut an entity, it may have come there."""
+    found = []
+    bounds = np.array([span.place[:2] for span in spans], dtype="int64").reshape(-1, 2)
+    starts, ends = trim_whitespace(bounds[:, 0], bounds[:, 1], is_space)
+    for span, start, end in zip(spans, starts.tolist(), ends.tolist(), strict=True):
+        if (start, end) == span.place[:2]:
+            found.append(span)
+        elif start < end:
+            p = span.token_scores[start - span.start : end - span.start]
+            found.append(ScoredSpan(start, end, span.label, sum(p) / len(p), p, span.weak))
+    return found

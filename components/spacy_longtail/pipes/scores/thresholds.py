@@ -1,0 +1,151 @@
+"""Where to cut scores, and how far they are probabilities: pure functions of scores and outcomes."""
+
+from typing import NamedTuple
+
+import numpy as np
+import srsly
+from thinc.types import Floats1d, Floats2d, Ints1d
+
+from ...numerics import log_sigmoid, sigmoid
+
+SLACK = 1e-4  # a threshold lies this far below the last score it keeps: rounding must not drop that one
+N_DIGITS = 8  # of what is written; spaCy's JSON keeps ten
+TIE = 1e-6  # scores this close are the same, up to rounding
+MIN_SLOPE = 1e-3
+N_STEPS, SMALL, RIDGE = 100, 1e-9, 1e-9
+EDGE = 1e-6  # scores nearer to 0 and 1 are cut: their log odds stay finite
+
+
+class OperatingPoint(NamedTuple):
+    """What a threshold does on the data it was chosen on."""
+
+    threshold: float
+    precision: float
+    recall: float
+    n_kept: int
+
+    def f(self, beta: float = 1.0) -> float:
+        """F-beta, 0 where nothing is right."""
+        p, r = self.precision, self.recall
+        return (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
+
+
+def points(scores: Floats1d, right: Ints1d, n_gold: int) -> list[OperatingPoint]:
+    """All different ways to cut, from keeping the best alone to keeping everything (threshold 0).
+
+    scores (Floats1d): (n_candidates,), what a threshold is compared with.
+    right (Ints1d): (n_candidates,), whether each is right.
+    n_gold (int): What there was to find; more than `right` holds where candidates miss some.
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(right[order])
+    last = np.flatnonzero(np.append(ranked[:-1] - ranked[1:] > TIE, True)[: len(ranked)])
+    found = []
+    for i in last:
+        lower = ranked[i + 1] if i + 1 < len(ranked) else None
+        threshold = 0.0 if lower is None else ranked[i] - min(SLACK, (ranked[i] - lower) / 2)
+        recall = hits[i] / n_gold if n_gold else 0.0
+        found.append(
+            OperatingPoint(as_stored(threshold), float(hits[i] / (i + 1)), float(recall), int(i + 1))
+        )
+    return found
+
+
+def as_stored(number: float) -> float:
+    """Rounded, and as spaCy reads it again: a pipeline and its copy on disk have the same number.
+
+    Rounding alone is not enough: the JSON reader of srsly is off by the last bit for a third of all
+    numbers of one digit, 0.3 among them. What it has read once it reads again.
+    """
+    return float(srsly.json_loads(srsly.json_dumps(round(float(number), N_DIGITS))))
+
+
+def best_f(found: list[OperatingPoint], beta: float = 1.0) -> OperatingPoint | None:
+    """The cut with the highest F-beta; of equals the one that keeps most. None without candidates."""
+    return max(found, key=lambda point: (point.f(beta), point.n_kept), default=None)
+
+
+def for_recall(found: list[OperatingPoint], target: float) -> OperatingPoint | None:
+    """The highest threshold with at least this recall; None where keeping everything is not enough."""
+    return next((point for point in found if point.recall >= target), None)
+
+
+def for_precision(found: list[OperatingPoint], target: float) -> OperatingPoint | None:
+    """Of the cuts with at least this precision the one that keeps most; None where none has it."""
+    return next((point for point in reversed(found) if point.precision >= target), None)
+
+
+def for_share(found: list[OperatingPoint], share: float) -> OperatingPoint | None:
+    """Of the cuts with at most this share of all the one that keeps most; None where none has it."""
+    n = found[-1].n_kept if found else 0
+    return next((point for point in reversed(found) if point.n_kept <= share * n), None)
+
+
+def log_odds(p: Floats1d) -> Floats1d:
+    """Finite, at 0 and 1 too."""
+    p = np.clip(p, EDGE, 1 - EDGE)
+    return np.log(p / (1 - p))
+
+
+def fit_curve(logits: Floats1d, right: Ints1d) -> tuple[float, float]:
+    """Slope and shift of log odds that turn scores into probabilities, by maximum likelihood.
+
+    logits (Floats1d): (n,), log odds of the scores. right (Ints1d): (n,), whether each is right.
+    RETURNS (Tuple[float, float]): A score p becomes sigmoid(slope * log odds + shift). The slope is 1
+        where higher scores are not right more often, so that the order of scores stays.
+    SOURCE: Platt 1999, with targets (n+ + 1)/(n+ + 2) and 1/(n- + 2); with a shift of 0 the temperature
+        1 / slope of Guo et al. 2017.
+    """
+    n_right = int(right.sum())
+    target = np.where(right > 0, (n_right + 1) / (n_right + 2), 1 / (len(right) - n_right + 2))
+    ones = np.ones((len(logits), 1))
+    slope, shift = _newton(np.append(logits[:, None], ones, axis=1), np.zeros(len(logits)), target)
+    if slope > MIN_SLOPE:
+        return slope, shift
+    return 1.0, _newton(ones, logits, target)[0]
+
+
+def _newton(inputs: Floats2d, offset: Floats1d, target: Floats1d) -> list[float]:
+    """Weights of a logistic regression, by Newton steps that are halved until they help."""
+
+    def loss(weights: Floats1d) -> float:
+        z = inputs @ weights + offset
+        return float((-log_sigmoid(-z) - target * z).sum())
+
+    weights = np.zeros(inputs.shape[1])
+    for _ in range(N_STEPS):
+        p = sigmoid(inputs @ weights + offset)
+        gradient = inputs.T @ (p - target)
+        hessian = inputs.T @ (inputs * (p * (1 - p))[:, None]) + RIDGE * np.eye(len(weights))
+        step, before = np.linalg.solve(hessian, gradient), loss(weights)
+        while loss(weights - step) > before and np.abs(step).max() > SMALL:
+            step = step / 2
+        weights = weights - step
+        if np.abs(step).max() <= SMALL:
+            break
+    return [as_stored(w) for w in weights]
+
+
+class Reliability(NamedTuple):
+    """How far scores are probabilities."""
+
+    error: float  # expected calibration error: mean |share right - mean score| over bins, by size
+    brier: float  # mean squared error
+    bins: list[tuple[int, float, float]]  # of each bin that is not empty: size, mean score, share right
+
+
+def reliability(p: Floats1d, right: Ints1d, n_bins: int = 10) -> Reliability:
+    """Compare scores with outcomes in bins of equal width.
+
+    p (Floats1d): (n,), scores in [0, 1]. right (Ints1d): (n,), whether each is right.
+    SOURCE: Naeini, Cooper & Hauskrecht 2015; Guo et al. 2017, eq. 3.
+    """
+    if not len(p):
+        return Reliability(0.0, 0.0, [])
+    at = np.minimum((p * n_bins).astype(int), n_bins - 1)
+    sizes = np.bincount(at, minlength=n_bins)
+    means = np.bincount(at, weights=p, minlength=n_bins) / np.maximum(sizes, 1)
+    shares = np.bincount(at, weights=right, minlength=n_bins) / np.maximum(sizes, 1)
+    error = float((sizes / len(p) * np.abs(shares - means)).sum())
+    rows = zip(sizes.tolist(), means.tolist(), shares.tolist(), strict=True)
+    return Reliability(error, float(np.mean((p - right) ** 2)), [row for row in rows if row[0]])

@@ -1,0 +1,1 @@
+"""Second models, which read only the sentences that a gate flags."""

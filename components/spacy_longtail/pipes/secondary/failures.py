@@ -1,0 +1,35 @@
+"""What a model, or the server that it runs on, can fail with. Everything else is a bug."""
+
+from json import JSONDecodeError
+
+from pydantic import ValidationError
+
+from ...faults import is_coded, is_out_of_memory, raised_in
+
+# with what is built on them; the errors of clients such as httpx and openai are not
+BUGS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+
+
+def is_failure(error: Exception) -> bool:
+    """Whether nobody answered, the memory is full, or the output cannot be used.
+
+    error (Exception): What a component raised while it read.
+    """
+    return (
+        is_coded(error)
+        or is_out_of_memory(error)
+        or isinstance(error, (OSError, JSONDecodeError, ValidationError))  # OSError: timeouts too
+        or raised_in(error).startswith("spacy_llm.")  # it refuses answers with builtin errors
+        or not isinstance(error, BUGS)
+    )

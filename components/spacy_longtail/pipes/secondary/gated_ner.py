@@ -1,0 +1,276 @@
+"""`longtail_gated_ner`: the secondary NER, for rare types, on the sentences that the gate flags."""
+
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
+
+from ...corpus.examples import flagged_sentences, sentences_with
+from ...corpus.sentences import has_boundaries, sentence_lengths
+from ...errors import Errors
+from ...heads import Gold
+from ...layers import listener_in, warn_of_zeros
+from ...types import ENTITY_SCORES, WEAK_SENTENCES, Block
+from ..base import check_head_rate
+from ..gate.weak_sentences import Parts, flagged_parts, warn_of_whole_documents, with_boundaries, within
+from ..label_checks import AUTO, check_known, check_labels, check_types
+from ..pipeline_checks import boundary_setters, check_secondary, gate_types
+from ..scores.merging import Merging, check_merging
+from ..scores.spans import ScoredSpan
+from ..scores.thresholding import JUDGING, Thresholding, check_judging, judge, write_abstained
+from ..token.describing import check_describe
+from ..token.settings import DEFAULT_TOKEN_MODEL, check_head
+from ..token.tagging import TokenTagger
+from ..weighting import Reader
+from .flagged import cut_flagged, merge_found, placed, places_of
+
+WHO = "longtail_gated_ner"
+
+DEFAULTS: Block = {
+    "labels": AUTO,
+    "head": "softmax",
+    "loss": None,
+    "merge": "span",
+    "spans_key": WEAK_SENTENCES,
+    "scores_key": ENTITY_SCORES,
+    **JUDGING,
+    "head_rate": 1.0,
+    "describe": None,
+    "model": DEFAULT_TOKEN_MODEL,
+    "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
+}
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type"],
+    requires=["doc.spans"],
+    default_config=DEFAULTS,
+    default_score_weights={"weak_ents_f": 0.0, "weak_ents_p": 0.0, "weak_ents_r": 0.0},
+)
+def make_gated_ner(
+    nlp: Language,
+    name: str,
+    model: Model,
+    labels: list[str] | str,
+    head: str,
+    loss: Callable | None,
+    merge: Literal["span", "token", "fill"],
+    spans_key: str | None,
+    scores_key: str | None,
+    thresholds: dict[str, float] | None,
+    abstain_key: str | None,
+    head_rate: float,
+    describe: Callable | None,
+    scorer: Callable | None,
+) -> "GatedNER":
+    """A token NER for rare types that runs on flagged sentences and merges with the primary NER.
+
+    model (Model[List[Doc], Ragged]): Tag logits: longtail.TokenClassifier.v1 or
+        longtail.DescribedTypes.v1. With an encoder of its own it trains and predicts on single
+        sentences; with a listener on whole documents, of which all but those sentences are masked.
+    labels (Union[List[str], str]): The rare types to learn, all others are O; "auto" takes the gate's.
+    head (str): As for longtail_token_ner.
+    loss (Optional[TagLoss]): As for longtail_token_ner; null is the default of the head.
+    merge (str): "span" lets the more probable of two overlapping entities win, "token" the more probable
+        tag of each token, and both need a primary with entity scores; "fill" adds entities only where
+        the primary has none.
+    spans_key (Optional[str]): Key in doc.spans that holds the flagged sentences; null works without a
+        gate, trains on all sentences and predicts on all.
+    scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
+        before, of the merged result after.
+    thresholds (Optional[Dict[str, float]]): Least score of an entity of the secondary by type, before
+        merging; null for none.
+    abstain_key (Optional[str]): Key in doc.spans for those below their threshold; null drops them.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
+    describe (Optional[Callable[[List[str]], Floats2d]]): As for longtail_token_ner.
+    scorer (Optional[Callable]): The scoring function.
+    SOURCE: Nguyen, Nguyen & Rao 2020; "token" is their eq. 8-9, spans_key = null their "Double".
+    """
+    if not labels or (isinstance(labels, str) and (labels != AUTO or spans_key is None)):
+        raise ValueError(Errors.L204.format(setting="labels", who=WHO, found=labels))
+    check_merging(Merging(merge, scores_key), WHO)
+    scheme = "BIO" if head == "two_task" else "BILUO"
+    trained_with = check_head(head, loss, scheme, model, WHO)
+    if trained_with.reads_soft:
+        reason, fix = "it reads soft targets, which are of all sentences", "Use its base."
+        raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
+    check_describe(describe, model, WHO)
+    return GatedNER(
+        nlp.vocab,
+        model,
+        name,
+        loss=trained_with,
+        scorer=scorer,
+        head_rate=check_head_rate(head_rate),
+        describe=describe,
+        labels=labels if isinstance(labels, str) else list(labels),
+        head=head,
+        scheme=scheme,
+        merge=merge,
+        spans_key=spans_key,
+        scores_key=scores_key,
+        **check_judging(thresholds, abstain_key, scores_key, WHO, spans_key=spans_key, is_scored=True),
+    )
+
+
+class GatedNER(TokenTagger):
+    """Trains on the sentences that hold a rare type, predicts on those the gate flagged.
+
+    Entity score: mean probability of the entity's tags. The loss column shows the summed loss of all
+    tokens, in the loss's unit.
+    """
+
+    def __init__(
+        self, vocab: Vocab, model: Model, name: str = WHO, *, labels: list[str] | str, **settings: Any
+    ) -> None:
+        super().__init__(vocab, model, name, types=[], include=[], labels=labels, **settings)
+        self._settle_reading()
+        self._has_gradient = False
+        self._sets_boundaries = False  # whether a component before this one does
+        if labels != AUTO:
+            self._set_labels(labels)
+
+    def _settle_reading(self) -> None:
+        """Whole documents, where the encoder is another component's. It is saved: with an encoder of its
+        own by `nlp.replace_listeners`, a pipe reads on as it was trained."""
+        self.cfg["reads_documents"] = listener_in(self.model) is not None
+
+    @property
+    def _merging(self) -> Merging:
+        return Merging(*(self.cfg[name] for name in Merging._fields))
+
+    def _set_labels(self, labels: Collection[str] | str) -> None:
+        types = check_types("labels", labels, WHO)
+        self.cfg["include"] = list(types)
+        self.set_types(types)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+        counts_corpus: Callable | None = None,
+        descriptions: dict[str, str] | None = None,
+        pretrained: str | None = None,
+    ) -> None:
+        """Initialize the model; check the types against the data and the pipes before this one.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline.
+        labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `labels`.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
+            and to check the types; null checks them against the training examples.
+        descriptions (Optional[Dict[str, str]]): As for longtail_token_ner; of other types, too.
+        pretrained (Optional[str]): As for longtail_token_ner.
+        """
+        if self.cfg["labels"] == AUTO:  # whatever was found before
+            found = gate_types(nlp, self, self.cfg["spans_key"], WHO) if labels is None else labels
+            self._set_labels(found)
+        if nlp is not None:
+            check_secondary(nlp, self, self.labels, self.cfg["spans_key"], self._merging, WHO)
+            self._sets_boundaries = bool(boundary_setters(nlp, self))
+        check_labels(labels, self.labels, WHO)
+        self._settle_reading()
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
+        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
+        known = {ent.label_ for eg in seen() for ent in eg.reference.ents}
+        check_known("labels", self.labels, known, WHO)
+        reader = None if counts_corpus is None else partial(self._learnt_from, counts_corpus)
+        self._resolve_classes(reader, nlp, WHO)
+        sample = [eg.predicted for eg in islice((e for e in seen() if len(e.predicted)), 10)]
+        self._initialize_model(sample, nlp, descriptions, pretrained, known)
+
+    def _learnt_from(self, reader: Reader, nlp: Language) -> list[Example]:
+        """The part of a corpus that this pipe would train on: its class counts come from it."""
+        if self.cfg["spans_key"] is None:
+            return list(reader(nlp))
+        return sentences_with(with_boundaries(reader(nlp), nlp, self), set(self.labels))
+
+    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+        """The entities of each document's flagged sentences, with their scores."""
+        docs, key = list(docs), self.cfg["spans_key"]
+        flagged = [flagged_parts(doc, key, self.name) for doc in docs]
+        read = self._in_documents if key is None or self.cfg["reads_documents"] else self._in_sentences
+        return read(docs, flagged)
+
+    def _in_documents(self, docs: list[Doc], flagged: list[Parts]) -> list[list[ScoredSpan]]:
+        """Of documents with a flagged sentence, the model reads all: a shared encoder has, too."""
+        found: list[list[ScoredSpan]] = [[] for _ in docs]
+        read = [i for i, bounds in enumerate(flagged) if bounds]
+        if not read:
+            return found
+        some = [docs[i] for i in read]
+        warn_of_zeros(self.model, some, self.name)
+        by_doc = self.entities(some, self.model.predict(some), True, beside=False)
+        for i, ents in zip(read, by_doc, strict=True):
+            found[i].extend(ent._replace(weak=True) for ent in within(ents, flagged[i]))
+        return found
+
+    def _in_sentences(self, docs: list[Doc], flagged: list[Parts]) -> list[list[ScoredSpan]]:
+        """The model reads the flagged sentences alone."""
+        sentences = cut_flagged(docs, flagged)
+        if not sentences:
+            return [[] for _ in docs]
+        by_sentence = self.entities(sentences, self.model.predict(sentences), True, beside=False)
+        return placed(by_sentence, places_of(flagged), len(docs))
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[ScoredSpan]]) -> None:
+        """Merge the found entities into doc.ents; the entities of other documents stay as they are."""
+        settings = Thresholding.of(self.cfg, self.labels, self.name, is_scored=True)
+        for doc, found in zip(docs, scores, strict=True):
+            judged = judge(found, settings)
+            merge_found(doc, judged.kept, self._merging)
+            write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from the batch's sentences with a rare type; a batch without any changes nothing."""
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        if self.cfg["spans_key"] is not None:
+            by_own = [  # else it learns from the gold sentences
+                eg for eg in examples if self.cfg["reads_documents"] or not has_boundaries(eg.reference)
+            ]
+            warn_of_whole_documents(by_own, self._sets_boundaries, self.name)
+        if self.cfg["spans_key"] is None or self.cfg["reads_documents"]:
+            learnt = examples  # a shared encoder gets its gradient, zeros included
+            self._has_gradient |= self.cfg["spans_key"] is None or any(
+                flagged_sentences(eg, self.labels).any() for eg in examples
+            )
+        else:
+            learnt = [eg for eg in sentences_with(examples, set(self.labels)) if len(eg.predicted)]
+            self._has_gradient |= bool(learnt)
+        if not learnt:
+            return losses
+        return super().update(learnt, drop=drop, sgd=sgd, losses=losses)
+
+    def _gold(self, examples: list[Example]) -> Gold:
+        """The gold tags; with a shared encoder those outside sentences with a rare type are masked."""
+        gold = super()._gold(examples)
+        if not self.cfg["reads_documents"] or self.cfg["spans_key"] is None:
+            return gold
+        lengths = np.concatenate([sentence_lengths(eg.predicted) for eg in examples])
+        flags = np.concatenate([flagged_sentences(eg, self.labels) for eg in examples])
+        return gold._replace(mask=gold.mask * np.repeat(flags, lengths).astype(gold.mask.dtype))
+
+    def finish_update(self, sgd: Optimizer | None) -> None:
+        """Step the optimizer, unless there was no rare type: momentum would move the weights."""
+        if self._has_gradient:
+            super().finish_update(sgd)
+            self._has_gradient = False

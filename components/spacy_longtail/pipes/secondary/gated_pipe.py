@@ -1,0 +1,351 @@
+"""`longtail_gated_pipe`: any component or pipeline as the secondary behind a gate."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import srsly
+from spacy import util
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import logger
+
+from ...corpus.cutting import cut
+from ...errors import Errors, Warnings
+from ...output.amounts import number
+from ...settings import whole
+from ...types import ENTITY_SCORES, WEAK_SENTENCES, Block
+from ..base import StoppedError, UntrainedPipe
+from ..gate.weak_sentences import Parts, flagged_parts
+from ..label_checks import check_types
+from ..locks import Lock
+from ..pipeline_checks import check_secondary
+from ..scores.merging import Merging, check_merging
+from ..scores.spans import ScoredSpan
+from .failures import is_failure
+from .flagged import (
+    Found,
+    Place,
+    cut_flagged,
+    found_in,
+    merge_by_score,
+    placed,
+    places_of,
+    problem_of_scores,
+    replace_within,
+)
+from .secondaries import OwnComponent, OwnPipeline, Secondary
+from .secrets import without_secrets
+from .type_map import TypeMap
+from .usage import Usage
+
+WHO = "longtail_gated_pipe"
+MANY = 100  # flagged sentences: without an entity in one of them something may be wrong
+
+DEFAULTS: Block = {
+    "pipe": None,
+    "source": None,
+    "component": None,
+    "labels": None,
+    "label_map": {},
+    "merge": "fill",
+    "spans_key": WEAK_SENTENCES,
+    "scores_key": ENTITY_SCORES,
+    "secondary_scores_key": ENTITY_SCORES,
+    "batch_size": 32,
+    "max_failures": 10,
+    "scorer": {"@scorers": "longtail.ner_scorer.v1", "prefix": "weak_ents"},
+}
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.ents", "doc.spans", "token.ent_iob", "token.ent_type"],
+    requires=["doc.spans"],
+    default_config=DEFAULTS,
+    default_score_weights={"weak_ents_f": 0.0, "weak_ents_p": 0.0, "weak_ents_r": 0.0},
+)
+def make_gated_pipe(
+    nlp: Language,
+    name: str,
+    pipe: dict[str, Any] | None,
+    source: str | None,
+    component: str | None,
+    labels: list[str] | None,
+    label_map: dict[str, str],
+    merge: Literal["span", "token", "fill", "replace"],
+    spans_key: str,
+    scores_key: str | None,
+    secondary_scores_key: str | None,
+    batch_size: int,
+    max_failures: int | None,
+    scorer: Callable | None,
+) -> "GatedPipe":
+    """Any component or pipeline, run on flagged sentences alone and merged with the primary NER.
+
+    pipe (Optional[Dict[str, Any]]): A block with `factory` and its settings: a component that needs no
+        training, such as an entity_ruler or spacy-llm's llm_ner. Either this or source.
+    source (Optional[str]): Folder or package of a trained pipeline, of the same language. It keeps its
+        own vocabulary, reads the tokens of this one, and is saved with it.
+    component (Optional[str]): One component of source, with what it listens to; null takes all.
+    labels (Optional[List[str]]): The types that it may set, after label_map; null is all.
+    label_map (Dict[str, str]): The secondary's types by the names that they get here, as "CREATIVE_WORK"
+        to "ART"; others keep theirs.
+    merge (str): "fill" adds entities only where the primary has none; "replace" believes the secondary
+        alone, in the sentences that it has read, about the types that it may set; "span" and "token" as
+        for longtail_gated_ner, for entities with a score: those without one are filled in.
+    spans_key (str): Key in doc.spans that holds the flagged sentences.
+    scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
+        before, of the merged result after.
+    secondary_scores_key (Optional[str]): Key in doc.spans where the secondary leaves its scores, 0 to 1;
+        null for none.
+    batch_size (int): Sentences that the secondary is given at a time; one where it would not read them
+        together, as spacy-llm's models do not.
+    max_failures (Optional[int]): Sentences in a row that the secondary may fail on; one more stops the
+        run. null never stops it.
+    scorer (Optional[Callable]): The scoring function.
+    """
+    if (pipe is None) == (source is None):
+        found = "neither" if pipe is None else "both"
+        raise ValueError(Errors.L285.format(who=name, problem=f"found {found} 'pipe' and 'source'"))
+    if source is None and component is not None:
+        problem = f"component = {component!r} is of a source, found 'pipe'"
+        raise ValueError(Errors.L285.format(who=name, problem=problem))
+    merging = Merging(merge, scores_key)
+    check_merging(merging, WHO, ("replace",))
+    if labels is not None:
+        check_types("labels", labels, WHO)
+    if max_failures is not None:
+        max_failures = whole("max_failures", max_failures, "null never stops the run.")
+    secondary: Secondary
+    if pipe is not None:
+        secondary = OwnComponent(nlp, pipe, name)
+    else:
+        secondary = OwnPipeline(str(source), component, nlp, name)
+    return GatedPipe(
+        name,
+        secondary,
+        scorer=scorer,
+        labels=labels,
+        label_map=dict(label_map),
+        spans_key=spans_key,
+        secondary_scores_key=secondary_scores_key,
+        batch_size=whole("batch_size", batch_size, "32 is the default.", 1),
+        max_failures=max_failures,
+        **merging._asdict(),
+    )
+
+
+class GatedPipe(UntrainedPipe):
+    """Gives flagged sentences to a secondary, and merges what it finds. `usage` counts.
+
+    Where the secondary fails on a sentence, that is logged and counted, and the primary's entities stay.
+    Errors that neither a model nor a server causes are bugs, and are raised. Nothing is trained here.
+    """
+
+    def __init__(
+        self, name: str, secondary: Secondary, *, scorer: Callable | None, **settings: Any
+    ) -> None:
+        self.name = name
+        self.secondary = secondary
+        self.scorer = scorer
+        self.cfg: Block = settings
+        self.usage = Usage()
+        self._lock = Lock()
+        self._refused: set[str] = set()  # types that were left out
+        self._lock = Lock()
+        self._n_failed = 0  # sentences in a row
+        self._n_empty: float = 0  # sentences without an entity before the first with one; then -inf
+        self._types.check(self.secondary.labels, self.name)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The types that it may set; those of the secondary where `labels` names none."""
+        return self._types.labels(self.secondary.labels)
+
+    @property
+    def _types(self) -> TypeMap:
+        return TypeMap(self.cfg["labels"], self.cfg["label_map"])
+
+    @property
+    def _merging(self) -> Merging:
+        return Merging(*(self.cfg[name] for name in Merging._fields))
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        pipe: dict[str, Any] | None = None,
+    ) -> None:
+        """Initialize the secondary, if it has to be; check the pipes before this one.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline.
+        pipe (Optional[Dict[str, Any]]): Settings for the `initialize` of the secondary, such as the
+            patterns of an entity_ruler.
+        """
+        self.secondary.initialize(get_examples, pipe or {})
+        self._types.check(self.secondary.labels, self.name)
+        if nlp is not None:
+            check_secondary(nlp, self, self.labels, self.cfg["spans_key"], self._merging, WHO)
+
+    def predict(self, docs: Iterable[Doc]) -> list[Found]:
+        """The secondary's entities in flagged sentences, by document; nan for those without a score."""
+        self.secondary.check()
+        docs = list(docs)
+        flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
+        for doc, parts in zip(docs, flagged, strict=True):
+            self.usage.add_document(doc, parts)
+        places, sentences = places_of(flagged), cut_flagged(docs, flagged)
+        found: list[list[ScoredSpan] | None] = []
+        size = self.cfg["batch_size"] if self.secondary.takes_batches else 1
+        for at in range(0, len(places), size):
+            found.extend(self._read(docs, places[at : at + size], sentences[at : at + size]))
+        entities = placed((ents or [] for ents in found), places, len(docs))
+        read: list[Parts] = [[] for _ in docs]
+        for place, ents in zip(places, found, strict=True):
+            if ents is not None:
+                read[place.doc].append((place.start, place.end))
+        return [Found(*row) for row in zip(entities, read, strict=True)]
+
+    @contextmanager
+    def memory_zone(self, mem: object = None) -> Iterator[object]:
+        """Called by `nlp.memory_zone`: what a secondary with its own vocabulary reads is forgotten, too.
+
+        mem (object): The pool of the pipeline around it. YIELDS (object): The same.
+        """
+        with self.secondary.memory_zone():
+            yield mem
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[Found]) -> None:
+        """Merge the found entities into doc.ents; the entities of other sentences stay as they are."""
+        for doc, found in zip(docs, scores, strict=True):
+            before = set(doc.ents) if found.entities else set()
+            if self.cfg["merge"] == "replace":
+                replace_within(doc, found, self.cfg["labels"], self._merging)
+            else:
+                merge_by_score(doc, found.entities, self._merging)
+            if found.entities:
+                self.usage.add(entities=len(set(doc.ents) - before))
+
+    def _read(
+        self, docs: list[Doc], places: list[Place], sentences: list[Doc]
+    ) -> list[list[ScoredSpan] | None]:
+        """The entities of some sentences, null for one that the secondary fails on by itself.
+
+        Of a batch that fails nobody knows on which: its sentences are given again, each alone.
+        """
+        try:
+            found = self._entities(sentences)
+        except Exception as error:
+            if not is_failure(error):
+                raise
+            problem = without_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
+        else:
+            with self._lock:
+                self._n_failed = 0
+            return [*found]
+        if len(places) == 1:
+            self._fail(problem)
+            return [None]
+        alone = (list(cut(docs[i], [(start, end)])) for i, start, end in places)  # as they were
+        return [self._read(docs, [place], own)[0] for place, own in zip(places, alone, strict=True)]
+
+    def _fail(self, problem: str) -> None:
+        total = self.usage.add(failures=1).failures
+        with self._lock:
+            self._n_failed += 1
+            n = self._n_failed
+        logger.warning(Warnings.W062.format(who=self.name, n=total, problem=problem))
+        limit = self.cfg["max_failures"]
+        if limit is not None and n > limit:
+            shown = {"who": self.name, "limit": limit, "problem": problem.rstrip(".")}
+            raise StoppedError(Errors.L290.format(n=number(n, "sentence"), **shown))
+
+    def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
+        self.usage.add(calls=len(sentences))
+        words = [sentence.to_array("ORTH") for sentence in sentences]
+        start = time.perf_counter()
+        try:
+            read = self.secondary.read(sentences)
+        finally:
+            self.usage.add(seconds=time.perf_counter() - start)
+        if len(read) != len(words):
+            raise self._unusable(f"{len(words)} sentences became {len(read)}")
+        if not all(map(np.array_equal, words, (doc.to_array("ORTH") for doc in read))):
+            raise self._unusable("a sentence came back with other tokens")
+        found = [list(found_in(doc, self.cfg["secondary_scores_key"])) for doc in read]
+        for problem in map(problem_of_scores, chain.from_iterable(found)):
+            if problem:
+                raise self._unusable(problem)
+        self._warn_of_nothing(found)
+        return [list(self._allowed(ents)) for ents in found]
+
+    def _warn_of_nothing(self, found: list[list[ScoredSpan]]) -> None:
+        """Say once that the first sentences were read without a find: each may have cost a call."""
+        with self._lock:
+            self._n_empty += -math.inf if any(found) else len(found)
+            n, is_new = self._n_empty, self._n_empty >= MANY
+            if is_new:
+                self._n_empty = -math.inf
+        if is_new:
+            logger.warning(Warnings.W119.format(who=self.name, n=int(n)))
+
+    def _allowed(self, ents: Iterable[ScoredSpan]) -> Iterator[ScoredSpan]:
+        """The entities by their names here. Those of types that may not be set are counted."""
+        for ent in ents:
+            name = self._types.renamed(ent.label)
+            if self._types.allows(name):
+                yield ent._replace(label=name)
+                continue
+            self.usage.add(refused=1)
+            with self._lock:
+                is_new = name not in self._refused
+                self._refused.add(name)
+            if is_new:
+                if ent.label in self.secondary.labels:  # left out on purpose
+                    continue
+                known = ", ".join(self.cfg["labels"])
+                logger.warning(Warnings.W063.format(who=self.name, label=name, known=known))
+
+    def _unusable(self, problem: str) -> ValueError:
+        return ValueError(Errors.L291.format(who=self.name, problem=problem))
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """exclude (Iterable[str]): Names of parts to leave out: "cfg", "secondary"."""
+        parts = {"cfg": lambda: srsly.json_dumps(self.cfg), "secondary": self.secondary.to_bytes}
+        data: bytes = util.to_bytes(parts, exclude)
+        return data
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "GatedPipe":
+        """data (bytes): What `to_bytes` gave. exclude (Iterable[str]): Parts to leave out."""
+        parts = {
+            "cfg": lambda own: self.cfg.update(srsly.json_loads(own)),
+            "secondary": self.secondary.from_bytes,
+        }
+        util.from_bytes(data, parts, exclude)
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """path (Path): A folder. exclude (Iterable[str]): Parts to leave out: "cfg", "secondary"."""
+        parts = {
+            "cfg": lambda own: srsly.write_json(own, self.cfg),
+            "secondary": self.secondary.to_disk,
+        }
+        util.to_disk(path, parts, exclude)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "GatedPipe":
+        """path (Path): What `to_disk` wrote. exclude (Iterable[str]): Parts to leave out."""
+        parts = {
+            "cfg": lambda own: self.cfg.update(srsly.read_json(own)),
+            "secondary": self.secondary.from_disk,
+        }
+        util.from_disk(path, parts, exclude)
+        return self

@@ -1,0 +1,1 @@
+"""NER that labels tokens, alone or as an ensemble, and label descriptions."""

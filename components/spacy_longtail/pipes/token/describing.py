@@ -1,0 +1,252 @@
+"""What the types of a component are in words, and the weights that are computed from it."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+import spacy
+from spacy.language import Language
+from spacy.pipeline import Tok2Vec
+from spacy.util import logger, registry
+from spacy.vocab import Vocab
+from thinc.api import Model, to_numpy
+from thinc.types import Floats2d
+
+from ...corpus.type_words import in_words, problem_of_texts
+from ...describers import HashedDescriptions, VectorDescriptions
+from ...describers.base import unit_rows
+from ...encoders import check_encoder
+from ...errors import Errors
+from ...heads.outputs import output_of
+from ...layers.described import is_described
+from ...settings import unused
+from ...types import Block
+from ..base import LongtailPipe
+from ..sources import Source, sources_of
+
+DESCRIBED = "a model of longtail.DescribedTypes.v1"
+ALIKE = 0.99  # cosine of vectors of one text by one describer
+SHOWN = "; "  # between types
+TRANSFORMED = "doc._.trf_data"  # what components with a transformer assign
+# which of a pretrained head's prefixes a prefix starts from that it lacks
+FROM_PREFIX = {"B": "B", "I": "I", "L": "I", "U": "B"}
+
+Describe = Callable[[list[str]], Floats2d]
+
+
+def check_describe(describe: object, model: Model, who: str) -> None:
+    """Refuse a describer where there is nothing to describe."""
+    if describe is None:
+        return
+    if not callable(describe):
+        raise ValueError(Errors.L270.format(who=who, found=repr(describe)))
+    if not is_described(output_of(model)):
+        raise unused("describe", describe, who, DESCRIBED)
+
+
+def check_not_described(settings: Mapping[str, object], who: str) -> None:
+    """Refuse settings of [initialize] that a model without descriptions would ignore."""
+    for name, value in settings.items():
+        if value:
+            raise unused(name, value, who, DESCRIBED)
+
+
+def describe_types(
+    types: Iterable[str], given: Mapping[str, str] | None, known: Collection[str], who: str
+) -> dict[str, str]:
+    """The description of each type: what is given, else the words of its name.
+
+    known (Collection[str]): All types of the data: the texts may be of others than this component's.
+    """
+    given = given or {}
+    problem = ""
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        problem = f"types that the data does not have: {', '.join(unknown)}"
+    found = {label: " ".join(text.split()) for label, text in in_words(types, given).items()}
+    problem = problem_of_texts(found) or problem
+    if problem:
+        raise ValueError(Errors.L271.format(who=who, problem=problem))
+    logger.info("%s describes %s", who, SHOWN.join(f"{t}: {text}" for t, text in found.items()))
+    return found
+
+
+def vectors_of(texts: list[str], describe: Describe | None, vocab: Vocab, who: str) -> Floats2d:
+    """One row of unit length for each description.
+
+    describe (Optional[Callable]): Null takes the pipeline's word vectors, or hashed words without.
+    """
+    if describe is None:
+        describe = VectorDescriptions() if vocab.vectors_length else HashedDescriptions()
+    with_vocab = getattr(describe, "with_vocab", None)
+    rows = (describe if with_vocab is None else with_vocab(vocab))(texts)
+    found = np.asarray(to_numpy(rows), dtype="float32")
+    problem = ""
+    if found.ndim != 2 or len(found) != len(texts):
+        problem = f"an array of shape {found.shape} for {len(texts)} texts"
+    elif not np.isfinite(found).all():
+        problem = "numbers that are not finite"
+    else:
+        empty = [t for t, row in zip(texts, found, strict=True) if not row.any()]
+        problem = f"nothing but zeros for {', '.join(map(repr, empty))}" if empty else ""
+    if problem:
+        raise ValueError(Errors.L272.format(who=who, describe=describe, problem=problem))
+    return unit_rows(found)
+
+
+def release(describe: Describe | None) -> None:
+    """Let go of what a describer has loaded: descriptions are computed once, and saved with the pipe."""
+    let_go = getattr(describe, "release", None)
+    if let_go is not None:
+        let_go()
+
+
+def default_describe(nlp: Language) -> Block:
+    """The block of the describer that `describe = null` stands for.
+
+    nlp (Language): With a transformer, that transformer as it was published; else the word vectors, if
+        there are any; else the hashed words.
+    """
+    for name in nlp.component_names:  # a frozen one is disabled while others are initialised
+        if TRANSFORMED in nlp.get_pipe_meta(name).assigns:
+            return {"@misc": "longtail.TransformerDescriptions.v1", "name": _published(nlp, name)}
+    if nlp.vocab.vectors_length:
+        return {"@misc": "longtail.VectorDescriptions.v1"}
+    return {"@misc": "longtail.HashedDescriptions.v1"}
+
+
+def _published(nlp: Language, name: str) -> str:
+    """The name, or folder, of the published model that a transformer component started from.
+
+    spacy-transformers names it in the model, spacy-curated-transformers where the weights are loaded.
+    """
+    config = nlp.config.interpolate()
+    loader = config["initialize"]["components"].get(name, {}).get("encoder_loader") or {}
+    found = config["components"][name].get("model", {}).get("name") or loader.get("name")
+    if not isinstance(found, str):
+        factory = nlp.get_pipe_meta(name).factory
+        raise ValueError(Errors.L735.format(name=name, factory=factory))
+    return found
+
+
+class PretrainedHead(NamedTuple):
+    """What a described head has learnt that is not of its own types."""
+
+    path: str | Path  # of its pipeline
+    encoder: bytes | None  # the tok2vec that it listens to, where it does
+    describe: Block | None  # the block of its describer
+    weights: dict[str, np.ndarray]  # P, Q, and W and b of O
+    prefixes: str
+    texts: list[str]
+    vectors: Floats2d  # (n_texts, nD)
+    sources: list[Source]  # what it learnt from
+
+
+def read_pretrained(path: str | Path, who: str) -> PretrainedHead:
+    """The described head of a pretrained pipeline.
+
+    path (str | Path): Its folder, or an installed package.
+    """
+    folder = check_encoder(path)
+    try:
+        nlp = spacy.load(folder)
+    except Exception as error:  # what is damaged can fail anywhere, each in its own way
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ValueError(Errors.L274.format(who=who, path=path, problem=problem)) from error
+    for name, pipe in nlp.pipeline:
+        model = getattr(pipe, "model", None)
+        if isinstance(model, Model) and "output_layer" in model.ref_names:
+            layer = output_of(model)
+            if is_described(layer):
+                found = {key: to_numpy(layer.get_param(key)).copy() for key in ("P", "Q")}
+                found |= {key: to_numpy(layer.get_param(key)[0]).copy() for key in ("W", "b")}
+                own = cast(LongtailPipe, pipe)
+                texts = [own.cfg["descriptions"][label] for label in own.labels]
+                vectors = to_numpy(layer.get_param("D"))
+                block = nlp.config.interpolate()["components"][name].get("describe")
+                for key in ("name", "source"):  # of a describer whose data is in the folder
+                    if block and getattr(own.describe, key, None) == str(folder):
+                        block = {**block, key: str(path)}
+                prefixes = own.codec.prefixes
+                encoder = tok2vec_of(nlp, pipe)
+                own_bytes = None if encoder is None else encoder.model.to_bytes()
+                sources = sources_of(nlp.meta)
+                return PretrainedHead(path, own_bytes, block, found, prefixes, texts, vectors, sources)
+    factories = ", ".join(nlp.get_pipe_meta(name).factory for name in nlp.pipe_names) or "nothing"
+    problem = f"no component has a longtail.DescribedTypes.v1 model, found {factories}"
+    raise ValueError(Errors.L274.format(who=who, path=path, problem=problem))
+
+
+def are_alike(vectors: Floats2d, others: Floats2d) -> bool:
+    """Whether one describer gave both, (n_texts, nD) each and of unit length."""
+    cosines = (vectors * others).sum(axis=1) if vectors.shape == others.shape else np.zeros(1)
+    return bool(cosines.min(initial=1.0) >= ALIKE)
+
+
+def check_same(layer: Model, vectors: Floats2d, label: str, who: str) -> None:
+    """Whether a type to be added gets a vector of the same kind as those that are known.
+
+    vectors (Floats2d): (n_types, nD), of the known types by today's describer.
+    """
+    if not are_alike(vectors, to_numpy(layer.get_param("D"))):
+        raise ValueError(Errors.L277.format(label=label, who=who))
+
+
+def take_pretrained(
+    layer: Model, head: PretrainedHead, prefixes: str, vectors: Floats2d, who: str
+) -> None:
+    """Begin with the weights of a pretrained head.
+
+    vectors (Floats2d): (n_texts, nD), of the pretrained head's texts by this component's describer.
+    """
+    wanted = {"encoder": layer.get_dim("nI"), "width": layer.get_dim("nM")}
+    found = {"encoder": head.weights["P"].shape[2], "width": head.weights["P"].shape[1]}
+    problem = ""
+    for name, size in wanted.items():
+        if found[name] != size:
+            problem = f"its {name} has {found[name]} columns, this one {size}"
+    if not are_alike(vectors, head.vectors):
+        problem = "its descriptions have other vectors: it was trained with another 'describe'"
+    if problem:
+        raise ValueError(Errors.L275.format(who=who, path=head.path, problem=problem))
+    rows = [head.prefixes.index(p if p in head.prefixes else FROM_PREFIX[p]) for p in prefixes]
+    for name in ("P", "Q"):
+        layer.set_param(name, layer.ops.asarray(head.weights[name][rows]))
+    for name in ("W", "b"):
+        values = layer.get_param(name)
+        values[0] = layer.ops.asarray(head.weights[name])
+        layer.set_param(name, values)
+
+
+def take_encoder(nlp: Language, pipe: object, head: PretrainedHead, who: str) -> None:
+    """Begin with the encoder of a pretrained head, too: its weights mean nothing over another one.
+
+    A tok2vec with a `source` has its weights, and is disabled while others are initialized. The config
+    of the saved pipeline has no source: it trains again from the same weights by this.
+
+    nlp (Language): The pipeline. pipe (object): The component.
+    """
+    own = tok2vec_of(nlp, pipe)
+    if own is None or head.encoder is None:
+        return
+    try:
+        own.model.from_bytes(head.encoder)
+    except Exception as error:  # of msgpack, of thinc: each its own kind
+        raise ValueError(Errors.L722.format(who=who, path=str(head.path), own=own.name)) from error
+
+
+def tok2vec_of(nlp: Language, pipe: object) -> Tok2Vec | None:
+    """The enabled tok2vec that a component listens to, if it listens to one."""
+    own = dict(nlp.components)
+    for _, other in nlp.pipeline:
+        listeners = other.listening_components if isinstance(other, Tok2Vec) else []
+        if any(own.get(listener) is pipe for listener in listeners):
+            return cast(Tok2Vec, other)
+    return None
+
+
+def resolve_describe(block: Block) -> Describe:
+    """The describer that a block of a config stands for."""
+    found: Describe = registry.resolve({"describe": block})["describe"]
+    return found

@@ -1,0 +1,161 @@
+"""`longtail_token_ner`: NER that labels tokens, with a softmax, sigmoid, CRF or two-task head."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import islice
+from typing import Literal
+
+from spacy.language import Language
+from spacy.training import Example
+from thinc.api import Model
+
+from ...corpus.counts import count_docs
+from ...errors import Errors
+from ...losses.base import Loss
+from ...scorers import NER_SCORE_WEIGHTS
+from ...settings import finite, unused
+from ...types import Block
+from ..base import check_head_rate
+from ..label_checks import check_known, check_types
+from ..scores.thresholding import JUDGING, check_judging
+from .describing import check_describe
+from .settings import DEFAULT_TOKEN_MODEL, check_head
+from .soft_targets import check_taught
+from .tagging import TokenTagger
+
+WHO = "longtail_token_ner"
+
+DEFAULTS: Block = {
+    "head": "softmax",
+    "loss": None,
+    "scheme": "BIO",
+    "include": None,
+    "scores_key": None,
+    **JUDGING,
+    "head_rate": 1.0,
+    "warmup": 0,
+    "describe": None,
+    "model": DEFAULT_TOKEN_MODEL,
+    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
+}
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config=DEFAULTS,
+    default_score_weights=NER_SCORE_WEIGHTS,
+)
+def make_token_ner(
+    nlp: Language,
+    name: str,
+    model: Model,
+    head: str,
+    loss: Callable | None,
+    scheme: Literal["BIO", "BILUO"],
+    include: list[str] | None,
+    scores_key: str | None,
+    thresholds: dict[str, float] | None,
+    abstain_key: str | None,
+    head_rate: float,
+    warmup: int,
+    describe: Callable | None,
+    scorer: Callable | None,
+) -> "TokenNER":
+    """NER that gives every token a tag, over any encoder, with exact probabilities.
+
+    model (Model[List[Doc], Ragged]): Outputs per token: longtail.TokenClassifier.v1 or
+        longtail.DescribedTypes.v1, with an encoder of its own or a listener.
+    head (str): "softmax", decoded over legal tag sequences; "sigmoid", one yes or no per tag; "crf", a
+        chain with learnt transitions; "two_task", an entity and a begin output, for AUC losses.
+    loss (Optional[TagLoss]): A loss for the head. null is cross-entropy for softmax and crf,
+        longtail.OneVersusRestFocal.v1 for sigmoid, longtail.AUCMargin.v1 for two_task.
+    scheme (str): Tags: "BIO" or "BILUO"; two_task has "BIO".
+    include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
+    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
+        none. The command `thresholds` finds them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
+        10 or so where the encoder is pretrained and its rate is low; 1 is the same.
+    warmup (int): Training updates with plain cross-entropy before the loss takes over (softmax, crf).
+    describe (Optional[Callable[[List[str]], Floats2d]]): Vectors of the types' descriptions, for
+        longtail.DescribedTypes.v1: longtail.TransformerDescriptions.v1 or another describer; null takes
+        that of a pretrained head, else the pipeline's transformer, else its word vectors, else hashed
+        words.
+    scorer (Optional[Callable]): The scoring function.
+    """
+    trained_with = check_head(head, loss, scheme, model, WHO)
+    if include is not None:
+        check_types("include", include, WHO)
+    check_describe(describe, model, WHO)
+    return TokenNER(
+        nlp.vocab,
+        model,
+        name,
+        loss=trained_with,
+        scorer=scorer,
+        head_rate=check_head_rate(head_rate),
+        describe=describe,
+        head=head,
+        scheme=scheme,
+        include=include,
+        scores_key=scores_key,
+        warmup=_check_warmup(warmup, head, trained_with),
+        **check_judging(thresholds, abstain_key, scores_key, WHO),
+    )
+
+
+def _check_warmup(warmup: float, head: str, loss: Loss) -> int:
+    """The number of updates, refused where it would be ignored."""
+    if warmup and (head not in ("softmax", "crf") or loss.log_likelihood):
+        where = "head = 'softmax' or 'crf' with a loss that is not a likelihood, such as Focal or MoM"
+        raise unused("warmup", warmup, WHO, where)
+    return int(finite("warmup", warmup, "a number of updates of at least 0", "Use 0 for none.", 0.0))
+
+
+class TokenNER(TokenTagger):
+    """Labels tokens; keeps the entities that a document comes with, and adds its own beside them.
+
+    Entity score: the mean probability of its tags. A document with sentence boundaries is labelled
+    sentence by sentence: no entity crosses one.
+    """
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+        counts_corpus: Callable | None = None,
+        descriptions: dict[str, str] | None = None,
+        pretrained: str | None = None,
+    ) -> None:
+        """Find the types, resolve the loss's class weights or shares, and initialize the model.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline.
+        labels (Optional[List[str]]): The types, as `init labels` wrote them; null finds them.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for types, class
+            weights and shares; null finds the types in the training examples.
+        descriptions (Optional[Dict[str, str]]): What types are in words, for a model of
+            longtail.DescribedTypes.v1; others are described by the words of their names.
+        pretrained (Optional[str]): A pipeline that the command `pretrain` wrote, whose head to begin
+            with: a folder, or an installed package.
+        """
+        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
+        types = list(labels) if labels is not None else count_docs(eg.reference for eg in seen()).labels
+        types = list(dict.fromkeys([*self.cfg["types"], *types]))  # those of add_label come first
+        known = types
+        include = self.cfg["include"]
+        if include is not None:
+            check_known("include", include, types, WHO)
+            types = [t for t in types if t in include]
+        if not types:
+            raise ValueError(Errors.L215.format(who=WHO))
+        self.set_types(types)
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
+        check_taught(self.loss, get_examples(), self.name)
+        self._resolve_classes(counts_corpus, nlp, WHO)
+        sample = [eg.predicted for eg in islice((e for e in get_examples() if len(e.predicted)), 10)]
+        self._initialize_model(sample, nlp, descriptions, pretrained, known)

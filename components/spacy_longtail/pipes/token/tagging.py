@@ -1,0 +1,411 @@
+"""What the pipes that label tokens share: labels, descriptions, training, decoding, saving."""
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import srsly
+from spacy import util
+from spacy.language import Language
+from spacy.pipeline.pipe import deserialize_config
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
+from thinc.types import Floats2d, Ragged
+
+from ...chains.tags import TagCodec
+from ...corpus.labels import check_label
+from ...corpus.sentences import sentence_lengths
+from ...corpus.type_words import words_of
+from ...describers import LabelEncoder, SubwordDescriptions
+from ...errors import Errors
+from ...heads import HEADS, Gold, Head, Scores
+from ...heads.outputs import forget_outputs, output_of, rename_outputs, set_outputs
+from ...layers import warn_of_zeros
+from ...layers.described import is_described, lay_out, set_descriptions
+from ...losses import CrossEntropy
+from ...losses.base import Loss
+from ...types import Block, TwoTaskState
+from ..base import NERPipe
+from ..pipeline_checks import name_in
+from ..scores.spans import ScoredSpan
+from ..scores.thresholding import CALIBRATION
+from ..sources import add_sources
+from ..weighting import Reader, resolve_classes, with_classes
+from .describing import (
+    Describe,
+    PretrainedHead,
+    check_not_described,
+    check_same,
+    default_describe,
+    describe_types,
+    read_pretrained,
+    release,
+    resolve_describe,
+    take_encoder,
+    take_pretrained,
+    vectors_of,
+)
+from .entity_tags import allowed_tags, gold_tags, tagged_entities
+from .settings import SETTINGS
+from .soft_targets import soft_targets
+
+MOST_OUTPUTS = 1 << 22  # of the model in a slice of a batch: some 50 MB while it is decoded
+
+
+class TokenTagger(NERPipe):
+    """A pipe whose model gives outputs a token, read by a head.
+
+    The loss column shows the summed loss of all annotated tokens, in the loss's unit.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str,
+        *,
+        loss: Loss,
+        scorer: Callable | None,
+        head_rate: float = 1.0,
+        describe: Describe | None = None,
+        **settings: object,
+    ) -> None:
+        cfg = {**copy.deepcopy(SETTINGS), **settings}
+        model = HEADS[cfg["head"]].attach(model)
+        super().__init__(vocab, model, name, scorer=scorer, head_rate=head_rate, cfg=cfg)
+        self.loss = loss
+        self.describe = describe
+        self._is_updating = False
+        self._build_head()
+
+    def _build_head(self) -> None:
+        """The codec and the head of the current types, and the loss with its class values."""
+        types = tuple(self.cfg["types"])
+        self.codec = TagCodec(types, self.cfg["scheme"])
+        loss = with_classes(self.loss, self.codec, self.cfg["class_values"], self.model.ops)
+        self.head: Head = HEADS[self.cfg["head"]](self.codec, loss)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.codec.labels if self.cfg["types"] else ()
+
+    @property
+    def _state(self) -> TwoTaskState:
+        """What training left for a two-task loss and head."""
+        return TwoTaskState(**self.cfg["state"])
+
+    @property
+    def label_data(self) -> list[str]:
+        return list(self.cfg["types"])
+
+    def set_types(self, types: Iterable[str]) -> None:
+        """The types to learn. Weights for others, if there are any, are forgotten."""
+        self.cfg["types"] = list(types)
+        self._build_head()
+        if output_of(self.model).has_param("W"):
+            forget_outputs(self.model)
+        set_outputs(self.model, len(self.head.outputs), self.name)
+
+    @property
+    def is_described(self) -> bool:
+        """Whether the weights of types come from descriptions."""
+        return is_described(output_of(self.model))
+
+    def add_label(self, label: str, description: str | None = None) -> int:
+        """Add a type, before training or after: what was learnt of the others stays.
+
+        label (str): The type.
+        description (Optional[str]): What it is in words, for a model of longtail.DescribedTypes.v1; null
+            takes the words of its name. Such a model may find it without a mention to learn from.
+        RETURNS (int): 0 if the type is there already, else 1.
+        """
+        check_label(label)
+        if description is not None and not (isinstance(description, str) and description.strip()):
+            problem = f"no text, or a blank text, for {label}: {description!r}"
+            raise ValueError(Errors.L271.format(who=self.name, problem=problem))
+        if not self.is_described:
+            check_not_described({"description": description}, self.name)
+        is_trained = output_of(self.model).has_param("W")
+        if label in self.cfg["types"]:
+            own = self.cfg["descriptions"].get(label, words_of(label))
+            if description is not None and description.split() != own.split():
+                if is_trained:
+                    shown = {"who": self.name, "label": label, "own": own, "found": description}
+                    raise ValueError(Errors.L574.format(**shown))
+                self.cfg["descriptions"] = {**self.cfg["descriptions"], label: description}
+            return 0
+        text = words_of(label) if description is None else description
+        texts = {**self.cfg["descriptions"], label: text}
+        if self.is_described and is_trained:
+            texts = describe_types([*self.cfg["types"], label], texts, texts, self.name)
+            wanted = [texts[name] for name in (*self.labels, label)]
+            vectors = vectors_of(wanted, self.describe, self.vocab, self.name)
+            check_same(output_of(self.model), vectors[:-1], label, self.name)
+        if self.cfg.get("include") is not None:
+            self.cfg["include"] = [*self.cfg["include"], label]
+        before = self.head.outputs
+        self.cfg["types"].append(label)
+        self._build_head()
+        if is_trained:
+            # a described type starts from its words alone
+            fresh = [0.0] * len(self.head.outputs) if self.is_described else self.head.fresh(before)
+            rename_outputs(self.model, before, self.head.outputs, fresh)
+        elif output_of(self.model).maybe_get_dim("nO") == len(before):  # by the config
+            forget_outputs(self.model)
+            set_outputs(self.model, len(self.head.outputs), self.name)
+        if self.is_described:
+            self.cfg["descriptions"] = texts
+            if is_trained:
+                output = output_of(self.model)
+                known = output.ops.to_numpy(output.get_param("D"))
+                lay_out(output, *self.codec.layout())
+                set_descriptions(output, np.concatenate([known, vectors[-1:]]))
+        return 1
+
+    def set_labels(self, labels: Mapping[str, str] | Iterable[str]) -> None:
+        """Look for other types, from their descriptions alone. What was learnt of single types is
+        forgotten, as are thresholds.
+
+        labels (Mapping[str, str] | Iterable[str]): Descriptions by type, or types that are described by
+            their names.
+        """
+        if not self.is_described:
+            check_not_described({"labels": labels}, self.name)
+        if not output_of(self.model).has_param("W"):
+            problem = "it has learnt nothing yet"
+            fix = "Load a pretrained encoder such as en_longtail_trf, or train the pipeline first."
+            raise ValueError(Errors.L278.format(who=self.name, problem=problem, fix=fix))
+        given = dict(labels) if isinstance(labels, Mapping) else {}
+        types = list(dict.fromkeys([labels] if isinstance(labels, str) else labels))
+        if not types:
+            problem, fix = "no type was given", 'Name at least one, as {"SHIP": "ship"}.'
+            raise ValueError(Errors.L278.format(who=self.name, problem=problem, fix=fix))
+        for label in types:
+            check_label(label)
+        if not all(isinstance(text, str) for text in given.values()):
+            other = next(text for text in given.values() if not isinstance(text, str))
+            problem = f"something that is no text: {other!r}"
+            raise ValueError(Errors.L271.format(who=self.name, problem=problem))
+        texts = describe_types(types, given, types, self.name)
+        vectors = vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
+        release(self.describe)
+        before = [name if name == "O" else f"{name} before" for name in self.head.outputs]
+        self.cfg.update(types=types, descriptions=texts, include=None, class_values=None)
+        self.cfg.update({"thresholds": None, CALIBRATION: None})
+        self._build_head()
+        rename_outputs(self.model, before, self.head.outputs, [0.0] * len(self.head.outputs))
+        output = output_of(self.model)
+        lay_out(output, *self.codec.layout())
+        set_descriptions(output, vectors)
+
+    def _resolve_classes(self, reader: Reader | None, nlp: Language | None, who: str) -> None:
+        """Tell the head what its loss has to know of each class; what training found is forgotten."""
+        self.cfg["class_values"] = resolve_classes(
+            self.loss,
+            self.labels,
+            self.codec.prefixes,
+            reader=reader,
+            nlp=nlp,
+            name=self.name,
+            who=who,
+        )
+        self.cfg.update({"state": TwoTaskState()._asdict(), CALIBRATION: None})
+        self._build_head()
+
+    def _initialize_model(
+        self,
+        docs: list[Doc],
+        nlp: Language | None,
+        descriptions: dict[str, str] | None,
+        pretrained: str | None,
+        known: Iterable[str],
+    ) -> None:
+        """Initialize the model, and begin with what is known of the types.
+
+        pretrained (Optional[str]): A pipeline whose described head to begin with.
+        """
+        output = output_of(self.model)
+        head = None
+        if not self.is_described:
+            check_not_described({"descriptions": descriptions, "pretrained": pretrained}, self.name)
+        else:
+            head = None if pretrained is None else read_pretrained(pretrained, self.name)
+            self._settle_describe(nlp, head)
+            declared = getattr(self.scorer, "declared", None) or ()
+            own = {**self.cfg["descriptions"], **(descriptions or {})}
+            texts = describe_types(self.labels, own, {*known, *declared, *self.labels}, self.name)
+            vectors = vectors_of(list(texts.values()), self.describe, self.vocab, self.name)
+            self.cfg["descriptions"] = texts
+            lay_out(output, *self.codec.layout())
+            set_descriptions(output, vectors)
+        self.model.initialize(X=docs)
+        if head is not None:
+            same = vectors_of(head.texts, self.describe, self.vocab, self.name)
+            take_pretrained(output, head, self.codec.prefixes, same, self.name)
+            if nlp is not None:
+                take_encoder(nlp, self, head, self.name)
+                add_sources(nlp, head.sources)
+        release(self.describe)
+        self._check_model(docs)
+
+    def _settle_describe(self, nlp: Language | None, head: PretrainedHead | None) -> None:
+        """What `describe = null` stands for: the pretrained head's describer, or the pipeline's own.
+
+        The config keeps it, so that types can be added to the trained pipeline.
+        """
+        if self.describe is not None or nlp is None:
+            return
+        block = default_describe(nlp) if head is None or head.describe is None else head.describe
+        self.describe = resolve_describe(block)
+        if own := name_in(nlp, self):
+            nlp.get_pipe_config(own)["describe"] = block
+
+    def _gold(self, examples: list[Example]) -> Gold:
+        """The gold tags of the predicted tokens."""
+        are_others_o = self.cfg.get("include") is not None
+        gold = gold_tags(examples, self.cfg["types"], self.codec, are_others_o, self.name)
+        allowed = allowed_tags(examples, self.codec)
+        if allowed is not None and not self.head.can_shut:
+            raise ValueError(Errors.L276.format(who=self.name, head=self.cfg["head"]))
+        return gold._replace(allowed=allowed)
+
+    def get_loss(self, examples: Iterable[Example], scores: Scores) -> tuple[float, Scores]:
+        """The summed loss of all annotated (or taught) tokens, and its gradient on the model's output.
+
+        examples (Iterable[Example]): The batch. scores: The model's output for it.
+        """
+        examples = list(examples)
+        gold = self._gold(examples)
+        state = self._state
+        loss = CrossEntropy() if state.n_updates < self.cfg["warmup"] else self.head.loss
+        if loss.reads_soft:
+            gold = gold._replace(soft=soft_targets(examples, self.codec, self.name))
+        value, d_scores, state = self.head.train(scores, gold, loss, state)
+        if self._is_updating:  # else it is somebody's question: the loss on dev, say
+            self.cfg["state"] = state._asdict()
+        n_tokens = gold.n_trained
+        d_scores = self.head.scaled(d_scores, n_tokens)
+        if not (np.isfinite(value) and self.head.is_finite(d_scores)):
+            raise ValueError(Errors.L007.format(who=self.name, loss=value, n_rows=len(gold.mask)))
+        return value * n_tokens, d_scores
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch. It alone moves what a loss keeps between updates."""
+        self._is_updating = True
+        try:
+            found: dict[str, float] = super().update(examples, drop=drop, sgd=sgd, losses=losses)
+        finally:
+            self._is_updating = False
+        return found
+
+    def finish_update(self, sgd: Optimizer | None) -> None:
+        """Step the optimizer, and count the training updates."""
+        super().finish_update(sgd)
+        self.cfg["state"]["n_updates"] += 1
+
+    def predict(self, docs: Iterable[Doc]) -> list[list[ScoredSpan]]:
+        """The entities of each document, with their scores where scores_key is set."""
+        docs = list(docs)
+        if not any(len(doc) for doc in docs):
+            return [[] for _ in docs]
+        warn_of_zeros(self.model, docs, self.name)
+        beside = self.cfg["scores_key"] is not None
+        return [
+            spans
+            for part in self._slices(docs)
+            for spans in self.entities(part, self.model.predict(part), beside)
+        ]
+
+    def _slices(self, docs: list[Doc]) -> Iterator[list[Doc]]:
+        """A batch in slices that need little memory, however many types there are."""
+        most = MOST_OUTPUTS // len(self.head.outputs)
+        part: list[Doc] = []
+        n_tokens = 0
+        for doc in docs:
+            if n_tokens and len(doc) and n_tokens + len(doc) > most:
+                yield part
+                part, n_tokens = [], 0
+            part.append(doc)
+            n_tokens += len(doc)
+        yield part
+
+    def entities(
+        self, docs: list[Doc], scores: Scores, score: bool, beside: bool = True
+    ) -> list[list[ScoredSpan]]:
+        """The entities of each document, in its own tokens.
+
+        scores: The model's output. score (bool): Whether their probabilities are wanted, else all are 1.
+        beside (bool): Whether there is none where one stands already.
+        """
+        tokens = np.concatenate([doc.to_array(["ENT_IOB", "IS_SPACE"]) for doc in docs])
+        lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
+        outside = ((tokens[:, 0] == 1) | (tokens[:, 0] == 3)).astype("float32") * beside
+        decoded = self.head.decode(scores, lengths, outside, score, self._state)
+        return tagged_entities(docs, decoded, self.codec, tokens[:, 1] == 1, score)
+
+    def marginals(self, docs: list[Doc]) -> Floats2d:
+        """The probability of each tag of `codec.tags` at each token of all documents, whatever entities
+        they have. (n_tokens, n_tags)
+        """
+        if not any(map(len, docs)):
+            return np.zeros((0, len(self.codec)))
+        lengths = np.concatenate([sentence_lengths(doc) for doc in docs])
+        outside = np.zeros(sum(map(len, docs)), dtype="float32")
+        return self.head.marginals(self.model.predict(docs), lengths, outside, self._state)
+
+    def _read_cfg(self, saved: Block, exclude: Iterable[str]) -> None:
+        """Take over the cfg that was saved, and make room for its types."""
+        built = self.cfg["head"]
+        self.cfg.update(saved)
+        if self.cfg["head"] != built:
+            raise ValueError(Errors.L218.format(who=self.name, saved=self.cfg["head"], found=built))
+        self._build_head()
+        for model, _ in self._classifiers() if "model" not in exclude else ():
+            forget_outputs(model)
+
+    def _classifiers(self) -> list[tuple[Model, Head]]:
+        """The models that give outputs a token, and what reads each."""
+        return [(self.model, self.head)]
+
+    def _check_outputs(self) -> None:
+        """Refuse weights of another loss's outputs."""
+        for model, head in self._classifiers():
+            found, wanted = output_of(model).maybe_get_dim("nO"), len(head.outputs)
+            if found not in (None, wanted):
+                saved, own = f"{found} outputs", f"{wanted} outputs"
+                raise ValueError(Errors.L218.format(who=self.name, saved=saved, found=own))
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TokenTagger":
+        """Load a pipe with its types, which may differ in number from those before."""
+        first = {"cfg": lambda b: self._read_cfg(srsly.json_loads(b), exclude)}
+        util.from_bytes(bytes_data, first, exclude)
+        super().from_bytes(bytes_data, exclude=exclude)
+        self._check_outputs()
+        return self
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "TokenTagger":
+        """Load a pipe with its types, which may differ in number from those before."""
+        first = {"cfg": lambda p: self._read_cfg(deserialize_config(p), exclude)}
+        util.from_disk(path, first, exclude)
+        super().from_disk(path, exclude=exclude)
+        self._check_outputs()
+        if isinstance(self.describe, (LabelEncoder, SubwordDescriptions)):
+            self.describe = self.describe.of_pipeline(Path(path).parent)
+        return self
+
+    def _check_model(self, docs: list[Doc]) -> None:
+        """Whether the model gives one row per token."""
+        scores = self.head.logits(self.model.predict(docs))
+        n_rows = len(scores.dataXd) if isinstance(scores, Ragged) else None
+        if n_rows != sum(map(len, docs)):
+            raise ValueError(Errors.L216.format(who=self.name, found=self.model.name))

@@ -1,0 +1,171 @@
+"""The actions of a greedy transition-based NER: their columns, class weights and probabilities."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from spacy.pipeline._parser_internals.transition_system import TransitionSystem
+from spacy.tokens import Doc, Span
+from spacy.training import remove_bilu_prefix
+from thinc.api import Model, to_numpy
+from thinc.types import Floats1d, Floats2d, Ints1d, Ints2d
+
+from ..scores.spans import ScoredSpan
+
+
+class Actions:
+    """Derived when first asked for, and again when there are more: labels can be added in training.
+
+    Where a pipe's actions are replaced by as many others, make a new one.
+    """
+
+    def __init__(self) -> None:
+        self._columns: dict[str, int] = {}
+        self._weights: np.ndarray | None = None
+
+    def columns(self, moves: TransitionSystem) -> dict[str, int]:
+        """The column of each action, such as "O" or "B-PER"."""
+        if len(self._columns) != moves.n_moves:
+            names = (moves.get_class_name(i) for i in range(moves.n_moves))
+            self._columns = {name: i for i, name in enumerate(names)}
+        return self._columns
+
+    def weights(self, moves: TransitionSystem, by_class: Mapping[str, float]) -> Floats1d:
+        """The class weight of each action. (n_moves,)
+
+        by_class (Mapping[str, float]): Weights of entity types and of O.
+        """
+        if self._weights is None or len(self._weights) != moves.n_moves:
+            names = (remove_bilu_prefix(n) if "-" in n else n for n in self.columns(moves))
+            self._weights = np.asarray([by_class.get(name, 1.0) for name in names], dtype="float32")
+        return self._weights
+
+
+def least_cost(scores: Floats2d, d_scores: Floats2d) -> tuple[Floats2d, Floats1d]:
+    """The least-cost part of the probabilities p, renormalised, and the log of its sum in each state.
+
+    scores (Floats2d): (n_states, n_moves). d_scores (Floats2d): spaCy's gradient: p less that part.
+    RETURNS (Tuple[Floats2d, Floats1d]): (n_states, n_moves), (n_states,).
+    """
+    z = scores - scores.max(axis=1, keepdims=True)
+    e = np.exp(z)
+    total = e.sum(axis=1)
+    q = e / total[:, None] - d_scores
+    rows = np.arange(len(q))
+    best = q.argmax(axis=1)
+    return q, np.minimum(z[rows, best] - np.log(total * q[rows, best]), 0.0)
+
+
+def shut_unlearnt(model: Model) -> None:
+    """Shut the actions whose weights are all zero, those of a type that was added after training.
+
+    spaCy does so when the type is added, but does not save it: a loaded pipe would predict the type.
+    """
+    has_upper = model.attrs["has_upper"]
+    layer = model.get_ref("upper" if has_upper else "lower")
+    if not layer.has_param("W"):
+        return
+    weights = layer.get_param("W").any(axis=1 if has_upper else (0, 2, 3))
+    biases = layer.get_param("b").reshape(len(weights), -1).any(axis=1)
+    learnt = to_numpy(weights | biases)
+    if learnt.any():  # else the model is yet to be trained
+        model.attrs["unseen_classes"].update(np.flatnonzero(~learnt).tolist())
+
+
+def scored_entities(
+    model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]]
+) -> list[list[ScoredSpan]]:
+    """The entities of each document with the probabilities of their actions; arguments as below.
+
+    RETURNS (List[List[ScoredSpan]]): By document, in order; a score is the mean of its actions'.
+    """
+    scores = iter(replay_scores(model, columns, docs, ents))
+    found: list[list[ScoredSpan]] = []
+    for own in ents:
+        rows = [((ent.start, ent.end, ent.label_), next(scores)) for ent in own]
+        means = [float(np.mean(p, dtype="float64")) for _, p in rows]
+        found.append(
+            [ScoredSpan(*at, mean, tuple(p)) for (at, p), mean in zip(rows, means, strict=True)]
+        )
+    return found
+
+
+def replay_scores(
+    model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]]
+) -> list[list[float]]:
+    """The probability of each action of each entity, one matrix for all documents.
+
+    An action's probability is the softmax over all actions, as in training. The encoder runs again,
+    unless it is a listener.
+
+    model (Model): A spacy.TransitionBasedParser.v2 with three state features.
+    columns (Mapping[str, int]): The column of each action, such as "B-PER".
+    ents (List[List[Span]]): Entities that the model has found, by document.
+    RETURNS (List[List[float]]): A score in [0, 1] for each token of each entity, in order.
+    """
+    lengths: list[int] = []  # of each entity
+    moves: list[int] = []  # the action taken at each token of an entity
+    token: list[int] = []  # where it stands in the batch
+    first: list[int] = []  # where its entity starts
+    offset = 0
+    for doc, own in zip(docs, ents, strict=True):
+        for ent in own:
+            lengths.append(len(ent))
+            prefixes = "U" if len(ent) == 1 else "B" + "I" * (len(ent) - 2) + "L"
+            moves.extend(columns[f"{p}-{ent.label_}"] for p in prefixes)
+            token.extend(range(offset + ent.start, offset + ent.end))
+            first.extend([offset + ent.start] * len(ent))
+        offset += len(doc)
+    if not lengths:
+        return []
+    features = state_features(np.asarray(token), np.asarray(first))
+    scores = _softmax(_action_scores(model, docs, features))
+    p = scores[np.arange(len(moves)), moves].astype("float64")
+    return [part.tolist() for part in np.split(p, np.cumsum(lengths)[:-1])]
+
+
+def beginnings(
+    model: Model, columns: Mapping[str, int], docs: list[Doc], ents: list[list[Span]], labels: list[str]
+) -> Floats2d:
+    """The probability that an entity of each type begins at each token, after the actions before it.
+
+    Where one of `ents` goes on, nothing begins. Other arguments as for `replay_scores`.
+
+    labels (List[str]): The types.
+    RETURNS (Floats2d): (n_tokens, n_types).
+    """
+    offsets = np.cumsum([0, *map(len, docs)])
+    inside = np.zeros(offsets[-1], dtype=bool)
+    for offset, own in zip(offsets[:-1].tolist(), ents, strict=True):
+        for ent in own:
+            inside[offset + ent.start + 1 : offset + ent.end] = True
+    token = np.flatnonzero(~inside)
+    found = np.zeros((len(inside), len(labels)))
+    if len(token):
+        p = _softmax(_action_scores(model, docs, state_features(token, token)))
+        for i, label in enumerate(labels):
+            found[token, i] = p[:, [columns[f"{prefix}-{label}"] for prefix in "BU"]].sum(axis=1)
+    return found
+
+
+def state_features(token: Ints1d, first: Ints1d) -> Ints2d:
+    """What spaCy's parser state looks at: the token and, inside an entity, its first and last token."""
+    inside = token > first
+    ids = [token, np.where(inside, first, -1), np.where(inside, token - 1, -1)]
+    return np.ascontiguousarray(np.stack(ids, axis=1), dtype="int32")
+
+
+def _action_scores(model: Model, docs: list[Doc], features: Ints2d) -> Floats2d:
+    """The scores of all actions in each state. (n_states, n_moves)"""
+    step = model.predict(docs)
+    scores = step.state2vec.predict(features)
+    if step.attrs["has_upper"]:
+        scores = step.vec2scores.predict(scores)
+    scores = np.asarray(scores).reshape(len(features), -1)
+    scores[:, step._class_mask == 0] = -np.inf  # actions that it never saw: spaCy never takes them
+    step.clear_memory()
+    return scores
+
+
+def _softmax(scores: Floats2d) -> Floats2d:
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)

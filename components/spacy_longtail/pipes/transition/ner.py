@@ -1,0 +1,350 @@
+"""`longtail_ner`: spaCy's transition-based NER, trained on any loss of p(gold)."""
+
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline._parser_internals.stateclass import StateClass
+from spacy.pipeline._parser_internals.transition_system import TransitionSystem
+from spacy.pipeline.ner import DEFAULT_NER_MODEL, EntityRecognizer
+from spacy.tokens import Doc
+from spacy.training import Example, remove_bilu_prefix
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
+from thinc.types import Floats2d
+
+from ...corpus.counts import count_docs
+from ...corpus.examples import keep_types
+from ...corpus.labels import check_label
+from ...errors import Errors
+from ...layers import warn_of_zeros
+from ...losses.base import check_loss
+from ...losses.token import TagLoss
+from ...scorers import NER_SCORE_WEIGHTS
+from ...types import Block
+from ..base import check_head_rate, with_head_rate
+from ..label_checks import check_known, check_types
+from ..scores.spans import ScoredSpan, add_scores
+from ..scores.thresholding import (
+    CALIBRATION,
+    JUDGING,
+    Thresholding,
+    check_judging,
+    judge,
+    write_abstained,
+)
+from ..weighting import resolve_classes
+from .actions import Actions, least_cost, scored_entities, shut_unlearnt
+
+WHO = "longtail_ner"
+
+DEFAULTS: Block = {
+    "moves": None,
+    "update_with_oracle_cut_size": 100,
+    "model": DEFAULT_NER_MODEL,
+    "incorrect_spans_key": None,
+    "beam_width": 1,
+    "loss": None,
+    "include": None,
+    "scores_key": None,
+    **JUDGING,
+    "head_rate": 1.0,
+    "scorer": {"@scorers": "longtail.ner_scorer.v1"},
+}
+
+GIVEN = "given_labels"  # types of entities that documents came with: they have actions, as spaCy needs
+KEPT = ("class_values", CALIBRATION, GIVEN, *JUDGING)  # of cfg, beside what Parser keeps there
+
+
+@Language.factory(
+    WHO,
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config=DEFAULTS,
+    default_score_weights=NER_SCORE_WEIGHTS,
+)
+def make_longtail_ner(
+    nlp: Language,
+    name: str,
+    model: Model,
+    moves: TransitionSystem | None,
+    update_with_oracle_cut_size: int,
+    incorrect_spans_key: str | None,
+    beam_width: int,
+    loss: Callable | None,
+    include: list[str] | None,
+    scores_key: str | None,
+    thresholds: dict[str, float] | None,
+    abstain_key: str | None,
+    head_rate: float,
+    scorer: Callable | None,
+) -> "LongtailNER":
+    """A drop-in for `ner` with a loss block.
+
+    model (Model): As for `ner`: spacy.TransitionBasedParser.v2.
+    moves, update_with_oracle_cut_size, incorrect_spans_key: As for `ner`.
+    beam_width (int): 1. A real beam is refused: its update bypasses the loss.
+    loss (Optional[TagLoss]): A loss of p(gold); null trains exactly as `ner` does.
+    include (Optional[List[str]]): Types to learn and predict, all others are O; null is all.
+    scores_key (Optional[str]): Key in doc.spans for the entities with their scores; null for none.
+    thresholds (Optional[Dict[str, float]]): Least score of an entity by type, others keep all; null is
+        none. The command `thresholds` finds them.
+    abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null drops them.
+    head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's:
+        10 or so where the encoder is pretrained and its rate is low; 1 is the same.
+    scorer (Optional[Callable]): The scoring function.
+    """
+    if beam_width != 1:
+        raise ValueError(Errors.L201.format(name="beam_width", value=beam_width))
+    if include is not None:
+        check_types("include", include, WHO)
+    return LongtailNER(
+        nlp.vocab,
+        model,
+        name,
+        moves,
+        loss=None if loss is None else _check_loss(loss),
+        include=include,
+        scores_key=scores_key,
+        head_rate=check_head_rate(head_rate),
+        update_with_oracle_cut_size=update_with_oracle_cut_size,
+        incorrect_spans_key=incorrect_spans_key,
+        scorer=scorer,
+        **check_judging(thresholds, abstain_key, scores_key, WHO),
+    )
+
+
+def _check_loss(loss: object) -> TagLoss:
+    """A loss that can train a transition system."""
+    found = check_loss(loss, WHO)
+    if not isinstance(found, TagLoss) or "transition" not in found.heads:
+        reason = f"{type(loss).__name__} with these settings is not a function of p(gold action) alone"
+        fix = "Use longtail.Focal.v1 or another loss of p(gold), or longtail_token_ner."
+    elif found.preset is not None and found.preset.unit != "type":
+        reason, fix = "its class weights are by tag, actions have none", 'Set unit = "type".'
+    else:
+        return found
+    raise ValueError(Errors.L002.format(who=WHO, loss=loss, reason=reason, fix=fix))
+
+
+class LongtailNER(EntityRecognizer):
+    """spaCy's EntityRecognizer with a loss of p(gold) in place of cross-entropy.
+
+    Each row of spaCy's own gradient, p - q, is multiplied by u(x), x the probability of the
+    least-cost actions (docs/methods.md, "Transition-based NER"). The loss column shows the summed loss
+    of all states in nats; without a loss it shows the summed squared gradient, as stock `ner` does.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = WHO,
+        moves: TransitionSystem | None = None,
+        *,
+        loss: TagLoss | None = None,
+        include: list[str] | None = None,
+        scores_key: str | None = None,
+        head_rate: float = 1.0,
+        **settings: Any,
+    ) -> None:
+        # Parser keeps its settings in cfg; pickling passes cfg back as keyword arguments
+        kept = {k: settings.pop(k) for k in KEPT if k in settings}
+        for dropped in ("min_action_freq", "learn_tokens"):
+            settings.pop(dropped, None)
+        super().__init__(vocab, model, name, moves, **settings)
+        if scores_key is not None and model.get_ref("lower").get_dim("nF") != 3:
+            raise ValueError(Errors.L209.format(found=model.get_ref("lower").get_dim("nF")))
+        self.loss = loss
+        self.head_rate = head_rate
+        own = {"include": include, "scores_key": scores_key, GIVEN: [], **JUDGING}
+        self.cfg.update({**own, **kept})
+        self._actions = Actions()
+
+    @property
+    def include(self) -> list[str] | None:
+        return self.cfg["include"]
+
+    @property
+    def scores_key(self) -> str | None:
+        return self.cfg["scores_key"]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The types that it learns, or was told of, and not those of a ruler before it."""
+        return tuple(label for label in super().labels if label not in self.cfg.get(GIVEN, ()))
+
+    def _ensure_labels_are_added(self, docs: list[Doc]) -> int:
+        n = self.moves.n_moves
+        resized: int = super()._ensure_labels_are_added(docs)
+        if resized:
+            names = (self.moves.get_class_name(i) for i in range(n, self.moves.n_moves))
+            self.cfg[GIVEN] = sorted({*self.cfg[GIVEN], *map(remove_bilu_prefix, names)})
+        return resized
+
+    def _own(self, labels: Collection[str]) -> bool:
+        """Make types the pipe's own that documents came with. RETURNS (bool): Whether there were any."""
+        given = [label for label in self.cfg[GIVEN] if label not in labels]
+        is_new = len(given) < len(self.cfg[GIVEN])
+        self.cfg[GIVEN] = given
+        return is_new
+
+    def _kept(self, examples: Iterable[Example]) -> Iterable[Example]:
+        if self.include is None:
+            return examples
+        labels = set(self.include)
+        return [keep_types(eg, labels) for eg in examples]
+
+    def add_label(self, label: str) -> int:
+        """As for `ner`; with `include` the type joins it, or it would never be learnt."""
+        added = super().add_label(check_label(label)) or int(self._own([label]))
+        if added and self.include is not None and label not in self.include:
+            self.cfg["include"] = [*self.include, label]
+        return added
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: dict[str, dict[str, int]] | None = None,
+        counts_corpus: Callable | None = None,
+    ) -> None:
+        """Initialize the model and resolve the loss's class weights.
+
+        get_examples (Callable): The training examples.
+        nlp (Optional[Language]): The current pipeline.
+        labels (Optional[dict]): As for `ner`: the output of `init labels`.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data, for class weights
+            and labels; null finds the labels in the training examples.
+        """
+        seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
+        if self.include is not None and labels is not None:
+            known = {label for by_label in labels.values() for label in by_label}
+            check_known("include", self.include, known - {""}, WHO)
+            kept = {*self.include, ""}
+            labels = {a: {t: n for t, n in by.items() if t in kept} for a, by in labels.items()}
+        elif self.include is not None:
+            types = count_docs(eg.reference for eg in seen()).labels
+            check_known("include", self.include, types, WHO)
+        super().initialize(lambda: self._kept(seen()), nlp=nlp, labels=labels)
+        self.cfg[GIVEN] = []
+        check_known("thresholds", self.cfg["thresholds"] or (), self.labels, WHO)
+        self.cfg[CALIBRATION] = None
+        self.cfg["class_values"] = resolve_classes(
+            self.loss, self.labels, "BILU", reader=counts_corpus, nlp=nlp, name=self.name, who=WHO
+        )
+        self._actions = Actions()
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """As for `ner`, on the included types alone."""
+        examples = list(self._kept(examples))
+        found: dict[str, float] = super().update(examples, drop=drop, sgd=sgd, losses=losses)
+        if self.cfg[GIVEN]:  # a type that was not in the data before is learnt from now on
+            self._own({ent.label_ for eg in examples for ent in eg.reference.ents})
+        return found
+
+    def finish_update(self, sgd: Optimizer | None) -> None:
+        """Step the optimizer, `head_rate` times as far outside the encoder."""
+        encoder = self.model.get_ref("tok2vec").layers[0]  # the parser's own projection comes after it
+        super().finish_update(with_head_rate(sgd, encoder, self.head_rate))
+
+    def rehearse(self, examples: Iterable[Example], **settings: object) -> dict[str, float] | None:
+        """As for `ner`, at one learning rate: spaCy knows no other."""
+        if self.head_rate != 1:
+            reason = f"spaCy does so at one learning rate, found head_rate = {self.head_rate:g}"
+            raise ValueError(Errors.L219.format(who=self.name, reason=reason))
+        return super().rehearse(examples, **settings)
+
+    def get_batch_loss(
+        self,
+        states: list[StateClass],
+        golds: list[object],
+        scores: Floats2d,
+        losses: dict[str, float] | None,
+    ) -> np.ndarray:
+        """spaCy's gradient, each row times u(x) of the loss. (n_states, n_moves)"""
+        if self.loss is None:
+            return super().get_batch_loss(states, golds, scores, losses)
+        d_scores = super().get_batch_loss(states, golds, scores, None)
+        q, log_x = least_cost(np.asarray(scores), d_scores)
+        is_o = (q[:, self._actions.columns(self.moves)["O"]] > 0.5).astype(log_x.dtype)
+        weights = self._move_weights()
+        weight = 1.0 if weights is None else q @ weights
+        f, u = self.loss.of_gold(log_x, is_o, weight)
+        loss = float(f.sum())
+        if not np.isfinite(loss):
+            raise ValueError(Errors.L007.format(who=self.name, loss=loss, n_rows=len(f)))
+        if losses is not None:
+            losses[self.name] = losses.get(self.name, 0.0) + loss
+        d_scores *= u[:, None]  # in place: stays float32 in C order
+        return d_scores
+
+    def from_bytes(self, bytes_data: bytes, exclude: Iterable[str] = ()) -> "LongtailNER":
+        super().from_bytes(bytes_data, exclude=exclude)
+        return self._loaded()
+
+    def from_disk(self, path: str | Path, exclude: Iterable[str] = ()) -> "LongtailNER":
+        super().from_disk(path, exclude=exclude)
+        return self._loaded()
+
+    def _loaded(self) -> "LongtailNER":
+        self._actions = Actions()
+        shut_unlearnt(self.model)
+        return self
+
+    def _move_weights(self) -> np.ndarray | None:
+        """The class weight of each action; an unweighted loss has none."""
+        if self.loss is None or self.loss.preset is None:
+            return None
+        by_class = self.cfg.get("class_values")
+        if by_class is None:
+            raise ValueError(Errors.L008.format(loss=self.loss))
+        return self._actions.weights(self.moves, by_class)
+
+    def set_annotations(self, docs: Doc | Iterable[Doc], states: list[StateClass]) -> None:
+        """Write the entities, and their scores where scores_key is set."""
+        docs = [docs] if isinstance(docs, Doc) else list(docs)
+        warn_of_zeros(self.model, docs, self.name)
+        settings = Thresholding.of(self.cfg, self.labels, self.name)
+        if self.scores_key is None:
+            super().set_annotations(docs, states)
+            return
+        given = [_places(doc) for doc in docs]
+        super().set_annotations(docs, states)
+        for doc, found in zip(docs, self._scored(docs, given), strict=True):
+            own = judge(found, settings)
+            if own.abstained:
+                dropped = {(s.start, s.end) for s in own.abstained}
+                kept = [ent for ent in doc.ents if (ent.start, ent.end) not in dropped]
+                doc.set_ents(kept, outside=[doc[a:b] for a, b in dropped], default="unmodified")
+            add_scores(doc, self.scores_key, own.kept)
+            write_abstained(doc, own.abstained, settings.abstain_key, self.name)
+
+    def candidates(self, docs: list[Doc]) -> list[list[ScoredSpan]]:
+        """The entities that this pipe would add, before calibration and thresholds.
+
+        docs (List[Doc]): Documents before this pipe; they stay as they are.
+        """
+        copies = [doc.copy() for doc in docs]
+        super().set_annotations(copies, self.predict(copies))
+        return self._scored(copies, [_places(doc) for doc in docs])
+
+    def _scored(self, docs: list[Doc], given: list[set[tuple[int, int]]]) -> list[list[ScoredSpan]]:
+        """The entities of each document, without those that it came with."""
+        pairs = zip(docs, given, strict=True)
+        ents = [[ent for ent in doc.ents if (ent.start, ent.end) not in own] for doc, own in pairs]
+        return scored_entities(self.model, self._actions.columns(self.moves), docs, ents)
+
+
+def _places(doc: Doc) -> set[tuple[int, int]]:
+    return {(ent.start, ent.end) for ent in doc.ents}
