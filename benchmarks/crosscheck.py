@@ -278,7 +278,7 @@ def main(
     corpus: Annotated[Path, typer.Argument(exists=True, help="A folder that `convert` wrote.")],
     encoder: Annotated[str, typer.Argument(help="A pretrained encoder: a hub name, or a folder.")],
     config: Annotated[Path, typer.Option(exists=True, help="Settings of both sides.")] = ROOT
-    / "configs/bert_softmax.cfg",
+    / "configs/papers/bert_softmax.cfg",
     steps: Annotated[int, typer.Option(help="Training steps.")] = 300,
     seeds: Annotated[str, typer.Option(help="Seeds, separated by commas.")] = "0,1,2",
     words: Annotated[int | None, typer.Option(help="Words per batch; else the config's.")] = None,

@@ -41,6 +41,7 @@ from spacy_longtail.models.rich_embed import RichEmbed
 from spacy_longtail.pipes.gate.sentence_gate import DEFAULTS as DEFAULT_GATE
 from spacy_longtail.pipes.token.settings import DEFAULT_TOKEN_MODEL
 from spacy_longtail.readers import ResampledCorpus, units
+from spacy_longtail.studies.trials.recipes import config_path
 
 ROOT = Path(__file__).parents[1]
 LOSS = {"@losses": "longtail.MoM.v1", "lam": 0.3, "base": {"@losses": "longtail.Focal.v1"}}
@@ -241,7 +242,7 @@ def recipe(name: str, path: Path, examples: list[Example]) -> tuple[Language, Op
     """The pipeline of a config, after some training."""
     fix_random_seed(0)
     paths = {"paths.train": str(path), "paths.dev": str(path)}
-    nlp = init_nlp(load_config(ROOT / "configs" / f"{name}.cfg", overrides=paths))
+    nlp = init_nlp(load_config(ROOT / config_path(name), overrides=paths))
     optimizer = nlp.resume_training()
     optimizer.learn_rate = 0.003
     for batch in list(minibatch(examples, 8)) * 8:  # enough to predict entities

@@ -71,7 +71,8 @@ def trainings(corpus: Path, folder: Path) -> dict[str, str]:
             settings += ["--paths.transformer", bert]
         elif name == "gate":
             settings += ["--paths.pretrained", "en_longtail_cnn"]
-        said = longtail("train", ROOT / "configs" / f"{config}.cfg", corpus, output, *settings)
+        (path,) = (ROOT / "configs").rglob(f"{config}.cfg")
+        said = longtail("train", path, corpus, output, *settings)
         if not (output / "model-best").is_dir():
             sys.exit(f"{name}: {said}")
         scores = srsly.read_json(output / "model-best" / "meta.json")["performance"]
@@ -115,7 +116,7 @@ def commands(corpus: Path, folder: Path) -> dict[str, str]:
         ),
         "card": ("card", metrics, folder / "crf" / "model-best"),
         "thresholds": ("thresholds", gated, corpus, "-o", folder / "thresholds"),
-        "debug": ("debug", corpus, "--config", ROOT / "configs" / "clusters_crf.cfg"),
+        "debug": ("debug", corpus, "--config", *(ROOT / "configs").rglob("clusters_crf.cfg")),
         "stats in words": ("stats", corpus),
     }
     for name, command in written.items():

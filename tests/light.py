@@ -8,6 +8,8 @@ import spacy
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_longtail.studies.trials.recipes import config_path
+
 SENTENCES = [
     ("Maria sailed to Oslo on the Fram .", [(0, 1, "PER"), (3, 4, "GEO"), (6, 7, "ART")]),
     ("Jon stayed in Rome .", [(0, 1, "PER"), (3, 4, "GEO")]),
@@ -20,7 +22,7 @@ def main() -> None:
         assert importlib.util.find_spec(package) is None, (
             f"{package} is installed: this is no light install"
         )
-    configs = Path(__file__).parents[1] / "configs"
+    root = Path(__file__).parents[1]
     nlp = spacy.blank("en")
     docs = []
     for text, ents in SENTENCES:
@@ -40,7 +42,7 @@ def main() -> None:
         }
         for name in ("gated_token", "token_crf", "token_two_task"):
             own = {"longtail.frequent": ["PER", "GEO"]} if name == "gated_token" else {}
-            train(configs / f"{name}.cfg", Path(folder) / name, overrides=overrides | own)
+            train(root / config_path(name), Path(folder) / name, overrides=overrides | own)
             trained = spacy.load(Path(folder) / name / "model-last")
             doc = trained("Maria sailed to Oslo on the Fram .")
             assert doc.ents, f"{name} learnt nothing"

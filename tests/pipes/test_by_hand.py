@@ -167,7 +167,9 @@ def test_a_gate_that_learns_from_whole_documents_says_so(sentencizer, bounded, w
 def test_training_goes_on_where_the_learning_rate_follows_another_setting():
     """As docs/encoders.md says of the transformer configs: spaCy looks up no reference by itself."""
     nlp = spacy.blank("en")
-    config = load_config(Path(__file__).parents[2] / "configs" / "bert_softmax.cfg")["training"]
+    config = load_config(Path(__file__).parents[2] / "configs" / "papers" / "bert_softmax.cfg")[
+        "training"
+    ]
     for name in ("max_steps", "optimizer"):
         nlp.config["training"][name] = config[name]
     assert config["optimizer"]["learn_rate"]["total_steps"] == "${training.max_steps}"

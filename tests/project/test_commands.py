@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import srsly
 
-from spacy_longtail.studies.trials.recipes import read_recipes
+from spacy_longtail.studies.trials.recipes import config_path, read_recipes
 
 ROOT = Path(__file__).parents[2]
 PROJECT = srsly.read_yaml(ROOT / "project.yml")
 COMMANDS = {command["name"]: command for command in PROJECT["commands"]}
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
-PAGES += [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "configs").glob("*.cfg"))]
+PAGES += [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "configs").rglob("*.cfg"))]
 RUN = re.compile(r"weasel run (\w+)([^`\n#;]*)")
 
 WITHOUT_DOT = " --vars.seed 1"  # which docs/project.md warns of
@@ -38,14 +38,16 @@ def test_pages_and_configs_run_what_there_is():
 
 @pytest.mark.parametrize("name", read_recipes())
 def test_a_command_trains_every_config_and_its_first_lines_say_which(name):
-    text = (ROOT / "configs" / f"{name}.cfg").read_text(encoding="utf8")
+    text = (ROOT / config_path(name)).read_text(encoding="utf8")
     ((command, rest),) = RUN.findall(text)
     if command == "recipe":
         assert name not in COMMANDS
         assert f"--vars.recipe {name}" in rest
         given = dict(re.findall(r"--paths\.(\w+) (\S+)", text.split("`; `")[0]))
         own = {path: value for path, value in given.items() if path not in ("train", "dev")}
-        assert dict(re.findall(r"--vars\.(\w+) (\S+)", rest)) == {"recipe": name, **own}
+        variables = {"folder": "configs", **dict(re.findall(r"--vars\.(\w+) (\S+)", rest))}
+        folder = str(Path(config_path(name)).parent)
+        assert variables == {"recipe": name, "folder": folder, **own}
         for path in own:
             assert f" --paths.{path} ${{vars.{path}}}" in COMMANDS["recipe"]["script"][0]
     else:
@@ -58,14 +60,14 @@ def test_a_command_depends_on_files_of_the_project(name):
     own = [
         dep
         for dep in COMMANDS[name].get("deps", [])
-        if dep.split("/")[0] in ("components", "configs", "scripts")
+        if dep.split("/")[0] in ("components", "configs", "scripts", "${vars.folder}")
     ]
     for dep in own:
-        paths = [dep] if "${" not in dep else [f"configs/{recipe}.cfg" for recipe in read_recipes()]
+        paths = [dep] if "${" not in dep else [config_path(recipe) for recipe in read_recipes()]
         assert all((ROOT / path).exists() for path in paths), dep
     scripts = " ".join(COMMANDS[name]["script"])
     if "spacy_longtail train" in scripts:
         assert "components/spacy_longtail/training/train.py" in own
-        assert re.search(r"train (configs/\S+)", scripts)[1] in own
+        assert re.search(r"train (\S+\.cfg)", scripts)[1] in own
     if "spacy_longtail evaluate" in scripts:
         assert "components/spacy_longtail/evaluation/evaluate.py" in own

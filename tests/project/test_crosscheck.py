@@ -21,7 +21,7 @@ pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'
 pytest.importorskip("seqeval")
 
 ROOT = Path(__file__).parents[2]
-CONFIG = ROOT / "configs" / "bert_softmax.cfg"
+CONFIG = ROOT / "configs" / "papers" / "bert_softmax.cfg"
 N_STEPS = 8
 NO_PIECE = "\u200b"  # a word that the tokenizer drops
 

@@ -474,7 +474,7 @@ def pretrained_bert(tmp_path):
     encoder = str(tiny_bert(folder / "transformer"))
     settings = {"paths.transformer": encoder, "components.ner.model.residual": False}
     filled = load_filled(
-        ROOT / "configs" / "bert_described.cfg", toy_corpus(tmp_path / "before"), settings
+        ROOT / "configs" / "papers" / "bert_described.cfg", toy_corpus(tmp_path / "before"), settings
     )
     init_nlp(filled).to_disk(folder / "model")
     return folder

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.folder import CorpusTypes, write_corpus
 from spacy_longtail.pipes.numpy_blas import CALLBACK
+from spacy_longtail.studies.trials.recipes import config_path
 from spacy_longtail.training.debugging import debug_corpus, run_checks
 from spacy_longtail.training.debugging.checks import check
 from spacy_longtail.training.debugging.debug import count_oddities
@@ -21,7 +22,8 @@ from tests.util import SMALL, blank, parse
 
 NLP = blank()
 RUN = CliRunner()
-CONFIGS = Path(__file__).parents[2] / "configs"
+ROOT = Path(__file__).parents[2]
+CONFIGS = ROOT / "configs"
 
 
 # --- a corpus that nothing is wrong with, and faults to plant in it
@@ -376,7 +378,7 @@ ENCODER = "en_longtail_cnn"
 
 def small(name):
     """A shipped config with a small encoder, where it has one of its own."""
-    config = load_config(CONFIGS / f"{name}.cfg", interpolate=False)
+    config = load_config(ROOT / config_path(name), interpolate=False)
     if "source" in config["components"]["tok2vec"]:
         pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
         return {"paths.pretrained": str(ENCODER)}
@@ -390,7 +392,7 @@ def small(name):
 def config_faults(corpus, name, **changes):
     overrides = {**small(name), **{key.replace("__", "."): value for key, value in changes.items()}}
     sections = ("Config", "Readers", "Components", "Scores", "Update")
-    return faults(corpus, CONFIGS / f"{name}.cfg", overrides=overrides, sections=sections)
+    return faults(corpus, ROOT / config_path(name), overrides=overrides, sections=sections)
 
 
 @pytest.mark.parametrize(
@@ -398,7 +400,7 @@ def config_faults(corpus, name, **changes):
     ["baseline", "weighted", "resampled", "config", "token_crf", "token_two_task"],
 )
 def test_shipped_configs_have_no_fault_but_their_types(name, corpus, capsys):
-    checks = list(debug_corpus(corpus, CONFIGS / f"{name}.cfg", overrides=small(name), update=True))
+    checks = list(debug_corpus(corpus, ROOT / config_path(name), overrides=small(name), update=True))
     found = [c for c in checks if c.level in ("warn", "fail")]
     assert {c.section for c in found} <= {"Config"}  # [longtail] names the types of Field Notes
     assert all("`spacy train` does not" in c.text for c in found)
@@ -568,7 +570,9 @@ def test_the_command_fails_where_a_check_does(corpus, tmp_path):
 
 def test_the_command_as_json_and_with_a_config(corpus):
     arguments = [f"--{key}={value}" for key, value in small("resampled").items()]
-    shown = run(corpus, "--config", CONFIGS / "resampled.cfg", "--update", "--json", *arguments)
+    shown = run(
+        corpus, "--config", CONFIGS / "papers" / "resampled.cfg", "--update", "--json", *arguments
+    )
     assert shown.exit_code == 0
     checks = json.loads(shown.output)
     assert {c["level"] for c in checks} <= {"info", "good", "warn"}

@@ -109,7 +109,9 @@ def test_nothing_is_trained_with_it(tmp_path):
     embed = "components.tok2vec.model.embed"
     settings = {f"{embed}.subwords": NAME, f"{embed}.clusters": None}
     with pytest.raises(ValueError, match="L264"):
-        train_model(CONFIGS / "clusters_crf.cfg", corpus, tmp_path / "out", overrides=settings)
+        train_model(
+            CONFIGS / "papers" / "clusters_crf.cfg", corpus, tmp_path / "out", overrides=settings
+        )
     assert not (tmp_path / "out").exists()
     plan = {"corpora": [str(corpus)], "steps": 4, "grids": [{"head": "crf", "encoder": "clusters"}]}
     settings["training.eval_frequency"] = 2

@@ -13,6 +13,7 @@ from spacy_longtail.layers.described import is_described
 from spacy_longtail.studies.trials.compose import BASE, apply, compose, known_choices, read_base
 from spacy_longtail.studies.trials.draws import Draw
 from spacy_longtail.studies.trials.plan import presets, read_plan
+from spacy_longtail.studies.trials.recipes import config_path
 from tests.util import tiny_bert
 
 ROOT = Path(__file__).parents[2]
@@ -376,7 +377,9 @@ def test_an_encoder_has_batches_of_its_own(plan):
     batchers = [m.config["training"]["batcher"]["@batchers"] for m in found.methods]
     assert batchers == ["spacy.batch_by_words.v1"] * 2 + ["spacy.batch_by_padded.v1"]
     with pytest.raises(ValueError, match=r"L473.*max_steps.*'big'.*should be 1000"):
-        plan(f"{GRID}methods: {{big: {{config: {CONFIGS}/bert_crf.cfg, training.max_steps: 9000}}}}")
+        plan(
+            f"{GRID}methods: {{big: {{config: {CONFIGS}/papers/bert_crf.cfg, training.max_steps: 9000}}}}"
+        )
 
 
 # --- configs
@@ -421,7 +424,7 @@ def composed(choices, settings=None):
 def test_choices_make_the_configs_of_the_project(name):
     if name == "bilstm_softmax":
         pytest.importorskip("torch")
-    own, other = composed(SAME[name]), load_config(CONFIGS / f"{name}.cfg", interpolate=False)
+    own, other = composed(SAME[name]), load_config(ROOT / config_path(name), interpolate=False)
     assert own["paths"].pop("pretrained") is None and own["longtail"].pop("descriptions") == {}
     assert differences(settled(own), settled(other)) == []
 

@@ -36,7 +36,8 @@ class _Table(NamedTuple):
     commands: list[str]  # recipes that the project has a command of their own for
     comments: dict[str, str]  # of values and blocks, by dotted name
     choices: dict[str, dict[str, Overrides]]  # by axis, beside those of choices.yml
-    recipes: dict[str, Overrides]  # by the name of their config
+    recipes: dict[str, Overrides]  # by the name of their config, those of configs/
+    papers: dict[str, Overrides]  # those of configs/papers/
 
 
 @cache
@@ -46,7 +47,18 @@ def _table() -> _Table:
 
 def read_recipes() -> dict[str, Recipe]:
     """The recipes, by the name of their config."""
-    return {name: Recipe(**found) for name, found in _table().recipes.items()}
+    table = _table()
+    return {name: Recipe(**block) for name, block in {**table.recipes, **table.papers}.items()}
+
+
+def config_path(name: str) -> str:
+    """Where a recipe's config lies in the project.
+
+    name (str): Of the config.
+    RETURNS (str): Its path, relative to the project's folder.
+    """
+    folder = "configs/papers" if name in _table().papers else "configs"
+    return f"{folder}/{name}.cfg"
 
 
 def named_recipe(name: str) -> Recipe:
@@ -62,13 +74,17 @@ def named_recipe(name: str) -> Recipe:
 
 
 def render(name: str, recipe: Recipe) -> str:
-    """The text of a recipe's config in configs/.
+    """The text of a recipe's config.
 
     name (str): Of the config. recipe (Recipe): What it is made of.
     """
     table = _table()
-    train = f"spacy train configs/{name}.cfg --paths.train ... --paths.dev ... {recipe.options}".rstrip()
-    command = f"recipe . --vars.recipe {name} {recipe.options.replace('--paths.', '--vars.')}".rstrip()
+    train = (
+        f"spacy train {config_path(name)} --paths.train ... --paths.dev ... {recipe.options}".rstrip()
+    )
+    folder = "--vars.folder configs/papers " if name in table.papers else ""
+    options = recipe.options.replace("--paths.", "--vars.")
+    command = f"recipe . --vars.recipe {name} {folder}{options}".rstrip()
     if name in table.commands:
         command = name
     use = f"Complete: `{train}`; `weasel run {command}` fills in the paths."
