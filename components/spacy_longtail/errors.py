@@ -1,7 +1,5 @@
 """Every message this package raises or warns with, under a stable code. `what, found, fix`."""
 
-# where a file that a saved pipeline was built from is gone
-AGAIN = "A saved pipeline holds what it has read: `longtail train` takes it from there."
 SHIPPED_CONFIGS = (
     "Name a config file. `longtail init-config NAME -o config.cfg` writes one of the package's."
 )
@@ -109,7 +107,6 @@ class Errors:
     # Encoders: L24x
     L240 = '[L240] {who} needs word vectors, but the pipeline has none. Make them with `spacy init vectors`, and name them: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER.'
     L241 = "[L241] longtail.ConcatenatedEncoders.v1 joins two or more encoders, found {found}. Add a block such as [components.ner.model.tok2vec.*.vectors], or use the one encoder alone."
-    L242 = "[L242] longtail.EncoderStates.v1 takes the encoder of an encoder-decoder such as BART or T5, found {name!r}, which is a {found}. Use spacy-transformers.TransformerModel.v3 for it."
     L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing, put the component into frozen_components."
     L244 = "[L244] longtail.FrozenEncoder.v1 has a listener as its encoder ({layer}), which would no longer train the shared encoder. Give it an encoder of its own, or put the shared component into frozen_components and annotating_components."
     L245 = '[L245] {who} has learnt with word vectors of {known} columns, those of the pipeline have {found}. Name the vectors that it was trained with: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER.'

@@ -21,7 +21,6 @@ NAMED = {  # arguments that name a transformer, by function
     "spacy-transformers.TransformerModel.v3": "name",
     "longtail.TransformerDescriptions.v1": "name",
 }
-SAVED_TABLES = "longtail.saved_tables.v1"  # with which vectors of subwords are in a saved pipeline
 SUBWORDS = {"longtail.RichEmbed.v1": "subwords"}  # arguments that name vectors of subwords
 
 
@@ -60,9 +59,6 @@ def check_models(config: Config) -> None:
     """
     for name in sorted(set(named_transformers(config))):
         check_model(name)
-    before = config.get("initialize", {}).get("before_init") or {}
-    if before.get("@callbacks") == SAVED_TABLES:
-        return
     for name in sorted(set(_names(config, SUBWORDS))):
         check_subwords(name)
 

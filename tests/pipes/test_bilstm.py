@@ -1,4 +1,4 @@
-"""`longtail.BiLSTM.v1` and `longtail.CharCNN.v1`: against torch.nn.LSTM and brute force, and under the pipes."""
+"""`longtail.BiLSTM.v1` against torch.nn.LSTM, and under the pipes."""
 
 import copy
 import pickle
@@ -9,7 +9,6 @@ import spacy
 import srsly
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc
 from spacy.training.initialize import init_nlp
 from spacy.training.pretrain import pretrain
 from spacy.util import fix_random_seed, load_config_from_str, registry
@@ -19,8 +18,7 @@ torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
 safetensors = pytest.importorskip("safetensors.torch", reason="needs the extra 'torch'")
 
 from spacy_longtail.layers.torch_bilstm import orders_of  # noqa: E402
-from spacy_longtail.layers.words import N_OWN, N_ROWS, char_rows, cut  # noqa: E402
-from spacy_longtail.models import BiLSTM, CharCNN  # noqa: E402
+from spacy_longtail.models import BiLSTM  # noqa: E402
 from tests.util import SENTENCES, blank, examples, found, params, parse, small_ner, train  # noqa: E402
 
 HASHED = {
@@ -30,7 +28,8 @@ HASHED = {
     "rows": [60, 30],
     "include_static_vectors": False,
 }
-CHARS = {"@architectures": "longtail.CharCNN.v1", "width": 6, "char_width": 4}
+CHARS = {"@architectures": "spacy.CharacterEmbed.v2", "width": 6, "nM": 4, "nC": 4, "rows": 50}
+CHARS |= {"include_static_vectors": False}
 JOINED = {"@architectures": "longtail.ConcatenatedEncoders.v1", "*": {"words": HASHED, "chars": CHARS}}
 VECTORS = {"@architectures": "longtail.StaticVectors.v1", "width": 7}
 ENCODER = {
@@ -516,133 +515,3 @@ def test_pretrained_weights_are_loaded(tmp_path):
     for name in wanted:
         assert torch.equal(wanted[name], found[name]) and not torch.equal(wanted[name], start[name])
     assert not np.array_equal(params(fresh)[0], params(loaded)[0])
-
-
-# Characters
-
-
-def words_of(nlp, *texts):
-    return [Doc(nlp.vocab, words=text.split(" ") if text else []) for text in texts]
-
-
-def char_model(**kwargs):
-    fix_random_seed(0)
-    model = CharCNN(**{"width": 4, "char_width": 3, **kwargs})
-    model.initialize()
-    linear = next(n for n in model.walk() if n.name == "linear")
-    linear.set_param("b", np.array([0.3, -0.2, 0.1, 0.4], "f"))
-    return model, linear, next(n for n in model.walk() if n.name == "embed")
-
-
-def brute_force(word, linear, embed, window, max_chars):
-    word = cut(word, max_chars)
-    E, W, b = embed.get_param("E"), linear.get_param("W"), linear.get_param("b")
-    rows = [np.zeros(E.shape[1])] * window
-    rows = [*rows, *(E[char_rows([char])[0]] for char in word), *rows]
-    spans = [np.concatenate(rows[i : i + 2 * window + 1]) for i in range(len(word))]
-    return np.max([W @ span + b for span in spans], axis=0)
-
-
-@pytest.mark.parametrize("window", [0, 1, 2])
-@pytest.mark.parametrize("max_chars", [1, 4, 5, 30])
-def test_a_word_is_the_maximum_of_its_filters(window, max_chars):
-    model, linear, embed = char_model(window=window, max_chars=max_chars)
-    docs = words_of(blank(), "Oslo oslo a Łódź 東京都 a", "", "unforgettable \n Oslo 🙂🙂", "x")
-    Y = model.predict(docs)
-    assert [y.shape for y in Y] == [(len(doc), 4) for doc in docs]
-    for doc, y in zip(docs, Y, strict=True):
-        for token, row in zip(doc, y, strict=True):
-            wanted = brute_force(token.text, linear, embed, window, max_chars)
-            assert np.allclose(row, wanted, atol=1e-6)
-    assert not np.allclose(Y[0][0], Y[0][1])  # case is kept
-
-
-def test_characters_learn_by_the_slope():
-    model, linear, embed = char_model()
-    docs = words_of(blank(), "Oslo in Oslo", "Rome in June in Oslo")
-    rng = np.random.default_rng(0)
-    Y, backprop = model.begin_update(docs)
-    d_Y = [rng.standard_normal(y.shape).astype("f") for y in Y]
-    backprop([d.copy() for d in d_Y])
-    for layer, name in ((linear, "W"), (linear, "b"), (embed, "E")):
-        start, gradient = layer.get_param(name).copy(), layer.get_grad(name)
-        # along the gradient, for float32 leaves few digits to a random direction
-        step = gradient / np.linalg.norm(gradient)
-
-        def value(e):
-            layer.set_param(name, start + e * step)
-            return sum(float((y * d).sum()) for y, d in zip(model.predict(docs), d_Y, strict=True))
-
-        slope = (value(1e-3) - value(-1e-3)) / 2e-3
-        layer.set_param(name, start)
-        assert slope == pytest.approx(np.linalg.norm(gradient), rel=0.01)
-
-
-def test_a_distinct_word_is_computed_once(monkeypatch):
-    model, *_ = char_model()
-    seen = []
-    inner, forward = model.layers[0], model.layers[0]._func
-
-    def spy(layer, X, is_train):
-        seen.append(len(X.lengths))
-        return forward(layer, X, is_train)
-
-    monkeypatch.setattr(inner, "_func", spy)
-    model.predict(words_of(blank(), "a b a b", "b a c"))
-    assert seen == [3]
-
-
-def test_words_do_not_depend_on_their_batch():
-    model, *_ = char_model()
-    docs = words_of(blank(), "Oslo is big", "is it", "", "Rome")
-    together = model.predict(docs)
-    assert all(np.allclose(model.predict([d])[0], y, atol=1e-6) for d, y in zip(docs, together))
-
-
-def test_no_words_for_characters():
-    model, *_ = char_model()
-    nlp = blank()
-    for docs in ([], words_of(nlp, ""), words_of(nlp, "", "")):
-        Y, backprop = model.begin_update(docs)
-        assert [y.shape for y in Y] == [(0, 4) for _ in docs]
-        backprop(Y)
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_every_character_has_a_row(text):
-    rows = char_rows([text[:3], text[3:]])
-    assert len(rows) == len(text) and ((rows >= 0) & (rows < N_ROWS)).all()
-    small = [c for c in text if ord(c) < N_OWN]
-    assert [r for r in rows if r < N_OWN] == [ord(c) for c in small]  # none of the others meets them
-
-
-@pytest.mark.parametrize(
-    ("word", "n", "found"),
-    [
-        ("abcdefg", 7, "abcdefg"),
-        ("abcdefg", 6, "abcefg"),
-        ("abcdefg", 5, "abcfg"),
-        ("abcdefg", 2, "ag"),
-        ("abcdefg", 1, "a"),
-    ],
-)
-def test_long_words_keep_both_ends(word, n, found):
-    assert cut(word, n) == found
-
-
-@pytest.mark.parametrize("name", ["width", "char_width", "window", "max_chars"])
-@pytest.mark.parametrize("value", [-1, 1.5, "wide", True, float("nan")])
-def test_bad_character_settings_are_refused(name, value):
-    with pytest.raises(ValueError, match=rf"L001.*{name}"):
-        CharCNN(**{name: value})
-
-
-def test_characters_alone_under_a_pipe(tmp_path):
-    nlp = own(CHARS, "longtail_token_ner")
-    train(nlp, 60)
-    wanted = entities(nlp)
-    assert any(wanted)
-    nlp.to_disk(tmp_path)
-    assert entities(spacy.load(tmp_path)) == wanted
-    assert entities(pickle.loads(pickle.dumps(nlp))) == wanted
-    assert entities(nlp, n_process=2, batch_size=3) == wanted

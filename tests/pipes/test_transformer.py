@@ -2,7 +2,6 @@
 
 import json
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -183,85 +182,6 @@ def test_mixed_precision_trains_on_a_gpu_and_predicts_anywhere(bert):
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="requires capable GPU"):
             nlp.update(examples(nlp), sgd=optimizer)
-
-
-@pytest.fixture(scope="module")
-def bart(bert, tmp_path_factory):
-    """An encoder-decoder with the vocabulary of the tiny BERT."""
-    import torch
-    from transformers import BartConfig, BartModel, BertTokenizerFast
-
-    torch.manual_seed(0)
-    folder = tmp_path_factory.mktemp("bart")
-    inputs = ["input_ids", "attention_mask"]
-    BertTokenizerFast(str(bert / "vocab.txt"), model_input_names=inputs).save_pretrained(folder)
-    config = BartConfig(
-        vocab_size=len((bert / "vocab.txt").read_text(encoding="utf8").splitlines()),
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=32,
-        decoder_ffn_dim=32,
-        max_position_embeddings=128,
-        pad_token_id=0,
-    )
-    BartModel(config).save_pretrained(folder)
-    return folder
-
-
-STATES = "longtail.EncoderStates.v1"
-
-
-def test_an_encoder_decoder_gives_its_encoders_states(bart):
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    nlp = pipeline(bart, "softmax", STATES)
-    nlp.initialize(lambda: examples(nlp))
-    module = nlp.get_pipe("transformer").model.transformer
-    assert type(module).__name__ == "BartEncoder"
-    text = texts_of(nlp)[0]
-    batch = nlp.get_pipe("transformer").model.predict([nlp.make_doc(text)])
-    own = AutoModel.from_pretrained(bart).eval()
-    with torch.no_grad():
-        tokens = AutoTokenizer.from_pretrained(bart)(text, return_tensors="pt")
-        expected = own.encoder(**tokens).last_hidden_state.numpy()
-        decoded = own(**tokens).last_hidden_state.numpy()
-    assert np.allclose(batch.model_output.last_hidden_state, expected, atol=1e-5)
-    assert not np.allclose(expected, decoded, atol=1e-2)
-
-
-def test_an_encoder_decoder_trains_saves_and_loads(bart, tmp_path):
-    nlp = pipeline(bart, "crf", STATES)
-    history = train(nlp, 40)
-    assert history[-1]["ner"] < 0.5 * history[0]["ner"]
-    nlp.to_disk(tmp_path)
-    texts = texts_of(nlp)
-    for again in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
-        assert found(again.pipe(texts)) == found(nlp.pipe(texts))
-        module = again.get_pipe("transformer").model.transformer
-        assert type(module).__name__ == "BartEncoder"
-    assert any(found(nlp.pipe(texts)))
-
-
-def test_one_model_leaves_the_settings_of_the_next_alone():
-    """spacy-transformers writes `enabled` of the gradient scaler into what it is given."""
-    from spacy_longtail.models import EncoderStates
-
-    given = {}
-    for mixed_precision in (False, True):
-        model = EncoderStates("none", print, mixed_precision=mixed_precision)
-        assert model.layers[0].shims[0]._grad_scaler._enabled is mixed_precision
-    EncoderStates("none", print, grad_scaler_config=given)
-    assert given == {}
-
-
-def test_an_encoder_alone_has_no_encoder_to_take(bert):
-    nlp = pipeline(bert, "softmax", STATES)
-    with pytest.raises(ValueError, match="L242"):
-        nlp.initialize(lambda: examples(nlp))
 
 
 def test_a_transformer_and_static_vectors_side_by_side(bert, tmp_path):

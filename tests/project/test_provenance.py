@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import spacy
 import srsly
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin, Span
-from spacy.util import load_config, load_model_from_config
+from spacy.util import load_config
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
@@ -49,11 +48,6 @@ def test_a_run_says_how_it_was_made(trained, corpus):
     assert found["checksums"]["train"] == expected != found["checksums"]["dev"]
     assert found["versions"]["spacy"] == spacy.about.__version__
     assert found["seconds"] > 0
-
-
-def test_the_curve_has_every_evaluation(trained):
-    steps = [line["step"] for line in srsly.read_jsonl(trained / "curve.jsonl")]
-    assert steps == [0, 2, 4]
 
 
 def test_the_saved_config_is_the_one_given(trained):
@@ -103,26 +97,18 @@ def test_a_folders_checksum_is_of_its_files_in_order(tmp_path):
     assert checksum(tmp_path) == hashlib.sha256(b"12").hexdigest()
 
 
-def test_a_command_can_be_typed_and_names_no_folder_above(tmp_path):
-    text = command("train", [tmp_path / "a" / "b c.cfg"], {"paths.vectors": "/x/y/z", "a.b": [1, "d"]})
-    assert text == "python -m spacy_longtail train 'a/b c.cfg' --paths.vectors y/z --a.b '[1,\"d\"]'"
-
-
 def test_no_option_names_a_folder_above():
     options = {
         "initialize.vectors": "/home/me/private/vec",
         "components.transformer.model.name": "C:\\Users\\me\\models\\bert",
         "corpora.train.paths": ["/home/me/private/a.spacy", {"b": "/home/me/private/b.spacy"}],
         "components.ner.model.separator": "/",
-        "corpora.dev.path": "corpus/toy/long/dev.spacy",
+        "corpora.dev.path": "corpus/toy/long/dev.spacy",  # means the same elsewhere
     }
     text = command("train", [], options)
     assert "me/" not in text
-    assert "private/vec" in text
-    assert "models/bert" in text
-    assert "private/b.spacy" in text
-    assert "--components.ner.model.separator /" in text
-    assert "corpus/toy/long/dev.spacy" in text  # means the same elsewhere
+    for kept in ("private/vec", "models/bert", "private/b.spacy", "separator / ", "corpus/toy/long/dev"):
+        assert kept in text
 
 
 def test_a_method_names_no_folder_above():
@@ -132,36 +118,6 @@ def test_a_method_names_no_folder_above():
         "corpus": {"@readers": "spacy.Corpus.v1", "path": "/home/me/private/toy/train.spacy"},
     }
     assert method(nlp).reader["corpus"]["path"] == "toy/train.spacy"
-
-
-def digest(**changes):
-    """Of a pipeline with MoM and a resampled corpus, with these changes of its config."""
-    overrides = {name.replace("__", "."): value for name, value in changes.items()}
-    config = load_config(CONFIG.parent / "resampled_mom.cfg", overrides=overrides)
-    return method(load_model_from_config(config)).digest
-
-
-def test_the_digest_tells_settings_not_seeds_nor_folders():
-    first = digest()
-    assert re.fullmatch("[0-9a-f]{16}", first)
-    elsewhere = "/elsewhere/train.spacy"
-    assert first == digest(system__seed=5, components__ner__loss__lam=0.9, paths__train=elsewhere)
-    assert first == digest(training__logger={"@loggers": "x", "output_file": "/seed5/log.jsonl"})
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("training__dropout", 0.5),
-        ("training__max_steps", 77),
-        ("components__ner__model__hidden_width", 99),
-        ("components__tok2vec__model__width", 32),
-        ("components__ner__update_with_oracle_cut_size", 50),
-        ("paths__vectors", "en_core_web_lg"),
-    ],
-)
-def test_the_digest_tells_each_setting(name, value):
-    assert digest(**{name: value}) != digest()
 
 
 def test_the_command_names_the_gpu(corpus, tmp_path, monkeypatch):
@@ -182,16 +138,7 @@ def test_a_broken_record_of_the_run_is_a_coded_error(tmp_path, text):
         read_run(tmp_path / "model-best")
 
 
-BAD_POINTS = [
-    {"step": 2},
-    {"step": 2, "scores": None},
-    {"scores": {"ents_f": 1.0}},
-    {"step": None, "scores": {"ents_f": 1.0}},
-    [1],
-]
-
-
-@pytest.mark.parametrize("point", BAD_POINTS)
+@pytest.mark.parametrize("point", [{"step": 2}, {"step": None, "scores": {"ents_f": 1.0}}, [1]])
 def test_a_log_without_steps_or_scores_is_a_coded_error(tmp_path, point):
     srsly.write_jsonl(tmp_path / "curve.jsonl", [{"step": 0, "scores": {"ents_f": 1.0}}, point])
     with pytest.raises(ValueError, match=r"L417.*curve\.jsonl.*2"):

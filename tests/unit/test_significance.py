@@ -591,12 +591,6 @@ def test_counts_have_names():
     assert MentionCounts._fields == ("labels", "unit", "counts")
 
 
-def test_the_old_name_still_imports():
-    from spacy_longtail.experiments import significance as old
-
-    assert old.paired_bootstrap is paired_bootstrap and old.Verdict is Verdict
-
-
 # The test over folds
 
 

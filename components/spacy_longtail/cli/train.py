@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..training.products import Products
 from ..training.train import train_model
 from .app import TRAINING_PANEL, Code, Corpus, GpuId, app, config_overrides
 
@@ -22,15 +21,8 @@ def train(
     output: Annotated[Path, typer.Argument(help="Folder for the models; replaces an earlier training.")],
     code: Code = None,
     gpu_id: GpuId = -1,
-    products: Annotated[
-        Products,
-        typer.Option(
-            help="What multiplies matrices on the CPU: fastest takes NumPy's products where they are "
-            "measured to be 1.5 times as fast as spaCy's."
-        ),
-    ] = Products.SPACY,
 ) -> None:
     """Train a config on a converted corpus. Any config value can follow, as --training.max_steps 500."""
     overrides = config_overrides(context)
-    best = train_model(config, corpus, output, gpu_id=gpu_id, products=products, overrides=overrides)
+    best = train_model(config, corpus, output, gpu_id=gpu_id, overrides=overrides)
     msg.good(f"Saved to {output}; the best checkpoint is {best}")

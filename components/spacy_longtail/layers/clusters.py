@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Ints1d, Ints2d, Ragged
 
-from ..errors import AGAIN, Errors
+from ..errors import Errors
 from ..settings import extra
 from .path_table import MOST_BITS, NO_PATHS, PathTable, path_table
 
@@ -62,7 +62,7 @@ def lookups_table(lang: str, name: str) -> Table:
 
 def _read_paths(path: Path) -> dict[int, int]:
     if not path.is_file():
-        fix = f"Name a file of Brown clusters, or 'lookups' for those of spacy-lookups-data. {AGAIN}"
+        fix = "Name a file of Brown clusters, or 'lookups' for those of spacy-lookups-data."
         raise ValueError(Errors.L402.format(path=path, fix=fix))
     found: dict[int, int] = {}
     with path.open(encoding="utf-8-sig") as file:

@@ -1,10 +1,8 @@
 """Architectures, composed from stock thinc layers and `layers/`."""
 
 from .bilstm import BiLSTM
-from .char_cnn import CharCNN
 from .concatenated_encoders import ConcatenatedEncoders
 from .described_types import DescribedTypes
-from .encoder_states import EncoderStates
 from .frozen_encoder import FrozenEncoder
 from .mrc import MRC
 from .rich_embed import RichEmbed
@@ -17,10 +15,8 @@ from .transformer import Transformer
 __all__ = [
     "MRC",
     "BiLSTM",
-    "CharCNN",
     "ConcatenatedEncoders",
     "DescribedTypes",
-    "EncoderStates",
     "FrozenEncoder",
     "LSTMAttentionGate",
     "RNNCNNGate",

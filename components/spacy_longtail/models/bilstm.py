@@ -25,8 +25,7 @@ def BiLSTM(
     padding nor the other documents of a batch enter a state. Weights are saved as safetensors.
 
     embed (Model[List[Doc], List[Floats2d]]): Vectors of the words: spacy.MultiHashEmbed.v2,
-        longtail.StaticVectors.v1, longtail.CharCNN.v1, or longtail.ConcatenatedEncoders.v1 of several.
-        It is trained along.
+        longtail.StaticVectors.v1, or longtail.ConcatenatedEncoders.v1 of several. It is trained along.
     hidden_width (int): Units of each of the two directions. The output is twice as wide.
     depth (int): Layers, each reading the outputs of the one below.
     dropout (float): Share of each layer's outputs that is zeroed in training, 0 to below 1. The

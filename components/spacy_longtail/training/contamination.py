@@ -1,4 +1,4 @@
-"""Whether what a config begins with has seen the sentences that its models are scored on."""
+"""Whether a pretrained encoder has seen the sentences that models are scored on."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -12,46 +12,38 @@ from ..corpus.seen import FILE, MOST, seen_share
 from ..encoders import located
 from ..errors import Warnings
 
-SCORED = ("dev", "test")
-
 
 def warn_seen(config: Config, corpus: Path) -> None:
     """Warn of an encoder that was pretrained on the parts of a corpus that models are scored on.
 
-    config (Config): Interpolated; an encoder is a folder that a component or [initialize] begins with.
+    config (Config): Interpolated. An encoder is a folder that a component or [initialize] names.
     corpus (Path): A folder that `convert` wrote.
     """
-    named = {name: config.get(name, {}) for name in ("components", "initialize")}
-    for folder in sorted(set(_texts(named))):
-        if not _remembers(folder):
-            continue
-        parts = [path for part in SCORED if (path := part_path(corpus, part)).exists()]
-        share = _share(folder, tuple((path, _changed(path)) for path in parts))
-        if share > MOST:
+    parts = [path for name in ("dev", "test") if (path := part_path(corpus, name)).exists()]
+    changed = tuple((path, _changed(path)) for path in parts)
+    blocks = {name: config.get(name, {}) for name in ("components", "initialize")}
+    for folder in sorted(set(_encoders(blocks))):
+        if (share := _share(folder, changed)) > MOST:
             shown = {"path": folder, "corpus": corpus, "share": f"{100 * share:.0f} %"}
             warnings.warn(Warnings.W103.format(**shown), stacklevel=3)
 
 
-def _texts(block: Mapping[str, object]) -> Iterator[str]:
-    """The values of a config that may name a folder."""
+def _encoders(block: Mapping[str, object]) -> Iterator[str]:
+    """Folders named anywhere in a block that list the sentences they were pretrained on."""
     for value in block.values():
         if isinstance(value, Mapping):
-            yield from _texts(value)
+            yield from _encoders(value)
         elif isinstance(value, str) and value and "\n" not in value and "\0" not in value:
-            yield value
-
-
-def _remembers(folder: str) -> bool:
-    """Whether a folder says what was read; a text that can be no path is none."""
-    try:
-        return (located(folder) / FILE).is_file()
-    except OSError:  # too long for a path
-        return False
+            try:
+                if (located(value) / FILE).is_file():
+                    yield value
+            except OSError:  # a text that is too long for a path
+                continue
 
 
 def _changed(path: Path) -> int:
     """When a file, or one of a folder, was last changed."""
-    return max(own.stat().st_mtime_ns for own in (path, *path.rglob("*.spacy")))
+    return max(file.stat().st_mtime_ns for file in (path, *path.rglob("*.spacy")))
 
 
 @lru_cache(maxsize=64)

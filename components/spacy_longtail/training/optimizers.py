@@ -6,17 +6,28 @@ torch's function, for parameters on a GPU.
 """
 
 import math
-from functools import cache
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from thinc.api import Optimizer
+from thinc.api import Optimizer, PyTorchShim, xp2torch
 from thinc.backends import get_array_ops
 from thinc.optimizers import FloatOrSeq
 from thinc.types import FloatsXd
 
 from ..settings import finite, unused
-from .averages import Averages, average_torch_modules
+
+Key = tuple[int, str]  # of a layer or of a torch module, and the parameter's name
+
+
+class Averages(dict[Key, FloatsXd]):
+    """Weights to evaluate and save in place of those trained, by parameter.
+
+    Torch modules take them once `average_torch_modules` was called. thinc's own averages change nothing
+    there, since a module looks for them under names that no optimizer gives.
+    """
 
 
 class TorchAdam(Optimizer):
@@ -30,13 +41,13 @@ class TorchAdam(Optimizer):
     def __init__(self, learn_rate: FloatOrSeq, *, weight_mix: float = 1.0, **settings: Any) -> None:
         super().__init__(learn_rate, **settings)
         self.weight_mix = weight_mix
-        self.before: dict[tuple[int, str], FloatsXd] = {}
+        self.before: dict[Key, FloatsXd] = {}
         if weight_mix < 1:
             self.averages = Averages()
             average_torch_modules()
 
     def __call__(
-        self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
+        self, key: Key, weights: FloatsXd, gradient: FloatsXd, *, lr_scale: float = 1.0
     ) -> tuple[FloatsXd, FloatsXd]:
         """Step a parameter in place. Its gradient comes back as zeros.
 
@@ -65,9 +76,9 @@ class TorchAdam(Optimizer):
         return stepped
 
     def _stepped(
-        self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, lr_scale: float
+        self, key: Key, weights: FloatsXd, gradient: FloatsXd, lr_scale: float
     ) -> tuple[FloatsXd, FloatsXd]:
-        if not _has_torch():
+        if find_spec("torch") is None:
             return super().__call__(key, weights, gradient, lr_scale=lr_scale)
         decays_all = self.L2_is_weight_decay and self.learn_rate * lr_scale * self.L2 >= 1
         if decays_all or not (_shares_memory(weights) and _shares_memory(gradient)):
@@ -85,7 +96,7 @@ class TorchAdam(Optimizer):
         gradient.fill(0)
         return weights, gradient
 
-    def _step(self, key: tuple[int, str], weights: FloatsXd, gradient: FloatsXd, rate: float) -> None:
+    def _step(self, key: Key, weights: FloatsXd, gradient: FloatsXd, rate: float) -> None:
         import torch
         from torch.optim.adamw import adamw
 
@@ -111,14 +122,31 @@ class TorchAdam(Optimizer):
         )
 
 
-@cache
-def _has_torch() -> bool:
-    """Whether torch can make the steps; else thinc does."""
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        return False
-    return True
+def average_torch_modules() -> None:
+    """Let torch modules take part in `use_params` where the parameters are `Averages`."""
+    original = PyTorchShim.use_params
+    if getattr(original, "takes_averages", False):
+        return
+
+    @contextmanager
+    def use_params(self: PyTorchShim, params: Mapping[Key, FloatsXd]) -> Iterator[None]:
+        if not isinstance(params, Averages):
+            with original(self, params):
+                yield
+            return
+        trained = []
+        for name, parameter in self._model.named_parameters():
+            if (average := params.get((self.id, name))) is not None:
+                trained.append((parameter, parameter.data))
+                parameter.data = xp2torch(average, device=parameter.device).clone()
+        try:
+            yield
+        finally:
+            for parameter, tensor in trained:
+                parameter.data = tensor
+
+    use_params.takes_averages = True  # type: ignore[attr-defined]
+    PyTorchShim.use_params = use_params  # type: ignore[method-assign]
 
 
 def _shares_memory(array: object) -> bool:

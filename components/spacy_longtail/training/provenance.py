@@ -1,6 +1,5 @@
 """Where a figure comes from: the command, the data's checksum, the settings and the versions."""
 
-import math
 import platform
 import shlex
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from ..errors import Errors
 from ..pipes.scores.thresholding import CALIBRATION
 from ..records import Record, problem_of
 from ..types import Overrides
-from .checksums import checksum, digest
+from .checksums import checksum
 
 RUN_FILE = "run.json"  # beside model-best, or in an ensemble: how it was made
 DEV_SCORE = "ents_macro_f"  # what checkpoints and methods are chosen by, on dev
@@ -26,7 +25,6 @@ CURVE_FILE = "curve.jsonl"  # beside model-best: spaCy's log, one line per evalu
 PACKAGES = ("spacy", "thinc", "numpy", "torch", "spacy-transformers", "transformers")
 # of a pipe: what methods differ in
 DETAILS = ("head", "include", "loss", "merge", "scheme", "threshold", "thresholds", "weak_labels")
-LAMBDA = "lam"  # of longtail.MoM.v1
 
 Block = dict[str, JsonValue]  # settings
 
@@ -46,7 +44,6 @@ class Method(Record):
 
     reader: Block = Field(default_factory=dict)  # of the training data
     pipes: dict[str, Block] = Field(default_factory=dict)  # settings by name
-    digest: str = ""  # of all settings that `comparable` keeps
 
 
 def versions() -> dict[str, str]:
@@ -99,20 +96,18 @@ def run_record(
     config: Path,
     corpus: Path,
     parts: Mapping[str, Path],
-    overrides: Overrides,
+    options: Overrides,
     seconds: float,
-    gpu_id: int = -1,
 ) -> RunRecord:
     """How a model was trained, for RUN_FILE beside it.
 
     output (Path): The folder of model-best. config (Path): The config. corpus (Path): The corpus.
     parts (Mapping[str, Path]): The files of the training and development parts, by name.
-    overrides (Overrides): What was set on the command line, by dotted name.
-    seconds (float): Wall-clock time of the training. gpu_id (int): -1 is the CPU.
+    options (Overrides): What was set on the command line, by name.
+    seconds (float): Wall-clock time of the training.
     """
-    gpu = {} if gpu_id < 0 else {"gpu-id": gpu_id}
     return RunRecord(
-        command=command("train", [config, corpus, output], {**gpu, **overrides}),
+        command=command("train", [config, corpus, output], options),
         corpus=with_name(corpus).name,
         checksums={name: checksum(path) for name, path in parts.items()},
         versions=versions(),
@@ -149,24 +144,16 @@ def read_curve(model: Path) -> list[dict[str, float]]:
     path = model.parent / CURVE_FILE
     if not path.is_file():
         return []
-    try:
-        lines = list(srsly.read_jsonl(path, skip=True))  # the last one is cut where training was killed
-    except ValueError as error:
-        raise ValueError(Errors.L417.format(path=path, problem=f"it is not text ({error})")) from error
     points = []
-    for i, line in enumerate(lines, start=1):
-        step, scores = (line.get("step"), line.get("scores")) if isinstance(line, dict) else (None, None)
-        if not _is_finite(step) or not isinstance(scores, dict):
-            problem = f"its entry {i} has no step or no scores"
-            raise ValueError(Errors.L417.format(path=path, problem=problem))
-        own = {k: v / 100 for k, v in scores.items() if k != "speed" and _is_finite(v)}
-        if own:
-            points.append({"step": step, **own})
+    try:
+        for line in srsly.read_jsonl(path, skip=True):  # the last one is cut where training was killed
+            scores = {k: v / 100 for k, v in line["scores"].items() if k != "speed" and v is not None}
+            if scores:
+                points.append({"step": int(line["step"]), **scores})
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        problem = f"its entry {len(points) + 1} has no step or no scores"
+        raise ValueError(Errors.L417.format(path=path, problem=problem)) from error
     return points
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 def method(nlp: Language) -> Method:
@@ -184,24 +171,4 @@ def method(nlp: Language) -> Method:
         if getattr(nlp.get_pipe(name), "cfg", {}).get(CALIBRATION):
             pipes[name]["calibrated"] = True
     reader = config.get("corpora", {}).get("train", {})
-    return Method(reader=shortened(reader), pipes=shortened(pipes), digest=_digest(config))
-
-
-def comparable(settings: Any) -> Any:
-    """What of settings is the same over seeds, folders and MoM's lambda.
-
-    settings (Any): A config block.
-    RETURNS (Any): The block without any seed or lam, and without the paths that readers read.
-    """
-    if isinstance(settings, Mapping):
-        varied = {"seed", LAMBDA} | ({"path"} if "@readers" in settings else set())
-        return {key: comparable(value) for key, value in settings.items() if key not in varied}
-    return [comparable(value) for value in settings] if isinstance(settings, list) else settings
-
-
-def _digest(config: Overrides) -> str:
-    """A short checksum of how a pipeline is built, initialised and trained, for comparison alone."""
-    sections = {name: config.get(name, {}) for name in ("components", "initialize", "training")}
-    idle = ("logger", "gpu_allocator")  # change nothing that is learnt
-    sections["training"] = {k: v for k, v in sections["training"].items() if k not in idle}
-    return digest(shortened(comparable(sections)))
+    return Method(reader=shortened(reader), pipes=shortened(pipes))

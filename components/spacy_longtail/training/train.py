@@ -1,11 +1,11 @@
 """One training on a converted corpus: `spacy train` with the corpus's paths and types filled in."""
 
 import logging
-import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from configparser import Error as ConfigParserError
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -15,13 +15,7 @@ from spacy.language import Language
 from spacy.schemas import ConfigSchemaInit, ConfigSchemaTraining
 from spacy.scorer import Scorer
 from spacy.training import Example
-from spacy.util import (
-    load_config,
-    load_model_from_config,
-    logger,
-    registry,
-    resolve_dot_names,
-)
+from spacy.util import load_config, load_model_from_config, logger, registry, resolve_dot_names
 from thinc.api import Config
 from wasabi import msg
 
@@ -35,7 +29,6 @@ from ..output.writing import (
     check_folder,
     check_outside,
     coded_io,
-    is_disk_fault,
     set_aside,
     whole_folder,
     write_file,
@@ -50,15 +43,11 @@ from .loading import (
     META,
     check_beginning,
     check_sources,
-    load_pipeline,
     load_weights,
     sources_of_beginning,
 )
 from .own_code import imported_code
-from .products import Products, chosen_products, restore_products, with_products
 from .provenance import CURVE_FILE, RUN_FILE, RunRecord, read_run, run_record, write_run
-from .shown import shown_as
-from .tables import tables_beside, without_tables
 
 BEST = "model-best"
 MODELS = (BEST, "model-last")
@@ -95,7 +84,7 @@ def filled_in(config: Path, corpus: Path, overrides: Overrides | None = None) ->
     paths = (part_path(corpus, part) for part in ("train", "dev"))
     own = corpus_overrides(read_types(corpus), *paths)
     written = load_config(config, interpolate=False)
-    found = {**known_sections(own, written), **tables_beside(config, written), **(overrides or {})}
+    found = {**known_sections(own, written), **(overrides or {})}
     for name in ("longtail.descriptions", "longtail.queries"):
         if problem := problem_in_config(found.get(name) or {}):
             raise ValueError(Errors.L271.format(who=corpus, problem=problem))
@@ -157,19 +146,16 @@ def train_model(
     output: Path,
     *,
     gpu_id: int = -1,
-    products: Products = Products.SPACY,
     overrides: Overrides | None = None,
 ) -> Path:
-    """Train a config on a corpus. How, and the scores on the way, are kept beside the models.
+    """Train a config on a corpus, and keep beside the models how, and the scores on the way.
 
-    Everything is checked before the training, which is written beside the output folder and takes its
-    place at the end: whatever fails or is killed before, an earlier model stays as it was. What was
-    trained until then is kept in OUTPUT.stopped.
+    The training is written beside the output folder and takes its place at the end. If it fails or is
+    stopped, an earlier model stays as it was, and OUTPUT.stopped has what was trained until then.
 
     config (Path): A config of this project. corpus (Path): A folder that `convert` wrote.
     output (Path): The folder for model-best and model-last; one of an earlier training is replaced.
     gpu_id (int): -1 is the CPU.
-    products (Products): What multiplies matrices; nothing of it stays in the models.
     overrides (Optional[Overrides]): Config values by dotted name.
     RETURNS (Path): model-best.
     """
@@ -186,21 +172,17 @@ def train_model(
         check_docs(path)
     warn_seen(filled, corpus)
     use_gpu(gpu_id)
-    nlp = check_trainable(given, config)
+    check_trainable(given, config)
     check_models(filled)
-    products = _products(products, nlp, filled, config)
     logger.setLevel(logging.INFO)  # the gate reports its class weights
     with coded_io(output), whole_folder(output) as new:
         start = time.perf_counter()
         try:
-            with shown_as(new, output):
-                own = {**_logged(filled, new), **with_products(products)}
-                train(config, new, use_gpu=gpu_id, overrides={**settings, **own})
+            train(config, new, use_gpu=gpu_id, overrides={**settings, **_logged(filled, new)})
         except BaseException as error:
-            if is_disk_fault(error):
-                _remove_halves(new)
             if isinstance(error, KeyboardInterrupt) or (new / BEST).is_dir():
-                _complete(new, filled)
+                with suppress(OSError, ValueError):  # of what a full disk has cut off
+                    _complete(new, filled)
                 msg.warn(f"Stopped. What was trained so far is in {set_aside(new, output)}.")
             raise
         seconds = time.perf_counter() - start
@@ -208,13 +190,11 @@ def train_model(
         if not (new / BEST / "config.cfg").is_file():
             fix = "Training wrote no model; see the log."
             raise ValueError(Errors.L402.format(path=output / BEST, fix=fix))
-        options = {} if products is Products.SPACY else {"products": products.value}
+        options = {} if gpu_id < 0 else {"gpu-id": gpu_id}
         if own_code := imported_code():
             options["code"] = str(own_code[-1])
-        record = run_record(
-            output, config, corpus, parts, {**options, **(overrides or {})}, seconds, gpu_id
-        )
-        write_run(new, record)
+        options |= overrides or {}
+        write_run(new, run_record(output, config, corpus, parts, options, seconds))
     return output / BEST
 
 
@@ -293,13 +273,6 @@ def message_of(error: Exception) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _products(products: Products, nlp: Language, config: Config, path: Path) -> Products:
-    try:
-        return chosen_products(products, nlp, config)
-    except ValueError as error:
-        raise ValueError(Errors.L438.format(path=path, problem=message_of(error))) from error
-
-
 def _logged(config: Config, output: Path) -> Overrides:
     """The overrides that make spaCy's console logger write to a file too; another logger stays."""
     written = config["training"].get("logger", {})
@@ -317,24 +290,12 @@ def _logged(config: Config, output: Path) -> Overrides:
     return {f"training.logger.{name}": value for name, value in own.items()}
 
 
-def _remove_halves(folder: Path) -> None:
-    """Remove pipelines that a full disk has left incomplete."""
-    for model in MODELS:
-        try:
-            load_pipeline(folder / model)
-        except ValueError:
-            shutil.rmtree(folder / model, ignore_errors=True)
-
-
 def _complete(folder: Path, trained: Config) -> None:
-    """Say in saved pipelines what they began with, and undo `with_products`, `tables_beside` and
-    `_logged`: training one again would write into the same file."""
+    """Note in saved pipelines what they started from, and undo `_logged`."""
     began = sources_of_beginning(trained)
     paths = (folder / model / "config.cfg" for model in MODELS)
     for path in (path for path in paths if path.is_file()):
         config = load_config(path, interpolate=False)
-        restore_products(config, trained)
-        without_tables(config)
         config["training"]["logger"] = trained["training"].get("logger", {"@loggers": f"{CONSOLE}v1"})
         write_file(path, config.to_bytes())  # whole, where a full disk has ended the training
         meta = srsly.read_json(path.with_name(META))

@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).parents[2]
 # what a trained model or its scores cannot depend on
 IDLE = ("cli", "errors.py", "output", "corpus/statistics",
         "evaluation/report",
-        "evaluation/significance", "experiments", "pretraining", "studies", "training/debugging",
+        "evaluation/significance", "pretraining", "studies", "training/debugging",
         "training/probe.py", "unlabelled")  # fmt: skip
 
 CorpusVersion = Mapping[str, object]  # JSON data, equal where trials can be shared
@@ -83,7 +83,6 @@ def _texts(block: object, name: str) -> Iterator[tuple[str, str]]:
         yield name, str(block)
 
 
-@cache
 def trial_key(trial: Trial, corpus: CorpusVersion) -> str:
     """The content key of a trial. Where the corpus lies has no part in it.
 

@@ -1,1 +1,0 @@
-"""Where `significance` was before it moved to `spacy_longtail.evaluation`."""
