@@ -316,14 +316,8 @@ class Errors:
 
     # Any command: L540-L559
     L540 = "[L540] The command cannot go on: {problem} {fix}"
-    L541 = "[L541] The system refuses: {problem} Check the disk, the permissions and the network."
-    L542 = "[L542] A package cannot be imported: {problem} Install it, or repair its installation."
-    L543 = "[L543] What was given is nested too deeply to be read. Write it with fewer brackets within brackets."
-    L544 = (
-        "[L544] The memory is not enough: {problem} Use smaller batches, fewer processes or less data."
-    )
     L545 = "[L545] {problem} {fix}"
-    L546 = "[L546] This should not happen: {what} {where} Please report it with that file."
+    L546 = "[L546] This should not happen: {what} Please report it with the traceback above. Versions: {versions}."
     L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test, without / and \\."
     L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
     L551 = "[L551] {label!r} cannot be added to {who}: a type comes with the names that training data has of it. Initialize the pipe on data with it, or put an entity_ruler with names of your own before {who}."

@@ -14,8 +14,7 @@ from ..errors import Errors
 from ..output.tables import text_table
 from ..training.own_code import import_code
 from ..types import Overrides
-from .commands import Program
-from .fault_log import versions
+from .boundary import Program, versions
 
 app = typer.Typer(
     name="spacy_longtail",
