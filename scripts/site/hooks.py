@@ -16,6 +16,7 @@ PAGES = {
     "docs/README.md": "questions.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "benchmarks/REPORT.md": "measurements.md",
     "recipes/README.md": "recipes.md",
     "tutorials/README.md": "tutorials.md",
     "components/spacy_longtail/encoders/en_longtail_cnn/README.md": "en_longtail_cnn.md",

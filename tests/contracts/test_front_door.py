@@ -121,7 +121,7 @@ def test_the_rare_types_of_the_picture_are_those_that_were_scored_as_tail():
 
 def test_the_table_of_the_readme_is_that_of_the_records():
     trials = list(srsly.read_jsonl(ROOT / "benchmarks" / "results" / "knowledge.jsonl"))
-    page = (ROOT / "docs" / "all_results.md").read_text(encoding="utf8")
+    page = (ROOT / "benchmarks" / "REPORT.md").read_text(encoding="utf8")
     rows = re.findall(r"^\| (\w+): \d+, (\d+) \|(.*)$", FRONT, flags=re.MULTILINE)
     assert len(rows) == 5
     for name, n_types, cells in rows:

@@ -78,7 +78,7 @@ def test_what_is_committed_is_whole_and_says_nothing_of_a_machine(path):
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_figures_of_the_prose_are_those_of_the_results(path):
     pages = "".join(
-        (ROOT / "docs" / name).read_text(encoding="utf8") for name in ("results.md", "all_results.md")
+        (ROOT / name).read_text(encoding="utf8") for name in ("docs/results.md", "benchmarks/REPORT.md")
     )
     pages += (ROOT / "README.md").read_text(encoding="utf8")
     prose = "\n".join(c.source for c in notebooks.read(path).cells if c.cell_type == "markdown")
