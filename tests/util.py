@@ -358,8 +358,7 @@ def tiny_cnn(folder: Path) -> Path:
     """A pipeline of a CNN as `pretrain` writes it, of random weights. It knows the toy corpus's words."""
     import torch
 
-    from spacy_longtail.pretraining.bi_encoder.cnn import CNN, CNNBiEncoder
-    from spacy_longtail.pretraining.bi_encoder.cnn_pipeline import build_cnn
+    from spacy_longtail.pretraining.cnn import CNN, CNNBiEncoder, build_cnn
 
     words = {t.text.lower() for s in SENTENCES for t in parse(blank(), s)}
     letters = set(map(chr, range(97, 123)))

@@ -259,9 +259,7 @@ class Errors:
     L488 = "[L488] Trials are compared at equal steps, but training.max_steps is {found}. Give --steps."
     L490 = "[L490] Two trials of the plan are the same, {first!r} and {second!r}: same config, data and code. Leave one of them out, or correct its settings."
     L495 = "[L495] {path} cannot be {role}: {problem}. {fix}."
-    L496 = "[L496] {path} is a damaged state of a pretraining: {problem}. Delete the folder, and start again."
-    L497 = "[L497] {path} holds a pretraining with other settings or other donors. Name a new folder, or take the settings and donors it was begun with."
-    L498 = "[L498] {path} holds this pretraining, and it is finished. Use what is there, or delete the folder to train again."
+    L496 = "[L496] {path} cannot be gone on with: {problem}. {fix}."
     L494 = "[L494] No advice without a baseline: {name} could not be trained. {problem} Fix that first; --retry-failed tries it again."
 
     # Unlabelled text

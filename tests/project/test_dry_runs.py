@@ -6,15 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.pretraining import Options as PretrainOptions
-from spacy_longtail.pretraining import pretrain, pretraining_outlook
-from spacy_longtail.pretraining.bi_encoder.cnn_learner import CNNLearner
 from spacy_longtail.studies.trials.ledger import finish
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.run import Matrix
-from tests.project.pretraining import DEV, RATES, SHIPS, kill_at, write
 from tests.unit.test_ledger import record_of
-from tests.util import SENTENCES, numbered, refused, toy_corpus
+from tests.util import numbered, refused, toy_corpus
 
 RUN = CliRunner()
 OPTIONS = ("--steps", "100", "--seeds", "0,1")
@@ -65,47 +61,3 @@ def test_candidates_are_listed_with_their_reasons(corpus, tmp_path):
     text = dry(*call, as_json=False)
     assert "ner: stock spaCy, the baseline" in text and "3 folds, 100 steps each" in text
     assert not (tmp_path / "out").exists()
-
-
-@pytest.fixture(scope="module")
-def donors(tmp_path_factory):
-    for extra in ("torch", "transformers"):
-        pytest.importorskip(extra, reason="needs the extra 'transformers'")
-    folder = tmp_path_factory.mktemp("donors")
-    return [
-        write(folder / "toy", SENTENCES, dev=DEV["toy"]),
-        write(folder / "ships", SHIPS, dev=DEV["ships"]),
-    ]
-
-
-def test_donors_and_steps_of_a_pretraining(donors, tmp_path):
-    call = ["pretrain", *donors, "-o", tmp_path / "out", "--steps", "40", "--words", "20"]
-    call += [part for name, value in RATES.items() for part in ("--set", f"{name}={value}")]
-    call += ["--exclude", donors[0]]
-    found = dry(*call)
-    assert found["steps"] == 40
-    assert [(d["name"], d["sentences"]) for d in found["donors"]] == [("toy", 8), ("ships", 4)]
-    assert "40 steps of 20 subwords" in dry(*call, as_json=False) and not (tmp_path / "out").exists()
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "file").write_text("x")
-    refused([*call, "--dry-run", "-o", tmp_path / "full"], "L437")
-
-
-def test_a_finished_pretraining_has_nothing_to_do(donors, tmp_path):
-    call = ["pretrain", *donors, "-o", tmp_path / "out", "--steps", "2", "--words", "20"]
-    call += [part for name, value in RATES.items() for part in ("--set", f"{name}={value}")]
-    assert RUN.invoke(app, [str(a) for a in call]).exit_code == 0
-    before = files(tmp_path)
-    assert "All steps are done." in dry(*call, as_json=False) and files(tmp_path) == before
-    refused([*call, "--dry-run", "--seed", "1"], "L497")
-
-
-def test_a_pretraining_that_was_killed_goes_on(donors, tmp_path, monkeypatch):
-    options = PretrainOptions(steps=12, words=20, evaluations=3, settings=RATES)
-    kill_at(monkeypatch, 9, (4, 8), CNNLearner)
-    with pytest.raises(KeyboardInterrupt):
-        pretrain(donors, tmp_path / "out", options, [], print)
-    monkeypatch.undo()
-    before = files(tmp_path)
-    lines, _ = pretraining_outlook(donors, tmp_path / "out", options, [])
-    assert lines[-1] == "8 steps are done." and files(tmp_path) == before

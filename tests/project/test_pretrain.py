@@ -1,9 +1,8 @@
-"""`pretrain`: what it learns, what it writes, that it goes on where it was killed, and what its results are good for."""
+"""`pretrain` of a CNN: what it learns and writes, that it resumes, and what its results are good for."""
 
 import errno
 import json
 import shutil
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,8 +22,8 @@ from spacy_longtail.corpus.cutting import bare
 from spacy_longtail.corpus.seen import FILE as SEEN
 from spacy_longtail.corpus.seen import sketch
 from spacy_longtail.heads.outputs import output_of
-from spacy_longtail.pretraining import Options, pretrain, writing
-from spacy_longtail.pretraining.writing import write_pretrained
+from spacy_longtail.pretraining import PretrainOptions, pretrain
+from spacy_longtail.pretraining.donors import read_donors
 from spacy_longtail.scorers import make_ner_scorer
 from spacy_longtail.training.loading import load_weights, sources_of_beginning
 from spacy_longtail.training.train import check_trainable, load_filled, train_model
@@ -45,15 +44,17 @@ pytest.importorskip("transformers", reason="needs the extra 'transformers'")
 
 from spacy_longtail.describers.static import subwords_of_texts  # noqa: E402
 from spacy_longtail.pipes.token.describing import read_pretrained  # noqa: E402
-from spacy_longtail.pretraining.bi_encoder.cnn import (  # noqa: E402
+from spacy_longtail.pretraining.cnn import (  # noqa: E402
     CNN,
     CNNBiEncoder,
+    Vocabulary,
     WordFeatures,
+    build_cnn,
+    padded,
+    read_cnn,
     reduce_columns,
 )
-from spacy_longtail.pretraining.bi_encoder.cnn_learner import CNNLearner  # noqa: E402
-from spacy_longtail.pretraining.bi_encoder.cnn_pipeline import build_cnn, read_cnn  # noqa: E402
-from spacy_longtail.pretraining.bi_encoder.cnn_words import Vocabulary, padded  # noqa: E402
+from spacy_longtail.pretraining.learners import CNNLearner  # noqa: E402
 
 RUN = CliRunner()
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -77,7 +78,7 @@ def run(donors, encoder):
     def go(folders, output, say=lambda text: None, exclude=(), **options):
         settings = {**RATES, **options.pop("settings", {})}
         usual = {"encoder": str(encoder), "steps": STEPS, "words": 20, "evaluations": 3}
-        own = Options(**{**usual, "settings": settings, **options})
+        own = PretrainOptions(**{**usual, "settings": settings, **options})
         return pretrain(folders, output, own, list(exclude), say)
 
     return go
@@ -85,10 +86,7 @@ def run(donors, encoder):
 
 @pytest.fixture(scope="module")
 def trained(run, donors, tmp_path_factory):
-    """A pretraining that is written."""
-    output = tmp_path_factory.mktemp("pretrained") / "cnn"
-    found = run(donors, output, steps=60, evaluations=2)
-    return found, output, write_pretrained(found, output, "python -m spacy_longtail pretrain")
+    return run(donors, tmp_path_factory.mktemp("pretrained") / "cnn", steps=60, evaluations=2)
 
 
 def same(one, other):
@@ -100,31 +98,13 @@ def same(one, other):
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-# What it learns
-
-
-def test_donors_are_learnt_and_scored_on_their_own_types(trained):
-    found, _, places = trained
-    nlp = spacy.load(places["model"])
-    assert [step for step, _ in found.scores] == [30, 60]
-    for score in found.scores[-1][1]:
-        assert score.micro > 0.8
-    assert [s.sentences for s in found.scores[-1][1]] == [3, 2]
-    for donor, score in zip(found.donors, found.scores[-1][1], strict=True):  # the weights that are kept
-        nlp.get_pipe("ner").set_labels(donor.descriptions)
-        scored = [Example(nlp(bare(doc)), doc) for doc in donor.dev]
-        assert make_ner_scorer(list(donor.descriptions))(scored)["ents_f"] == score.micro
-    W, b = (output_of(nlp.get_pipe("ner").model).get_param(name) for name in "Wb")
-    assert W[0].any() and not W[1:].any() and not b[1:].any()  # no residual
-
-
 # A CNN in torch and in thinc
 
 
 def test_torch_and_thinc_read_words_alike(encoder):
     """With random weights, of random sentences, to the last digits of single precision."""
     nlp, rng = spacy.load(encoder), np.random.default_rng(0)
-    model, table = read_cnn(str(encoder), None, "en").cnn(None, [])
+    model, table = read_cnn(str(encoder), "en")
     words = ["Maria", "sailed", "ROME", "x-ray", "3.14", "naïve", "\u4e2d\u6587", "storm", "it's", "\n"]
     docs = [Doc(nlp.vocab, rng.choice(words, size=n).tolist()) for n in (7, 1, 12, 3)]
     orths = [doc.to_array("ORTH").astype("int64") for doc in docs]
@@ -147,7 +127,7 @@ def test_torch_and_thinc_read_words_alike(encoder):
 
 
 def test_what_is_read_is_written_as_it_was(encoder):
-    model, table = read_cnn(str(encoder), None, "en").cnn(None, [])
+    model, table = read_cnn(str(encoder), "en")
     before, after = spacy.load(encoder), build_cnn(model, table, str(encoder), "en", "words")
     assert same(before, after)
     own, their = (table_of(nlp) for nlp in (before, after))
@@ -179,9 +159,9 @@ def teacher(donors, tmp_path_factory):
     """A tiny transformer that has learnt the donors."""
     folder = tmp_path_factory.mktemp("teacher")
     bert, quick = tiny_bert(folder / "bert", width=64), dict.fromkeys(RATES, 0.01)
-    options = Options(str(bert), steps=60, words=100, evaluations=1, settings=quick, bits=(8, 8, 8))
-    found = pretrain(donors, folder / "out", options, [], lambda text: None)
-    return write_pretrained(found, folder / "out", "pretrain")["model"]
+    given = {"steps": 60, "words": 100, "evaluations": 1, "settings": quick, "bits": (8, 8, 8)}
+    options = PretrainOptions(str(bert), **given)
+    return pretrain(donors, folder / "out", options, [], lambda text: None).places["model"]
 
 
 def test_a_new_cnn_learns_from_a_teacher(run, donors, teacher, tmp_path, monkeypatch):
@@ -196,8 +176,7 @@ def test_a_new_cnn_learns_from_a_teacher(run, donors, teacher, tmp_path, monkeyp
         patch.setattr(CNNLearner, "step", noted)
         straight = run(donors, tmp_path / "straight", **new)
     assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:5])
-    assert straight.record.settings["teacher"] and straight.record.steps == 40
-    places = write_pretrained(straight, tmp_path / "straight", "pretrain")
+    assert straight.record.options["teacher"] and straight.record.steps == 40
     (tmp_path / "straight" / "model").rename(tmp_path / "moved")  # it has its vectors wherever it lies
     nlp = spacy.load(tmp_path / "moved")
     table = table_of(nlp)
@@ -209,41 +188,40 @@ def test_a_new_cnn_learns_from_a_teacher(run, donors, teacher, tmp_path, monkeyp
         ("Hamina", "TOWN"),
     ]
     assert read_pretrained(tmp_path / "moved", "ner").describe["source"] == str(tmp_path / "moved")
-    assert not places["model"].exists()
     with monkeypatch.context() as patch:
         kill_at(patch, 30, (20,), CNNLearner)
         with pytest.raises(KeyboardInterrupt):
             run(donors, tmp_path / "killed", **new)
     again = run(donors, tmp_path / "killed", **new)
-    assert same(straight.nlp, again.nlp) and straight.scores == again.scores
+    assert same(straight.nlp, again.nlp) and straight.record.scores == again.record.scores
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("options", "code"),
     [
-        ({"encoder": "cnn"}, r"L495.*cnn cannot be the encoder: a new CNN.*--teacher en_longtail_trf"),
-        ({"teacher": "en_longtail_cnn"}, "L495.*en_longtail_cnn cannot be the teacher"),
-        ({"teacher": "en_longtail_none"}, "L720.*no pipeline en_longtail_none"),
-        ({"layers": 2}, "L213.*--layers = 2.*a transformer"),
-        ({"bits": (8, 8, 8)}, "L213.*--bits.*a transformer"),
-        ({"settings": {"training.optimizer": "Adam.v1"}}, "L213.*training.optimizer.*encoder_rate"),
-        ({"encoder": "STOCK"}, "L495.*it has the components ner, and no pretrained CNN"),
-        ({"encoder": "GERMAN"}, "L495.*its language is de, and the donors have the language en"),
+        ({"encoder": "cnn"}, "L495"),
+        ({"encoder": "STOCK"}, "L495"),
+        ({"encoder": "GERMAN"}, "L495"),
+        ({"teacher": "en_longtail_cnn"}, "L495"),
+        ({"teacher": "en_longtail_none"}, "L720"),
+        ({"layers": 2}, "L213.*--layers"),
+        ({"bits": (8, 8, 8)}, "L213.*--bits"),
+        ({"settings": {"training.optimizer": "Adam.v1"}}, "L213.*training.optimizer"),
     ],
     ids=str,
 )
-def test_encoders_that_are_no_start_of_a_cnn(options, problem, run, donors, encoder, tmp_path):
-    found = {"encoder": options.get("encoder", str(encoder))}
-    if found["encoder"] in ("STOCK", "GERMAN"):
+def test_encoders_that_are_no_start_of_a_cnn(options, code, run, donors, encoder, tmp_path):
+    given = {"encoder": str(encoder), **options}
+    if given["encoder"] in ("STOCK", "GERMAN"):
         nlp = spacy.blank("en")
         nlp.add_pipe("ner")
         nlp.initialize()
-        if found["encoder"] == "GERMAN":
-            nlp = build_cnn(*read_cnn(str(encoder), None, "en").cnn(None, []), "x", "de", "words")
+        if given["encoder"] == "GERMAN":
+            nlp = build_cnn(*read_cnn(str(encoder), "en"), "x", "de", "words")
         nlp.to_disk(tmp_path / "other")
-        found["encoder"] = str(tmp_path / "other")
-    with pytest.raises(ValueError, match=problem):
-        run(donors, tmp_path / "out", **{**options, **found})
+        given["encoder"] = str(tmp_path / "other")
+    with pytest.raises(ValueError, match=code):
+        run(donors, tmp_path / "out", **given)
     assert not (tmp_path / "out").exists()
 
 
@@ -264,150 +242,111 @@ def test_a_run_that_was_killed_comes_to_the_same_weights(
     assert goes_on == ([f"Continues at step {saves[-1]}"] if saves else [])
     assert same(straight.nlp, again.nlp)
     assert straight.record.key == again.record.key
-    assert straight.scores == again.scores and [s for s, _ in again.scores] == [4, 8, 12]
+    assert straight.record.scores == again.record.scores and [s for s, _ in again.record.scores] == [
+        4,
+        8,
+        12,
+    ]
     other = run(donors, tmp_path / "other", seed=4)
     assert not same(straight.nlp, other.nlp)
 
 
-def test_an_encoder_that_is_nowhere_is_a_coded_error(donors, tmp_path, monkeypatch):
-    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
+@pytest.mark.parametrize("file", [None, "model.safetensors", "tokenizer.json"])
+def test_a_transformer_that_cannot_be_read(file, donors, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    options = Options(encoder=str(tmp_path / "nowhere"), steps=2)
-    with pytest.raises(ValueError, match="L265"):
-        pretrain(donors, tmp_path / "out", options, [], print)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
-def test_a_transformer_with_a_damaged_file_is_a_coded_error(file, donors, tmp_path):
-    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
-    encoder = tiny_bert(tmp_path / "bert")
-    damaged = encoder / file
-    assert damaged.is_file(), sorted(path.name for path in encoder.iterdir())
-    damaged.write_bytes(damaged.read_bytes()[:50])
+    encoder = tmp_path / "bert"
+    if file:
+        tiny_bert(encoder)
+        half(encoder / file)
     with pytest.raises(ValueError, match=r"L265.*bert"):
-        pretrain(donors, tmp_path / "out", Options(encoder=str(encoder), steps=2), [], print)
+        pretrain(donors, tmp_path / "out", PretrainOptions(encoder=str(encoder), steps=2), [], print)
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_finished_is_not_trained_again(run, donors, tmp_path):
-    found = run(donors, tmp_path / "out", steps=2)
-    write_pretrained(found, tmp_path / "out", "pretrain")
-    before = sorted(path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*"))
-    with pytest.raises(ValueError, match="L498"):
-        run(donors, tmp_path / "out", steps=2)
-    assert before == sorted(path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*"))
+def half(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def test_curves_are_left_out_without_matplotlib_alone(trained, tmp_path, monkeypatch):
-    found, _, _ = trained
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    page = write_pretrained(found, tmp_path / "plain", "pretrain")["page"].read_text()
-    assert "ships" in page and "<svg" not in page
-    monkeypatch.undo()
-    pytest.importorskip("matplotlib", reason="needs the extra 'report'")
-    monkeypatch.setattr(writing, "learning_curves", lambda _: np.zeros(2) + np.zeros(3))
-    with pytest.raises(ValueError, match="broadcast"):
-        write_pretrained(found, tmp_path / "broken", "pretrain")
+def killed(run, donors, output, monkeypatch, at, saves):
+    with monkeypatch.context() as patch:
+        kill_at(patch, at, saves, CNNLearner)
+        with pytest.raises(KeyboardInterrupt):
+            run(donors, output)
 
 
 def test_a_full_disk_leaves_the_state_before(run, donors, tmp_path, monkeypatch):
     def full(*given):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with monkeypatch.context() as patch:
-        kill_at(patch, 7, (5,), CNNLearner)
-        with pytest.raises(KeyboardInterrupt):
-            run(donors, tmp_path)
+    killed(run, donors, tmp_path, monkeypatch, 7, (5,))
     with monkeypatch.context() as patch:
         patch.setattr("safetensors.torch.save_file", full)
-        with pytest.raises(ValueError, match=r"L432.*No space left"):
+        with pytest.raises(ValueError, match="L432"):
             run(donors, tmp_path)
     said = []
     run(donors, tmp_path, say=said.append)
     assert "Continues at step 5" in said
 
 
-@pytest.mark.parametrize("damage", ["progress.json", "state.safetensors", "empty"])
-def test_a_damaged_state_is_said_to_be_one(run, damage, donors, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        kill_at(patch, 3, (2,), CNNLearner)
-        with pytest.raises(KeyboardInterrupt):
-            run(donors, tmp_path / "out")
-    state = tmp_path / "out" / "checkpoint"
-    path = state / ("state.safetensors" if damage == "empty" else damage)
-    kept = path.read_bytes()
-    path.write_bytes(b"" if damage == "empty" else kept[: len(kept) // 2])
-    with pytest.raises(ValueError, match="L496"):
+@pytest.mark.parametrize("file", ["progress.json", "state.safetensors"])
+def test_a_damaged_state_is_refused(run, file, donors, tmp_path, monkeypatch):
+    killed(run, donors, tmp_path / "out", monkeypatch, 3, (2,))
+    half(tmp_path / "out" / "checkpoint" / file)
+    with pytest.raises(ValueError, match=r"L496.*damaged"):
         run(donors, tmp_path / "out")
-    path.write_bytes(kept)
-    assert run(donors, tmp_path / "out").scores
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"seed": 1}, {"words": 21}, {"power": 1.0}, {"steps": 13}, {"settings": {"training.dropout": 0.4}}],
-    ids=str,
-)
-def test_other_settings_need_another_folder(run, change, donors, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        kill_at(patch, 2, (1,), CNNLearner)
-        with pytest.raises(KeyboardInterrupt):
-            run(donors, tmp_path)
-    with pytest.raises(ValueError, match="L497"):
-        run(donors, tmp_path, **change)
+def test_other_options_need_another_folder(run, donors, tmp_path, monkeypatch):
+    killed(run, donors, tmp_path, monkeypatch, 2, (1,))
+    changes = [{"seed": 1}, {"words": 21}, {"power": 1.0}, {"steps": 13}]
+    for change in (*changes, {"settings": {"training.dropout": 0.4}}):
+        with pytest.raises(ValueError, match=r"L496.*other options"):
+            run(donors, tmp_path, **change)
 
 
-def test_other_donors_need_another_folder(run, trained, donors, tmp_path):
-    _, output, _ = trained
+def test_what_is_finished_or_of_others_is_left_alone(run, trained, donors, tmp_path):
+    output = trained.places["model"].parent
+    before = sorted(path.stat().st_mtime_ns for path in output.rglob("*"))
     for folders, exclude in ((donors[:1], []), (donors, donors[1:])):
-        with pytest.raises(ValueError, match="L497"):
+        with pytest.raises(ValueError, match=r"L496.*other options or donors"):
             run(folders, output, steps=60, evaluations=2, exclude=exclude)
     moved = [Path(shutil.copytree(d, tmp_path / d.name)) for d in donors]
-    with pytest.raises(ValueError, match="L498"):  # where they lie is no setting
+    with pytest.raises(ValueError, match=r"L496.*finished"):  # where they lie is no setting
         run(moved, output, steps=60, evaluations=2)
-
-
-def test_a_foreign_folder_is_left_alone(run, donors, tmp_path):
+    assert before == sorted(path.stat().st_mtime_ns for path in output.rglob("*"))
     (tmp_path / "own.txt").write_text("mine", encoding="utf8")
-    with pytest.raises(ValueError, match="L437"):
-        run(donors, tmp_path)
-    with pytest.raises(ValueError, match="L436"):
-        run(donors, donors[0])
-    assert [path.name for path in tmp_path.iterdir()] == ["own.txt"]
+    for folder, code in ((tmp_path, "L437"), (donors[0], "L436")):
+        with pytest.raises(ValueError, match=code):
+            run(donors, folder)
 
 
 # What it writes
 
 
 def test_what_is_written(trained, donors):
-    found, output, places = trained
-    assert {p.name for p in output.iterdir()} == {
-        "model",
-        "tok2vec.bin",
-        "pretrain.json",
-        "pretrain.html",
-        "pretrain.md",
-    }
-    assert set(places) == {"model", "tok2vec", "page"} and all(p.exists() for p in places.values())
+    """A pipeline that finds the donors' types as they were scored, and the record."""
+    output, places = trained.places["model"].parent, trained.places
+    assert {p.name for p in output.iterdir()} == {"model", "tok2vec.bin", "pretrain.json"}
+    assert set(places) == {"model", "tok2vec"} and all(p.exists() for p in places.values())
     record = json.loads((output / "pretrain.json").read_text(encoding="utf8"))
-    assert record["command"].startswith("python -m spacy_longtail pretrain")
-    assert [d["name"] for d in record["donors"]] == ["toy", "ships"]
-    assert [d["sentences"] for d in record["donors"]] == [8, 4]
+    assert [(d["name"], d["sentences"]) for d in record["donors"]] == [("toy", 8), ("ships", 4)]
     assert record["donors"][1]["types"] == {"PORT": "port", "SHIP": "ship"}
     assert record["steps"] == 60 and record["excluded"] == []
-    read = sketch(doc for donor in found.donors for doc in donor.train)
-    assert len(read) and (places["model"] / SEEN).read_bytes() == read.tobytes()
-    page = (output / "pretrain.html").read_text(encoding="utf8")
-    assert all(text in page for text in ("toy", "ships", "SHIP", record["command"]))
-    assert str(output.parent) not in json.dumps(record) + page
+    assert str(output.parent) not in json.dumps(record)
+    read = list(read_donors(donors, [], ["train"], blank().vocab))
+    seen = sketch(doc for donor in read for doc in donor.train)
+    assert len(seen) and (places["model"] / SEEN).read_bytes() == seen.tobytes()
     nlp = spacy.load(places["model"])
-    assert same(nlp, found.nlp)
-    text = "The Fram left Oslo ."
-    assert [e.text for e in nlp(text).ents] == [e.text for e in found.nlp(text).ents] != []
-    assert len(nlp.vocab.strings) < len(found.nlp.vocab.strings) + 200
-    words = {t for s in SENTENCES for t in s.split()}
-    assert not {"Nobody", "hours"} & set(nlp.vocab.strings) and words
+    assert same(nlp, trained.nlp) and not {"Nobody", "hours"} & set(nlp.vocab.strings)
+    assert [step for step, _ in trained.record.scores] == [30, 60]
+    scores = trained.record.scores[-1][1]
+    assert [s.sentences for s in scores] == [3, 2] and all(s.micro > 0.8 for s in scores)
+    for donor, score in zip(read, scores, strict=True):
+        nlp.get_pipe("ner").set_labels(donor.descriptions)
+        scored = [Example(nlp(bare(doc)), doc) for doc in donor.dev]
+        assert make_ner_scorer(list(donor.descriptions))(scored)["ents_f"] == score.micro
+    W, b = (output_of(nlp.get_pipe("ner").model).get_param(name) for name in "Wb")
+    assert W[0].any() and not W[1:].any() and not b[1:].any()  # no residual
 
 
 # What it is good for
@@ -425,7 +364,7 @@ def recipe(name, tmp_path, donors, **overrides):
 
 
 def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, donors, tmp_path):
-    found, _, places = trained
+    found, places = trained, trained.places
     given = {"paths.pretrained": str(places["model"])}
     nlp = recipe("pretrained_cnn", tmp_path, donors, **given)
     assert all(
@@ -460,7 +399,7 @@ def test_a_recipe_begins_with_encoder_and_head_and_learns(trained, donors, tmp_p
 @pytest.fixture
 def beginning(trained, tmp_path):
     """A config of stock `ner` that begins with the CNN alone, filled as spaCy fills it."""
-    found, _, places = trained
+    found, places = trained, trained.places
     config = found.nlp.config.interpolate()
     config["components"]["ner"] = {
         "factory": "ner",
@@ -486,7 +425,7 @@ def beginning(trained, tmp_path):
 
 
 def test_the_cnn_alone_is_an_init_tok2vec(trained, beginning):
-    known = params(trained[0].nlp.get_pipe("tok2vec"))
+    known = params(trained.nlp.get_pipe("tok2vec"))
     nlp = load_model_from_config(beginning)
     load_weights(nlp, beginning)  # what is asked before a training
     nlp.initialize(lambda: examples(nlp))
@@ -526,30 +465,18 @@ def test_weights_of_another_layer_are_refused_before_training(donors, beginning,
     assert refused.exit_code == 2 and "L418" in refused.output and not (tmp_path / "out").exists()
 
 
+def hashed(**settings):
+    return {"components.ner.describe": {"@misc": "longtail.HashedDescriptions.v1", **settings}}
+
+
 @pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"components.ner.model.width": 128}, "its width has 256 columns, this one 128"),
-        (
-            {"components.ner.describe": {"@misc": "longtail.HashedDescriptions.v1", "width": 31}},
-            "other vectors",
-        ),
-        (
-            {
-                "components.ner.describe": {
-                    "@misc": "longtail.HashedDescriptions.v1",
-                    "width": 30,
-                    "seed": 1,
-                }
-            },
-            "other vectors",
-        ),
-    ],
+    "change",
+    [{"components.ner.model.width": 128}, hashed(width=31), hashed(width=30, seed=1)],
     ids=["width", "describe", "seed"],
 )
-def test_a_head_of_another_shape_is_refused(change, problem, trained, donors, tmp_path):
-    given = {"paths.pretrained": str(trained[2]["model"]), **change}
-    with pytest.raises(ValueError, match=f"L275.*{problem}"):
+def test_a_head_of_another_shape_is_refused(change, trained, donors, tmp_path):
+    given = {"paths.pretrained": str(trained.places["model"]), **change}
+    with pytest.raises(ValueError, match="L275"):
         recipe("pretrained_cnn", tmp_path, donors, **given)
 
 
@@ -564,7 +491,7 @@ def test_a_trained_pipeline_says_whose_data_it_began_with(trained, tmp_path):
     }
     config["initialize"]["components"]["ner"]["pretrained"] = None
     config.to_disk(tmp_path / "own.cfg")
-    given = {"paths.pretrained": str(trained[2]["model"]), "training.max_steps": 2}
+    given = {"paths.pretrained": str(trained.places["model"]), "training.max_steps": 2}
     corpus = toy_corpus(tmp_path / "toy")
     model = train_model(tmp_path / "own.cfg", corpus, tmp_path / "out", overrides=given)
     assert spacy.load(model).meta["sources"] == SOURCES
@@ -575,7 +502,7 @@ def test_whose_data_is_in_encoders_that_are_named(trained, beginning, tmp_path):
     beginning["initialize"]["init_tok2vec"] = str(tmp_path / "mine.bin")
     assert sources_of_beginning(beginning) == []
     folder = tmp_path / "pretrained"
-    shutil.copytree(trained[2]["model"], folder / "model")
+    shutil.copytree(trained.places["model"], folder / "model")
     model = {"@architectures": "spacy-transformers.TransformerModel.v3", "name": str(folder / "mine")}
     beginning["components"]["transformer"] = {"factory": "transformer", "model": model}
     assert sources_of_beginning(beginning) == []  # a name on the hub lies beside nothing
@@ -587,44 +514,38 @@ def test_an_encoder_of_another_width_is_refused(trained, donors, tmp_path):
     nlp = blank()
     model = {"@architectures": "longtail.DescribedTypes.v1", "width": 256, "tok2vec": SMALL}
     nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model})
-    nlp.config["initialize"]["components"]["ner"] = {"pretrained": str(trained[2]["model"])}
+    nlp.config["initialize"]["components"]["ner"] = {"pretrained": str(trained.places["model"])}
     with pytest.raises(ValueError, match=r"L275.*its encoder has 96 columns, this one 16"):
         nlp.initialize(lambda: examples(nlp))
 
 
 def test_a_source_without_a_described_head_is_refused(trained, donors, tmp_path):
-    nlp = spacy.load(trained[2]["model"])
+    nlp = spacy.load(trained.places["model"])
     nlp.remove_pipe("ner")
     nlp.to_disk(tmp_path / "encoder")
     for path, problem in ((tmp_path / "encoder", "L274.*found tok2vec"), (tmp_path / "none", "L720")):
         given = {
-            "paths.pretrained": str(trained[2]["model"]),
+            "paths.pretrained": str(trained.places["model"]),
             "initialize.components.ner.pretrained": str(path),
         }
         with pytest.raises(ValueError, match=problem):
             recipe("pretrained_cnn", tmp_path, donors, **given)
 
 
-def half(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-
-
 @pytest.mark.parametrize(
-    ("given", "code", "problem"),
+    ("given", "code"),
     [
-        (None, "L720", "None .'source' of tok2vec.*model/"),
-        ("none", "L720", "none .'source' of tok2vec.*model/"),
-        ("", "L571", "it has the components none.*model/"),  # the folder above
-        ("config.cfg", "L408", "cannot be loaded as a pipeline"),
-        ("tok2vec/model", "L408", "cannot be loaded as a pipeline"),
-        ("other", "L571", "it has the components ner"),
+        (None, "L720"),
+        ("none", "L720"),
+        ("", "L571"),  # the folder above
+        ("config.cfg", "L408"),
+        ("tok2vec/model", "L408"),
+        ("other", "L571"),
     ],
 )
-def test_what_a_config_begins_with_is_named_where_it_is_at_fault(
-    given, code, problem, trained, donors, tmp_path
-):
+def test_what_a_config_begins_with_is_named_where_it_is_at_fault(given, code, trained, donors, tmp_path):
     model = tmp_path / "pretrained" / "model"
-    shutil.copytree(trained[2]["model"], model)
+    shutil.copytree(trained.places["model"], model)
     path = {None: None, "none": tmp_path / "none", "": model.parent, "other": tmp_path / "other"}
     if given not in path:
         half(model / given)
@@ -634,7 +555,7 @@ def test_what_a_config_begins_with_is_named_where_it_is_at_fault(
     named = path.get(given, model)
     settings = {"paths.pretrained": str(named) if named else None}
     config = CONFIGS / "pretrained_cnn.cfg"
-    with pytest.raises(ValueError, match=f"{code}.*{problem}") as found:
+    with pytest.raises(ValueError, match=code) as found:
         check_trainable(load_filled(config, toy_corpus(tmp_path / "toy"), settings), config)
     assert named is None or str(named) in str(found.value)
 
@@ -644,7 +565,7 @@ def test_an_encoder_of_another_language_is_named(trained, tmp_path):
     corpus = toy_corpus(tmp_path / "toy")
     types = json.loads((corpus / "types.json").read_text(encoding="utf8"))
     (corpus / "types.json").write_text(json.dumps({**types, "lang": "de"}), encoding="utf8")
-    settings = {"paths.pretrained": str(trained[2]["model"])}
+    settings = {"paths.pretrained": str(trained.places["model"])}
     with pytest.raises(ValueError, match=r"L274.*tok2vec.*language 'en', the training of 'de'"):
         check_trainable(load_filled(config, corpus, settings), config)
 
@@ -668,40 +589,25 @@ def test_a_described_type_has_a_name_that_a_config_can_hold(tmp_path):
 # The command
 
 
-def call(*arguments):
-    options = [f"--set={name}={json.dumps(value)}" for name, value in RATES.items()]
-    return RUN.invoke(app, ["pretrain", *map(str, arguments), *options])
-
-
 def test_the_command(donors, tmp_path):
+    def call(*arguments):
+        rates = [f"--set={name}={json.dumps(value)}" for name, value in RATES.items()]
+        return RUN.invoke(app, ["pretrain", *map(str, [*donors, *arguments]), *rates])
+
     target = write(tmp_path / "target", SENTENCES, test=["THE rain  fell for hours .", "Rome fell ."])
-    arguments = ["--steps", 4, "--words", 20, "--evaluations", 1, "--exclude", target]
-    shown = call(*donors, "-o", tmp_path / "out", *arguments)
+    arguments = ["--steps", 4, "--words", 20, "--evaluations", 1, "--exclude", target, "--json"]
+    shown = call("-o", tmp_path / "out", *arguments, "--set", "training.dropout=0.25")
     assert shown.exit_code == 0, shown.output
-    assert "toy" in shown.output and "left out" in shown.output
     record = json.loads((tmp_path / "out" / "pretrain.json").read_text(encoding="utf8"))
-    assert [d["left_out"] for d in record["donors"]] == [1, 0]
-    assert record["excluded"] == ["target"]
-    near = tmp_path.name
-    assert record["command"].endswith(f"--exclude {near}/target -o {near}/out")
-    assert "--steps 4 --words 20" in record["command"]
-    again = call(*donors, "-o", tmp_path / "out", *arguments)
-    assert again.exit_code == 2 and "L498" in again.output
-    arguments += ["--set", "training.dropout=0.25"]
-    machine = call(*donors, "-o", tmp_path / "json", *arguments, "--json")
-    assert machine.exit_code == 0
-    printed = json.loads(machine.stdout[machine.stdout.index("{") :])
-    assert printed["model"] == str(tmp_path / "json" / "model") and printed["key"] != record["key"]
-    with_settings = json.loads((tmp_path / "json" / "pretrain.json").read_text(encoding="utf8"))
-    assert "--set training.dropout=0.25" in with_settings["command"]
-    failed = call(*donors, "-o", tmp_path / "out", "--steps", 5)
-    assert failed.exit_code == 2 and "L497" in failed.output
+    printed = json.loads(shown.stdout[shown.stdout.index("{") :])
+    assert printed["model"] == str(tmp_path / "out" / "model") and printed["key"] == record["key"]
+    assert [d["left_out"] for d in record["donors"]] == [1, 0] and record["excluded"] == ["target"]
+    assert record["options"]["settings"]["training.dropout"] == 0.25
     for more, code in (
+        (["-o", tmp_path / "out", "--steps", 5], "L496"),
         (["-o", donors[0] / "new"], "L436"),
-        (["-o", tmp_path / "new", "--set", "training.max_steps=3"], "L213"),
+        (["-o", tmp_path / "new", tmp_path / "none"], "L402"),
     ):
-        failed = call(*donors, "--steps", 2, *more)
+        failed = call(*more)
         assert failed.exit_code == 2 and code in failed.output
         assert not (tmp_path / "new").exists() and not (donors[0] / "new").exists()
-    failed = call(tmp_path / "none", "-o", tmp_path / "new")
-    assert failed.exit_code == 2 and "L402" in failed.output and not (tmp_path / "new").exists()

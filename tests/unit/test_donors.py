@@ -8,7 +8,6 @@ from spacy_longtail.pretraining import donors as module
 from spacy_longtail.pretraining.donors import (
     excluded_texts,
     read_donors,
-    said,
 )
 from spacy_longtail.types import ANNOTATED_TYPES
 from tests.util import blank, parse
@@ -144,62 +143,23 @@ def test_scores_are_measured_on_some_of_many(tmp_path, monkeypatch):
 def test_a_corpus_without_parts_is_read_whole(tmp_path):
     (found,) = read(corpus(tmp_path / "a", all=["[Ann|PER] left", "It rained"]))
     assert len(found.train) == 2
-    corpus(tmp_path / "b", dev=["[Ann|PER] left"])
-    with pytest.raises(ValueError, match=r"L495.*none of the parts train"):
-        read(tmp_path / "b")
-    (found,) = read(tmp_path / "b", parts=["dev", "test"])
+    (found,) = read(corpus(tmp_path / "b", dev=["[Ann|PER] left"]), parts=["dev", "test"])
     assert len(found.train) == 1 and not found.dev
 
 
-def test_one_description_is_one_type_and_two_are_two(tmp_path):
-    first = corpus(tmp_path / "first", train=["[Ann|PER] saw [Oslo|LOC]"], descriptions={"LOC": "city"})
-    second = corpus(
-        tmp_path / "second", train=["[Bo|person] saw [Lima|LOC]"], descriptions={"LOC": "country"}
-    )
-    _, two = read(first, second)
-    assert two.descriptions == {"LOC (second)": "country", "PER": "person"}
-    assert shown(two.train) == [("Bo saw Lima", [("Bo", "PER"), ("Lima", "LOC (second)")])]
-    assert two.train[0].user_data[ANNOTATED_TYPES] == ["LOC (second)", "PER"]
-
-
-def test_a_type_can_take_the_name_that_another_loses(tmp_path):
-    first = corpus(tmp_path / "first", train=["[Fram|B] sank"], descriptions={"B": "boat"})
+def test_tags_with_one_description_are_one_type(tmp_path):
+    """In one donor. Donors name their types as they like: they are learnt by their descriptions."""
+    first = corpus(tmp_path / "first", train=["[Ann|PER] saw [Bo|person]"])
     second = corpus(
         tmp_path / "second",
-        train=["[Fram|A] passed [Tay|B] and [Tay B|B] here"],
-        descriptions={"A": "Boat", "B": "bridge"},
+        train=["[Bo|person] saw [Lima|a:b] and [Rome|a=b]"],
+        descriptions={"a:b": "country", "a=b": "City"},
     )
-    _, two = read(first, second)
-    found = [("Fram", "B"), ("Tay", "B (second)"), ("Tay B", "B (second)")]
-    assert shown(two.train) == [("Fram passed Tay and Tay B here", found)]
-    assert two.descriptions == {"B": "Boat", "B (second)": "bridge"}
-
-
-def test_tags_of_one_donor_that_mean_the_same_are_one_type(tmp_path):
-    doubled = corpus(tmp_path / "doubled", train=["[Ann|PER] saw [Bo|person]"])
-    other = corpus(tmp_path / "other", train=["[Cy|PER] left"])
-    for folders in ([doubled], [doubled, other], [other, doubled]):
-        found = next(donor for donor in read(*folders) if donor.name == "doubled")
-        assert found.descriptions == {"PER": "person"}
-        assert shown(found.train) == [("Ann saw Bo", [("Ann", "PER"), ("Bo", "PER")])]
-        assert "; PER, person have one description and are one type" in said(found, False)
-        assert found.train[0].user_data[ANNOTATED_TYPES] == ["PER"]
-    reference = corpus(tmp_path / "ref", train=["[Ann|PER] left"], descriptions={"PER": "a ${nlp.lang}"})
-    with pytest.raises(ValueError, match=r"L495.*'\$' in the text of PER"):
-        read(reference)
-
-
-def test_a_name_that_no_config_can_hold_is_another_within_a_pretraining(tmp_path):
-    text = " and ".join(f"[n|{name}]" for name in ("a=b", "#c", "@misc", ";e", "x.y"))
-    odd = corpus(tmp_path / "odd", train=[text], descriptions={"a=b": "one", "#c": "two"})
-    (found,) = read(odd)
-    assert found.descriptions == {"a b": "one", "c": "two", "misc": "misc", "e": "e", "x.y": "x y"}
-    assert [ent.label_ for ent in found.train[0].ents] == ["a b", "c", "misc", "e", "x.y"]
-    both = corpus(
-        tmp_path / "both", train=["[n|a:b] [m|a b]"], descriptions={"a:b": "one", "a b": "two"}
-    )
-    (found,) = read(both)
-    assert found.descriptions == {"a b": "two", "a b (both)": "one"}
+    one, two = read(first, second)
+    assert one.descriptions == {"PER": "person"}
+    assert shown(one.train) == [("Ann saw Bo", [("Ann", "PER"), ("Bo", "PER")])]
+    assert one.train[0].user_data[ANNOTATED_TYPES] == ["PER"]
+    assert two.descriptions == {"a:b": "country", "a=b": "City", "person": "person"}
 
 
 def test_donors_of_no_use(tmp_path):
@@ -207,26 +167,25 @@ def test_donors_of_no_use(tmp_path):
     nothing = corpus(tmp_path / "nothing", train=["It rained", "It snowed"])
     german = corpus(tmp_path / "german", lang="de", train=["[Ann|PER] ging"])
     same = corpus(tmp_path / "other" / "one", train=["[Bo|PER] left"])
-    for folders, problem in (
-        ([one, nothing], "no entity"),
-        ([one, german], "different languages"),
-        ([one, same], "one name"),
-        ([one, one], "given twice"),
+    letters = CorpusTypes(["PER"], [], "en", "characters")
+    write_corpus(tmp_path / "letters", {"train": [parse(NLP, "[Bo|PER] left")]}, letters)
+    target = corpus(tmp_path / "target", dev=["ann left"])
+    seen = corpus(tmp_path / "seen", train=["[Ann|PER] left"], dev=["Ann left"])
+    for folders, more, problem in (
+        ([one, nothing], {}, "nothing .*no entity"),
+        ([one, german], {}, "languages or tokens"),
+        ([one, tmp_path / "letters"], {}, "languages or tokens"),
+        ([one, same], {}, "one name"),
+        ([one, one], {}, "one name"),
+        ([one], {"exclude": [target]}, "no entity"),
+        ([seen], {}, "no entity"),
+        ([one], {"exclude": [nothing]}, "a corpus to exclude"),
+        ([one], {"parts": ["train", "tset"]}, "tset"),
+        ([one], {"parts": []}, "none"),
+        ([one], {"parts": ["dev"]}, "none of the parts dev"),
     ):
         with pytest.raises(ValueError, match=rf"L495.*{problem}"):
-            read(*folders)
-    with pytest.raises(ValueError, match=r"L495.*no entity without the sentences that are excluded"):
-        read(one, exclude=[corpus(tmp_path / "target", dev=["ann left"])])
-    with pytest.raises(ValueError, match=r"L495.*no entity without .* that F1 is measured on"):
-        read(corpus(tmp_path / "seen", train=["[Ann|PER] left"], dev=["Ann left"]))
-    with pytest.raises(
-        ValueError, match=r"L495.*be a corpus to exclude: it has no dev and no test.*`split`"
-    ):
-        read(one, exclude=[nothing])
-    with pytest.raises(ValueError, match=r"L495.*no part 'tset'.*train, dev, test, all"):
-        read(one, parts=["train", "tset"])
-    with pytest.raises(ValueError, match=r"L495.*no part ''"):
-        read(one, parts=[])
+            read(*folders, **more)
     with pytest.raises(ValueError, match="L402"):
         read(tmp_path / "none")
 
@@ -282,8 +241,6 @@ def test_open_types_of_no_use(types, text, problem, tmp_path):
 def test_a_mark_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"L401.*a\.txt:3"):
         read(text_corpus(tmp_path / "text", "The [Fram|ship; vehicle; thing] left Oslo."))
-    with pytest.raises(ValueError, match="L402"):
-        read(tmp_path / "none")
 
 
 def test_a_partial_annotation_stays_partial(tmp_path):
@@ -294,26 +251,3 @@ def test_a_partial_annotation_stays_partial(tmp_path):
     [donor] = read_donors([tmp_path / "a"], [], ["train"], nlp.vocab)
     assert {doc.text: doc.user_data[ANNOTATED_TYPES] for doc in donor.train} == {docs[0].text: ["PER"]}
     assert [doc.user_data[ANNOTATED_TYPES] for doc in donor.dev] == [["GEO", "PER"]]
-
-
-def test_types_that_a_config_cannot_hold_stay_apart(tmp_path):
-    nlp = blank()
-    docs = [parse(nlp, text) for text in ("[Rome|a:b] is old .", "[Tiber|a=b] is long .")]
-    texts = {"a:b": "a city", "a=b": "a river"}
-    types = CorpusTypes(list(texts), [], "en", descriptions=texts)
-    write_corpus(tmp_path / "a", {"train": docs}, types)
-    [donor] = read_donors([tmp_path / "a"], [], ["train"], nlp.vocab)
-    assert donor.descriptions == {"a b": "a city", "a b 2": "a river"}
-    assert {e.text: e.label_ for doc in donor.train for e in doc.ents} == {
-        "Rome": "a b",
-        "Tiber": "a b 2",
-    }
-
-
-def test_donors_of_words_and_of_characters_are_not_mixed(tmp_path):
-    nlp = blank()
-    for name, tokens in (("a", "words"), ("b", "characters")):
-        docs = [parse(nlp, f"[Maria|PER] left {name} .")]
-        write_corpus(tmp_path / name, {"train": docs}, CorpusTypes(["PER"], [], "en", tokens))
-    with pytest.raises(ValueError, match=r"L495.*a words, b characters.*different tokens"):
-        read_donors([tmp_path / "a", tmp_path / "b"], [], ["train"], nlp.vocab)

@@ -1,7 +1,5 @@
 """`pretrain`: an encoder that has seen entities of other corpora."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +7,9 @@ import typer
 from wasabi import msg
 
 from ..evaluation.report.wording import percent
-from ..pretraining import Options, pretrain, pretraining_outlook
-from ..pretraining.writing import write_pretrained
-from ..training.provenance import command, short
+from ..pretraining import PretrainOptions, pretrain
 from .app import KNOWLEDGE_PANEL, LARGEST_SEED, Code, GpuId, Json, app, names_in, print_json, print_table
-from .trial_options import DryRun, Set, read_settings
+from .trial_options import Set, read_settings
 
 
 @app.command("pretrain", rich_help_panel=KNOWLEDGE_PANEL)
@@ -78,17 +74,16 @@ def pretrain_command(
         int, typer.Option(min=0, max=LARGEST_SEED, help="Of weights, batches and dropout.")
     ] = 0,
     workers: Annotated[int, typer.Option(min=0, help="Processes that make batches.")] = 0,
-    dry_run: DryRun = False,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
 ) -> None:
     """Pretrain an encoder, and a head that reads label descriptions, on corpora with types of their own.
 
-    It writes a pipeline, which configs/pretrained_cnn.cfg or transformer.cfg starts from, the CNN alone
-    for paths.init_tok2vec, and a page with the F1 of each donor.
+    It writes a pipeline, which configs/pretrained_cnn.cfg or transformer.cfg starts from, and the CNN
+    alone for paths.init_tok2vec.
     """
-    options = Options(
+    options = PretrainOptions(
         encoder=encoder,
         steps=steps,
         words=words,
@@ -104,42 +99,17 @@ def pretrain_command(
         bits=bits,
         workers=workers,
     )
-    if dry_run:
-        lines, data = pretraining_outlook(donors, output, options, exclude or [])
-        return print_json(data) if as_json else typer.echo("\n".join(lines))
-    found = pretrain(donors, output, options, exclude or [], _say)
-    shown = {
-        "encoder": encoder,
-        "parts": parts,
-        "steps": found.record.steps,
-        "words": words,
-        "power": power,
-        "share": share,
-        "layers": layers,
-        "teacher": teacher,
-        "evaluations": evaluations,
-        "seed": seed,
-    }
-    made = command("pretrain", donors, {k: v for k, v in shown.items() if v is not None})
-    made += f" --bits {' '.join(f'{n:g}' for n in bits)}" if bits else ""
-    made += "".join(f" --set {shlex.quote(setting)}" for setting in settings or [])
-    made += "".join(f" --exclude {short(path)}" for path in exclude or [])
-    made += f" -o {short(output)}"
-    places = write_pretrained(found, output, made)
+    found = pretrain(donors, output, options, exclude or [], lambda text: typer.echo(text, err=True))
     if as_json:
-        paths = {name: str(path) for name, path in places.items()}
+        paths = {name: str(path) for name, path in found.places.items()}
         return print_json({**found.record.as_json(), **paths})
-    left_out = {donor.name: donor.n_excluded for donor in found.donors}
+    left_out = {donor.name: donor.left_out for donor in found.record.donors}
     rows = [
         (s.name, f"{s.sentences:,}", f"{left_out[s.name]:,}", percent(s.micro), percent(s.macro))
-        for s in found.scores[-1][1]
+        for s in found.record.scores[-1][1]
     ]
     if rows:  # of open types no F1 is measured
         print_table(("donor", "measured on", "left out", "micro F1", "macro F1"), rows)
-    for name, path in places.items():
+    for name, path in found.places.items():
         msg.text(f"{name}: {path}")
     return None
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")

@@ -4,22 +4,21 @@ from ..describers.label_encoder import FILE as LABEL_ENCODER
 from ..encoders import META, located
 from ..errors import Errors
 from ..hub import check_model
+from ..settings import extra
 
 CNN = "cnn"  # a new one
 
 
 def is_cnn(name: str) -> bool:
-    """Whether an encoder is a new CNN, or a pipeline without the label encoder of a transformer."""
+    """Whether an encoder is a new CNN, or a pipeline without a transformer's label encoder."""
     folder = located(name)
     return name == CNN or ((folder / META).is_file() and not (folder / LABEL_ENCODER).is_file())
 
 
 def check_transformer(name: str) -> None:
-    """Whether there is a transformer of a name. RAISES (ValueError): L265, L406."""
-    try:
+    """Refuse the name of a transformer that cannot be loaded. name (str): On the hub, or a folder."""
+    with extra("transformers", "transformers"):
         from transformers import AutoConfig, AutoModel, AutoTokenizer
-    except ImportError as error:
-        raise ValueError(Errors.L406.format(package="transformers", extra="transformers")) from error
     check_model(name)
     try:
         for part in (AutoConfig, AutoTokenizer, AutoModel):

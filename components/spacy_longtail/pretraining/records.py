@@ -1,9 +1,53 @@
-"""What a pretraining leaves on disk: how far it is, and what was done."""
+"""What is asked of a pretraining, and what it leaves on disk."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, Field
 
+from ..errors import Errors
 from ..records import Record
 from ..training.provenance import Block
+
+PROGRESS = "progress.json"  # in the folder of a state
+
+
+class PretrainOptions(NamedTuple):
+    """How to pretrain.
+
+    encoder (str): A pipeline to go on from, "cnn" for a new one, or a transformer: its name on the
+        hub or its folder.
+    steps (Optional[int]): Training steps; null is 12,000 of a CNN, 6,000 of a transformer.
+    words (int): Subwords of a batch, with padding.
+    power (float): Donors are drawn by their number of sentences to this power.
+    parts (Tuple[str, ...]): Parts of the donors to train on.
+    evaluations (int): How often donors are scored.
+    seed (int): Of weights, batches and dropout. gpu_id (int): -1 is the CPU.
+    settings (Mapping[str, Any]): Rates by dotted name.
+    layers (Optional[int]): Of a transformer, to keep; null keeps all.
+    teacher (Optional[str]): A pretrained pipeline of a transformer, whose predictions are learnt.
+    share (Optional[float]): Of the batches, those with open types; null is 0.6.
+    bits (Optional[Tuple[float, float, float]]): Of a transformer's weights on disk: layers, word
+        embeddings, label encoder; null is 7, 6 and 4.
+    workers (int): Processes that make batches.
+    """
+
+    encoder: str = "en_longtail_cnn"
+    steps: int | None = None
+    words: int = 8_192
+    power: float = 0.5
+    parts: tuple[str, ...] = ("train",)
+    evaluations: int = 10
+    seed: int = 0
+    gpu_id: int = -1
+    settings: Mapping[str, Any] = {}
+    layers: int | None = None
+    teacher: str | None = None
+    share: float | None = None
+    bits: tuple[float, float, float] | None = None
+    workers: int = 0
 
 
 class DonorScore(Record):
@@ -19,37 +63,45 @@ Scores = list[tuple[int, list[DonorScore]]]  # by step
 
 
 class Progress(Record):
-    """Of a training that goes on."""
+    """How far a pretraining is."""
 
     model_config = ConfigDict(frozen=False)
 
     step: int = 0
     seconds: float = 0.0
     scores: Scores = Field(default_factory=list)
-    key: str = ""  # of the pretraining: settings and data
+    key: str = ""  # of the pretraining: options and data
 
 
 class DonorRecord(Record):
+    """What a donor gave."""
+
     name: str
     sentences: int
     words: int
     left_out: int  # sentences
-    types: dict[str, str]  # in words
+    types: dict[str, str]  # descriptions
     open: bool = False  # each mention has a type of its own
 
 
 class PretrainRecord(Record):
+    """A finished pretraining, as pretrain.json has it."""
+
     key: str
-    encoder: str
+    options: Block
     steps: int
-    words: int  # of a batch: subwords with padding
-    power: float
-    parts: list[str]
-    seed: int
-    settings: Block
     seconds: float
     versions: dict[str, str]
     excluded: list[str]
     donors: list[DonorRecord]
     scores: Scores
-    command: str = ""
+
+
+@contextmanager
+def reading_state(path: Path) -> Iterator[None]:
+    """Where the state of a pretraining is read. RAISES (ValueError): If it is damaged."""
+    try:
+        yield
+    except Exception as error:  # of JSON, msgpack, zip and torch: each its own kind
+        problem = f"it is damaged ({type(error).__name__}: {error})"
+        raise ValueError(Errors.L496.format(path=path, problem=problem, fix="Delete it")) from error

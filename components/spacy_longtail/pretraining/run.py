@@ -1,11 +1,12 @@
 """Pretraining: an encoder is trained on donors. The same call goes on where it stopped."""
 
+import json
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import srsly
 from spacy.language import Language
@@ -13,74 +14,71 @@ from spacy.util import fix_random_seed
 from tqdm import tqdm
 
 from ..corpus.descriptions import TYPES, read_declared, read_types
+from ..corpus.seen import write_seen
 from ..corpus.tokenizers import blank
+from ..describers.label_encoder import FILE as LABEL_ENCODER
 from ..errors import Errors
 from ..layers.torch_layer import require_torch
-from ..output.writing import check_folder, check_outside
+from ..output.writing import check_folder, check_outside, replacing
+from ..pipes.sources import add_sources
 from ..settings import extra, unused
 from ..training.checksums import checksum, digest, file_content
 from ..training.provenance import shortened, versions
-from .donors import Donor, read_donors, said
-from .encoders import is_cnn
-from .learner import Learner, Options
-from .open_types import is_open
-from .records import DonorRecord, DonorScore, PretrainRecord, Progress, Scores
-from .state import PROGRESS
+from .donors import is_open, read_donors
+from .encoders import CNN, is_cnn
+from .records import PROGRESS, DonorRecord, PretrainOptions, PretrainRecord, Progress, reading_state
+
+if TYPE_CHECKING:
+    from .learners import BiEncoderLearner
 
 STATE = "checkpoint"
 RECORD = "pretrain.json"
 MODEL = "model"  # the folder of the pipeline
+TOK2VEC = "tok2vec.bin"
 SECONDS = 300.0  # between two states on disk
 SHOWN = 10  # steps between two losses on the bar
-FEW = 8  # donors whose F1 is said one by one
+FEW = 8  # donors whose F1 is shown one by one
 CNN_STEPS, TRANSFORMER_STEPS = 12_000, 6_000
-OF_TRANSFORMERS = ("layers", "bits")
-KEPT = ("teacher", "share", *OF_TRANSFORMERS)  # options that a record has among its settings
 
 
 class Pretrained(NamedTuple):
     """A pretraining that has come to its end."""
 
-    nlp: Language  # with the weights to keep
-    donors: list[Donor]
-    scores: Scores
+    nlp: Language
     record: PretrainRecord
-    label_encoder: bytes | None  # the file that a transformer's pipeline reads descriptions with
+    places: dict[str, Path]  # model (the pipeline), tok2vec (spaCy's init_tok2vec) of a CNN
 
 
 def pretrain(
-    folders: list[Path], output: Path, options: Options, exclude: list[Path], say: Callable[[str], None]
+    folders: list[Path],
+    output: Path,
+    options: PretrainOptions,
+    exclude: list[Path],
+    say: Callable[[str], None],
 ) -> Pretrained:
-    """Pretrain an encoder and a described head on donors. The same call resumes.
+    """Pretrain an encoder and a described head on donors, and write them. The same call resumes.
 
     folders (List[Path]): Donors: folders that `convert` wrote, or of text files with open types.
-    output (Path): For checkpoints. options (Options): How.
+    output (Path): The folder for checkpoints and results. options (PretrainOptions): How.
     exclude (List[Path]): Corpora whose dev and test no donor may hold.
     say (Callable): Gets progress.
-    RETURNS (Pretrained): The result; nothing is written but checkpoints.
-    RAISES (ValueError): L001, L213, L265, L401 to L404, L406, L408, L430, L432, L436, L437, L495 to
-        L498, L515, L720.
+    RETURNS (Pretrained): The pipeline, what was done, and where the results are.
     """
-    found = settled(folders, output, options, exclude)
-    if found.is_finished:
-        raise ValueError(Errors.L498.format(path=output))
-    learner = prepared(folders, found, options, exclude)
+    steps, key = _checked(folders, output, options, exclude)
+    learner = _learner(folders, options, exclude, steps)
     for donor in learner.donors:
-        say(said(donor, bool(exclude)))
-    progress = learner.load(output / STATE) or Progress()
-    progress.key = found.key
+        left_out = f", {donor.n_excluded:,} left out" if exclude else ""
+        counts = f"{len(donor.train):,} sentences{left_out}, {len(donor.descriptions):,} types"
+        say(f"{donor.name}: {counts}")
+    progress = learner.load(output / STATE)
+    progress.key = key
     if progress.step:
         say(f"Continues at step {progress.step:,}")
-    _train(learner, output / STATE, progress, found.steps, options.evaluations)
+    _train(learner, output / STATE, progress, steps, options.evaluations)
     record = PretrainRecord(
-        key=found.key,
-        encoder=shortened(options.encoder),
-        steps=found.steps,
-        words=options.words,
-        power=options.power,
-        parts=list(options.parts),
-        seed=options.seed,
-        settings=shortened({**options.settings, **_given(options, KEPT)}),
+        key=key,
+        options=shortened(options._asdict()),
+        steps=steps,
         seconds=round(progress.seconds, 1),
         versions=versions(),
         excluded=[path.resolve().name for path in exclude],
@@ -98,13 +96,89 @@ def pretrain(
         scores=progress.scores,
     )
     nlp = learner.finish(str(output / MODEL))
-    return Pretrained(nlp, learner.donors, progress.scores, record, learner.label_encoder)
+    return Pretrained(nlp, record, _write(learner, nlp, record, output))
 
 
-def _train(learner: Learner, folder: Path, progress: Progress, steps: int, evaluations: int) -> None:
+def _checked(
+    folders: list[Path], output: Path, options: PretrainOptions, exclude: list[Path]
+) -> tuple[int, str]:
+    """Refuse what cannot work. RETURNS: Steps; what makes it the same pretraining."""
+    check_folder(output, [*folders, *exclude], _foreign)
+    check_outside(output, [*folders, *exclude], "folder")
+    require_torch()
+    with extra("transformers", "transformers"):
+        import transformers  # noqa: F401
+    is_of_cnn = is_cnn(options.encoder)
+    if is_of_cnn:
+        for name in ("layers", "bits"):
+            if (value := getattr(options, name)) is not None:
+                raise unused(f"--{name}", value, "`pretrain`", "a transformer")
+    steps = options.steps or (CNN_STEPS if is_of_cnn else TRANSFORMER_STEPS)
+    weights = {path: file_content(path) or path for path in (options.encoder, options.teacher) if path}
+    data = [
+        {**read_types(folder)._asdict(), "checksum": checksum(folder)}
+        if (folder / TYPES).is_file() and not is_open(folder)
+        else {"files": file_content(str(folder))}
+        for folder in (*folders, *exclude)
+    ]
+    own: dict[str, Any] = options._replace(steps=steps, gpu_id=-1, workers=0, evaluations=1)._asdict()
+    own |= {"encoder": weights[options.encoder], "teacher": weights.get(options.teacher or "")}
+    key = digest({"options": own, "data": data})  # not where it lies
+    for path in (output / STATE / PROGRESS, output / RECORD):
+        if path.is_file():
+            with reading_state(path):
+                known = srsly.read_json(path)["key"]
+            if known != key:
+                fix = "Name a new folder, or the options and donors that it was begun with"
+                raise _no_go(output, "it holds a pretraining with other options or donors", fix)
+    if (output / RECORD).is_file() and not (output / STATE).is_dir():
+        fix = "Use what is there, or delete the folder to train again"
+        raise _no_go(output, "it is finished", fix)
+    return steps, key
+
+
+def _no_go(path: Path, problem: str, fix: str) -> ValueError:
+    return ValueError(Errors.L496.format(path=path, problem=problem, fix=fix))
+
+
+def _foreign(folder: Path) -> str:
+    own = (folder / RECORD).is_file() or (folder / STATE).is_dir()
+    return "" if own else "it holds no earlier `pretrain`"
+
+
+def _learner(
+    folders: list[Path], options: PretrainOptions, exclude: list[Path], steps: int
+) -> "BiEncoderLearner":
+    """Read encoder and donors."""
+    from .cnn import read_cnn
+    from .learners import CNNLearner, TransformerLearner
+    from .matcher import no_start
+    from .transformer import ENCODER, TEACHER, read_start
+
+    fix_random_seed(options.seed)
+    lang = read_declared(folders[0])[1].lang
+
+    if not is_cnn(options.encoder):
+        start = read_start(options.encoder, options.layers)
+        donors = read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
+        return TransformerLearner(start, donors, options, steps)
+    teacher = None if options.teacher is None else read_start(options.teacher, role=TEACHER)
+    is_new = options.encoder == CNN
+    if is_new and teacher is None:
+        problem = "a new CNN learns from a transformer, and no teacher is named"
+        fix = "Add --teacher en_longtail_trf, or go on from a CNN with --encoder en_longtail_cnn"
+        raise no_start(options.encoder, ENCODER, problem, fix)
+    cnn = None if is_new else read_cnn(options.encoder, lang)
+    donors = read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
+    return CNNLearner(cnn, teacher, donors, options, steps)
+
+
+def _train(
+    learner: "BiEncoderLearner", folder: Path, progress: Progress, steps: int, evaluations: int
+) -> None:
     """Train to the end. folder (Path): Of the state. progress (Progress): Is brought up to date."""
     start, saved = time.monotonic() - progress.seconds, time.monotonic()
-    every = interval(steps, evaluations)
+    every = max(steps // max(evaluations, 1), 1)
     with tqdm(total=steps, initial=progress.step, unit="step", file=sys.stderr) as bar:
         while progress.step < steps:
             loss = learner.step(progress.step)
@@ -115,107 +189,33 @@ def _train(learner: Learner, folder: Path, progress: Progress, steps: int, evalu
                 bar.set_postfix_str(f"loss {float(loss):.3f}", refresh=False)
             bar.update()
             if progress.step % every == 0 or is_last:
-                found = learner.scores()
-                progress.scores.append((progress.step, found))
-                if found:
-                    bar.write(f"step {progress.step:,}: {_in_words(found)}", file=sys.stderr)
+                scores = learner.scores()
+                progress.scores.append((progress.step, scores))
+                if scores:
+                    shown = [f"{s.name} {100 * s.micro:.1f}" for s in scores[:FEW]]
+                    more = f"mean of {len(scores)} {100 * mean(s.micro for s in scores):.1f}"
+                    words = ", ".join([more, *shown])
+                    bar.write(f"step {progress.step:,}: micro F1 {words}", file=sys.stderr)
             if is_last or time.monotonic() - saved > SECONDS:
                 learner.save(folder, progress)
                 saved = time.monotonic()
 
 
-def interval(steps: int, evaluations: int) -> int:
-    """Steps between two evaluations."""
-    return max(steps // max(evaluations, 1), 1)
-
-
-def _in_words(scores: list[DonorScore]) -> str:
-    if len(scores) <= FEW:
-        return f"micro F1 {', '.join(f'{s.name} {100 * s.micro:.1f}' for s in scores)}"
-    micro, macro = (100 * mean(own) for own in ([s.micro for s in scores], [s.macro for s in scores]))
-    return f"mean over {len(scores)} donors: micro F1 {micro:.1f}, macro F1 {macro:.1f}"
-
-
-class Settled(NamedTuple):
-    """A pretraining whose settings and folders have been checked."""
-
-    key: str
-    steps: int
-    is_finished: bool
-
-
-def settled(folders: list[Path], output: Path, options: Options, exclude: list[Path]) -> Settled:
-    """Check settings and folders. Arguments as `pretrain` has them. RAISES (ValueError): So."""
-    check_folder(output, [*folders, *exclude], _foreign)
-    check_outside(output, [*folders, *exclude], "folder")
-    require_torch()
-    with extra("transformers", "transformers"):
-        import transformers  # noqa: F401
-    steps = options.steps or TRANSFORMER_STEPS
-    if is_cnn(options.encoder):
-        for name, value in _given(options, OF_TRANSFORMERS).items():
-            raise unused(f"--{name}", value, "`pretrain`", "a transformer")
-        steps = options.steps or CNN_STEPS
-    content = {**options.settings, **_given(options, KEPT)}
-    for name, path in (("encoder", options.encoder), ("teacher", options.teacher)):
-        content[name] = path and (file_content(path) or path)
-    key = _key(content, folders, exclude, steps, options)
-    _check_same(output, key)
-    is_finished = (output / RECORD).is_file() and not (output / STATE).is_dir()
-    return Settled(key, steps, is_finished)
-
-
-def prepared(folders: list[Path], found: Settled, options: Options, exclude: list[Path]) -> Learner:
-    """Read encoder and donors. Arguments as `pretrain` has them. RAISES (ValueError): So."""
-    from .bi_encoder.cnn_learner import CNNLearner
-    from .bi_encoder.cnn_pipeline import read_cnn
-    from .bi_encoder.start import read_start
-    from .bi_encoder.transformer import TransformerLearner
-
-    fix_random_seed(options.seed)
-    lang = read_declared(folders[0])[1].lang
-    arguments = (options, found.steps, options.words)
-    if is_cnn(options.encoder):
-        cnn = read_cnn(options.encoder, options.teacher, lang)
-        return CNNLearner(cnn, _donors(folders, exclude, options, lang), *arguments)
-    start = read_start(options.encoder, options.layers)
-    return TransformerLearner(start, _donors(folders, exclude, options, lang), *arguments)
-
-
-def _donors(folders: list[Path], exclude: list[Path], options: Options, lang: str) -> list[Donor]:
-    return read_donors(folders, exclude, options.parts, blank(lang, "words").vocab)
-
-
-def _given(options: Options, names: tuple[str, ...]) -> dict[str, Any]:
-    """Those of some options that were given."""
-    own = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in own.items() if value is not None}
-
-
-def _foreign(folder: Path) -> str:
-    own = (folder / RECORD).is_file() or (folder / STATE).is_dir()
-    return "" if own else "it holds no earlier `pretrain`"
-
-
-def _key(content: object, folders: list[Path], exclude: list[Path], steps: int, options: Options) -> str:
-    """What makes it the same pretraining: settings and data, not where they lie."""
-    data = [
-        {**read_types(folder)._asdict(), "checksum": checksum(folder)}
-        if (folder / TYPES).is_file() and not is_open(folder)
-        else {"files": file_content(str(folder))}
-        for folder in (*folders, *exclude)
-    ]
-    own = (steps, options.words, options.power, options.parts, options.seed)
-    return digest({"config": content, "data": data, "options": own})
-
-
-def _check_same(output: Path, key: str) -> None:
-    """Refuse a folder of a pretraining with other settings. RAISES (ValueError): L497."""
-    for path in (output / STATE / PROGRESS, output / RECORD):
-        if path.is_file():
-            try:
-                found = srsly.read_json(path)
-            except ValueError as error:
-                raise ValueError(Errors.L496.format(path=path, problem=error)) from error
-            if not isinstance(found, dict) or found.get("key") != key:
-                raise ValueError(Errors.L497.format(path=output))
+def _write(
+    learner: "BiEncoderLearner", nlp: Language, record: PretrainRecord, output: Path
+) -> dict[str, Path]:
+    """Write the results, all or nothing, in place of the state."""
+    add_sources(nlp, [{"name": donor.name} for donor in record.donors])
+    places = {"model": output / MODEL}
+    with replacing(output, [output / STATE]) as new:
+        nlp.to_disk(new / MODEL)
+        write_seen(new / MODEL, (doc for donor in learner.donors for doc in donor.train))
+        if learner.label_encoder is None:
+            tok2vec = nlp.get_pipe("tok2vec")
+            (new / TOK2VEC).write_bytes(tok2vec.model.to_bytes())  # type: ignore[attr-defined]
+            places["tok2vec"] = output / TOK2VEC
+        else:
+            (new / MODEL / LABEL_ENCODER).write_bytes(learner.label_encoder)
+        text = json.dumps(record.as_json(), indent=1)
+        (new / RECORD).write_text(text, encoding="utf8", errors="replace")
+    return places

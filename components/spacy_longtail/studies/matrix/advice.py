@@ -27,7 +27,6 @@ from ...layers.clusters import has_lookups, lacks_lookups
 from ...output.amounts import number
 from ...output.writing import check_file, write_file
 from ...pretraining.encoders import check_transformer
-from ...pretraining.writing import TRANSFORMER
 from ...training.probe import probe_training
 from ...training.train import load_filled
 from ...types import Overrides
@@ -95,13 +94,7 @@ def find_pretrained(corpus: Path, say: Callable[[str], None] = msg.info) -> list
 
 def needs_torch(pretrained: Path) -> bool:
     """Whether an encoder is a transformer."""
-    return transformer_beside(pretrained) is not None or _is_transformer(located(pretrained))
-
-
-def transformer_beside(pretrained: Path) -> Path | None:
-    """The transformer that `pretrain` has written beside a pipeline, where it did."""
-    folder = located(pretrained).parent / TRANSFORMER
-    return folder if folder.is_dir() else None
+    return _is_transformer(located(pretrained))
 
 
 def _is_transformer(folder: Path) -> bool:
@@ -318,14 +311,9 @@ def _beginning(pretrained: Path, corpus: Path, lang: str) -> tuple[str, Override
         problem = f"it is of the language {own!r}, {corpus} of {lang!r}"
         raise ValueError(Errors.L274.format(who="recommend", path=pretrained, problem=problem))
     names = config.get("nlp", {}).get("pipeline", [])
-    transformer = transformer_beside(pretrained)
-    has_tok2vec = "tok2vec" in names
-    has_encoder = has_tok2vec or ("transformer" in names and transformer is not None)
-    if not has_encoder or DESCRIBED not in config.to_str(interpolate=False):
+    if "tok2vec" not in names or DESCRIBED not in config.to_str(interpolate=False):
         raise ValueError(Errors.L571.format(path=pretrained, found=", ".join(names) or "none"))
     start: Overrides = {"paths.pretrained": str(pretrained)}
-    if not has_tok2vec:  # the transformer of `pretrain --encoder` lies beside the pipeline
-        return "pretrained_cnn", {**_over_transformer(f"{transformer}"), **start}
     choice = known_choices()["encoder"]["pretrained"]
     if not _is_transformer(folder):
         return "pretrained_cnn", {**choice, **start}

@@ -1,1 +1,0 @@
-"""Pretraining of a transformer on many types: words and label descriptions are compared."""
