@@ -1,6 +1,7 @@
 """docs/commands.md: every command with what its `--help` says, from the functions that typer calls."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -18,6 +19,8 @@ Written by `python scripts/document.py` from the commands themselves; do not edi
 Each has `--help`, and `--json` in place of tables, but `train`, which leaves its record in `run.json`.
 `longtail --install-completion` lets your shell complete it.
 """
+SHARED = 3  # commands that make an option one of several
+TABLE = ("| | default | |", "| --- | --- | --- |")
 
 
 class Parameter(NamedTuple):
@@ -34,25 +37,33 @@ def render() -> str:
         assert found.callback is not None
         name = found.name or found.callback.__name__
         panels.setdefault(str(found.rich_help_panel), []).append((name, found.callback))
+    every = [parameter for found in panels.values() for _, f in found for parameter in _parameters(f)]
+    shared = {line for line, n in Counter(map(_row, every)).items() if n >= SHARED}
     lines = [HEAD, "| To do with | |", "| --- | --- |"]
     for panel, commands in panels.items():
         lines.append(f"| {panel} | {', '.join(f'[{name}](#{name})' for name, _ in commands)} |")
+    lines += ["", "## Options of several commands", "", *TABLE, *sorted(shared, key=str.lower)]
     for panel, commands in panels.items():
         lines += ["", f"## {panel}"]
         for name, function in commands:
-            lines += _section(name, function)
+            lines += _section(name, function, shared)
     return "\n".join(lines) + "\n"
 
 
-def _section(name: str, function: Callable[..., Any]) -> Iterator[str]:
+def _section(name: str, function: Callable[..., Any], shared: set[str]) -> Iterator[str]:
     parameters = list(_parameters(function))
     words = [p.name if _required(p) else f"[{p.name}]" for p in parameters if not p.name.startswith("-")]
-    usage = " ".join(("longtail", name, "[OPTIONS]", *words))
-    yield from ("", f"### {name}", "", "```text", usage, "```", "", inspect.getdoc(function) or "", "")
-    yield from ("| | default | |", "| --- | --- | --- |")
-    for parameter in parameters:
-        text = " ".join((parameter.info.help or "").split()).replace("|", "\\|")
-        yield f"| `{parameter.name}{_values(parameter)}` | {_default(parameter)} | {text} |"
+    text = " ".join((inspect.getdoc(function) or "").split())
+    yield from ("", f"### {name}", "", f"`{' '.join(('longtail', name, *words))}`: {text}", "")
+    if own := [row for row in map(_row, parameters) if row not in shared]:
+        yield from (*TABLE, *own)
+    if also := [f"`{p.name}`" for p in parameters if _row(p) in shared]:
+        yield from ("", f"Also: {', '.join(also)}.")
+
+
+def _row(parameter: Parameter) -> str:
+    text = " ".join((parameter.info.help or "").split()).replace("|", "\\|")
+    return f"| `{parameter.name}{_values(parameter)}` | {_default(parameter)} | {text} |"
 
 
 def _parameters(function: Callable[..., Any]) -> Iterator[Parameter]:

@@ -1,87 +1,57 @@
-"""docs/errors.md: every code with its cause, its fix and the modules that use it, from the code."""
+"""docs/errors.md: the codes that a page of the docs says more about than their message does."""
 
-import ast
 import re
-from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2] / "components" / "spacy_longtail"
-GROUP = re.compile(r"^    # (.+?)(?:: .*)?$")
-CODED = re.compile(r"^\[(\w+)\] ")
-SENTENCE = re.compile(r"(?<=[.:]) (?=[A-Z{])")
-# what a sentence begins with that says what to do
-FIX = re.compile(
-    r"(Add|Annotate|Ask|Begin|Call|Check|Choose|Convert|Copy|Correct|Delete|Evaluate|Fix|Give|Install|Keep|"
-    r"Leave|Load|Lower|Move|Name|Or|Put|Raise|Read|Remove|Run|Set|Take|Train|Use|Weigh|Wrap|Write)\b|\{fix\}"
-)
-MOST = 4  # modules to name
+from spacy_longtail.errors import Errors, Warnings
+
+DOCS = Path(__file__).parents[2] / "docs"
+GENERATED = ("errors.md", "commands.md", "registered.md", "results.md")
+CODE = re.compile(r"\bLW?\d{3}\b")
 HEAD = """# Errors and warnings
 
-Written by `python scripts/document.py` from `errors.py`; do not edit.
+Written by `python scripts/document.py` from `errors.py` and the pages of the docs; do not edit.
 
-Every error begins with a code such as `[L102]` and says what is wrong, what was found, and what to do.
-Warnings begin with `[LW`. Words in *italics* stand for what the message fills in. Where no fix is
-named, the cause says what is allowed.
-"""
+Every error begins with a code such as `[L102]`. It says what is wrong, what was found, and what to
+do. Warnings begin with `[LW`. A code keeps its meaning from version to version. This table has the
+codes that a page says more about. Words in *italics* stand for what the message fills in.
+
+| code | what is wrong | more |
+| --- | --- | --- |"""
 
 
 def render() -> str:
     """The whole page."""
-    source = (PACKAGE / "errors.py").read_text(encoding="utf8")
-    places = _places()
-    lines, table = [HEAD.rstrip()], ("", "")
-    for kind, group, name, message in _messages(source):
-        _, code, message = CODED.split(message, maxsplit=1)
-        if table != (kind, group):
-            table = kind, group
-            lines += ["", f"## {kind}: {group[0].lower() + group[1:]}", ""]
-            lines += ["| code | cause, fix, and the modules that use it |", "| --- | --- |"]
-        cause, fix = _parts(message)
-        where = _modules(sorted(places[name]))
-        text = "<br>".join(filter(None, (cause, fix and f"**Fix:** {fix}", where)))
-        lines.append(f'| <a id="{code}"></a>`{code}` | {text} |')
+    pages = _pages()
+    lines = [HEAD]
+    for message in _messages():
+        code, text = message[1:].split("] ", maxsplit=1)
+        if named := pages.get(code):
+            links = ", ".join(f"[{name.removesuffix('.md')}]({name})" for name in named)
+            lines.append(f'| <a id="{code}"></a>`{code}` | {_first_sentence(text)} | {links} |')
     return "\n".join(lines) + "\n"
 
 
-def _messages(source: str) -> Iterator[tuple[str, str, str, str]]:
-    """Class, comment above, name and message of each, in their order."""
-    comments = {i: m[1] for i, line in enumerate(source.splitlines(), 1) if (m := GROUP.match(line))}
-    for node in ast.parse(source).body:
-        if not isinstance(node, ast.ClassDef):
-            continue
-        for entry in node.body:
-            if isinstance(entry, ast.Assign) and isinstance(entry.targets[0], ast.Name):
-                above = [i for i in comments if node.lineno < i < entry.lineno]
-                group = comments[max(above)] if above else "General"
-                yield node.name, group, entry.targets[0].id, ast.literal_eval(entry.value)
+def _messages() -> list[str]:
+    """All messages, each with its code, in their order."""
+    found = [text for kind in (Errors, Warnings) for text in vars(kind).values()]
+    return [text for text in found if isinstance(text, str) and text.startswith("[L")]
 
 
-def _modules(names: list[str]) -> str:
-    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-    return ", ".join(f"`{name}`" for name in names[:MOST]) + more
-
-
-def _places() -> dict[str, set[str]]:
-    """The modules that raise or warn with a code."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for path in PACKAGE.rglob("*.py"):
-        module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
-        for code in re.findall(r"\b(?:Errors|Warnings)\.(\w+)", path.read_text(encoding="utf8")):
-            found[code].add(module)
+def _pages() -> dict[str, list[str]]:
+    """The hand-written pages that name a code, by code."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(DOCS.glob("*.md")):
+        if path.name not in GENERATED:
+            for code in sorted(set(CODE.findall(path.read_text(encoding="utf8")))):
+                found.setdefault(code, []).append(path.name)
     return found
 
 
-def _parts(message: str) -> tuple[str, str]:
-    """The sentences that say what is wrong, and those that say what to do, as Markdown."""
-    sentences = SENTENCE.split(message)
-    first = next((i for i, s in enumerate(sentences[1:], 1) if FIX.match(s)), len(sentences))
-    return _markdown(sentences[:first]), _markdown(sentences[first:])
-
-
-def _markdown(sentences: list[str]) -> str:
-    text = " ".join(s if s.strip(".") != "{fix}" else "It is in the message." for s in sentences)
-    literal = text.replace("{{", "\x00").replace("}}", "\x01")
+def _first_sentence(text: str) -> str:
+    """What is wrong, as Markdown."""
+    sentence = re.split(r"(?<=[.]) (?=[A-Z{])", text)[0]
+    literal = sentence.replace("{{", "\x00").replace("}}", "\x01")
     plain = re.sub(r"([*_<|\[\]])", r"\\\1", literal)
     shown = re.sub(r"\{([\w\\]+)[^{}]*\}", lambda m: f"*{m[1]}*", plain)
     code = re.sub(r"`[^`]*`", lambda m: re.sub(r"\\(.)", r"\1", m[0]), shown)

@@ -2,7 +2,6 @@
 
 import configparser
 import inspect
-import re
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,33 +35,32 @@ KEYS = {
     "thinc_optimizers": "@optimizers",
     "thinc_losses": "@losses",
 }
-ARGUMENT = re.compile(r"^(\w+(?:, \w+)*)(?: \(([^)]*)\))?: (.*)$")
 HIDDEN = ("nlp", "name")
+HEAD = """# Registered functions
+
+Written by `python scripts/document.py` from `setup.cfg` and the docstrings; do not edit.
+
+A config names these functions by the key in each heading. An argument without a default is required.
+The docstrings say what each argument means:
+
+```python
+from spacy.util import registry
+
+print(registry.losses.get("longtail.Focal.v1").__doc__)
+```"""
 
 
-def describe(found: Any) -> tuple[str, dict[str, str]]:
-    """The first line of a docstring, and the text of each argument."""
-    lines = (inspect.getdoc(found) or "").splitlines()
-    texts: dict[str, str] = {}
-    names: list[str] = []
-    for line in lines[1:]:
-        match = ARGUMENT.match(line)
-        if re.match(r"^(RETURNS|RAISES|YIELDS|SOURCE)", line) or not line.strip():
-            names = []
-        elif match:
-            names = match[1].split(", ")
-            texts.update(dict.fromkeys(names, match[3]))
-        elif names:
-            for name in names:
-                texts[name] += " " + line.strip()
-    return lines[0], texts
+def summary_of(found: Any) -> str:
+    """The first sentence of a docstring."""
+    paragraph = (inspect.getdoc(found) or "").split("\n\n")[0]
+    return " ".join(paragraph.split()).split(". ")[0].rstrip(".")
 
 
 def default_of(found: Any, argument: inspect.Parameter) -> str:
     defaults = getattr(import_module(found.__module__), "DEFAULTS", {})
     value = defaults.get(argument.name, argument.default)
     if value is inspect.Parameter.empty:
-        return "required"
+        return ""
     if isinstance(value, dict):
         return "`" + next((str(v) for k, v in value.items() if k.startswith("@")), "...") + "`"
     if value is None or isinstance(value, bool | list | str):
@@ -70,24 +68,12 @@ def default_of(found: Any, argument: inspect.Parameter) -> str:
     return f"`{value}`"
 
 
-def section(name: str, key: str, found: Any) -> list[str]:
-    summary, texts = describe(found)
-    lines = [
-        f"### `{name}`",
-        "",
-        summary,
-        "",
-        f'`{key} = "{name}"`, `{found.__module__}.{found.__qualname__}`',
-        "",
-    ]
+def row(name: str, found: Any) -> str:
+    """The name, what it is, and its arguments with their defaults."""
     arguments = [a for a in inspect.signature(found).parameters.values() if a.name not in HIDDEN]
-    if arguments:
-        lines += ["| argument | default | |", "| --- | --- | --- |"]
-        for argument in arguments:
-            text = texts.get(argument.name, "").replace("|", "\\|")
-            lines.append(f"| `{argument.name}` | {default_of(found, argument)} | {text} |")
-        lines.append("")
-    return lines
+    shown = "; ".join(f"{a.name} {default_of(found, a)}".rstrip() for a in arguments)
+    cells = (f'<a id="{name}"></a>`{name}`', summary_of(found), shown)
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 
 
 def render() -> str:
@@ -95,18 +81,14 @@ def render() -> str:
     parser = configparser.ConfigParser(delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read(ROOT / "setup.cfg", encoding="utf8")
-    lines = [
-        "# Registered functions",
-        "",
-        "Written by `python scripts/document.py` from `setup.cfg` and the docstrings; do not edit.",
-        "",
-    ]
+    lines = [HEAD]
     for group, entries in parser["options.entry_points"].items():
         if group not in KEYS:  # commands
             continue
-        lines += [f"## {TITLES[group]}", ""]
+        lines += ["", f"## {TITLES[group]}: `{KEYS[group]}`", ""]
+        lines += ["| name | what it is | arguments and defaults |", "| --- | --- | --- |"]
         for entry in entries.strip().splitlines():
             name, target = (part.strip() for part in entry.split("="))
             module, function = target.split(":")
-            lines += section(name, KEYS[group], getattr(import_module(module), function))
-    return "\n".join(lines).rstrip() + "\n"
+            lines.append(row(name, getattr(import_module(module), function)))
+    return "\n".join(lines) + "\n"
