@@ -47,7 +47,7 @@ def start_on(nlp: Language, docs: list[Doc]) -> None:
     gate = nlp.get_pipe("flagger")
     with nlp.select_pipes(disable=["flagger", "rescue"]):
         read = list(nlp.pipe(blank(nlp, docs)))
-    gate.cfg["start"] = sorted(gate.predict(read).scores.tolist())
+    gate.cfg["start"] = sorted(gate.predict(read).sum(axis=1).tolist())
     gate.restart()
 
 

@@ -52,12 +52,12 @@ class Errors:
     L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
     L203 = "[L203] '{setting}' of {who} names types that the data does not have: {unknown}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
     L204 = "[L204] '{setting}' of {who} must be a list of at least one type, each named once and none blank, found {found!r}."
-    L205 = "[L205] {who} found no sentence with a type of {labels} in the training data, so it cannot learn when to open. Check the labels and the corpus."
-    L206 = "[L206] {who} knows rare types by 'weak_labels' alone, found the new type {label!r}. Add it there, and train the gate again."
+    L205 = "[L205] {who} cannot learn when to open: {problem}. Check 'weak_labels', 'auto_share' and the corpus. A document without sentence boundaries counts as one sentence: put a sentencizer before the gate, and into annotating_components."
+    L206 = "[L206] {label!r} cannot be added to {who}: its types come from {source} alone. Add the type there, and initialize the pipe again."
     L207 = "[L207] merge = '{merge}' of {who} needs a primary NER that writes entity scores to doc.spans['{key}'], found none before it. Set scores_key = \"{key}\" on a longtail_ner or longtail_token_ner, or use merge = 'fill'."
     L208 = "[L208] The component {name!r} is not a transition-based NER, found factory {found!r}. Only 'ner' can be converted."
     L209 = "[L209] longtail_ner reads action probabilities from a model with 3 state features, found {found}. Set extra_state_tokens = false or scores_key = null."
-    L210 = "[L210] No sentence gate before {who} writes doc.spans['{key}']. Add a longtail_sentence_gate or longtail_posterior_gate with spans_key = \"{key}\" before it, or fix 'spans_key'."
+    L210 = "[L210] {who} needs {needs} before it, found {found}. {fix}"
     L211 = "[L211] head = '{found}' is not known to {who}. Use one of: {known}."
     L212 = "[L212] The labels that {who} was given at initialisation, {found}, are not its own: {own}. Write the labels file again with `spacy init labels`, or remove it."
     L213 = "[L213] {name} = {value!r} of {who} has no effect here: it is for {where}. Remove it, or change the other setting."
@@ -68,31 +68,17 @@ class Errors:
     L219 = "[L219] {who} cannot rehearse: {reason}. Leave it out: nlp.rehearse(..., exclude=[{who!r}])."
 
     # The gate and entity scores: L25x
-    L250 = "[L250] {other!r} writes doc.spans['{key}'] after {name!r} reads it. Put it before {name!r} in [nlp] pipeline."
+    L250 = (
+        "[L250] {other!r} stands after {name!r} in [nlp] pipeline and {problem}. Put it before {name!r}."
+    )
     L251 = "[L251] 'thresholds' of {who} need entity scores, found scores_key = null. Set scores_key = \"entity_scores\", or thresholds = null."
-    L252 = '[L252] weak_labels = "auto" of {who} has no limit: set auto_share, auto_mentions or both.'
-    L253 = "[L253] {who} found no type with at most {limit:.0f} mentions in the counts corpus: {found}. Raise auto_share or auto_mentions, or name the weak_labels."
     L254 = "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before it enabled, or disable {who} as well."
     L255 = "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
     L256 = "[L256] Thresholds are chosen for one goal, found {found}. Give one of them."
-    L257 = "[L257] {settings} of {who} name the same key of doc.spans, found {key!r}: one would overwrite the other. Give each a key of its own."
-    L258 = "[L258] labels = 'auto' of {who} takes the types of the gate, found {found}. Name the types, or put a longtail_sentence_gate or longtail_posterior_gate before it."
-    L259 = "[L259] Each of the {n} sentences that {who} counted holds a type of {labels}, so it cannot learn when to stay closed. A document without sentence boundaries counts as one sentence: put a sentencizer before it, and into annotating_components. Or leave frequent types out of weak_labels."
 
     # The posterior gate: L28x
-    L280 = "[L280] budget = 0 of {who} would flag no sentence. Give a share above 0, such as 0.03 for at most 3 % of them, or leave the gate out."
-    L281 = "[L281] {who} counts by the probabilities of a NER before it, found {found}. Put longtail_token_ner, longtail_ner or ner (beam_width = 1, extra_state_tokens = false) before it and name it in 'primary', or use signal = \"entity_scores\"."
-    L282 = '[L282] weak_labels of {who} name types that {primary!r} does not predict: {unknown}. Its types: {known}. Name others, or another primary; signal = "entity_scores" needs none of its types.'
-    L283 = '[L283] {who} reads entity scores, but nothing before it writes doc.spans[\'{key}\']. Set scores_key = "{key}" on the NER before it and keep it enabled, or use signal = "expected".'
-    L284 = "[L284] {rules!r} stands after {name!r} with overwrite = true, and would remove what {name!r} flags in doc.spans['{key}']. Set its overwrite = false, or put it before {name!r}."
-    # Any component behind the gate: L28x
-    L285 = "[L285] {who} takes one secondary: {problem}. Give a block 'pipe' with a factory that needs no training, or a trained pipeline as 'source', perhaps with one 'component' of it."
-    L286 = "[L286] {who} needs a secondary that sets entities, but {what} does not say that it assigns doc.ents. Name a component that does."
-    L287 = "[L287] {source} cannot be the secondary of {who}: {problem}. Name a trained pipeline, a folder or an installed package."
-    L288 = "[L288] {factory!r} cannot be the secondary of {who}: {problem}. Correct its settings in [components.NAME.pipe], or what they need, such as a key in the environment."
-    L289 = "[L289] The types of {who} do not fit: {problem}. Types of the secondary: {known}. Correct 'labels' or 'label_map'."
-    L290 = "[L290] {who} stops: its secondary failed on {n} in a row, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
-    L291 = "[L291] The secondary of {who} gave what cannot be merged: {problem}."
+    L285 = "[L285] {who} cannot use its secondary: {problem}. {fix}"
+    L290 = "[L290] {who} stops: its secondary failed on {n} sentences in a row, and max_failures = {limit}. The last: {problem}. Repair it, raise max_failures, or disable {who!r}."
     L292 = "[L292] {who} cannot be built: {problem}. Name the server's URL, and the variable of the environment that holds its key, or key_variable = null where it needs none."
     L593 = "[L593] {who} got no answer that it can use: {problem}. Check that the server runs, and takes this model and its key."
 
@@ -126,14 +112,12 @@ class Errors:
     L274 = "[L274] {who} cannot start from {path}: {problem}. Name a pipeline that `python -m spacy_longtail pretrain` wrote, or pretrained = null."
     L275 = "[L275] {who} cannot start from the head of {path}: {problem}. Use the encoder, the width and the 'describe' that it was pretrained with, or pretrained = null."
     L574 = "[L574] {who} knows the type {label!r} as {own!r}, found the description {found!r}. Its weights were learnt for these words: leave the description out, or train a new component with it in 'descriptions'."
-    L575 = "[L575] {what} of {who} reads doc.spans['{key}'], which no gate writes beside it: it gets sentences that the gate of this pipeline has flagged already. Name a whole 'source' with that gate in it, or a component that reads without one."
 
     L276 = "[L276] {who} has documents with user_data['annotated_types'], but head = '{head}' cannot leave types out of a document. Use head = 'softmax' or 'crf'."
     L735 = "[L735] 'describe = null' takes the published transformer that {name} ({factory}) started from. The config does not name it. Set 'describe' to @misc = longtail.TransformerDescriptions.v1 with its name, or to another describer."
 
     # GLiNER: L296, L298
     L296 = "[L296] {path} cannot be loaded as a GLiNER model: {problem}. Name one of the Hugging Face hub such as urchade/gliner_medium-v2.1, or a folder that GLiNER.save_pretrained wrote."
-    L298 = "[L298] {who} has no types to look for. Name them in 'labels' or 'descriptions', or add them with add_label."
 
     # Reading comprehension: L23x
     L230 = "[L230] 'queries' of {who} must give each of at least one type a query in words, found {found!r}. Write a block [components.ner.queries] with lines such as PER = \"Find persons.\", or name a file with @misc = longtail.queries.v1. The config keeps them: a type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
@@ -318,7 +302,6 @@ class Errors:
     L546 = "[L546] This should not happen: {what} Please report it with the traceback above. Versions: {versions}."
     L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test, without / and \\."
     L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
-    L551 = "[L551] {label!r} cannot be added to {who}: a type comes with the names that training data has of it. Initialize the pipe on data with it, or put an entity_ruler with names of your own before {who}."
     L552 = "[L552] The names of {who} are damaged: {problem}. Copy the pipeline again from where it was trained, or train it again."
 
 
@@ -363,25 +346,17 @@ class Warnings:
     W050 = "[LW050] {n} tokens annotated {types} were not judged: the model of their fold did not learn the type. A type needs mentions in two folds at least."
 
     # The posterior gate: LW06x
-    W060 = "[LW060] {name!r} reads documents of another pipeline than it was built in: it was sourced, and goes on counting by the components beside which it was built, not by those of this pipeline. Where these are not the same, save this pipeline and load it, or call nlp.get_pipe({name!r}).attach(nlp)."
-    W061 = "[LW061] The budget of {name!r} has no scores to start from, so nothing is flagged among the first {n} sentences. Choose them on development data: python -m spacy_longtail thresholds."
-    # Any component behind the gate: LW062 to LW064, LW118, LW119
     W062 = "[LW062] The secondary of {who} failed on a sentence, which keeps the primary's entities ({n} so far): {problem}"
     W063 = "[LW063] The secondary of {who} found an entity of the type {label!r}, which it may not set. It is left out, as others of that type are; allowed: {known}. Map it with 'label_map', or add it to 'labels'."
-    W064 = "[LW064] {rules!r} stands after {name!r} and says that it assigns doc.spans. Where it sets doc.spans['{key}'] anew, what {name!r} flags is lost. Put it before {name!r}, which adds to what is there."
-    W118 = "[LW118] The source of {who} reads the tokens of this pipeline, and its own tokenizer makes others: {own} instead of {given}. What it knows by its own tokens, such as the patterns of a ruler, is not found. Give both the same tokenizer."
-    W119 = "[LW119] The secondary of {who} has read {n} sentences and found no entity. See whether it sets doc.ents; a language model, whether it answers in the form that it is asked for."
 
     # The gate and entity scores: LW08x
-    W080 = "[LW080] The types {types} of {who} are not among those that {gate} looks for: their entities are found only in sentences that it opens for another type. Add them to its weak_labels."
-    W081 = "[LW081] {primary} before {who} predicts its types {types} as well: {effect}. The gate's paper leaves rare types out of the primary ('include'), so that it never takes their place."
+    W080 = "[LW080] The types of {who} overlap with other components: {problem}. The gate should look for all of its types, and the primary leaves them out ('include')."
     W082 = "[LW082] Too few sentences with a rare type to choose a threshold of {name!r} on: {n}, at least {least} are wanted. It stays {threshold:g}, and the calibration as it is."
     W083 = "[LW083] No threshold of {name!r} reaches a {goal} for: {types}. They keep everything, as a threshold can only take away."
     W084 = "[LW084] Fewer than {least} mentions to choose a threshold of {name!r} on, so there is none for: {types}."
     W085 = "[LW085] {name!r} has no entity scores and is left as it is. Set its scores_key to choose thresholds for it, too."
     W086 = "[LW086] Thresholds are chosen on test: scores on this part no longer say what the pipeline is worth. Choose on dev, with --part dev."
     W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
-    W088 = "[LW088] Each of the {n} sentences that {who} counted holds a type of {labels}: a gate that learns from these alone is always open. A document without sentence boundaries counts as one sentence; with max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
 
     # The ensemble: W066 and W067
     W066 = "[LW066] Of {path} only the token NER becomes a member. Its components {names} are left out: the others of the pipeline are those of {first}."

@@ -37,7 +37,7 @@ RNNCNN = {"@architectures": "longtail.RNNCNNGate.v1", "tok2vec": SMALL, "hidden_
 TORCH = {  # weights in safetensors
     "longtail_token_ner: bilstm": Case("longtail_token_ner", small={"model": BILSTM, **SCORED}),
     "longtail_sentence_gate: rnncnn": Case(
-        "longtail_sentence_gate", {"weak_labels": WEAK}, {"weak_weight": 0.7, "model": RNNCNN}
+        "longtail_sentence_gate", {"weak_labels": WEAK}, {"model": RNNCNN}
     ),
 }
 SAVED = {**CASES, **TORCH}

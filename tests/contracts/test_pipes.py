@@ -34,7 +34,7 @@ from tests.util import (
 
 ROOT = Path(__file__).parents[2]
 SCORED = {"scores_key": "entity_scores"}
-GATE = {"weak_labels": WEAK, "weak_weight": 0.7, "model": GATE_MODEL}
+GATE = {"weak_labels": WEAK, "model": GATE_MODEL}
 PRIMARY = {**small_ner(), **SCORED, "include": ["PER", "GEO"]}
 BEHIND = (
     ("ner", "longtail_ner", PRIMARY),
@@ -78,7 +78,7 @@ PIPES = {
         about: Case("longtail_posterior_gate", {"weak_labels": WEAK}, settings, READ, learns=False)
         for about, settings in {
             "": {},
-            "thresholds": {"signal": "both", "thresholds": {"NAT": 0.02}, "min_entity_score": 0.9},
+            "threshold": {"threshold": 0.02},
         }.items()
     },
     "longtail_gated_ner": {

@@ -30,7 +30,7 @@ PARSER = {**small_ner()["model"], "tok2vec": LISTENER}
 LISTENERS = {
     "longtail_token_ner": {"model": TAGGER},
     "longtail_ner": {"model": PARSER},
-    "longtail_sentence_gate": {"model": GATE, "weak_labels": ["NAT"], "weak_weight": 0.5},
+    "longtail_sentence_gate": {"model": GATE, "weak_labels": ["NAT"]},
     "longtail_gated_ner": {"model": TAGGER, "labels": ["NAT"], "spans_key": None, "merge": "fill"},
 }
 SENTENCES = [
@@ -135,7 +135,6 @@ def test_a_secondary_reads_as_it_was_trained_once_it_has_an_encoder_of_its_own(t
         (True, False, LISTENER, "sentence by sentence"),
         (True, True, LISTENER, "sentence by sentence"),
         (False, True, LISTENER, "gold documents"),
-        (False, False, LISTENER, None),
         (True, False, ENCODER, "sentence by sentence"),
         (True, True, ENCODER, "sentence by sentence"),
     ],

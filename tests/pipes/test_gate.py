@@ -1,5 +1,4 @@
 import warnings
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -29,7 +28,7 @@ from tests.util import (
 
 
 def gate_config(**settings):
-    return {"model": GATE_MODEL, "weak_labels": WEAK, "weak_weight": 0.7, **settings}
+    return {"model": GATE_MODEL, "weak_labels": WEAK, **settings}
 
 
 def weak_config(**settings):
@@ -63,26 +62,11 @@ def test_the_gate_learns_which_sentences_hold_a_rare_type():
         )
 
 
-def test_the_gate_reads_sentences_inside_a_document():
-    nlp, _ = pipeline()
-    doc = two_sentences(nlp).predicted
-    for token in doc:
-        token.is_sent_start = token.i in (0, 6)
-    doc = nlp(doc)
-    assert [(s.start, s.end) for s in doc.spans["weak_sentences"]] == [(6, len(doc))]
-    assert [(e.start, e.text, e.label_) for e in doc.ents] == [(10, "Storm Ida", "NAT")]
-
-
-def test_a_document_without_boundaries_is_one_sentence():
-    nlp, _ = pipeline()
-    doc = nlp(words(nlp, SENTENCES[1]))
-    assert [(s.start, s.end) for s in doc.spans["weak_sentences"]] == [(0, len(doc))]
-
-
 def test_gate_loss_is_the_weighted_cross_entropy_with_its_gradient():
     nlp, _ = pipeline(steps=0)
     nlp.initialize(lambda: examples(nlp))
     gate = nlp.get_pipe("gate")
+    assert gate.cfg["weak_weight"] == pytest.approx(0.5)
     gate.cfg["weak_weight"] = 0.98
     weak = [Example(words(nlp, SENTENCES[1]), parse(nlp, SENTENCES[1]))]
     z = np.array([[np.log(0.6 / 0.4)]], dtype="float32")
@@ -97,36 +81,6 @@ def test_gate_loss_is_the_weighted_cross_entropy_with_its_gradient():
         step[i] = 1e-2
         slope = (gate.get_loss(data, z + step)[0] - gate.get_loss(data, z - step)[0]) / 2e-2
         assert slope == pytest.approx(d_z[i, 0], abs=1e-3)
-
-
-def test_swapped_priors_come_from_the_counts_corpus():
-    nlp, _ = pipeline(gate={"weak_weight": None}, steps=0)
-    gate = nlp.get_pipe("gate")
-    gate.initialize(
-        lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: [*examples(nlp), two_sentences(nlp)]
-    )
-    # 4 of 8 sentences, and one of the two of the last document
-    assert gate.weak_weight == pytest.approx(1 - 5 / 10)
-    with pytest.raises(ValueError, match="L004"):
-        pipeline(gate={"weak_weight": None}, steps=0)[0].initialize(lambda: examples(nlp))
-
-
-def test_an_explicit_weight_does_not_hide_an_unknown_type():
-    nlp, _ = pipeline(gate={"weak_labels": ["NAT", "XYZ"], "weak_weight": 0.9}, steps=0)
-    with pytest.raises(ValueError, match="L203"):
-        nlp.get_pipe("gate").initialize(lambda: examples(nlp), nlp=nlp)
-    known, _ = pipeline(gate={"weak_weight": 0.9}, steps=0)
-    known.get_pipe("gate").initialize(lambda: examples(known), nlp=known)
-    assert known.get_pipe("gate").cfg["weak_weight"] == 0.9
-
-
-def test_unannotated_sentences_teach_the_gate_nothing():
-    nlp, _ = pipeline(steps=0)
-    nlp.initialize(lambda: examples(nlp))
-    bare = Doc(nlp.vocab, words=["No", "annotation", "here"])
-    data = [Example(bare.copy(), bare), *examples(nlp)[:2]]
-    loss, d_z = nlp.get_pipe("gate").get_loss(data, np.ones((3, 1), dtype="float32"))
-    assert d_z[0, 0] == 0 and d_z[1, 0] != 0 and loss > 0
 
 
 def test_a_sentence_is_learnt_from_unless_all_of_it_is_unannotated():
@@ -215,105 +169,6 @@ def test_missing_annotation_is_masked_in_the_secondary():
     assert not d_logits.dataXd[2:4].any() and d_logits.dataXd[4:].any(axis=1).all()
 
 
-def test_the_gates_threshold_can_be_changed_after_training():
-    nlp, _ = pipeline()
-    nlp.get_pipe("gate").cfg["threshold"] = 0.0
-    assert all(len(nlp(words(nlp, s)).spans["weak_sentences"]) == 1 for s in SENTENCES)
-
-
-def test_gate_scores():
-    nlp, _ = pipeline()
-    gate = nlp.get_pipe("gate")
-    data = examples(nlp)
-    for eg in data:
-        nlp(eg.predicted)
-    scores = gate.score(data)
-    assert scores == {
-        "weak_sents_p": 1.0,
-        "weak_sents_r": 1.0,
-        "weak_sents_f": 1.0,
-        "weak_sents_open": 0.5,
-    }
-    del data[0].predicted.spans["weak_sentences"]
-    assert gate.score(data)["weak_sents_r"] == pytest.approx(3 / 4)
-    assert gate.score(data)["weak_sents_open"] == pytest.approx(3 / 8)
-
-
-@pytest.mark.parametrize(
-    ("gate", "weak", "code"),
-    [
-        ({"weak_labels": []}, {}, "L204"),
-        ({"weak_labels": ["PER", "O"]}, {}, "L550"),
-        ({"weak_labels": ["PER", " GEO"]}, {}, "L550"),
-        ({"threshold": 1.5}, {}, "L001"),
-        ({"weak_labels": "NAT"}, {}, "L204"),
-        ({"weak_labels": "auto", "auto_share": None}, {}, "L252"),
-        ({"weak_labels": "auto", "auto_share": 2.0}, {}, "L001"),
-        ({"weak_labels": "auto", "auto_mentions": 0}, {}, "L001"),
-        ({"auto_share": 0.1}, {}, "L213"),
-        ({"auto_mentions": 3}, {}, "L213"),
-        ({"data": "balanced"}, {}, "L213"),  # beside a weak_weight
-        ({"data": "half", "weak_weight": None}, {}, "data"),
-        ({"head_rate": 0}, {}, "L243"),
-        ({"weak_weight": -0.5}, {}, "L001"),
-        ({}, {"labels": []}, "L204"),
-        ({}, {"head": "hydra"}, "L211"),
-        ({}, {"merge": "span", "scores_key": None}, "L207"),
-        ({}, {"merge": "token", "scores_key": None}, "L207"),
-        ({}, {"merge": "union"}, "merge"),
-        ({}, {"labels": "NAT"}, "L204"),
-        ({}, {"labels": "auto", "spans_key": None}, "L204"),
-        ({}, {"thresholds": {"NAT": 1.5}}, "L001"),
-        ({}, {"abstain_key": "unsure"}, "L213"),
-        ({}, {"head_rate": -1}, "L001"),
-        ({}, {"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L003"),
-    ],
-)
-def test_bad_settings_are_refused_when_built(gate, weak, code):
-    with pytest.raises(ValueError, match=code):
-        pipeline(gate, weak, steps=0)
-
-
-@pytest.mark.parametrize(
-    ("gate", "weak", "code"),
-    [
-        ({"weak_labels": ["XYZ"]}, {}, "L205"),
-        ({"weak_labels": ["NAT", "XYZ"]}, {}, "L203"),
-        ({}, {"labels": ["NAT", "XYZ"]}, "L203"),
-        ({}, {"merge": "span"}, "L207"),
-        ({}, {"merge": "token"}, "L207"),
-        ({}, {"spans_key": "other"}, "L210"),
-        ({}, {"thresholds": {"XYZ": 0.5}}, "L203"),
-        ({"weak_labels": "auto", "auto_share": 0.0}, {}, "L253"),
-        (
-            {},
-            {
-                "loss": {
-                    "@losses": "longtail.CrossEntropy.v1",
-                    "weights": {"@misc": "longtail.inverse_frequency.v1"},
-                }
-            },
-            "L004",
-        ),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused_at_initialisation(gate, weak, code):
-    nlp, _ = pipeline(gate, weak, steps=0)
-    pipe = nlp.get_pipe("gate")
-    pipe.initialize = partial(pipe.initialize, counts_corpus=lambda nlp: examples(nlp))
-    with pytest.raises(ValueError, match=code):
-        nlp.initialize(lambda: examples(nlp))
-
-
-@pytest.mark.parametrize("name", ["gate", "weak_ner"])
-def test_another_pipes_labels_are_refused(name):
-    nlp, _ = pipeline(steps=0)
-    pipe = nlp.get_pipe(name)
-    with pytest.raises(ValueError, match="L212"):
-        pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=["PER"])
-    pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=pipe.label_data)
-
-
 def test_unannotated_sentences_are_not_scored():
     nlp, _ = pipeline(steps=0)
     nlp.initialize(lambda: examples(nlp))
@@ -335,84 +190,6 @@ def test_unannotated_sentences_are_not_scored():
     assert gate.score(bare)["weak_sents_open"] == 0.0
 
 
-def test_what_auto_found_is_scored():
-    nlp, _ = pipeline({"weak_labels": "auto", "auto_share": 0.2}, steps=0)
-    gate, data = nlp.get_pipe("gate"), examples(nlp)
-    gate.initialize(lambda: data, nlp=nlp, counts_corpus=lambda nlp: data)
-    gate.cfg["threshold"] = 0.0
-    for eg in data:
-        gate(eg.predicted)
-    assert gate.score(data)["weak_sents_p"] == pytest.approx(4 / 8)
-
-
-def test_another_initialisation_keeps_nothing_of_the_first():
-    nlp, _ = pipeline(
-        {"weak_labels": "auto", "auto_share": None, "auto_mentions": 2, "weak_weight": None},
-        {"labels": "auto"},
-        steps=0,
-    )
-    gate, weak = nlp.get_pipe("gate"), nlp.get_pipe("weak_ner")
-
-    def initialize(data):
-        gate.initialize(lambda: data, nlp=nlp, counts_corpus=lambda nlp: data)
-        weak.initialize(lambda: data, nlp=nlp)
-
-    initialize(examples(nlp))
-    assert sorted(gate.labels) == ["ART", "NAT"] and gate.weak_weight == pytest.approx(0.5)
-    gate.cfg["calibration"] = [3.0, 1.0]
-    with pytest.raises(ValueError, match="L004"):
-        gate.initialize(lambda: examples(nlp), nlp=nlp)
-    other = [*examples(nlp)[:6], *examples(nlp)[2:3] * 2]  # ART and NAT once, GEO 5, PER 4
-    initialize([*other, *examples(nlp)[6:7]])
-    assert sorted(gate.labels) == ["ART", "NAT"] and gate.weak_weight == pytest.approx(1 - 3 / 9)
-    initialize([*other, *examples(nlp)[6:7] * 2])  # NAT three times
-    assert gate.labels == weak.labels == ("ART",) and gate.weak_weight == pytest.approx(1 - 1 / 10)
-    assert gate.cfg["calibration"] is None
-    assert weak.model.get_dim("nO") == len(weak.head.outputs) == 5
-    assert gate.cfg["weak_labels"] == weak.cfg["labels"] == "auto" and gate.cfg["weak_weight"] is None
-    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert again.get_pipe("gate").labels == again.get_pipe("weak_ner").labels == ("ART",)
-    assert again.get_pipe("gate").weak_weight == gate.weak_weight
-
-
-def test_pipes_that_are_added_without_a_config_find_their_types():
-    nlp = blank()
-    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(scores_key="entity_scores"))
-    gate, weak = nlp.add_pipe("longtail_sentence_gate"), nlp.add_pipe("longtail_gated_ner")
-    rare = {"ART", "NAT"}
-    usual = [eg for eg in examples(nlp) if not rare & {e.label_ for e in eg.reference.ents}]
-    data = [*examples(nlp), *usual * 50]  # ART and NAT are below the default share
-    with pytest.raises(ValueError, match=r"L004.*counts_corpus"):
-        nlp.initialize(lambda: data)
-    gate.initialize = partial(gate.initialize, counts_corpus=lambda nlp: data)
-    nlp.initialize(lambda: data)
-    assert gate.labels and set(gate.labels) == rare and weak.labels == gate.labels
-    again = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert again.get_pipe("longtail_gated_ner").labels == gate.labels
-    with pytest.raises(ValueError, match="L204"):
-        nlp.add_pipe("longtail_gated_ner", name="alone", config={"spans_key": None})
-
-
-@pytest.mark.parametrize("labels", [["ART", "ART"], ["ART", ""], ["ART", " "], []])
-def test_types_are_named_once_and_none_is_blank(labels):
-    for gate, weak in (({"weak_labels": labels}, {}), ({}, {"labels": labels})):
-        with pytest.raises(ValueError, match="L204"):
-            pipeline(gate, weak, steps=0)
-
-
-def test_auto_without_types_to_take_is_refused():
-    nlp = blank()
-    nlp.add_pipe("span_ruler", config={"spans_key": "weak_sentences"})
-    weak = nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak_config(labels="auto"))
-    with pytest.raises(ValueError, match=r"L258.*'span_ruler'"):
-        nlp.initialize(lambda: examples(nlp))
-    with pytest.raises(ValueError, match=r"L258.*pipeline"):
-        weak.initialize(lambda: examples(nlp))
-    nlp.get_pipe("span_ruler").add_patterns([{"label": "NAT", "pattern": "Storm Ida"}])
-    weak.initialize(lambda: examples(nlp), nlp=nlp)
-    assert weak.labels == ("NAT",)
-
-
 def test_a_second_secondary_takes_the_gate_not_the_first():
     nlp, _ = pipeline(weak={"labels": ["ART"]}, steps=0)
     nlp.add_pipe("longtail_gated_ner", name="second", config=weak_config(labels="auto"))
@@ -420,7 +197,7 @@ def test_a_second_secondary_takes_the_gate_not_the_first():
     second = nlp.get_pipe("second")
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        warnings.filterwarnings("ignore", message=".*LW081")  # the first predicts ART, too
+        warnings.filterwarnings("ignore", message=".*LW080")  # the first predicts ART, too
         second.initialize(lambda: examples(nlp), nlp=nlp)
     assert sorted(second.labels) == ["ART", "NAT"]
     nlp.remove_pipe("gate")
@@ -471,9 +248,115 @@ def test_the_secondary_reads_sentences_as_as_doc_cuts_them():
     assert flat and [(*e.place, e.score) for e in weak.predict([doc])[0]] == flat
 
 
-def test_a_gate_is_initialized_on_documents_with_tokens():
-    nlp = blank()
-    nlp.add_pipe("longtail_sentence_gate", config=gate_config())
+def learnt(corpus, **settings):
+    """A gate and a secondary of its types, initialised on data."""
+    nlp = build({"weak_labels": "auto", "auto_share": 0.2, **settings}, {"labels": "auto"})
+    nlp.initialize(lambda: corpus)
+    return nlp, nlp.get_pipe("gate")
+
+
+def test_types_and_weights_come_from_the_counts_and_nothing_earlier_is_kept():
+    nlp, gate = learnt(examples(blank()))
+    assert sorted(gate.labels) == ["ART", "NAT"] and gate.cfg["weak_weight"] == pytest.approx(0.5)
+    counted = [*examples(nlp), two_sentences(nlp)]  # 4 of 8, and one of the two of the last
+    gate.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: counted)
+    assert gate.cfg["weak_weight"] == pytest.approx(1 - 5 / 10)
+    gate.cfg["calibration"] = [3.0, 1.0]
+    storms = [*examples(nlp), *examples(nlp)[6:7] * 3]  # NAT is no longer rare
+    nlp.initialize(lambda: storms)
+    weak = nlp.get_pipe("weak_ner")
+    assert gate.labels == weak.labels == ("ART",) and gate.cfg["calibration"] is None
+    assert gate.cfg["weak_weight"] == pytest.approx(1 - 2 / 11)
+    assert weak.model.get_dim("nO") == len(weak.head.outputs) == 5
+    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert again.get_pipe("gate").labels == again.get_pipe("weak_ner").labels == ("ART",)
+    gate.initialize(lambda: examples(nlp), nlp=nlp, labels=["NAT"])
+    assert gate.labels == ("NAT",)  # as `init labels` wrote them
     empty = [Example(Doc(nlp.vocab), Doc(nlp.vocab)) for _ in range(10)]
-    nlp.initialize(lambda: empty + examples(nlp))
-    assert "weak_sentences" in nlp("Maria left .").spans
+    nlp.initialize(lambda: empty + examples(nlp))  # the model is initialised on those with tokens
+
+
+def test_a_balanced_gate_learns_from_as_many_other_sentences_always_the_same():
+    nlp, gate = learnt(examples(blank()), weak_labels=["NAT"], data="balanced")
+    assert gate.cfg["kept_share"] == pytest.approx(2 / 6) and gate.cfg["weak_weight"] is None
+    many = []
+    for i in range(600):
+        doc = Doc(nlp.vocab, words=["word", str(i)])
+        doc.set_ents([])
+        many.append(Example(doc.copy(), doc))
+    many += [eg for eg in examples(nlp) if "NAT" in {e.label_ for e in eg.reference.ents}]
+    z = np.zeros((len(many), 1), dtype="f")
+    _, d_z = gate.get_loss(many, z)
+    counted = d_z[:, 0] != 0
+    assert counted[600:].all() and np.allclose(d_z[600:], -0.5)  # plain cross-entropy
+    assert 150 < counted[:600].sum() < 250  # a third of 600
+    assert np.allclose(d_z[:600][counted[:600]], 0.5)
+    _, again = gate.get_loss(many[300:], z[300:])
+    assert np.array_equal(again, d_z[300:])
+
+
+def test_rules_open_for_their_types_where_there_is_no_gate():
+    nlp = blank()
+    nlp.add_pipe("span_ruler", config={"spans_key": "weak_sentences"})
+    weak = nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak_config(labels="auto"))
+    for given in (None, nlp):
+        with pytest.raises(ValueError, match="L210"):
+            weak.initialize(lambda: examples(nlp), nlp=given)
+    nlp.get_pipe("span_ruler").add_patterns([{"label": "NAT", "pattern": "Storm Ida"}])
+    weak.initialize(lambda: examples(nlp), nlp=nlp)
+    assert weak.labels == ("NAT",)
+
+
+WEIGHTED = {"@losses": "longtail.CrossEntropy.v1", "weights": {"@misc": "longtail.inverse_frequency.v1"}}
+
+
+@pytest.mark.parametrize(
+    ("gate", "weak", "found"),
+    [
+        ({"weak_labels": []}, {}, "L204"),
+        ({"weak_labels": "NAT"}, {}, "L204"),
+        ({"weak_labels": ["ART", "ART"]}, {}, "L204"),
+        ({"weak_labels": ["PER", "O"]}, {}, "L550"),
+        ({"weak_labels": ["XYZ"]}, {}, "L205.*XYZ"),
+        ({"weak_labels": ["NAT", "XYZ"]}, {}, "L203.*XYZ"),
+        ({"weak_labels": ["PER", "GEO", "ART", "NAT"], "data": "balanced"}, {}, "weak_labels"),
+        ({"weak_labels": "auto", "auto_share": 0.0}, {}, "L205"),
+        ({"weak_labels": "auto", "auto_share": 2.0}, {}, "L001.*auto_share"),
+        ({"threshold": 1.5}, {}, "L001.*1.5"),
+        ({"data": "half"}, {}, "data"),
+        ({"head_rate": 0}, {}, "L243"),
+        ({}, {"labels": []}, "L204"),
+        ({}, {"labels": ["NAT", "XYZ"]}, "L203.*XYZ"),
+        ({}, {"labels": "auto", "spans_key": None}, "L204"),
+        ({}, {"head": "hydra"}, "hydra"),
+        ({}, {"merge": "span", "scores_key": None}, "L207"),
+        ({}, {"merge": "token"}, "L207"),
+        ({}, {"merge": "union"}, "merge"),
+        ({}, {"spans_key": "other"}, "L210.*other"),
+        ({}, {"thresholds": {"NAT": 1.5}}, "L001.*NAT"),
+        ({}, {"thresholds": {"XYZ": 0.5}}, "L203.*XYZ"),
+        ({}, {"abstain_key": "unsure"}, "L213"),
+        ({}, {"thresholds": {"ART": 0.5}, "abstain_key": "weak_sentences"}, "L001.*weak_sentences"),
+        ({}, {"loss": {"@losses": "CategoricalCrossentropy.v3"}}, "L003"),
+        ({}, {"loss": WEIGHTED}, "L004"),
+    ],
+)
+def test_what_does_not_fit_is_refused(gate, weak, found):
+    def use():
+        nlp = build(gate, weak)
+        data = examples(nlp)
+        nlp.initialize(lambda: data[:2] if "weak_labels" in found else data)
+
+    with pytest.raises(ValueError, match=found if found != "weak_labels" else "L205"):
+        use()
+
+
+def test_the_labels_are_those_of_the_settings():
+    nlp, _ = pipeline(steps=0)
+    for name in ("gate", "weak_ner"):
+        pipe = nlp.get_pipe(name)
+        with pytest.raises(ValueError, match=r"L212.*PER"):
+            pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=["PER"])
+        pipe.initialize(lambda: examples(nlp), nlp=nlp, labels=pipe.label_data)
+    with pytest.raises(ValueError, match=r"L206.*SHIP"):
+        nlp.get_pipe("gate").add_label("SHIP")

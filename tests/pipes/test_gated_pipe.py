@@ -5,7 +5,6 @@ import math
 import pickle
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -14,12 +13,9 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
-from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc, DocBin, Span
-from spacy.training import Example
 
 from spacy_longtail.evaluation.evaluate import evaluate_model
-from spacy_longtail.evaluation.records import SecondaryUse
 from spacy_longtail.pipes.secondary.gated_pipe import GatedPipe
 from spacy_longtail.pipes.secondary.secrets import without_secrets
 from tests.pipes.gated import TEXT, lines, pipeline
@@ -52,7 +48,7 @@ def test_the_secondary_reads_flagged_sentences_alone(tmp_path):
     assert lines(tmp_path / "log") == ["FLAG ANN on SHIP Vega . ", "FLAG the STORM came . "]
     used = rescue(nlp).usage
     assert (used.sentences, used.flagged, used.calls, used.entities) == (4, 2, 2, 2)
-    assert (used.words, used.failures, used.refused) == (11, 0, 0) and used.share == 0.5
+    assert (used.words, used.failures, used.refused) == (11, 0, 0)
     assert used.seconds > 0
 
 
@@ -120,7 +116,7 @@ REPLACED = "ANN came . FLAG ANN on SHIP Vega . FLAG ANN BAD . FLAG ANN . Oslo"
         ),
     ],
 )
-@pytest.mark.parametrize("key", [None, "entity_scores"])
+@pytest.mark.parametrize("key", ["entity_scores"])
 def test_the_secondary_takes_the_place_of_the_primary(settings, expected, key):
     settings = {**settings, "merge": "replace", "scores_key": key}
     nlp = pipeline({"scores_key": key}, **settings)
@@ -155,15 +151,6 @@ def test_what_reaches_out_of_a_sentence_is_not_replaced():
     doc.ents = [Span(doc, 1, 2, label="PER"), Span(doc, 3, 6, label="ORG")]
     rescue(nlp)(doc)
     assert [(ent.start, ent.end, ent.label_) for ent in doc.ents] == [(3, 6, "ORG")]
-
-
-def test_tokens_that_nobody_annotated_stay_so():
-    nlp = pipeline()
-    doc = nlp.make_doc(TEXT)
-    for name in ("sentencizer", "gate", "rescue"):
-        doc = nlp.get_pipe(name)(doc)
-    assert entities(doc) == [("SHIP Vega", "VESSEL"), ("STORM", "NAT")]
-    assert [t.ent_iob for t in doc if not t.ent_type_] == [0] * (len(doc) - 3)
 
 
 def test_types_are_mapped_and_others_left_out(caplog):
@@ -203,39 +190,7 @@ def test_scores_decide_where_there_are_some(merge, pipe, expected):
     assert all(math.isfinite(score) for score in rated.values())
 
 
-def test_whitespace_at_the_end_of_an_entity_is_left_out_with_its_score_kept():
-    nlp = pipeline(pipe={**SCORED, "score": 0.75})
-    doc = nlp(Doc(nlp.vocab, words=["FLAG", "SHIP", "\n", "sank", "."]))
-    assert entities(doc) == [("SHIP", "VESSEL")]
-    assert doc.spans["entity_scores"].attrs["scores"] == [0.75]
-
-
-def test_blocked_tokens_stay_free():
-    nlp = pipeline()
-    doc = nlp(TEXT, disable=["rescue"])
-    at = next(t.i for t in doc if t.text == "STORM")
-    doc.set_ents(list(doc.ents), blocked=[doc[at : at + 1]], default="outside")
-    doc = rescue(nlp)(doc)
-    assert entities(doc) == FOUND[:3] and doc[at].ent_iob_ == "B"
-
-
 # How often it is called
-
-
-@Language.component("test_finds_nothing")
-def find_nothing(doc: Doc) -> Doc:
-    return doc
-
-
-def test_a_secondary_that_finds_nothing_at_all_is_told_of_once(caplog):
-    texts = ["FLAG . "] * 99
-    for factory, told in (("test_finds_nothing", 1), ("test_secondary", 0)):
-        nlp = pipeline(pipe={"factory": factory}, batch_size=10)
-        list(nlp.pipe([TEXT, *texts[:97]]))
-        assert "LW119" not in caplog.text
-        list(nlp.pipe([*texts, *texts]))
-        assert caplog.text.count("LW119") == told
-        caplog.clear()
 
 
 @pytest.mark.parametrize("how", [{"batch_size": 1}, {"batch_size": 3}, {"n_process": 2}])
@@ -249,18 +204,6 @@ def test_each_flagged_sentence_is_given_once(how, size, tmp_path):
     expected = [f"FLAG SHIP no{i} . " for i in range(5)]
     expected += ["FLAG ANN on SHIP Vega . ", "FLAG the STORM came . "] * 5
     assert lines(log) == sorted(expected)
-
-
-@pytest.mark.parametrize("parts", [[(0, 6)], [(2, 3), (3, 9)], [(0, 17)], [(1, 2), (6, 12)], []])
-def test_sentences_are_counted_once_each(parts):
-    nlp = pipeline()
-    doc = nlp(TEXT, disable=["rescue"])
-    doc.spans["weak_sentences"] = [doc[a:b] for a, b in parts]
-    rescue(nlp)(doc)
-    touched = {s.start: len(s) for s in doc.sents for a, b in parts if a < s.end and s.start < b}
-    used = rescue(nlp).usage
-    assert used.flagged == used.calls == len(touched)
-    assert used.words == sum(touched.values())
 
 
 # Failures
@@ -323,10 +266,10 @@ RAISED: dict[str, Callable[[], object]] = {
     "memory": lambda: raised(MemoryError()),
     "no json": lambda: json.loads("Sorry, I cannot"),
     "coded": lambda: raised(ValueError("[L593] refused.")),
-    "type": lambda: len(3),  # type: ignore[arg-type]
+}
+BUGS: dict[str, Callable[[], object]] = {
     "attribute": lambda: None.text,  # type: ignore[attr-defined]
     "key": lambda: {}["x"],
-    "shapes": lambda: np.zeros((2, 3)) @ np.zeros((2, 3)),
     "value": lambda: int("x"),
     "runtime": lambda: raised(RuntimeError("shapes cannot be multiplied")),
 }
@@ -346,24 +289,49 @@ class Raiser:
 
     def pipe(self, stream, batch_size):
         self.calls += 1
-        RAISED[self.kind]()
+        {**RAISED, **BUGS}[self.kind]()
         yield from stream
 
 
-@pytest.mark.parametrize("kind", ["connection", "timeout", "client", "memory", "no json", "coded"])
+@pytest.mark.parametrize("kind", RAISED)
 def test_what_a_model_or_a_server_fails_with_costs_its_sentences(kind):
     nlp = pipeline(pipe={"factory": "test_raises", "kind": kind})
     assert entities(nlp(TEXT)) == FOUND[:2]
     assert rescue(nlp).usage.failures == 2 and rescue(nlp).secondary.component.calls == 3
 
 
-@pytest.mark.parametrize("kind", ["type", "attribute", "key", "shapes", "value", "runtime"])
-@pytest.mark.parametrize("limit", [None, 10])
-def test_a_bug_is_raised_and_not_tried_again(kind, limit):
-    nlp = pipeline(pipe={"factory": "test_raises", "kind": kind}, max_failures=limit)
+@pytest.mark.parametrize("kind", BUGS)
+def test_a_bug_is_raised_and_not_tried_again(kind):
+    nlp = pipeline(pipe={"factory": "test_raises", "kind": kind}, max_failures=None)
     with pytest.raises(Exception, match=r"^(?!\[L)"):  # of a KeyError spaCy makes its E109
         nlp(TEXT)
     assert rescue(nlp).usage.failures == 0 and rescue(nlp).secondary.component.calls == 1
+
+
+@Language.factory("test_rates", assigns=["doc.ents"], default_config={"score": 0.5, "tokens": []})
+def make_rates(nlp: Language, name: str, score: float, tokens: list[float]):
+    def rate(doc: Doc) -> Doc:
+        doc.ents = [Span(doc, 0, 1, label="X")]
+        doc.spans["entity_scores"] = list(doc.ents)
+        doc.spans["entity_scores"].attrs.update(scores=[score], token_scores=[tokens])
+        return doc
+
+    return rate
+
+
+@pytest.mark.parametrize(
+    ("pipe", "problem"),
+    [
+        ({"factory": "test_merges"}, "other tokens"),
+        ({"factory": "test_rates", "score": 37.5}, "37.5"),
+        ({"factory": "test_rates", "tokens": [0.9, 0.8, 0.7]}, "1 tokens, and scores of 3"),
+        ({"factory": "test_rates", "tokens": [1.5]}, "1.5"),
+    ],
+)
+def test_what_cannot_be_merged_is_a_failure(pipe, problem, caplog):
+    nlp = pipeline(pipe=pipe)
+    assert entities(nlp(TEXT)) == FOUND[:2]
+    assert rescue(nlp).usage.failures == 2 and problem in caplog.text
 
 
 def test_a_run_stops_after_too_many_failures():
@@ -371,22 +339,10 @@ def test_a_run_stops_after_too_many_failures():
     nlp.set_error_handler(lambda *_: None)  # which does not hold it up
     stream = nlp.pipe(["FLAG BAD 1 .", TEXT, "FLAG BAD 2 .", "FLAG BAD 3 ."], batch_size=1)
     assert [entities(next(stream)) for _ in range(3)] == [[], FOUND, []]
-    with pytest.raises(
-        ValueError, match=r"\[L290\] rescue stops.*2 sentences in a row, and max_failures = 1"
-    ):
+    with pytest.raises(ValueError, match=r"L290.*2 sentences in a row, and max_failures = 1"):
         list(stream)
     with pytest.raises(ValueError, match="L290"):
         pipeline(max_failures=0)("FLAG BAD .")
-
-
-def test_a_run_stops_by_itself_after_ten_failures_in_a_row():
-    bad = ["FLAG BAD ."] * 10
-    nlp = pipeline()
-    assert len(list(nlp.pipe([*bad, TEXT, *bad]))) == 21
-    with pytest.raises(ValueError, match=r"L290.*max_failures = 10"):
-        nlp(bad[0])
-    assert rescue(nlp).usage.failures == 21
-    assert len(list(pipeline(max_failures=None).pipe([*bad, *bad]))) == 20
 
 
 def test_a_key_is_not_shown(caplog, monkeypatch):
@@ -412,78 +368,7 @@ def test_a_document_that_no_gate_has_seen_is_refused():
     assert nlp("Some text .", disable=["gate", "rescue"]).ents == ()
 
 
-@Language.component("test_overrates", assigns=["doc.ents"])
-def overrate(doc: Doc) -> Doc:
-    doc.ents = [Span(doc, 0, 1, label="X")]
-    doc.spans["entity_scores"] = list(doc.ents)
-    doc.spans["entity_scores"].attrs["scores"] = [37.5]
-    return doc
-
-
-@Language.factory("test_rates_tokens", assigns=["doc.ents"], default_config={"token_scores": []})
-def make_rates_tokens(nlp: Language, name: str, token_scores: list[float]):
-    def rate(doc: Doc) -> Doc:
-        doc = overrate(doc)
-        doc.spans["entity_scores"].attrs.update(scores=[0.5], token_scores=[token_scores])
-        return doc
-
-    return rate
-
-
-@pytest.mark.parametrize("merge", ["fill", "token"])
-@pytest.mark.parametrize(
-    ("token_scores", "problem"),
-    [([0.9, 0.8, 0.7], "1 tokens, and scores of 3"), ([1.5], "the score 1.5")],
-)
-def test_scores_of_other_tokens_are_a_failure(token_scores, problem, merge, caplog):
-    nlp = pipeline(
-        primary={"scores_key": "entity_scores"},
-        pipe={"factory": "test_rates_tokens", "token_scores": token_scores},
-        merge=merge,
-    )
-    assert entities(nlp(TEXT)) == FOUND[:2]
-    assert rescue(nlp).usage.failures == 2 and "[L291]" in caplog.text and problem in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("factory", "problem"), [("test_merges", "other tokens"), ("test_overrates", "37.5")]
-)
-def test_what_cannot_be_merged_is_a_failure(factory, problem, caplog):
-    nlp = pipeline(pipe={"factory": factory})
-    assert entities(nlp(TEXT)) == FOUND[:2]
-    assert rescue(nlp).usage.failures == 2 and "[L291]" in caplog.text and problem in caplog.text
-
-
 # Bad input
-
-
-@pytest.mark.parametrize(
-    ("given_settings", "code"),
-    [
-        ({}, "L285.*neither"),
-        ({"pipe": {"factory": "entity_ruler"}, "source": "x"}, "L285.*both"),
-        ({"pipe": {"factory": "entity_ruler"}, "component": "ner"}, "L285.*component = 'ner'"),
-        ({"pipe": {"factory": "ner"}}, "L285.*weights to train"),
-        ({"pipe": {"factory": "sentencizer"}}, "L286.*'sentencizer'"),
-        ({"pipe": {"factory": "entity_rular"}}, "L288.*'entity_rular'"),
-        ({"pipe": {}}, "L288.*found None"),
-        (
-            {"pipe": {"factory": "longtail_gated_pipe", "pipe": {}}},
-            "L575.*'longtail_gated_pipe' of resc",
-        ),
-        ({"pipe": {"factory": "entity_ruler", "phrase": 1}}, "L288.*phrase"),
-        ({"pipe": {"factory": "test_secondary"}, "merge": "best"}, "merge"),
-        ({"pipe": {"factory": "test_secondary"}, "merge": "span", "scores_key": None}, "L207"),
-        ({"pipe": {"factory": "test_secondary"}, "batch_size": 0}, "L001"),
-        ({"pipe": {"factory": "test_secondary"}, "max_failures": -1}, "L001"),
-        ({"pipe": {"factory": "test_secondary"}, "labels": []}, "L204"),
-        ({"pipe": {"factory": "test_secondary"}, "labels": ["A"], "label_map": {"X": "B"}}, "L289.*'B'"),
-        ({"pipe": {"factory": "test_secondary"}, "label_map": {"X": " "}}, "L289.*blank"),
-    ],
-)
-def test_bad_settings_are_refused(given_settings, code):
-    with pytest.raises(ValueError, match=code):
-        spacy.blank("en").add_pipe("longtail_gated_pipe", name="rescue", config=given_settings)
 
 
 def ruler(labels: dict[str, str], lang: str = "en", **others: str) -> Language:
@@ -495,44 +380,41 @@ def ruler(labels: dict[str, str], lang: str = "en", **others: str) -> Language:
     return nlp
 
 
+OWN: dict = {"factory": "test_secondary"}
+
+
 @pytest.mark.parametrize(
-    ("given_settings", "code"),
+    ("given_settings", "found"),
     [
-        ({"source": "de"}, "L287.*'de'"),
-        ({"source": "en", "component": "ner"}, "L287.*no component 'ner', only 'ruler', 'sents'"),
-        ({"source": "en", "component": "sents"}, "L286.*'sents' of"),
-        ({"source": "broken"}, "L287"),
-        (
-            {"source": "en", "label_map": {"SHAP": "ART"}},
-            "L289.*'SHAP'.*Types of the secondary: NAT, SHIP",
-        ),
-        ({"source": "en", "labels": ["GEO"]}, "L289.*'GEO'"),
+        ({}, "L285.*neither"),
+        ({"pipe": OWN, "source": "x"}, "L285.*both"),
+        ({"pipe": {"factory": "ner"}}, "L285.*weights to train"),
+        ({"pipe": {"factory": "sentencizer"}}, "L285.*'sentencizer'"),
+        ({"pipe": {"factory": "entity_rular"}}, "L285.*'entity_rular'"),
+        ({"pipe": {}}, "L285.*None"),
+        ({"pipe": {"factory": "entity_ruler", "phrase": 1}}, "L285.*phrase"),
+        ({"pipe": OWN, "merge": "best"}, "merge"),
+        ({"pipe": OWN, "merge": "span", "scores_key": None}, "L207"),
+        ({"pipe": OWN, "batch_size": 0}, "L001.*batch_size"),
+        ({"pipe": OWN, "max_failures": -1}, "L001.*-1"),
+        ({"pipe": OWN, "labels": []}, "L204"),
+        ({"pipe": OWN, "labels": ["A"], "label_map": {"X": "B"}}, "L285.*'B'"),
+        ({"pipe": OWN, "label_map": {"X": " "}}, "L285.*' '"),
+        ({"source": "de"}, "L285.*'de'"),
+        ({"source": "broken"}, "L285.*broken"),
+        ({"source": "en", "label_map": {"SHAP": "ART"}}, "L285.*'SHAP'.*NAT, SHIP"),
+        ({"source": "en", "labels": ["GEO"]}, "L285.*'GEO'"),
     ],
 )
-def test_a_bad_source_is_refused(given_settings, code, tmp_path):
+def test_bad_settings_are_refused(given_settings, found, tmp_path):
     ruler({"Fram": "SHIP"}, "de").to_disk(tmp_path / "de")
-    ruler({"Vega": "SHIP", "STORM": "NAT"}, sents="sentencizer").to_disk(tmp_path / "en")
+    ruler({"Vega": "SHIP", "STORM": "NAT"}).to_disk(tmp_path / "en")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/config.cfg").write_text("[nlp")
-    config = {**given_settings, "source": str(tmp_path / given_settings["source"])}
-    with pytest.raises(ValueError, match=code):
-        spacy.blank("en").add_pipe("longtail_gated_pipe", name="rescue", config=config)
-
-
-def test_a_secondary_of_another_gate_comes_with_it(tmp_path):
-    """By itself it would fail on each sentence: no gate has seen what it is given."""
-    pipeline().to_disk(tmp_path / "gated")
-    config = {"source": str(tmp_path / "gated"), "component": "rescue"}
-    whole = pipeline(source=config["source"])
-    assert entities(whole(TEXT)) == FOUND
-    assert rescue(whole).usage.failures == 0
-    with pytest.raises(ValueError, match=r"L575.*'rescue' of again reads doc.spans\['weak_sentences'\]"):
-        spacy.blank("en").add_pipe("longtail_gated_pipe", name="again", config=config)
-    nlp = spacy.load(tmp_path / "gated")
-    nlp.disable_pipe("gate")
-    nlp.to_disk(tmp_path / "gated")
-    with pytest.raises(ValueError, match=r"L575"):
-        pipeline(source=config["source"])
+    if "source" in given_settings:
+        given_settings = {**given_settings, "source": str(tmp_path / given_settings["source"])}
+    with pytest.raises(ValueError, match=found):
+        spacy.blank("en").add_pipe("longtail_gated_pipe", name="rescue", config=given_settings)
 
 
 @pytest.mark.parametrize("is_there", [False, True])
@@ -541,7 +423,7 @@ def test_a_missing_source_is_refused_where_nothing_was_saved(tmp_path, is_there)
         (tmp_path / "gone").mkdir()
     nlp = pipeline(source=str(tmp_path / "gone"))
     for use in (nlp.initialize, nlp.to_bytes, lambda: nlp(TEXT)):
-        with pytest.raises(ValueError, match=r"L287.*gone.*no pipeline there"):
+        with pytest.raises(ValueError, match=r"L285.*gone"):
             use()
     assert rescue(nlp).usage.failures == 0
 
@@ -557,75 +439,27 @@ def test_what_stands_before_it_is_checked():
         nlp.initialize()
 
 
-@Language.factory("test_terms", assigns=["doc.spans"], default_config={"adds": True})
-def make_terms(nlp: Language, name: str, adds: bool):
+@Language.factory("test_terms", assigns=["doc.spans"])
+def make_terms(nlp: Language, name: str):
     """Phrases of one's own: they name no key, as those of a span_ruler do."""
-    matcher = PhraseMatcher(nlp.vocab)
-    matcher.add("SHIP", [Doc(nlp.vocab, words=["Fram"])])
 
     def flag(doc: Doc) -> Doc:
-        others = doc.spans.get("weak_sentences", ()) if adds else ()
-        doc.spans["weak_sentences"] = [*others, *matcher(doc, as_spans=True)]
+        own = [doc[t.i : t.i + 1] for t in doc if t.text == "Fram"]
+        doc.spans["weak_sentences"] = [*doc.spans.get("weak_sentences", ()), *own]
         return doc
 
     return flag
 
 
-SCORE_GATE = {"weak_labels": ["PER"], "signal": "entity_scores", "min_entity_score": 0.9}
-FLAGGING = {
-    "terms": ("test_terms", {}),
-    "gate": ("longtail_posterior_gate", SCORE_GATE),
-    "other": ("spancat", {}),  # of another key
-    "silent": ("test_primary", {}),
-}
-
-
-def flagged_by(*names: str) -> Language:
-    """The rescue behind these instead of the tests' gate; its primary gives ANN a low score."""
-    nlp = pipeline(primary={"scores_key": "entity_scores"})
-    nlp.remove_pipe("gate")
-    for name in names:
-        before = None if name == "late" else "rescue"
-        factory, config = FLAGGING[name.replace("late", "terms")]
-        nlp.add_pipe(factory, name=name, before=before, config=config)
-    return nlp
-
-
-@pytest.mark.parametrize(
-    ("names", "flagged"),
-    [
-        (["terms"], ["Oslo on SHIP Fram ."]),
-        (["terms", "gate"], ["Oslo on SHIP Fram .", "ANN on SHIP Vega ."]),
-        (["terms", "gate", "late"], ["Oslo on SHIP Fram .", "ANN on SHIP Vega ."]),
-    ],
-)
-def test_phrases_of_ones_own_open_alone_and_join_a_gate(names, flagged):
-    nlp = flagged_by(*names)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        nlp.initialize()
-    doc = nlp("SHIP Ida sank . Oslo on SHIP Fram . ANN on SHIP Vega .")
-    assert list(dict.fromkeys(s.sent.text for s in doc.spans["weak_sentences"])) == flagged
-    found = [e.sent.text for e in doc.ents if e.label_ == "VESSEL"]
-    assert found == flagged and rescue(nlp).usage.calls == len(flagged)
-
-
-def test_phrases_behind_a_gate_are_warned_of():
-    """They may take away what it flags; one that adds is as good as before it."""
-    nlp = flagged_by("gate", "terms")
-    with pytest.warns(UserWarning, match=r"LW064.*'terms' stands after 'gate'"):
-        nlp.initialize()
-    doc = nlp("Oslo on SHIP Fram . ANN on SHIP Vega .")
-    assert [e.text for e in doc.ents if e.label_ == "VESSEL"] == ["SHIP Fram", "SHIP Vega"]
-
-
-@pytest.mark.parametrize(
-    ("names", "code"), [(["late"], "L250.*'late'"), (["other"], "L210"), (["silent"], "L210")]
-)
-def test_what_does_not_flag_is_no_gate(names, code):
-    nlp = flagged_by(*names)
-    with pytest.raises(ValueError, match=code):
-        rescue(nlp).initialize(lambda: [], nlp=nlp)
+@pytest.mark.parametrize("gated", [True, False])
+def test_phrases_of_ones_own_open_alone_and_join_a_gate(gated):
+    nlp = pipeline()
+    if not gated:
+        nlp.remove_pipe("gate")
+    nlp.add_pipe("test_terms", before="rescue")
+    nlp.initialize()
+    assert ("SHIP Fram", "VESSEL") in entities(nlp(TEXT))
+    assert rescue(nlp).usage.calls == 1 + 2 * gated
 
 
 # Secondaries of several kinds
@@ -641,70 +475,8 @@ def test_a_component_is_initialized_with_its_settings():
     assert entities(nlp(TEXT)) == [*FOUND[:2], ("Vega", "ART")]
     nlp = pipeline()
     nlp.config["initialize"]["components"]["rescue"] = {"pipe": {"patterns": patterns}}
-    with pytest.raises(ValueError, match=r"L288.*patterns"):
+    with pytest.raises(ValueError, match=r"L285.*patterns"):
         nlp.initialize()
-
-
-def saved_ner(folder, tmp: str = "ner") -> Language:
-    """A pipeline whose ner listens to its tok2vec, and knows ships."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.add_pipe("tok2vec")
-    config = {"model": {"tok2vec": {"@architectures": "spacy.Tok2VecListener.v1", "width": 96}}}
-    nlp.add_pipe("ner", config=config)
-    doc = Doc(nlp.vocab, words=["FLAG", "ANN", "on", "SHIP", "Vega", "."])
-    doc.ents = [Span(doc, 3, 5, label="SHIP")]
-    data = [Example(Doc(nlp.vocab, words=[t.text for t in doc]), doc)]
-    spacy.util.fix_random_seed(0)
-    optimizer = nlp.initialize(lambda: data)
-    for _ in range(15):
-        nlp.update(data, sgd=optimizer)
-    nlp.to_disk(folder / tmp)
-    return nlp
-
-
-def test_a_pipeline_and_one_component_of_it(tmp_path):
-    expected = [*FOUND[:2], ("SHIP Vega", "SHIP")]
-    saved_ner(tmp_path)
-    for component in (None, "ner"):
-        nlp = pipeline(source=str(tmp_path / "ner"), component=component)
-        own = rescue(nlp).secondary.nlp
-        assert own.pipe_names == (["tok2vec", "ner"] if component else ["sentencizer", "tok2vec", "ner"])
-        doc = nlp(TEXT)
-        assert [e for e in entities(doc) if e[1] != "SHIP"] == FOUND[:2]
-        assert expected[2] in entities(doc) and rescue(nlp).labels == ("SHIP",)
-        assert all("FLAG" in ent.sent.text for ent in doc.ents if ent.label_ == "SHIP")
-
-
-def test_a_source_with_another_tokenizer_is_told_of_once(tmp_path, caplog):
-    """A pattern of four tokens finds nothing among two."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("entity_ruler").add_patterns([{"label": "SHIP", "pattern": "on Sea-Ida"}])
-    nlp.to_disk(tmp_path / "source")
-    text = "FLAG on Sea-Ida ."
-    assert entities(nlp(text)) == [("on Sea-Ida", "SHIP")]
-    for lang, told in (("spaces", 1), ("en", 0)):
-        outer = pipeline(source=str(tmp_path / "source"))
-        if lang == "en":
-            outer.remove_pipe("rescue")
-            outer.tokenizer = spacy.blank("en").tokenizer
-            outer.add_pipe(
-                "longtail_gated_pipe", name="rescue", config={"source": str(tmp_path / "source")}
-            )
-        for _ in range(2):
-            assert len(outer(text).ents) == 1 - told
-        assert caplog.text.count("LW118") == told
-        assert ("Sea-Ida" in caplog.text and "Sea / - / Ida" in caplog.text) == bool(told)
-        caplog.clear()
-
-
-def test_tokens_that_are_given_are_not_the_tokenizers(tmp_path, caplog):
-    """Of a corpus in words: what its source reads was trained on such, too."""
-    ruler({"Sea-Ida": "SHIP"}).to_disk(tmp_path / "source")
-    nlp = pipeline(source=str(tmp_path / "source"))
-    rescue(nlp).secondary.tokens.around = rescue(nlp).secondary.nlp.tokenizer
-    doc = Doc(nlp.vocab, words=["FLAG", "Sea-Ida", "."])
-    assert entities(nlp(doc)) == [("Sea-Ida", "SHIP")] and "LW118" not in caplog.text
 
 
 def test_everything_is_saved_with_the_pipeline(tmp_path, monkeypatch):
@@ -714,8 +486,7 @@ def test_everything_is_saved_with_the_pipeline(tmp_path, monkeypatch):
     by_pattern = pipeline(pipe={"factory": "entity_ruler"})
     tokens = [{"label": "SHIP", "pattern": [{"ORTH": "Vega"}]}]
     rescue(by_pattern).secondary.component.add_patterns(tokens)
-    sources = [pipeline(source=str(tmp_path / "source"), component=c) for c in (None, "ruler")]
-    pipelines = [by_pattern, *sources, pipeline()]
+    pipelines = [by_pattern, pipeline(source=str(tmp_path / "source")), pipeline()]
     (tmp_path / "source").rename(tmp_path / "moved")
     (tmp_path / "source").mkdir()  # of something else
     for i, nlp in enumerate(pipelines):
@@ -750,22 +521,6 @@ def test_the_vocabulary_of_a_source_does_not_grow(tmp_path):
     assert ("Vega", "SHIP") in entities(nlp(texts[0]))
 
 
-def test_a_component_forgets_what_is_read_in_a_memory_zone():
-    nlp = pipeline()
-    zones = []
-
-    @contextmanager
-    def memory_zone(mem=None):
-        zones.append("in")
-        yield mem
-        zones.append("out")
-
-    rescue(nlp).secondary.component.memory_zone = memory_zone
-    with nlp.memory_zone():
-        assert zones == ["in"]
-    assert zones == ["in", "out"]
-
-
 # What is shown
 
 
@@ -783,28 +538,9 @@ def test_the_evaluation_says_how_much_went_to_the_secondary(tmp_path):
     assert type(found).model_validate_json(found.model_dump_json()).secondaries["rescue"] == used
 
 
-def test_failures_are_in_the_words_of_the_evaluation():
-    counts = {
-        "sentences": 2000,
-        "flagged": 57,
-        "words": 1200,
-        "calls": 58,
-        "entities": 9,
-        "seconds": 1.5,
-    }
-    text = SecondaryUse(**counts, refused=2, failures=1).in_words()
-    assert text.startswith("2.9 % of") and "2 were of types" in text and "failed on 1" in text
-    assert "failed" not in SecondaryUse(**counts, refused=0, failures=0).in_words()
-
-
 @settings(max_examples=40)
 @given(st.text(alphabet="abcXYZ019-_.", min_size=6, max_size=30), st.text(max_size=20))
 def test_no_key_of_the_environment_is_in_a_text(key, text):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOME_TOKEN", key)
         assert key not in without_secrets(f"{text}{key}{text}") or key in "***"
-
-
-def test_texts_without_keys_are_left_alone():
-    text = "ValueError: the basics of a task-force, e.g. risk-averse people; token 3"
-    assert without_secrets(text) == text

@@ -5,10 +5,8 @@ import warnings
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
-from spacy.training import Example
+from spacy.tokens import Span
 
-from spacy_longtail.corpus.examples import flagged_sentences
 from spacy_longtail.pipes.scores.spans import ScoredSpan, write_scores
 from tests.util import (
     SENTENCES,
@@ -32,7 +30,7 @@ LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream
 
 def gate(tok2vec=SMALL, **settings):
     model = {"@architectures": "longtail.SentenceGate.v1", "tok2vec": tok2vec, "hidden_width": 16}
-    return {"model": model, "weak_labels": WEAK, "weak_weight": 0.7, **settings}
+    return {"model": model, "weak_labels": WEAK, **settings}
 
 
 def weak(tok2vec=SMALL, **settings):
@@ -48,7 +46,7 @@ def shared(**settings):
     return nlp
 
 
-@pytest.mark.parametrize("head", ["softmax", "crf", "two_task"])
+@pytest.mark.parametrize("head", ["softmax", "two_task"])
 def test_a_secondary_on_a_shared_encoder_learns_and_predicts_in_flagged_sentences_alone(head):
     nlp = shared(head=head)
     train(nlp, 60)
@@ -127,72 +125,6 @@ def test_class_weights_are_counted_where_the_secondary_learns(spans_key, n_outsi
     assert np.isfinite(pipe.update(examples(nlp))["weak_ner"])
 
 
-def test_the_secondary_takes_the_types_that_the_gate_found():
-    nlp = blank()
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(weak_labels="auto", auto_share=0.2))
-    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(labels="auto"))
-    pipe = nlp.get_pipe("gate")
-    corpus = lambda nlp: examples(nlp)  # noqa: E731
-    with pytest.raises(ValueError, match="L004"):
-        nlp.initialize(lambda: examples(nlp))
-    assert pipe.labels == () and nlp.get_pipe("weak_ner").labels == ()
-    pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=corpus)
-    # 12 mentions: PER 5, GEO 4... of 13; two each of ART and NAT are within a fifth
-    assert sorted(pipe.labels) == ["ART", "NAT"]
-    nlp.get_pipe("weak_ner").initialize(lambda: examples(nlp), nlp=nlp)
-    assert nlp.get_pipe("weak_ner").labels == pipe.labels
-    again = blank().from_config(nlp.config).from_bytes(nlp.to_bytes())
-    assert again.get_pipe("gate").labels == pipe.labels == again.get_pipe("weak_ner").labels
-
-
-def test_auto_takes_types_by_mentions_too():
-    nlp = blank()
-    nlp.add_pipe(
-        "longtail_sentence_gate",
-        name="gate",
-        config=gate(weak_labels="auto", auto_share=None, auto_mentions=2),
-    )
-    pipe = nlp.get_pipe("gate")
-    pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
-    assert sorted(pipe.labels) == ["ART", "NAT"]
-    assert pipe.label_data == list(pipe.labels)
-    other = blank()
-    other.add_pipe("longtail_sentence_gate", name="gate", config=gate(weak_labels="auto"))
-    named = other.get_pipe("gate")
-    named.initialize(
-        lambda: examples(other), nlp=other, labels=["NAT"], counts_corpus=lambda nlp: examples(nlp)
-    )
-    assert named.labels == ("NAT",)  # as `init labels` wrote them
-
-
-def test_a_balanced_gate_learns_from_as_many_other_sentences_always_the_same():
-    nlp = blank()
-    nlp.add_pipe(
-        "longtail_sentence_gate",
-        name="gate",
-        config=gate(weak_labels=["NAT"], data="balanced", weak_weight=None),
-    )
-    pipe = nlp.get_pipe("gate")
-    with pytest.raises(ValueError, match="L004"):
-        pipe.initialize(lambda: examples(nlp), nlp=nlp)
-    pipe.initialize(lambda: examples(nlp), nlp=nlp, counts_corpus=lambda nlp: examples(nlp))
-    assert pipe.cfg["kept_share"] == pytest.approx(2 / 6) and pipe.cfg["weak_weight"] is None
-    many = []
-    for i in range(600):
-        doc = Doc(nlp.vocab, words=["word", str(i)])
-        doc.set_ents([])
-        many.append(Example(doc.copy(), doc))
-    many += [eg for eg in examples(nlp) if "NAT" in {e.label_ for e in eg.reference.ents}]
-    z = np.zeros((len(many), 1), dtype="f")
-    _, d_z = pipe.get_loss(many, z)
-    learnt = d_z[:, 0] != 0
-    assert learnt[600:].all() and np.allclose(d_z[600:], -0.5)  # plain cross-entropy
-    assert 150 < learnt[:600].sum() < 250  # a third of 600
-    assert np.allclose(d_z[:600][learnt[:600]], 0.5)
-    _, again = pipe.get_loss(many[300:], z[300:])
-    assert np.array_equal(again, d_z[300:])
-
-
 def pipeline(order=("ner", "gate", "weak_ner"), **settings):
     nlp = blank()
     made = {
@@ -206,7 +138,7 @@ def pipeline(order=("ner", "gate", "weak_ner"), **settings):
 
 
 @pytest.mark.parametrize(
-    ("order", "code"),
+    ("order", "found"),
     [
         (("ner", "weak_ner", "gate"), "L250.*'gate'"),
         (("gate", "weak_ner", "ner"), "L250.*'ner'"),
@@ -214,30 +146,20 @@ def pipeline(order=("ner", "gate", "weak_ner"), **settings):
         (("gate", "weak_ner"), "L207"),
     ],
 )
-def test_components_in_the_wrong_order_are_refused(order, code):
+def test_components_in_the_wrong_order_are_refused(order, found):
     nlp = pipeline(order)
-    with pytest.raises(ValueError, match=code):
+    with pytest.raises(ValueError, match=found):
         nlp.initialize(lambda: examples(nlp))
 
 
-def test_a_type_that_the_gate_does_not_look_for_is_warned_of():
+def test_types_that_do_not_fit_gate_or_primary_are_warned_of():
     nlp = blank()
+    nlp.add_pipe("longtail_ner", name="ner", config=small_ner())
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(weak_labels=["NAT"]))
     nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak())
-    with pytest.warns(UserWarning, match=r"LW080.*ART"):
+    with pytest.warns(UserWarning, match=r"LW080.*(gate.*ART|ner.*NAT, ART)") as seen:
         nlp.initialize(lambda: examples(nlp))
-
-
-@pytest.mark.parametrize(
-    ("merge", "effect"), [("span", "higher score"), ("token", "more probable tag"), ("fill", "stay")]
-)
-def test_types_of_the_primary_are_warned_of_with_what_will_happen(merge, effect):
-    nlp = blank()
-    nlp.add_pipe("longtail_ner", name="ner", config=small_ner(scores_key="entity_scores"))
-    nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate())
-    nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(merge=merge))
-    with pytest.warns(UserWarning, match=rf"LW081.*{effect}"):
-        nlp.initialize(lambda: examples(nlp))
+    assert len(seen) == 2
     alone = pipeline()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -266,19 +188,6 @@ def test_thresholds_of_the_secondary_hold_before_merging():
     pipe.cfg["thresholds"] = {"NAT": 0.2, "ART": 0.7}  # at the threshold is not below
     pipe.set_annotations([doc], [[low, other]])
     assert len(doc.spans["unsure"]) == 0
-
-
-def test_calibration_comes_before_the_threshold():
-    nlp = pipeline(thresholds={"ART": 0.8})
-    nlp.initialize(lambda: examples(nlp))
-    pipe = nlp.get_pipe("weak_ner")
-    pipe.cfg["calibration"] = {"ART": [2.0, 0.0], "*": [1.0, -1.0]}
-    doc = words(nlp, SENTENCES[3])
-    spans = [ScoredSpan(1, 2, "ART", 0.7, (0.7,), True), ScoredSpan(3, 4, "NAT", 0.5, (0.5,), True)]
-    pipe.set_annotations([doc], [spans])
-    # odds (7/3)^2, and those of 1/2 divided by e
-    scores = [49 / 58, 1 / (1 + np.e)]
-    assert doc.spans["entity_scores"].attrs["scores"] == pytest.approx(scores)
 
 
 def test_frequent_types_are_untouched_where_no_sentence_is_flagged(tmp_path):
@@ -337,6 +246,7 @@ source = ${paths.secondary}
 """
 
 
+@pytest.mark.slow
 def test_three_pipelines_trained_apart_are_assembled(tmp_path):
     primary = blank()
     primary.add_pipe("tok2vec", config={"model": SMALL})
@@ -382,15 +292,6 @@ def test_the_secondary_reads_over_the_primarys_entities(is_shared):
     assert [e.label_ for e in nlp.get_pipe("weak_ner")(doc).ents] == ["GEO"]
 
 
-def test_an_entity_at_the_first_token_is_of_its_own_sentence():
-    nlp = blank()
-    eg = two_sentences(nlp)
-    for token in eg.predicted:
-        token.is_sent_start = token.i in (0, 6)
-    assert flagged_sentences(eg, ["GEO"]).tolist() == [False, True]
-    assert flagged_sentences(eg, ["PER"]).tolist() == [False, False]
-
-
 def test_a_calibrated_gate_scores_on_its_curve():
     nlp = pipeline()
     train(nlp, 20)
@@ -400,20 +301,6 @@ def test_a_calibrated_gate_scores_on_its_curve():
     assert np.allclose(pipe.predict(docs), 1 / (1 + np.exp(-logits)), atol=1e-6)
     pipe.cfg["calibration"] = [2.0, -1.0]
     assert np.allclose(pipe.predict(docs), 1 / (1 + np.exp(1 - 2 * logits)), atol=1e-6)
-
-
-def test_two_rates_reach_gate_and_secondary():
-    moved = {}
-    for rate in (1.0, 10.0):
-        nlp = blank()
-        nlp.add_pipe("longtail_sentence_gate", name="gate", config=gate(head_rate=rate))
-        nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=weak(head_rate=rate))
-        train(nlp, 1, drop=0.0)
-        for name in ("gate", "weak_ner"):
-            output = nlp.get_pipe(name).model.get_ref("output_layer")
-            moved[name, rate] = float(np.abs(output.get_param("b")).max())
-    for name in ("gate", "weak_ner"):
-        assert moved[name, 10.0] == pytest.approx(10 * moved[name, 1.0], rel=1e-3)
 
 
 PRIMARIES = {
@@ -439,15 +326,12 @@ def behind(primary, merge="span"):
         return trained_once(ruled, 60, primary=primary, merge=merge)[0]
 
 
-@pytest.mark.parametrize("label", ["SHIP", "GEO"])
 @pytest.mark.parametrize(
-    ("primary", "merge"),
+    ("primary", "merge", "label"),
     [
-        ("longtail_ner", "span"),
-        ("longtail_ner", "token"),
-        ("longtail_token_ner", "span"),
-        ("longtail_token_ner", "token"),
-        ("ner", "fill"),
+        ("longtail_ner", "span", "SHIP"),
+        ("longtail_token_ner", "token", "GEO"),
+        ("ner", "fill", "SHIP"),
     ],
 )
 def test_entities_of_a_ruler_before_the_primary_stay_to_the_end(primary, merge, label):
@@ -460,9 +344,8 @@ def test_entities_of_a_ruler_before_the_primary_stay_to_the_end(primary, merge, 
     assert "Fram" not in [s.text for s in doc.spans["entity_scores"]]
 
 
-@pytest.mark.parametrize("primary", ["longtail_ner", "longtail_token_ner"])
-def test_pipes_that_share_a_group_for_what_falls_below_keep_each_their_own(primary):
-    nlp = behind(primary)
+def test_pipes_that_share_a_group_for_what_falls_below_keep_each_their_own():
+    nlp = behind("longtail_ner")
     for name, label in (("ner", "GEO"), ("weak_ner", "ART")):
         nlp.get_pipe(name).cfg.update(
             thresholds={label: 0.9}, abstain_key="unsure", calibration={label: [1.0, -15.0]}
@@ -498,22 +381,3 @@ def test_tokens_are_contested_on_calibrated_scores():
     assert found == {0.0: [(0, "PER"), (1, "ART"), (3, "NAT")], -3.0: [(0, "PER"), (3, "NAT")]}
     assert group.attrs["scores"] == pytest.approx([0.6, 1 / (1 + np.exp(3))])
     assert group.attrs["token_scores"][1] == pytest.approx([1 / (1 + np.exp(3))])
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"spans_key": "entity_scores", "merge": "span"},
-        {"thresholds": {"ART": 0.5}, "abstain_key": "entity_scores"},
-        {"thresholds": {"ART": 0.5}, "abstain_key": "weak_sentences"},
-    ],
-)
-def test_keys_of_the_secondary_are_different(settings):
-    with pytest.raises(ValueError, match="L257"):
-        blank().add_pipe("longtail_gated_ner", config=weak(**settings))
-
-
-def test_a_secondary_that_writes_no_scores_has_thresholds_all_the_same():
-    settings = {"scores_key": None, "thresholds": {"ART": 0.5}, "abstain_key": "unsure"}
-    pipe = blank().add_pipe("longtail_gated_ner", config=weak(**settings))
-    assert pipe.cfg["thresholds"] == {"ART": 0.5}

@@ -15,12 +15,10 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_longtail.pipes import budget as budgets
+from spacy_longtail.pipes.gate import budget as budgets
 from spacy_longtail.pipes.gate.budget import BURST, Budget, GateUsage
 from spacy_longtail.pipes.locks import Lock
-from spacy_longtail.pipes.secondary.gated_pipe import MANY
-from spacy_longtail.pipes.secondary.usage import Usage
-from spacy_longtail.pipes.token_comparison import N_COMPARED, TokenComparison
+from spacy_longtail.pipes.secondary.gated_pipe import Usage
 from tests.contracts import saved
 from tests.contracts.check_pipe import OWN, assert_same
 from tests.contracts.test_saved_pipelines import needs
@@ -135,13 +133,9 @@ def gate(place, **settings):
 def test_a_gate_counts_the_sentences_of_all_threads(monkeypatch, place):
     nlp, own = gate(place)
 
-    class Flags(np.ndarray):
-        def sum(self, *given, **settings):
-            time.sleep(0.001)
-            return super().sum(*given, **settings)
-
-    flags = own.flags
-    monkeypatch.setattr(own, "flags", lambda signals: flags(signals).view(Flags))
+    count = np.count_nonzero
+    slow = lambda flags: (time.sleep(0.001), count(flags))[1]  # noqa: E731
+    monkeypatch.setattr(np, "count_nonzero", slow)
     by_threads(nlp, ["Maria met Storm Ida . It rained ."] * 40)
     assert own.usage.sentences == 80
 
@@ -153,12 +147,6 @@ def test_a_gate_with_a_budget_flags_no_more_in_threads(place):
     n_flagged = sum(len(doc.spans["weak_sentences"]) for doc in docs)
     assert own.usage == GateUsage(120, n_flagged)
     assert 0 < n_flagged <= 0.2 * 120 + BURST
-
-
-def test_a_gate_warns_once(recwarn, place):
-    nlp, _ = gate(place, budget=0.2, start=None)
-    by_threads(nlp, ["Maria met Storm Ida ."] * 20)
-    assert sum("LW061" in str(warning.message) for warning in recwarn) == 1
 
 
 def test_a_gated_pipe_counts_all_threads():
@@ -183,40 +171,6 @@ def test_failures_of_all_threads_stop_the_run():
 
     assert sum(by_threads(read, ["FLAG BAD ."] * 30)) == 20
     assert nlp.get_pipe("rescue").usage.failures == 30
-
-
-def test_sentences_that_find_nothing_are_counted_by_all_threads(caplog):
-    class Nothing(list):
-        def __len__(self):
-            time.sleep(0.001)  # between the count before and the one after
-            return 1
-
-    rescue = pipeline().get_pipe("rescue")
-    with caplog.at_level("WARNING", logger="spacy"):
-        by_threads(lambda _: rescue._warn_of_nothing(Nothing()), range(2 * MANY))
-    assert [record.message.partition("]")[0] for record in caplog.records] == ["[LW119"]
-    assert f" {MANY} " in caplog.text
-
-
-def test_tokens_are_compared_on_as_many_sentences_as_are_set_and_one_difference_is_logged(caplog):
-    class Words(list):
-        def __getitem__(self, part):
-            time.sleep(0.001)  # between how many are left and that some are taken
-            return list.__getitem__(self, part)
-
-    nlp, seen = spacy.blank("en"), []
-    same, other = (TokenComparison(nlp.tokenizer, "rescue") for _ in range(2))
-    docs = [nlp.make_doc(text) for text in ("It rained .", "Ann left .")]
-
-    def count(text):
-        seen.append(text)
-        return nlp.make_doc(text)
-
-    by_threads(lambda _: same.compare(Words(docs), count), range(N_COMPARED))
-    assert len(seen) == N_COMPARED and same._n_left == 0
-    with caplog.at_level("WARNING", logger="spacy"):
-        by_threads(lambda _: other.compare(Words(docs), lambda text: [docs[0][0]]), range(20))
-    assert caplog.text.count("LW118") == 1 and other._n_left == 0
 
 
 def test_a_lock_lets_one_in_and_its_copies_are_other_locks():

@@ -95,7 +95,7 @@ def test_weights_over_a_sentence_sum_to_one_however_large_the_scores():
 def pipeline(name, **settings):
     model = {"@architectures": f"longtail.{name}.v1", "tok2vec": SMALL, "hidden_width": 8, **settings}
     nlp = blank()
-    config = {"model": model, "weak_labels": ["NAT", "ART"], "weak_weight": 0.7}
+    config = {"model": model, "weak_labels": ["NAT", "ART"]}
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
     return nlp
 

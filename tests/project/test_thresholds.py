@@ -59,7 +59,7 @@ def trained(folder, factory, gated=False):
     nlp = blank()
     nlp.add_pipe(factory, name="ner", config=NER[factory])
     if gated:
-        config = {"model": GATE_MODEL, "weak_labels": WEAK, "weak_weight": 0.7}
+        config = {"model": GATE_MODEL, "weak_labels": WEAK}
         nlp.add_pipe("longtail_sentence_gate", name="gate", config=config)
         config = {"model": TOKEN_MODEL, "labels": WEAK, "merge": "span"}
         nlp.add_pipe("longtail_gated_ner", name="weak_ner", config=config)
@@ -273,7 +273,7 @@ def test_too_little_to_choose_on_is_said(model, corpus, tmp_path):
         (["--recall", "0.9", "--precision", "0.9"], "L256"),
         (["--gate-recall", "0.9", "--gate-beta", "1"], "L256"),
         (["--part", "nope"], "L402"),
-        (["--abstain-key", "entity_scores"], "L257"),
+        (["--abstain-key", "entity_scores"], "L001"),
     ],
 )
 def test_bad_options_change_nothing(model, corpus, options, code):
@@ -303,7 +303,7 @@ def test_pipelines_without_scores_are_refused(factory, config, code, corpus, tmp
         ({"thresholds": {"ART": 0.5}, "scores_key": None}, "L251"),
         ({"thresholds": {"ART": 1.5}}, "L001"),
         ({"abstain_key": "unsure"}, "L213"),
-        ({"thresholds": {"ART": 0.5}, "abstain_key": "entity_scores"}, "L257"),
+        ({"thresholds": {"ART": 0.5}, "abstain_key": "entity_scores"}, "L001"),
     ],
 )
 def test_bad_settings_are_refused_when_built(factory, settings, code):
@@ -396,7 +396,7 @@ def test_components_without_scores_are_left_as_they_are(gated, corpus, tmp_path)
 def test_what_cannot_be_written_is_refused_before_the_work(gated, corpus, tmp_path, monkeypatch):
     monkeypatch.setattr("spacy_longtail.evaluation.thresholds.check_docs", lambda path: 1 / 0)
     for key in ("entity_scores", "weak_sentences"):
-        with pytest.raises(ValueError, match=f"L257.*{key}"):
+        with pytest.raises(ValueError, match=f"L001.*{key}"):
             fit_thresholds(gated, corpus, goal=Goal(), gate_goal=Goal(), abstain_key=key)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_longtail.pipes import budget as module
+from spacy_longtail.pipes.gate import budget as module
 from spacy_longtail.pipes.gate.budget import BURST, N_START, Budget, GateUsage, start_scores
 
 score = st.floats(0, 2, width=16)

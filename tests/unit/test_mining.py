@@ -151,7 +151,7 @@ def test_a_parser_begins_with_the_probability_of_its_actions(factory):
 
 def test_a_gate_expects_what_it_opens_for():
     nlp = blank()
-    settings = {"model": GATE_MODEL, "weak_labels": ["ART", "NAT"], "weak_weight": 0.8}
+    settings = {"model": GATE_MODEL, "weak_labels": ["ART", "NAT"]}
     nlp.add_pipe("longtail_sentence_gate", name="gate", config=settings)
     train(nlp, 2)
     docs = list(nlp.pipe(TEXTS))

@@ -14,7 +14,7 @@ from ..evaluation.chosen import ChosenGate, ChosenPosteriorGate, ChosenTypes, ch
 from ..evaluation.goal import Goal
 from ..evaluation.thresholds import fit_thresholds
 from ..output.writing import check_folder
-from ..pipes.gate.posterior_settings import check_budget
+from ..pipes.gate.posterior_gate import check_budget
 from ..training.device import use_gpu
 from .app import PIPELINE_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 
@@ -134,13 +134,10 @@ def _print_gate(chosen: ChosenGate) -> None:
 def _print_posterior_gate(chosen: ChosenPosteriorGate) -> None:
     _print_points(chosen)
     if chosen.budget is not None:
-        said = [f"budget {100 * chosen.budget:g} % of sentences, started from {chosen.start} scores"]
+        text = f"budget {100 * chosen.budget:g} % of sentences, started from {chosen.start} scores"
     else:
-        own = {**(chosen.thresholds or {}), "other types": chosen.threshold}
-        said = [f"{label} {value:.4g}" for label, value in own.items() if value is not None]
-    if chosen.min_entity_score is not None:
-        said.append(f"entities below {chosen.min_entity_score:.4g}")
-    msg.text(f"{', '.join(said)}; {chosen.weak} of {chosen.sentences} hold a rare type")
+        text = f"threshold {chosen.threshold:.4g} expected mentions"
+    msg.text(f"{text}; {chosen.weak} of {chosen.sentences} hold a rare type")
 
 
 def _print_points(chosen: ChosenGate | ChosenPosteriorGate) -> None:

@@ -59,15 +59,13 @@ class ChosenGate(Record):
 
 
 class ChosenPosteriorGate(Record):
-    """Of a gate without weights. Null is what does not apply: thresholds, or a budget."""
+    """Of a gate without weights. Null is what does not apply: the threshold, or the budget."""
 
     goal: str
     sentences: int  # with annotation
     weak: int  # of them
     before: GatePoint
-    threshold: float | None  # expected mentions of types without one of their own
-    thresholds: dict[str, float] | None
-    min_entity_score: float | None
+    threshold: float | None  # expected mentions of a rare type
     budget: float | None
     start: int  # sentences whose scores the budget starts from
     after: GatePoint

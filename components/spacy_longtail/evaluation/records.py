@@ -18,7 +18,7 @@ from pydantic_core import PydanticCustomError
 from ..errors import Errors
 from ..output.amounts import number
 from ..output.writing import write_file
-from ..pipes.secondary.usage import Usage
+from ..pipes.secondary.gated_pipe import Usage
 from ..records import Number, Record, problem_of
 from ..training.provenance import Method, RunRecord
 from .analysis.records import PRF, Analysis

@@ -103,7 +103,9 @@ class TrainingGazetteer(UntrainedPipe):
     def add_label(self, label: str) -> int:
         """A type comes with its names. RETURNS (int): 0 for one with some."""
         if label not in self.labels:
-            raise ValueError(Errors.L551.format(who=self.name, label=label))
+            raise ValueError(
+                Errors.L206.format(who=self.name, label=label, source="the names in the training data")
+            )
         return 0
 
     def initialize(

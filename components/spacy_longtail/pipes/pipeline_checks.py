@@ -21,13 +21,9 @@ OVERLAP = {  # what happens to an entity of both recognisers, by merge rule
     "replace": "in flagged sentences the secondary's entities take the place of the primary's",
     "fill": "the primary's entities stay, right or wrong, and the secondary's are added beside them",
 }
-
 SECONDARIES = {"longtail_gated_ner", "longtail_gated_pipe"}  # which read a gate's key
-SPANS = "doc.spans"
+GATES = {"longtail_sentence_gate", "longtail_posterior_gate"}
 BOUNDARIES = {"token.is_sent_start", "doc.sents"}
-
-
-GATES = ("longtail_sentence_gate", "longtail_posterior_gate")  # factories
 
 
 def name_in(nlp: Language, pipe: object) -> str | None:
@@ -42,91 +38,68 @@ def components_before(nlp: Language, pipe: object) -> dict[str, Callable[[Doc], 
 
 def is_gate(nlp: Language, name: str) -> bool:
     """Whether a component is a gate of this package."""
-    return any(gate in nlp.get_pipe_meta(name).factory for gate in GATES)
+    return nlp.get_pipe_meta(name).factory in GATES
 
 
-def find_gates(nlp: Language, pipe: object, key: str) -> list[str]:
-    """The components before `pipe` that write doc.spans[key]: gates, or rules such as a span ruler.
+def _settings(pipe: object) -> Block:
+    cfg = getattr(pipe, "cfg", None)
+    return cfg if isinstance(cfg, dict) else {}
+
+
+def _writes(nlp: Language, name: str, pipe: object, key: str) -> bool:
+    """Whether a component flags in doc.spans[key]: a gate, or rules such as a span ruler.
 
     A component that assigns doc.spans and names no key is believed to write this one.
     """
-    found = [
-        n
-        for n, own in nlp.components
-        if nlp.get_pipe_meta(n).factory not in SECONDARIES
-        and (key in _keys(own) or _may_write(nlp, n, own))
-    ]
-    return _before(nlp, pipe, found, key)
+    meta = nlp.get_pipe_meta(name)
+    named = {_settings(pipe).get("spans_key"), getattr(pipe, "key", None)} - {None}
+    writes = key in named if named else "doc.spans" in meta.assigns
+    return writes and meta.factory not in SECONDARIES
 
 
-def _keys(pipe: object) -> list[object]:
-    """The keys in doc.spans that a component names."""
-    named = (_settings(pipe).get("spans_key"), getattr(pipe, "key", None))
-    return [key for key in named if key is not None]
-
-
-def _may_write(nlp: Language, name: str, pipe: object) -> bool:
-    """Whether a component writes spans, nobody knows where: phrases of one's own, for example."""
-    return SPANS in nlp.get_pipe_meta(name).assigns and not _keys(pipe)
-
-
-def check_own_gates(nlp: Language, who: str) -> None:
-    """Whether what reads flagged sentences alone has its gate with it in the pipeline of a secondary.
-
-    nlp (Language): That pipeline. who (str): The component around it.
-    """
-    for name, pipe in nlp.pipeline:
-        key = _settings(pipe).get("spans_key")
-        if nlp.get_pipe_meta(name).factory not in SECONDARIES or key is None:
-            continue
-        if not set(find_gates(nlp, pipe, key)).intersection(nlp.pipe_names):
-            raise ValueError(Errors.L575.format(who=who, what=repr(name), key=key))
+def _before(nlp: Language, pipe: object, writers: list[str], key: str | None) -> list[str]:
+    """Those writers of doc.spans[key] that stand before a component."""
+    before, name = components_before(nlp, pipe), name_in(nlp, pipe)
+    others = [n for n in writers if n != name]
+    if others and before.keys().isdisjoint(others):
+        problem = f"writes doc.spans[{key!r}] after {name!r} has read it"
+        raise ValueError(Errors.L250.format(other=others[0], name=name, problem=problem))
+    return [n for n in others if n in before]
 
 
 def _opened_by(nlp: Language, pipe: object, key: str, who: str) -> tuple[str, list[str]]:
-    """The gates' names, and the types of all of them, if they know any.
+    """The names of the gates before a component, and the types of all of them, if they know any.
 
     Rules open for what is no type, too, so that theirs count where there is no gate.
     """
-    writers = find_gates(nlp, pipe, key)
+    writers = _before(nlp, pipe, [n for n, p in nlp.components if _writes(nlp, n, p, key)], key)
     if not writers:
-        raise ValueError(Errors.L210.format(who=who, key=key))
+        fix = f"Add a longtail_sentence_gate with spans_key = \"{key}\", or fix 'spans_key'."
+        needs = f"a gate that writes doc.spans[{key!r}]"
+        raise ValueError(Errors.L210.format(who=who, needs=needs, found="none", fix=fix))
     gates = [n for n in writers if is_gate(nlp, n)]
     for gate in gates:
         check_kept(nlp, nlp.get_pipe(gate), key)
-    if gates:
-        _warn_of_others(nlp, gates[0], writers, key)
-    gates = gates or writers
-    types = [label for n in gates for label in getattr(nlp.get_pipe(n), "labels", ())]
-    return ", ".join(gates), list(dict.fromkeys(types))
+    types = [label for n in gates or writers for label in getattr(nlp.get_pipe(n), "labels", ())]
+    return ", ".join(gates or writers), list(dict.fromkeys(types))
 
 
 def check_kept(nlp: Language, gate: object, key: str) -> None:
     """Whether doc.spans[key] still holds what a gate flags after the rules behind it."""
-    behind = dropwhile(lambda row: row[1] is not gate, nlp.components)
-    for other, pipe in behind:
+    for other, pipe in dropwhile(lambda row: row[1] is not gate, nlp.components):
         if getattr(pipe, "key", None) == key and getattr(pipe, "overwrite", False):
+            problem = f"has overwrite = true, and would remove what it flags in doc.spans[{key!r}]"
             name = name_in(nlp, gate)
-            raise ValueError(Errors.L284.format(rules=other, name=name, key=key))
-
-
-def _warn_of_others(nlp: Language, gate: str, writers: list[str], key: str) -> None:
-    """Say what components that only may write the key could do behind a gate."""
-    for other in writers[writers.index(gate) :]:
-        if _may_write(nlp, other, nlp.get_pipe(other)):
-            message = Warnings.W064.format(rules=other, name=gate, key=key)
-            warnings.warn(message, stacklevel=4)
+            raise ValueError(Errors.L250.format(other=other, name=name, problem=problem))
 
 
 def gate_types(nlp: Language | None, pipe: object, key: str, who: str) -> list[str]:
     """The types of the gate that a secondary, `pipe`, stands behind."""
-    found = "no pipeline to look for one in"
-    if nlp is not None:
-        gate, types = _opened_by(nlp, pipe, key, who)
-        if types:
-            return types
-        found = f"{gate!r} without any"
-    raise ValueError(Errors.L258.format(who=who, found=found))
+    gate, types = ("none", []) if nlp is None else _opened_by(nlp, pipe, key, who)
+    if not types:
+        needs, fix = "a gate with types for labels = 'auto'", "Name the types in 'labels'."
+        raise ValueError(Errors.L210.format(who=who, needs=needs, found=gate, fix=fix))
+    return types
 
 
 def check_secondary(
@@ -141,25 +114,26 @@ def check_secondary(
 
     spans_key (Optional[str]): Key in doc.spans that the gate writes; null is no gate.
     """
+    problems = []
     if spans_key is not None:
-        gate, opened_by = _opened_by(nlp, pipe, spans_key, who)
-        if closed := [t for t in labels if opened_by and t not in opened_by]:
-            message = Warnings.W080.format(who=name_in(nlp, pipe), types=", ".join(closed), gate=gate)
-            warnings.warn(message, stacklevel=3)
+        gate, types = _opened_by(nlp, pipe, spans_key, who)
+        if closed := [t for t in labels if types and t not in types]:
+            problems.append(f"{gate} does not look for {', '.join(closed)}")
     merge, key = settings.merge, settings.scores_key
-    if merge in BY_SCORE and find_primary(nlp, pipe, key) is None:
-        raise ValueError(Errors.L207.format(who=who, merge=merge, key=key))
-    _warn_of_shared_types(nlp, pipe, labels, merge)
-
-
-def find_primary(nlp: Language, pipe: object, key: str | None) -> str | None:
-    """The component before `pipe` that writes entity scores to doc.spans[key]."""
-    found = [
+    writers = [
         n
-        for n, own in nlp.components
-        if key and _settings(own).get("scores_key") == key and not is_gate(nlp, n)  # which reads them
+        for n, other in nlp.components
+        if key and _settings(other).get("scores_key") == key and not is_gate(nlp, n)
     ]
-    return next(reversed(_before(nlp, pipe, found, key)), None)
+    if not _before(nlp, pipe, writers, key) and merge in BY_SCORE:
+        raise ValueError(Errors.L207.format(who=who, merge=merge, key=key))
+    for name, other in components_before(nlp, pipe).items():
+        is_ner = "doc.ents" in nlp.get_pipe_meta(name).assigns
+        if both := [t for t in labels if is_ner and t in getattr(other, "labels", ())]:
+            problems.append(f"{name} before it predicts {', '.join(both)}, too: {OVERLAP[merge]}")
+    for problem in problems:
+        message = Warnings.W080.format(who=name_in(nlp, pipe), problem=problem)
+        warnings.warn(message, stacklevel=3)
 
 
 def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
@@ -171,37 +145,8 @@ def boundary_setters(nlp: Language, pipe: object) -> list[Callable[[Doc], Doc]]:
     ready = [
         n for n in components_before(nlp, pipe) if n not in trainable or n in nlp.disabled
     ]  # frozen: trained
-    found = [n for n in ready if BOUNDARIES.intersection(nlp.get_pipe_meta(n).assigns)]
-    if not trainable.isdisjoint(found):
+    setters = [n for n in ready if BOUNDARIES.intersection(nlp.get_pipe_meta(n).assigns)]
+    if not trainable.isdisjoint(setters):
         annotating = nlp.config.interpolate()["training"]["annotating_components"]
-        found = [n for n in ready if n in found or n in annotating]
-    return [nlp.get_pipe(n) for n in found]
-
-
-def _before(nlp: Language, pipe: object, found: list[str], key: str | None) -> list[str]:
-    names, own = components_before(nlp, pipe), name_in(nlp, pipe)
-    others = [n for n in found if n != own]
-    before = [n for n in others if n in names]
-    if others and not before:
-        raise ValueError(Errors.L250.format(other=others[0], key=key, name=own))
-    return before
-
-
-def _settings(pipe: object) -> Block:
-    found = getattr(pipe, "cfg", None)
-    return found if isinstance(found, dict) else {}
-
-
-def _warn_of_shared_types(nlp: Language, pipe: object, types: Collection[str], merge: str) -> None:
-    """Say what happens where a NER before `pipe` predicts the rare types as well."""
-    for other, own in components_before(nlp, pipe).items():
-        is_ner = "doc.ents" in nlp.get_pipe_meta(other).assigns
-        both = [t for t in types if is_ner and t in getattr(own, "labels", ())]
-        if both:
-            shown = {
-                "who": name_in(nlp, pipe),
-                "primary": other,
-                "types": ", ".join(both),
-                "effect": OVERLAP[merge],
-            }
-            warnings.warn(Warnings.W081.format(**shown), stacklevel=3)
+        setters = [n for n in ready if n in setters or n in annotating]
+    return [nlp.get_pipe(n) for n in setters]

@@ -18,8 +18,8 @@ def write_all_flagged(
 ) -> None:
     """Add a gate's sentences to doc.spans[key], in place of those that it wrote there before.
 
-    attrs["scores"] and attrs["pipes"] have the score of each span and the gate that flagged it; spans of
-    rules score 1 and have no name.
+    attrs["scores"] and attrs["pipes"] have the score of each span and the gate that flagged it. Spans
+    of rules score 1 and have no name.
 
     name (str): The gate's.
     flags (ndarray): (n_sentences,), of all documents. scores (Floats1d): (n_sentences,).
@@ -27,35 +27,29 @@ def write_all_flagged(
     at = 0
     for doc in docs:
         ends = np.cumsum(sentence_lengths(doc))
-        own = slice(at, at + len(ends))
+        rows = list(_of_others(doc, key, name))
+        for i in np.flatnonzero(flags[at : at + len(ends)]).tolist():
+            rows.append((doc[ends[i - 1] if i else 0 : ends[i]], float(scores[at + i]), name))
         at += len(ends)
-        flagged = np.flatnonzero(flags[own])
-        places = zip(np.append(0, ends)[flagged].tolist(), ends[flagged].tolist(), strict=True)
-        found = zip(places, scores[own][flagged].tolist(), strict=True)
-        rows = [(doc[start:end], score, name) for (start, end), score in found]
-        _write_rows(doc, key, [*_of_others(doc, key, name), *rows])
+        rows.sort(key=lambda row: (row[0].start, row[0].end))
+        group = SpanGroup(doc, name=key, spans=[span for span, _, _ in rows])
+        if key in doc.spans:
+            group.attrs.update(doc.spans[key].attrs)
+        group.attrs["scores"] = [score for _, score, _ in rows]
+        group.attrs[PIPES] = [pipe for _, _, pipe in rows]
+        doc.spans[key] = group
 
 
-def _write_rows(doc: Doc, key: str, rows: list[Row]) -> None:
-    rows = sorted(rows, key=lambda row: (row[0].start, row[0].end))
-    group = SpanGroup(doc, name=key, spans=[span for span, _, _ in rows])
-    if key in doc.spans:
-        group.attrs.update(doc.spans[key].attrs)
-    group.attrs["scores"] = [score for _, score, _ in rows]
-    group.attrs[PIPES] = [pipe for _, _, pipe in rows]
-    doc.spans[key] = group
-
-
-def _of_others(doc: Doc, key: str, name: str) -> list[Row]:
+def _of_others(doc: Doc, key: str, name: str) -> Iterable[Row]:
     """What others flagged, each span once: a ruler that reads a document again adds it again."""
     if key not in doc.spans:
-        return []
+        return ()
     group = doc.spans[key]
-    n_rules = len(group)  # at most: a rule that came after a gate has left the lists as they were
-    scores = [*group.attrs.get("scores", ()), *[RULE_SCORE] * n_rules]
-    pipes = [*group.attrs.get(PIPES, ()), *[""] * n_rules]
+    # a rule that came after a gate has left the lists as they were
+    scores = [*group.attrs.get("scores", ()), *[RULE_SCORE] * len(group)]
+    pipes = [*group.attrs.get(PIPES, ()), *[""] * len(group)]
     rows: dict[tuple[int, int, str, str, str], Row] = {}
     for span, score, pipe in zip(group, scores, pipes, strict=False):
         if pipe != name:
             rows.setdefault((span.start, span.end, span.label_, span.id_, pipe), (span, score, pipe))
-    return list(rows.values())
+    return rows.values()

@@ -1,43 +1,43 @@
-"""`longtail_posterior_gate`: flags sentences by what the primary NER before it is unsure of."""
+"""`longtail_posterior_gate`: flags sentences in which the primary NER expects mentions of rare types."""
 
-import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.types import Floats1d, Floats2d
+from thinc.types import Floats2d
+from typing_extensions import Self
 
-from ...corpus.sentences import sentence_lengths
-from ...errors import Errors, Warnings
-from ...types import Block
+from ...errors import Errors
+from ...settings import finite
+from ...types import WEAK_SENTENCES, Block
 from ..base import UntrainedPipe
-from ..label_checks import check_labels
+from ..label_checks import check_labels, check_types
 from ..locks import Lock
-from ..pipeline_checks import check_kept, components_before, find_primary
-from ..scores.spans import scored_spans
+from ..pipeline_checks import check_kept, components_before
 from ..upstream import own_rows
 from .budget import Budget, GateUsage
 from .flagging import write_all_flagged
-from .posterior_settings import DEFAULTS, READS, WHO, check_settings
 from .posteriors import Counting, has_posteriors, sentence_mentions
 
+WHO = "longtail_posterior_gate"
+THRESHOLD = 0.1
 
-class Signals(NamedTuple):
-    """What speaks for a sentence, of the sentences of all documents in order."""
+DEFAULTS: Block = {
+    "primary": None,
+    "threshold": THRESHOLD,
+    "budget": None,
+    "spans_key": WEAK_SENTENCES,
+    "scorer": {"@scorers": "longtail.gate_scorer.v1"},
+}
 
-    expected: Floats2d  # (n_sentences, n_types), mentions of each rare type; 0 where they are not read
-    least: Floats1d  # (n_sentences,), the lowest score of an entity; 1 where there is none, or not read
 
-    @property
-    def scores(self) -> Floats1d:
-        """The expected mentions of all rare types, or what the least sure entity falls short of 1,
-        whichever is more. (n_sentences,)
-        """
-        return np.maximum(self.expected.sum(axis=1), 1.0 - self.least)
+def check_budget(value: object) -> float:
+    """A share of all sentences."""
+    rule, fix = "a share of all sentences, above 0 and at most 1", "0.03 flags at most 3 %."
+    return finite("budget", value, rule, fix, 1e-9, 1.0)
 
 
 @Language.factory(
@@ -52,13 +52,9 @@ def make_posterior_gate(
     name: str,
     weak_labels: list[str],
     primary: str | None,
-    signal: Literal["expected", "entity_scores", "both"],
     threshold: float,
-    thresholds: dict[str, float] | None,
-    min_entity_score: float,
     budget: float | None,
     spans_key: str,
-    scores_key: str,
     scorer: Callable | None,
 ) -> "PosteriorGate":
     """A gate without weights: it flags sentences by the probabilities of the NER before it.
@@ -66,39 +62,31 @@ def make_posterior_gate(
     weak_labels (List[str]): The rare types.
     primary (Optional[str]): The component that expects mentions: longtail_token_ner, longtail_ner or
         ner; null is the last such one before the gate.
-    signal (str): "expected" flags by the expected mentions of rare types, "entity_scores" by entities of
-        a low score, whatever their type, "both" by either.
-    threshold (float): Least expected mentions, in a flagged sentence, of a rare type that `thresholds`
-        does not name.
-    thresholds (Optional[Dict[str, float]]): Least expected mentions by type; null for none. The command
-        `thresholds` finds them.
-    min_entity_score (float): A sentence with an entity that scores less is flagged, 0 to 1.
-    budget (Optional[float]): Flag the highest scores instead, at most this share of all sentences, above
-        0 and at most 1; null goes by the thresholds.
+    threshold (float): Least expected mentions, in a flagged sentence, of one of the rare types.
+    budget (Optional[float]): Flag the sentences with most expected mentions instead, at most this share
+        of all, above 0 and at most 1; null goes by the threshold.
     spans_key (str): Key in doc.spans for the flagged sentences, beside those that other components flag
-        there; attrs["scores"] are their scores.
-    scores_key (str): Key in doc.spans with the scores of entities.
+        there; attrs["scores"] are their scores, the expected mentions of all rare types.
     scorer (Optional[Callable]): The scoring function.
     """
-    given: Block = {
-        "primary": primary,
-        "threshold": threshold,
-        "thresholds": thresholds,
-        "min_entity_score": min_entity_score,
-        "scores_key": scores_key,
-    }
-    settings = check_settings(weak_labels, signal, budget, spans_key, given)
-    return PosteriorGate(nlp, name, scorer=scorer, **settings)
+    return PosteriorGate(
+        nlp,
+        name,
+        scorer=scorer,
+        weak_labels=check_types("weak_labels", weak_labels, WHO),
+        primary=primary,
+        threshold=finite("threshold", threshold, "mentions, 0 or more", "0.1 is usual.", 0.0),
+        budget=None if budget is None else check_budget(budget),
+        spans_key=spans_key,
+    )
 
 
 class PosteriorGate(UntrainedPipe):
-    """Scores sentences by what the components before it say, and keeps the flagged ones in doc.spans.
+    """Scores sentences by what a component before it expects, and keeps the flagged ones in doc.spans.
 
-    It has no model and is not trained; a document without sentence boundaries is one sentence. With a
-    budget the order of sentences counts: what was seen decides on what comes. That state is of this
-    process, is moved by `set_annotations` alone, and is not saved: a loaded gate begins with the scores
-    that the command `thresholds` gave it. Threads share it: which of their sentences comes first is
-    chance.
+    A document without sentence boundaries is one sentence. With a budget the order of sentences counts.
+    Each process counts for itself, in `set_annotations` alone, and the counts are not saved. A loaded
+    gate starts from the scores that the command `thresholds` gave it. Threads share one stream.
     """
 
     def __init__(
@@ -108,10 +96,9 @@ class PosteriorGate(UntrainedPipe):
         self.vocab = nlp.vocab
         self.name = name
         self.scorer = scorer
-        own = {setting: value for setting, value in DEFAULTS.items() if setting != "scorer"}
+        defaults = {setting: value for setting, value in DEFAULTS.items() if setting != "scorer"}
         # start: scores of development data, for a budget
-        self.cfg: Block = {**own, "start": None, **settings}
-        self._warned: set[str] = set()
+        self.cfg: Block = {**defaults, "start": None, **settings}
         self._lock = Lock()
         self.restart()
 
@@ -123,33 +110,19 @@ class PosteriorGate(UntrainedPipe):
     def add_label(self, label: str) -> int:
         """The rare types are a setting. RETURNS (int): 0 for one of them."""
         if label not in self.labels:
-            raise ValueError(Errors.L206.format(who=self.name, label=label))
+            raise ValueError(Errors.L206.format(who=self.name, label=label, source="weak_labels"))
         return 0
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        """The signals that are read: "expected", "entity_scores" or both."""
-        return tuple(READS) if self.cfg["signal"] == "both" else (self.cfg["signal"],)
-
-    @property
     def usage(self) -> GateUsage:
-        """Sentences seen and flagged since the gate was loaded or began anew, in this process."""
+        """Sentences seen and flagged since the gate was loaded or restarted, in this process."""
         return self._usage if self._budget is None else self._budget.usage
 
     def restart(self) -> None:
-        """Begin anew: nothing is seen yet, and a budget starts from the scores of development data."""
+        """Forget what was seen: a budget starts from the scores of development data again."""
         self._usage = GateUsage()
         share = self.cfg["budget"]
         self._budget = None if share is None else Budget(share, self.cfg["start"] or ())
-
-    def attach(self, nlp: Language) -> None:
-        """Read the components of this pipeline: of use where the gate was sourced from another one.
-
-        nlp (Language): A pipeline with the gate in it.
-        """
-        self.nlp = nlp
-        self._warned.clear()
-        self._check_pipeline()
 
     def initialize(
         self,
@@ -165,103 +138,61 @@ class PosteriorGate(UntrainedPipe):
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
         """
         check_labels(labels, self.labels, WHO)
-        self.attach(self.nlp if nlp is None else nlp)
+        self.nlp = self.nlp if nlp is None else nlp
+        check_kept(self.nlp, self, self.cfg["spans_key"])
+        self._primary()
         self.cfg["start"] = None
         self.restart()
 
-    def _check_pipeline(self) -> None:
-        check_kept(self.nlp, self, self.cfg["spans_key"])
-        if "expected" in self.reads:
-            self._primary()
-        if "entity_scores" in self.reads:
-            key = self.cfg["scores_key"]
-            if find_primary(self.nlp, self, key) is None:
-                raise ValueError(Errors.L283.format(who=self.name, key=key))
-
     def _primary(self) -> tuple[Counting, list[int]]:
-        """The component that mentions are expected by, and which of its types are the rare ones."""
+        """The component that expects mentions, and which of its types are the rare ones."""
         before, name = components_before(self.nlp, self), self.cfg["primary"]
         if name is None:
             counting = [n for n, p in before.items() if has_posteriors(p) and not _is_gated(p)]
             name = counting[-1] if counting else None
         primary = before.get(name or "")
-        if not has_posteriors(primary):
-            found = self.cfg["primary"] or ", ".join(before) or "none"
-            raise ValueError(Errors.L281.format(who=self.name, found=found))
-        known = list(primary.labels)
-        if unknown := [label for label in self.labels if label not in known]:
-            shown = {"unknown": ", ".join(unknown), "primary": name, "known": ", ".join(known) or "none"}
-            raise ValueError(Errors.L282.format(who=self.name, **shown))
+        known = list(primary.labels) if has_posteriors(primary) else []
+        if not has_posteriors(primary) or not set(self.labels).issubset(known):
+            needs = f"a NER with probabilities for {', '.join(self.labels)}"
+            types = f" with {', '.join(known) or 'no types'}" if has_posteriors(primary) else ""
+            found = f"{name or ', '.join(before) or 'none'}{types}"
+            fix = (
+                "Put longtail_token_ner, longtail_ner or ner (beam_width = 1, "
+                "extra_state_tokens = false) before it, and name it in 'primary'."
+            )
+            raise ValueError(Errors.L210.format(who=self.name, needs=needs, found=found, fix=fix))
         return primary, [known.index(label) for label in self.labels]
 
-    def predict(self, docs: Iterable[Doc]) -> Signals:
-        """What speaks for each sentence of all documents, in order. Nothing is changed."""
+    def predict(self, docs: Iterable[Doc]) -> Floats2d:
+        """The mentions that the primary expects of each rare type in each sentence of all documents.
+
+        RETURNS (Floats2d): (n_sentences, n_types). Nothing is changed.
+        """
         docs = list(docs)
         check_kept(self.nlp, self, self.cfg["spans_key"])
-        if any(doc.vocab is not self.nlp.vocab for doc in docs):
-            self._warn(Warnings.W060.format(name=self.name))
-        n = sum(len(sentence_lengths(doc)) for doc in docs)
-        expected, least = np.zeros((n, len(self.labels))), np.ones(n)
-        if "expected" in self.reads:
-            primary, columns = self._primary()
-            with own_rows(self.nlp, primary, docs, self):
-                expected = sentence_mentions(primary, docs)[:, columns]
-        if "entity_scores" in self.reads and docs:
-            least = np.concatenate([self._least(doc) for doc in docs])
-        return Signals(expected, least)
+        primary, columns = self._primary()
+        with own_rows(self.nlp, primary, docs, self):
+            return sentence_mentions(primary, docs)[:, columns]
 
-    def _least(self, doc: Doc) -> Floats1d:
-        """The lowest score of an entity in each sentence. (n_sentences,)"""
-        key = self.cfg["scores_key"]
-        if key not in doc.spans:
-            raise ValueError(Errors.L283.format(who=self.name, key=key))
-        ends = np.cumsum(sentence_lengths(doc))
-        least = np.ones(len(ends))
-        if ents := scored_spans(doc, key):
-            starts, scores = np.asarray([(ent.start, ent.score) for ent in ents]).T
-            np.minimum.at(least, np.searchsorted(ends, starts, side="right"), scores)
-        return least
-
-    def flags(self, signals: Signals) -> np.ndarray:
-        """Whether each sentence reaches a threshold. (n_sentences,)"""
-        flags = np.zeros(len(signals.least), dtype=bool)
-        if "expected" in self.reads:
-            own = self.cfg["thresholds"] or {}
-            limits = [own.get(label, self.cfg["threshold"]) for label in self.labels]
-            flags |= (signals.expected >= np.asarray(limits)).any(axis=1)
-        if "entity_scores" in self.reads:
-            flags |= signals.least < self.cfg["min_entity_score"]
-        return flags
-
-    def set_annotations(self, docs: Iterable[Doc], scores: Signals) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: Floats2d) -> None:
         """Add the flagged sentences to doc.spans[spans_key], with their scores."""
-        if self._budget is None:
-            flags = self.flags(scores)
+        expected = scores.sum(axis=1)
+        if self._budget is not None:
+            flags = self._budget.flag(expected)
+        else:
+            flags = (scores >= self.cfg["threshold"]).any(axis=1)
             with self._lock:
                 seen, flagged = self._usage
-                self._usage = GateUsage(seen + len(flags), flagged + int(flags.sum()))
-        else:
-            if not self.cfg["start"]:
-                n = int(np.ceil(1 / self._budget.share))
-                self._warn(Warnings.W061.format(name=self.name, n=n))
-            flags = self._budget.flag(scores.scores)
-        write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, scores.scores)
+                self._usage = GateUsage(seen + len(flags), flagged + int(np.count_nonzero(flags)))
+        write_all_flagged(docs, self.cfg["spans_key"], self.name, flags, expected)
 
-    def _warn(self, text: str) -> None:
-        """Once."""
-        with self._lock:
-            is_new = text not in self._warned
-            self._warned.add(text)
-        if is_new:
-            warnings.warn(text, stacklevel=4)
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         """path (Union[str, Path]): What `to_disk` wrote."""
         super().from_disk(path, exclude=exclude)
         self.restart()
         return self
 
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "PosteriorGate":
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
         """data (bytes): What `to_bytes` gave."""
         super().from_bytes(data, exclude=exclude)
         self.restart()

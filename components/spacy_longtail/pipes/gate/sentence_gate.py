@@ -17,12 +17,12 @@ from ...corpus.rare import AUTO_SHARE
 from ...errors import Errors
 from ...layers import warn_of_zeros
 from ...numerics import binary_cross_entropy, sigmoid
-from ...settings import finite, one_of, unused, whole
+from ...settings import finite
 from ...types import Block
 from ..base import LongtailPipe, check_head_rate
 from ..label_checks import AUTO, check_labels, check_types
 from ..pipeline_checks import boundary_setters
-from .counts import FOUND, count_types, learn_counts
+from .counts import FOUND, learn_counts
 from .flagging import write_all_flagged
 from .weak_sentences import sentence_targets, warn_of_whole_documents, with_boundaries
 
@@ -33,9 +33,7 @@ DEFAULTS: Block = Config().from_str(f"""
 weak_labels = "auto"
 threshold = 0.5
 auto_share = {AUTO_SHARE}
-auto_mentions = null
 data = "full"
-weak_weight = null
 spans_key = "weak_sentences"
 head_rate = 1.0
 
@@ -70,11 +68,9 @@ def make_sentence_gate(
     name: str,
     model: Model,
     weak_labels: list[str] | str,
-    auto_share: float | None,
-    auto_mentions: int | None,
+    auto_share: float,
     data: Literal["full", "balanced"],
     threshold: float,
-    weak_weight: float | None,
     spans_key: str,
     head_rate: float,
     scorer: Callable | None,
@@ -83,34 +79,20 @@ def make_sentence_gate(
 
     model (Model[List[Doc], Floats2d]): One logit per sentence, such as longtail.SentenceGate.v1.
     weak_labels (Union[List[str], str]): The rare types; "auto" finds them in the counts corpus.
-    auto_share (Optional[float]): "auto" takes types with at most this share of all mentions, 0 to 1;
-        null for none.
-    auto_mentions (Optional[int]): "auto" takes types with at most this many mentions; null for none.
-    data (str): Sentences to learn from: "full", or "balanced", a fixed draw of the sentences without a
-        rare type, as many as there are with one, and no class weight.
+    auto_share (float): "auto" takes types with at most this share of all mentions, 0 to 1.
+    data (str): Sentences to learn from. "full" weighs the two classes by their swapped priors.
+        "balanced" has no weights: it is a fixed draw of the sentences without a rare type, as many as
+        there are with one.
     threshold (float): Least score of a flagged sentence, 0 to 1; the command `thresholds` finds one.
-    weak_weight (Optional[float]): Weight w1 of sentences with a rare type in the cross-entropy,
-        the others weigh 1 - w1; null takes the swapped priors of the counts corpus.
     spans_key (str): Key in doc.spans for the flagged sentences; attrs["scores"] are their scores.
     head_rate (float): Learning rate of everything outside the encoder, as a multiple of the optimizer's.
     scorer (Optional[Callable]): The scoring function.
     SOURCE: Nguyen, Nguyen & Rao 2020, section 3.2; "auto" and the threshold are ours.
     """
-    auto = {"auto_share": auto_share, "auto_mentions": auto_mentions}
-    if weak_labels == AUTO:
-        _check_auto(auto)
-    else:
+    share, fix = "a share of all mentions, 0 to 1", f"{AUTO_SHARE} is usual."
+    auto_share = finite("auto_share", auto_share, share, fix, 0.0, 1.0)
+    if weak_labels != AUTO:
         weak_labels = check_types("weak_labels", weak_labels, WHO)
-        for name_, value in auto.items():
-            if value not in (None, DEFAULTS[name_]):
-                raise unused(name_, value, WHO, 'weak_labels = "auto"')
-    one_of("data", data, ("full", "balanced"))
-    threshold = finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0)
-    if weak_weight is not None:
-        if data == "balanced":
-            raise unused("weak_weight", weak_weight, WHO, 'data = "full"')
-        fix = "null takes it from the corpus."
-        weak_weight = finite("weak_weight", weak_weight, "between 0 and 1", fix, 0.0, 1.0)
     return SentenceGate(
         nlp.vocab,
         model,
@@ -118,24 +100,11 @@ def make_sentence_gate(
         scorer=scorer,
         head_rate=check_head_rate(head_rate),
         weak_labels=weak_labels,
-        **auto,
+        auto_share=auto_share,
         data=data,
-        threshold=threshold,
-        weak_weight=weak_weight,
+        threshold=finite("threshold", threshold, "between 0 and 1", "0.5 is neutral.", 0.0, 1.0),
         spans_key=spans_key,
     )
-
-
-def _check_auto(auto: Block) -> None:
-    """The limits of "auto"."""
-    share, mentions = auto.values()
-    if share is None and mentions is None:
-        raise ValueError(Errors.L252.format(who=WHO))
-    if share is not None:
-        fix = f"{AUTO_SHARE} is usual."
-        finite("auto_share", share, "a share of all mentions, 0 to 1", fix, 0.0, 1.0)
-    if mentions is not None:
-        whole("auto_mentions", mentions, "null for none.", 1)
 
 
 class SentenceGate(LongtailPipe):
@@ -164,20 +133,14 @@ class SentenceGate(LongtailPipe):
     @property
     def labels(self) -> tuple[str, ...]:
         """The rare types that open the gate; none yet before "auto" has found them."""
-        own = self.cfg["weak_labels"]
-        return tuple(self.cfg["auto_labels"] or ()) if own == AUTO else tuple(own)
+        given = self.cfg["weak_labels"]
+        return tuple(self.cfg["auto_labels"] or ()) if given == AUTO else tuple(given)
 
     def add_label(self, label: str) -> int:
         """The rare types are a setting. RETURNS (int): 0 for one of them."""
         if label not in self.labels:
-            raise ValueError(Errors.L206.format(who=self.name, label=label))
+            raise ValueError(Errors.L206.format(who=self.name, label=label, source="weak_labels"))
         return 0
-
-    @property
-    def weak_weight(self) -> float:
-        """The weight w1 of sentences with a rare type: as set, or what initialisation found."""
-        own = self.cfg["weak_weight"]
-        return self.cfg["auto_weight"] if own is None else own
 
     def initialize(
         self,
@@ -189,33 +152,24 @@ class SentenceGate(LongtailPipe):
     ) -> None:
         """Initialize the model, and take rare types and class weight from the counts corpus.
 
-        Nothing that was found before is kept. Documents without gold boundaries are counted with those
-        that a component before this one sets.
+        Documents without gold boundaries are counted with those that a component before this one sets.
 
         get_examples (Callable): The training examples.
         nlp (Optional[Language]): The current pipeline.
         labels (Optional[List[str]]): What `init labels` wrote; must be the pipe's own `weak_labels`.
-        counts_corpus (Optional[Callable]): A reader of the untouched training data.
+        counts_corpus (Optional[Callable]): A reader of the untouched training data; null counts the
+            training examples.
         """
         self.cfg.update(FOUND)
         if labels is not None and self.cfg["weak_labels"] == AUTO:
             self.cfg["auto_labels"] = check_types("labels", labels, WHO)
         check_labels(labels, self.labels, WHO)
-        if counts_corpus is None and (needs := self._needs_counts()):
-            raise ValueError(Errors.L004.format(who=WHO, preset=needs, name=self.name))
         self._sets_boundaries = nlp is not None and bool(boundary_setters(nlp, self))
         seen = get_examples if counts_corpus is None else partial(counts_corpus, nlp)
-        counts = count_types(with_boundaries(seen(), nlp, self))
-        self.cfg.update(learn_counts(counts, self.labels, self.cfg, WHO, self.name))
+        counted = with_boundaries(seen(), nlp, self)
+        self.cfg.update(learn_counts(counted, self.labels, self.cfg, self.name))
         sample = [eg.predicted for eg in islice((e for e in seen() if len(e.predicted)), 10)]
         self.model.initialize(X=sample)
-
-    def _needs_counts(self) -> str:
-        if not self.labels:
-            return 'weak_labels = "auto"'
-        if self.cfg["data"] == "balanced":
-            return 'data = "balanced"'
-        return "swapped priors" if self.cfg["weak_weight"] is None else ""
 
     def logits(self, docs: Iterable[Doc]) -> Floats2d:
         """The model's output for each sentence of all documents, in order. (n_sentences, 1)"""
@@ -268,10 +222,8 @@ class SentenceGate(LongtailPipe):
         """
         targets = sentence_targets(examples, self.labels, self.cfg["kept_share"])
         truth, known = (self.model.ops.asarray2f(a) for a in targets)
-        w1, w0 = 1.0, 1.0
-        if self.cfg["data"] == "full":
-            w1, w0 = self.weak_weight, 1 - self.weak_weight
-        weight = known * (w1 * truth + w0 * (1 - truth))
+        w1 = self.cfg["weak_weight"]
+        weight = known if w1 is None else known * (w1 * truth + (1 - w1) * (1 - truth))
         f, d_rows = binary_cross_entropy(scores, truth)
         loss = float((weight * f).sum())
         if not np.isfinite(loss):

@@ -10,7 +10,6 @@ from thinc.types import Ints1d
 
 from ...corpus.examples import trim_whitespace
 from ...errors import Errors
-from ...settings import one_of
 from ...types import ENTITY_SCORES
 from .spans import ScoredSpan, blocked_tokens, read_scores, write_scores
 
@@ -23,9 +22,8 @@ class Merging(NamedTuple):
     scores_key: str | None  # in doc.spans, of the primary's scores, and of the merged ones
 
 
-def check_merging(settings: Merging, who: str, more: tuple[str, ...] = ()) -> None:
-    """more (Tuple[str, ...]): Rules beside those of all."""
-    one_of("merge", settings.merge, (*BY_SCORE, "fill", *more))
+def check_merging(settings: Merging, who: str) -> None:
+    """Refuse a rule that compares scores where there are none."""
     if settings.merge in BY_SCORE and settings.scores_key is None:
         raise ValueError(Errors.L207.format(who=who, merge=settings.merge, key=ENTITY_SCORES))
 
@@ -108,6 +106,8 @@ def merge_into(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
     settings (Merging): The secondary's. An entity without a score is not in the merged group: no number
         is made up.
     """
+    if not weak:
+        return
     merge, key = settings
     known = read_scores(doc, key)
     untouched = {(ent.start, ent.end, ent.label_): ent for ent in doc.ents}

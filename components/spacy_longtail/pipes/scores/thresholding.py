@@ -90,10 +90,10 @@ def check_keys(who: str, **keys: str | None) -> None:
 
     keys (Optional[str]): By setting; null for none.
     """
-    for key in filter(None, keys.values()):
-        same = [name for name, other in keys.items() if other == key]
-        if len(same) > 1:
-            raise ValueError(Errors.L257.format(settings=" and ".join(same), who=who, key=key))
+    for name, key in keys.items():
+        if key is not None and list(keys.values()).count(key) > 1:
+            rule = f"a key of doc.spans that no other setting of {who} names"
+            raise ValueError(Errors.L001.format(name=name, rule=rule, value=key, fix="Rename it."))
 
 
 def calibrated(scores: Floats1d, slope: float, shift: float) -> Floats1d:

@@ -21,15 +21,21 @@ BUGS = (
 )
 
 
+class UnusableError(ValueError):
+    """A secondary gave what cannot be merged."""
+
+
 def is_failure(error: Exception) -> bool:
     """Whether nobody answered, the memory is full, or the output cannot be used.
 
     error (Exception): What a component raised while it read.
     """
+    # OSError: timeouts too
+    failures = (OSError, JSONDecodeError, ValidationError, UnusableError)
     return (
         is_coded(error)
         or is_out_of_memory(error)
-        or isinstance(error, (OSError, JSONDecodeError, ValidationError))  # OSError: timeouts too
+        or isinstance(error, failures)
         or raised_in(error).startswith("spacy_llm.")  # it refuses answers with builtin errors
         or not isinstance(error, BUGS)
     )

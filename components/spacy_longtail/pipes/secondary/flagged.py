@@ -12,8 +12,7 @@ from ...corpus.examples import trim_whitespace
 from ..gate.weak_sentences import Parts
 from ..scores.merging import Merging, merge_into, remove_from
 from ..scores.spans import ScoredSpan, read_scores, write_scores
-
-UNSCORED = math.nan  # the score of an entity that has none
+from .failures import UnusableError
 
 
 class Place(NamedTuple):
@@ -45,40 +44,28 @@ def placed(
     return by_doc
 
 
-def merge_found(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
-    """Merge the secondary's entities into doc.ents; the key of scores is written in any case."""
-    if weak:
-        merge_into(doc, weak, settings)
-    key = settings.scores_key
-    if key is not None and key not in doc.spans:
-        write_scores(doc, key, [])
-
-
 def found_in(sentence: Doc, key: str | None) -> Iterator[ScoredSpan]:
     """The entities of a sentence that a component has read, without whitespace at their ends.
 
     key (Optional[str]): Key in doc.spans of the scores; an entity without one has the score nan.
+    RAISES (UnusableError): For scores that are not from 0 to 1, or of another number of tokens.
     """
-    if not sentence.ents:
-        return
-    known = read_scores(sentence, key)
-    bounds = np.array([(ent.start, ent.end) for ent in sentence.ents])
-    starts, ends = trim_whitespace(bounds[:, 0], bounds[:, 1], sentence.to_array("IS_SPACE"))
+    scores = read_scores(sentence, key)
+    bounds = np.array([(ent.start, ent.end) for ent in sentence.ents], dtype="int64").reshape(-1, 2)
+    starts, ends = trim_whitespace(*bounds.T, sentence.to_array("IS_SPACE"))
     for ent, start, end in zip(sentence.ents, starts.tolist(), ends.tolist(), strict=True):
-        rated = known.get((ent.start, ent.end, ent.label_))
-        if rated is not None and (start, end) == rated.place[:2]:
-            yield rated
-        elif start < end:
-            yield ScoredSpan(start, end, ent.label_, UNSCORED if rated is None else rated.score, ())
-
-
-def problem_of_scores(ent: ScoredSpan) -> str:
-    """What is wrong with the scores that a component gave an entity, in words; "" for nothing."""
-    n_tokens, n_scores = ent.end - ent.start, len(ent.token_scores)
-    if n_scores not in (0, n_tokens):
-        return f"an entity has {n_tokens} tokens, and scores of {n_scores}"
-    wrong = [score for score in (ent.score, *ent.token_scores) if score < 0 or score > 1]
-    return f"an entity has the score {wrong[0]:g}, which is not from 0 to 1" if wrong else ""
+        span = scores.get((ent.start, ent.end, ent.label_))
+        if span is None or (start, end) != span.place[:2]:
+            score = math.nan if span is None else span.score
+            span = ScoredSpan(start, end, ent.label_, score, ())
+        n_scores = len(span.token_scores)
+        if n_scores not in (0, end - start):
+            raise UnusableError(f"an entity has {end - start} tokens, and scores of {n_scores}")
+        for score in (span.score, *span.token_scores):
+            if score < 0 or score > 1:
+                raise UnusableError(f"an entity has the score {score:g}, which is not from 0 to 1")
+        if start < end:
+            yield span
 
 
 class Found(NamedTuple):
@@ -96,14 +83,14 @@ def replace_within(doc: Doc, found: Found, types: Collection[str] | None, settin
 
     types (Optional[Collection[str]]): Those that the secondary may set; null is all.
     """
-    own = {ent.place for ent in found.entities}
+    places = {ent.place for ent in found.entities}
     taken = {i for ent in found.entities for i in range(ent.start, ent.end)}
     inside = {i: part for part in found.parts for i in range(*part)}
     going = [
         ent
         for ent in doc.ents
         if inside.get(ent.start, 0) == inside.get(ent.end - 1)
-        and (ent.start, ent.end, ent.label_) not in own
+        and (ent.start, ent.end, ent.label_) not in places
         and (types is None or ent.label_ in types or not taken.isdisjoint(range(ent.start, ent.end)))
     ]
     remove_from(doc, going, settings.scores_key)
@@ -111,7 +98,14 @@ def replace_within(doc: Doc, found: Found, types: Collection[str] | None, settin
 
 
 def merge_by_score(doc: Doc, weak: list[ScoredSpan], settings: Merging) -> None:
-    """Merge the entities that have a score, then fill in those without."""
-    merge_found(doc, [ent for ent in weak if math.isfinite(ent.score)], settings)
+    """Merge the entities that have a score into doc.ents, then fill in those without.
+
+    The key of scores is written in any case.
+    """
+    scored = [ent for ent in weak if math.isfinite(ent.score)]
     rest = [ent for ent in weak if not math.isfinite(ent.score)]
-    merge_found(doc, rest, settings._replace(merge="fill"))
+    merge_into(doc, scored, settings)
+    merge_into(doc, rest, settings._replace(merge="fill"))
+    key = settings.scores_key
+    if key is not None and key not in doc.spans:
+        write_scores(doc, key, [])

@@ -29,7 +29,7 @@ from ..token.describing import check_describe
 from ..token.settings import DEFAULT_TOKEN_MODEL, check_head
 from ..token.tagging import TokenTagger
 from ..weighting import Reader
-from .flagged import cut_flagged, merge_found, placed, places_of
+from .flagged import cut_flagged, merge_by_score, placed, places_of
 
 WHO = "longtail_gated_ner"
 
@@ -228,7 +228,7 @@ class GatedNER(TokenTagger):
         settings = Thresholding.of(self.cfg, self.labels, self.name, is_scored=True)
         for doc, found in zip(docs, scores, strict=True):
             judged = judge(found, settings)
-            merge_found(doc, judged.kept, self._merging)
+            merge_by_score(doc, judged.kept, self._merging)
             write_abstained(doc, judged.abstained, settings.abstain_key, self.name)
 
     def update(

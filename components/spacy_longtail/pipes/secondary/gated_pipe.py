@@ -1,10 +1,9 @@
 """`longtail_gated_pipe`: any component or pipeline as the secondary behind a gate."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,10 +14,11 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import logger
+from typing_extensions import Self
 
 from ...corpus.cutting import cut
+from ...corpus.sentences import sentence_lengths
 from ...errors import Errors, Warnings
-from ...output.amounts import number
 from ...settings import whole
 from ...types import ENTITY_SCORES, WEAK_SENTENCES, Block
 from ..base import StoppedError, UntrainedPipe
@@ -28,7 +28,7 @@ from ..locks import Lock
 from ..pipeline_checks import check_secondary
 from ..scores.merging import Merging, check_merging
 from ..scores.spans import ScoredSpan
-from .failures import is_failure
+from .failures import UnusableError, is_failure
 from .flagged import (
     Found,
     Place,
@@ -37,21 +37,16 @@ from .flagged import (
     merge_by_score,
     placed,
     places_of,
-    problem_of_scores,
     replace_within,
 )
-from .secondaries import OwnComponent, OwnPipeline, Secondary
+from .secondaries import OwnComponent, OwnPipeline, Secondary, unfit
 from .secrets import without_secrets
-from .type_map import TypeMap
-from .usage import Usage
 
 WHO = "longtail_gated_pipe"
-MANY = 100  # flagged sentences: without an entity in one of them something may be wrong
 
 DEFAULTS: Block = {
     "pipe": None,
     "source": None,
-    "component": None,
     "labels": None,
     "label_map": {},
     "merge": "fill",
@@ -76,7 +71,6 @@ def make_gated_pipe(
     name: str,
     pipe: dict[str, Any] | None,
     source: str | None,
-    component: str | None,
     labels: list[str] | None,
     label_map: dict[str, str],
     merge: Literal["span", "token", "fill", "replace"],
@@ -93,13 +87,12 @@ def make_gated_pipe(
         training, such as an entity_ruler or spacy-llm's llm_ner. Either this or source.
     source (Optional[str]): Folder or package of a trained pipeline, of the same language. It keeps its
         own vocabulary, reads the tokens of this one, and is saved with it.
-    component (Optional[str]): One component of source, with what it listens to; null takes all.
     labels (Optional[List[str]]): The types that it may set, after label_map; null is all.
     label_map (Dict[str, str]): The secondary's types by the names that they get here, as "CREATIVE_WORK"
         to "ART"; others keep theirs.
-    merge (str): "fill" adds entities only where the primary has none; "replace" believes the secondary
-        alone, in the sentences that it has read, about the types that it may set; "span" and "token" as
-        for longtail_gated_ner, for entities with a score: those without one are filled in.
+    merge (str): "fill" adds entities only where the primary has none. "replace" believes the secondary
+        alone, in the sentences that it has read, about the types that it may set. "span" and "token" are
+        as for longtail_gated_ner, for entities with a score: those without one are filled in.
     spans_key (str): Key in doc.spans that holds the flagged sentences.
     scores_key (Optional[str]): Key in doc.spans with the entities and their scores, of the primary
         before, of the merged result after.
@@ -112,13 +105,9 @@ def make_gated_pipe(
     scorer (Optional[Callable]): The scoring function.
     """
     if (pipe is None) == (source is None):
-        found = "neither" if pipe is None else "both"
-        raise ValueError(Errors.L285.format(who=name, problem=f"found {found} 'pipe' and 'source'"))
-    if source is None and component is not None:
-        problem = f"component = {component!r} is of a source, found 'pipe'"
-        raise ValueError(Errors.L285.format(who=name, problem=problem))
+        raise unfit(name, f"found {'neither' if pipe is None else 'both'} 'pipe' and 'source'")
     merging = Merging(merge, scores_key)
-    check_merging(merging, WHO, ("replace",))
+    check_merging(merging, WHO)
     if labels is not None:
         check_types("labels", labels, WHO)
     if max_failures is not None:
@@ -127,7 +116,7 @@ def make_gated_pipe(
     if pipe is not None:
         secondary = OwnComponent(nlp, pipe, name)
     else:
-        secondary = OwnPipeline(str(source), component, nlp, name)
+        secondary = OwnPipeline(str(source), nlp, name)
     return GatedPipe(
         name,
         secondary,
@@ -140,6 +129,39 @@ def make_gated_pipe(
         max_failures=max_failures,
         **merging._asdict(),
     )
+
+
+@dataclass
+class Usage:
+    """Counts since the pipe was loaded, or since `clear`; in other processes they are those of each."""
+
+    sentences: int = 0  # of the documents, flagged or not
+    flagged: int = 0  # sentences
+    words: int = 0  # tokens of these
+    calls: int = 0  # sentences given to the secondary; again, where their batch has failed
+    entities: int = 0  # added to documents
+    refused: int = 0  # entities of types that the pipe may not set
+    failures: int = 0  # sentences that the secondary failed on
+    seconds: float = 0.0  # spent in the secondary
+
+    def __post_init__(self) -> None:
+        self._lock = Lock()
+
+    def add(self, **counts: float) -> "Usage":
+        """Add to counts by their names, whatever other threads add. RETURNS (Usage): As it is then."""
+        with self._lock:
+            for name, n in counts.items():
+                setattr(self, name, getattr(self, name) + n)
+            return replace(self)
+
+    def clear(self) -> None:
+        """Begin to count anew."""
+        with self._lock:
+            for field in fields(self):
+                setattr(self, field.name, field.default)
+
+    def as_json(self) -> dict[str, int | float]:
+        return asdict(self)
 
 
 class GatedPipe(UntrainedPipe):
@@ -159,23 +181,39 @@ class GatedPipe(UntrainedPipe):
         self.usage = Usage()
         self._lock = Lock()
         self._refused: set[str] = set()  # types that were left out
-        self._lock = Lock()
         self._n_failed = 0  # sentences in a row
-        self._n_empty: float = 0  # sentences without an entity before the first with one; then -inf
-        self._types.check(self.secondary.labels, self.name)
+        self._check_types()
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The types that it may set; those of the secondary where `labels` names none."""
-        return self._types.labels(self.secondary.labels)
-
-    @property
-    def _types(self) -> TypeMap:
-        return TypeMap(self.cfg["labels"], self.cfg["label_map"])
+        renamed = map(self._renamed, self.secondary.labels)
+        return tuple(dict.fromkeys(renamed if self.cfg["labels"] is None else self.cfg["labels"]))
 
     @property
     def _merging(self) -> Merging:
-        return Merging(*(self.cfg[name] for name in Merging._fields))
+        return Merging(self.cfg["merge"], self.cfg["scores_key"])
+
+    def _renamed(self, label: str) -> str:
+        return self.cfg["label_map"].get(label, label)
+
+    def _may_set(self, label: str) -> bool:
+        return self.cfg["labels"] is None or label in self.cfg["labels"]
+
+    def _check_types(self) -> None:
+        """Whether `labels` and `label_map` fit the secondary, where it knows its types."""
+        names, known = self.cfg["label_map"], self.secondary.labels
+        strange = [n for pair in names.items() for n in pair if not n.strip()]
+        strange += [n for n in names.values() if not self._may_set(n)]
+        if known:
+            given = set(map(self._renamed, known))
+            strange += [n for n in names if n not in known]
+            strange += [n for n in self.cfg["labels"] or () if n not in given]
+        if strange:
+            found = ", ".join(map(repr, strange))
+            problem = f"'labels' or 'label_map' has {found}, while the secondary's types are"
+            fix = "Correct 'labels' and 'label_map'."
+            raise unfit(self.name, f"{problem} {', '.join(known) or 'not known before it reads'}", fix)
 
     def initialize(
         self,
@@ -192,7 +230,7 @@ class GatedPipe(UntrainedPipe):
             patterns of an entity_ruler.
         """
         self.secondary.initialize(get_examples, pipe or {})
-        self._types.check(self.secondary.labels, self.name)
+        self._check_types()
         if nlp is not None:
             check_secondary(nlp, self, self.labels, self.cfg["spans_key"], self._merging, WHO)
 
@@ -201,9 +239,12 @@ class GatedPipe(UntrainedPipe):
         self.secondary.check()
         docs = list(docs)
         flagged = [flagged_parts(doc, self.cfg["spans_key"], self.name) for doc in docs]
-        for doc, parts in zip(docs, flagged, strict=True):
-            self.usage.add_document(doc, parts)
         places, sentences = places_of(flagged), cut_flagged(docs, flagged)
+        self.usage.add(
+            sentences=sum(len(sentence_lengths(doc)) for doc in docs),
+            flagged=len(places),
+            words=sum(place.end - place.start for place in places),
+        )
         found: list[list[ScoredSpan] | None] = []
         size = self.cfg["batch_size"] if self.secondary.takes_batches else 1
         for at in range(0, len(places), size):
@@ -267,7 +308,7 @@ class GatedPipe(UntrainedPipe):
         limit = self.cfg["max_failures"]
         if limit is not None and n > limit:
             shown = {"who": self.name, "limit": limit, "problem": problem.rstrip(".")}
-            raise StoppedError(Errors.L290.format(n=number(n, "sentence"), **shown))
+            raise StoppedError(Errors.L290.format(n=n, **shown))
 
     def _entities(self, sentences: list[Doc]) -> list[list[ScoredSpan]]:
         self.usage.add(calls=len(sentences))
@@ -278,45 +319,26 @@ class GatedPipe(UntrainedPipe):
         finally:
             self.usage.add(seconds=time.perf_counter() - start)
         if len(read) != len(words):
-            raise self._unusable(f"{len(words)} sentences became {len(read)}")
+            raise UnusableError(f"{len(words)} sentences became {len(read)}")
         if not all(map(np.array_equal, words, (doc.to_array("ORTH") for doc in read))):
-            raise self._unusable("a sentence came back with other tokens")
+            raise UnusableError("a sentence came back with other tokens")
         found = [list(found_in(doc, self.cfg["secondary_scores_key"])) for doc in read]
-        for problem in map(problem_of_scores, chain.from_iterable(found)):
-            if problem:
-                raise self._unusable(problem)
-        self._warn_of_nothing(found)
         return [list(self._allowed(ents)) for ents in found]
-
-    def _warn_of_nothing(self, found: list[list[ScoredSpan]]) -> None:
-        """Say once that the first sentences were read without a find: each may have cost a call."""
-        with self._lock:
-            self._n_empty += -math.inf if any(found) else len(found)
-            n, is_new = self._n_empty, self._n_empty >= MANY
-            if is_new:
-                self._n_empty = -math.inf
-        if is_new:
-            logger.warning(Warnings.W119.format(who=self.name, n=int(n)))
 
     def _allowed(self, ents: Iterable[ScoredSpan]) -> Iterator[ScoredSpan]:
         """The entities by their names here. Those of types that may not be set are counted."""
         for ent in ents:
-            name = self._types.renamed(ent.label)
-            if self._types.allows(name):
+            name = self._renamed(ent.label)
+            if self._may_set(name):
                 yield ent._replace(label=name)
                 continue
             self.usage.add(refused=1)
             with self._lock:
                 is_new = name not in self._refused
                 self._refused.add(name)
-            if is_new:
-                if ent.label in self.secondary.labels:  # left out on purpose
-                    continue
+            if is_new and ent.label not in self.secondary.labels:  # else left out on purpose
                 known = ", ".join(self.cfg["labels"])
                 logger.warning(Warnings.W063.format(who=self.name, label=name, known=known))
-
-    def _unusable(self, problem: str) -> ValueError:
-        return ValueError(Errors.L291.format(who=self.name, problem=problem))
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """exclude (Iterable[str]): Names of parts to leave out: "cfg", "secondary"."""
@@ -324,7 +346,7 @@ class GatedPipe(UntrainedPipe):
         data: bytes = util.to_bytes(parts, exclude)
         return data
 
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "GatedPipe":
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Self:
         """data (bytes): What `to_bytes` gave. exclude (Iterable[str]): Parts to leave out."""
         parts = {
             "cfg": lambda own: self.cfg.update(srsly.json_loads(own)),
@@ -341,7 +363,7 @@ class GatedPipe(UntrainedPipe):
         }
         util.to_disk(path, parts, exclude)
 
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "GatedPipe":
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> Self:
         """path (Path): What `to_disk` wrote. exclude (Iterable[str]): Parts to leave out."""
         parts = {
             "cfg": lambda own: self.cfg.update(srsly.read_json(own)),

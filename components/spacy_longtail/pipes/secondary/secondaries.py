@@ -1,10 +1,12 @@
-"""What `longtail_gated_pipe` puts behind a gate: one component, or a pipeline of its own."""
+"""What `longtail_gated_pipe` puts behind a gate: one component, or a pipeline of its own.
 
-from abc import ABC, abstractmethod
+Both read sentences as documents of their own, and save what they have learnt or were given.
+"""
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import spacy
 from spacy import util
@@ -17,58 +19,19 @@ from thinc.api import Config, ConfigValidationError
 from ...corpus.cutting import bare
 from ...errors import Errors
 from ...types import Block
-from ..pipeline_checks import SECONDARIES, check_own_gates
-from ..token_comparison import TokenComparison
 from .secrets import without_secrets
 
 ENTITIES = "doc.ents"
 LLM_MODELS = "spacy_llm.models."
-Component = Callable[[Doc], Doc]
+FIX = "Give a block 'pipe' with a factory that needs no training, or a trained pipeline as 'source'."
 
 
-class Secondary(ABC):
-    """Reads sentences as documents of their own, and saves what it has learnt or was given."""
-
-    @property
-    @abstractmethod
-    def labels(self) -> tuple[str, ...]:
-        """The types that it knows of before it reads; none is not known."""
-
-    @property
-    @abstractmethod
-    def takes_batches(self) -> bool:
-        """Whether it reads several sentences at once; else each is given alone, and fails alone."""
-
-    @abstractmethod
-    def check(self) -> None:
-        """Whether there is something to read with."""
-
-    @abstractmethod
-    def read(self, sentences: list[Doc]) -> list[Doc]:
-        """The sentences with entities. What it raises is the caller's."""
-
-    @abstractmethod
-    def memory_zone(self) -> AbstractContextManager[object]:
-        """Forgets at its end the words that were read in it."""
-
-    @abstractmethod
-    def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
-        """settings (Block): For its own `initialize`."""
-
-    @abstractmethod
-    def to_bytes(self) -> bytes: ...
-
-    @abstractmethod
-    def from_bytes(self, data: bytes) -> None: ...
-
-    @abstractmethod
-    def to_disk(self, path: Path) -> None: ...
-
-    @abstractmethod
-    def from_disk(self, path: Path) -> None: ...
+def unfit(who: str, problem: str, fix: str = FIX) -> ValueError:
+    """L285, to be raised. who (str): The gated pipe."""
+    return ValueError(Errors.L285.format(who=who, problem=problem.strip().rstrip("."), fix=fix))
 
 
-class OwnComponent(Secondary):
+class OwnComponent:
     """A component of a factory, in the vocabulary of the pipeline around it."""
 
     def __init__(self, nlp: Language, block: Mapping[str, object], who: str) -> None:
@@ -76,20 +39,23 @@ class OwnComponent(Secondary):
         self.who = who
         # a pipeline for the component to stand in, without those around it
         self.nlp = type(nlp)(nlp.vocab, create_tokenizer=lambda _: nlp.tokenizer)
-        self.factory, self.component = _build(self.nlp, block, who)
+        self.component = _build(self.nlp, block, who)
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """The types that it knows of before it reads; none is not known."""
         return tuple(getattr(self.component, "labels", ()))
 
     @property
     def takes_batches(self) -> bool:
+        """Whether it reads several sentences at once; else each is given alone, and fails alone."""
         return hasattr(self.component, "pipe") and not _sends_prompts(self.component)
 
     def check(self) -> None:
         """It was built, so it is there."""
 
     def read(self, sentences: list[Doc]) -> list[Doc]:
+        """The sentences with entities. What it raises is the caller's."""
         for sentence in sentences:  # what others found is not the secondary's
             sentence.set_ents([], default="missing")
         if hasattr(self.component, "pipe"):
@@ -98,18 +64,17 @@ class OwnComponent(Secondary):
 
     def memory_zone(self) -> AbstractContextManager[object]:
         """The words are those of the pipeline around it; a component may keep more."""
-        own: Callable[[], AbstractContextManager[object]]
-        own = getattr(self.component, "memory_zone", nullcontext)
-        return own()
+        zone: Callable[[], AbstractContextManager[object]]
+        zone = getattr(self.component, "memory_zone", nullcontext)
+        return zone()
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
-        if not hasattr(self.component, "initialize"):
-            if settings:
-                problem = f"it has no 'initialize', found settings for it: {', '.join(settings)}"
-                raise ValueError(Errors.L288.format(who=self.who, factory=self.factory, problem=problem))
-            return
-        with _coded(self.who, self.factory):
-            self.component.initialize(get_examples, nlp=self.nlp, **settings)
+        """settings (Block): For its own `initialize`."""
+        if hasattr(self.component, "initialize"):
+            with _coded(self.who):
+                self.component.initialize(get_examples, nlp=self.nlp, **settings)
+        elif settings:
+            raise unfit(self.who, f"it has no 'initialize', found {', '.join(settings)} for it")
 
     def to_bytes(self) -> bytes:
         return self.component.to_bytes(exclude=["vocab"]) if hasattr(self.component, "to_bytes") else b""
@@ -127,44 +92,48 @@ class OwnComponent(Secondary):
             self.component.from_disk(path, exclude=["vocab"])
 
 
-class OwnPipeline(Secondary):
-    """A trained pipeline, or one component of it and what that listens to, in its own vocabulary.
+class OwnPipeline:
+    """A trained pipeline in its own vocabulary.
 
     It is saved with the pipe: once that is on disk, `source` is no longer needed.
     """
 
-    def __init__(self, source: str, component: str | None, nlp: Language, who: str) -> None:
+    def __init__(self, source: str, nlp: Language, who: str) -> None:
         """nlp (Language): The pipeline around it."""
-        self.source, self.component, self.who = source, component, who
-        self.lang = nlp.lang
-        self.tokens = TokenComparison(nlp.tokenizer, who)
+        self.source, self.who = source, who
         self._nlp: Language | None = None
         # else what was saved is to come, whatever stands in that place now
         if (Path(source) / "config.cfg").exists() or util.is_package(source):
-            self._take(self._load(source))
+            self._nlp = self._load(source)
+            if self._nlp.lang != nlp.lang:
+                problem = f"it is of the language {self._nlp.lang!r}, the pipeline around it of"
+                raise unfit(who, f"{source} does not fit: {problem} {nlp.lang!r}")
+            if not _setters(self._nlp):
+                raise unfit(who, f"no component of {source} says that it assigns doc.ents")
 
     @property
     def nlp(self) -> Language:
         if self._nlp is None:
-            raise self._bad("there is no pipeline there, and no such package is installed")
+            problem = f"{self.source} has no pipeline, and no such package is installed"
+            raise unfit(self.who, problem)
         return self._nlp
 
     @property
     def labels(self) -> tuple[str, ...]:
         if self._nlp is None:
             return ()
-        found = (self._nlp.get_pipe(name) for name in _setters(self._nlp))
-        return tuple(dict.fromkeys(label for pipe in found for label in getattr(pipe, "labels", ())))
+        pipes = [self._nlp.get_pipe(name) for name in _setters(self._nlp)]
+        return tuple(dict.fromkeys(label for pipe in pipes for label in getattr(pipe, "labels", ())))
 
     @property
     def takes_batches(self) -> bool:
         return not any(_sends_prompts(pipe) for _, pipe in self.nlp.pipeline)
 
     def check(self) -> None:
-        self.nlp  # noqa: B018  # raises
+        """Raise L285 where there is nothing to read with."""
+        self.nlp  # noqa: B018
 
     def read(self, sentences: list[Doc]) -> list[Doc]:
-        self.tokens.compare(sentences, self.nlp.tokenizer)
         own = [bare(sentence, self.nlp.vocab) for sentence in sentences]
         return list(self.nlp.pipe(own, batch_size=len(own)))
 
@@ -173,7 +142,7 @@ class OwnPipeline(Secondary):
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], settings: Block) -> None:
         if settings:
-            raise self._bad(f"it is trained, found settings to initialize it: {', '.join(settings)}")
+            raise unfit(self.who, f"a source is trained, found {', '.join(settings)} to initialize it")
         self.check()
 
     def to_bytes(self) -> bytes:
@@ -181,12 +150,17 @@ class OwnPipeline(Secondary):
         return data
 
     def from_bytes(self, data: bytes) -> None:
-        found: dict[str, bytes] = {}
-        keep = found.__setitem__
-        readers: dict[str, Callable[[bytes], object]] = {n: partial(keep, n) for n in ("config", "nlp")}
-        util.from_bytes(data, readers, ())
-        config = Config().from_bytes(found["config"], interpolate=False)
-        self._nlp = util.load_model_from_config(config).from_bytes(found["nlp"])
+        parts: dict[str, bytes] = {}
+        util.from_bytes(
+            data,
+            {
+                "config": lambda part: parts.setdefault("config", part),
+                "nlp": lambda part: parts.setdefault("nlp", part),
+            },
+            (),
+        )
+        config = Config().from_bytes(parts["config"], interpolate=False)
+        self._nlp = util.load_model_from_config(config).from_bytes(parts["nlp"])
 
     def to_disk(self, path: Path) -> None:
         self.nlp.to_disk(path)
@@ -199,73 +173,50 @@ class OwnPipeline(Secondary):
         try:
             return spacy.load(source)
         except Exception as error:  # what is damaged can fail anywhere, each in its own way
-            raise self._bad(without_secrets(f"{type(error).__name__}: {error}")) from None
-
-    def _take(self, nlp: Language) -> None:
-        if nlp.lang != self.lang:
-            raise self._bad(
-                f"it is of the language {nlp.lang!r}, the pipeline around it of {self.lang!r}"
-            )
-        if self.component is not None:
-            if self.component not in nlp.pipe_names:
-                raise self._bad(
-                    f"it has no component {self.component!r}, only {_listed(nlp.pipe_names)}"
-                )
-            _keep_alone(nlp, self.component)
-        if not _setters(nlp):
-            what = _listed(nlp.pipe_names) if self.component is None else repr(self.component)
-            raise ValueError(Errors.L286.format(who=self.who, what=f"{what} of {self.source}"))
-        check_own_gates(nlp, self.who)
-        self._nlp = nlp
-
-    def _bad(self, problem: str) -> ValueError:
-        problem = problem.strip().rstrip(".")
-        return ValueError(Errors.L287.format(who=self.who, source=self.source, problem=problem))
+            problem = without_secrets(f"{type(error).__name__}: {error}")
+            raise unfit(self.who, f"{source} cannot be loaded: {problem}") from None
 
 
-def _build(nlp: Language, block: Mapping[str, object], who: str) -> tuple[str, Component]:
-    """A factory and its component, which is not made part of the pipeline.
+Secondary: TypeAlias = OwnComponent | OwnPipeline
+
+
+def _build(nlp: Language, block: Mapping[str, object], who: str) -> Any:
+    """A component that is not made part of the pipeline.
 
     `nlp.create_pipe` takes JSON, while here the blocks of registered functions are resolved already.
     """
     given = dict(block)
     factory = given.pop("factory", None)
     if not isinstance(factory, str) or not nlp.has_factory(factory):
-        problem = f"'factory' must be the name of a registered component, found {factory!r}"
-        raise ValueError(Errors.L288.format(who=who, factory=factory, problem=problem))
+        raise unfit(who, f"'factory' must be the name of a registered component, found {factory!r}")
     meta = nlp.get_factory_meta(factory)
     if meta.assigns and ENTITIES not in meta.assigns:
-        raise ValueError(Errors.L286.format(who=who, what=repr(factory)))
+        raise unfit(who, f"{factory!r} does not say that it assigns doc.ents")
     names = (nlp.get_factory_name(factory), factory)
     registered = next(name for name in names if name in registry.factories)
     settings = _with_defaults(meta.default_config or {}, given)
-    if factory in SECONDARIES and settings["spans_key"] is not None:
-        shown = {"who": who, "what": repr(factory), "key": settings["spans_key"]}
-        raise ValueError(Errors.L575.format(**shown))
-    with _coded(who, factory):
-        found = registry.resolve(
+    with _coded(who):
+        resolved = registry.resolve(
             {"pipe": {**settings, "nlp": nlp, "name": who, "@factories": registered}}
         )
-    component: Component = found["pipe"]
-    if getattr(component, "is_trainable", False):
-        problem = "it has weights to train, and nothing trains it here"
-        raise ValueError(Errors.L285.format(who=who, problem=problem))
-    return factory, component
+    if getattr(resolved["pipe"], "is_trainable", False):
+        raise unfit(who, f"{factory!r} has weights to train, and nothing trains it here")
+    return resolved["pipe"]
 
 
 def _with_defaults(defaults: Mapping[str, object], given: Mapping[str, object]) -> Block:
     """Settings over the defaults of a factory; what is resolved or another function replaces a block."""
     merged = {**defaults, **given}
-    for name, own in given.items():
+    for name, value in given.items():
         default = defaults.get(name)
-        if isinstance(default, Mapping) and isinstance(own, Mapping):
-            merged[name] = _with_defaults(default, own)
+        if isinstance(default, Mapping) and isinstance(value, Mapping):
+            merged[name] = _with_defaults(default, value)
     return merged
 
 
 @contextmanager
-def _coded(who: str, factory: str) -> Iterator[None]:
-    """What a component raises while it is made becomes L288: no traceback, and no secret."""
+def _coded(who: str) -> Iterator[None]:
+    """What a component raises while it is made becomes L285: no traceback, and no secret."""
     try:
         yield
     except Exception as error:
@@ -273,9 +224,9 @@ def _coded(who: str, factory: str) -> Iterator[None]:
             raise
         if isinstance(error, ConfigValidationError):
             error = ConfigValidationError.from_error(error, show_config=False)
-        text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-        problem = without_secrets(text)
-        raise ValueError(Errors.L288.format(who=who, factory=factory, problem=problem)) from None
+        problem = without_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
+        fix = "Correct [components.NAME.pipe], or what it needs, such as a key in the environment."
+        raise unfit(who, problem, fix) from None
 
 
 def _sends_prompts(pipe: object) -> bool:
@@ -291,16 +242,3 @@ def _setters(nlp: Language) -> list[str]:
     """The components of a pipeline that set entities, or do not say what they set."""
     assigned = {name: nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names}
     return [name for name, found in assigned.items() if not found or ENTITIES in found]
-
-
-def _keep_alone(nlp: Language, name: str) -> None:
-    """Take out all components but one and those that it listens to."""
-    kept = {name}
-    kept.update(n for n, pipe in nlp.pipeline if name in getattr(pipe, "listening_components", ()))
-    for other in nlp.component_names:
-        if other not in kept:
-            nlp.remove_pipe(other)
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(map(repr, names)) or "nothing"
