@@ -150,7 +150,6 @@ class Errors:
     )
     L407 = '[L407] Marked-up articles need their types declared, found no \'labels\' in {path}. Write {{"labels": ["PER", ...]}} there.'
     L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with. Where it needs code of your own, name that with --code."
-    L409 = "[L409] init_tok2vec = {path} would be ignored: spaCy loads it only where [pretraining] says what it is of. Train the config that `spacy init fill-config --pretraining` made, as for `spacy pretrain`."
     L410 = "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
     L412 = "[L412] Two evaluations are of {name!r} with seed {seed}, found {path} and {other}. Give each method a name of its own when it is evaluated, and each run of a method a seed of its own."
@@ -160,7 +159,6 @@ class Errors:
     L416 = "[L416] {model} is not as it was when {path} was written: its own scores differ. Run `python -m spacy_longtail evaluate` on it again."
     L417 = "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again from where the model was trained, or delete it: the model is then evaluated without it."
     L419 = "[L419] {corpus} has open types: each mention has a type of its own, and no type is declared. `python -m spacy_longtail pretrain` alone can read it. Name a corpus that declares its types."
-    L418 = "[L418] init_tok2vec = {path} does not fit {component!r}: {problem} Name weights of a layer of the same architecture, width and rows."
 
     # Import: L42x, L43x
     L420 = "[L420] --{name} would be ignored: the source is read as {found}, and it is for {users}. Leave it out."
@@ -181,8 +179,6 @@ class Errors:
     L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
     L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move away what is there."
     L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
-    L736 = "[L736] The code of {path} cannot be imported: {problem}. Correct it, or name another file with --code."
-    L439 = "[L439] [training.score_weights] of {path} weighs scores that nothing computes, {lost}: no model would ever be selected. Computed: {known}. Weigh one of these, or give a component a scorer that computes it, such as longtail.ner_scorer.v1."
     L435 = "[L435] {path} has too many documents for one .spacy file. Use --docs-per-file 10000."
 
     # Import, what would be lost: L700 to L719

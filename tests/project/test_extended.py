@@ -75,5 +75,5 @@ def test_a_score_that_nothing_computes_is_refused(stock, tmp_path):
     ran = CliRunner().invoke(app, [str(a) for a in arguments])
     assert ran.exit_code == 2
     shown = " ".join(ran.output.split())
-    assert "[L439]" in shown and "ents_macro_f" in shown and "ents_f" in shown
+    assert "[L438]" in shown and "ents_macro_f" in shown and "ents_f" in shown
     assert not (tmp_path / "out").exists()

@@ -94,7 +94,7 @@ def test_a_base_is_not_replaced_by_what_starts_from_it(work):
         ("training.optimizer.@optimizers", "Adma.v1", "L438"),
         ("paths.train", "none.spacy", "L402"),
         ("training.dev_corpus", "corpora.nothing", "L438"),
-        ("training.score_weights.ents_best", "1.0", "L439"),
+        ("training.score_weights.ents_best", "1.0", "L438"),
         ("training.score_weights.ents_f", "-1", "score_weights"),
         ("training.score_weights.ents_f", '"1"', "score_weights"),
         ("training.score_weights", "[1]", "score_weights"),

@@ -20,7 +20,9 @@ def import_code(path: Path) -> None:
         import_file("python_code", path)
     except Exception as error:  # whatever the code raises
         problem = f"{type(error).__name__}: {error}".rstrip(".")
-        raise ValueError(Errors.L736.format(path=path, problem=problem)) from error
+        fix = "Correct it, or name another file with --code."
+        problem = f"{path} cannot be imported: {problem}."
+        raise ValueError(Errors.L540.format(problem=problem, fix=fix)) from error
     _imported.append(path.resolve())
 
 

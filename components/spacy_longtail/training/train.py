@@ -42,7 +42,6 @@ from .limits import check_training, check_written
 from .loading import (
     META,
     check_beginning,
-    check_sources,
     load_weights,
     sources_of_beginning,
 )
@@ -167,7 +166,6 @@ def train_model(
     inputs = [config, corpus, *parts.values(), *(path for path in named if path.exists())]
     check_folder(output, inputs, foreign_to_run)
     check_outside(output, [path for path in inputs if (path / "config.cfg").is_file()], "folder")
-    check_beginning(filled)
     for path in parts.values():
         check_docs(path)
     warn_seen(filled, corpus)
@@ -219,6 +217,7 @@ def check_trainable(config: Config, path: Path) -> Language:
     config (Config): With overrides, not interpolated. path (Path): Of the file, for the message.
     RETURNS (Language): The pipeline, not initialized.
     """
+    check_beginning(config.interpolate())
     try:
         nlp = load_model_from_config(config, auto_fill=True)
         check_known(config, nlp.config)
@@ -228,13 +227,12 @@ def check_trainable(config: Config, path: Path) -> Language:
         registry.resolve(filled["initialize"], schema=ConfigSchemaInit)
         _, dev = resolve_dot_names(filled, [training["train_corpus"], training["dev_corpus"]])
         lost, known = uncomputed_scores(nlp, dev, training["score_weights"])
+        if lost:
+            scores = f"{', '.join(lost)}, computed are {', '.join(known) or 'none'}"
+            raise ValueError(f"no component computes what [training.score_weights] weighs: {scores}.")
+        load_weights(nlp, filled)
     except Exception as error:  # a config can name any function, and each fails in its own way
-        check_sources(config)
         raise ValueError(Errors.L438.format(path=path, problem=message_of(error))) from error
-    if lost:
-        shown = {"lost": ", ".join(lost), "known": ", ".join(known) or "none"}
-        raise ValueError(Errors.L439.format(path=path, **shown))
-    load_weights(nlp, filled)
     return nlp
 
 
