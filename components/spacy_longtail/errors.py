@@ -83,26 +83,16 @@ class Errors:
     L593 = "[L593] {who} got no answer that it can use: {problem}. Check that the server runs, and takes this model and its key."
 
     # Torch layers: L22x
-    L220 = "[L220] mixed_precision = true needs a CUDA GPU to train on, found a pipeline on {found}. Train with --gpu-id 0, or call spacy.require_gpu() first; on CPU set mixed_precision = false."
-    L221 = "[L221] The saved weights of {who} are not an intact safetensors file: {problem}. Copy the pipeline from its source again, or train again."
-    L228 = "[L228] The weights of {who} have the format {found}, and this version of spacy-longtail reads {known}. Install the newest versions of spacy-longtail and of the encoder's package."
-    L229 = "[L229] {path} was made for another encoder: its word embeddings are not those of {name}. Install the package again, or copy the whole folder of the pipeline."
-    L222 = "[L222] The saved weights of {who} do not fit its settings: {name} is {found} in the file and {wanted} in the model. Load the pipeline with the config it was trained with."
-    L223 = "[L223] 'embed' of {who} must give one row per token, a list of 2d arrays, found {found}. Use spacy.MultiHashEmbed.v2, longtail.StaticVectors.v1 or another encoder."
+    L221 = "[L221] The saved weights of {who} cannot be loaded: {problem}. Copy the pipeline or its package from its source again, with the config that it was trained with."
 
     # Encoders: L24x
-    L240 = '[L240] {who} needs word vectors, but the pipeline has none. Make them with `spacy init vectors`, and name them: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER.'
-    L241 = "[L241] longtail.ConcatenatedEncoders.v1 joins two or more encoders, found {found}. Add a block such as [components.ner.model.tok2vec.*.vectors], or use the one encoder alone."
+    L240 = '[L240] {who} needs its word vectors: {problem}. Name them: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER. `spacy init vectors` makes such a folder.'
+    L241 = "[L241] {who} cannot use its encoder: {problem}. {fix}"
     L243 = "[L243] head_rate = {value} would leave everything outside the encoder untrained. Use a number above 0; to train nothing, put the component into frozen_components."
-    L244 = "[L244] longtail.FrozenEncoder.v1 has a listener as its encoder ({layer}), which would no longer train the shared encoder. Give it an encoder of its own, or put the shared component into frozen_components and annotating_components."
-    L245 = '[L245] {who} has learnt with word vectors of {known} columns, those of the pipeline have {found}. Name the vectors that it was trained with: [initialize] vectors = "FOLDER", or --paths.vectors FOLDER.'
 
     # Word knowledge: L26x
-    L260 = "[L260] spacy-lookups-data has no word clusters for the language {lang!r}, only for {known}. Name a file of Brown clusters in 'clusters', or use clusters = null."
-    L261 = "[L261] {path}:{line} is not a line of Brown clusters, found {found!r}. Write bits, TAB, word, TAB, count, as Liang's wcluster does."
-    L264 = "[L264] Subword vectors cannot be read from {path}: {problem}. Name an encoder such as en_longtail_cnn, or a Model2Vec model: its folder, or its name on the hub such as minishlab/potion-base-8M."
-    L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder that transformers wrote, which works offline."
-    L269 = "[L269] {path} is not text in UTF-8: {problem}. Save it in UTF-8, the only encoding that word clusters are read in."
+    L261 = "[L261] {path} cannot be read as Brown clusters: {problem}. {fix}"
+    L265 = "[L265] {name!r} cannot be loaded: {problem} Name a model of the Hugging Face hub, or a folder, which works offline. Subword vectors come from an encoder such as en_longtail_cnn, or a Model2Vec model."
     L277 = "[L277] {label!r} cannot be added to {who}: its 'describe' gives the types that it knows other vectors than it was trained with, so the new one would not be like them. Give the pipeline the word vectors, or the describer, of its training."
     L270 = "[L270] 'describe' of {who} must be a function from texts to one row each, found {found}. Use @misc = longtail.TransformerDescriptions.v1 or another describer, or null."
     L271 = "[L271] The descriptions of {who} have {problem}. Correct what set_labels or add_label is given, [initialize.components.NAME.descriptions], or 'descriptions' in the corpus's types.json."
@@ -121,11 +111,9 @@ class Errors:
 
     # Reading comprehension: L23x
     L230 = "[L230] 'queries' of {who} must give each of at least one type a query in words, found {found!r}. Write a block [components.ner.queries] with lines such as PER = \"Find persons.\", or name a file with @misc = longtail.queries.v1. The config keeps them: a type holds no : or = and begins with none of @ # ; [, a query is one line without ${{."
-    L231 = "[L231] {path} cannot be a file of queries: {problem}. {fix}"
     L232 = "[L232] {who} has no query for the types {unknown}, which the training data has. Add them to 'queries', or leave the types out of the data with longtail.RelabelledCorpus.v1."
     L233 = "[L233] {who} has a listener as its encoder ({layer}), but reads each sentence with a query before it, which a shared encoder never saw. Give it an encoder of its own, such as spacy-transformers.Tok2VecTransformer.v3."
     L234 = "[L234] The model of {who} must score begins, ends and spans, found {found!r}. Use @architectures = longtail.MRC.v1, with the encoder as its tok2vec."
-    L235 = "[L235] The encoder of longtail.MRC.v1 must give a list with one vector per token for each document, found {encoder!r}, which gives {found}. Use spacy-transformers.Tok2VecTransformer.v3, longtail.BiLSTM.v1 or another architecture for a tok2vec."
     L236 = (
         '[L236] {who} cannot learn the type {label!r} without a query. Use add_query({label!r}, "...").'
     )

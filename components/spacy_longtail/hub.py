@@ -39,7 +39,7 @@ def check_subwords(name: str) -> None:
     RAISES (ValueError): L264.
     """
     if not (located(name) / META).is_file() and (problem := problem_of(name)):
-        raise ValueError(Errors.L264.format(path=name, problem=problem))
+        raise ValueError(Errors.L265.format(name=name, problem=f"{problem}."))
 
 
 def problem_of(name: str) -> str:

@@ -130,7 +130,7 @@ def test_hashed_descriptions_refuse_settings(settings):
         HashedDescriptions(**settings)
 
 
-@pytest.mark.parametrize(("clusters", "code"), [("nowhere", "L402"), ("lookups", "L260")])
+@pytest.mark.parametrize(("clusters", "code"), [("nowhere", "L402"), ("lookups", "L261")])
 def test_clusters_that_are_not_there(clusters, code):
     if clusters == "lookups":
         pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
@@ -169,7 +169,7 @@ def test_subword_descriptions_are_means_over_subwords(tmp_path):
 
 def test_subword_descriptions_of_what_is_no_encoder(tmp_path):
     pytest.importorskip("model2vec", reason="needs the extra 'model2vec'")
-    with pytest.raises(ValueError, match="L264"):
+    with pytest.raises(ValueError, match="L265"):
         SubwordDescriptions(str(tmp_path))(["a"])
 
 

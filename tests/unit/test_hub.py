@@ -92,7 +92,7 @@ def test_a_name_that_is_none_is_no_error_of_the_library(monkeypatch):
     ("function", "argument", "code"),
     [
         *((function, name, "L265") for function, name in hub.NAMED.items()),
-        *((function, name, "L264.*en_longtail_cnn") for function, name in hub.SUBWORDS.items()),
+        *((function, name, "L265.*en_longtail_cnn") for function, name in hub.SUBWORDS.items()),
     ],
 )
 def test_all_that_a_config_can_name_is_found(function, argument, code):
@@ -108,7 +108,7 @@ def test_nothing_is_trained_with_it(tmp_path):
     corpus = toy_corpus(tmp_path / "toy")
     embed = "components.tok2vec.model.embed"
     settings = {f"{embed}.subwords": NAME, f"{embed}.clusters": None}
-    with pytest.raises(ValueError, match="L264"):
+    with pytest.raises(ValueError, match="L265"):
         train_model(
             CONFIGS / "papers" / "clusters_crf.cfg", corpus, tmp_path / "out", overrides=settings
         )
@@ -116,7 +116,7 @@ def test_nothing_is_trained_with_it(tmp_path):
     plan = {"corpora": [str(corpus)], "steps": 4, "grids": [{"head": "crf", "encoder": "clusters"}]}
     settings["training.eval_frequency"] = 2
     matrix = Matrix(read_plan("quick", {**plan, "seeds": 1, "settings": settings}), tmp_path / "matrix")
-    with pytest.raises(ValueError, match=r"L480.*L264"):
+    with pytest.raises(ValueError, match=r"L480.*L265"):
         matrix.check(matrix.trials)
 
 

@@ -164,7 +164,7 @@ def test_a_file_of_queries(tmp_path):
 def test_a_broken_file_of_queries(content, tmp_path):
     path = tmp_path / "queries.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ValueError, match=r"L231.*queries\.json"):
+    with pytest.raises(ValueError, match=r"L230.*queries\.json"):
         registry.misc.get("longtail.queries.v1")(path)
 
 

@@ -15,7 +15,6 @@ from spacy_longtail.layers.quantised import eight_bit
 from spacy_longtail.layers.subwords import (
     NO_SUBWORDS,
     SubwordTable,
-    plain,
     read_subwords,
     subword_vectors,
     table_of,
@@ -52,10 +51,6 @@ def test_words_are_cut_where_subwords_are_longest(word, expected):
     assert [table.subwords[row] for row in rows] == expected
     vectors = table.vectors.expand()[rows]
     assert table.of_words([word])[0] == pytest.approx(vectors.mean(axis=0) if rows else np.zeros(5))
-
-
-def test_a_table_with_capitals_tells_them_apart():
-    assert table_with("Oslo", "oslo", is_plain=False).cut(["Oslo", "oslo", "OSLO"]) == [[0], [1], []]
 
 
 def test_means_are_of_each_text():
@@ -109,19 +104,14 @@ def test_an_encoder_may_be_a_folder(tmp_path):
     assert np.array_equal(read_subwords(str(tmp_path)).of_words(["Oslo", "storm"]), expected)
 
 
-def test_a_pipeline_without_subword_vectors(tmp_path):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.to_disk(tmp_path)
-    with pytest.raises(ValueError, match=r"L264.*It has none\. Name an encoder such as en_longtail_cnn"):
-        read_subwords(str(tmp_path))
-
-
 @pytest.mark.parametrize("file", ["config.cfg", "tok2vec/model"])
 def test_an_encoder_that_is_damaged(file, tmp_path):
+    spacy.blank("en").to_disk(tmp_path)
+    with pytest.raises(ValueError, match="L265"):
+        read_subwords(str(tmp_path))
     toy_encoder(tmp_path)
     (tmp_path / file).write_bytes((tmp_path / file).read_bytes()[:20])
-    with pytest.raises(ValueError, match="L264"):
+    with pytest.raises(ValueError, match="L265"):
         read_subwords(str(tmp_path))
 
 
@@ -158,12 +148,12 @@ def test_subwords_that_share_vectors_and_have_weights(model2vec, tmp_path):
 
 
 def test_a_folder_that_is_no_model(model2vec, tmp_path):
-    with pytest.raises(ValueError, match="L264"):
+    with pytest.raises(ValueError, match="L265"):
         read_subwords(str(tmp_path))
     for file in model2vec.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     (tmp_path / "model.safetensors").write_bytes(b"no weights")
-    with pytest.raises(ValueError, match="L264"):
+    with pytest.raises(ValueError, match="L265"):
         read_subwords(str(tmp_path))
 
 
@@ -220,10 +210,6 @@ def test_words_are_cut_as_by_wordpiece():
     expected = [model.tokenizer.encode(word).tokens for word in words]
     assert max(map(len, expected)) > 3
     assert [[table.subwords[row] for row in rows] for rows in table.cut(words)] == expected
-
-
-def test_letters_without_accents():
-    assert [plain(word) for word in ("ZÜRICH", "naïve", "東京", "Å")] == ["zurich", "naive", "東京", "a"]
 
 
 # The layer

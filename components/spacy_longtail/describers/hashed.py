@@ -7,8 +7,7 @@ import numpy as np
 from spacy.strings import get_string_id
 from thinc.types import Floats2d
 
-from ..layers.clusters import read_clusters
-from ..layers.path_table import PathTable
+from ..layers.clusters import PathTable, read_clusters
 from ..settings import seed_of, whole
 from .base import unit_rows, words
 

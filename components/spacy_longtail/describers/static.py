@@ -32,7 +32,9 @@ class VectorDescriptions:
     def __call__(self, texts: list[str]) -> Floats2d:
         """texts (List[str]): Descriptions. RETURNS (Floats2d): (n_texts, width of the vectors)."""
         if self.vocab is None or not self.vocab.vectors_length:
-            raise ValueError(Errors.L240.format(who="longtail.VectorDescriptions.v1"))
+            raise ValueError(
+                Errors.L240.format(who="longtail.VectorDescriptions.v1", problem="the pipeline has none")
+            )
         return unit_rows(np.stack([_mean(self.vocab, text) for text in texts]))
 
 

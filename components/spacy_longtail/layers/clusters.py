@@ -1,25 +1,63 @@
 """Brown clusters of words: a table of bit paths, and prefixes of them as features."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import srsly
 from spacy.lookups import Table, load_lookups
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from thinc.api import Model
+from thinc.model import deserialize_attr, serialize_attr
 from thinc.types import Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
 from ..settings import extra
-from .path_table import MOST_BITS, NO_PATHS, PathTable, path_table
 
 NAME = "cluster_prefixes"
 LOOKUPS = "lookups"  # stands for the table of spacy-lookups-data
-TABLE = "lexeme_cluster"  # there
 LANGUAGES = ("en", "de", "es")  # of spacy-lookups-data 1.0 with clusters
+MOST_BITS = 32
+FIX = "Name a file of lines of bits, TAB, word, TAB, count, as wcluster writes, or clusters = null."
+
+
+class PathTable(NamedTuple):
+    """The paths of words. The low bits are the prefix: the first decision is bit 0."""
+
+    keys: Ints1d  # (n_words,) uint64, spaCy's hashes of the words, ascending
+    paths: Ints1d  # (n_words,) uint32
+
+    def find(self, hashes: Ints1d) -> Ints1d:
+        """Row of each word, -1 where there is none. hashes (Ints1d): (n,) uint64."""
+        if not len(self.keys):
+            return np.full(len(hashes), -1)
+        rows = np.minimum(np.searchsorted(self.keys, hashes), len(self.keys) - 1)
+        return np.where(self.keys[rows] == hashes, rows, -1)
+
+
+NO_PATHS = PathTable(np.zeros(0, dtype="uint64"), np.zeros(0, dtype="uint32"))
+
+
+def path_table(paths: Mapping[int, int]) -> PathTable:
+    """paths (Mapping[int, int]): Hash of a word to its path. RETURNS (PathTable): In order of hashes."""
+    keys = np.fromiter(paths, dtype="uint64", count=len(paths))
+    values = np.fromiter(paths.values(), dtype="uint32", count=len(paths))
+    order = np.argsort(keys)
+    return PathTable(keys[order], values[order])
+
+
+@serialize_attr.register(PathTable)
+def _to_bytes(_: PathTable, value: PathTable, name: str, model: Model) -> bytes:
+    return srsly.msgpack_dumps({"keys": value.keys, "paths": value.paths})
+
+
+@deserialize_attr.register(PathTable)
+def _from_bytes(_: PathTable, value: bytes, name: str, model: Model) -> PathTable:
+    return PathTable(**srsly.msgpack_loads(value))
 
 
 def read_clusters(source: str, lang: str) -> PathTable:
@@ -49,8 +87,9 @@ def _from_lookups(lang: str) -> PathTable:
     with extra("spacy-lookups-data", "lookups"):
         import spacy_lookups_data  # noqa: F401
     if lang not in LANGUAGES:
-        raise ValueError(Errors.L260.format(lang=lang, known=", ".join(LANGUAGES)))
-    return path_table(lookups_table(lang, TABLE))
+        problem = f"spacy-lookups-data has none for the language {lang!r}, only for {LANGUAGES}"
+        raise ValueError(Errors.L261.format(path=LOOKUPS, problem=problem, fix=FIX))
+    return path_table(lookups_table(lang, "lexeme_cluster"))
 
 
 def lookups_table(lang: str, name: str) -> Table:
@@ -62,22 +101,22 @@ def lookups_table(lang: str, name: str) -> Table:
 
 def _read_paths(path: Path) -> dict[int, int]:
     if not path.is_file():
-        fix = "Name a file of Brown clusters, or 'lookups' for those of spacy-lookups-data."
-        raise ValueError(Errors.L402.format(path=path, fix=fix))
-    found: dict[int, int] = {}
+        raise ValueError(Errors.L402.format(path=path, fix=FIX))
+    paths: dict[int, int] = {}
+    problem = "it is empty"
     with path.open(encoding="utf-8-sig") as file:
         try:
             for number, line in enumerate(file, start=1):
                 bits, _, rest = line.rstrip("\n").partition("\t")
                 word = rest.partition("\t")[0]
                 if not word or not bits or set(bits) - {"0", "1"}:
-                    raise ValueError(Errors.L261.format(path=path, line=number, found=line.strip()[:60]))
-                found[get_string_id(word)] = int(bits[:MOST_BITS][::-1], 2)
-        except UnicodeDecodeError as error:
-            raise ValueError(Errors.L269.format(path=path, problem=error)) from error
-    if not found:
-        raise ValueError(Errors.L261.format(path=path, line=1, found="nothing"))
-    return found
+                    raise ValueError(f"line {number} is {line.strip()[:60]!r}")
+                paths[get_string_id(word)] = int(bits[:MOST_BITS][::-1], 2)
+        except ValueError as error:
+            problem, paths = str(error), {}
+    if not paths:
+        raise ValueError(Errors.L261.format(path=path, problem=problem, fix=FIX))
+    return paths
 
 
 def cluster_prefixes(source: str, bits: Sequence[int]) -> Model[list[Doc], Ragged]:

@@ -15,8 +15,6 @@ from thinc.types import Ints1d
 from ..corpus.sentences import sentence_lengths
 from ..errors import Errors
 
-FORM = 'Write a JSON object of types and queries, as {"PER": "Find persons, such as ..."}.'
-
 
 def read_queries(path: Path) -> dict[str, str]:
     """The queries of a JSON file. A trained pipeline keeps them, and no longer needs the file.
@@ -28,20 +26,24 @@ def read_queries(path: Path) -> dict[str, str]:
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix="Name a file of queries."))
     try:
-        pairs = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=list)
+        queries = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=_distinct)
     except (OSError, ValueError, RecursionError) as error:
-        raise _unfit(path, f"it is not UTF-8 JSON ({error})") from error
-    is_object = isinstance(pairs, list) and pairs and all(isinstance(p, tuple) for p in pairs)
-    if not is_object or not all(_is_query(*pair) for pair in pairs):
-        raise _unfit(path, "it is not a JSON object of at least one type, each with a text")
-    queries = dict(pairs)
-    if len(queries) < len(pairs):
-        raise _unfit(path, "it names a type twice")
-    return queries
+        raise ValueError(Errors.L230.format(who=path, found=error)) from error
+    return check_queries(queries, str(path))
 
 
-def _unfit(path: Path, problem: str) -> ValueError:
-    return ValueError(Errors.L231.format(path=path, problem=problem, fix=FORM))
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a type that is named twice")
+    return dict(pairs)
+
+
+def check_queries(queries: object, who: str) -> dict[str, str]:
+    """Refuse anything but a mapping of types to queries."""
+    pairs = queries.items() if isinstance(queries, dict) else ()
+    if not pairs or not all(_is_query(label, query) for label, query in pairs):
+        raise ValueError(Errors.L230.format(who=who, found=queries))
+    return dict(pairs)
 
 
 def _is_query(label: object, query: object) -> bool:
@@ -49,14 +51,6 @@ def _is_query(label: object, query: object) -> bool:
     if not (isinstance(label, str) and label.strip() and isinstance(query, str) and query.strip()):
         return False
     return not (label[0] in "@#;[" or set(label) & set(":=\n") or "${" in query or "\n" in query)
-
-
-def check_queries(queries: object, who: str) -> dict[str, str]:
-    """Refuse anything but a mapping of types to queries."""
-    given = list(queries.items()) if isinstance(queries, dict) else []
-    if not given or not all(_is_query(*pair) for pair in given):
-        raise ValueError(Errors.L230.format(who=who, found=queries))
-    return dict(given)
 
 
 class Asked(NamedTuple):

@@ -36,7 +36,9 @@ def rows_init(model: Model, X: list[Asked] | None = None, Y: Floats2d | None = N
     if docs:
         vectors = encoder.predict(docs)
         if not isinstance(vectors, list) or list(map(len, vectors)) != list(map(len, docs)):
-            raise ValueError(Errors.L235.format(encoder=encoder.name, found=type(vectors).__name__))
+            problem = f"{encoder.name!r} gives no list of rows, one per token of each document"
+            fix = "Use longtail.BiLSTM.v1, or spacy-transformers.Tok2VecTransformer.v3."
+            raise ValueError(Errors.L241.format(who="longtail.MRC.v1", problem=problem, fix=fix))
         if model.maybe_get_dim("nO") is None:  # some encoders never set it
             model.set_dim("nO", vectors[0].shape[1])
 

@@ -134,12 +134,12 @@ def _of_encoder(source: str) -> SubwordTable:
     tables: list[SubwordTable] = [node.attrs["subwords"] for node in nodes if node.name == NAME]
     if tables:
         return tables[0]
-    raise ValueError(Errors.L264.format(path=source, problem="It has none"))
+    raise ValueError(Errors.L265.format(name=source, problem="It has no subword vectors."))
 
 
 def _unread(source: str, error: Exception) -> ValueError:
     problem = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-    return ValueError(Errors.L264.format(path=source, problem=problem))
+    return ValueError(Errors.L265.format(name=source, problem=f"{problem}."))
 
 
 def _of_model2vec(source: str) -> SubwordTable:

@@ -10,16 +10,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from thinc.api import (
-    ArgsKwargs,
-    Model,
-    PyTorchGradScaler,
-    PyTorchShim,
-    PyTorchWrapper_v3,
-    get_torch_default_device,
-    torch2xp,
-    xp2torch,
-)
+from thinc.api import ArgsKwargs, Model, PyTorchShim, PyTorchWrapper_v3, torch2xp, xp2torch
 from thinc.types import Floats2d
 
 from ..errors import Errors
@@ -43,40 +34,25 @@ def torch_layer(
     convert_inputs: Callable | None = None,
     convert_outputs: Callable | None = None,
     init: Callable | None = None,
-    mixed_precision: bool = False,
-    grad_scaler: PyTorchGradScaler | None = None,
 ) -> Model:
     """A torch module as a thinc layer, whose weights are read and written without pickle.
 
-    A module that learns the width of its inputs later has a method `fit(tensors)`, which gives it the
-    sizes of tensors that are about to be loaded.
-
-    module (torch.nn.Module): A class of a module, so that it pickles; it returns float32.
+    module (torch.nn.Module): Of a class that pickles; it returns float32. One that learns the width of
+        its inputs later has a method `fit(tensors)`, which takes sizes from tensors to be loaded.
     convert_inputs (Optional[Callable]): (model, X, is_train) to the module's ArgsKwargs and a callback
         for their gradients; null hands arrays over as tensors.
     convert_outputs (Optional[Callable]): (model, (X, tensors), is_train) to the outputs and a callback
         for their gradients; null hands tensors over as arrays.
     init (Optional[Callable]): (model, X, Y), called when the layer is initialised.
-    mixed_precision (bool): Half precision where torch holds it safe, on a CUDA GPU. Without one a
-        trained layer works in full precision, and a new one cannot be initialised.
-    grad_scaler (Optional[PyTorchGradScaler]): Scales gradients against underflow in half precision;
-        null is thinc's, with its defaults.
-    RETURNS (Model): The layer; what it takes and gives is decided by the two callables.
+    RETURNS (Model): The layer, from what `convert_inputs` takes to what `convert_outputs` gives.
     """
     require_torch()
-    on_gpu = get_torch_default_device().type == "cuda"
     model = PyTorchWrapper_v3(module, convert_inputs=convert_inputs, convert_outputs=convert_outputs)
     model.shims[0] = TorchShim(
-        module,
-        mixed_precision=mixed_precision and on_gpu,  # what a GPU trained is to predict anywhere
-        grad_scaler=grad_scaler,
-        serialize_model=to_safetensors,
-        deserialize_model=from_safetensors,
+        module, serialize_model=to_safetensors, deserialize_model=from_safetensors
     )
     if init is not None:
         model.init = init
-    if mixed_precision and not on_gpu:
-        model.init = refuse_mixed_precision
     return model
 
 
@@ -90,7 +66,7 @@ class TorchShim(PyTorchShim):
         import torch
 
         self._model.eval()
-        with torch.no_grad(), torch.autocast("cuda", enabled=self._mixed_precision):
+        with torch.no_grad():
             return self._model(*inputs.args, **inputs.kwargs)
 
 
@@ -105,11 +81,6 @@ def resize(layer: Model, n_in: int) -> None:
     device = shim.device
     shim._model.resize(n_in)
     shim._model.to(device)
-
-
-def refuse_mixed_precision(model: Model, X: object = None, Y: object = None) -> None:
-    """Initialisation, hence training, of what needs a GPU."""
-    raise ValueError(Errors.L220.format(found=get_torch_default_device().type))
 
 
 def rows_to_torch(model: Model, X: list[Floats2d], is_train: bool) -> tuple[ArgsKwargs, Callable]:
@@ -138,53 +109,58 @@ def rows_from_torch(model: Model, X_Y: tuple, is_train: bool) -> tuple[list[Floa
 def to_safetensors(module: "torch.nn.Module") -> bytes:
     """The weights of a module as a safetensors file, with their checksum in its metadata."""
     import safetensors.torch
+
+    tensors = tensors_of(module)
+    return safetensors.torch.save(tensors, metadata={"sha256": checksum(tensors)})
+
+
+def tensors_of(module: "torch.nn.Module") -> dict[str, "torch.Tensor"]:
+    """Copies of a module's weights. No two share memory, as tied weights and those of cuDNN do."""
     import torch
 
-    tensors = {
-        # no two share memory, as tied weights do, and those that cuDNN keeps in one block
+    return {
         name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
         for name, tensor in module.state_dict().items()
     }
-    return safetensors.torch.save(tensors, metadata={"sha256": checksum(tensors)})
 
 
 def from_safetensors(
     module: "torch.nn.Module", data: bytes, device: "torch.device"
 ) -> "torch.nn.Module":
     """A copy of a module with the weights of a safetensors file; the module itself keeps its own."""
-    tensors = _read(module, data)
+    who = type(module).__name__
+    tensors, _ = read_safetensors(data, who)
     loaded = copy.deepcopy(module)
-    fit = getattr(loaded, "fit", None)
-    if fit is not None:
+    if (fit := getattr(loaded, "fit", None)) is not None:
         fit(tensors)
-    wanted, found = _shapes(loaded.state_dict()), _shapes(tensors)
-    if wanted != found:
-        name = min(n for n in wanted.keys() | found.keys() if wanted.get(n) != found.get(n))
-        raise ValueError(
-            Errors.L222.format(
-                who=type(module).__name__,
-                name=name,
-                found=found.get(name, "absent"),
-                wanted=wanted.get(name, "none"),
-            )
-        )
-    loaded.load_state_dict(tensors)
+    load_state(loaded, tensors, who)
     return loaded.to(device)
 
 
-def _read(module: "torch.nn.Module", data: bytes) -> dict[str, "torch.Tensor"]:
-    """The tensors of a safetensors file, checked against their checksum."""
+def read_safetensors(data: bytes, who: str) -> tuple[dict[str, "torch.Tensor"], dict[str, str]]:
+    """The tensors and the metadata of a safetensors file, checked against its checksum."""
     import safetensors.torch
 
-    who = type(module).__name__
     try:
         tensors = safetensors.torch.load(data)
-        header = json.loads(data[SIZE_BYTES : SIZE_BYTES + int.from_bytes(data[:SIZE_BYTES], "little")])
+        size = int.from_bytes(data[:SIZE_BYTES], "little")
+        metadata = json.loads(data[SIZE_BYTES : SIZE_BYTES + size]).get("__metadata__", {})
+        if metadata.get("sha256") != checksum(tensors):
+            raise ValueError("the weights do not have their checksum")
     except Exception as error:  # whatever the parser says of bytes that are not such a file
         raise ValueError(Errors.L221.format(who=who, problem=error)) from error
-    if header.get("__metadata__", {}).get("sha256") != checksum(tensors):
-        raise ValueError(Errors.L221.format(who=who, problem="the weights do not have their checksum"))
-    return tensors
+    return tensors, metadata
+
+
+def load_state(module: "torch.nn.Module", tensors: dict[str, "torch.Tensor"], who: str) -> None:
+    """Load weights into a module of the same names, shapes and types."""
+    wanted, found = _shapes(module.state_dict()), _shapes(tensors)
+    if wanted != found:
+        name = min(n for n in wanted.keys() | found.keys() if wanted.get(n) != found.get(n))
+        given, own = found.get(name, "absent"), wanted.get(name, "absent")
+        problem = f"{name} is {given} in the file and {own} in the model"
+        raise ValueError(Errors.L221.format(who=who, problem=problem))
+    module.load_state_dict(tensors)
 
 
 def checksum(tensors: dict[str, "torch.Tensor"]) -> str:

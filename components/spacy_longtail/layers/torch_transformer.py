@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..errors import Errors
 from .quantised import GROUP, EightBit, FourBit, eight_bit, four_bit
-from .torch_layer import SIZE_BYTES, TorchShim, checksum
+from .torch_layer import TorchShim, checksum, load_state, read_safetensors, tensors_of
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig
@@ -117,10 +117,7 @@ def to_bytes(module: PieceEncoder) -> bytes:
 
     if module.encoder is None or module.tokenizer is None:
         return b""
-    tensors = {
-        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
-        for name, tensor in module.state_dict().items()
-    }
+    tensors = tensors_of(module)
     return safetensors.torch.save(tensors, metadata=_metadata(module, tensors))
 
 
@@ -135,45 +132,32 @@ def _metadata(module: PieceEncoder, tensors: dict[str, Tensor]) -> dict[str, str
 
 def from_bytes(module: PieceEncoder, data: bytes, device: torch.device) -> PieceEncoder:
     """The transformer of a safetensors file."""
-    import safetensors.torch
     from transformers import AutoConfig
 
     if not data:
         return module
     who = type(module).__name__
+    tensors, metadata = read_safetensors(data, who)
+    check_format(metadata, who)
     try:
-        metadata = read_metadata(data, who)
-        tensors = safetensors.torch.load(data)
         known = json.loads(metadata["config"])
-        config = AutoConfig.for_model(known.pop("model_type"), **known)
-        tokenizer = Tokenizer.from_str(metadata["tokenizer"])
-    except Exception as error:  # whatever the parsers say of bytes that are not such a file
-        if str(error).startswith("[L"):
-            raise
+        loaded = PieceEncoder()
+        loaded.build(
+            AutoConfig.for_model(known.pop("model_type"), **known),
+            Tokenizer.from_str(metadata["tokenizer"]),
+            None,
+        )
+    except Exception as error:  # whatever the parsers say of a file without these
         raise ValueError(Errors.L221.format(who=who, problem=error)) from error
-    if metadata["sha256"] != checksum(tensors):
-        raise ValueError(Errors.L221.format(who=who, problem="the weights do not have their checksum"))
-    loaded = PieceEncoder()
-    loaded.build(config, tokenizer, None)
-    expanded = expand(tensors)
-    wanted = {name: tuple(t.shape) for name, t in loaded.state_dict().items()}
-    found = {name: tuple(t.shape) for name, t in expanded.items()}
-    if wanted != found:
-        name = min(n for n in wanted.keys() | found.keys() if wanted.get(n) != found.get(n))
-        shown = {"name": name, "found": found.get(name, "absent"), "wanted": wanted.get(name, "none")}
-        raise ValueError(Errors.L222.format(who=who, **shown))
-    loaded.load_state_dict(expanded)
+    load_state(loaded, expand(tensors), who)
     return loaded.to(device).train(module.training)
 
 
-def read_metadata(data: bytes, who: str) -> dict[str, str]:
-    """What a safetensors file says of itself."""
-    size = int.from_bytes(data[:SIZE_BYTES], "little")
-    found: dict[str, str] = json.loads(data[SIZE_BYTES : SIZE_BYTES + size]).get("__metadata__", {})
-    own = found.get("format", FORMAT)
-    if own != FORMAT:
-        raise ValueError(Errors.L228.format(who=who, found=own, known=FORMAT))
-    return found
+def check_format(metadata: dict[str, str], who: str) -> None:
+    """Refuse weights of another format than this version reads."""
+    if (found := metadata.get("format", FORMAT)) != FORMAT:
+        problem = f"they have the format {found}, and this version of spacy-longtail reads {FORMAT}"
+        raise ValueError(Errors.L221.format(who=who, problem=problem))
 
 
 def expand(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -14,8 +14,9 @@ def check_vectors(model: Model, vocab: Vocab, who: str) -> None:
     """
     found = vocab.vectors_length
     if not found:
-        raise ValueError(Errors.L240.format(who=who))
+        raise ValueError(Errors.L240.format(who=who, problem="the pipeline has none"))
     tables = (node for node in model.walk() if node.name == "static_vectors" and node.has_dim("nM"))
     known = next((node.get_dim("nM") for node in tables), found)
     if known != found:
-        raise ValueError(Errors.L245.format(who=who, known=known, found=found))
+        problem = f"it was trained with {known} columns, the pipeline's have {found}"
+        raise ValueError(Errors.L240.format(who=who, problem=problem))

@@ -59,7 +59,9 @@ def init(model: Model, X: list[Floats2d] | None = None, Y: list[Floats2d] | None
     if not X:
         return
     if not isinstance(X, list) or any(getattr(x, "ndim", 0) != 2 for x in X):
-        raise ValueError(Errors.L223.format(who=WHO, found=type(X).__name__))
+        problem = f"it gives {type(X).__name__}, not a row per token of each document"
+        fix = "Use spacy.MultiHashEmbed.v2, longtail.StaticVectors.v1 or another encoder."
+        raise ValueError(Errors.L241.format(who=WHO, problem=problem, fix=fix))
     width = X[0].shape[1]
     model.set_dim("nI", width)
     resize(model, width)

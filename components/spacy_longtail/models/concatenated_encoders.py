@@ -18,5 +18,7 @@ def ConcatenatedEncoders(
     SOURCE: GloVe beside BERT in Nguyen, Nguyen & Rao 2020.
     """
     if len(encoders) < 2:
-        raise ValueError(Errors.L241.format(found=len(encoders)))
+        who, problem = "longtail.ConcatenatedEncoders.v1", "it joins two or more"
+        fix = "Add a block such as [components.ner.model.tok2vec.*.vectors]."
+        raise ValueError(Errors.L241.format(who=who, problem=problem, fix=fix))
     return concatenate(*encoders)

@@ -19,7 +19,9 @@ def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc],
     SOURCE: The frozen BERT with a feed-forward layer of Nguyen, Nguyen & Rao 2020.
     """
     if found := listener_in(tok2vec):
-        raise ValueError(Errors.L244.format(layer=found))
+        problem = f"{found} listens to a shared encoder, which would no longer be trained"
+        fix = "Name an encoder of its own, or put the shared component into frozen_components."
+        raise ValueError(Errors.L241.format(who="longtail.FrozenEncoder.v1", problem=problem, fix=fix))
     dims = {"nO": tok2vec.maybe_get_dim("nO")}
     return Model("frozen_encoder", forward, init=init, layers=[tok2vec], dims=dims)
 

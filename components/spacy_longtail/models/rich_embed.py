@@ -23,8 +23,7 @@ from thinc.layers.chain import init as init_chained
 from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
-from ..layers.clusters import cluster_prefixes
-from ..layers.path_table import MOST_BITS
+from ..layers.clusters import MOST_BITS, cluster_prefixes
 from ..layers.subwords import subword_vectors
 from ..layers.vectors import check_vectors
 from ..settings import whole
