@@ -74,7 +74,6 @@ class Errors:
     L251 = "[L251] 'thresholds' of {who} need entity scores, found scores_key = null. Set scores_key = \"entity_scores\", or thresholds = null."
     L254 = "[L254] {who} found no doc.spans['{key}']: no gate has seen the document. Keep the gate before it enabled, or disable {who} as well."
     L255 = "[L255] {path} has no component with scores to choose a threshold for, found {found}. Train a longtail_ner, longtail_token_ner, longtail_mrc_ner or a pipeline with a gate."
-    L256 = "[L256] Thresholds are chosen for one goal, found {found}. Give one of them."
 
     # The posterior gate: L28x
     L285 = "[L285] {who} cannot use its secondary: {problem}. {fix}"
@@ -140,11 +139,7 @@ class Errors:
     L408 = "[L408] {path} cannot be loaded as a pipeline: {problem} Copy it from its source again, or install what it was trained with. Where it needs code of your own, name that with --code."
     L410 = "[L410] No evaluation can be the report's {role} {name!r}, found {found}. Give evaluations, and name the models with --baseline and --ours."
     L411 = "[L411] {path} cannot be compared with {other}: {problem}. Evaluate both on the same data with the same types."
-    L412 = "[L412] Two evaluations are of {name!r} with seed {seed}, found {path} and {other}. Give each method a name of its own when it is evaluated, and each run of a method a seed of its own."
-    L413 = "[L413] None of {found} has performance.ents_macro_f, the score on dev that 'ours' is chosen by. Name 'ours', or train with the scorer longtail.ner_scorer.v1."
-    L414 = "[L414] No evaluation is of the pipeline {model}, found those of {known}. Run `python -m spacy_longtail evaluate` on it, with -o into that folder."
-    L415 = "[L415] The report cannot be written to {path}: {problem}. Name another HTML file with -o."
-    L416 = "[L416] {model} is not as it was when {path} was written: its own scores differ. Run `python -m spacy_longtail evaluate` on it again."
+    L414 = "[L414] {model} has no evaluation for its model card: {problem}. Run `python -m spacy_longtail evaluate` on it, with -o into that folder."
     L417 = "[L417] {path} is not what `train` left beside the model: {problem}. Copy it again from where the model was trained, or delete it: the model is then evaluated without it."
     L419 = "[L419] {corpus} has open types: each mention has a type of its own, and no type is declared. `python -m spacy_longtail pretrain` alone can read it. Name a corpus that declares its types."
 
@@ -163,7 +158,6 @@ class Errors:
     L431 = "[L431] {path} does not begin with a -DOCSTART- line, so --documents cannot tell its documents. Leave it out: each sentence becomes a document."
     L432 = "[L432] {path} cannot be read or written: {problem}. Check the disk and the permissions."
     L433 = "[L433] {path} cannot be replaced: it is a folder that holds more than .spacy files. Choose another target."
-    L434 = "[L434] The target {path} is not a folder. Name a folder, existing or new."
     L436 = "[L436] {path} cannot be the output: {problem}. Name another {kind}."
     L437 = "[L437] {path} would be replaced, but {problem}. Name another output, or move away what is there."
     L438 = "[L438] {path} cannot be trained: {problem} Correct the config or the option."
@@ -275,7 +269,6 @@ class Errors:
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
     # Thresholds: L755
-    L755 = "[L755] `thresholds` writes the pipeline to --output or, with --in-place, over {model}. {found} was given. Add -o FOLDER, or --in-place alone."
 
     # Dry runs: L564
     L564 = "[L564] The training would fail: {problem} Correct the config."
@@ -335,12 +328,8 @@ class Warnings:
 
     # The gate and entity scores: LW08x
     W080 = "[LW080] The types of {who} overlap with other components: {problem}. The gate should look for all of its types, and the primary leaves them out ('include')."
-    W082 = "[LW082] Too few sentences with a rare type to choose a threshold of {name!r} on: {n}, at least {least} are wanted. It stays {threshold:g}, and the calibration as it is."
-    W083 = "[LW083] No threshold of {name!r} reaches a {goal} for: {types}. They keep everything, as a threshold can only take away."
-    W084 = "[LW084] Fewer than {least} mentions to choose a threshold of {name!r} on, so there is none for: {types}."
-    W085 = "[LW085] {name!r} has no entity scores and is left as it is. Set its scores_key to choose thresholds for it, too."
+    W082 = "[LW082] {name!r} keeps {keeps}: {problem}."
     W086 = "[LW086] Thresholds are chosen on test: scores on this part no longer say what the pipeline is worth. Choose on dev, with --part dev."
-    W087 = "[LW087] No threshold of {name!r} reaches a {goal} of sentences. It stays {threshold:g}, and the calibration as it is."
 
     # The ensemble: W066 and W067
     W066 = "[LW066] Of {path} only the token NER becomes a member. Its components {names} are left out: the others of the pipeline are those of {first}."

@@ -9,7 +9,7 @@ from spacy.training import Corpus
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.evaluation.goal import Goal
+from spacy_longtail.evaluation.chosen import Goal
 from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.pipes.scores.thresholds import for_share, points
 from tests.util import GATE_MODEL, TOKEN_MODEL, WEAK, blank, refused, toy_corpus, toy_docs, train
@@ -104,7 +104,7 @@ def test_what_it_did_is_printed(model, corpus, options, said):
     ("options", "code"),
     [
         (["--gate-budget", "0"], "L001"),
-        (["--gate-budget", "0.1", "--gate-recall", "0.9"], "L256"),
+        (["--gate-budget", "0.1", "--gate-recall", "0.9"], "L545"),
     ],
 )
 def test_budgets_that_make_no_sense_are_refused(model, corpus, options, code):

@@ -19,7 +19,7 @@ from spacy_longtail.cli import app
 from spacy_longtail.cli.recommend import usual_workers
 from spacy_longtail.corpus.descriptions import CorpusTypes, read_types, write_types
 from spacy_longtail.evaluation.report.inputs import read_run
-from spacy_longtail.evaluation.significance.resampled import resampled_t
+from spacy_longtail.evaluation.significance.paired import resampled_t
 from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.studies.matrix import (
     advice,

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
+from spacy_longtail.evaluation.analysis.groups import buckets
 
 from spacy_longtail.corpus.statistics.columns import Words
 from spacy_longtail.corpus.statistics.corpus import unseen_shares
 from spacy_longtail.corpus.statistics.tallies import PartTally, read_parts
 from spacy_longtail.evaluation import analysis
 from spacy_longtail.evaluation.analysis import TrainingMentions, read_training
-from spacy_longtail.evaluation.analysis.groups import buckets
 from spacy_longtail.evaluation.analysis.mentions import DocMentions, Mention, pair_mentions
 from spacy_longtail.scorers import make_ner_scorer
 from tests.util import blank, parse

@@ -10,6 +10,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy_longtail.evaluation.report.figures import curve_lines
+from spacy_longtail.evaluation.report.writing import SIGNATURE
 
 from spacy_longtail.evaluation.analysis import TrainingMentions, analyse
 from spacy_longtail.evaluation.report import (
@@ -21,13 +23,11 @@ from spacy_longtail.evaluation.report import (
     write_report,
 )
 from spacy_longtail.evaluation.report.comparison import Pair, TypeRow
-from spacy_longtail.evaluation.report.figures import curve_lines
 from spacy_longtail.evaluation.report.inputs import read_runs, read_statistics
 from spacy_longtail.evaluation.report.marks import mark_documents
 from spacy_longtail.evaluation.report.plots import pr_moves
 from spacy_longtail.evaluation.report.systems import choose, group
 from spacy_longtail.evaluation.report.wording import verdict
-from spacy_longtail.evaluation.report.writing import SIGNATURE
 from spacy_longtail.evaluation.significance import holm, mention_counts, named_metrics
 from tests.util import corpus_statistics_of, documents_of, part_statistics, type_statistics
 

@@ -5,13 +5,13 @@ import re
 from html import unescape
 
 import pytest
+from spacy_longtail.evaluation.report.examples import AROUND, differences
+from spacy_longtail.evaluation.report.plain import Finding, Found, beside_it, finding, in_one_sentence
 
 from spacy_longtail.evaluation.report import read_report
 from spacy_longtail.evaluation.report.comparison import Average, Comparison, Pair
 from spacy_longtail.evaluation.report.dates import written
-from spacy_longtail.evaluation.report.examples import AROUND, differences
 from spacy_longtail.evaluation.report.marks import mark_documents
-from spacy_longtail.evaluation.report.plain import Finding, Found, beside_it, finding, in_one_sentence
 from spacy_longtail.evaluation.report.plots import (
     Heat,
     HeatRow,

@@ -27,8 +27,7 @@ from spacy_longtail.evaluation.significance import (
     stack,
 )
 from spacy_longtail.evaluation.significance.bootstrap import acceleration, scipy_stats
-from spacy_longtail.evaluation.significance.paired import PairedT
-from spacy_longtail.evaluation.significance.resampled import resampled_t
+from spacy_longtail.evaluation.significance.paired import PairedT, resampled_t
 from spacy_longtail.scorers import make_ner_scorer
 from tests.util import blank, documents_of
 

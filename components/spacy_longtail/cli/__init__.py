@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from . import (  # noqa: F401  # each adds its command
     audit,
-    card,
     convert,
     curve,
     debug,

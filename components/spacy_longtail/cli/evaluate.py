@@ -69,10 +69,8 @@ def _show(result: Evaluation, part: str) -> None:
     right = {"words": scores.ents_word_acc, "sentences": scores.ents_sentence_acc}
     msg.text(_listed("All right", right))
     if found is not None:
-        matching, seen = found.matching, found.seen
-        lenient = {"bounds alone": matching.boundaries.f, "one token shared": matching.partial.f}
-        msg.text(_listed("F1, lenient", lenient))
-        recall = {"seen mentions": seen.seen.recall, "unseen mentions": seen.unseen.recall}
+        seen, unseen = found.seen.seen, found.seen.unseen
+        recall = {"seen mentions": seen.recall, "unseen mentions": unseen.recall}
         msg.text(_listed("Recall", recall))
         buckets = {name: own.macro_f for name, own in found.buckets.items() if own.labels}
         msg.text(_listed("Macro F1 by training frequency", buckets))

@@ -1,4 +1,4 @@
-"""`report`: the HTML page."""
+"""`report`: the HTML page, and the model card."""
 
 import sys
 from pathlib import Path
@@ -12,6 +12,7 @@ from ..evaluation.report import (
     read_report,
     summarize,
     summary_table,
+    write_card,
     write_report,
 )
 from .app import TRAINING_PANEL, Json, app, print_json
@@ -27,6 +28,10 @@ def report(
         str | None, typer.Option(help="Name of the model to compare with; `baseline` if left out.")
     ] = None,
     ours: Annotated[str | None, typer.Option(help="Name of ours; the best on dev if left out.")] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(help="Also write a model card into this pipeline, one of those evaluated."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write one self-contained HTML page on all runs of a corpus, and print its result table.
@@ -37,11 +42,12 @@ def report(
     check_report(output)
     statistics, evaluations = metrics_files(metrics)
     found = read_report(statistics, evaluations, baseline, ours)
-    twin = write_report(found, output)
-    summary = summarize(found)
+    written = {"Report": output, "Markdown": write_report(found, output)}
+    if card is not None:
+        written["Model card"] = write_card(statistics, evaluations, card)
     if as_json:
-        print_json(summary.as_json())
+        print_json(summarize(found))
         return
-    sys.stdout.write(summary_table(summary))
-    # unwrapped, so that they can be copied
-    sys.stdout.write(f"Report: {output.resolve()}\nMarkdown: {twin.resolve()}\n")
+    sys.stdout.write(summary_table(found))
+    for name, path in written.items():  # unwrapped, so that they can be copied
+        sys.stdout.write(f"{name}: {path.resolve()}\n")

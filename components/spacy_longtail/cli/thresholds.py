@@ -3,15 +3,14 @@
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from wasabi import msg
 
 from ..corpus.folder import part_path
 from ..errors import Errors, Warnings
-from ..evaluation.chosen import ChosenGate, ChosenPosteriorGate, ChosenTypes, chosen_json
-from ..evaluation.goal import Goal
+from ..evaluation.chosen import ChosenGate, ChosenPosteriorGate, ChosenTypes, Goal, chosen_json
 from ..evaluation.thresholds import fit_thresholds
 from ..output.writing import check_folder
 from ..pipes.gate.posterior_gate import check_budget
@@ -63,19 +62,30 @@ def thresholds(
 ) -> None:
     """Choose thresholds for types and for the gate on development data; write the pipeline with them."""
     if in_place == (output is not None):
-        found = "Both" if in_place else "Neither"
-        raise ValueError(Errors.L755.format(found=found, model=model))
+        problem = f"The pipeline goes to --output or, with --in-place, over {model}."
+        raise ValueError(Errors.L545.format(problem=problem, fix="Give one of the two options."))
     use_gpu(gpu_id)
     _only_one({"--recall": recall, "--precision": precision, "--beta": beta})
-    gate_goal = _gate_goal(gate_recall, gate_beta, gate_budget)
+    _only_one({"--gate-recall": gate_recall, "--gate-beta": gate_beta, "--gate-budget": gate_budget})
+    goal, gate_goal = Goal(recall, precision, 1.0 if beta is None else beta), None
+    if gate_budget is not None:
+        gate_goal = Goal(share=check_budget(gate_budget))
+    elif gate_recall is not None or gate_beta is not None:
+        gate_goal = Goal(gate_recall, None, 1.0 if gate_beta is None else gate_beta)
     if output is not None:
         check_folder(output, [corpus])
-    goal = Goal(recall, precision, 1.0 if beta is None else beta)
-    own: dict[str, Any] = {"goal": goal, "calibrate": calibrate, "abstain_key": abstain_key}
-    own |= {"min_mentions": min_mentions, "output": output}
     if part == "test":
         warnings.warn(Warnings.W086, stacklevel=2)
-    found = fit_thresholds(model, part_path(corpus, part), gate_goal=gate_goal, **own)
+    found = fit_thresholds(
+        model,
+        part_path(corpus, part),
+        goal=goal,
+        gate_goal=gate_goal,
+        calibrate=calibrate,
+        abstain_key=abstain_key,
+        min_mentions=min_mentions,
+        output=output,
+    )
     if as_json:
         return print_json(chosen_json(found))
     for name, chosen in found.items():
@@ -84,31 +94,25 @@ def thresholds(
             _print_posterior_gate(chosen)
             continue
         if isinstance(chosen, ChosenGate):
-            _print_gate(chosen)
+            _print_points(chosen)
+            msg.text(
+                f"threshold {chosen.threshold:.4f}, {chosen.weak} of {chosen.sentences} hold a rare type"
+            )
         else:
             _print_types(chosen)
-        if chosen.reliability is not None:
-            before, after = chosen.reliability.before.error, chosen.reliability.after.error
-            msg.text(f"expected calibration error {before:.3f}, cross-fitted {after:.3f} afterwards")
+        if error := chosen.calibration_error:
+            msg.text(
+                f"expected calibration error {error.before:.3f}, then {error.after:.3f} (cross-fitted)"
+            )
     msg.good(f"Wrote {output or model}")
     return None
 
 
 def _only_one(given: Mapping[str, float | None]) -> None:
-    """RAISES (ValueError): L256."""
-    found = [name for name, value in given.items() if value is not None]
-    if len(found) > 1:
-        raise ValueError(Errors.L256.format(found=" and ".join(found)))
-
-
-def _gate_goal(recall: float | None, beta: float | None, budget: float | None) -> Goal | None:
-    """What is given, if anything. RAISES (ValueError): L001, L256, L280."""
-    _only_one({"--gate-recall": recall, "--gate-beta": beta, "--gate-budget": budget})
-    if budget is not None:
-        return Goal(share=check_budget(budget))
-    if recall is None and beta is None:
-        return None
-    return Goal(recall, None, 1.0 if beta is None else beta)
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        problem = f"Thresholds are chosen for one goal, found {' and '.join(names)}."
+        raise ValueError(Errors.L545.format(problem=problem, fix="Give one of them."))
 
 
 def _print_types(chosen: ChosenTypes) -> None:
@@ -124,11 +128,6 @@ def _print_types(chosen: ChosenTypes) -> None:
     ]
     head = ("type", "mentions", "threshold", "P", "R", "F", "P after", "R", "F", "calibrated on")
     print_table(head, rows, "lrrrrrrrrl")
-
-
-def _print_gate(chosen: ChosenGate) -> None:
-    _print_points(chosen)
-    msg.text(f"threshold {chosen.threshold:.4f}, {chosen.weak} of {chosen.sentences} hold one")
 
 
 def _print_posterior_gate(chosen: ChosenPosteriorGate) -> None:

@@ -1,4 +1,4 @@
-"""Whether trainings have come to their end, judged by their scores on dev, evaluation by evaluation."""
+"""Whether trainings have come to their end, judged by their scores on dev."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ ROUNDING = 1e-12  # of a slope
 class Rising(NamedTuple):
     """A training that ended too early."""
 
-    why: str  # as said of the method: "has found nothing yet"
+    why: str  # a predicate: "has found nothing yet"
     more: int  # training steps that it needs at least, a guess
     steps: int  # training steps that it had
 
@@ -24,10 +24,9 @@ class Rising(NamedTuple):
 def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> Rising | None:
     """Whether a training ended too early to say what its method is worth.
 
-    It did if it has found nothing, or if its score rose over the last third of the evaluations by more
-    than they vary from one to the next. A best checkpoint at the end alone proves nothing: of k
-    evaluations chance makes the last one the best in one of k trainings. Only with fewer than three,
-    which have no slope to test, does it count.
+    It did if it has found nothing, or if its score rose over the last third of the evaluations by
+    more than they vary from one to the next. Fewer than three evaluations have no slope to test:
+    then a best checkpoint at the end counts.
 
     curve (Sequence[Mapping[str, float]]): One entry per evaluation: step, and scores in [0, 1].
     patience (int): Steps without a better score after which it ended by itself; 0 for none.
@@ -38,7 +37,6 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> Ris
         return None
     steps, scores = (np.asarray(column, dtype="float64") for column in zip(*points, strict=True))
     last, every = int(steps[-1]), int(np.diff(steps, prepend=0.0).min())
-    half = -(-last // (2 * every)) * every  # half as many again, in whole evaluations
     best = int(scores.argmax())
     if scores[best] <= 0:
         return Rising("has found nothing yet", last, last)
@@ -47,13 +45,13 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> Ris
     if len(scores) < THIRD:
         if best < len(scores) - 1:
             return None
-        return Rising(
-            f"had {number(len(scores), 'evaluation')} alone", (THIRD - len(scores)) * every, last
-        )
+        why = f"had {number(len(scores), 'evaluation')} alone"
+        return Rising(why, (THIRD - len(scores)) * every, last)
     slope = _slope_above_noise(steps, scores)
-    if slope > 0:
-        return Rising(f"still rose by {1e4 * slope:.1f} points in 100 steps", half, last)
-    return None
+    if not slope:
+        return None
+    half = -(-last // (2 * every)) * every  # half as many again, in whole evaluations
+    return Rising(f"still rose by {1e4 * slope:.1f} points in 100 steps", half, last)
 
 
 def _slope_above_noise(steps: np.ndarray, scores: np.ndarray) -> float:
@@ -72,12 +70,12 @@ def rising_of(runs: Iterable[Mapping[str, Any]]) -> Rising | None:
     runs (Iterable[Mapping[str, Any]]): With curve, and training (patience), as in an evaluation.
     RETURNS (Optional[Rising]): The one that needs the most steps; null if half of them had ended.
     """
-    found = [
+    each = [
         still_rising(run.get("curve") or [], (run.get("training") or {}).get("patience") or 0)
         for run in runs
     ]
-    rising = [one for one in found if one is not None]
-    return max(rising, key=lambda one: one.more) if 2 * len(rising) > len(found) else None
+    rising = [one for one in each if one is not None]
+    return max(rising, key=lambda one: one.more) if 2 * len(rising) > len(each) else None
 
 
 def no_verdict(rising: Mapping[str, Rising | None]) -> str:
@@ -86,11 +84,11 @@ def no_verdict(rising: Mapping[str, Rising | None]) -> str:
     rising (Mapping[str, Optional[Rising]]): By name of the method.
     RETURNS (str): A sentence or two.
     """
-    found = {name: one for name, one in rising.items() if one is not None}
-    if not found:
+    early = {name: one for name, one in rising.items() if one is not None}
+    if not early:
         return ""
-    reasons = ", ".join(f"{name} {one.why}" for name, one in found.items())
-    more = max(one.more for one in found.values())
-    total = max(one.steps + one.more for one in found.values())
+    reasons = ", ".join(f"{name} {one.why}" for name, one in early.items())
+    more = max(one.more for one in early.values())
+    total = max(one.steps + one.more for one in early.values())
     needed = f"It takes {more:,} steps more at least, {total:,} in all."
     return f"Not trained long enough: {reasons}. {needed}"

@@ -8,7 +8,6 @@ from typing import cast
 
 from spacy.language import Language
 from spacy.pipeline.pipe import Pipe
-from spacy.tokens import Doc, Span
 from spacy.training import Corpus, Example
 
 from ..corpus.examples import on_gold_tokens
@@ -20,7 +19,7 @@ from ..pipes.token.ensemble_ner import EnsembleNER
 from ..scorers import make_ner_scorer
 from ..training.checksums import checksum
 from ..training.loading import load_pipeline
-from ..training.provenance import RUN_FILE, method, read_curve, read_run
+from ..training.provenance import method, read_curve, read_run
 from ..training.train import MODELS
 from ..types import ENTITY_SCORES
 from .analysis import analyse, read_training
@@ -59,8 +58,8 @@ def evaluate_model(
     check_docs(data)  # refuses a file that cannot be read, before the long work
     seen = None if training is None else read_training(training)
     secondaries = {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, GatedPipe)}
-    for secondary in secondaries.values():
-        secondary.usage.clear()
+    for pipe in secondaries.values():
+        pipe.usage.clear()
     examples, seconds = _read(nlp, data)
     scores = make_ner_scorer(labels, tail)(examples)
     for pipe_name, pipe in nlp.pipeline:
@@ -74,14 +73,18 @@ def evaluate_model(
         checksum=checksum(data),
         labels=labels,
         tail=tail,
-        training=_settings(nlp),
+        training=_training_settings(nlp),
         method=method(nlp),
         run=run,
         curve=curve,
-        performance={k: v for k, v in nlp.meta.get("performance", {}).items() if _is_number(v)},
+        performance={
+            name: value
+            for name, value in nlp.meta.get("performance", {}).items()
+            if isinstance(value, (int, float))
+        },
         scores=Scores(**scores),
-        analysis=None if seen is None else analyse(examples, seen, labels, tail),
-        secondaries={n: SecondaryUse.of(pipe.usage) for n, pipe in secondaries.items()},
+        analysis=None if seen is None else analyse(examples, seen, labels),
+        secondaries={n: SecondaryUse(**pipe.usage.as_json()) for n, pipe in secondaries.items()},
         own_tokens=_own_tokens(nlp, examples),
         words_per_second=sum(len(eg.predicted) for eg in examples) / max(seconds, 1e-9),
         # what is not annotated has no scores
@@ -130,45 +133,34 @@ def _own_tokens(nlp: Language, examples: Sequence[Example]) -> float | None:
     return n_same / n_all if n_all else None
 
 
-def _settings(nlp: Language) -> TrainingSettings:
-    """Of one training: the config of an ensemble has those of its first member, but for the seed.
-
-    What an earlier version combined, without a record of it, has that member's seed as well.
-    """
+def _training_settings(nlp: Language) -> TrainingSettings:
+    """Of one training: the config of an ensemble is of its first member, but for the seed."""
     settings = nlp.config.interpolate()["training"]
     if any(isinstance(pipe, EnsembleNER) for _, pipe in nlp.pipeline):
-        is_own = nlp.path is not None and (nlp.path / RUN_FILE).is_file()
-        return TrainingSettings(seed=settings["seed"] if is_own else None)
+        return TrainingSettings(seed=settings["seed"])
     return TrainingSettings(**{name: settings[name] for name in TrainingSettings.model_fields})
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float))
-
-
 def _document(eg: Example) -> Document:
-    """Text, sentence bounds and both annotations, in characters, as the scorer compares them: on gold
-    tokens, without predictions that cannot be judged."""
-    doc = eg.predicted
+    """Text, sentence bounds and both annotations, in characters, as the scorer compares them.
+
+    Predictions that cannot be judged are left out.
+    """
+    doc, gold = eg.predicted, eg.reference
     scores: dict[tuple[int, int], float] = {}
     if ENTITY_SCORES in doc.spans:
         group = doc.spans[ENTITY_SCORES]
         places = [(span.start_char, span.end_char) for span in group]
         scores = dict(zip(places, group.attrs.get("scores", ()), strict=False))
-    gold = eg.reference
     predicted = []
     for ent, start, end in on_gold_tokens(eg, doc.ents):
-        span = gold[start:end]
-        score = scores.get((ent.start_char, ent.end_char))
+        span, score = gold[start:end], scores.get((ent.start_char, ent.end_char))
         predicted.append((span.start_char, span.end_char, ent.label_, score))
+    sents = gold.sents if gold.has_annotation("SENT_START") else [gold[:]]
     return Document(
         title=gold.user_data.get("title", ""),
         text=gold.text,
-        sentences=[(sent.start_char, sent.end_char) for sent in _sentences(gold)],
+        sentences=[(sent.start_char, sent.end_char) for sent in sents],
         gold=[(ent.start_char, ent.end_char, ent.label_) for ent in gold.ents],
         predicted=predicted,
     )
-
-
-def _sentences(doc: Doc) -> list[Span]:
-    return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]

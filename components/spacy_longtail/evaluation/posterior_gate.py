@@ -7,15 +7,16 @@ import numpy as np
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import minibatch
+from thinc.types import Floats1d
 
 from ..errors import Warnings
 from ..pipes.gate.budget import Budget, start_scores
 from ..pipes.gate.posterior_gate import THRESHOLD, PosteriorGate
-from ..pipes.gate.weak_sentences import sentence_targets
-from ..pipes.scores.thresholds import points
+from ..pipes.gate.sentence_gate import SentenceGate
+from ..pipes.scores.thresholds import OperatingPoint, points
 from ..types import Block
-from .chosen import ChosenPosteriorGate, GatePoint
-from .goal import GATE_GOAL, Goal
+from .calibration import sentence_truth
+from .chosen import GATE_GOAL, ChosenPosteriorGate, GatePoint, Goal
 
 
 def fit_posterior_gate(
@@ -34,8 +35,7 @@ def fit_posterior_gate(
         goal = GATE_GOAL if gate.cfg["budget"] is None else Goal(share=gate.cfg["budget"])
     batches = minibatch([eg.predicted for eg in examples], nlp.batch_size)
     expected = np.concatenate([gate.predict(batch) for batch in batches])
-    targets = [sentence_targets([eg], list(gate.labels), kept_share=1.0) for eg in examples]
-    right, known = (np.concatenate(arrays).ravel() for arrays in zip(*targets, strict=True))
+    right, known = sentence_truth(examples, gate.labels)
 
     def point() -> GatePoint:
         """What the gate does as it is set."""
@@ -47,19 +47,11 @@ def fit_posterior_gate(
 
     before, n_weak = point(), int(right[known].sum())
     settings: Block = {"budget": goal.share, "threshold": THRESHOLD}
-    gate.cfg["start"] = None
-    if goal.share is not None:
-        gate.cfg["start"] = start_scores(expected.sum(axis=1))
-    else:
-        settings["threshold"] = gate.cfg["threshold"]
-        about = {"name": name, "threshold": gate.cfg["threshold"]}
-        chosen = goal.choose(points(expected[known].max(axis=1), right[known], n_weak))
-        if n_weak < least:
-            warnings.warn(Warnings.W082.format(n=n_weak, least=least, **about), stacklevel=2)
-        elif chosen is None:
-            warnings.warn(Warnings.W087.format(goal=goal, **about), stacklevel=2)
-        else:
-            settings["threshold"] = chosen.threshold
+    gate.cfg["start"] = None if goal.share is None else start_scores(expected.sum(axis=1))
+    if goal.share is None:
+        scores = expected[known].max(axis=1)
+        chosen = choose_for_gate(gate, goal, least, scores, right[known])
+        settings["threshold"] = gate.cfg["threshold"] if chosen is None else chosen.threshold
     gate.cfg.update(settings)
     nlp.get_pipe_config(name).update(settings)
     gate.restart()
@@ -73,3 +65,27 @@ def fit_posterior_gate(
         start=len(gate.cfg["start"] or ()),
         after=point(),
     )
+
+
+def choose_for_gate(
+    gate: PosteriorGate | SentenceGate,
+    goal: Goal,
+    least: int,
+    scores: Floats1d,
+    right: np.ndarray,
+) -> OperatingPoint | None:
+    """The cut of the goal. A warning says where there is none, or too little to choose it on.
+
+    gate (PosteriorGate | SentenceGate): Whose. goal (Goal): For what.
+    least (int): Sentences with a rare type that are wanted.
+    scores (Floats1d): (n_sentences,), what a threshold is compared with.
+    right (ndarray): (n_sentences,), whether each holds a rare type.
+    """
+    n_weak = int(right.sum())
+    chosen = goal.choose(points(scores, right, n_weak)) if n_weak >= least else None
+    if chosen is None:
+        few = f"{n_weak} sentences with a rare type are too few, {least} are wanted"
+        problem = few if n_weak < least else f"no threshold reaches a {goal} of sentences"
+        keeps = f"threshold = {gate.cfg['threshold']:g}"
+        warnings.warn(Warnings.W082.format(name=gate.name, keeps=keeps, problem=problem), stacklevel=3)
+    return chosen

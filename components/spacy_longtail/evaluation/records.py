@@ -18,7 +18,6 @@ from pydantic_core import PydanticCustomError
 from ..errors import Errors
 from ..output.amounts import number
 from ..output.writing import write_file
-from ..pipes.secondary.gated_pipe import Usage
 from ..records import Number, Record, problem_of
 from ..training.provenance import Method, RunRecord
 from .analysis.records import PRF, Analysis
@@ -66,6 +65,9 @@ class TrainingSettings(Record):
     dropout: float | None = None
 
 
+EntityScore = Annotated[float, Field(ge=0, le=1)] | None
+
+
 class Document(Record):
     """Places are in characters, in the order of the text."""
 
@@ -73,7 +75,7 @@ class Document(Record):
     text: str
     sentences: list[tuple[int, int]]
     gold: list[tuple[int, int, str]]
-    predicted: list[tuple[int, int, str, float | None]]  # with the entity score, if there is one
+    predicted: list[tuple[int, int, str, EntityScore]]
 
 
 class SecondaryUse(Record):
@@ -88,22 +90,17 @@ class SecondaryUse(Record):
     failures: int
     seconds: float
 
-    @classmethod
-    def of(cls, usage: Usage) -> "SecondaryUse":
-        return cls.model_validate(usage.as_json())
-
     def in_words(self) -> str:
         """A line of the evaluation and of the report."""
         share = 100 * self.flagged / max(1, self.sentences)
-        text = (
-            f"{share:.1f} % of the sentences went to the secondary ({self.flagged:,} of "
-            f"{self.sentences:,}; {number(self.calls, 'call')}, {number(self.words, 'word')}, "
-            f"{self.seconds:,.1f} s), "
-            f"which added {number(self.entities, 'entity', 'entities')}"
-        )
+        cost = f"{number(self.calls, 'call')}, {number(self.words, 'word')}, {self.seconds:,.1f} s"
         failed = f"; it failed on {self.failures:,}" if self.failures else ""
         refused = f"; {self.refused:,} were of types that it may not set" if self.refused else ""
-        return f"{text}{refused}{failed}."
+        return (
+            f"{share:.1f} % of the sentences went to the secondary ({self.flagged:,} of "
+            f"{self.sentences:,}; {cost}), which added "
+            f"{number(self.entities, 'entity', 'entities')}{refused}{failed}."
+        )
 
 
 def _with_step(point: dict[str, Number]) -> dict[str, Number]:

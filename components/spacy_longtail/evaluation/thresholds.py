@@ -2,13 +2,12 @@
 
 import shutil
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import cast
 
 from spacy.language import Language
 from spacy.training import Corpus, Example
-from thinc.types import Floats1d, Ints1d
 
 from ..corpus.formats.docbin import check_docs
 from ..errors import Errors, Warnings
@@ -17,21 +16,33 @@ from ..output.writing import check_folder, coded_io, whole_folder
 from ..pipes.gate.posterior_gate import PosteriorGate
 from ..pipes.gate.sentence_gate import SentenceGate
 from ..pipes.pipeline_checks import is_gate
-from ..pipes.scores.thresholding import CALIBRATION, check_keys
-from ..pipes.scores.thresholds import fit_curve, points
+from ..pipes.scores.thresholding import ANY_TYPE, CALIBRATION, check_keys
+from ..pipes.scores.thresholds import OperatingPoint, fit_curve, points
 from ..training.loading import load_pipeline
+from .analysis.records import PRF
 from .calibration import (
+    Curves,
     Scored,
     ScoredNER,
     entity_outcomes,
+    fit_curves,
     gate_outcomes,
-    measure_reliability,
+    measure_error,
 )
-from .chosen import CHOSEN, Chosen, ChosenGate, ChosenTypes, GatePoint, write_chosen
-from .entity_thresholds import choose_types, set_types, warn_of
+from .chosen import (
+    CHOSEN,
+    GATE_GOAL,
+    GATE_LEAST,
+    Chosen,
+    ChosenGate,
+    ChosenType,
+    ChosenTypes,
+    GatePoint,
+    Goal,
+    write_chosen,
+)
 from .evaluate import update_performance
-from .goal import GATE_GOAL, GATE_LEAST, Goal
-from .posterior_gate import fit_posterior_gate
+from .posterior_gate import choose_for_gate, fit_posterior_gate
 
 SECONDARY = "longtail_gated_ner"  # its entities have scores in any case
 
@@ -50,95 +61,85 @@ def fit_thresholds(
 ) -> Chosen:
     """Choose thresholds and calibration on development data, and write them into the pipeline.
 
-    model (Path): A trained pipeline. data (Path): Development data, a .spacy file or a folder of them.
+    model (Path): A trained pipeline. data (Path): Development data, a .spacy file or a folder of
+        them.
     goal (Goal): Of the thresholds of entity types.
-    gate_goal (Optional[Goal]): Of the gate's; null is the budget of a posterior gate that has one, else
-        GATE_GOAL; a trained gate with fewer than GATE_LEAST sentences to choose on then stays as it is.
+    gate_goal (Optional[Goal]): Of the gate's; null is the budget of a posterior gate that has one,
+        else GATE_GOAL; a trained gate with fewer than GATE_LEAST sentences then stays as it is.
     calibrate (bool): Whether scores are made probabilities first.
     abstain_key (Optional[str]): Key in doc.spans for entities below their threshold; null keeps the
         component's own, and drops them where it has none.
     min_mentions (int): Gold mentions, or sentences, that a threshold is chosen on at least.
-    components (Optional[Collection[str]]): The components to choose for; null is all that have scores.
+    components (Optional[Collection[str]]): The components to choose for; null is all with scores.
     output (Optional[Path]): Folder for the pipeline; null writes it where it is.
     RETURNS (Chosen): By component.
     """
-    check_output(model, data, output)
+    inputs = [data] if output is None else [model, data]
+    check_folder(output or model, inputs, _foreign if output else lambda _: "")
     nlp = load_pipeline(model)
-    names = to_choose_for(nlp, model, nlp.pipe_names if components is None else components)
+    names = _scored_pipes(nlp, model, nlp.pipe_names if components is None else components)
     for name in names:
-        check_abstain_key(nlp, abstain_key, name)
+        cfg = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
+        keys = {setting: cfg.get(setting) for setting in ("spans_key", "scores_key")}
+        check_keys(name, **keys, abstain_key=abstain_key)
     check_docs(data)  # refuses a file that cannot be read, before the long work
     examples = list(Corpus(data)(nlp))
-    report: Chosen = {}
+    chosen: Chosen = {}
     for name in nlp.pipe_names:
         if name in names and isinstance(nlp.get_pipe(name), PosteriorGate):
-            report[name] = fit_posterior_gate(nlp, name, examples, gate_goal, min_mentions)
+            chosen[name] = fit_posterior_gate(nlp, name, examples, gate_goal, min_mentions)
         elif name in names and is_gate(nlp, name):
             goal_and_least = (gate_goal, min_mentions) if gate_goal else (GATE_GOAL, GATE_LEAST)
-            report[name] = _fit_gate(nlp, name, examples, calibrate, *goal_and_least)
+            chosen[name] = _fit_gate(nlp, name, examples, calibrate, *goal_and_least)
         elif name in names:
-            report[name] = _fit_entities(nlp, name, examples, goal, calibrate, abstain_key, min_mentions)
+            pipe = cast(ScoredNER, nlp.get_pipe(name))
+            by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
+            curves = fit_curves(by_type) if calibrate else {}
+            types = choose_types(name, by_type, n_gold, curves, goal, min_mentions)
+            _set_types(nlp, name, types, curves, abstain_key)
+            error = measure_error(by_type) if calibrate else None
+            chosen[name] = ChosenTypes(goal=str(goal), types=types, calibration_error=error)
         with nlp.select_pipes(enable=[name]):
             docs = nlp.pipe(eg.predicted for eg in examples)
             for eg, doc in zip(examples, docs, strict=True):
                 eg.predicted = doc
     update_performance(nlp, data)
-    write_pipeline(nlp, model, output, report)
-    return report
-
-
-def write_pipeline(nlp: Language, model: Path, output: Path | None, report: Chosen) -> None:
-    """Write a pipeline with what was chosen for it: all of it, or nothing.
-
-    nlp (Language): The pipeline. model (Path): Where it is from.
-    output (Optional[Path]): Where to write it; null is where it is. report (Chosen): What was chosen.
-    """
     with coded_io(output or model), whole_folder(output or model) as folder:
         nlp.to_disk(folder)
-        write_chosen(report, folder)
+        write_chosen(chosen, folder)
         for path in model.iterdir() if output is None else ():  # such as a model card
             if not (folder / path.name).exists():
                 (shutil.copytree if path.is_dir() else shutil.copyfile)(path, folder / path.name)
-
-
-def check_output(model: Path, data: Path, output: Path | None) -> None:
-    """Refuse an output that would replace something else."""
-    if output is None:
-        check_folder(model, [data])
-    else:
-        check_folder(output, [model, data], _foreign)
+    return chosen
 
 
 def _foreign(folder: Path) -> str:
     return "" if (folder / CHOSEN).is_file() else f"it holds no {CHOSEN} of an earlier `thresholds`"
 
 
-def to_choose_for(nlp: Language, path: Path, components: Collection[str]) -> list[str]:
+def _scored_pipes(nlp: Language, path: Path, components: Collection[str]) -> list[str]:
     """The gate and each NER that has scores; a warning names the others."""
-    found: list[str] = []
-    without: list[str] = []
+    scored: list[str] = []
+    others: list[str] = []
     for name, pipe in nlp.pipeline:
-        if name not in components:
-            continue
-        if is_gate(nlp, name):
-            found.append(name)
-        elif hasattr(pipe, "candidates"):
+        if name in components and is_gate(nlp, name):
+            scored.append(name)
+        elif name in components and hasattr(pipe, "candidates"):
             is_scored = cast(ScoredNER, pipe).cfg["scores_key"] is not None
             is_scored |= nlp.get_pipe_meta(name).factory == SECONDARY
-            (found if is_scored else without).append(name)
-    if not found and without:
-        raise ValueError(Errors.L251.format(who=", ".join(without)))
-    if not found:
+            (scored if is_scored else others).append(name)
+    if not scored and others:
+        raise ValueError(Errors.L251.format(who=", ".join(others)))
+    if not scored:
         raise ValueError(Errors.L255.format(path=path, found=", ".join(nlp.pipe_names) or "none"))
-    for name in without:
-        warnings.warn(Warnings.W085.format(name=name), stacklevel=3)
-    return found
+    for name in others:
+        _warn(name, "its settings", "it has no entity scores, which 'scores_key' sets")
+    return scored
 
 
-def check_abstain_key(nlp: Language, abstain_key: str | None, name: str) -> None:
-    cfg = nlp.get_pipe(name).cfg  # type: ignore[attr-defined]
-    own = {setting: cfg.get(setting) for setting in ("spans_key", "scores_key")}
-    check_keys(name, **own, abstain_key=abstain_key)
+def _warn(name: str, keeps: str, problem: str) -> None:
+    text = Warnings.W082.format(name=name, keeps=keeps, problem=problem)
+    warnings.warn(text, stacklevel=4)
 
 
 def _fit_gate(
@@ -146,55 +147,89 @@ def _fit_gate(
 ) -> ChosenGate:
     """Calibrate the gate and choose its threshold; with nothing to choose it stays as it is."""
     gate = cast(SentenceGate, nlp.get_pipe(name))
-    logits, right, fold = gate_outcomes(gate, examples, nlp.batch_size)
+    scored = gate_outcomes(gate, examples, nlp.batch_size)
+    logits, right = scored.logits, scored.right
     n_weak = int(right.sum())
-    before, measured = _gate_point(gate, logits, right), {}
-    stays = {"name": name, "threshold": gate.cfg["threshold"]}
-    if n_weak < least:
-        warnings.warn(Warnings.W082.format(n=n_weak, least=least, **stays), stacklevel=2)
-    else:
-        curve = fit_curve(logits, right) if calibrate else None
-        slope, shift = curve or (1.0, 0.0)
-        chosen = goal.choose(points(sigmoid(logits * slope + shift), right, n_weak))
-        if chosen is None:
-            warnings.warn(Warnings.W087.format(goal=goal, **stays), stacklevel=2)
-        else:
-            if calibrate:
-                measured = {"reliability": measure_reliability([Scored(logits, right, fold)])}
-            gate.cfg[CALIBRATION] = curve and list(curve)
-            gate.cfg["threshold"] = nlp.get_pipe_config(name)["threshold"] = chosen.threshold
+
+    def point() -> GatePoint:
+        """What the gate does as it is set."""
+        slope, shift = gate.cfg[CALIBRATION] or (1.0, 0.0)
+        return GatePoint.of(sigmoid(logits * slope + shift) >= gate.cfg["threshold"], right > 0)
+
+    before = point()
+    curve = fit_curve(logits, right) if calibrate and n_weak >= least else None
+    slope, shift = curve or (1.0, 0.0)
+    scores = sigmoid(logits * slope + shift)
+    chosen = choose_for_gate(gate, goal, least, scores, right)
+    if chosen is not None:
+        gate.cfg[CALIBRATION] = curve and list(curve)
+        gate.cfg["threshold"] = nlp.get_pipe_config(name)["threshold"] = chosen.threshold
     return ChosenGate(
         goal=str(goal),
         sentences=len(right),
         weak=n_weak,
         before=before,
+        calibration_error=measure_error({name: scored}) if chosen and calibrate else None,
         threshold=gate.cfg["threshold"],
         curve=gate.cfg[CALIBRATION],
-        after=_gate_point(gate, logits, right),
-        **measured,
+        after=point(),
     )
 
 
-def _gate_point(gate: SentenceGate, logits: Floats1d, right: Ints1d) -> GatePoint:
-    """What the gate does as it is set."""
-    slope, shift = gate.cfg[CALIBRATION] or (1.0, 0.0)
-    return GatePoint.of(sigmoid(logits * slope + shift) >= gate.cfg["threshold"], right > 0)
-
-
-def _fit_entities(
-    nlp: Language,
+def choose_types(
     name: str,
-    examples: list[Example],
+    by_type: Mapping[str, Scored],
+    n_gold: Mapping[str, int],
+    curves: Curves,
     goal: Goal,
-    calibrate: bool,
-    abstain_key: str | None,
     least: int,
-) -> ChosenTypes:
-    """Calibrate a NER's scores and choose a threshold for each of its types."""
+) -> dict[str, ChosenType]:
+    """Choose a threshold for each type of a NER. Warnings name the types that get none.
+
+    name (str): Of the component.
+    by_type (Mapping[str, Scored]): Candidates. n_gold (Mapping[str, int]): Gold mentions.
+    curves (Curves): Of the calibration. goal (Goal): Of the thresholds.
+    least (int): Gold mentions that a threshold is chosen on.
+    """
+    types = {}
+    few, unreachable = [], []
+    for label, scored in by_type.items():
+        curve = curves.get(label, curves.get(ANY_TYPE))
+        slope, shift = curve or (1.0, 0.0)
+        ways = points(sigmoid(scored.logits * slope + shift), scored.right, n_gold[label])
+        everything = ways[-1] if ways else OperatingPoint(0.0, 0.0, 0.0, 0)
+        cut = goal.choose(ways) if n_gold[label] >= least else None
+        if cut is None:
+            (few if n_gold[label] < least else unreachable).append(label)
+        if cut is None or not cut.threshold:
+            cut = everything
+        types[label] = ChosenType(
+            mentions=n_gold[label],
+            candidates=len(scored.right),
+            calibrated=None if curve is None else "own" if label in curves else "other types",
+            threshold=cut.threshold or None,
+            before=_prf(everything),
+            after=_prf(cut),
+        )
+    problem = f"fewer than {least} mentions are too few to choose a threshold on"
+    for labels, why in ((few, problem), (unreachable, f"no threshold reaches a {goal}")):
+        if labels:
+            _warn(name, f"every entity of {', '.join(labels)}", why)
+    return types
+
+
+def _set_types(
+    nlp: Language, name: str, types: dict[str, ChosenType], curves: Curves, abstain_key: str | None
+) -> None:
+    """Write thresholds and calibration into a component."""
     pipe = cast(ScoredNER, nlp.get_pipe(name))
-    by_type, n_gold = entity_outcomes(pipe, examples, nlp.batch_size)
-    choice = choose_types(by_type, n_gold, goal, calibrate, least)
-    warn_of(choice, name, goal, least)
-    set_types(nlp, name, choice, abstain_key)
-    chosen = ChosenTypes(goal=str(goal), types=choice.types)
-    return chosen.measured(measure_reliability(list(by_type.values()))) if calibrate else chosen
+    thresholds = {t: own.threshold for t, own in types.items() if own.threshold is not None}
+    key = pipe.cfg.get("abstain_key") if abstain_key is None else abstain_key
+    settings = {"thresholds": thresholds or None, "abstain_key": key if thresholds else None}
+    pipe.cfg.update(settings)
+    nlp.get_pipe_config(name).update(settings)
+    pipe.cfg[CALIBRATION] = {label: list(curve) for label, curve in curves.items()} or None
+
+
+def _prf(point: OperatingPoint) -> PRF:
+    return PRF(p=point.precision, r=point.recall, f=point.f())

@@ -1,4 +1,4 @@
-"""Amounts in words: a noun and its verb agree with how many there are."""
+"""Amounts in words and in points of 100."""
 
 
 def number(n: float, noun: str, plural: str = "") -> str:
@@ -10,3 +10,21 @@ def number(n: float, noun: str, plural: str = "") -> str:
 def verb(n: int, word: str) -> str:
     """1 stands, 2 stand."""
     return word if n != 1 else {"have": "has", "are": "is"}.get(word, f"{word}s")
+
+
+def percent(score: float | None) -> str:
+    """A score in [0, 1] as points of 100 with one decimal."""
+    return "–" if score is None else f"{100 * score:.1f}"
+
+
+def signed(points: float | None) -> str:
+    """Points with a sign, a real minus; what rounds to nothing has none."""
+    if points is None:
+        return "–"
+    rounded = round(points, 1)
+    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"
+
+
+def p_value(p: float, sign: str = "") -> str:
+    """A p value with three decimals. sign (str): Before it, unless it is below 0.001."""
+    return "< 0.001" if p < 0.001 else f"{sign}{p:.3f}"

@@ -38,7 +38,7 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of renameat2 on Linux
 
 @contextmanager
 def coded_io(path: Path) -> Iterator[None]:
-    """What the system refuses becomes a coded error. RAISES (ValueError): L432."""
+    """What the system refuses becomes a coded error."""
     try:
         yield
     except OSError as error:
@@ -64,11 +64,11 @@ def check_folder(
     foreign (Callable[[Path], str]): Says what a folder that is not empty holds that the command did not
         write, in words; "" if there is nothing of the kind.
     RETURNS (Path): The folder, absolute, links followed.
-    RAISES (ValueError): L432, L434, L436, L437.
     """
     full = _checked(target, inputs, "folder")
     if full.exists() and not full.is_dir():
-        raise ValueError(Errors.L434.format(path=target))
+        problem = "it is not a folder"
+        raise ValueError(Errors.L436.format(path=target, problem=problem, kind="folder"))
     if full.is_dir():
         _check_open(full)
     with coded_io(full):
@@ -86,7 +86,6 @@ def check_file(target: Path, inputs: Iterable[Path] = (), mark: str = "") -> Pat
     mark (str): A text near the beginning or the end of every file of this kind: a file without it is
         something else, and is not replaced.
     RETURNS (Path): The file, absolute, links followed.
-    RAISES (ValueError): L432, L436, L437.
     """
     full = _checked(target, inputs, "file")
     if full.exists() and not full.is_file():
@@ -103,7 +102,6 @@ def check_outside(target: Path, folders: Iterable[Path], kind: str) -> None:
 
     target (Path): The output, checked as a folder or a file. kind (str): Which of them it is.
     folders (Iterable[Path]): What the command reads; a file among them holds nothing.
-    RAISES (ValueError): L436.
     """
     for folder in folders:
         if folder.resolve() in target.resolve().parents:
@@ -112,7 +110,7 @@ def check_outside(target: Path, folders: Iterable[Path], kind: str) -> None:
 
 
 def has_mark(path: Path, mark: str) -> bool:
-    """Whether a file is empty, or has a text near its beginning or end. RAISES (ValueError): L432."""
+    """Whether a file is empty, or has a text near its beginning or end."""
     wanted = mark.encode("utf8")
     with coded_io(path), path.open("rb") as file:
         head = file.read(ENDS)
@@ -121,10 +119,7 @@ def has_mark(path: Path, mark: str) -> bool:
 
 
 def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
-    """An output's absolute path, if it neither is nor holds what must stay.
-
-    RAISES (ValueError): L432, L436.
-    """
+    """An output's absolute path, if it neither is nor holds what must stay."""
     try:
         full = target.resolve()  # raises for links in a circle up to Python 3.12
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -147,7 +142,7 @@ def _checked(target: Path, inputs: Iterable[Path], kind: str) -> Path:
 
 
 def _check_open(place: Path) -> None:
-    """Whether a place is a folder that can be written to. RAISES (ValueError): L432."""
+    """Whether a place is a folder that can be written to."""
     if not (place.is_dir() and os.access(place, os.W_OK | os.X_OK)):
         problem = "it cannot be written to" if place.is_dir() else "it is not a folder"
         raise ValueError(Errors.L432.format(path=place, problem=problem))
@@ -172,7 +167,7 @@ def write_file(path: Path, content: str | bytes) -> None:
     """Write a file, its folder created if needed. All of it, or what was there stays.
 
     path (Path): The file. content (str | bytes): A text is written in UTF-8.
-    RAISES (ValueError): L432.
+
     """
     # a lone surrogate is legal in JSON and has no UTF-8
     data = content.encode("utf8", "replace") if isinstance(content, str) else content
@@ -207,7 +202,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
     target (Path): The folder. What it holds is deleted: `check_folder` says whether that may be.
     YIELDS (Path): The new folder, empty, beside the target.
-    RAISES (ValueError): L432.
+
     """
     target = target.resolve()
     near = nearest(target.parent)
@@ -275,10 +270,10 @@ def replacing(target: Path, stale: Iterable[Path] = ()) -> Iterator[Path]:
 
     target (Path): The folder to change, or to make. Its other entries are kept.
     stale (Iterable[Path]): What is not left over even if nothing takes its place.
-    RAISES (ValueError): L432, L434.
     """
     if target.exists() and not target.is_dir():
-        raise ValueError(Errors.L434.format(path=target))
+        problem = "it is not a folder"
+        raise ValueError(Errors.L436.format(path=target, problem=problem, kind="folder"))
     # within a target that exists: it may be a disk of its own, or stand where nothing can be written
     near = target if target.is_dir() else nearest(target)
     with coded_io(target), tempfile.TemporaryDirectory(prefix=NEW, dir=near) as folder:

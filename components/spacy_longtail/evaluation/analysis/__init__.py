@@ -1,7 +1,5 @@
 """What a pipeline gets wrong, and where: one evaluation taken apart."""
 
-from .analyse import analyse
-from .records import Analysis
-from .seen import TrainingMentions, read_training
-
-__all__ = ["Analysis", "TrainingMentions", "analyse", "read_training"]
+from .analyse import TrainingMentions as TrainingMentions
+from .analyse import analyse as analyse
+from .analyse import read_training as read_training

@@ -7,8 +7,6 @@ from spacy.training import Example
 
 from ...corpus.examples import on_gold_tokens
 
-Surface = tuple[str, str]  # case-folded text, type
-
 
 class Mention(NamedTuple):
     label: str
@@ -16,19 +14,8 @@ class Mention(NamedTuple):
     end: int  # one past the last
     text: str  # case-folded
 
-    @property
-    def surface(self) -> Surface:
-        return self.text, self.label
 
-
-class DocMentions(NamedTuple):
-    """Both in the order of the text."""
-
-    gold: list[Mention]
-    predicted: list[Mention]
-
-
-class Pair(NamedTuple):
+class MentionPair(NamedTuple):
     """A gold and a predicted mention that belong together; null where a mention has no other."""
 
     gold: Mention | None
@@ -42,58 +29,52 @@ class Pair(NamedTuple):
         if self.predicted is None:
             return "missed"
         is_type = self.gold.label != self.predicted.label
-        is_boundary = not has_same_bounds(self.gold, self.predicted)
+        is_boundary = self.gold[1:3] != self.predicted[1:3]
         return "_and_".join(["type"] * is_type + ["boundary"] * is_boundary) or "correct"
 
 
-def read_mentions(eg: Example) -> DocMentions:
+def read_mentions(eg: Example) -> tuple[list[Mention], list[Mention]]:
     """Gold mentions, and the predicted ones that can be judged, on gold tokens as in the scorer."""
     gold = [Mention(e.label_, e.start, e.end, e.text.casefold()) for e in eg.reference.ents]
     placed = on_gold_tokens(eg, eg.predicted.ents)
-    predicted = [Mention(e.label_, start, end, e.text.casefold()) for e, start, end in placed]
-    return DocMentions(gold, predicted)
+    return gold, [Mention(e.label_, start, end, e.text.casefold()) for e, start, end in placed]
 
 
-def has_same_bounds(gold: Mention, predicted: Mention) -> bool:
-    return (gold.start, gold.end) == (predicted.start, predicted.end)
-
-
-def pair_mentions(doc: DocMentions) -> list[Pair]:
+def pair_mentions(gold: list[Mention], predicted: list[Mention]) -> list[MentionPair]:
     """Every mention of a document once, with the one of the other side that it belongs to.
 
     Exact bounds come first, then most shared tokens; among equals the same type, then the leftmost.
     Pairs are made one after another, so that there may be fewer than there could be.
 
-    doc (DocMentions): The mentions of one document.
-    RETURNS (List[Pair]): Pairs, then gold mentions without another, then predicted ones.
+    gold (List[Mention]): In the order of the text. predicted (List[Mention]): Too.
+    RETURNS (List[MentionPair]): Pairs, then gold mentions without another, then predicted ones.
     """
-    gold, predicted = doc
 
     def rank(places: tuple[int, int]) -> tuple[bool, int, bool]:
         g, p = gold[places[0]], predicted[places[1]]
         n_shared = min(g.end, p.end) - max(g.start, p.start)
-        return not has_same_bounds(g, p), -n_shared, g.label != p.label
+        return g[1:3] != p[1:3], -n_shared, g.label != p.label
 
     partner: dict[int, int] = {}  # index of the predicted mention by that of the gold one
     taken: set[int] = set()
-    for i, j in sorted(_overlaps(doc), key=rank):
+    for i, j in sorted(_overlaps(gold, predicted), key=rank):
         if i not in partner and j not in taken:
             partner[i] = j
             taken.add(j)
     return [
-        *(Pair(gold[i], predicted[j]) for i, j in sorted(partner.items())),
-        *(Pair(mention, None) for i, mention in enumerate(gold) if i not in partner),
-        *(Pair(None, mention) for j, mention in enumerate(predicted) if j not in taken),
+        *(MentionPair(gold[i], predicted[j]) for i, j in sorted(partner.items())),
+        *(MentionPair(mention, None) for i, mention in enumerate(gold) if i not in partner),
+        *(MentionPair(None, mention) for j, mention in enumerate(predicted) if j not in taken),
     ]
 
 
-def _overlaps(doc: DocMentions) -> Iterator[tuple[int, int]]:
+def _overlaps(gold: list[Mention], predicted: list[Mention]) -> Iterator[tuple[int, int]]:
     """Indices of gold and predicted mentions that share a token, the leftmost first."""
     first = 0
-    for i, g in enumerate(doc.gold):
-        while first < len(doc.predicted) and doc.predicted[first].end <= g.start:
+    for i, g in enumerate(gold):
+        while first < len(predicted) and predicted[first].end <= g.start:
             first += 1  # ends before this mention, and so before all later ones
-        for j in range(first, len(doc.predicted)):
-            if doc.predicted[j].start >= g.end:
+        for j in range(first, len(predicted)):
+            if predicted[j].start >= g.end:
                 break
             yield i, j

@@ -9,20 +9,6 @@ class PRF(Record):
     f: float
 
 
-class Match(PRF):
-    right: int
-    predicted: int
-    gold: int
-
-
-class Matching(Record):
-    """By what counts as a match."""
-
-    strict: Match
-    boundaries: Match  # the type may be wrong
-    partial: Match  # of the same type, a shared token is enough
-
-
 class Confusion(Record):
     labels: list[str]  # with O as the last
     counts: list[list[int]]  # a row per gold type, a column per predicted type
@@ -39,26 +25,8 @@ class ErrorKinds(Record):
     spurious: int
 
 
-class Errors(ErrorKinds):
+class ErrorTable(ErrorKinds):
     per_type: dict[str, ErrorKinds]  # gold, or predicted where nothing is there
-
-
-class Side(Record):
-    """Where one end of mentions was predicted."""
-
-    early: int
-    right: int
-    late: int
-
-
-class Boundaries(Record):
-    """Mentions of the right type with wrong boundaries."""
-
-    start: Side
-    end: Side
-    too_long: int  # the gold mention lies in it
-    too_short: int
-    shifted: int  # both ends moved one way
 
 
 class LengthBin(Record):
@@ -82,7 +50,7 @@ class Bucket(Record):
     support: int
 
 
-class Share(Record):
+class SeenShare(Record):
     """Recall of gold mentions, precision of predicted ones; 0/0 is null."""
 
     recall: float | None
@@ -91,35 +59,20 @@ class Share(Record):
     predicted: int
 
 
-class SeenShares(Record):
+class Seen(Record):
     """Mentions that training has with the same type, case aside, and the others."""
 
-    seen: Share
-    unseen: Share
+    seen: SeenShare
+    unseen: SeenShare
 
 
-class Seen(SeenShares):
-    per_type: dict[str, SeenShares]
-
-
-class Averages(Record):
-    """F1 averaged by several conventions."""
-
-    micro: float
-    declared: float
-    gold: float
-    union: float
-    weighted: float
-    tail: float | None  # null without rare types
-    seqeval_phantoms: list[str]  # predicted types without gold mentions: seqeval's average has them
+class SeenByType(Seen):
+    per_type: dict[str, Seen]
 
 
 class Analysis(Record):
-    matching: Matching
     confusion: Confusion
-    errors: Errors
-    boundaries: Boundaries
+    errors: ErrorTable
     lengths: list[LengthBin]
     buckets: dict[str, Bucket]  # head, mid and tail
-    seen: Seen
-    averages: Averages
+    seen: SeenByType

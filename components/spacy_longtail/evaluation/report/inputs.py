@@ -55,52 +55,51 @@ def read_statistics(path: Path) -> Statistics:
 
     path (Path): A file that the command `stats` wrote.
     """
-    found = read_file(path)
-    problem = "" if found.labels else "it names no types"
+    stats = read_file(path)
+    problem = "" if stats.labels else "it names no types"
     for part in PARTS:
-        types = found.parts[part].types if part in found.parts else {}
-        lacking = [label for label in found.labels if label not in types]
-        if lacking:
+        types = stats.parts[part].types if part in stats.parts else {}
+        if lacking := [label for label in stats.labels if label not in types]:
             problem = f"parts.{part}.types lacks {lacking[0]!r}"
     if problem:
-        raise ValueError(Errors.L405.format(path=path, problem=problem, command="stats"))
-    return found
+        raise _unfit(path, problem, "stats")
+    return stats
 
 
 def read_runs(paths: list[Path], statistics: Statistics) -> list[Run]:
     """Read evaluations and make sure that their scores may stand side by side.
 
-    paths (List[Path]): Files that the command `evaluate` wrote, a method under one name for all seeds.
+    paths (List[Path]): Files that the command `evaluate` wrote, a method under one name for all
+        seeds.
     statistics (Statistics): Of the corpus that all of them were evaluated on.
-    RETURNS (List[Run]): In the order given; those of other parts are left out, if one is of test.
+    RETURNS (List[Run]): In the order given; other parts are left out, if one run is of test.
     """
-    found: list[Run] = []
+    runs = _of_test([read_run(path, statistics.labels) for path in paths])
     origin: dict[tuple[str, int | None], Path] = {}
-    for run in _of_test([read_run(path, statistics.labels) for path in paths]):
-        path = run.path
-        key = (run.name, run.seed)
-        if key in origin:
-            raise ValueError(Errors.L412.format(name=key[0], seed=key[1], path=path, other=origin[key]))
-        problem = _mismatch(run.evaluation, statistics)
-        other = "the corpus statistics"
-        if not problem and found and run.gold != found[0].gold:
-            problem, other = "their documents or gold entities differ", str(found[0].path)
+    for run in runs:
+        other = origin.setdefault((run.name, run.seed), run.path)
+        if other is not run.path:
+            problem = (
+                f"{other} is of {run.name!r} with seed {run.seed} too, and one name and seed is one run"
+            )
+            raise _unfit(run.path, problem)
+        problem, against = _mismatch(run.evaluation, statistics), "the corpus statistics"
+        if not problem and run.gold != runs[0].gold:
+            problem, against = "their documents or gold entities differ", str(runs[0].path)
         if problem:
-            raise ValueError(Errors.L411.format(path=path, other=other, problem=problem))
+            raise ValueError(Errors.L411.format(path=run.path, other=against, problem=problem))
         _check_scores(run)
-        origin[key] = path
-        found.append(run)
-    return found
+    return runs
 
 
 def _of_test(runs: list[Run]) -> list[Run]:
     """Those of the part that reports are of; all if there is none, for `_mismatch` to refuse."""
-    others = [run for run in runs if _other_part(run.evaluation)]
+    others = [run for run in runs if _is_other_part(run.evaluation)]
     if not others or len(others) == len(runs):
         return runs
     names = ", ".join(run.path.name for run in others)
     warnings.warn(Warnings.W108.format(part=PART_REPORTED, names=names), stacklevel=3)
-    return [run for run in runs if not _other_part(run.evaluation)]
+    return [run for run in runs if not _is_other_part(run.evaluation)]
 
 
 def read_run(path: Path, labels: list[str], unit: Unit | None = None) -> Run:
@@ -108,12 +107,16 @@ def read_run(path: Path, labels: list[str], unit: Unit | None = None) -> Run:
     evaluation = read_evaluation(path)
     documents = evaluation.documents
     if not documents:
-        problem = "it has no annotated document"
-        raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate"))
+        raise _unfit(path, "it has no annotated document")
     gold = json.dumps([(document.text, document.gold) for document in documents])
     fingerprint = hashlib.sha256(gold.encode("utf-8", "replace")).hexdigest()
     light = evaluation.model_copy(update={"documents": []})
     return Run(path, light, mention_counts(documents, labels, unit), fingerprint)
+
+
+def read_documents(run: Run) -> list[Document]:
+    """The documents that a run left on disk."""
+    return read_evaluation(run.path).documents
 
 
 def _check_scores(run: Run) -> None:
@@ -124,31 +127,22 @@ def _check_scores(run: Run) -> None:
         f = 2 * right / max(predicted + gold, 1)
         if scores.support != gold or abs(scores.f - f) > ROUNDING:
             problem = f"its documents give F1 {f:.4f} of {label!r}, its scores {scores.f:.4f}"
-            raise ValueError(Errors.L405.format(path=run.path, problem=problem, command="evaluate"))
+            raise _unfit(run.path, problem)
 
 
-def read_documents(run: Run) -> list[Document]:
-    """The documents that a run left on disk."""
-    documents = read_evaluation(run.path).documents
-    for *_, score in (row for document in documents for row in document.predicted):
-        if score is not None and not 0 <= score <= 1:
-            problem = f"an entity score is {score!r}, not between 0 and 1"
-            raise ValueError(Errors.L405.format(path=run.path, problem=problem, command="evaluate"))
-    return documents
+def _unfit(path: Path, problem: str, command: str = "evaluate") -> ValueError:
+    return ValueError(Errors.L405.format(path=path, problem=problem, command=command))
 
 
-def _other_part(evaluation: Evaluation) -> bool:
+def _is_other_part(evaluation: Evaluation) -> bool:
     return evaluation.part not in (None, PART_REPORTED)
 
 
 def _mismatch(evaluation: Evaluation, statistics: Statistics) -> str:
-    if _other_part(evaluation):
+    if _is_other_part(evaluation):
         return f"it is of the part {evaluation.part!r}, reports are of {PART_REPORTED!r}"
-    sides = {
-        "labels": (evaluation.labels, statistics.labels),
-        "tail": (evaluation.tail, statistics.tail),
-    }
-    for key, (here, there) in sides.items():
+    for key in ("labels", "tail"):
+        here, there = getattr(evaluation, key), getattr(statistics, key)
         if set(here) != set(there):
             return f"{key} are {here} here and {there} there"
     return ""

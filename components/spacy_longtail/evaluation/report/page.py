@@ -1,113 +1,133 @@
-"""A report as one HTML file that loads nothing, and as Markdown."""
+"""A report as one HTML file that loads nothing, and as Markdown, written together."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from ...corpus.folder import PARTS
 from ...corpus.rare import rare_sentence
-from ...corpus.statistics import Statistics
-from ..records import Document
+from ...errors import Errors
+from ...output.writing import check_file, coded_io, replacing
+from ...training.provenance import DEV_SCORE
 from ..significance import LEAST_SEEDS, bootstrap_standard_error
-from .comparison import HEADLINES, Comparison
-from .examples import differences
-from .figures import draw_plots
+from .comparison import HEADLINES, Comparison, Report
+from .inputs import read_documents
 from .marks import LIMIT, Mark, mark_documents
-from .plain import beside_it, in_one_sentence
+from .plots import MOST, Line, dumbbells, learning_curves
 from .rendering import render
-from .report import Report
-from .systems import System
-from .wording import percent, verdict
+from .systems import Choice, System, mean
+from .wording import counted, percent, verdict
 
-Documents = list[Document]
-
+SUFFIXES = (".html", ".htm")
+SIGNATURE = "Made by spacy-longtail"  # near the end of both files
 WORST = 10  # sentences of the Markdown twin
 
 
-def render_html(report: Report, documents: dict[str, Documents]) -> str:
-    """The page.
+def check_report(target: Path) -> Path:
+    """Refuse a page that cannot be written, or that would replace something else.
+
+    target (Path): The HTML file.
+    RETURNS (Path): Its Markdown twin.
+    """
+    if target.suffix.lower() not in SUFFIXES:
+        problem = f"its name does not end in {' or '.join(SUFFIXES)}"
+        raise ValueError(Errors.L436.format(path=target, problem=problem, kind="HTML file"))
+    twin = target.with_suffix(".md")
+    for path in (target, twin):
+        check_file(path, mark=SIGNATURE)
+    return twin
+
+
+def write_report(report: Report, target: Path) -> Path:
+    """Write the page, and its Markdown twin beside it. Both or none.
 
     report (Report): What there is to say.
-    documents (Dict[str, List[Document]]): With predictions, by name of the system, ours first.
-    RETURNS (str): HTML.
+    target (Path): The HTML file. Of its name no file is overwritten that no report wrote.
+    RETURNS (Path): The Markdown file.
     """
-    plots = draw_plots(report.comparison, report.choice, report.systems, report.statistics)
-    ours, baseline = _sides(report, documents)
-    entities = _entities(ours, report.statistics, baseline=baseline)
-    return _render("report.html", report, documents, plots=plots, **entities)
+    twin = check_report(target)
+    values = _values(report)
+    texts = {target: render("report.html", **values), twin: render("report.md", **values)}
+    with coded_io(target), replacing(target.parent) as folder:
+        for path, text in texts.items():
+            # a lone surrogate is legal in JSON and has no UTF-8
+            (folder / path.name).write_bytes(text.encode("utf-8", "replace"))
+    return twin
 
 
-def render_markdown(report: Report, documents: dict[str, Documents]) -> str:
-    """The twin: the tables of the page, for a terminal, an issue or a repository.
-
-    report (Report): What there is to say.
-    documents (Dict[str, List[Document]]): As for the page.
-    RETURNS (str): Markdown.
-    """
-    ours, _ = _sides(report, documents)
-    entities = _entities(ours, report.statistics, WORST, errors_only=True)
-    return _render("report.md", report, documents, **entities)
-
-
-def _sides(report: Report, documents: dict[str, Documents]) -> tuple[Documents, Documents]:
-    """The documents of ours and of the baseline; without one there are none."""
+def _values(report: Report) -> dict[str, object]:
+    """What the templates show."""
+    stats, comparison, systems = report.statistics, report.comparison, report.systems
     ours, baseline = report.choice.ours, report.choice.baseline
-    return documents[ours.name], [] if baseline is None else documents[baseline.name]
-
-
-def _render(template: str, report: Report, documents: dict[str, Documents], **more: object) -> str:
-    own, other = _sides(report, documents)
-    stats, comparison, ours = report.statistics, report.comparison, report.choice.ours
     headline, findings = verdict(comparison)
     training = {t: own.mentions for t, own in stats.parts["train"].types.items()}
-    return render(
-        template,
-        corpus=stats.corpus,
-        stats=stats,
-        parts=PARTS,
-        comparison=comparison,
-        date=report.date,
-        sentence=in_one_sentence(report.finding, comparison),
-        beside=beside_it(report.finding, comparison),
-        differences=differences(own, other, stats.tail) if other else None,
-        headline=headline,
-        findings=findings,
-        least_seeds=LEAST_SEEDS,
-        headlines=HEADLINES,
-        n_seeds=comparison.n_seeds,
-        fewest=min((row.support for row in comparison.rows if row.rare and row.support), default=0),
-        systems=report.systems,
-        roles={system.name: report.choice.role(system) for system in report.systems},
-        verdicts=report.verdicts,
-        standard_error=bootstrap_standard_error,
-        runs=[run for system in report.systems for run in system.runs],
-        details=ours.runs[0].evaluation.analysis,
-        scores=ours.runs[0].evaluation.scores,
-        secondaries=ours.runs[0].evaluation.secondaries,
-        versions=_versions(report.systems),
-        tests=_tests(comparison),
-        has_errors=any(len(system.runs) > 1 for system in report.systems),
-        types=sorted(stats.labels, key=lambda t: -training[t]),
-        rare=rare_sentence(stats.tail, training),
-        limit=LIMIT,
-        **more,
-    )
-
-
-def _entities(
-    documents: Documents,
-    stats: Statistics,
-    limit: int = LIMIT,
-    *,
-    errors_only: bool = False,
-    baseline: Documents | None = None,
-) -> dict[str, object]:
-    marked = mark_documents(
-        documents, stats.tail, limit, errors_only=errors_only, baseline=baseline or []
-    )
-    labels = {t for s in marked.sentences for m in s.marks for t in m.gold + m.predicted}
+    runs = [run for system in systems for run in system.runs]
+    first = ours.runs[0]
+    documents = [read_documents(s.runs[0]) if s is not None else [] for s in (ours, baseline)]
+    marked = mark_documents(documents[0], stats.tail, documents[1])
     # a model may know types that the corpus does not declare
+    labels = {t for s in marked for m in s.marks for t in m.gold + m.predicted}
     every = stats.labels + sorted(labels - set(stats.labels))
-    numbers = {label: i for i, label in enumerate(every)}  # a label may hold spaces
-    return {"marked": marked, "type_numbers": numbers, "tag": _tag, "hint": _hint}
+    versions = [", ".join(map(" ".join, run.evaluation.run.versions.items())) for run in runs]
+    plots = {"f1": dumbbells(comparison.rows, comparison.baseline, comparison.ours)}
+    if lines := curve_lines(report.choice, systems):
+        plots["curve"] = learning_curves(lines)
+    return {
+        "corpus": stats.corpus,
+        "stats": stats,
+        "parts": PARTS,
+        "types": sorted(stats.labels, key=lambda t: -training[t]),
+        "rare": rare_sentence(stats.tail, training),
+        "comparison": comparison,
+        "date": report.date,
+        "headline": headline,
+        "counted": counted(comparison),
+        "findings": findings,
+        "headlines": HEADLINES,
+        "least_seeds": LEAST_SEEDS,
+        "n_seeds": comparison.n_seeds,
+        "fewest": min((r.support for r in comparison.rows if r.rare and r.support), default=0),
+        "tests": _tests(comparison),
+        "systems": systems,
+        "roles": {system.name: report.choice.role(system) for system in systems},
+        "verdicts": report.verdicts,
+        "standard_error": bootstrap_standard_error,
+        "has_errors": any(len(system.runs) > 1 for system in systems),
+        "runs": runs,
+        "versions": sorted({text for text in versions if text}),
+        "details": first.evaluation.analysis,
+        "scores": first.evaluation.scores,
+        "secondaries": first.evaluation.secondaries,
+        "marked": marked[:LIMIT],
+        "n_left_out": max(len(marked) - LIMIT, 0),
+        "worst": [sentence for sentence in marked if sentence.errors][:WORST],
+        "limit": LIMIT,
+        "type_numbers": {label: i for i, label in enumerate(every)},  # a label may hold spaces
+        "tag": _tag,
+        "hint": _hint,
+        "plots": plots,
+    }
+
+
+def curve_lines(choice: Choice, systems: Sequence[System]) -> list[Line]:
+    """Macro F1 on dev by step: ours, the baseline, and the others that are best on dev.
+
+    A system's line has the steps that all of its seeds have: where one has stopped, the mean of
+    the others would jump.
+    """
+    first = [system for system in (choice.ours, choice.baseline) if system is not None]
+    others = [s for s in systems if s.name not in [f.name for f in first] and s.dev()]
+    others.sort(key=lambda system: -(mean(system.dev()) or 0.0))
+    lines = []
+    for system in [*first, *others][:MOST]:
+        curves = [
+            {p["step"]: p[DEV_SCORE] for p in run.evaluation.curve if DEV_SCORE in p}
+            for run in system.runs
+        ]
+        steps = sorted(set.intersection(*(set(curve) for curve in curves)))
+        if len(steps) > 1:
+            values = [[curve[s] for curve in curves] for s in steps]
+            lines.append(Line(system.name, steps, values, choice.role(system)))
+    return lines
 
 
 def _tag(mark: Mark) -> str:
@@ -125,9 +145,8 @@ def _tag(mark: Mark) -> str:
 
 
 def _hint(mark: Mark) -> str:
-    sides = {"gold": mark.gold, "predicted": mark.predicted}
     texts = []
-    for side, labels in sides.items():
+    for side, labels in (("gold", mark.gold), ("predicted", mark.predicted)):
         text = "".join(s.text for s in mark.segments if getattr(s, side))
         texts.append(f"{side}: {' + '.join(labels)} “{text}”" if labels else f"{side}: none")
     score = "" if mark.score is None else f"; entity score {percent(mark.score)} of 100"
@@ -136,18 +155,8 @@ def _hint(mark: Mark) -> str:
 
 def _tests(comparison: Comparison) -> list[str]:
     """The tests that were made, and of what where there are several."""
-    found: dict[str, list[str]] = {}
-    for row in comparison.rows:
+    tests: dict[str, list[str]] = {}
+    for row in (*comparison.rows, *comparison.averages.values()):
         if row.verdict is not None:
-            found.setdefault(row.verdict.test, []).append(row.label)
-    for kind, average in comparison.averages.items():
-        if average.verdict is not None:
-            found.setdefault(average.verdict.test, []).append(kind)
-    return [test if len(found) == 1 else f"{test} ({', '.join(own)})" for test, own in found.items()]
-
-
-def _versions(systems: Sequence[System]) -> list[str]:
-    """Each set of versions that models were trained with, in words."""
-    sets = [run.evaluation.run.versions for system in systems for run in system.runs]
-    texts = [", ".join(f"{name} {number}" for name, number in found.items()) for found in sets]
-    return sorted({text for text in texts if text})
+            tests.setdefault(row.verdict.test, []).append(row.name)
+    return [test if len(tests) == 1 else f"{test} ({', '.join(own)})" for test, own in tests.items()]

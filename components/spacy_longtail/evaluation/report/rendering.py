@@ -7,13 +7,15 @@ import srsly
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...about import __version__
-from ...output.amounts import number
+from ...output.amounts import number, p_value, percent, signed
 from ...training.provenance import short
+from ..significance import NO_CLAIM
 from .systems import mean, spread
-from .wording import claim, p_value, percent, signed, unbroken
 
 SPACES = re.compile(r"\s+")
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#&])")
+NO_BREAK = "\u00a0"
+NUMBERS = re.compile(r"\b[pt] [<=] (?=[-\d\u2212])|(?<=\d) (?:%|points?\b)|^< ")
 
 
 def render(template: str, **values: object) -> str:
@@ -27,15 +29,25 @@ def render(template: str, **values: object) -> str:
     escaped = template.endswith(".html")
     made = Environment(loader=loader, autoescape=escaped, undefined=StrictUndefined)
     made.trim_blocks = made.lstrip_blocks = True
-    made.filters.update(percent=percent, signed=signed, points=_points, decimal=_decimal, count=_count)
-    made.filters.update(p=p_value, cell=cell, md=_md, code=_code, setting=_setting)
-    made.filters.update(over_seeds=_over_seeds, short=short, unbroken=unbroken, claim=claim)
-    made.filters.update(number=number)
+    made.filters.update(
+        percent=percent,
+        signed=signed,
+        points=lambda score: None if score is None else 100 * score,
+        decimal=lambda value: "–" if value is None else f"{value:.2f}",
+        count=lambda value: "–" if value is None else f"{value:,.0f}",
+        p=lambda verdict: "–" if verdict is None else unbroken(p_value(verdict.adjusted)),
+        cell=cell,
+        md=_md,
+        code=_code,
+        setting=lambda value: value if isinstance(value, str) else srsly.json_dumps(value),
+        over_seeds=_over_seeds,
+        mean=mean,
+        short=short,
+        unbroken=unbroken,
+        claim=lambda outcome: "no clear difference" if outcome == NO_CLAIM else outcome,
+        number=number,
+    )
     return made.get_template(template).render(version=__version__, **values)
-
-
-def _over_seeds(values: Sequence[float]) -> str:
-    return cell((mean(values), spread(values)))
 
 
 def cell(found: tuple[float | None, float | None]) -> str:
@@ -44,16 +56,13 @@ def cell(found: tuple[float | None, float | None]) -> str:
     return percent(value) + ("" if deviation is None else f" ± {100 * deviation:.1f}")
 
 
-def _points(score: float | None) -> float | None:
-    return None if score is None else 100 * score
+def unbroken(text: str) -> str:
+    """A text in which no line ends between a number and what belongs to it."""
+    return NUMBERS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)
 
 
-def _decimal(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def _count(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.0f}"
+def _over_seeds(values: Sequence[float]) -> str:
+    return cell((mean(values), spread(values)))
 
 
 def _md(text: object) -> str:
@@ -68,7 +77,3 @@ def _code(text: str) -> str:
     shown = SPACES.sub(" ", text).replace("|", "\\|")
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     return f"{fence} {shown} {fence}" if "`" in shown else f"{fence}{shown}{fence}"
-
-
-def _setting(value: object) -> str:
-    return value if isinstance(value, str) else srsly.json_dumps(value)

@@ -33,8 +33,17 @@ class System(NamedTuple):
         return [run.seed for run in self.runs]
 
     def scores(self, kind: str) -> list[float]:
-        """One of AVERAGES on test, a value a seed; none for the tail of a corpus without rare types."""
-        return self.values(lambda own: getattr(own.scores, AVERAGES[kind]) if _has(own, kind) else None)
+        """One of AVERAGES on test, a value a seed; no tail of a corpus without rare types."""
+
+        def read(own: Evaluation) -> float | None:
+            return getattr(own.scores, AVERAGES[kind]) if kind != "tail" or own.tail else None
+
+        return self.values(read)
+
+    def type_means(self, label: str) -> list[float | None]:
+        """Precision, recall and F1 of a type on test, means over seeds."""
+        scores = [run.evaluation.scores.of_type(label) for run in self.runs]
+        return [mean(column) for column in zip(*((s.p, s.r, s.f) for s in scores), strict=True)]
 
     def dev(self) -> list[float]:
         """Macro F1 on dev, as training left it; none if it measured none."""
@@ -42,32 +51,17 @@ class System(NamedTuple):
 
     def values(self, read: Callable[[Evaluation], float | None]) -> list[float]:
         """The numbers that evaluations hold in some place, those that have one."""
-        found = (read(run.evaluation) for run in self.runs)
-        return [value for value in found if value is not None]
-
-    @property
-    def speed(self) -> float | None:
-        """Words per second."""
-        return mean([run.evaluation.words_per_second for run in self.runs])
-
-    @property
-    def max_steps(self) -> list[str]:
-        """Those of its trainings, in words."""
-        found = {run.evaluation.training.max_steps for run in self.runs}
-        return sorted("–" if steps is None else str(steps) for steps in found)
+        numbers = (read(run.evaluation) for run in self.runs)
+        return [value for value in numbers if value is not None]
 
     def rising(self) -> Rising | None:
         """Whether its trainings ended too early."""
-        found = (run.evaluation for run in self.runs)
-        return rising_of({"curve": own.curve, "training": own.training.as_json()} for own in found)
+        runs = (run.evaluation for run in self.runs)
+        return rising_of({"curve": own.curve, "training": own.training.as_json()} for own in runs)
 
     def counts(self) -> Ints4d:
         """Mentions of all runs: (n_units, n_seeds, n_types + 1, 3)."""
         return stack([run.counts for run in self.runs])
-
-
-def _has(evaluation: Evaluation, kind: str) -> bool:
-    return kind != "tail" or bool(evaluation.tail)
 
 
 def mean(values: Sequence[float]) -> float | None:
@@ -87,28 +81,20 @@ def group(runs: Sequence[Run]) -> list[System]:
     return [System(n, sorted(own, key=lambda run: run.seed or 0)) for n, own in by_name.items()]
 
 
-class Compared(NamedTuple):
-    """Two systems on the seeds that both have, in the same order; on all where they share none."""
-
-    baseline: System
-    other: System
-    is_paired: bool
-
-
-def on_shared_seeds(baseline: System, other: System) -> Compared:
-    """What of two systems is compared.
+def on_shared_seeds(baseline: System, other: System) -> tuple[System, System, bool]:
+    """Two systems on the seeds that both have, in the same order; on all where they share none.
 
     baseline (System): One. other (System): The other.
-    RETURNS (Compared): Both, with the runs whose seeds are shared.
+    RETURNS (Tuple[System, System, bool]): Both, and whether they share seeds.
     """
     shared = [seed for seed in baseline.seeds if seed in other.seeds]
     if not shared:
-        return Compared(baseline, other, False)
+        return baseline, other, False
     one, two = (
         System(system.name, [run for run in system.runs if run.seed in shared])
         for system in (baseline, other)
     )
-    return Compared(one, two, True)
+    return one, two, True
 
 
 class Choice(NamedTuple):
@@ -138,13 +124,12 @@ def choose(systems: Sequence[System], baseline: str | None = None, ours: str | N
     if first not in by_name:
         raise ValueError(Errors.L410.format(role="baseline", name=first, found=names))
     others = [system for system in systems if system.name != first]
-    if not others or (ours is not None and ours not in [system.name for system in others]):
-        raise ValueError(Errors.L410.format(role="ours", name=ours, found=names))
-    if ours is not None:
-        return Choice(by_name[first], by_name[ours], False)
-    if len(others) == 1:
-        return Choice(by_name[first], others[0], False)
-    scored = [system for system in others if system.dev()]
+    named = [system for system in others if ours in (None, system.name)]
+    if len(named) == 1:
+        return Choice(by_name[first], named[0], False)
+    scored = [system for system in named if system.dev()]
     if not scored:
-        raise ValueError(Errors.L413.format(found=", ".join(system.name for system in others)))
+        if named:
+            names += ", none with performance.ents_macro_f, the score on dev"
+        raise ValueError(Errors.L410.format(role="ours", name=ours, found=names))
     return Choice(by_name[first], max(scored, key=lambda system: mean(system.dev()) or 0.0), True)

@@ -1,14 +1,15 @@
-"""What a comparison says, in words and in numbers that people read."""
+"""What a comparison says, in sentences and for a terminal."""
 
-import re
 from collections.abc import Mapping
+from typing import Any
 
-from ...output.amounts import number
+from ...output.amounts import number, p_value
+from ...output.amounts import percent as percent
+from ...output.amounts import signed as signed
+from ...output.tables import text_table
 from ..significance import LEAST_SEEDS, NO_CLAIM, Verdict, describe
-from .comparison import HEADLINES, Comparison
+from .comparison import HEADLINES, Comparison, Ends, MentionSums, Report, ScoreRow
 
-NO_BREAK = "\u00a0"
-NUMBERS = re.compile(r"\b[pt] [<=] (?=[-\d\u2212])|(?<=\d) (?:%|points?\b)")
 OF_MODELS = f"With fewer than {LEAST_SEEDS} seeds this is about the models trained here, not the method."
 
 
@@ -16,52 +17,63 @@ def verdict(comparison: Comparison) -> tuple[str, list[str]]:
     """What the numbers say, before anything that praises them.
 
     comparison (Comparison): The scores.
-    RETURNS (Tuple[str, List[str]]): A headline, and sentences with averages and rare types in numbers.
+    RETURNS (Tuple[str, List[str]]): A headline, and sentences on averages and rare types.
     """
     ours, baseline = comparison.ours, comparison.baseline
+    shown = [own for kind in HEADLINES if (own := comparison.averages[kind]).ours is not None]
     if baseline is None:
+        scores = (f"{own.name} F1 {percent(own.ours)}{_range(own.interval)}" for own in shown)
         alone = f"{ours} alone: there is no other model to compare it with."
-        return alone, [f"In points of 100: {', '.join(_scores(comparison))}."]
-    averages = {
-        f"{kind} F1": found
-        for kind in HEADLINES
-        if (found := comparison.averages[kind].verdict) is not None
-    }
+        return alone, [f"In points of 100: {', '.join(scores)}."]
+    if comparison.early:
+        scores = (f"{own.name} F1 {percent(own.ours)} against {percent(own.baseline)}" for own in shown)
+        return comparison.early, [f"So far, {ours} and {baseline}: {', '.join(scores)}."]
+    averages = {f"{own.name} F1": own.verdict for own in shown if own.verdict is not None}
     rare = {
-        f"F1 of {row.label}": row.verdict
+        f"F1 of {row.name}": row.verdict
         for row in comparison.rows
         if row.rare and row.support and row.verdict is not None
     }
-    seeds = number(comparison.n_seeds, "seed")
-    if comparison.early:
-        scores = {name: found.scores for name, found in comparison.averages.items()}
-        so_far = [
-            f"{name} F1 {percent(found.ours)} against {percent(found.baseline)}"
-            for name, found in scores.items()
-            if name in HEADLINES and found.ours is not None
-        ]
-        return comparison.early, [f"So far, {ours} and {baseline}: {', '.join(so_far)}."]
     findings = describe(ours, {**averages, **rare})
     if comparison.n_seeds >= LEAST_SEEDS:
         return _headline(ours, baseline, averages), findings
-    return _headline(f"{ours} as trained here ({seeds})", baseline, averages), [*findings, OF_MODELS]
+    trained = f"{ours} as trained here ({number(comparison.n_seeds, 'seed')})"
+    return _headline(trained, baseline, averages), [*findings, OF_MODELS]
 
 
-def _scores(comparison: Comparison) -> list[str]:
-    found = []
-    for kind in HEADLINES:
-        scores, interval, _ = comparison.averages[kind]
-        if scores.ours is not None:
-            ends = "" if interval is None else [percent(end) for end in (interval.low, interval.high)]
-            shown = f" (95 % interval {' to '.join(ends)})" if ends else ""
-            found.append(f"{kind} F1 {percent(scores.ours)}{shown}")
-    return found
+def counted(comparison: Comparison) -> str:
+    """How many entities are found, and how many of those named are right: no statistics.
+
+    comparison (Comparison): The scores.
+    RETURNS (str): Two sentences on the rare types; on all, where the test part has no rare one.
+    """
+    ours, what = comparison.mentions[0], "rare entities" if comparison.is_rare else "entities"
+    counts = f"{comparison.ours} finds {_count(ours.right)} of the {ours.gold:,.0f} {what}"
+    exact = f"Of 100 that it names, {_precision(ours)} are right"
+    for other in comparison.mentions[1:]:
+        counts += f", {comparison.baseline} {_count(other.right)}"
+        exact += f"; of {comparison.baseline}'s, {_precision(other)}"
+    return f"{counts}. {exact}."
+
+
+def _count(n: float) -> str:
+    """A count, or a mean of counts."""
+    return f"{n:,.0f}" if n == round(n) else f"{n:,.1f}"
+
+
+def _precision(mentions: MentionSums) -> str:
+    return percent(mentions.right / mentions.predicted if mentions.predicted else None)
+
+
+def _range(ends: Ends | None) -> str:
+    return "" if ends is None else f" (95 % interval {' to '.join(map(percent, ends))})"
 
 
 def _headline(ours: str, baseline: str, averages: Mapping[str, Verdict]) -> str:
     by_outcome: dict[str, list[str]] = {}
-    for name, found in averages.items():
-        by_outcome.setdefault(found.outcome, []).append(name)
+    for name, own in averages.items():
+        by_outcome.setdefault(own.outcome, []).append(name)
+    rest = by_outcome.pop(NO_CLAIM, [])
     claims = [
         f"{how} than {baseline} on {_listed(by_outcome[how])}"
         for how in ("better", "worse")
@@ -69,38 +81,72 @@ def _headline(ours: str, baseline: str, averages: Mapping[str, Verdict]) -> str:
     ]
     if not claims:
         return f"No difference between {ours} and {baseline} is shown."
-    rest = [name for name, found in averages.items() if found.outcome not in ("better", "worse")]
     tail = f"; on {_listed(rest)} no difference is shown" if rest else ""
     return f"{ours} is {', and '.join(claims)}{tail}."
 
 
 def _listed(names: list[str]) -> str:
-    return " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
-def percent(score: float | None) -> str:
-    """A score in [0, 1] as points of 100 with one decimal."""
-    return "–" if score is None else f"{100 * score:.1f}"
+def summarize(report: Report) -> dict[str, Any]:
+    """What the result table shows, as JSON.
+
+    report (Report): What there is to say.
+    """
+    comparison = report.comparison
+    headline, findings = verdict(comparison)
+    return {
+        "corpus": report.statistics.corpus,
+        "baseline": comparison.baseline,
+        "ours": comparison.ours,
+        "seeds": {system.name: system.seeds for system in report.systems},
+        "sentence": counted(comparison),
+        "verdict": headline,
+        "findings": findings,
+        "rows": [
+            {"type": row.name, "support": row.support, "rare": row.rare, **_as_json(row)}
+            for row in comparison.rows
+        ],
+        "averages": {kind: _as_json(row) for kind, row in comparison.averages.items()},
+    }
 
 
-def signed(points: float | None) -> str:
-    """Points with a sign, a real minus; what rounds to nothing has none."""
-    if points is None:
-        return "–"
-    rounded = round(points, 1)
-    return f"{rounded:+.1f}".replace("-", "−") if rounded else "0.0"
+def _as_json(row: ScoreRow) -> dict[str, Any]:
+    verdict = row.verdict and {
+        "p": row.verdict.adjusted,
+        "test": row.verdict.test,
+        "outcome": row.verdict.outcome,
+    }
+    scores = {"baseline": row.baseline, "ours": row.ours, "interval": row.interval}
+    return {**scores, **(verdict or dict.fromkeys(("p", "test", "outcome")))}
 
 
-def p_value(p: float) -> str:
-    """A p value with three decimals; its sign and its number are never on two lines."""
-    return f"<{NO_BREAK}0.001" if p < 0.001 else f"{p:.3f}"
+def summary_table(report: Report) -> str:
+    """The result table for a terminal.
+
+    report (Report): What there is to say.
+    RETURNS (str): One line per type, then one per average, then the verdict.
+    """
+    comparison = report.comparison
+    rows = [
+        (f"{row.name} *" if row.rare else row.name, row.support, *_cells(row, comparison))
+        for row in comparison.rows
+    ]
+    rows += [(kind, "", *_cells(row, comparison)) for kind, row in comparison.averages.items()]
+    header = ["Type (* rare)", "Support", comparison.ours, "95 % interval"]
+    if comparison.baseline is not None:
+        header[2:2] = [comparison.baseline]
+        header += ["Difference", "p (Holm)"]
+    headline, findings = verdict(comparison)
+    lines = [headline, counted(comparison), *(f"- {text}" for text in findings)]
+    return "\n".join([text_table(header, rows), *lines, ""])
 
 
-def claim(outcome: str) -> str:
-    """What a table says of a verdict."""
-    return "no clear difference" if outcome == NO_CLAIM else outcome
-
-
-def unbroken(text: str) -> str:
-    """A text in which no line ends between a number and what belongs to it, as in p < 0.001 and 95 %."""
-    return NUMBERS.sub(lambda found: found[0].replace(" ", NO_BREAK), text)
+def _cells(row: ScoreRow, comparison: Comparison) -> list[str]:
+    cells = [percent(row.ours), " to ".join(map(percent, row.interval or [None]))]
+    if comparison.baseline is None:
+        return cells
+    points = None if row.difference is None else 100 * row.difference
+    p = p_value(row.verdict.adjusted) if row.verdict else "–"
+    return [percent(row.baseline), *cells, signed(points), p]

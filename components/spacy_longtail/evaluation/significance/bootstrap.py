@@ -1,15 +1,15 @@
-"""The bootstrap over documents or sentences: intervals of scores, and of differences of two systems."""
+"""The bootstrap over documents or sentences: intervals of scores and of differences."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from ...errors import Errors
+from ...settings import extra
 from .metrics import Metric
 
-Method = Literal["bca", "percentile"]
 MEMORY = 64 * 2**20  # bytes of weights and sums at a time
 ROUNDING = 1e-12  # scores nearer than this are the same
 
@@ -18,7 +18,6 @@ class Interval(NamedTuple):
     value: float
     low: float
     high: float
-    method: Method  # how it was made: percentile too where BCa is not defined
 
 
 class Difference(NamedTuple):
@@ -28,15 +27,7 @@ class Difference(NamedTuple):
     p: float  # two-sided; at most 1 - level exactly where the interval leaves out 0
 
 
-class System(NamedTuple):
-    sign: int
-    counts: np.ndarray  # (n_units, n_seeds, n_types + 1, 3)
-
-
-class Resampled(NamedTuple):
-    value: np.ndarray  # (n_metrics,), of all units
-    draws: np.ndarray  # (n_metrics, n_draws)
-    without: np.ndarray | None  # (n_metrics, n_units), each unit left out in turn; for BCa
+Systems = Sequence[tuple[int, np.ndarray]]  # sign, and counts (n_units, n_seeds, n_types + 1, 3)
 
 
 def intervals(
@@ -46,7 +37,7 @@ def intervals(
     level: float = 0.95,
     n_draws: int = 10_000,
     seed: int = 0,
-    method: Method = "bca",
+    method: Literal["bca", "percentile"] = "bca",
 ) -> dict[str, Interval]:
     """How far each score would move with other documents of the same kind.
 
@@ -55,14 +46,21 @@ def intervals(
     level (float): Of the interval, above 0 and below 1.
     n_draws (int): Bootstrap draws.
     seed (int): Fixes the draws.
-    method (str): "bca" or "percentile".
+    method (str): "bca" or "percentile", which also stands in where BCa is not defined.
     RETURNS (Dict[str, Interval]): In [0, 1].
     SOURCE: Efron 1987, Better Bootstrap Confidence Intervals.
     """
-    found = _resample([System(1, _checked(counts))], metrics, level, n_draws, seed, method)
+    systems = [(1, counts.astype("float64"))]
+    values, draws = _resample(systems, metrics, n_draws, seed)
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    cuts: list[np.ndarray] = [tails] * len(values)
+    if method == "bca":
+        without = _left_out(systems, metrics)
+        cuts = [_bca_tails(*own, tails) for own in zip(values, draws, without, strict=True)]
+    ends = [np.quantile(own, cut) for own, cut in zip(draws, cuts, strict=True)]
     return {
-        name: Interval(float(found.value[i]), *_interval(found, i, level))
-        for i, name in enumerate(metrics)
+        name: Interval(float(value), float(low), float(high))
+        for name, value, (low, high) in zip(metrics, values, ends, strict=True)
     }
 
 
@@ -89,116 +87,86 @@ def paired_bootstrap(
     RETURNS (Dict[str, Difference]): In [-1, 1], and p.
     SOURCE: Koehn 2004, Statistical Significance Tests for Machine Translation Evaluation.
     """
-    systems = [System(-1, _checked(first)), System(1, _checked(second))]
-    shapes = [(len(s.counts), *s.counts.shape[2:]) for s in systems]
+    shapes = [(len(counts), *counts.shape[2:]) for counts in (first, second)]
     if shapes[0] != shapes[1]:
         problem = "{} units of {} types against {} of {}".format(*shapes[1][:2], *shapes[0][:2])
         names = {"path": "The second system", "other": "the first"}
         raise ValueError(Errors.L411.format(**names, problem=problem))
-    found = _resample(systems, metrics, level, n_draws, seed, "percentile")
-    n_tail = int((n_draws + 1) * (1 - level) / 2 + ROUNDING)  # draws up to each end, the end among them
+    n_tail = int((n_draws + 1) * (1 - level) / 2 + ROUNDING)  # draws up to each end, with the end
     if not n_tail:
-        fix = "No p could be as small as 1 - level. Use 10000."
-        raise _unfit("n_draws", f"enough for the level {level:g}", n_draws, fix)
-    draws = np.sort(np.where(np.abs(found.draws) <= ROUNDING, 0.0, found.draws), axis=1)
+        raise ValueError(f"{n_draws} draws are too few for a p of {1 - level:g}")
+    systems = [(-1, first.astype("float64")), (1, second.astype("float64"))]
+    values, draws = _resample(systems, metrics, n_draws, seed)
+    draws = np.sort(np.where(np.abs(draws) <= ROUNDING, 0.0, draws), axis=1)
     fewer = np.minimum((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1))
     p = np.minimum(1.0, 2 * (1 + fewer) / (n_draws + 1))
-    columns = (found.value, draws[:, n_tail - 1], draws[:, -n_tail], p)
-    return {
-        name: Difference(*(float(column[i]) for column in columns)) for i, name in enumerate(metrics)
-    }
-
-
-def _checked(counts: np.ndarray) -> np.ndarray:
-    if counts.ndim != 4 or not len(counts) or counts.shape[-1] != 3:
-        rule = "counts of at least one unit, (n_units, n_seeds, n_types + 1, 3)"
-        raise _unfit("counts", rule, counts.shape, "Use stack().")
-    return counts.astype("float64")  # so that products with weights go through BLAS
+    rows = np.stack([values, draws[:, n_tail - 1], draws[:, -n_tail], p], axis=1)
+    return {name: Difference(*row) for name, row in zip(metrics, rows.tolist(), strict=True)}
 
 
 def _resample(
-    systems: list[System],
-    metrics: Mapping[str, Metric],
-    level: float,
-    n_draws: int,
-    seed: int,
-    method: Method,
-) -> Resampled:
-    """Value, bootstrap replicates and jackknife of each score, or of its difference."""
-    if not 0 < level < 1:
-        raise _unfit("level", "above 0 and below 1", level, "Use 0.95.")
-    if n_draws < 1:
-        raise _unfit("n_draws", "at least 1", n_draws, "Use 10000.")
-    if method not in ("bca", "percentile"):
-        raise _unfit("method", "bca or percentile", method, "Use one of them.")
+    systems: Systems, metrics: Mapping[str, Metric], n_draws: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Each score or difference of all units, (n_metrics,), and of draws, (n_metrics, n_draws)."""
     rng = np.random.default_rng(seed)
-    n_units, n_cells = len(systems[0].counts), sum(s.counts[0].size for s in systems)
-    step = max(1, MEMORY // (8 * (2 * n_units + 4 * n_cells)))  # with what the metrics keep meanwhile
+    n_units, step = len(systems[0][1]), _step(systems)
     draws = []
     for begin in range(0, n_draws, step):
-        n = min(step, n_draws - begin)
-        weights = _drawn(rng, n, n_units)
-        sums = [np.tensordot(weights, s.counts, axes=1) for s in systems]
+        weights = _drawn(rng, min(step, n_draws - begin), n_units)
+        sums = [np.tensordot(weights, counts, axes=1) for _, counts in systems]
         draws.append(_statistics(systems, sums, metrics))
-    totals = [s.counts.sum(axis=0) for s in systems]
-    value = _statistics(systems, totals, metrics)
-    without = None
-    if method == "bca":
-        parts = []
-        for begin in range(0, n_units, step):
-            sums = [t - s.counts[begin : begin + step] for t, s in zip(totals, systems, strict=True)]
-            parts.append(_statistics(systems, sums, metrics))
-        without = np.concatenate(parts, axis=1)
-    return Resampled(value, np.concatenate(draws, axis=1), without)
+    totals = [counts.sum(axis=0) for _, counts in systems]
+    return _statistics(systems, totals, metrics), np.concatenate(draws, axis=1)
+
+
+def _left_out(systems: Systems, metrics: Mapping[str, Metric]) -> np.ndarray:
+    """The jackknife: each score with each unit left out in turn, (n_metrics, n_units)."""
+    step = _step(systems)
+    parts = []
+    for begin in range(0, len(systems[0][1]), step):
+        sums = [counts.sum(axis=0) - counts[begin : begin + step] for _, counts in systems]
+        parts.append(_statistics(systems, sums, metrics))
+    return np.concatenate(parts, axis=1)
+
+
+def _step(systems: Systems) -> int:
+    """Draws at a time, with what the metrics keep meanwhile."""
+    n_units, n_cells = len(systems[0][1]), sum(counts[0].size for _, counts in systems)
+    return max(1, MEMORY // (8 * (2 * n_units + 4 * n_cells)))
 
 
 def _drawn(rng: np.random.Generator, n_draws: int, n_units: int) -> np.ndarray:
-    """How often each draw has each unit, (n_draws, n_units). Six times as fast as rng.multinomial."""
-    found = rng.integers(0, n_units, (n_draws, n_units))
-    found += n_units * np.arange(n_draws)[:, None]
-    counted = np.bincount(found.ravel(), minlength=n_draws * n_units)
-    return counted.reshape(n_draws, n_units).astype("float64")
+    """How often each draw has each unit, (n_draws, n_units). Faster than rng.multinomial."""
+    places = rng.integers(0, n_units, (n_draws, n_units))
+    places += n_units * np.arange(n_draws)[:, None]
+    counts = np.bincount(places.ravel(), minlength=n_draws * n_units)
+    return counts.reshape(n_draws, n_units).astype("float64")
 
 
-def _statistics(
-    systems: list[System], sums: list[np.ndarray], metrics: Mapping[str, Metric]
-) -> np.ndarray:
+def _statistics(systems: Systems, sums: list[np.ndarray], metrics: Mapping[str, Metric]) -> np.ndarray:
     """Scores of sums (..., n_seeds, n_types + 1, 3), averaged over seeds, signed and added."""
     rows: list[np.ndarray] = [
-        sum(s.sign * metric(own).mean(axis=-1) for s, own in zip(systems, sums, strict=True))
+        sum(sign * metric(own).mean(axis=-1) for (sign, _), own in zip(systems, sums, strict=True))
         for metric in metrics.values()
     ]
     return np.stack(rows)
 
 
-def _interval(found: Resampled, i: int, level: float) -> tuple[float, float, Method]:
-    """The interval of the i-th score, and how it was made."""
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    corrected = None
-    if found.without is not None:
-        corrected = _bca_tails(found.value[i], found.draws[i], found.without[i], tails)
-    method: Method = "percentile" if corrected is None else "bca"
-    low, high = np.quantile(found.draws[i], tails if corrected is None else corrected)
-    return float(low), float(high), method
-
-
-def _bca_tails(
-    value: float, draws: np.ndarray, without: np.ndarray, tails: np.ndarray
-) -> np.ndarray | None:
-    """The shares of replicates that BCa cuts off, (2,); null where they are not defined."""
+def _bca_tails(value: float, draws: np.ndarray, without: np.ndarray, tails: np.ndarray) -> np.ndarray:
+    """The shares of draws that BCa cuts off, (2,); those given where it is not defined."""
     below = (draws < value - ROUNDING).mean()
     share = below + (np.abs(draws - value) <= ROUNDING).mean() / 2
     if share in (0, 1) or np.ptp(without) <= ROUNDING:
-        return None
+        return tails
     norm = scipy_stats().norm
     bias = norm.ppf(share)
     z = bias + norm.ppf(tails)
     shrink = 1 - acceleration(without) * z
-    return norm.cdf(bias + z / shrink) if (shrink > 0).all() else None
+    return norm.cdf(bias + z / shrink) if (shrink > 0).all() else tails
 
 
 def acceleration(without: np.ndarray) -> float:
-    """How fast a statistic's spread grows with it, from its jackknife values. (n_units,)
+    """How fast a statistic's spread grows with it, from its jackknife values.
 
     without (np.ndarray): (n_units,), the statistic with each unit left out, not all the same.
     RETURNS (float): The acceleration of BCa, no unit.
@@ -207,14 +175,8 @@ def acceleration(without: np.ndarray) -> float:
     return float((d**3).sum() / (6 * (d**2).sum() ** 1.5))
 
 
-def _unfit(name: str, rule: str, value: object, fix: str) -> ValueError:
-    return ValueError(Errors.L001.format(name=name, rule=rule, value=value, fix=fix))
-
-
 def scipy_stats() -> ModuleType:
-    """The module scipy.stats."""
-    try:
+    """The module scipy.stats, which the extra `report` installs."""
+    with extra("scipy", "report"):
         from scipy import stats
-    except ImportError as error:
-        raise ValueError(Errors.L406.format(package="scipy", extra="report")) from error
     return stats

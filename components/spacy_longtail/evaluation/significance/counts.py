@@ -18,25 +18,24 @@ KINDS = 3  # right, predicted, gold: the last axis
 class MentionCounts(NamedTuple):
     labels: tuple[str, ...]  # the declared types
     unit: Unit
-    counts: Ints3d  # (n_units, n_types + 1, 3), right, predicted and gold; the last type is all others
+    counts: Ints3d  # (n_units, n_types + 1, 3); the last type is all others
 
 
 def mention_counts(
     documents: Sequence[Document], labels: Sequence[str], unit: Unit | None = None
 ) -> MentionCounts:
-    """Count strict matches, place and type, in each unit: documents, or sentences of a few documents.
+    """Count strict matches, place and type, in each unit.
 
-    documents (Sequence[Document]): As in an evaluation. A mention that is annotated twice in a document
-        counts once; predicted twice, one of them is wrong.
+    documents (Sequence[Document]): As in an evaluation. A mention that is annotated twice in a
+        document counts once; predicted twice, one of them is wrong.
     labels (Sequence[str]): The declared types. What is of another type goes to the last column.
     unit (Optional[Unit]): Null takes documents, or sentences of fewer than 20 documents.
     RETURNS (MentionCounts): A mention is of the sentence that it starts in; a document without
         sentence bounds is one sentence.
     """
     column = {label: i for i, label in enumerate(labels)}
-    others, n_columns = len(labels), len(labels) + 1
     unit = unit or ("sentence" if len(documents) < LEAST_DOCUMENTS else "document")
-    cells: list[int] = []
+    cells: list[tuple[int, int, int]] = []
     n_units = 0
     for document in documents:
         gold = set(document.gold)
@@ -44,38 +43,32 @@ def mention_counts(
         later = [start for start, _ in document.sentences[1:]] if unit == "sentence" else []
         for kind, spans in enumerate((gold.intersection(predicted), predicted, gold)):
             for start, _, label in spans:
-                row = (n_units + bisect_right(later, start)) * n_columns
-                cells.append((row + column.get(label, others)) * KINDS + kind)
+                row = n_units + bisect_right(later, start)
+                cells.append((row, column.get(label, len(labels)), kind))
         n_units += len(later) + 1
-    shape = (n_units, n_columns, KINDS)
-    counts = np.bincount(np.asarray(cells, dtype="int64"), minlength=n_units * n_columns * KINDS)
-    return MentionCounts(tuple(labels), unit, counts.reshape(shape))
+    counts = np.zeros((n_units, len(labels) + 1, KINDS), dtype="int64")
+    np.add.at(counts, tuple(np.array(cells, dtype="int64").reshape(-1, 3).T), 1)
+    return MentionCounts(tuple(labels), unit, counts)
 
 
-def stack(found: Sequence[MentionCounts]) -> Ints4d:
+def stack(counts: Sequence[MentionCounts]) -> Ints4d:
     """The counts of one system's seeds side by side.
 
-    found (Sequence[MentionCounts]): One for each seed, on the same documents.
+    counts (Sequence[MentionCounts]): One for each seed, on the same documents.
     RETURNS (Ints4d): (n_units, n_seeds, n_types + 1, 3).
     """
-    if not found:
-        fix = "Give the counts of one evaluation at least."
-        raise ValueError(Errors.L001.format(name="found", rule="not empty", value=found, fix=fix))
-    first = found[0]
-    for seed_i, other in enumerate(found[1:], start=2):
-        problem = _mismatch(first, other)
-        if problem:
+    for seed_i, other in enumerate(counts[1:], start=2):
+        if problem := _mismatch(counts[0], other):
             names = {"path": f"Evaluation {seed_i}", "other": "the first"}
             raise ValueError(Errors.L411.format(**names, problem=problem))
-    return np.stack([own.counts for own in found], axis=1)
+    return np.stack([own.counts for own in counts], axis=1)
 
 
-def _mismatch(first: MentionCounts, other: MentionCounts) -> str | None:
+def _mismatch(first: MentionCounts, other: MentionCounts) -> str:
     if first.labels != other.labels:
         return "their types differ"
     if first.unit != other.unit or len(first.counts) != len(other.counts):
-        sizes = (f"{len(own.counts)} {own.unit}s" for own in (other, first))
-        return " against ".join(sizes)
+        return " against ".join(f"{len(own.counts)} {own.unit}s" for own in (other, first))
     if not np.array_equal(first.counts[..., 2], other.counts[..., 2]):
         return "their gold mentions differ"
-    return None
+    return ""

@@ -1,4 +1,4 @@
-"""Tests over seeds: is one method ahead in more trainings than chance would have it?"""
+"""Tests over seeds or folds: is one method ahead in more trainings than chance would have it?"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from thinc.types import Floats1d
 
-from ...errors import Errors
 from .bootstrap import scipy_stats
 
 DIGITS = 12  # of scores: what differs after them is rounding
@@ -21,6 +20,18 @@ class PairedT(NamedTuple):
     df: int
 
 
+class ResampledT(NamedTuple):
+    """A difference over folds."""
+
+    mean: float
+    t: float
+    df: int
+    p: float  # two-sided
+    low: float  # of the 95 % interval of the mean
+    high: float
+    p_worse: float  # chance that the true difference is below 0, by the same t
+
+
 def paired_t(first: Scores, second: Scores) -> PairedT | None:
     """Student's t of the differences of two methods over the same seeds.
 
@@ -31,8 +42,30 @@ def paired_t(first: Scores, second: Scores) -> PairedT | None:
     d = _differences(first, second)
     if len(d) < 2 or not np.ptp(d).round(DIGITS):
         return None
-    found = scipy_stats().ttest_rel(second, first)
-    return PairedT(float(found.statistic), float(found.pvalue), len(d) - 1)
+    test = scipy_stats().ttest_rel(second, first)
+    return PairedT(float(test.statistic), float(test.pvalue), len(d) - 1)
+
+
+def resampled_t(differences: Scores, test_share: float) -> ResampledT | None:
+    """Student's t of differences over folds, its variance corrected for training data in common.
+
+    differences (Scores): (n_folds,), or (n_folds * n_repeats,).
+    test_share (float): Test examples by training examples, such as 1/4 with five folds, and 1/3
+        where another of them is dev. Above 0.
+    RETURNS (Optional[ResampledT]): Null with fewer than two, or where all are the same.
+    SOURCE: Nadeau and Bengio 2003, section 3 (the corrected resampled t-test): the variance of the
+        mean is (1 / J + n_test / n_train) times the variance of the differences.
+    """
+    d = np.asarray(differences, dtype="float64")
+    if len(d) < 2 or not np.ptp(d).round(DIGITS):
+        return None
+    mean, df = float(d.mean()), len(d) - 1
+    error = float(np.sqrt((1 / len(d) + test_share) * d.var(ddof=1)))
+    t = mean / error
+    student = scipy_stats().t(df)
+    border = float(student.ppf(0.975)) * error
+    p = float(2 * student.sf(abs(t)))
+    return ResampledT(mean, t, df, p, mean - border, mean + border, float(student.sf(t)))
 
 
 def paired_permutation(first: Scores, second: Scores, *, seed: int = 0) -> float:
@@ -46,7 +79,7 @@ def paired_permutation(first: Scores, second: Scores, *, seed: int = 0) -> float
     d = _differences(first, second)
     if len(d) < 2:  # scipy wants two; the two signs of one difference are as far from 0
         return 1.0
-    found = scipy_stats().permutation_test(
+    test = scipy_stats().permutation_test(
         (d, np.zeros(len(d))),  # to swap a pair is to reverse its difference
         # rounded: sums of the same differences in another order are ties
         lambda x, y, axis: (x - y).mean(axis=axis).round(DIGITS),
@@ -55,20 +88,20 @@ def paired_permutation(first: Scores, second: Scores, *, seed: int = 0) -> float
         n_resamples=N_PERMUTATIONS,
         rng=np.random.default_rng(seed),
     )
-    return float(found.pvalue)
+    return float(test.pvalue)
 
 
 def bootstrap_standard_error(scores: Scores, *, n_draws: int = 10_000, seed: int = 0) -> float:
-    """The standard error of a mean over seeds, as the spread of means of redrawn scores.
+    """The standard error of a mean over seeds: the spread of means of redrawn scores.
 
     scores (Scores): (n_seeds,).
     n_draws (int): Bootstrap draws.
     seed (int): Fixes them.
     RETURNS (float): In the scores' unit; 0 for one seed, which says nothing.
     """
-    own = _seeds("scores", scores)
-    drawn = np.random.default_rng(seed).integers(0, len(own), (n_draws, len(own)))
-    return float(own[drawn].mean(axis=1).std())
+    values = np.asarray(scores, dtype="float64")
+    drawn = np.random.default_rng(seed).integers(0, len(values), (n_draws, len(values)))
+    return float(values[drawn].mean(axis=1).std())
 
 
 def holm(p_values: Scores) -> Floats1d:
@@ -80,10 +113,7 @@ def holm(p_values: Scores) -> Floats1d:
     """
     p = np.asarray(p_values, dtype="float64")
     if not ((p >= 0) & (p <= 1)).all():  # catches NaN too
-        fix = "Leave out comparisons without a test."
-        raise ValueError(
-            Errors.L001.format(name="p_values", rule="from 0 to 1", value=p_values, fix=fix)
-        )
+        raise ValueError(f"p values lie between 0 and 1, found {p_values}")
     order = np.argsort(p, kind="stable")
     stepped = np.minimum(1.0, np.arange(len(p), 0, -1) * p[order])
     adjusted = np.empty_like(p)
@@ -92,17 +122,6 @@ def holm(p_values: Scores) -> Floats1d:
 
 
 def _differences(first: Scores, second: Scores) -> np.ndarray:
-    one, two = _seeds("first", first), _seeds("second", second)
-    if len(one) != len(two):
-        fix = "Give the scores of the same seeds."
-        rule = f"{len(one)} scores, as the first has"
-        raise ValueError(Errors.L001.format(name="second", rule=rule, value=len(two), fix=fix))
-    return two - one
-
-
-def _seeds(name: str, scores: Scores) -> np.ndarray:
-    found = np.asarray(scores, dtype="float64")
-    if found.ndim != 1 or not len(found):
-        fix = "Give one score a seed."
-        raise ValueError(Errors.L001.format(name=name, rule="a row of scores", value=scores, fix=fix))
-    return found
+    if len(first) != len(second):  # else one score would be broadcast
+        raise ValueError(f"{len(first)} scores of the first, {len(second)} of the second")
+    return np.asarray(second, dtype="float64") - np.asarray(first, dtype="float64")

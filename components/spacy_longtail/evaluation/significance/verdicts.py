@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from ...output.amounts import p_value, percent, signed
 from .bootstrap import ROUNDING, paired_bootstrap
 from .counts import Unit
 from .metrics import Metric
@@ -32,7 +33,7 @@ class Verdict(NamedTuple):
 
     @property
     def larger_p(self) -> float:
-        """That of the tests which were made: a claim needs them all."""
+        """Of the tests which were made: a claim needs them all."""
         return max(self.p, self.p_seeds or 0.0)
 
 
@@ -48,11 +49,10 @@ def decide(
 ) -> dict[str, dict[str, Verdict]]:
     """Compare methods with a baseline in each score.
 
-    The interval and p are of the bootstrap over documents. From six seeds on, if the seeds made any
-    difference, there is the permutation test over seeds too. "better" and "worse" need six documents,
-    and the larger p after Holm at most alpha. Seeds know nothing of other documents, nor documents of
-    other trainings: with fewer than six seeds a verdict is on the models that were trained, not on the
-    method.
+    The interval and p come from the bootstrap over documents. From six seeds on, if the seeds made
+    any difference, there is the permutation test over seeds too. "better" and "worse" need six
+    documents, and the larger p after Holm at most alpha. With fewer than six seeds a verdict is on
+    the models that were trained, not on the method.
 
     baseline (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`.
     methods (Mapping[str, np.ndarray]): The same of each method, its seeds in the same order.
@@ -63,11 +63,11 @@ def decide(
     seed (int): Fixes them.
     RETURNS (Dict[str, Dict[str, Verdict]]): By method, then by score.
     """
-    found = {
+    verdicts = {
         name: judge(baseline, counts, metrics, unit, level=level, n_draws=n_draws, seed=seed)
         for name, counts in methods.items()
     }
-    return corrected_by_score(found)
+    return corrected_by_score(verdicts)
 
 
 def judge(
@@ -81,10 +81,10 @@ def judge(
     n_draws: int = 10_000,
     seed: int = 0,
 ) -> dict[str, Verdict]:
-    """Compare one method with a baseline in each score, as `decide` does, without Holm's correction.
+    """Compare one method with a baseline as `decide` does, without Holm's correction.
 
-    is_paired (bool): Whether the seeds of both are the same, in the same order. If not, they are not
-        tested over seeds.
+    is_paired (bool): Whether the seeds of both are the same, in the same order. If not, they are
+        not tested over seeds.
     The other arguments and RETURNS: as in `decide`.
     """
     differences = paired_bootstrap(baseline, method, metrics, level=level, n_draws=n_draws, seed=seed)
@@ -96,20 +96,21 @@ def judge(
         first, second = metric(baseline.sum(axis=0)), metric(method.sum(axis=0))
         value, low, high, p = differences[name]
         t, p_seeds, test = paired_t(first, second) if is_tested else None, None, over_units
-        if t is not None:  # else the seeds made no difference, and are one training told often
+        if t is not None:  # else the seeds made no difference: one training, counted often
             p_seeds = paired_permutation(first, second)
             test = f"{over_units}, and paired permutation test over {n_seeds} seeds"
         means = (float(first.mean()), float(second.mean()))
-        found = Verdict(*means, value, low, high, level, p, p_seeds, p, test, n_seeds, t, NO_CLAIM)
-        outcome = _outcome(found, found.larger_p) if n_units >= LEAST_SEEDS else NO_CLAIM
-        verdicts[name] = found._replace(adjusted=found.larger_p, outcome=outcome)
+        raw = Verdict(*means, value, low, high, level, p, p_seeds, p, test, n_seeds, t, NO_CLAIM)
+        outcome = _outcome(raw, raw.larger_p) if n_units >= LEAST_SEEDS else NO_CLAIM
+        verdicts[name] = raw._replace(adjusted=raw.larger_p, outcome=outcome)
     return verdicts
 
 
 def corrected(family: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Verdicts that are read together after Holm's correction: a claim can only be lost.
 
-    family (Mapping[str, Verdict]): On several methods in one score, or on one method in several types.
+    family (Mapping[str, Verdict]): On several methods in one score, or on one method in several
+        types.
     RETURNS (Dict[str, Verdict]): The same with p adjusted.
     """
     adjusted = holm([verdict.larger_p for verdict in family.values()]).tolist()
@@ -121,69 +122,55 @@ def corrected(family: Mapping[str, Verdict]) -> dict[str, Verdict]:
     }
 
 
-def corrected_by_score(found: Mapping[str, Mapping[str, Verdict]]) -> dict[str, dict[str, Verdict]]:
-    """Verdicts on several methods, those on each score corrected together.
+def corrected_by_score(
+    verdicts: Mapping[str, Mapping[str, Verdict]],
+) -> dict[str, dict[str, Verdict]]:
+    """Verdicts on several methods, each score corrected for the number of methods.
 
-    found (Mapping[str, Mapping[str, Verdict]]): By method, then by score; the same scores for all.
+    verdicts (Mapping[str, Mapping[str, Verdict]]): By method, then by score; the same scores for all.
     RETURNS (Dict[str, Dict[str, Verdict]]): The same with p adjusted.
     """
-    scores = next(iter(found.values()), {})
-    after = {score: corrected({name: own[score] for name, own in found.items()}) for score in scores}
-    return {name: {score: own[name] for score, own in after.items()} for name in found}
+    scores = next(iter(verdicts.values()), {})
+    after = {score: corrected({name: own[score] for name, own in verdicts.items()}) for score in scores}
+    return {name: {score: own[name] for score, own in after.items()} for name in verdicts}
 
 
 def _outcome(verdict: Verdict, adjusted: float) -> Outcome:
     if adjusted > 1 - verdict.level + ROUNDING:
         return NO_CLAIM
-    return "better" if verdict.low > 0 else "worse"  # the interval leaves out 0 where p is so small
+    return "better" if verdict.low > 0 else "worse"  # the interval leaves out 0 for so small a p
 
 
 def describe(method: str, verdicts: Mapping[str, Verdict]) -> list[str]:
-    """The verdicts on a method in words and points of 100: what was shown, what was not, the tests.
+    """The verdicts on a method in sentences, scores in points of 100.
 
     method (str): Its name.
     verdicts (Mapping[str, Verdict]): By score, as `decide` returned them for this method.
-    RETURNS (List[str]): Sentences. What is not significant is not called unchanged.
+    RETURNS (List[str]): What was shown, what was not, then the tests.
     """
     shown, rest = [], []
-    for name, verdict in verdicts.items():
-        if verdict.outcome == NO_CLAIM:
-            rest.append(f"{name}: {NO_CLAIM} ({_signed(verdict.value)}, {_evidence(verdict)}).")
-            continue
-        verb = "improves" if verdict.outcome == "better" else "lowers"
-        scores = f"{name} from {100 * verdict.baseline:.1f} to {100 * verdict.method:.1f}"
-        shown.append(f"{method} {verb} {scores} ({_signed(verdict.value)}, {_evidence(verdict)}).")
     tests: dict[str, list[str]] = {}
     for name, verdict in verdicts.items():
         tests.setdefault(verdict.test, []).append(name)
-    if len(tests) == 1:
-        return [*shown, *rest, f"Test: {next(iter(tests))}, two-sided."]
-    return [
-        *shown,
-        *rest,
-        *(f"Test of {', '.join(own)}: {test}, two-sided." for test, own in tests.items()),
-    ]
+        change = f"({signed(100 * verdict.value)}, {_evidence(verdict)})"
+        if verdict.outcome == NO_CLAIM:
+            rest.append(f"{name}: {NO_CLAIM} {change}.")
+        else:
+            verb = "improves" if verdict.outcome == "better" else "lowers"
+            scores = f"from {percent(verdict.baseline)} to {percent(verdict.method)}"
+            shown.append(f"{method} {verb} {name} {scores} {change}.")
+    what = (f" of {', '.join(names)}" if len(tests) > 1 else "" for names in tests.values())
+    lines = [f"Test{of}: {test}, two-sided." for of, test in zip(what, tests, strict=True)]
+    return [*shown, *rest, *lines]
 
 
 def _evidence(verdict: Verdict) -> str:
-    parts = [
-        f"{100 * verdict.level:g} % interval {_signed(verdict.low)} to {_signed(verdict.high)}",
-        _p("p", verdict.p),
-    ]
-    if verdict.p_seeds is not None:
-        parts.append(_p(f"over {verdict.n_seeds} seeds p", verdict.p_seeds))
-    if verdict.t is not None:
-        parts.append(f"t-test {_p('p', verdict.t.p)}")
-    if verdict.adjusted > verdict.larger_p:
-        parts.append(_p("after Holm p", verdict.adjusted))
-    return ", ".join(parts)
-
-
-def _signed(score: float) -> str:
-    """A difference as points of 100 with a sign, a real minus; what rounds to nothing has none."""
-    points = round(100 * score, 1)
-    return f"{points:+.1f}".replace("-", "\u2212") if points else "0.0"
-
-
-def _p(name: str, p: float) -> str:
-    return f"{name} < 0.001" if p < 0.001 else f"{name} = {p:.3f}"
+    low, high = signed(100 * verdict.low), signed(100 * verdict.high)
+    ps = {
+        "p": verdict.p,
+        f"over {verdict.n_seeds} seeds p": verdict.p_seeds,
+        "t-test p": verdict.t and verdict.t.p,
+        "after Holm p": verdict.adjusted if verdict.adjusted > verdict.larger_p else None,
+    }
+    parts = [f"{name} {p_value(p, sign='= ')}" for name, p in ps.items() if p is not None]
+    return ", ".join([f"{100 * verdict.level:g} % interval {low} to {high}", *parts])

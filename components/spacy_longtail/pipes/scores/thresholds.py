@@ -126,26 +126,12 @@ def _newton(inputs: Floats2d, offset: Floats1d, target: Floats1d) -> list[float]
     return [as_stored(w) for w in weights]
 
 
-class Reliability(NamedTuple):
-    """How far scores are probabilities."""
-
-    error: float  # expected calibration error: mean |share right - mean score| over bins, by size
-    brier: float  # mean squared error
-    bins: list[tuple[int, float, float]]  # of each bin that is not empty: size, mean score, share right
-
-
-def reliability(p: Floats1d, right: Ints1d, n_bins: int = 10) -> Reliability:
-    """Compare scores with outcomes in bins of equal width.
+def calibration_error(p: Floats1d, right: Ints1d, n_bins: int = 10) -> float:
+    """Expected calibration error: mean |share right - mean score| over bins of equal width, by size.
 
     p (Floats1d): (n,), scores in [0, 1]. right (Ints1d): (n,), whether each is right.
     SOURCE: Naeini, Cooper & Hauskrecht 2015; Guo et al. 2017, eq. 3.
     """
-    if not len(p):
-        return Reliability(0.0, 0.0, [])
     at = np.minimum((p * n_bins).astype(int), n_bins - 1)
-    sizes = np.bincount(at, minlength=n_bins)
-    means = np.bincount(at, weights=p, minlength=n_bins) / np.maximum(sizes, 1)
-    shares = np.bincount(at, weights=right, minlength=n_bins) / np.maximum(sizes, 1)
-    error = float((sizes / len(p) * np.abs(shares - means)).sum())
-    rows = zip(sizes.tolist(), means.tolist(), shares.tolist(), strict=True)
-    return Reliability(error, float(np.mean((p - right) ** 2)), [row for row in rows if row[0]])
+    gaps = np.bincount(at, weights=right - p, minlength=n_bins)
+    return float(np.abs(gaps).sum() / max(len(p), 1))

@@ -16,7 +16,7 @@ from ...evaluation.report.systems import System
 from ...evaluation.report.wording import signed
 from ...evaluation.significance import Unit, describe, judge, named_metrics, stack
 from ...evaluation.significance.metrics import f1
-from ...evaluation.significance.resampled import ResampledT, resampled_t
+from ...evaluation.significance.paired import ResampledT, resampled_t
 from ...output.amounts import verb
 from .recommendation import MACRO, Recommendation
 

@@ -9,9 +9,9 @@ from ...corpus.folder import read_types
 from ...corpus.statistics import corpus_statistics, write_statistics
 from ...evaluation.convergence import Rising, rising_of
 from ...evaluation.report import read_report
+from ...evaluation.report.comparison import Report
 from ...evaluation.report.dates import written
 from ...evaluation.report.plots import Heat, HeatRow
-from ...evaluation.report.report import Report
 from ...evaluation.report.systems import mean, spread
 from ..trials.ledger import trial_folder
 from ..trials.plan import Trial

@@ -6,9 +6,9 @@ from wasabi import Printer
 
 from ...evaluation.convergence import no_verdict
 from ...evaluation.report import write_report
-from ...evaluation.report.plain import in_one_sentence
 from ...evaluation.report.plots import heatmap, size_curves
 from ...evaluation.report.rendering import cell, render
+from ...evaluation.report.wording import counted
 from ...output.tables import text_table
 from ...output.writing import coded_io, replacing
 from .curves import Curves, Point
@@ -21,7 +21,7 @@ def write_matrix_report(summary: Summary, folder: Path) -> Path:
     """Write index.html, index.md, and a page for each corpus that all trials were trained on in full.
 
     summary (Summary): What the trials show. folder (Path): Where.
-    RETURNS (Path): index.html. RAISES (ValueError): L406, L415, L432.
+    RETURNS (Path): index.html.
     """
     for found in summary.corpora:
         if found.report is not None:
@@ -53,7 +53,7 @@ def on_test(found: CorpusSummary) -> str:
     report = found.report
     if report is None or report.comparison.early:
         return ""
-    return in_one_sentence(report.finding, report.comparison)
+    return counted(report.comparison)
 
 
 def _plot(found: CorpusSummary, curves: Curves, baseline: str) -> str:

@@ -1,6 +1,5 @@
 """Plots of the report, one module each."""
 
-from .bars import size_factors as size_factors
 from .curves import MOST as MOST
 from .curves import Line as Line
 from .curves import learning_curves as learning_curves
@@ -10,6 +9,5 @@ from .dumbbells import dumbbells as dumbbells
 from .heatmap import Heat as Heat
 from .heatmap import HeatRow as HeatRow
 from .heatmap import heatmap as heatmap
-from .pr_moves import pr_moves as pr_moves
 from .search import Point as Point
 from .search import search_plot as search_plot

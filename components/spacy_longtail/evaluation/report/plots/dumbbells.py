@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ..comparison import TypeRow
+from ..comparison import ScoreRow
 from .drawing import BASELINE, INK, OURS, PAPER, RARE, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
@@ -13,10 +13,10 @@ ROW = 0.34  # inches: eight types and the verdict fit on the first screen
 OFFSET = 0.17  # of the two dots of a row: their intervals must not cover each other
 
 
-def dumbbells(rows: list[TypeRow], baseline: str | None, ours: str) -> str:
+def dumbbells(rows: list[ScoreRow], baseline: str | None, ours: str) -> str:
     """F1 by type on test, baseline hollow and ours filled, the types in the order given.
 
-    rows (List[TypeRow]): Scores by type.
+    rows (List[ScoreRow]): Scores by type.
     baseline (Optional[str]): Name of the baseline; null draws ours alone.
     ours (str): Name of ours.
     RETURNS (str): An svg element.
@@ -26,7 +26,7 @@ def dumbbells(rows: list[TypeRow], baseline: str | None, ours: str) -> str:
         axes = fig.add_subplot()
         for y, row in enumerate(rows):
             _draw_row(axes, y, row, baseline is not None)
-        names = [f"{row.label} ({row.support})" + (" ◆" if row.rare else "") for row in rows]
+        names = [f"{row.name} ({row.support})" + (" ◆" if row.rare else "") for row in rows]
         axes.set_yticks(range(len(rows)), names)
         for text, row in zip(axes.get_yticklabels(), rows, strict=True):
             text.set(fontweight="bold" if row.rare else "normal", color=RARE if row.rare else INK)
@@ -41,16 +41,16 @@ def dumbbells(rows: list[TypeRow], baseline: str | None, ours: str) -> str:
     return svg(draw, (WIDTH, 0.95 + ROW * len(rows)), "f1", title)
 
 
-def _draw_row(axes: "Axes", y: int, row: TypeRow, is_pair: bool) -> None:
+def _draw_row(axes: "Axes", y: int, row: ScoreRow, is_pair: bool) -> None:
     ends = []
-    sides = [(row.f.ours, row.interval, OURS, OFFSET if is_pair else 0.0)]
+    sides = [(row.ours, row.interval, OURS, OFFSET if is_pair else 0.0)]
     if is_pair:
-        sides.append((row.f.baseline, row.baseline_interval, BASELINE, -OFFSET))
+        sides.append((row.baseline, row.baseline_interval, BASELINE, -OFFSET))
     for value, interval, colour, offset in sides:
         x = 100 * (value or 0.0)
         ends.append((x, y + offset))
         if interval is not None:
-            axes.plot([100 * interval.low, 100 * interval.high], [y + offset] * 2, color=colour, lw=1.1)
+            axes.plot([100 * end for end in interval], [y + offset] * 2, color=colour, lw=1.1)
     if is_pair:
         axes.plot(*zip(*ends, strict=True), color=INK, lw=0.8, ls=(0, (2, 2)), zorder=2.5)
         axes.plot(*ends[1], "o", ms=6, mfc=PAPER, mec=BASELINE, mew=1.6, zorder=3)
