@@ -12,7 +12,8 @@ from spacy.tokens import DocBin, Span
 from spacy.util import fix_random_seed
 from thinc.api import ConfigValidationError
 
-from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
+from spacy_longtail.evaluation.chosen import Goal
+from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.pipes.gate.posteriors import sentence_mentions
 from spacy_longtail.pipes.token.ensemble_members import Member
 from spacy_longtail.types import TAG_PROBABILITIES

@@ -14,7 +14,8 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span
 from thinc.api import ConfigValidationError
 
-from spacy_longtail.evaluation.thresholds import Goal, fit_thresholds
+from spacy_longtail.evaluation.chosen import Goal
+from spacy_longtail.evaluation.thresholds import fit_thresholds
 from spacy_longtail.pipes.secondary.gliner_ner import make_gliner_ner, whole_sentences
 from spacy_longtail.unlabelled.silver import Policy, Selection
 from spacy_longtail.unlabelled.teacher import DOUBTS, Pass, Teacher, annotate

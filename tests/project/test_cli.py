@@ -183,4 +183,4 @@ def test_code_of_ones_own_is_imported(corpus, tmp_path, monkeypatch):
 def test_what_loads_a_config_or_a_pipeline_takes_code():
     commands = typer.main.get_command(app).commands
     without = {n for n, c in commands.items() if not any("--code" in p.opts for p in c.params)}
-    assert without <= {"card", "init-config", "report", "stats", "split", "merge"}
+    assert without <= {"init-config", "report", "stats", "split", "merge"}

@@ -50,27 +50,15 @@ def report(tmp_path_factory):
 
 
 ROW = {"p": 0.5, "r": 0.5, "f": 0.5}
-MATCH = {"right": 1, "predicted": 2, "gold": 2, **ROW}
 SHARE = {"recall": 0.5, "support": 3, "precision": None, "predicted": 0}
 KINDS = ("correct", "type", "boundary", "type_and_boundary", "missed", "spurious")
+BUCKET = {"labels": ["PER"], "training_mentions": 9, "support": 3, "macro_f": 0.5, **ROW}
 ANALYSIS = {
-    "matching": {"strict": MATCH, "boundaries": MATCH, "partial": MATCH},
     "confusion": {"labels": ["PER", "LOC", "ART", "O"], "counts": [[9, 0, 1, 2]] * 4},
     "errors": {**dict.fromkeys(KINDS, 3), "per_type": {"PER": dict.fromkeys(KINDS, 1)}},
-    "boundaries": {
-        **{side: {"early": 1, "right": 2, "late": 3} for side in ("start", "end")},
-        **dict.fromkeys(("too_long", "too_short", "shifted"), 1),
-    },
     "lengths": [{"bin": "1-5", "sentences": 3, "accuracy": 0.5, "f": None}],
-    "buckets": {
-        "head": {"labels": ["PER"], "training_mentions": 9, "support": 3, "macro_f": 0.5, **ROW}
-    },
+    "buckets": {"head": BUCKET},
     "seen": {"seen": SHARE, "unseen": SHARE, "per_type": {}},
-    "averages": {
-        **dict.fromkeys(("micro", "declared", "gold", "weighted", "tail"), 0.5),
-        "union": 0.25,
-        "seqeval_phantoms": ["X"],
-    },
 }
 
 

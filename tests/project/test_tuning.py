@@ -291,7 +291,7 @@ def test_a_folder_of_something_else_is_refused(corpus, tmp_path):
     (tmp_path / "mine.txt").write_text("")
     with pytest.raises(ValueError, match="L476"):
         search_of(corpus, tmp_path)
-    with pytest.raises(ValueError, match="L434"):
+    with pytest.raises(ValueError, match="L436"):
         search_of(corpus, tmp_path / "mine.txt")
 
 

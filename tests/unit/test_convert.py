@@ -305,7 +305,7 @@ def test_a_source_is_never_in_the_way(tmp_path):
         convert_corpus(source, source)
     types.unlink()
     assert snapshot(source) == before
-    with pytest.raises(ValueError, match=r"L434.*corpus\.json is not a folder"):
+    with pytest.raises(ValueError, match=r"L436.*corpus\.json.*not a folder"):
         convert_corpus(source, source / "corpus.json")
     iob_corpus(tmp_path / "beside")
     convert_corpus(tmp_path / "beside", tmp_path / "beside")

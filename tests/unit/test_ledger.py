@@ -89,6 +89,6 @@ def test_folders_for_trials(tmp_path):
     (tmp_path / "thesis" / "chapter.txt").write_text("x", encoding="utf8")
     with pytest.raises(ValueError, match=r"L476.*thesis"):
         check_output(tmp_path / "thesis", [], FOLDER)
-    with pytest.raises(ValueError, match="L434"):
+    with pytest.raises(ValueError, match="L436"):
         check_output(tmp_path / "thesis" / "chapter.txt", [], FOLDER)
     assert json.dumps(sorted(p.name for p in tmp_path.iterdir())) == '["empty", "old", "thesis"]'

@@ -12,12 +12,12 @@ from spacy_longtail.pipes.scores.thresholds import (
     TIE,
     as_stored,
     best_f,
+    calibration_error,
     fit_curve,
     for_precision,
     for_recall,
     log_odds,
     points,
-    reliability,
 )
 
 SCORES = np.array([0.9, 0.8, 0.8, 0.6, 0.3])
@@ -52,14 +52,6 @@ def test_of_cuts_that_are_as_good_the_one_that_keeps_most_is_the_best():
     assert found[1].f() == found[7].f()  # precision 1, recall 1/2, and the other way round
     assert best_f(found).n_kept == 8
     assert best_f(points(scores, np.zeros(8), 4)).n_kept == 8
-
-
-def test_a_threshold_bears_the_rounding_of_another_batch():
-    scores = np.random.default_rng(0).random(50)
-    scores = scores[np.append(np.diff(np.sort(scores)) > 1e-3, True)]
-    for p in points(scores, np.ones(len(scores)), len(scores)):
-        for noise in (-1e-6, 1e-6):
-            assert (scores + noise >= p.threshold).sum() == p.n_kept
 
 
 @given(
@@ -108,38 +100,10 @@ def test_what_is_written_is_read_again_as_it_was(tmp_path):
     assert [as_stored(x) for x in stored[:1000]] == stored[:1000]
 
 
-def test_thresholds_and_curves_are_as_stored():
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        scores, right = rng.random(30), rng.integers(0, 2, 30)
-        found = [p.threshold for p in points(scores, right, 30)]
-        found += fit_curve(log_odds(scores), right)
-        assert srsly.json_loads(srsly.json_dumps(found)) == found
-
-
 def test_f_beta():
     point = points(np.array([0.9, 0.5]), np.array([1, 0]), 1)[-1]  # precision 1/2, recall 1
     assert point.f() == pytest.approx(2 / 3)
     assert point.f(2.0) == pytest.approx(5 / 6)
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.50001, 0.9, 1.0]), st.booleans()), max_size=12),
-    st.integers(0, 5),
-)
-def test_points_agree_with_counting(drawn, more):
-    scores = np.array([s for s, _ in drawn])
-    right = np.array([int(r) for _, r in drawn], dtype="int64")
-    n_gold = int(right.sum()) + more
-    found = points(scores, right, n_gold)
-    assert len(found) == len(set(scores.tolist()))
-    for p in found:
-        kept = scores >= p.threshold
-        assert kept.sum() == p.n_kept
-        assert p.precision == pytest.approx(right[kept].mean())
-        assert p.recall == pytest.approx(right[kept].sum() / n_gold if n_gold else 0)
-    if found:
-        assert found[-1].threshold == 0 and found[-1].n_kept == len(scores)
 
 
 def test_a_curve_is_found_again():
@@ -148,12 +112,8 @@ def test_a_curve_is_found_again():
     right = (rng.random(40_000) < sigmoid(0.5 * logits - 1.5)).astype(int)
     slope, shift = fit_curve(logits, right)
     assert slope == pytest.approx(0.5, abs=0.02) and shift == pytest.approx(-1.5, abs=0.04)
-    before, after = (
-        reliability(sigmoid(logits), right),
-        reliability(sigmoid(slope * logits + shift), right),
-    )
-    assert after.error < 0.01 < 0.2 < before.error
-    assert after.brier < before.brier
+    before = calibration_error(sigmoid(logits), right)
+    assert calibration_error(sigmoid(slope * logits + shift), right) < 0.01 < 0.2 < before
 
 
 def test_a_curve_agrees_with_scikit_learn():
@@ -187,13 +147,6 @@ def test_separable_data_has_a_finite_curve_and_the_wrong_order_a_shift_alone():
     assert sigmoid(logits + shift).sum() == pytest.approx(8 * 9 / 10 + 12 / 14, abs=1e-6)
 
 
-def test_a_flat_curve_that_rises_is_kept():
-    rng = np.random.default_rng(2)
-    logits = rng.normal(0, 4, 20_000)
-    right = (rng.random(20_000) < sigmoid(0.1 * logits + 1)).astype(int)
-    assert fit_curve(logits, right) == pytest.approx((0.1, 1.0), abs=0.05)
-
-
 @pytest.mark.parametrize(
     ("logits", "n_right"),
     [([10.0] * 50 + [-10.0], 1), ([13.8, 13.7, -13.8], 2), ([-9.0] * 30, 29), ([1.5] * 20, 5)],
@@ -210,22 +163,12 @@ def test_a_curve_is_found_however_far_away_it_lies(logits, n_right):
 
 
 def test_calibration_error_by_hand():
-    found = reliability(np.array([0.95, 0.92, 0.15, 1.0]), np.array([1, 0, 0, 1]))
+    found = calibration_error(np.array([0.95, 0.92, 0.15, 1.0]), np.array([1, 0, 0, 1]))
     # bins 1-2 and 9-10: |0 - 0.15| * 1/4 + |2/3 - 0.95667| * 3/4
-    assert found.error == pytest.approx(0.0375 + 0.75 * (2.87 / 3 - 2 / 3))
-    assert found.bins == [
-        (1, pytest.approx(0.15), 0.0),
-        (3, pytest.approx(2.87 / 3), pytest.approx(2 / 3)),
-    ]
-    assert found.brier == pytest.approx((0.05**2 + 0.92**2 + 0.15**2) / 4)
-    assert reliability(np.zeros(0), np.zeros(0)).error == 0.0
+    assert found == pytest.approx(0.0375 + 0.75 * (2.87 / 3 - 2 / 3))
+    assert calibration_error(np.zeros(0), np.zeros(0)) == 0.0
 
 
 def test_log_odds_of_certainty_are_finite():
     z = log_odds(np.array([0.0, 0.5, 1.0]))
     assert z == pytest.approx([-np.log(1e6 - 1), 0, np.log(1e6 - 1)])
-
-
-def test_no_curve_is_too_steep_for_a_score():
-    with np.errstate(over="raise", invalid="raise"):
-        assert sigmoid(646 * log_odds(np.array([0.01, 0.5, 0.99]))).tolist() == [0, 0.5, 1]

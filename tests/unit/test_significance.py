@@ -12,7 +12,7 @@ from spacy.training import Example
 
 from spacy_longtail.evaluation import significance
 from spacy_longtail.evaluation.significance import (
-    MentionCounts,
+    NO_CLAIM,
     Verdict,
     bootstrap,
     bootstrap_standard_error,
@@ -130,8 +130,6 @@ def test_seeds_are_stacked_if_they_are_of_the_same_data():
             stack([first, other])
         with pytest.raises(ValueError, match=f"L411.*Evaluation 3 .*{problem}"):
             stack([first, first, other])
-    with pytest.raises(ValueError, match="L001"):
-        stack([])
 
 
 # metrics
@@ -166,25 +164,10 @@ def test_metrics_are_the_scorers():
             assert own[f"{name} of {label}"] == pytest.approx(scores["ents_per_type"][label][key])
 
 
-def test_metrics_take_many_sums_at_once():
-    rng = np.random.default_rng(0)
-    sums = rng.integers(0, 5, (3, 2, 4, 3))
-    sums[..., 0] = sums.min(axis=-1)
-    for metric in METRICS.values():
-        each = [[metric(own) for own in row] for row in sums]
-        assert np.allclose(metric(sums), each)
-
-
 def test_nothing_scores_zero():
     for labels in (LABELS, []):
         for metric in named_metrics(labels).values():
             assert metric(np.zeros((2, len(labels) + 1, 3))).tolist() == [0, 0]
-
-
-def test_the_tail_is_declared():
-    assert "tail F1" not in named_metrics(LABELS)
-    with pytest.raises(ValueError, match=r"L001.*Z.*A, B, C"):
-        named_metrics(LABELS, ["Z"])
 
 
 # bootstrap
@@ -205,14 +188,12 @@ def test_bca_is_that_of_scipy():
         kwargs = {"paired": True, "n_resamples": 40_000, "rng": np.random.default_rng(1)}
         theirs = stats.bootstrap(data, score, method="BCa", **kwargs).confidence_interval
         plain = stats.bootstrap(data, score, method="percentile", **kwargs).confidence_interval
-        assert found[name].method == "bca"
         # a hundredth of the width is some four standard errors of a quantile of 40,000 draws
         within = {"abs": 0.02 * (theirs.high - theirs.low)}
         assert found[name].low == pytest.approx(theirs.low, **within)
         assert found[name].high == pytest.approx(theirs.high, **within)
         assert found[name].value == pytest.approx(score(*data, axis=-1))
         percentile = intervals(counts, metrics, n_draws=40_000, method="percentile")[name]
-        assert percentile.method == "percentile"
         assert percentile[1:3] == pytest.approx((plain.low, plain.high), **within)
     shift = abs(found["recall of B"].low - percentile.low)
     assert shift > 0.02 * (plain.high - plain.low)  # the correction is more than the tolerance
@@ -265,14 +246,6 @@ def test_a_paired_bootstrap_by_hand():
     assert 0.02 < found["micro F1"].p < 1
 
 
-def test_ahead_of_a_system_that_finds_nothing_is_the_score_itself():
-    own = simulated([0.7, 0.6])
-    nothing = own * np.array([0, 0, 1])
-    ahead = paired_bootstrap(nothing, own, METRICS, n_draws=4000)
-    for name, found in intervals(own, METRICS, n_draws=4000, method="percentile").items():
-        assert ahead[name][:3] == pytest.approx(found[:3], abs=0.002)
-
-
 @given(
     st.integers(1, 40),
     st.integers(0, 2**32 - 1),
@@ -285,17 +258,6 @@ def test_the_interval_and_p_agree(n, seed, level, n_draws):
     one, two = simulated([0.5, 0.6], n, seed), simulated([0.65], n, seed)
     for found in paired_bootstrap(one, two, METRICS, level=level, n_draws=n_draws, seed=seed).values():
         assert (found.p <= 1 - level + 1e-12) == (found.low > 0 or found.high < 0)
-
-
-def test_a_better_system_is_told_from_chance_both_ways_round():
-    worse, better = simulated([0.4, 0.5]), simulated([0.8, 0.9])
-    found = paired_bootstrap(worse, better, METRICS, n_draws=700)
-    back = paired_bootstrap(better, worse, METRICS, n_draws=700)
-    for name in ("macro F1", "micro F1", "F1 of A", "tail F1"):
-        assert found[name].p == back[name].p == pytest.approx(2 / 701)  # the least of 700 draws
-        assert 0 < found[name].low < found[name].value < found[name].high
-        assert back[name].value == pytest.approx(-found[name].value)
-        assert back[name].high < 0
 
 
 def test_equal_systems_do_not_differ():
@@ -322,42 +284,36 @@ def test_draws_pair_the_systems():
 def test_one_unit_has_no_spread(n):
     own = {"sentences": [], "gold": [[0, 2, "A"]], "predicted": [[0, 2, "A", 0.9], [5, 6, "A", 0.1]]}
     found = intervals(stack([mention_counts([own] * n, LABELS)]), METRICS, n_draws=50)
-    assert found["F1 of A"] == pytest.approx((2 / 3, 2 / 3, 2 / 3, "percentile"))
+    assert found["F1 of A"] == pytest.approx((2 / 3, 2 / 3, 2 / 3))
 
 
 def test_no_mention_scores_zero_with_certainty():
     none = stack([mention_counts([{"sentences": [], "gold": [], "predicted": []}] * 30, LABELS)])
     for found in intervals(none, METRICS, n_draws=50).values():
-        assert found == (0, 0, 0, "percentile")
+        assert found == (0, 0, 0)
     for found in paired_bootstrap(none, none, METRICS, n_draws=50).values():
         assert found == (0, 0, 0, 1)
 
 
-def test_an_infinite_bias_falls_back_to_percentiles():
-    """One mention, found: no draw is above, and ties count half; all draws below would be no BCa."""
+def test_where_bca_is_not_defined_percentiles_are():
     draws, without = np.array([0.2, 0.3, 0.4]), np.array([0.5, 0.4])
     tails = np.array([0.025, 0.975])
-    assert bootstrap._bca_tails(0.5, draws, without, tails) is None
-    assert bootstrap._bca_tails(0.1, draws, without, tails) is None
-    for sloped in (np.array([0.1, 0.2, 0.5]), np.array([0.1, 0.4, 0.5])):
-        assert bootstrap._bca_tails(0.5, draws, sloped, tails) is None
-        assert bootstrap._bca_tails(0.1, draws, sloped, tails) is None
+    for value, own in ((0.5, without), (0.1, without), (0.3, np.array([0.5, 0.5]))):
+        assert bootstrap._bca_tails(value, draws, own, tails) is tails
     assert bootstrap._bca_tails(0.3, draws, without, tails) == pytest.approx(tails)  # no bias, no slope
-    assert bootstrap._bca_tails(0.3, draws, np.array([0.5, 0.5]), tails) is None
 
 
 def test_bad_settings_are_refused():
     counts = simulated([0.5])
-    for kwargs in ({"level": 1.0}, {"level": float("nan")}, {"n_draws": 0}, {"method": "normal"}):
-        with pytest.raises(ValueError, match="L001"):
-            intervals(counts, METRICS, **kwargs)
-    for bad in (counts[0], counts[:0]):
-        with pytest.raises(ValueError, match="L001"):
-            intervals(bad, METRICS)
-    with pytest.raises(ValueError, match=r"L001.*n_draws.*38"):
+    with pytest.raises(ValueError, match="too few"):
         paired_bootstrap(counts, counts, METRICS, n_draws=38)
     with pytest.raises(ValueError, match=r"L411.*59 units of 4 types against 60 of 4"):
         paired_bootstrap(counts, counts[:59], METRICS)
+    with pytest.raises(ValueError, match="2 scores"):
+        paired_t([0.1, 0.2], [0.2])
+    for bad in ([0.1, float("nan")], [1.2], [-0.1]):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            holm(bad)
 
 
 # over seeds
@@ -377,8 +333,6 @@ def test_t_is_not_defined_without_a_spread():
     two = paired_t([0.1, 0.1], [0.2, 0.4])  # differences 0.1 and 0.3: 0.2 / (0.1414 / sqrt(2))
     assert two.t == pytest.approx(2.0) and two.df == 1
     assert paired_t([0.1, 0.2, 0.3], [0.2, 0.3, 0.4]) is None  # the same, but for rounding
-    with pytest.raises(ValueError, match="L001"):
-        paired_t([0.1, 0.2], [0.2])
 
 
 @pytest.mark.parametrize("n_seeds", range(1, 9))
@@ -400,22 +354,11 @@ def test_permutations_are_counted_with_ties(numbers):
     assert paired_permutation(np.full(len(d), 0.3), 0.3 + d) == pytest.approx(p)
 
 
-def test_many_seeds_are_permuted_at_random_with_a_fixed_seed():
-    rng = np.random.default_rng(0)
-    first = rng.normal(0.5, 0.05, 20)
-    second = first + rng.normal(0.02, 0.05, 20)
-    found = paired_permutation(first, second)
-    assert found == paired_permutation(first, second)
-    assert found == pytest.approx(paired_t(first, second).p, abs=0.02)
-
-
 def test_the_standard_error_is_near_the_population_spread():
     scores = [0.5, 0.6, 0.55, 0.7, 0.52]
     expected = np.std(scores) / 5**0.5
     assert bootstrap_standard_error(scores) == pytest.approx(expected, rel=0.03)
     assert bootstrap_standard_error([0.5]) == 0
-    with pytest.raises(ValueError, match="L001"):
-        bootstrap_standard_error([])
 
 
 @given(st.lists(st.floats(0, 1), max_size=8), st.randoms())
@@ -425,12 +368,6 @@ def test_holm_keeps_the_order_it_is_given(p, shuffler):
     found = holm(p)
     assert holm([p[i] for i in order]) == pytest.approx(found[order])
     assert (found >= np.array(p)).all() and (found <= np.minimum(1, len(p) * np.array(p)) + 1e-12).all()
-
-
-def test_holm_refuses_what_is_no_probability():
-    for bad in ([0.1, float("nan")], [1.2], [-0.1]):
-        with pytest.raises(ValueError, match="L001"):
-            holm(bad)
 
 
 def test_scipy_is_an_extra(monkeypatch):
@@ -450,15 +387,6 @@ def verdict_on(metric="micro F1", n=80, **skills):
     return {name: own[metric] for name, own in found.items()}
 
 
-def test_few_seeds_are_judged_over_documents():
-    found = verdict_on(base=[0.4, 0.5], ours=[0.8, 0.9], theirs=[0.1, 0.1])
-    ours, theirs = found["ours"], found["theirs"]
-    assert (ours.outcome, theirs.outcome) == ("better", "worse")
-    assert ours.test == "paired bootstrap over 80 documents" and ours.n_seeds == 2 and ours.t is None
-    assert ours.p == pytest.approx(2 / 1001) and ours.adjusted == pytest.approx(4 / 1001)
-    assert ours.value == pytest.approx(ours.method - ours.baseline) and ours.low < ours.value < ours.high
-
-
 def test_six_seeds_are_judged_over_seeds_too():
     ahead = np.linspace(0.7, 0.8, 6)
     found = verdict_on(base=[0.4] * 6, ours=ahead)["ours"]
@@ -467,19 +395,6 @@ def test_six_seeds_are_judged_over_seeds_too():
     assert found.p == pytest.approx(2 / 1001) and found.t.p < 0.01 and found.t.df == 5
     assert verdict_on(base=[0.4] * 5, ours=ahead[:5])["ours"].t is None
     assert verdict_on(base=[0.4] * 5, ours=ahead)["ours"].test.startswith("paired bootstrap")
-
-
-def test_seeds_that_agree_on_another_test_set_is_not_known():
-    """A difference in every seed that rests on two documents is no difference shown."""
-    base = simulated([0.7] * 6)
-    ours = base.copy()
-    spare = np.flatnonzero((base[:, :, 0, 2] > base[:, :, 0, 0]).all(axis=1))[:2]
-    for kind in (0, 1):
-        ours[spare, :, 0, kind] = base[spare, :, 0, 2]
-    metrics = {"F1 of A": METRICS["F1 of A"]}
-    found = decide(base, {"ours": ours}, metrics, "document", n_draws=1000)["ours"]["F1 of A"]
-    assert found.p_seeds < 0.05 < found.p and found.value > 0 and found.low <= 0
-    assert found.outcome == "no difference shown"
 
 
 def test_one_training_told_six_times_is_one():
@@ -532,62 +447,24 @@ def test_only_what_was_shown_is_claimed():
     assert len(outcomes) == 3
 
 
-VERDICT = Verdict(
-    0.0,
-    0.31,
-    0.31,
-    0.12,
-    0.44,
-    0.95,
-    0.003,
-    None,
-    0.003,
-    "paired bootstrap over 42 documents",
-    3,
-    None,
-    "better",
-)
-EVIDENCE = "95 % interval +12.0 to +44.0, p = 0.003"
-TEST = "Test: paired bootstrap over 42 documents, two-sided."
-
-
 def test_verdicts_in_words():
-    nothing = VERDICT._replace(
-        value=-0.002, low=-0.01, high=0.008, p=0.6, adjusted=1.0, outcome="no difference shown"
-    )
-    assert describe("sCR", {"micro F1": nothing, "F1 of NAT": VERDICT}) == [
-        f"sCR improves F1 of NAT from 0.0 to 31.0 (+31.0, {EVIDENCE}).",
+    test = "paired bootstrap over 42 documents"
+    found = Verdict(0, 0.31, 0.31, 0.12, 0.44, 0.95, 0.003, None, 0.003, test, 3, None, "better")
+    nothing = found._replace(value=-0.002, low=-0.01, high=0.008, p=0.6, adjusted=1.0, outcome=NO_CLAIM)
+    assert describe("sCR", {"micro F1": nothing, "F1 of NAT": found}) == [
+        "sCR improves F1 of NAT from 0.0 to 31.0 (+31.0, 95 % interval +12.0 to +44.0, p = 0.003).",
         "micro F1: no difference shown (−0.2, 95 % interval −1.0 to +0.8, p = 0.600, after Holm"
         " p = 1.000).",
-        TEST,
+        "Test: paired bootstrap over 42 documents, two-sided.",
     ]
-    worse = VERDICT._replace(baseline=0.31, method=0.0, outcome="worse", p=0.0002, adjusted=0.0002)
-    first, _ = describe("sCR", {"F1 of NAT": worse})
-    assert first.startswith("sCR lowers F1 of NAT from 31.0 to 0.0")
-    assert "p < 0.001" in first
-    seeds = VERDICT._replace(
-        p_seeds=0.031,
-        adjusted=0.031,
-        n_seeds=6,
-        t=PairedT(4.0, 0.01, 5),
-        test="paired permutation test over 6 seeds",
-    )
-    found = describe("sCR", {"F1 of NAT": seeds, "micro F1": nothing})
-    assert found[0].endswith("p = 0.003, over 6 seeds p = 0.031, t-test p = 0.010).")
-    assert found[2:] == [
-        "Test of F1 of NAT: paired permutation test over 6 seeds, two-sided.",
-        "Test of micro F1: paired bootstrap over 42 documents, two-sided.",
+    worse = found._replace(outcome="worse", p=0.0002, p_seeds=0.03, n_seeds=6, t=PairedT(4.0, 0.01, 5))
+    lines = describe("sCR", {"F1 of NAT": worse._replace(test="another"), "micro F1": nothing})
+    assert lines[0].startswith("sCR lowers F1 of NAT")
+    assert lines[0].endswith("p < 0.001, over 6 seeds p = 0.030, t-test p = 0.010).")
+    assert lines[2:] == [
+        "Test of F1 of NAT: another, two-sided.",
+        f"Test of micro F1: {test}, two-sided.",
     ]
-
-
-def test_a_verdict_without_evidence_claims_nothing():
-    found = verdict_on(base=[0.5, 0.5], ours=[0.5, 0.5])
-    text = " ".join(describe("ours", found))
-    assert "improves" not in text and "lowers" not in text and "unchanged" not in text
-
-
-def test_counts_have_names():
-    assert MentionCounts._fields == ("labels", "unit", "counts")
 
 
 # The test over folds
@@ -615,9 +492,3 @@ def test_it_is_the_plain_test_where_nothing_is_shared():
 @pytest.mark.parametrize("d", [[], [1.0], [0.5, 0.5, 0.5]])
 def test_there_is_no_test_of_one_difference(d):
     assert resampled_t(d, 0.25) is None
-
-
-@pytest.mark.parametrize("share", [0, -1, float("nan"), float("inf")])
-def test_shares_that_are_none_are_refused(share):
-    with pytest.raises(ValueError, match="L001"):
-        resampled_t([1.0, 2.0], share)

@@ -40,14 +40,11 @@ def tree(folder):
 
 PLACES = {
     "": "it is the working folder",
-    ".": "it is the working folder",
-    "./": "it is the working folder",
     "corpus/..": "it is the working folder",
     "..": "it is the home folder",
     "../..": "lies in it",
     "/": "it is the root folder",
     "corpus": "corpus/mine lies in it",
-    "corpus/mine": "it is corpus/mine",
     "corpus/mine/": "it is corpus/mine",
     "assets": "it is the folder assets",
     "my.cfg": "it is my.cfg",
@@ -83,7 +80,7 @@ def test_a_folder_with_foreign_things_stays(here):
     with pytest.raises(ValueError, match=r"L437.*training/old would be replaced, but it holds thesis"):
         check_folder(Path("training/old"), foreign=lambda path: f"it holds {next(path.iterdir()).stem}")
     assert check_folder(Path("training/old"), foreign=lambda _: "").is_dir()
-    with pytest.raises(ValueError, match=r"L434.*my\.cfg"):
+    with pytest.raises(ValueError, match=r"L436.*my\.cfg.*not a folder"):
         check_folder(Path("my.cfg"))
 
 
@@ -109,13 +106,6 @@ def test_what_a_copy_is_refused_for(tmp_path):
         raise shutil.Error("it is there")
     assert is_disk_fault(full) and is_disk_fault(shutil.Error([]))
     assert not is_disk_fault(OSError("no such model")) and not is_disk_fault(None)
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_to(here):
-    (here / "training").chmod(0o500)
-    with pytest.raises(ValueError, match=r"L432.*training.*cannot be written to"):
-        check_folder(Path("training/new"))
 
 
 def test_a_folder_of_which_the_system_says_so(here, monkeypatch):
@@ -168,13 +158,7 @@ def model(folder, text):
     (folder / "model-best" / "weights").write_text(text)
 
 
-EXCHANGES = {"in one step": None, "in two": lambda *_: False}
-
-
-@pytest.mark.parametrize("way", EXCHANGES)
-def test_a_folder_takes_the_place_of_another(way, here, monkeypatch):
-    if EXCHANGES[way]:
-        monkeypatch.setattr(writing, "_exchange", EXCHANGES[way])
+def test_a_folder_takes_the_place_of_another(here):
     target = Path("training/main/run")
     for text in ("one", "two"):
         with whole_folder(target) as new:
@@ -185,15 +169,6 @@ def test_a_folder_takes_the_place_of_another(way, here, monkeypatch):
         model(new, "three")
     assert (here / "empty" / "model-best").is_dir()
     assert not [path for path in here.rglob("*") if path.name.startswith(NEW)]
-
-
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="Linux")
-def test_linux_exchanges_folders(here):
-    model(here / "one", "1")
-    model(here / "two", "2")
-    assert writing._exchange(here / "one", here / "two")
-    assert (here / "one" / "model-best" / "weights").read_text() == "2"
-    assert not writing._exchange(here / "one", here / "nothing")
 
 
 @pytest.mark.parametrize("error", [ValueError("bad"), KeyboardInterrupt(), SystemExit(1)])
@@ -218,11 +193,10 @@ def test_renames_that_fail_are_taken_back(here, monkeypatch):
 
     def rename(self, target):
         if Path(target).name == "run" and self.name == "new":
-            raise OSError(errno.ENOTEMPTY if (here / "run").exists() else errno.EIO, "cannot")
+            raise OSError(errno.EIO, "cannot")
         return real(self, target)
 
     monkeypatch.setattr(Path, "rename", rename)
-    monkeypatch.setattr(writing, "_exchange", lambda *_: False)
     with pytest.raises(ValueError, match=r"L432.*cannot"), whole_folder(Path("run")) as new:
         model(new, "new")
     assert tree(here) == before

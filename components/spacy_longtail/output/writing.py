@@ -1,6 +1,5 @@
 """Where a command may write, and writing that happens whole or not at all."""
 
-import ctypes
 import errno
 import os
 import re
@@ -10,6 +9,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 
 from ..errors import Errors, Warnings
@@ -33,7 +33,6 @@ DISK_FAULTS = {  # of a system's error
     errno.EMFILE,
     errno.ENFILE,
 }
-AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of renameat2 on Linux
 
 
 @contextmanager
@@ -167,7 +166,6 @@ def write_file(path: Path, content: str | bytes) -> None:
     """Write a file, its folder created if needed. All of it, or what was there stays.
 
     path (Path): The file. content (str | bytes): A text is written in UTF-8.
-
     """
     # a lone surrogate is legal in JSON and has no UTF-8
     data = content.encode("utf8", "replace") if isinstance(content, str) else content
@@ -198,11 +196,10 @@ def _prefix(target: Path) -> str:
 
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
-    """A new folder that takes the target's place, in one step, when the block ends without an error.
+    """A new folder that takes the target's place when the block ends without an error.
 
     target (Path): The folder. What it holds is deleted: `check_folder` says whether that may be.
     YIELDS (Path): The new folder, empty, beside the target.
-
     """
     target = target.resolve()
     near = nearest(target.parent)
@@ -224,11 +221,8 @@ def whole_folder(target: Path) -> Iterator[Path]:
 def set_aside(new: Path, target: Path) -> Path:
     """Keep what a `whole_folder` holds so far, beside the target. RETURNS (Path): Where."""
     target = target.resolve()
-    aside = target.with_name(f"{target.name}.stopped")
-    n = 1
-    while aside.exists():
-        n += 1
-        aside = target.with_name(f"{target.name}.stopped-{n}")
+    names = chain([f"{target.name}.stopped"], (f"{target.name}.stopped-{n}" for n in count(2)))
+    aside = next(path for name in names if not (path := target.with_name(name)).exists())
     with coded_io(aside):
         aside.parent.mkdir(parents=True, exist_ok=True)
         new.rename(aside)
@@ -236,32 +230,16 @@ def set_aside(new: Path, target: Path) -> Path:
 
 
 def _put(new: Path, target: Path) -> None:
-    """Rename a folder to the target; what is there changes places with it."""
-    try:
-        new.rename(target)  # an empty folder counts as none
-        return
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
-    if _exchange(new, target):
-        return
+    """Rename a folder to the target, and what is there out of the way."""
     old = new.with_name("old")
-    target.rename(old)
+    if target.exists():
+        target.rename(old)
     try:
         new.rename(target)
     except BaseException:
-        old.rename(target)
+        if old.exists():
+            old.rename(target)
         raise
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Let two folders change places in one step. RETURNS (bool): False where the system cannot."""
-    try:
-        rename = ctypes.CDLL(None).renameat2
-    except (AttributeError, OSError, TypeError):  # another system than Linux
-        return False
-    places = (AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other))
-    return rename(*places, RENAME_EXCHANGE) == 0
 
 
 @contextmanager

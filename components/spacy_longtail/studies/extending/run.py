@@ -16,8 +16,9 @@ from ...corpus.folder import load_docs, stream_docs
 from ...corpus.parts import part_path
 from ...errors import Errors, Warnings
 from ...evaluation.analysis.records import PRF
+from ...evaluation.chosen import Goal
 from ...evaluation.evaluate import evaluate_model
-from ...evaluation.thresholds import Goal, fit_thresholds
+from ...evaluation.thresholds import fit_thresholds
 from ...output.writing import check_folder, coded_io, whole_folder, write_file
 from ...records import Record
 from ...training.loading import load_pipeline
