@@ -1,13 +1,14 @@
-"""Listeners: layers that take the rows of an encoder in another component."""
+"""What a model needs of its pipeline: rows of an encoder in another component, and word vectors."""
 
 import re
 import warnings
 from collections.abc import Iterable
 
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 from thinc.api import Model
 
-from ..errors import Warnings
+from ..errors import Errors, Warnings
 
 LISTENER = re.compile(r"[\w.-]*listener[\w.-]*")  # not "tok2vec-listener>>linear"
 
@@ -36,3 +37,19 @@ def _has_rows(doc: Doc) -> bool:
     if not len(doc) or doc.tensor.size:
         return True
     return doc.has_extension("trf_data") and doc._.trf_data is not None
+
+
+def check_vectors(model: Model, vocab: Vocab, who: str) -> None:
+    """Refuse a pipeline without the word vectors that a model was built for, or trained with.
+
+    model (Model): With spaCy's static vectors in it. vocab (Vocab): Of the pipeline.
+    who (str): The architecture.
+    """
+    found = vocab.vectors_length
+    if not found:
+        raise ValueError(Errors.L240.format(who=who, problem="the pipeline has none"))
+    tables = (node for node in model.walk() if node.name == "static_vectors" and node.has_dim("nM"))
+    known = next((node.get_dim("nM") for node in tables), found)
+    if known != found:
+        problem = f"it was trained with {known} columns, the pipeline's have {found}"
+        raise ValueError(Errors.L240.format(who=who, problem=problem))

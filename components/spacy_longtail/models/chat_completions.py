@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable
 from typing import Iterable  # noqa: UP035  # spacy-llm compares signatures with these
-from urllib.parse import parse_qsl, urlsplit
 
 import requests
 from spacy_llm.models.rest.openai.model import OpenAI
@@ -19,9 +18,9 @@ from ..types import Block
 
 WHO = "longtail.ChatCompletions.v1"
 MASK = "***"
-# a parameter of a URL
-SECRET = re.compile(r"(?i)key|token|secret|passw|pwd|credential|auth|^sig|^code$")
-BUSY = (429, 502, 503, 504)  # answers of a server, or of what stands before it, that may be others soon
+ENDPOINT = re.compile(r"https?://[\w.:\[\]-]+(/\S*)?")  # without a user or a password
+SECRET = re.compile(r"(?i)[?&]([^=&]*(key|token|secret|passw|pwd|credential|auth)|sig|code)[^=&]*=")
+BUSY = (429, 502, 503, 504)  # statuses after which another try may succeed
 LOST = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
 
 
@@ -50,8 +49,9 @@ def create_chat_completions(
         cut by spacy-llm; null cuts none.
     RETURNS (ChatCompletions): From prompts to answers.
     """
-    if problem := _problem_of(endpoint):
-        raise ValueError(Errors.L292.format(who=WHO, problem=f"'endpoint' {problem}"))
+    if not ENDPOINT.fullmatch(endpoint) or SECRET.search(endpoint):  # which may hold the secret
+        problem = "'endpoint' must be a URL of http or https, without a password or a key in it"
+        raise ValueError(Errors.L292.format(who=WHO, problem=problem))
     if key_variable is not None and not os.environ.get(key_variable):
         problem = f"the environment variable {key_variable!r} of 'key_variable' is not set"
         raise ValueError(Errors.L292.format(who=WHO, problem=problem))
@@ -70,25 +70,8 @@ def create_chat_completions(
     )
 
 
-def _problem_of(endpoint: str) -> str:
-    """What is wrong with a URL, in words without it: it may hold a secret. "" for nothing."""
-    try:
-        parts = urlsplit(endpoint)
-        parts.port  # noqa: B018  # raises
-    except ValueError:
-        return "is no URL, or names a port that is no number up to 65535"
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
-        return "must be a URL that begins with http:// or https://, without a password"
-    if any(SECRET.search(name) for name, _ in parse_qsl(parts.query, keep_blank_values=True)):
-        return "has a parameter that is called like a secret, and would be saved with the config"
-    return ""
-
-
 class ChatCompletions(OpenAI):
-    """spacy-llm's client without its questions to api.openai.com. It keeps no key: pickles have none.
-
-    It sends one prompt at a time. `pipes.secondaries` knows that of all models of spacy-llm's.
-    """
+    """spacy-llm's client without its questions to api.openai.com. It keeps no key: pickles have none."""
 
     def __init__(self, key_variable: str | None, **settings: object) -> None:
         self.key_variable = key_variable

@@ -24,8 +24,8 @@ from thinc.types import Floats2d, Ints1d, Ints2d, Ragged
 
 from ..errors import Errors
 from ..layers.clusters import MOST_BITS, cluster_prefixes
+from ..layers.listeners import check_vectors
 from ..layers.subwords import subword_vectors
-from ..layers.vectors import check_vectors
 from ..settings import whole
 
 WHO = "longtail.RichEmbed.v1"

@@ -1,0 +1,89 @@
+"""Encoders over static vectors, several side by side, and one that is not trained."""
+
+from collections.abc import Callable
+
+from spacy.ml.models import MultiHashEmbed
+from spacy.ml.staticvectors import StaticVectors as VectorTable
+from spacy.tokens import Doc
+from thinc.api import Model, chain, concatenate, ragged2list
+from thinc.types import Floats2d
+
+from ..errors import Errors
+from ..layers import listener_in
+from ..layers.listeners import check_vectors
+from ..settings import whole
+
+
+def StaticVectors(width: int = 300, hash_rows: int = 0) -> Model[list[Doc], list[Floats2d]]:
+    """The pipeline's word vectors, projected; no word sees its neighbours.
+
+    With longtail.TokenClassifier.v1 this is the papers' shallow model: a linear layer over pretrained
+    vectors. The vectors themselves are not trained. Words without a vector are zeros.
+
+    width (int): Width of the output. The vectors' own width, or more, loses nothing.
+    hash_rows (int): Rows of trained hash embeddings of norm, prefix, suffix and shape (half of it for
+        the last three), mixed with the vectors by a maxout layer as spaCy does. They tell words without
+        a vector apart. 0 is none; spaCy's usual size is 2000.
+    RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, (n_tokens, width).
+    SOURCE: Wang & Wang 2022, section 4.4.
+    """
+    width = whole("width", width, "The vectors' own width loses nothing.", 1)
+    rows = whole("hash_rows", hash_rows, "0 is none, 2000 is spaCy's usual size.")
+    if rows:
+        attrs = ["NORM", "PREFIX", "SUFFIX", "SHAPE"]
+        sizes = [rows, *[(rows + 1) // 2] * 3]
+        layer = MultiHashEmbed(width=width, attrs=attrs, rows=sizes, include_static_vectors=True)
+    else:
+        layer = chain(VectorTable(nO=width), ragged2list())
+    return Model("static_vectors", _vectors, init=_init, layers=[layer], dims={"nO": width})
+
+
+def _vectors(model: Model, docs: list[Doc], is_train: bool) -> tuple[list[Floats2d], Callable]:
+    if docs:  # a component that is taken from a pipeline is not initialized
+        check_vectors(model, docs[0].vocab, "longtail.StaticVectors.v1")
+    return model.layers[0](docs, is_train)
+
+
+def _init(model: Model, X: list[Doc] | None = None, Y: object = None) -> None:
+    if X and model.name == "static_vectors":
+        check_vectors(model, X[0].vocab, "longtail.StaticVectors.v1")
+    model.layers[0].initialize(X=X)
+    if model.layers[0].has_dim("nO"):
+        model.set_dim("nO", model.layers[0].get_dim("nO"))
+
+
+def ConcatenatedEncoders(
+    *encoders: Model[list[Doc], list[Floats2d]],
+) -> Model[list[Doc], list[Floats2d]]:
+    """The rows of several encoders joined, such as a transformer's and those of static vectors.
+
+    encoders (Model[List[Doc], List[Floats2d]]): Two or more, own or listeners; in a config a block with
+        a free name each, such as [components.ner.model.tok2vec.*.vectors].
+    RETURNS (Model[List[Doc], List[Floats2d]]): One row per token, as wide as all of them together.
+    SOURCE: GloVe beside BERT in Nguyen, Nguyen & Rao 2020.
+    """
+    if len(encoders) < 2:
+        who, problem = "longtail.ConcatenatedEncoders.v1", "it joins two or more"
+        fix = "Add a block such as [components.ner.model.tok2vec.*.vectors]."
+        raise ValueError(Errors.L241.format(who=who, problem=problem, fix=fix))
+    return concatenate(*encoders)
+
+
+def FrozenEncoder(tok2vec: Model[list[Doc], list[Floats2d]]) -> Model[list[Doc], list[Floats2d]]:
+    """A pretrained encoder without training: no gradient, no dropout, no weight decay reaches it.
+
+    tok2vec (Model[List[Doc], List[Floats2d]]): The component's own encoder, such as
+        spacy-transformers.Tok2VecTransformer.v3. It is initialized and saved as usual.
+    RETURNS (Model[List[Doc], List[Floats2d]]): The encoder's rows.
+    SOURCE: The frozen BERT with a feed-forward layer of Nguyen, Nguyen & Rao 2020.
+    """
+    if name := listener_in(tok2vec):
+        problem = f"{name} listens to a shared encoder, which would no longer be trained"
+        fix = "Name an encoder of its own, or put the shared component into frozen_components."
+        raise ValueError(Errors.L241.format(who="longtail.FrozenEncoder.v1", problem=problem, fix=fix))
+    dims = {"nO": tok2vec.maybe_get_dim("nO")}
+    return Model("frozen_encoder", _frozen, init=_init, layers=[tok2vec], dims=dims)
+
+
+def _frozen(model: Model, docs: list[Doc], is_train: bool) -> tuple[list[Floats2d], Callable]:
+    return model.layers[0].predict(docs), lambda d_rows: []
