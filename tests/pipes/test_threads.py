@@ -16,11 +16,11 @@ import pytest
 import spacy
 
 from spacy_longtail.pipes.gate import budget as budgets
-from spacy_longtail.pipes.gate.budget import BURST, Budget, GateUsage
+from spacy_longtail.pipes.gate.budget import BURST, Budget
 from spacy_longtail.pipes.locks import Lock
 from spacy_longtail.pipes.secondary.gated_pipe import Usage
 from tests.contracts import saved
-from tests.contracts.check_pipe import OWN, assert_same
+from tests.contracts.check_pipe import assert_same
 from tests.contracts.test_saved_pipelines import needs
 from tests.pipes.gated import TEXT, pipeline
 
@@ -81,18 +81,6 @@ def test_eight_threads_find_what_one_finds(name, place):
     assert_same(by_threads(lambda text: shown(nlp(text)), TEXTS * 3), expected * 3, 1e-4)
 
 
-def test_torch_layers_stay_in_evaluation_mode(place):
-    """Going back to training mode after a prediction, another thread's prediction would have dropout."""
-    pytest.importorskip("torch")
-    for name in set(CAN_SAVE).intersection(map(saved.folder_name, saved.TORCH)):
-        nlp = spacy.load(place(name))
-        layers = nlp.get_pipe(OWN).model.walk()
-        modules = [shim._model for layer in layers for shim in layer.shims]
-        assert modules
-        nlp("Maria met Storm Ida .")
-        assert not [own for module in modules for own in module.modules() if own.training], name
-
-
 class Slow(int):
     """A number that another thread can overtake while it is added."""
 
@@ -120,33 +108,6 @@ def test_a_budget_is_kept_by_all_threads(monkeypatch):
     assert budget.usage.sentences == 200
     assert budget.usage.flagged == sum(int(own.sum()) for own in flags) <= 0.25 * 200 + BURST
     assert budget._sorted == sorted(budget._recent) and len(budget._sorted) == 220
-
-
-def gate(place, **settings):
-    nlp = spacy.load(place("longtail_posterior_gate"))
-    own = nlp.get_pipe(OWN)
-    own.cfg.update(settings)
-    own.restart()
-    return nlp, own
-
-
-def test_a_gate_counts_the_sentences_of_all_threads(monkeypatch, place):
-    nlp, own = gate(place)
-
-    count = np.count_nonzero
-    slow = lambda flags: (time.sleep(0.001), count(flags))[1]  # noqa: E731
-    monkeypatch.setattr(np, "count_nonzero", slow)
-    by_threads(nlp, ["Maria met Storm Ida . It rained ."] * 40)
-    assert own.usage.sentences == 80
-
-
-@pytest.mark.filterwarnings("ignore:.*LW06.*")
-def test_a_gate_with_a_budget_flags_no_more_in_threads(place):
-    nlp, own = gate(place, budget=0.2, threshold=0.1, start=np.linspace(0, 1, 50).tolist())
-    docs = by_threads(nlp, ["Maria met Storm Ida . It rained ."] * 60)
-    n_flagged = sum(len(doc.spans["weak_sentences"]) for doc in docs)
-    assert own.usage == GateUsage(120, n_flagged)
-    assert 0 < n_flagged <= 0.2 * 120 + BURST
 
 
 def test_a_gated_pipe_counts_all_threads():

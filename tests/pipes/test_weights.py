@@ -73,7 +73,7 @@ def test_a_run_averaged_with_itself_is_itself(start, tmp_path):
     nlp, other = runs(start)
     other.from_bytes(nlp.to_bytes())
     before = scores(nlp)
-    with pytest.warns(UserWarning, match=r"LW067\] Of a, b at least two are the same model"):
+    with pytest.warns(UserWarning, match="LW067"):
         average_weights(nlp, "a", [other], ["b"])
     np.testing.assert_allclose(scores(nlp), before, atol=1e-6)
     nlp.to_disk(tmp_path)
@@ -121,87 +121,51 @@ def test_torch_modules_take_part(tmp_path):
         assert mean.numpy() == pytest.approx(((a[key] + b[key]) / 2).numpy(), abs=1e-6)
 
 
-def test_runs_that_began_apart_are_refused(start):
-    nlp, other = runs(start, 1)[0], begun(pipeline(), seed=5)
-    before = weights(nlp)
-    with pytest.raises(
-        ValueError, match=r"L514\] b .*a cosine of 0\.\d\d: they began apart.*without --w"
-    ):
-        average_weights(nlp, "a", [other], ["b"])
-    assert all(map(np.array_equal, weights(nlp), before))
+def width(other):
+    model = {**TOKEN_MODEL, "tok2vec": {**TOKEN_MODEL["tok2vec"], "width": 32}}
+    return begun(pipeline(model=model))
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"head": "softmax"}, "'ner' has other types or settings"),
-        ({"types": ["NAT", "GEO", "PER", "ART"]}, "'ner' has other types or settings"),
-        ({"width": 32}, "the network of 'ner' is built otherwise"),
-    ],
-)
-def test_other_configs_are_refused(start, settings, said):
-    nlp, settings = runs(start, 1)[0], dict(settings)
-    width, types = settings.pop("width", None), settings.pop("types", None)
-    if width:
-        encoder = {**TOKEN_MODEL["tok2vec"], "width": width}
-        settings["model"] = {**TOKEN_MODEL, "tok2vec": encoder}
-    other = pipeline(**settings)
-    if types:
-        other.get_pipe("ner").set_types(types)
-    with pytest.raises(ValueError, match=rf"L514\] b .*{said}"):
-        average_weights(nlp, "a", [begun(other)], ["b"])
+def types(other):
+    other = pipeline()
+    other.get_pipe("ner").set_types(["NAT", "GEO", "PER", "ART"])
+    return begun(other)
 
 
-def test_other_components_are_refused(start):
-    nlp, other = runs(start)
+def components(other):
     other.remove_pipe("sentencizer")
-    with pytest.raises(
-        ValueError, match=r"its components are ner .longtail_token_ner., those of a sentencizer"
-    ):
-        average_weights(nlp, "a", [other], ["b"])
+    return other
 
 
-def test_components_without_a_network_are_those_of_the_first(start):
-    nlp, other = runs(start)
-    for own, names in ((nlp, ["Fram", "Ida"]), (other, ["Fram"])):
-        ruler = own.add_pipe("entity_ruler")
-        ruler.add_patterns([{"label": "ART", "pattern": name} for name in names])
-    average_weights(nlp, "a", [other], ["b"])
-    assert len(nlp.get_pipe("entity_ruler").patterns) == 2
-
-
-def test_an_ensemble_is_refused(start):
-    """Its members' weights are not those of its model."""
-    one, two, nlp, other = runs(start, 4)
-    average(nlp, "1", [one], ["2"])
-    average(other, "3", [two], ["4"])
-    with pytest.raises(ValueError, match=r"L514\] a .*'ner' is an ensemble. Name the runs that it was"):
-        average_weights(nlp, "a", [other], ["b"])
-
-
-def test_the_mean_is_trained_on_and_is_a_member(start):
-    nlp, other, third = runs(start, 3)
-    average_weights(nlp, "a", [other], ["b"])
-    before = weights(nlp)
-    nlp.update(examples(nlp), sgd=nlp.resume_training())
-    assert any(np.abs(a - b).max() > 0 for a, b in zip(weights(nlp), before, strict=True))
-    p = (scores(nlp) + scores(third)) / 2
-    average(nlp, "mean", [third], ["c"])
-    np.testing.assert_allclose(scores(nlp), p, atol=1e-6)
-
-
-def test_what_was_judged_alone_is_refused(start):
-    nlp, other = runs(start)
+def thresholds(other):
     other.get_pipe("ner").cfg["thresholds"] = {"PER": 0.9}
-    with pytest.raises(ValueError, match=r"L514\] b .*'ner' has thresholds of its own"):
-        average_weights(nlp, "a", [other], ["b"])
+    return other
 
 
-def test_another_tokenizer_is_refused(start):
-    nlp, other = runs(start)
+def tokenizer(other):
     other.tokenizer.add_special_case("Fram", [{"ORTH": "Fr"}, {"ORTH": "am"}])
-    with pytest.raises(ValueError, match=r"its tokenizer is not that of a"):
-        average_weights(nlp, "a", [other], ["b"])
+    return other
+
+
+def ensemble(other):
+    average(other, "3", runs(other, 1), ["4"])
+    return other
+
+
+REFUSED = {
+    "began apart": lambda other: begun(pipeline(), seed=5),
+    "head": lambda other: begun(pipeline(head="softmax")),
+    **{make.__name__: make for make in (width, types, components, thresholds, tokenizer, ensemble)},
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_no_run_of_the_same_config_is_refused(kind, start):
+    nlp, other = runs(start)
+    before = weights(nlp)
+    with pytest.raises(ValueError, match=r"L514\] b "):
+        average_weights(nlp, "a", [REFUSED[kind](other)], ["b"])
+    assert all(map(np.array_equal, weights(nlp), before))
 
 
 def test_seeds_and_sources_are_those_of_all(start):
@@ -215,7 +179,7 @@ def test_seeds_and_sources_are_those_of_all(start):
     assert nlp.meta["sources"] == [{"name": "diaries"}]
 
 
-@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("head", ["softmax-biluo", "crf", "two_task"])
 def test_every_head(head):
     settings = HEADS[head]
     nlp, other = runs(begun(pipeline(**settings)), **settings)
