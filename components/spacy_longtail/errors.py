@@ -20,21 +20,10 @@ class Errors:
     # Readers
     L101 = "[L101] {policy} was fitted on {n_units} units without a single entity, so there is nothing to resample. Check the path of the training corpus and that its entities are annotated."
     L102 = "[L102] mode = 'sample' draws again in each epoch and needs [training] max_epochs = -1, found {found}. With other values spaCy reads the corpus once and would train on one draw. Use max_epochs = -1, or mode = 'repeat'."
-    L103 = "[L103] 'repeats' must be a policy with a fit method, found {found}. Use @misc = longtail.sCR.v1 or another policy of this package."
-    L104 = "[L104] 'epoch_size' is used in mode = 'sample' only, found {value} with mode = '{mode}'. Remove it or set mode = 'sample'."
-    L105 = "[L105] 'corpus' changed while it was read: {first} units in the counting pass, {second} in the next. Wrap a reader that yields the same units in the same order each time (no shuffle, no augmenter, no random limit)."
-    L106 = "[L106] 'join' must be null or a whole number of at least 1, and 1 or null with unit = 'doc', found {value!r} with unit = '{unit}'. null takes the corpus's mean sentences per document, at most 10."
-    L107 = "[L107] 'corpus' of {who} must be a reader, found {found!r}. Use a block with @readers, or a reference such as ${{corpora.plain}}."
-    L108 = "[L108] {outer} around {inner}{what} makes no sense: {reason}."
+    L105 = "[L105] 'corpus' changed after the counting pass of {n} units. Wrap a reader that yields the same units in the same order each time (no shuffle, no augmenter, no random limit)."
+    L108 = "[L108] {outer} around {inner} makes no sense: {reason}."
     L109 = "[L109] [training] dev_corpus = {name!r} is read through {found}, which changes the data: scores on it would mean nothing. Only the training corpus may be resampled or augmented; use spacy.Corpus.v1 alone for development data."
-    L120 = "[L120] {who} finds nothing to take from {n_docs} units, since none has an entity. Check the path of the corpus and that its entities are annotated."
-    L121 = "[L121] longtail.RelabelledCorpus.v1 takes either 'keep' or 'drop', a list of at least one type, found keep = {keep!r}, drop = {drop!r}."
-    L122 = "[L122] longtail.LowResourceCorpus.v1 takes either 'n_sentences' or 'mentions_per_label', found {n_sentences!r} and {mentions!r}."
-    L123 = "[L123] {who} was asked for {wanted} {unit}s, but the corpus has {found}. Ask for fewer."
-    L124 = "[L124] longtail.ImbalancedCorpus.v1 could not draw {n} {unit}s with an entity-token share of {wanted:.3g}: after {steps} exchanges the share is {found:.3g}, in the whole corpus it is {whole:.3g}. Ask for fewer {unit}s, or a share nearer to the corpus's."
-    L125 = "[L125] 'augmenter' of longtail.ResampledCorpus.v1 has budget = {found}, but the policy decides how many copies there are. Set budget = null."
-    L126 = "[L126] 'augmenter' of longtail.ResampledCorpus.v1 has no copy to rewrite: {policy} gives no sentence of this corpus a second one. Remove it, or use another policy."
-    L127 = "[L127] 'augmenter' of longtail.ResampledCorpus.v1 must be a spaCy augmenter, found {found!r}. Use a block with @augmenters, or null."
+    L120 = "[L120] {who} cannot draw from the corpus: {problem}. Ask for what the corpus has; check its path, and that its entities are annotated."
 
     # Augmenters: L11x
     L110 = "[L110] {who} {purpose}, but got no 'corpus'. Add to its block: corpus = ${{corpora.plain}}, a reader of the untouched training data."
@@ -293,11 +282,7 @@ class Warnings:
     W006 = "[LW006] {who} was not initialized with the types {found}: their entities count as not annotated. Add them with add_label, or initialize again."
 
     # Readers: LW01x
-    W010 = "[LW010] max_length = {n} of spacy.Corpus.v1 splits documents of {n} tokens or more into sentences, and silently leaves out those that have no sentence boundaries, and sentences that long. Use max_length = 0 to keep everything."
-    W011 = "[LW011] limit = {n} of spacy.Corpus.v1 counts per file: each file below {path} gives up to {n} documents. Use longtail.LowResourceCorpus.v1 for a number of sentences in all."
-    W012 = "[LW012] {who} draws {n} of {total} {unit}s, in which {n_lost} of {n_types} types have no mention: {lost}. A model cannot learn them from these."
-    W013 = "[LW013] longtail.LowResourceCorpus.v1 cannot give every type {wanted} mentions: {short}. Those get all that the corpus has."
-    W014 = "[LW014] longtail.RelabelledCorpus.v1 names types that the corpus does not have: {unknown}. Known types: {known}."
+    W012 = "[LW012] {who} {problem}. A model cannot learn from what is not there."
     W015 = "[LW015] Text categories or span groups of documents are lost where sentences are taken out of them. Train the components that learn from them on another corpus, or use unit = 'doc'."
 
     # Augmenters: LW02x

@@ -166,21 +166,21 @@ def outcome(make, data, nlp):
 
 
 def check_an_empty_corpus_stays_empty(make):
-    assert outcome(make, [], nlp_for(make)) in ([], "L123")  # more was asked for than there is
+    assert outcome(make, [], nlp_for(make)) in ([], "L120")  # more was asked for than there is
 
 
 def check_one_sentence(make):
     nlp = nlp_for(make)
     for data in (examples(nlp)[:1], [two_sentences(nlp)]):
         found = outcome(make, data, nlp)
-        assert found in ("L123", "L530") or isinstance(found, list)
+        assert found in ("L120", "L530") or isinstance(found, list)
 
 
 def check_a_corpus_without_entities(make):
     nlp = nlp_for(make)
     bare = [eg for eg in corpus_of(nlp, 8) if not eg.reference.ents]
     found = outcome(make, bare, nlp)
-    assert found in ("L101", "L120", "L124", "L530") or (found and not labels_of(found))
+    assert found in ("L101", "L120", "L530") or (found and not labels_of(found))
 
 
 def check_a_corpus_of_entities_only(make):
@@ -191,7 +191,7 @@ def check_a_corpus_of_entities_only(make):
         words = [t.text for t in reference]
         data.append(Example(Doc(nlp.vocab, words=words), reference))
     found = outcome(make, data, nlp)
-    assert found == "L124" or (found and labels_of(found))
+    assert found == "L120" or (found and labels_of(found))
 
 
 def check_documents_without_sentence_boundaries(make):
@@ -257,12 +257,6 @@ def check_it_pickles(make):
     read(reader, nlp)
     again = pickle.loads(pickle.dumps(reader))
     assert shape(read(again, nlp)) == shape(read(reader, nlp))
-
-
-def check_it_refuses_what_is_no_reader(make):
-    for wrong in ("train.spacy", None, 3):
-        with pytest.raises(ValueError, match="L107"):
-            make(wrong, 0)
 
 
 def check_a_fresh_draw_needs_streaming(make):

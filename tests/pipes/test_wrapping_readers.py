@@ -115,22 +115,20 @@ def test_nothing_left_is_an_error():
             list(reader(NLP))
 
 
-@pytest.mark.parametrize("others", ["O", "missing"])
-def test_types_left_out(others):
+def test_types_left_out():
     data = examples(NLP)
-    found = list(RelabelledCorpus(Fixed(data), keep=["ART", "NAT"], others=others)(NLP))
+    found = list(RelabelledCorpus(Fixed(data), keep=["ART", "NAT"])(NLP))
     assert {e.label_ for eg in found for e in eg.reference.ents} == {"ART", "NAT"}
     first = [t.ent_iob_ for t in found[0].reference]  # Maria, Oslo, Fram
-    empty = "O" if others == "O" else ""
-    assert first == [empty, "O", "O", empty, "O", "O", "B", "O"]
-    dropped = list(RelabelledCorpus(Fixed(data), drop=["PER", "GEO"], others=others)(NLP))
+    assert first == ["O", "O", "O", "O", "O", "O", "B", "O"]
+    dropped = list(RelabelledCorpus(Fixed(data), drop=["PER", "GEO"])(NLP))
     assert [eg.to_dict() for eg in dropped] == [eg.to_dict() for eg in found]
     assert found[3] is data[3]  # nothing to leave out
 
 
 def test_a_type_that_does_not_occur_is_named_once():
     reader = RelabelledCorpus(Fixed(examples(NLP)), keep=["NAT", "EVE"])
-    with pytest.warns(UserWarning, match=r"LW014.*EVE\. Known types: ART, GEO, NAT, PER"):
+    with pytest.warns(UserWarning, match=r"LW012.*EVE.*ART, GEO, NAT, PER"):
         list(reader(NLP))
 
 
@@ -165,9 +163,6 @@ def test_drawn_sentences_are_joined_as_the_corpus_is():
         found = list(reader(NLP))
         assert [len(list(eg.reference.sents)) for eg in found] == [2] * 5
     assert len(list(LowResourceCorpus(Fixed(data), 10, join=1)(NLP))) == 10
-    for bad in ({"join": 0}, {"join": 2, "unit": "doc"}):
-        with pytest.raises(ValueError, match="L106"):
-            LowResourceCorpus(Fixed(data), 10, **bad)
 
 
 @pytest.mark.parametrize("k", [1, 3, 6])
@@ -184,7 +179,7 @@ def test_mentions_per_label(k):
 
 
 def test_too_few_mentions_are_said():
-    with pytest.warns(UserWarning, match=r"LW013.* NAT \(2\)"):
+    with pytest.warns(UserWarning, match=r"LW012.*2 of NAT"):
         found = list(LowResourceCorpus(Fixed(examples(NLP)), mentions_per_label=3)(NLP))
     assert sum(bool(eg.reference.ents) for eg in found) == 6
 
@@ -199,7 +194,7 @@ def test_the_entity_share_is_reached(share):
 
 
 def test_a_share_out_of_reach_is_an_error_with_the_share_reached():
-    with pytest.raises(ValueError, match=r"L124.*0\.9"):
+    with pytest.raises(ValueError, match=r"L120.*0\.9"):
         list(ImbalancedCorpus(Fixed(corpus_of(NLP, 4)), 0.9, n_sentences=10)(NLP))
 
 
@@ -214,7 +209,7 @@ def test_exchanges_look_at_length():
     for seed in range(3):
         drawn = list(LowResourceCorpus(Fixed(data), 20, seed=seed)(NLP))
         n_long = sum(len(eg.reference) > 10 for eg in drawn)
-        with pytest.raises(ValueError, match="L124"):  # 17 short ones would have the share
+        with pytest.raises(ValueError, match="L120"):  # 17 short ones would have the share
             list(ImbalancedCorpus(Fixed(data), 0.1, n_sentences=20, seed=seed)(NLP))
         assert 0 < n_long < 20
 
@@ -222,26 +217,20 @@ def test_exchanges_look_at_length():
 @pytest.mark.parametrize(
     ("build", "code"),
     [
-        (lambda c: UndersampledCorpus(c, ratio=0.5), "L001"),
-        (lambda c: UndersampledCorpus(c, ratio="nan"), "L001"),
-        (lambda c: RelabelledCorpus(c), "L121"),
-        (lambda c: RelabelledCorpus(c, keep=["A"], drop=["B"]), "L121"),
-        (lambda c: RelabelledCorpus(c, keep=[]), "L121"),
-        (lambda c: RelabelledCorpus(c, keep="PER"), "L121"),
-        (lambda c: RelabelledCorpus(c, keep=["A"], others="x"), "L001"),
-        (lambda c: LowResourceCorpus(c), "L122"),
-        (lambda c: LowResourceCorpus(c, 5, 5), "L122"),
-        (lambda c: LowResourceCorpus(c, 0), "L001"),
-        (lambda c: LowResourceCorpus(c, mentions_per_label=1.5), "L001"),
-        (lambda c: LowResourceCorpus(c, 5, partition=-1), "L001"),
-        (lambda c: RelabelledCorpus(c, keep=[1]), "L121"),
-        (lambda c: LowResourceCorpus(c, 5, unit="x"), "L001"),
-        (lambda c: LowResourceCorpus(c, 5, seed=None), "L001"),
-        (lambda c: ImbalancedCorpus(c, 0), "L001"),
-        (lambda c: ImbalancedCorpus(c, 1.1), "L001"),
-        (lambda c: ImbalancedCorpus(c, 0.1, 0), "L001"),
-        (lambda c: list(ImbalancedCorpus(c, 0.1, 9)(NLP)), "L123"),
-        (lambda c: list(LowResourceCorpus(c, 9)(NLP)), "L123"),
+        (lambda c: UndersampledCorpus(c, ratio=0.5), "L001.*0.5"),
+        (lambda c: RelabelledCorpus(c), "L001.*keep"),
+        (lambda c: RelabelledCorpus(c, keep=["A"], drop=["B"]), "L001.*keep"),
+        (lambda c: RelabelledCorpus(c, keep="PER"), "L001.*PER"),
+        (lambda c: LowResourceCorpus(c), "L001.*n_sentences"),
+        (lambda c: LowResourceCorpus(c, 5, 5), "L001.*n_sentences"),
+        (lambda c: LowResourceCorpus(c, 0), "L001.*n_sentences"),
+        (lambda c: LowResourceCorpus(c, mentions_per_label=1.5), "L001.*1.5"),
+        (lambda c: LowResourceCorpus(c, 5, partition=-1), "L001.*partition"),
+        (lambda c: LowResourceCorpus(c, 5, seed=None), "L001.*seed"),
+        (lambda c: LowResourceCorpus(c, 5, join=2, unit="doc"), "L213.*join"),
+        (lambda c: ImbalancedCorpus(c, 1.1), "L001.*entity_share"),
+        (lambda c: list(ImbalancedCorpus(c, 0.1, 9)(NLP)), "L120.*9"),
+        (lambda c: list(LowResourceCorpus(c, 9)(NLP)), "L120.*9"),
     ],
 )
 def test_bad_settings(build, code):
@@ -304,7 +293,6 @@ mentions_per_label = 2
 @readers = "longtail.RelabelledCorpus.v1"
 corpus = ${{corpora.few}}
 keep = ["ART", "NAT"]
-others = "missing"
 
 [corpora.cut]
 @readers = "longtail.UndersampledCorpus.v1"

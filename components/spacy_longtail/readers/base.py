@@ -7,12 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
-from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
 from spacy.language import Language
-from spacy.training import Corpus, Example, dont_augment
+from spacy.training import Example, dont_augment
 from spacy.util import dot_to_object
 from tqdm import tqdm
 
@@ -58,23 +57,14 @@ class WrappingReader(ABC):
     refuses: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, corpus: Reader) -> None:
-        if not callable(corpus):
-            raise ValueError(Errors.L107.format(who=type(self).__name__, found=corpus))
         for inner in _chain(corpus):
             names = [base.__name__ for base in type(inner).__mro__]
             if getattr(inner, "augmenter", None) not in (None, dont_augment):
                 names.append(AUGMENTED)
-            for name in names:
-                if name in self.refuses:
-                    raise ValueError(
-                        Errors.L108.format(
-                            outer=type(self).__name__,
-                            inner=type(inner).__name__,
-                            what=" with an augmenter" if name == AUGMENTED else "",
-                            reason=self.refuses[name],
-                        )
-                    )
-            _warn_of_losses(inner)
+            for name in self.refuses.keys() & names:
+                what = " with an augmenter" if name == AUGMENTED else ""
+                shown = {"outer": type(self).__name__, "inner": f"{type(inner).__name__}{what}"}
+                raise ValueError(Errors.L108.format(**shown, reason=self.refuses[name]))
         self.corpus = corpus
         self._dev_is_checked = False
 
@@ -94,7 +84,7 @@ class WrappingReader(ABC):
     def _count(self, nlp: Language, unit: Unit) -> UnitCounts:
         """A counting pass over the corpus."""
         counts = UnitCounts()
-        for eg in shown(self.corpus(nlp), "Counting"):
+        for eg in tqdm(self.corpus(nlp), "Counting", delay=SLOW, leave=False, disable=None):
             counts.n_docs += 1
             for part in units(nlp, [eg], unit):
                 counts.append(count_doc(part.reference), len(part.reference))
@@ -105,21 +95,10 @@ class WrappingReader(ABC):
 
         sizes (Sequence[int]): (n_units,) tokens of each.
         """
-        found = "as many, in another order"
-        n_units = 0
         for eg, size in zip_longest(units(nlp, self.corpus(nlp), unit), sizes):
-            if eg is None or size is None:
-                found = "more" if size is None else str(n_units)
-            elif size == len(eg.reference):
-                n_units += 1
-                yield eg
-                continue
-            raise ValueError(Errors.L105.format(first=len(sizes), second=found))
-
-
-def shown(examples: Iterable[Example], what: str) -> Iterable[Example]:
-    """The examples, with a progress line on a terminal once it takes long."""
-    return tqdm(examples, desc=what, unit=" docs", delay=SLOW, leave=False, disable=None)
+            if eg is None or size != len(eg.reference):
+                raise ValueError(Errors.L105.format(n=len(sizes)))
+            yield eg
 
 
 @cache
@@ -147,36 +126,25 @@ def _chain(reader: object) -> Iterator[object]:
         reader = getattr(reader, "corpus", None)
 
 
-def _warn_of_losses(reader: object) -> None:
-    """spaCy's own reader silently leaves documents out."""
-    if not isinstance(reader, Corpus):
-        return
-    if reader.max_length and not reader.gold_preproc:  # which leaves nothing out
-        warnings.warn(Warnings.W010.format(n=reader.max_length), stacklevel=4)
-    if reader.limit and Path(reader.path).is_dir():
-        warnings.warn(Warnings.W011.format(n=reader.limit, path=reader.path), stacklevel=4)
-
-
 def check_dev_corpus(nlp: Language) -> None:
     """Refuse a config that would score on resampled or augmented data."""
-    config = nlp.config
-    name = config["training"].get("dev_corpus")
-    if "corpora" not in config or not name:
+    name = nlp.config["training"].get("dev_corpus")
+    if "corpora" not in nlp.config or not name:
         return
     try:
-        block = dot_to_object(config.interpolate(), name)
+        block = dot_to_object(nlp.config.interpolate(), name)
     except KeyError:
         return  # spaCy says what is missing
-    found = _training_readers(block)
-    if found:
-        raise ValueError(Errors.L109.format(name=name, found=found[0]))
+    for found in _training_readers(block):
+        raise ValueError(Errors.L109.format(name=name, found=found))
 
 
-def _training_readers(block: object) -> list[str]:
-    if not isinstance(block, dict):
-        return []
-    own = block.get("@readers")
-    found = [own] if own in TRAINING_READERS else []
-    if block.get("augmenter"):
-        found.append(f"the augmenter of {own}")
-    return found + [name for value in block.values() for name in _training_readers(value)]
+def _training_readers(block: object) -> Iterator[str]:
+    """What changes the data, in a block and in those that it holds."""
+    if isinstance(block, dict):
+        if block.get("@readers") in TRAINING_READERS:
+            yield block["@readers"]
+        if block.get("augmenter"):
+            yield f"the augmenter of {block.get('@readers')}"
+        for value in block.values():
+            yield from _training_readers(value)

@@ -10,8 +10,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..corpus.soft import SoftTags, read_soft, write_soft
-from ..errors import Errors
-from ..settings import whole
+from ..settings import unused, whole
 from ..types import ANNOTATED_TYPES
 from .base import warn_of_document_annotation
 from .unit_counts import UnitCounts
@@ -21,12 +20,9 @@ JOIN_LIMIT = 10  # sentences: enough for a model to see what borders on what
 
 def check_join(join: int | None, unit: str) -> int | None:
     """The setting as a number."""
-    try:
-        size = None if join is None else whole("join", join, "", low=1)
-    except ValueError as error:
-        raise ValueError(Errors.L106.format(value=join, unit=unit)) from error
+    size = None if join is None else whole("join", join, "null takes the corpus's mean.", low=1)
     if unit == "doc" and size not in (None, 1):
-        raise ValueError(Errors.L106.format(value=join, unit=unit))
+        raise unused("join", join, "a reader", 'unit = "sentence"')
     return size
 
 

@@ -1,28 +1,26 @@
 """Types left out of a corpus."""
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping
-from typing import ClassVar, Literal
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from spacy.language import Language
 from spacy.training import Example
 
 from ..corpus.examples import keep_types
 from ..errors import Errors, Warnings
-from ..settings import one_of
 from .base import Reader, WrappingReader
 
 
 class RelabelledCorpus(WrappingReader):
-    """Keep some entity types of a corpus and leave the others out, in copies of the documents.
+    """Keep some entity types of a corpus; in copies of the documents the others become O.
 
-    With `others = "O"` a model learns that the other types are not entities, as the two models of the
-    "Double" baseline do; with "missing" it learns nothing about their tokens.
+    So a model learns that the other types are not entities, as the two models of the "Double" baseline
+    do.
 
     corpus (Callable): The reader to relabel, nlp to examples, such as spacy.Corpus.v1.
     keep (Optional[List[str]]): The types to keep. Either this or `drop`.
     drop (Optional[List[str]]): The types to leave out.
-    others (str): What becomes of tokens of types left out: "O", or "missing" for no annotation.
     SOURCE: Nguyen, Nguyen & Rao 2020, the training sets of the two models (docs/methods.md, "Subsets
         of a corpus").
     """
@@ -35,40 +33,28 @@ class RelabelledCorpus(WrappingReader):
     }
 
     def __init__(
-        self,
-        corpus: Reader,
-        keep: list[str] | None = None,
-        drop: list[str] | None = None,
-        others: Literal["O", "missing"] = "O",
+        self, corpus: Reader, keep: list[str] | None = None, drop: list[str] | None = None
     ) -> None:
         super().__init__(corpus)
-        one_of("others", others, ("O", "missing"))
-        given = keep if keep is not None else drop
-        is_list = isinstance(given, (list, tuple)) and all(isinstance(t, str) for t in given)
-        if (keep is None) == (drop is None) or not is_list or not given:
-            raise ValueError(Errors.L121.format(keep=keep, drop=drop))
+        if bool(keep) == bool(drop) or isinstance(keep or drop, str):
+            rule = "a list of types, and either 'keep' or 'drop'"
+            fix = "Name the types to keep, or those to leave out."
+            raise ValueError(
+                Errors.L001.format(name="keep", rule=rule, value={"keep": keep, "drop": drop}, fix=fix)
+            )
         self.keep = None if keep is None else frozenset(keep)
         self.drop = frozenset(drop or ())
-        self.others: Literal["O", "missing"] = others
         self._is_checked = False
 
     def examples(self, nlp: Language) -> Iterator[Example]:
         """The corpus's examples; those with types left out are copies."""
         seen: set[str] = set()
         for eg in self.corpus(nlp):
-            own = {ent.label_ for ent in eg.reference.ents}
-            seen |= own
-            yield keep_types(eg, self._kept(own), self.others)
-        if not self._is_checked:
-            self._is_checked = True
-            unknown = (self.keep or self.drop) - seen
-            if seen and unknown:
-                found = Warnings.W014.format(unknown=_named(unknown), known=_named(seen))
-                warnings.warn(found, stacklevel=2)
-
-    def _kept(self, labels: set[str]) -> Collection[str]:
-        return labels - self.drop if self.keep is None else labels & self.keep
-
-
-def _named(labels: Collection[str]) -> str:
-    return ", ".join(sorted(labels))
+            types = {ent.label_ for ent in eg.reference.ents}
+            seen |= types
+            yield keep_types(eg, types - self.drop if self.keep is None else types & self.keep)
+        unknown = (self.keep or self.drop) - seen
+        if seen and unknown and not self._is_checked:
+            problem = f"has no {', '.join(sorted(unknown))}, only {', '.join(sorted(seen))}"
+            warnings.warn(Warnings.W012.format(who="The corpus", problem=problem), stacklevel=2)
+        self._is_checked = True

@@ -13,7 +13,7 @@ from thinc.types import Floats1d, Ints1d
 from ..corpus.repeats import Repeats
 from ..errors import Errors
 from ..output.tables import text_table
-from ..settings import one_of, seed_of, whole
+from ..settings import seed_of, unused, whole
 from .base import AUGMENTED, Reader, Unit, WrappingReader, array_generator, generator, show_once
 from .joining import check_join, join_size, joined
 from .unit_counts import UnitCounts
@@ -25,7 +25,7 @@ class ResampledCorpus(WrappingReader):
     The corpus is read twice: a counting pass that fits the policy and keeps some 30 bytes per sentence,
     and a pass that yields. A sentence and its copies are the same object, until they are joined.
 
-    Models that read over sentence borders must see borders in training: trained on single sentences
+    Models that read over sentence borders must see borders in training. Trained on single sentences
     and used on documents, spaCy's HashEmbedCNN loses several points of F1 (docs/resampling.md). `join`
     therefore makes training documents of about the corpus's own number of sentences.
 
@@ -35,12 +35,11 @@ class ResampledCorpus(WrappingReader):
     unit (str): "sentence" splits documents where sentence boundaries are annotated; "doc" keeps them.
     join (Optional[int]): Resampled sentences that make one training document, in the shuffled order;
         null takes the corpus's mean sentences per document, at most 10. 1 yields single sentences.
-    mode (str): "repeat" yields every copy. "sample" draws `epoch_size` sentences per epoch, with
-        replacement and in proportion to their copies; it needs [training] max_epochs = -1.
-    epoch_size (Optional[int]): Sentences per epoch in mode "sample"; null is the corpus size.
+    mode (str): "repeat" yields every copy. "sample" draws as many sentences per epoch as the corpus
+        has, with replacement and in proportion to their copies; it needs [training] max_epochs = -1.
     augmenter (Optional[Callable]): A spaCy augmenter for copies 2..n; null leaves copies identical.
     shuffle_buffer (int): Examples held back to shuffle them; 1 keeps the corpus's order. A larger one
-        mixes better and reads slower, since what it holds leaves the processor's cache.
+        mixes better and reads slower.
     seed (int): Fixes the draws and the order. Call i of one instance uses (seed, i).
     SOURCE: Wang & Wang 2022; mode "sample" is ours (docs/methods.md, "Resampling").
     """
@@ -58,29 +57,19 @@ class ResampledCorpus(WrappingReader):
         unit: Unit = "sentence",
         join: int | None = None,
         mode: Literal["repeat", "sample"] = "repeat",
-        epoch_size: int | None = None,
         augmenter: Callable[[Language, Example], Iterator[Example]] | None = None,
         shuffle_buffer: int = 500,
         seed: int = 0,
     ) -> None:
         super().__init__(corpus)
-        if not callable(getattr(repeats, "fit", None)):
-            raise ValueError(Errors.L103.format(found=type(repeats).__name__))
-        if augmenter is not None and not callable(augmenter):
-            raise ValueError(Errors.L127.format(found=augmenter))
-        for own in _members(augmenter):
-            if (budget := getattr(own, "budget", None)) is not None:
-                raise ValueError(Errors.L125.format(found=budget))
-        one_of("mode", mode, ("repeat", "sample"))
-        one_of("unit", unit, ("sentence", "doc"))
-        if epoch_size is not None and mode == "repeat":
-            raise ValueError(Errors.L104.format(value=epoch_size, mode=mode))
+        for member in _members(augmenter):
+            if (budget := getattr(member, "budget", None)) is not None:
+                where = "an augmenter of spacy.Corpus.v1: here the policy decides on copies"
+                raise unused("budget", budget, "the augmenter", where)
         self.repeats = repeats
         self.unit: Unit = unit
         self.join = check_join(join, unit)
         self.mode = mode
-        fix = "null takes the corpus's own size."
-        self.epoch_size = None if epoch_size is None else whole("epoch_size", epoch_size, fix, low=1)
         self.augmenter = augmenter
         self.shuffle_buffer = whole("shuffle_buffer", shuffle_buffer, "1 keeps the order.", low=1)
         self.seed = seed_of(seed)
@@ -108,11 +97,12 @@ class ResampledCorpus(WrappingReader):
         fitted = self.repeats.fit(counts.total)
         copies = np.fromiter((fitted(unit) for unit in counts), dtype="float64", count=len(counts))
         if self.augmenter is not None and len(copies) and copies.max() <= 1:
-            raise ValueError(Errors.L126.format(policy=self.repeats))
+            problem = f"{self.repeats} gives no sentence a second copy for the augmenter"
+            raise ValueError(Errors.L120.format(who="longtail.ResampledCorpus.v1", problem=problem))
         expected = copies
         if self.mode == "sample" and len(copies):
-            expected = copies * (int(self.epoch_size or len(copies)) / copies.sum())
-        show_once(describe(self.repeats, self.unit, counts, expected))
+            expected = copies * (len(copies) / copies.sum())
+        show_once(_described(self.repeats, self.unit, counts, expected))
         unit: Unit = "doc" if counts.n_docs == len(counts) else self.unit  # there is nothing to split
         return _Fitted(copies, join_size(self.join, counts), unit, counts.sizes)
 
@@ -122,7 +112,7 @@ class ResampledCorpus(WrappingReader):
             return np.zeros(0, dtype="int64")
         if self.mode == "sample":
             mass = np.cumsum(copies)
-            points = rng.random(int(self.epoch_size or len(copies))) * mass[-1]
+            points = rng.random(len(copies)) * mass[-1]
             return np.bincount(np.searchsorted(mass, points, side="right"), minlength=len(copies))
         return rounded(copies, rng)
 
@@ -175,7 +165,7 @@ def _members(augmenter: object) -> Iterator[object]:
         yield from _members(own)
 
 
-def describe(repeats: Repeats, unit: Unit, counts: UnitCounts, copies: Floats1d) -> str:
+def _described(repeats: Repeats, unit: Unit, counts: UnitCounts, copies: Floats1d) -> str:
     """What a policy does to a corpus, as a table for the log."""
     n_after, tokens = copies.sum(), counts.tokens_of(copies)
     total = f"{len(counts)} -> {n_after:.0f} {unit}s ({_ratio(len(counts), n_after)}x)"

@@ -12,7 +12,7 @@ from spacy.training import Example
 from thinc.types import Ints1d
 
 from ..errors import Errors, Warnings
-from ..settings import finite, one_of, seed_of, whole
+from ..settings import finite, seed_of, whole
 from .base import AUGMENTED, Reader, Unit, WrappingReader, generator, show_once
 from .joining import check_join, join_size, joined
 from .unit_counts import UnitCounts
@@ -34,7 +34,6 @@ class Subset(WrappingReader):
 
     def __init__(self, corpus: Reader, unit: Unit, join: int | None, partition: int, seed: int) -> None:
         super().__init__(corpus)
-        one_of("unit", unit, ("sentence", "doc"))
         self.unit: Unit = unit
         self.join = check_join(join, unit)
         self.partition = whole("partition", partition, "0 is the first.")
@@ -62,32 +61,21 @@ class Subset(WrappingReader):
         """(n_drawn,) the units to yield."""
 
     def _report(self, counts: UnitCounts, drawn: np.ndarray) -> None:
-        lengths, entity = counts.lengths, counts.entity_tokens
+        if not drawn.any():
+            return
+        lengths, entity, unit = counts.lengths, counts.entity_tokens, self.unit
         tokens = counts.tokens_of(drawn.astype("float64"))
         lost = sorted(t for t, n in tokens.items() if not n)
-        n, total = int(drawn.sum()), len(drawn)
-        if not n:
-            return
-        share, whole_share = (
-            100 * entity[own].sum() / max(lengths[own].sum(), 1) for own in (drawn, slice(None))
-        )
+        share, all_share = (entity[i].sum() / lengths[i].sum() for i in (drawn, slice(None)))
+        who = f"{self._name} (seed {self.seed}, partition {self.partition})"
         show_once(
-            f"{self._name} (seed {self.seed}, partition {self.partition}): {n} of {total} {self.unit}s, "
-            f"{share:.2f} % of tokens in entities (corpus {whole_share:.2f} %), "
-            f"{lengths[drawn].mean():.1f} tokens a {self.unit} (corpus {lengths.mean():.1f}), "
-            f"{len(tokens) - len(lost)} of {len(tokens)} types"
+            f"{who}: {drawn.sum()} of {len(drawn)} {unit}s, {100 * share:.2f} % of tokens in "
+            f"entities (corpus {100 * all_share:.2f} %), {lengths[drawn].mean():.1f} tokens a "
+            f"{unit} (corpus {lengths.mean():.1f}), {len(tokens) - len(lost)} of {len(tokens)} types"
         )
         if lost:
-            found = Warnings.W012.format(
-                who=self._name,
-                n=n,
-                total=total,
-                unit=self.unit,
-                n_lost=len(lost),
-                n_types=len(tokens),
-                lost=", ".join(lost),
-            )
-            warnings.warn(found, stacklevel=2)
+            problem = f"draws no mention of {', '.join(lost)}"
+            warnings.warn(Warnings.W012.format(who=who, problem=problem), stacklevel=2)
 
 
 class _Fitted(NamedTuple):
@@ -116,6 +104,9 @@ class LowResourceCorpus(Subset):
         "Subsets of a corpus").
     """
 
+    n_sentences: int | None
+    mentions_per_label: int | None
+
     def __init__(
         self,
         corpus: Reader,
@@ -128,9 +119,12 @@ class LowResourceCorpus(Subset):
     ) -> None:
         super().__init__(corpus, unit, join, partition, seed)
         if (n_sentences is None) == (mentions_per_label is None):
-            raise ValueError(Errors.L122.format(n_sentences=n_sentences, mentions=mentions_per_label))
-        self.n_sentences = _size("n_sentences", n_sentences)
-        self.mentions_per_label = _size("mentions_per_label", mentions_per_label)
+            rule, given = "null where 'mentions_per_label' is given, else a number", n_sentences
+            raise ValueError(
+                Errors.L001.format(name="n_sentences", rule=rule, value=given, fix=SIZE_FIX)
+            )
+        for name, value in (("n_sentences", n_sentences), ("mentions_per_label", mentions_per_label)):
+            setattr(self, name, None if value is None else whole(name, value, SIZE_FIX, low=1))
 
     def _draw(self, counts: UnitCounts, rng: random.Random) -> Ints1d:
         order = list(range(len(counts)))
@@ -142,7 +136,8 @@ class LowResourceCorpus(Subset):
 
     def _with_mentions(self, counts: UnitCounts, order: list[int]) -> Ints1d:
         if len(counts) and not counts.total.n_entity_tokens:
-            raise ValueError(Errors.L120.format(who=self._name, n_docs=len(counts)))
+            problem = f"none of {len(counts)} {self.unit}s has an entity"
+            raise ValueError(Errors.L120.format(who=self._name, problem=problem))
         wanted = int(self.mentions_per_label or 0)
         have = dict.fromkeys(counts.total.labels, 0)
         taken = []
@@ -152,10 +147,10 @@ class LowResourceCorpus(Subset):
                 taken.append(i)
                 for label, n in mentions.items():
                     have[label] += n
-        short = [f"{t} ({n})" for t, n in have.items() if n < wanted]
+        short = [f"{n} of {t}" for t, n in have.items() if n < wanted]
         if short:
-            found = Warnings.W013.format(wanted=wanted, short=", ".join(short))
-            warnings.warn(found, stacklevel=2)
+            problem = f"finds less than {wanted} mentions: {', '.join(short)}"
+            warnings.warn(Warnings.W012.format(who=self._name, problem=problem), stacklevel=2)
         has_entity = counts.entity_tokens > 0
         bare = [i for i in order if not has_entity[i]]
         per_taken = len(bare) / max(counts.total.n_entity_units, 1)
@@ -222,23 +217,16 @@ class ImbalancedCorpus(Subset):
                 o = candidates[best]
                 inside[i], outside[o] = outside[o], inside[i]
                 n_tokens, n_entity = n_tokens + int(longer[o]), n_entity + int(gained[best])
-        raise ValueError(
-            Errors.L124.format(
-                n=self.n_sentences,
-                unit=self.unit,
-                wanted=wanted,
-                steps=N_EXCHANGES,
-                found=n_entity / max(n_tokens, 1),
-                whole=entity.sum() / max(lengths.sum(), 1),
-            )
+        reached, share = n_entity / max(n_tokens, 1), entity.sum() / max(lengths.sum(), 1)
+        problem = (
+            f"reached an entity-token share of {reached:.3g}, not {wanted:.3g}, with "
+            f"{self.n_sentences} {self.unit}s of a corpus with {share:.3g}"
         )
-
-
-def _size(name: str, value: int | None) -> int | None:
-    return None if value is None else whole(name, value, SIZE_FIX, low=1)
+        raise ValueError(Errors.L120.format(who=self._name, problem=problem))
 
 
 def check_size(who: str, wanted: int, counts: UnitCounts, unit: Unit) -> None:
     """Refuse to draw more than there is."""
     if wanted > len(counts):
-        raise ValueError(Errors.L123.format(who=who, wanted=wanted, unit=unit, found=len(counts)))
+        problem = f"{wanted} {unit}s are asked for, the corpus has {len(counts)}"
+        raise ValueError(Errors.L120.format(who=who, problem=problem))

@@ -51,7 +51,12 @@ class UndersampledCorpus(WrappingReader):
                 warn_of_document_annotation(eg)
                 yield _taken(nlp, eg, kept)
         if n_docs and not n_kept:
-            raise ValueError(Errors.L120.format(who="longtail.UndersampledCorpus.v1", n_docs=n_docs))
+            raise ValueError(
+                Errors.L120.format(
+                    who="longtail.UndersampledCorpus.v1",
+                    problem=f"none of {n_docs} documents has an entity",
+                )
+            )
 
 
 def document_tokens(doc: Doc, ratio: float = TOKEN_RATIO) -> Ints1d:

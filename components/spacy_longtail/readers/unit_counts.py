@@ -75,12 +75,6 @@ class UnitCounts:
         sums = np.bincount(kinds, weights=weights, minlength=len(self._type_ids))
         return dict(zip(self._type_ids, sums.tolist(), strict=True))
 
-    def mentions_of(self, label: str) -> Ints1d:
-        """(n_units,) mentions of a type."""
-        own = np.asarray(self._types, dtype="int64") == self._type_ids.get(label, -1)
-        weights = np.asarray(self._mentions) * own
-        return np.bincount(self._owner(), weights=weights, minlength=len(self)).astype("int64")
-
     def _owner(self) -> Ints1d:
         """(n_entries,) the unit of each entry of the per-type arrays."""
         return np.repeat(np.arange(len(self)), np.asarray(self._n_types, dtype="int64"))
