@@ -26,16 +26,10 @@ class Errors:
     L120 = "[L120] {who} cannot draw from the corpus: {problem}. Ask for what the corpus has; check its path, and that its entities are annotated."
 
     # Augmenters: L11x
-    L110 = "[L110] {who} {purpose}, but got no 'corpus'. Add to its block: corpus = ${{corpora.plain}}, a reader of the untouched training data."
-    L111 = "[L111] 'corpus' of {who} must be a reader, nlp to examples, found {found!r}. Use corpus = ${{corpora.plain}}, a block with @readers."
-    L112 = "[L112] 'labels' of {who} must be a list of at least one type, found {found!r}. Use null for all types."
-    L113 = "[L113] 'labels' of {who} names types that its 'corpus' does not have: {unknown}. Known types: {known}."
-    L114 = "[L114] 'budget' of {who} must be null, a whole number of at least 1 or a resampling policy, found {found!r}. null rewrites in place, 1 adds one copy, a block with @misc = longtail.sCR.v1 adds more copies for rare types."
-    L115 = "[L115] {who} found no {what} to draw in its 'corpus' of {n_units} documents. Check the path of the corpus and that its entities are annotated."
-    L116 = "[L116] {path} cannot be a thesaurus: {problem}. {fix}"
-    L117 = "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a thesaurus file."
-    L118 = "[L118] longtail.one_of.v1 needs at least one augmenter, nlp and example to examples, found {found}. Add a block such as [corpora.train.augmenter.*.mention] with @augmenters."
-    L119 = "[L119] 'budget' of {who} is {policy}, which adds no copy on this corpus, so that nothing would be rewritten. Use a policy that repeats sentences, a number, or null."
+    L110 = "[L110] {who} needs {needs}. {fix}"
+    L115 = "[L115] {who} found in its 'corpus' {problem}. Check the path of the corpus, its entities, and the settings."
+    L116 = "[L116] {path} cannot be a thesaurus: {problem}. Write lines of word TAB synonym TAB synonym, in UTF-8."
+    L117 = "[L117] longtail.synonym_replacement.v1 without a 'thesaurus' takes synonyms from the English WordNet, found {found}. Run: pip install nltk && python -m nltk.downloader wordnet. Or name a thesaurus file."
 
     # Pipes
     L201 = "[L201] longtail_ner does not train with a beam, found {name} = {value}. spaCy's beam update bypasses the gradient that the loss works on. Use beam_width = 1, or stock 'beam_ner'."
@@ -286,8 +280,6 @@ class Warnings:
     W015 = "[LW015] Text categories or span groups of documents are lost where sentences are taken out of them. Train the components that learn from them on another corpus, or use unit = 'doc'."
 
     # Augmenters: LW02x
-    W020 = "[LW020] {n} of {total} entries of {path} are of several words and match no token. Only single words are replaced."
-    W021 = "[LW021] longtail.synonym_replacement.v1 takes synonyms from the English WordNet, but the pipeline's language is {lang!r}. Name a thesaurus file of that language."
 
     # Import: LW03x
     W030 = "[LW030] {source} has no {missing}, which training and evaluation need. `split` makes parts of a corpus: python -m spacy_longtail split."

@@ -3,7 +3,7 @@
 import random
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
 
 from spacy.language import Language
@@ -18,10 +18,11 @@ from ..corpus.repeats import Repeats
 from ..errors import Errors
 from ..settings import finite, seed_of, unused, whole
 from ..types import ANNOTATED_TYPES, SentenceCounts
-from .draft import Draft, DraftSentence, Edit
+from .draft import Draft, DraftSentence, Edit, Piece
 
 Reader = Callable[[Language], Iterable[Example]]
 Budget = int | Repeats | None
+PLAIN = "Add to its block: corpus = ${corpora.plain}, a reader of the untouched training data."
 
 
 class Augmenter(ABC):
@@ -37,19 +38,27 @@ class Augmenter(ABC):
         self,
         corpus: Reader | None = None,
         level: float = 0.3,
-        labels: Sequence[str] | None = None,
+        labels: list[str] | None = None,
         budget: Budget = None,
         seed: int = 0,
     ) -> None:
+        fix = "0.3 rewrites three places in ten."
         self.corpus = corpus
-        self.level = finite(
-            "level", level, "a number from 0 to 1", "0.3 rewrites three places in ten.", 0.0, 1.0
-        )
-        self.labels = None if labels is None else _types(self.name, labels)
-        self.budget = _budget(self.name, budget)
+        self.level = finite("level", level, "a number from 0 to 1", fix, 0.0, 1.0)
+        if labels is not None and not labels:
+            raise unused("labels", labels, self.name, "at least one type; null is all")
+        self.labels = labels
+        has_policy = callable(getattr(budget, "fit", None))
+        if budget is not None and not has_policy:
+            budget = whole("budget", budget, "1 adds one copy; a policy adds more, or null.", low=1)
+        self.budget = budget
         self.seed = seed_of(seed)
-        self._check_corpus()
-        self._targets = None if self.labels is None else {get_string_id(t) for t in self.labels}
+        if corpus is None and (self.draws or has_policy):
+            needs = "a 'corpus' to draw from, or to count types in"
+            raise ValueError(Errors.L110.format(who=self.name, needs=needs, fix=PLAIN))
+        if corpus is not None and not (self.draws or has_policy or labels):
+            raise unused("corpus", corpus, self.name, "'labels' or a 'budget' that is a policy")
+        self._targets = None if labels is None else {get_string_id(t) for t in labels}
         # salted, so that augmenters with the same seed do not make the same draws
         self._rng = random.Random(f"{self.seed}/{self.name}")
         self._counts: CorpusCounts | None = None
@@ -58,8 +67,7 @@ class Augmenter(ABC):
     def __call__(self, nlp: Language, example: Example) -> Iterator[Example]:
         """nlp (Language): The current pipeline.
         example (Example): The example to augment.
-        YIELDS (Example): The rewritten example, or the original and its rewritten copies (`budget`).
-        RAISES (ValueError): L101, L113, L115, L119 at the first calls; the first reads 'corpus'."""
+        YIELDS (Example): The rewritten example, or the original and its rewritten copies (`budget`)."""
         if self._counts is None:
             self._counts = self._read(nlp)
         draft = Draft(example.reference)
@@ -88,19 +96,8 @@ class Augmenter(ABC):
         return self._targets is None or label in self._targets
 
     def _is_target(self, sentence: DraftSentence) -> bool:
-        found = sentence.draft.types[sentence.start : sentence.end]
-        return self._targets is None or not self._targets.isdisjoint(found)
-
-    def _check_corpus(self) -> None:
-        if self.corpus is not None and not callable(self.corpus):
-            raise ValueError(Errors.L111.format(who=self.name, found=self.corpus))
-        has_policy = not isinstance(self.budget, int | None)
-        if self.corpus is None and (self.draws or has_policy):
-            purpose = f"draws {self.draws}" if self.draws else "counts types for its budget"
-            raise ValueError(Errors.L110.format(who=self.name, purpose=purpose))
-        if self.corpus is not None and not (self.draws or has_policy or self.labels):
-            where = "'labels' or a 'budget' that is a policy"
-            raise unused("corpus", type(self.corpus).__name__, self.name, where)
+        types = sentence.draft.types[sentence.start : sentence.end]
+        return self._targets is None or not self._targets.isdisjoint(types)
 
     def _read(self, nlp: Language) -> CorpusCounts:
         """One pass over the corpus, for pools and counts."""
@@ -111,24 +108,18 @@ class Augmenter(ABC):
                 counts.add(count_doc(eg.reference))
                 yield eg.reference
 
-        if not self.fit(nlp, docs()):
-            raise ValueError(Errors.L115.format(who=self.name, what=self.draws, n_units=counts.n_units))
+        problem = "" if self.fit(nlp, docs()) else f"no {self.draws} in {counts.n_units} documents"
         unknown = sorted(set(self.labels or ()) - set(counts.labels))
         if self.corpus is not None and unknown:
-            raise ValueError(
-                Errors.L113.format(
-                    who=self.name, unknown=", ".join(unknown), known=", ".join(counts.labels)
-                )
-            )
+            problem = f"no {', '.join(unknown)}, only {', '.join(counts.labels)}"
+        if isinstance(self.budget, Repeats) and not problem:
+            self._copies, labels = self.budget.fit(counts), counts.labels
+            each = dict.fromkeys(labels, 1)
+            if self._copies(SentenceCounts(each, len(labels), each, each)) <= 1:
+                problem = f"no sentence that {self.budget} gives a copy"
+        if problem:
+            raise ValueError(Errors.L115.format(who=self.name, problem=problem))
         return counts
-
-    def _fitted(self, policy: Repeats, counts: CorpusCounts) -> Callable[[SentenceCounts], float]:
-        """The policy on the counts of the corpus, refused if it never adds a copy."""
-        copies, labels = policy.fit(counts), counts.labels
-        one_of_each = dict.fromkeys(labels, 1)
-        if copies(SentenceCounts(one_of_each, len(labels), one_of_each, one_of_each)) <= 1:
-            raise ValueError(Errors.L119.format(who=self.name, policy=policy))
-        return copies
 
     def _n_copies(self, reference: Doc, counts: CorpusCounts) -> int:
         """Rewritten copies of an example."""
@@ -136,25 +127,10 @@ class Augmenter(ABC):
             return 1
         if isinstance(self.budget, int):
             return self.budget
-        if self._copies is None:
-            self._copies = self._fitted(self.budget, counts)
+        if self._copies is None:  # after unpickling
+            self._copies = self.budget.fit(counts)
         n, part = divmod(max(self._copies(count_doc(reference)) - 1, 0), 1)
         return int(n) + (self._rng.random() < part)
-
-
-def _types(who: str, labels: Sequence[str]) -> list[str]:
-    if isinstance(labels, str) or not labels or not all(isinstance(t, str) and t for t in labels):
-        raise ValueError(Errors.L112.format(who=who, found=labels))
-    return list(labels)
-
-
-def _budget(who: str, budget: Budget) -> Budget:
-    if budget is None or callable(getattr(budget, "fit", None)):
-        return budget
-    try:
-        return whole("budget", budget, "", low=1)
-    except ValueError as error:
-        raise ValueError(Errors.L114.format(who=who, found=budget)) from error
 
 
 def _rewritten(nlp: Language, example: Example, draft: Draft, edits: list[Edit]) -> Example:
@@ -169,3 +145,24 @@ def _rewritten(nlp: Language, example: Example, draft: Draft, edits: list[Edit])
     if not same_tokens(example):
         return Example(nlp.make_doc(reference.text), reference)
     return Example(bare(reference), reference)
+
+
+class WordReplacement(Augmenter):
+    """Decides at each word that is not a stop word of the language."""
+
+    def replaceable(self, nlp: Language, draft: Draft, start: int, end: int) -> Iterator[int]:
+        stop_words = nlp.Defaults.stop_words
+        for i in range(start, end):
+            if not (draft.fixed[i] or draft.texts[i].lower() in stop_words):
+                yield i
+
+    def edits(self, nlp: Language, sentence: DraftSentence) -> Iterator[Edit]:
+        for i in self.replaceable(nlp, sentence.draft, sentence.start, sentence.end):
+            if self._rng.random() < self.level:
+                new = self.replacement(nlp, sentence.draft, i)
+                if new:
+                    yield Edit(i, i + 1, sentence.cased(new, i, i + 1))
+
+    @abstractmethod
+    def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:
+        """What replaces a token; empty to keep it."""

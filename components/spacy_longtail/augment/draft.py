@@ -12,9 +12,31 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.sentences import sentence_lengths
-from .casing import Piece, capitalised, in_capitals, upper
 
 MISSING, INSIDE, OUTSIDE, BEGINS = range(4)  # spaCy's codes
+
+
+ACRONYM = 4  # letters: USA and NATO are written in capitals anywhere
+
+
+class Piece(NamedTuple):
+    """A token of a replacement."""
+
+    text: str
+    space: bool = False  # whether a blank follows; the last piece takes what the replaced token had
+
+
+def in_capitals(text: str) -> bool:
+    """Whether a text is written in capitals, and too long for an acronym."""
+    return text.isupper() and sum(map(str.isalpha, text)) > ACRONYM
+
+
+def capitalised(new: Sequence[Piece], old: str) -> list[Piece]:
+    """With an initial capital if the replaced text had one. Nothing is lower-cased."""
+    if not old[:1].isupper():
+        return list(new)
+    text = new[0].text
+    return [Piece(text[:1].upper() + text[1:], new[0].space), *new[1:]]
 
 
 class EntitySpan(NamedTuple):
@@ -138,5 +160,5 @@ class DraftSentence:
         """A replacement of tokens `start` to `end`, in capitals or with an initial one as they are."""
         old = " ".join(self.draft.texts[start:end])
         if self.in_capitals or in_capitals(old):
-            return upper(new)
+            return [Piece(piece.text.upper(), piece.space) for piece in new]
         return capitalised(new, old) if start == self.first_word else list(new)

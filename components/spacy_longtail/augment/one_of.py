@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from spacy.language import Language
 from spacy.training import Example
 
-from ..errors import Errors
 from ..settings import seed_of
 
 
@@ -17,7 +16,6 @@ class OneOf:
         `[corpora.train.augmenter.*]`.
     seed (int): Fixes which augmenter is drawn; each has a seed of its own for the rest.
     RETURNS (Callable): The augmenter, nlp and example to examples.
-    RAISES (ValueError): L001, L118.
     SOURCE: The combination of Dai & Adel 2020, which Wang & Wang 2022 compare with.
     """
 
@@ -26,9 +24,6 @@ class OneOf:
     def __init__(
         self, *augmenters: Callable[[Language, Example], Iterator[Example]], seed: int = 0
     ) -> None:
-        found = [type(augmenter).__name__ for augmenter in augmenters if not callable(augmenter)]
-        if found or not augmenters:
-            raise ValueError(Errors.L118.format(found=", ".join(found) or "none"))
         self.augmenters = augmenters
         self.seed = seed_of(seed)
         self._rng = random.Random(f"{self.seed}/{self.name}")

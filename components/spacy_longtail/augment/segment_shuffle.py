@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from spacy.language import Language
 
 from .base import Augmenter
-from .casing import Piece, capitalised
-from .draft import BEGINS, OUTSIDE, DraftSentence, Edit
+from .draft import BEGINS, OUTSIDE, DraftSentence, Edit, Piece, capitalised
 
 
 class SegmentShuffle(Augmenter):
@@ -23,7 +22,6 @@ class SegmentShuffle(Augmenter):
         many rewritten copies as the policy adds.
     seed (int): Fixes the draws.
     RETURNS (Callable): The augmenter, nlp and example to examples.
-    RAISES (ValueError): L001, L110, L111, L112, L114, L213 when built; L101, L113 at the first call.
     SOURCE: Dai & Adel 2020.
     """
 

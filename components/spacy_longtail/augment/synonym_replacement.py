@@ -1,30 +1,28 @@
 """Synonym replacement, from a thesaurus file or WordNet."""
 
-import warnings
-from collections.abc import Iterable, Sequence
+import importlib
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import logger
 
-from ..errors import Warnings
-from .base import Budget, Reader
-from .casing import Piece, capitalised
-from .draft import Draft
-from .thesaurus import check_wordnet, read_thesaurus, wordnet_synonyms
-from .words import WordReplacement
+from ..errors import Errors
+from .base import Budget, Reader, WordReplacement
+from .draft import Draft, Piece, capitalised
 
 
 class SynonymReplacement(WordReplacement):
     """Replace words by synonyms from a thesaurus, drawn evenly.
 
-    A synonym of several words has the old tag at its first word; the the others continue it: I-PER after
+    A synonym of several words has the old tag at its first word. The others continue it: I-PER after
     B-PER or I-PER, else O. Stop words of the language are not replaced. A word with an initial capital
     gives one to its synonym.
 
-    thesaurus (Union[str, Path, None]): A file of synonyms, .json as {"word": ["synonym", ...]}, or else
-        lines of word TAB synonym TAB synonym; case is ignored. null is the
-        English WordNet, through nltk.
+    thesaurus (Union[str, Path, None]): A file of lines of word TAB synonym TAB synonym; case is ignored.
+        null is the English WordNet, through nltk.
     corpus (Optional[Callable]): A reader of the untouched training data, for a policy as budget, or to
         check `labels`. It is read once, at the first call; an error where nothing needs it.
     level (float): Probability that a word is replaced, in [0, 1].
@@ -32,11 +30,8 @@ class SynonymReplacement(WordReplacement):
     budget (Union[int, Repeats, None]): null rewrites in place, one example for one. A number n yields
         the original and n rewritten copies. A policy such as longtail.sCR.v1 yields the original and as
         many rewritten copies as the policy adds.
-    protect_entities (bool): Whether tokens of entities stay as they are.
     seed (int): Fixes the draws.
     RETURNS (Callable): The augmenter, nlp and example to examples.
-    RAISES (ValueError): L001, L110, L111, L112, L114, L116, L117, L213, L401, L402 when built;
-        L101, L113 at the first call.
     SOURCE: Dai & Adel 2020.
     """
 
@@ -47,32 +42,71 @@ class SynonymReplacement(WordReplacement):
         thesaurus: str | Path | None = None,
         corpus: Reader | None = None,
         level: float = 0.3,
-        labels: Sequence[str] | None = None,
+        labels: list[str] | None = None,
         budget: Budget = None,
-        protect_entities: bool = False,
         seed: int = 0,
     ) -> None:
-        super().__init__(corpus, level, labels, budget, protect_entities, seed)
+        super().__init__(corpus, level, labels, budget, seed)
         self.thesaurus = thesaurus
-        self._synonyms: dict[str, list[str]] | None = None
+        self._synonyms = None if thesaurus is None else read_thesaurus(Path(thesaurus))
         if thesaurus is None:
-            check_wordnet()
-        else:
-            self._synonyms = read_thesaurus(Path(thesaurus))
+            try:
+                wordnet_synonyms("word")
+            except (ImportError, LookupError) as error:
+                problem = str(error).strip().partition("\n")[0]
+                raise ValueError(Errors.L117.format(found=problem)) from error
 
     def fit(self, nlp: Language, docs: Iterable[Doc]) -> bool:
         if self._synonyms is None and nlp.lang != "en":
-            warnings.warn(Warnings.W021.format(lang=nlp.lang), stacklevel=2)
+            raise ValueError(Errors.L117.format(found=f"a pipeline of the language {nlp.lang!r}"))
         return super().fit(nlp, docs)
 
-    def replacement(self, nlp: Language, draft: Draft, place: int) -> Sequence[Piece]:
+    def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:
         word = draft.texts[place]
         if self._synonyms is None:
-            found = wordnet_synonyms(word.lower())
+            synonyms = wordnet_synonyms(word.lower())
         else:
-            found = self._synonyms.get(word.lower(), [])
-        if not found:
-            return ()
+            synonyms = self._synonyms.get(word.lower(), [])
+        if not synonyms:
+            return []
         # tokenized like the texts that the model will read
-        drawn = nlp.make_doc(self._rng.choice(found))
+        drawn = nlp.make_doc(self._rng.choice(synonyms))
         return capitalised([Piece(token.text, bool(token.whitespace_)) for token in drawn], word)
+
+
+def read_thesaurus(path: Path) -> dict[str, list[str]]:
+    """Lower-cased words to their distinct synonyms.
+
+    path (Path): A UTF-8 file of lines of word TAB synonym TAB synonym.
+    """
+    if not path.is_file():
+        raise ValueError(Errors.L402.format(path=path, fix="Name a thesaurus file."))
+    thesaurus: dict[str, dict[str, None]] = {}
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(Errors.L116.format(path=path, problem=f"it is not UTF-8 ({error})")) from error
+    n_long = 0
+    for i, line in enumerate(lines, 1):
+        word, *synonyms = (" ".join(part.split()) for part in line.split("\t"))
+        if line.strip() and not (word and any(synonyms)):
+            problem = f"line {i} has no word and synonym, found {line[:60]!r}"
+            raise ValueError(Errors.L116.format(path=path, problem=problem))
+        n_long += " " in word
+        others = [s for s in synonyms if s and s.lower() != word.lower()]
+        if others and " " not in word:
+            thesaurus.setdefault(word.lower(), {}).update(dict.fromkeys(others))
+    if not thesaurus:
+        raise ValueError(Errors.L116.format(path=path, problem="it has no synonym of a single word"))
+    if n_long:
+        logger.warning("%s: %d entries of several words match no token", path, n_long)
+    return {word: list(synonyms) for word, synonyms in thesaurus.items()}
+
+
+@cache
+def wordnet_synonyms(word: str) -> list[str]:
+    """The other lemmas of every sense of a word in nltk's WordNet, most frequent sense first."""
+    synsets = importlib.import_module("nltk.corpus").wordnet.synsets(word)
+    names = (name for synset in synsets for name in synset.lemma_names())
+    lemmas = dict.fromkeys(name.replace("_", " ") for name in names)
+    return [lemma for lemma in lemmas if lemma.lower() != word]

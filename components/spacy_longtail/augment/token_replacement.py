@@ -1,23 +1,15 @@
 """Label-wise token replacement: another token with the same tag."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import accumulate
-from typing import NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..settings import finite
-from .base import Budget, Reader
-from .casing import Piece
-from .draft import Draft
-from .words import WordReplacement
-
-
-class WeightedTokens(NamedTuple):
-    texts: list[str]
-    cumulative: list[float]  # weights, summed up
+from .base import Budget, Reader, WordReplacement
+from .draft import Draft, Piece
 
 
 class TokenReplacement(WordReplacement):
@@ -34,10 +26,8 @@ class TokenReplacement(WordReplacement):
         many rewritten copies as the policy adds.
     power (float): A token is drawn in proportion to count^power, at least 0. 1 is its frequency, 0 draws
         every token evenly.
-    protect_entities (bool): Whether tokens of entities stay as they are.
     seed (int): Fixes the draws.
     RETURNS (Callable): The augmenter, nlp and example to examples.
-    RAISES (ValueError): L001, L110, L111, L112, L114 when built; L101, L113, L115 at the first call.
     SOURCE: Dai & Adel 2020; power 0 as Wang & Wang 2022.
     """
 
@@ -48,34 +38,29 @@ class TokenReplacement(WordReplacement):
         self,
         corpus: Reader | None = None,
         level: float = 0.3,
-        labels: Sequence[str] | None = None,
+        labels: list[str] | None = None,
         budget: Budget = None,
         power: float = 1.0,
-        protect_entities: bool = False,
         seed: int = 0,
     ) -> None:
-        super().__init__(corpus, level, labels, budget, protect_entities, seed)
+        super().__init__(corpus, level, labels, budget, seed)
         fix = "1 draws by frequency, 0 evenly."
         self.power = finite("power", power, "a finite number of at least 0", fix, low=0.0)
-        self._pools: dict[tuple[int, int], WeightedTokens] = {}
+        # tokens of each tag, and their weights summed up
+        self._pools: dict[tuple[int, int], tuple[list[str], list[float]]] = {}
 
     def fit(self, nlp: Language, docs: Iterable[Doc]) -> bool:
-        found: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+        counts: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
         for doc in docs:
             draft = Draft(doc)
             for i in self.replaceable(nlp, draft, 0, len(doc)):
-                found[draft.iob[i], draft.types[i]][draft.texts[i]] += 1
-        self._pools = {tag: self._weighted(counts) for tag, counts in found.items()}
-        return bool(found)
+                counts[draft.iob[i], draft.types[i]][draft.texts[i]] += 1
+        for tag, own in counts.items():
+            most = max(own.values())  # no power of a share overflows
+            weights = accumulate((n / most) ** self.power for n in own.values())
+            self._pools[tag] = list(own), list(weights)
+        return bool(counts)
 
-    def _weighted(self, counts: Counter[str]) -> WeightedTokens:
-        most = max(counts.values())  # no power of a share overflows
-        return WeightedTokens(
-            list(counts), list(accumulate((n / most) ** self.power for n in counts.values()))
-        )
-
-    def replacement(self, nlp: Language, draft: Draft, place: int) -> Sequence[Piece]:
-        pool = self._pools.get((draft.iob[place], draft.types[place]))
-        if pool is None:
-            return ()
-        return (Piece(self._rng.choices(pool.texts, cum_weights=pool.cumulative)[0]),)
+    def replacement(self, nlp: Language, draft: Draft, place: int) -> list[Piece]:
+        texts, weights = self._pools.get((draft.iob[place], draft.types[place]), ([], []))
+        return [Piece(self._rng.choices(texts, cum_weights=weights)[0])] if texts else []
