@@ -21,8 +21,8 @@ import typer
 
 from spacy_longtail import __version__
 from spacy_longtail.evaluation.significance import (
-    decide,
     intervals,
+    judge,
     named_metrics,
     paired_permutation,
     paired_t,
@@ -113,7 +113,7 @@ def measure_false_alarms(
     for i in range(n_sets):
         first, second = simulate(rng, n_documents, SEEDS[-1], 2, spread)
         for n_seeds in SEEDS:
-            for name, test, is_alarm in judge(first[:, :n_seeds], second[:, :n_seeds], n_draws, i):
+            for name, test, is_alarm in alarms_of(first[:, :n_seeds], second[:, :n_seeds], n_draws, i):
                 alarms[name][test][n_seeds].append(is_alarm)
     return {
         name: {
@@ -124,12 +124,11 @@ def measure_false_alarms(
     }
 
 
-def judge(
+def alarms_of(
     first: np.ndarray, second: np.ndarray, n_draws: int, seed: int
 ) -> Iterator[tuple[str, str, bool]]:
     """Score, test, and whether it calls the two systems different."""
-    options = {"n_draws": n_draws, "seed": seed}
-    verdicts = decide(first, {"second": second}, METRICS, "document", **options)["second"]
+    verdicts = judge(first, second, METRICS, "document", n_draws=n_draws, seed=seed)
     for name, metric in METRICS.items():
         verdict = verdicts[name]
         yield name, "bootstrap", verdict.p <= 0.05

@@ -58,7 +58,7 @@ ANALYSIS = {
     "errors": {**dict.fromkeys(KINDS, 3), "per_type": {"PER": dict.fromkeys(KINDS, 1)}},
     "lengths": [{"bin": "1-5", "sentences": 3, "accuracy": 0.5, "f": None}],
     "buckets": {"head": BUCKET},
-    "seen": {"seen": SHARE, "unseen": SHARE, "per_type": {}},
+    "seen": {"seen": SHARE, "unseen": SHARE},
 }
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from spacy_longtail.evaluation.records import Evaluation, read_evaluation, write_evaluation
+from spacy_longtail.evaluation.records import read_evaluation, write_evaluation
 from spacy_longtail.records import LONGEST, Number, Record, problem_of
 from tests.util import evaluation_data
 
@@ -83,10 +83,3 @@ def test_an_evaluation_is_written_as_it_was_read(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(data))
     write_evaluation(read_evaluation(tmp_path / "a.json"), tmp_path / "b.json")
     assert json.loads((tmp_path / "b.json").read_text()) == data
-
-
-@pytest.mark.parametrize("key", ["method", "run", "curve", "analysis", "part", "checksum"])
-def test_what_an_evaluation_may_lack_may_be_null(key):
-    absent = Evaluation.model_validate_json(json.dumps(evaluation_data([])))
-    null = Evaluation.model_validate_json(json.dumps(evaluation_data([], **{key: None})))
-    assert getattr(null, key) == getattr(absent, key)

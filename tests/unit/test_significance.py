@@ -16,10 +16,11 @@ from spacy_longtail.evaluation.significance import (
     Verdict,
     bootstrap,
     bootstrap_standard_error,
-    decide,
+    corrected_by_score,
     describe,
     holm,
     intervals,
+    judge,
     named_metrics,
     paired_bootstrap,
     paired_permutation,
@@ -265,7 +266,7 @@ def test_equal_systems_do_not_differ():
     for other in (one, one[:, ::-1]):  # the same seeds in another order: equal but for rounding
         for found in paired_bootstrap(one, other, METRICS, n_draws=300).values():
             assert found[:4] == pytest.approx((0, 0, 0, 1), abs=1e-12)
-        for verdict in decide(one, {"other": other}, METRICS, "document", n_draws=300)["other"].values():
+        for verdict in judge(one, other, METRICS, "document", n_draws=300).values():
             assert verdict.outcome == "no difference shown" and verdict.p == 1
 
 
@@ -383,7 +384,10 @@ def verdict_on(metric="micro F1", n=80, **skills):
     """The verdict on `ours` against `base`, each a list of the skills of its seeds."""
     base, *others = (simulated(own, n) for own in skills.values())
     methods = dict(zip([name for name in skills if name != "base"], others, strict=True))
-    found = decide(base, methods, {metric: METRICS[metric]}, "document", n_draws=1000)
+    own = {metric: METRICS[metric]}
+    found = corrected_by_score(
+        {name: judge(base, counts, own, "document", n_draws=1000) for name, counts in methods.items()}
+    )
     return {name: own[metric] for name, own in found.items()}
 
 
@@ -401,8 +405,8 @@ def test_one_training_told_six_times_is_one():
     one, two = simulated([0.6]), simulated([0.65])
     six = [np.repeat(own, 6, axis=1) for own in (one, two)]
     metrics = {"micro F1": METRICS["micro F1"]}
-    found = decide(six[0], {"ours": six[1]}, metrics, "document", n_draws=400)["ours"]["micro F1"]
-    alone = decide(one, {"ours": two}, metrics, "document", n_draws=400)["ours"]["micro F1"]
+    found = judge(*six, metrics, "document", n_draws=400)["micro F1"]
+    alone = judge(one, two, metrics, "document", n_draws=400)["micro F1"]
     assert found.test == "paired bootstrap over 60 documents"
     assert found.p == alone.p and found.outcome == alone.outcome
 
@@ -414,7 +418,7 @@ def test_a_handful_of_units_shows_nothing(n):
     found = [{**own, "predicted": [[0, 2, "A", None]]}] * n
     base, ours = (stack([mention_counts(docs, LABELS)]) for docs in ([own] * n, found))
     metrics = {"F1 of A": METRICS["F1 of A"]}
-    verdict = decide(base, {"ours": ours}, metrics, "sentence", n_draws=500)["ours"]["F1 of A"]
+    verdict = judge(base, ours, metrics, "sentence", n_draws=500)["F1 of A"]
     assert verdict.value == 1 and verdict.p < 0.01
     assert verdict.outcome == ("better" if n == 6 else "no difference shown")
 
@@ -436,7 +440,7 @@ def test_only_what_was_shown_is_claimed():
     for _ in range(25):
         n_seeds, gap = int(rng.choice([1, 2, 6])), rng.uniform(-0.3, 0.3)
         base, ours = simulated([0.5] * n_seeds, 40), simulated(0.5 + gap + np.zeros(n_seeds), 40)
-        for found in decide(base, {"ours": ours}, METRICS, "sentence", n_draws=200)["ours"].values():
+        for found in judge(base, ours, METRICS, "sentence", n_draws=200).values():
             outcomes.add(found.outcome)
             if found.outcome != "no difference shown":
                 assert found.p <= found.adjusted <= 0.05
@@ -449,7 +453,7 @@ def test_only_what_was_shown_is_claimed():
 
 def test_verdicts_in_words():
     test = "paired bootstrap over 42 documents"
-    found = Verdict(0, 0.31, 0.31, 0.12, 0.44, 0.95, 0.003, None, 0.003, test, 3, None, "better")
+    found = Verdict(0, 0.31, 0.31, 0.12, 0.44, 0.003, None, 0.003, test, 3, None, "better")
     nothing = found._replace(value=-0.002, low=-0.01, high=0.008, p=0.6, adjusted=1.0, outcome=NO_CLAIM)
     assert describe("sCR", {"micro F1": nothing, "F1 of NAT": found}) == [
         "sCR improves F1 of NAT from 0.0 to 31.0 (+31.0, 95 % interval +12.0 to +44.0, p = 0.003).",

@@ -32,7 +32,7 @@ def still_rising(curve: Sequence[Mapping[str, float]], patience: int = 0) -> Ris
     patience (int): Steps without a better score after which it ended by itself; 0 for none.
     RETURNS (Optional[Rising]): Null if it had come to its end, or there is no score to tell.
     """
-    points = [(p["step"], p[DEV_SCORE]) for p in curve if DEV_SCORE in p and p["step"] > 0]
+    points = [(p["step"], p[DEV_SCORE]) for p in curve if DEV_SCORE in p and p.get("step", 0) > 0]
     if not points:
         return None
     steps, scores = (np.asarray(column, dtype="float64") for column in zip(*points, strict=True))

@@ -4,16 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import srsly
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Field, JsonValue, ValidationError
 
 from ..errors import Errors
 from ..output.amounts import number
@@ -103,12 +94,6 @@ class SecondaryUse(Record):
         )
 
 
-def _with_step(point: dict[str, Number]) -> dict[str, Number]:
-    if "step" not in point:
-        raise PydanticCustomError("step", "lacks 'step'")
-    return point
-
-
 class Evaluation(Record):
     """A pipeline's scores on a part of a corpus, how it was made, and what it predicted."""
 
@@ -122,7 +107,7 @@ class Evaluation(Record):
     training: TrainingSettings
     method: Method = Method()
     run: RunRecord = RunRecord()
-    curve: list[Annotated[dict[str, Number], AfterValidator(_with_step)]] = Field(default_factory=list)
+    curve: list[dict[str, Number]] = Field(default_factory=list)  # one entry an evaluation on dev
     performance: dict[str, Number]  # what training left in the pipeline
     scores: Scores
     analysis: Analysis | None = None
@@ -130,13 +115,6 @@ class Evaluation(Record):
     own_tokens: float | None = None  # share of the given words that the pipeline's tokenizer makes
     words_per_second: float
     documents: list[Document]
-
-    @field_validator("method", "run", "curve", mode="before")
-    @classmethod
-    def _nothing(cls, value: object, info: ValidationInfo) -> object:
-        """Null is what an evaluation of a pipeline has that `train` did not make."""
-        field = cls.model_fields[str(info.field_name)]
-        return field.get_default(call_default_factory=True) if value is None else value
 
 
 def read_evaluation(path: Path) -> Evaluation:
@@ -151,6 +129,6 @@ def read_evaluation(path: Path) -> Evaluation:
     raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate"))
 
 
-def write_evaluation(found: Evaluation, path: Path) -> None:
+def write_evaluation(evaluation: Evaluation, path: Path) -> None:
     """Write an evaluation as JSON, the folder made if need be."""
-    write_file(path, srsly.json_dumps(found.as_json(), indent=0))
+    write_file(path, srsly.json_dumps(evaluation.as_json(), indent=0))

@@ -25,7 +25,6 @@ from .records import (
     ErrorTable,
     LengthBin,
     Seen,
-    SeenByType,
     SeenShare,
 )
 
@@ -68,7 +67,7 @@ def analyse(examples: Iterable[Example], training: TrainingMentions, labels: Seq
         errors=_error_table(pairs, types),
         lengths=_length_bins(by_doc, lengths, token_results(examples).sentences),
         buckets=buckets(per_type, training, labels),
-        seen=_seen_mentions(pairs, training.surfaces, types),
+        seen=_seen_mentions(pairs, training.surfaces),
     )
 
 
@@ -142,28 +141,23 @@ def buckets(
     return found
 
 
-def _seen_mentions(
-    pairs: Iterable[MentionPair], surfaces: Collection[tuple[str, str]], labels: Sequence[str]
-) -> SeenByType:
+def _seen_mentions(pairs: Iterable[MentionPair], surfaces: Collection[tuple[str, str]]) -> Seen:
     """Scores of the mentions that training has with the same type, case aside, and of the others."""
-    counts: Counter[tuple[str, bool, bool, bool]] = Counter()  # type, is seen, is gold, is right
+    counts: Counter[tuple[bool, bool, bool]] = Counter()  # is seen, is gold, is right
     for pair in pairs:
         for is_gold, mention in ((True, pair.gold), (False, pair.predicted)):
             if mention is not None:
                 is_seen = (mention.text, mention.label) in surfaces
-                counts[mention.label, is_seen, is_gold, pair.kind == "correct"] += 1
+                counts[is_seen, is_gold, pair.kind == "correct"] += 1
 
-    def share(types: Sequence[str], is_seen: bool) -> SeenShare:
-        (wrong, right), (spurious, hits) = (
-            [sum(counts[t, is_seen, is_gold, is_right] for t in types) for is_right in (False, True)]
-            for is_gold in (True, False)
-        )
+    def share(is_seen: bool) -> SeenShare:
+        right, hits = counts[is_seen, True, True], counts[is_seen, False, True]
+        n_gold, n_predicted = right + counts[is_seen, True, False], hits + counts[is_seen, False, False]
         return SeenShare(
-            recall=right / (right + wrong) if right + wrong else None,
-            support=right + wrong,
-            precision=hits / (hits + spurious) if hits + spurious else None,
-            predicted=hits + spurious,
+            recall=right / n_gold if n_gold else None,
+            support=n_gold,
+            precision=hits / n_predicted if n_predicted else None,
+            predicted=n_predicted,
         )
 
-    per_type = {t: Seen(seen=share([t], True), unseen=share([t], False)) for t in labels}
-    return SeenByType(seen=share(labels, True), unseen=share(labels, False), per_type=per_type)
+    return Seen(seen=share(True), unseen=share(False))

@@ -66,13 +66,9 @@ class Seen(Record):
     unseen: SeenShare
 
 
-class SeenByType(Seen):
-    per_type: dict[str, Seen]
-
-
 class Analysis(Record):
     confusion: Confusion
     errors: ErrorTable
     lengths: list[LengthBin]
     buckets: dict[str, Bucket]  # head, mid and tail
-    seen: SeenByType
+    seen: Seen

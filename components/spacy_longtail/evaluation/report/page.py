@@ -9,7 +9,7 @@ from ...errors import Errors
 from ...output.writing import check_file, coded_io, replacing
 from ...training.provenance import DEV_SCORE
 from ..significance import LEAST_SEEDS, bootstrap_standard_error
-from .comparison import HEADLINES, Comparison, Report
+from .comparison import HEADLINES, Report
 from .inputs import read_documents
 from .marks import LIMIT, Mark, mark_documents
 from .plots import MOST, Line, dumbbells, learning_curves
@@ -86,7 +86,6 @@ def _values(report: Report) -> dict[str, object]:
         "least_seeds": LEAST_SEEDS,
         "n_seeds": comparison.n_seeds,
         "fewest": min((r.support for r in comparison.rows if r.rare and r.support), default=0),
-        "tests": _tests(comparison),
         "systems": systems,
         "roles": {system.name: report.choice.role(system) for system in systems},
         "verdicts": report.verdicts,
@@ -120,7 +119,7 @@ def curve_lines(choice: Choice, systems: Sequence[System]) -> list[Line]:
     lines = []
     for system in [*first, *others][:MOST]:
         curves = [
-            {p["step"]: p[DEV_SCORE] for p in run.evaluation.curve if DEV_SCORE in p}
+            {p["step"]: p[DEV_SCORE] for p in run.evaluation.curve if {DEV_SCORE, "step"} <= p.keys()}
             for run in system.runs
         ]
         steps = sorted(set.intersection(*(set(curve) for curve in curves)))
@@ -151,12 +150,3 @@ def _hint(mark: Mark) -> str:
         texts.append(f"{side}: {' + '.join(labels)} “{text}”" if labels else f"{side}: none")
     score = "" if mark.score is None else f"; entity score {percent(mark.score)} of 100"
     return "; ".join(texts) + score
-
-
-def _tests(comparison: Comparison) -> list[str]:
-    """The tests that were made, and of what where there are several."""
-    tests: dict[str, list[str]] = {}
-    for row in (*comparison.rows, *comparison.averages.values()):
-        if row.verdict is not None:
-            tests.setdefault(row.verdict.test, []).append(row.name)
-    return [test if len(tests) == 1 else f"{test} ({', '.join(own)})" for test, own in tests.items()]

@@ -18,6 +18,5 @@ from .verdicts import NO_CLAIM as NO_CLAIM
 from .verdicts import Verdict as Verdict
 from .verdicts import corrected as corrected
 from .verdicts import corrected_by_score as corrected_by_score
-from .verdicts import decide as decide
 from .verdicts import describe as describe
 from .verdicts import judge as judge

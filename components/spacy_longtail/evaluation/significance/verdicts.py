@@ -13,6 +13,7 @@ from .paired import PairedT, holm, paired_permutation, paired_t
 
 Outcome = Literal["better", "worse", "no difference shown"]
 NO_CLAIM: Outcome = "no difference shown"
+LEVEL = 0.95  # of intervals; alpha is the rest
 LEAST_SEEDS = 6  # and units: with fewer, no exact paired test over them can give p below 0.05
 
 
@@ -22,7 +23,6 @@ class Verdict(NamedTuple):
     value: float  # method minus baseline
     low: float  # of the interval over documents or sentences
     high: float
-    level: float  # of the interval; alpha is the rest
     p: float  # two-sided, of the same draws as the interval
     p_seeds: float | None  # of the permutation test over seeds, from six seeds on
     adjusted: float  # the larger p after Holm over the comparisons that were made together
@@ -37,39 +37,6 @@ class Verdict(NamedTuple):
         return max(self.p, self.p_seeds or 0.0)
 
 
-def decide(
-    baseline: np.ndarray,
-    methods: Mapping[str, np.ndarray],
-    metrics: Mapping[str, Metric],
-    unit: Unit,
-    *,
-    level: float = 0.95,
-    n_draws: int = 10_000,
-    seed: int = 0,
-) -> dict[str, dict[str, Verdict]]:
-    """Compare methods with a baseline in each score.
-
-    The interval and p come from the bootstrap over documents. From six seeds on, if the seeds made
-    any difference, there is the permutation test over seeds too. "better" and "worse" need six
-    documents, and the larger p after Holm at most alpha. With fewer than six seeds a verdict is on
-    the models that were trained, not on the method.
-
-    baseline (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`.
-    methods (Mapping[str, np.ndarray]): The same of each method, its seeds in the same order.
-    metrics (Mapping[str, Metric]): Scores by name.
-    unit (str): What the units are, as in MentionCounts: "document" or "sentence".
-    level (float): Of the intervals; alpha is 1 - level.
-    n_draws (int): Bootstrap draws.
-    seed (int): Fixes them.
-    RETURNS (Dict[str, Dict[str, Verdict]]): By method, then by score.
-    """
-    verdicts = {
-        name: judge(baseline, counts, metrics, unit, level=level, n_draws=n_draws, seed=seed)
-        for name, counts in methods.items()
-    }
-    return corrected_by_score(verdicts)
-
-
 def judge(
     baseline: np.ndarray,
     method: np.ndarray,
@@ -77,17 +44,26 @@ def judge(
     unit: Unit,
     *,
     is_paired: bool = True,
-    level: float = 0.95,
     n_draws: int = 10_000,
     seed: int = 0,
 ) -> dict[str, Verdict]:
-    """Compare one method with a baseline as `decide` does, without Holm's correction.
+    """Compare a method with a baseline in each score.
 
-    is_paired (bool): Whether the seeds of both are the same, in the same order. If not, they are
-        not tested over seeds.
-    The other arguments and RETURNS: as in `decide`.
+    The interval and p come from the bootstrap over documents. From six seeds on, if the seeds made any
+    difference, there is the permutation test over seeds too. "better" and "worse" need six documents,
+    and a larger p of at most 0.05. With fewer than six seeds a verdict is on the models that were
+    trained, not on the method. Several methods, or types, are compared with `corrected` p values.
+
+    baseline (np.ndarray): (n_units, n_seeds, n_types + 1, 3), of `stack`.
+    method (np.ndarray): The same of the method.
+    metrics (Mapping[str, Metric]): Scores by name.
+    unit (str): What the units are, as in MentionCounts: "document" or "sentence".
+    is_paired (bool): Whether the seeds of both are the same, in the same order. If not, they are not
+        tested over seeds.
+    n_draws (int): Bootstrap draws. seed (int): Fixes them.
+    RETURNS (Dict[str, Verdict]): By score.
     """
-    differences = paired_bootstrap(baseline, method, metrics, level=level, n_draws=n_draws, seed=seed)
+    differences = paired_bootstrap(baseline, method, metrics, level=LEVEL, n_draws=n_draws, seed=seed)
     n_units, n_seeds = len(baseline), min(baseline.shape[1], method.shape[1])
     over_units = f"paired bootstrap over {n_units} {unit}{'s' * (n_units > 1)}"
     is_tested = is_paired and baseline.shape[1] == method.shape[1] >= LEAST_SEEDS
@@ -100,7 +76,7 @@ def judge(
             p_seeds = paired_permutation(first, second)
             test = f"{over_units}, and paired permutation test over {n_seeds} seeds"
         means = (float(first.mean()), float(second.mean()))
-        raw = Verdict(*means, value, low, high, level, p, p_seeds, p, test, n_seeds, t, NO_CLAIM)
+        raw = Verdict(*means, value, low, high, p, p_seeds, p, test, n_seeds, t, NO_CLAIM)
         outcome = _outcome(raw, raw.larger_p) if n_units >= LEAST_SEEDS else NO_CLAIM
         verdicts[name] = raw._replace(adjusted=raw.larger_p, outcome=outcome)
     return verdicts
@@ -136,7 +112,7 @@ def corrected_by_score(
 
 
 def _outcome(verdict: Verdict, adjusted: float) -> Outcome:
-    if adjusted > 1 - verdict.level + ROUNDING:
+    if adjusted > 1 - LEVEL + ROUNDING:
         return NO_CLAIM
     return "better" if verdict.low > 0 else "worse"  # the interval leaves out 0 for so small a p
 
@@ -145,7 +121,7 @@ def describe(method: str, verdicts: Mapping[str, Verdict]) -> list[str]:
     """The verdicts on a method in sentences, scores in points of 100.
 
     method (str): Its name.
-    verdicts (Mapping[str, Verdict]): By score, as `decide` returned them for this method.
+    verdicts (Mapping[str, Verdict]): By score, as `judge` returned them for this method.
     RETURNS (List[str]): What was shown, what was not, then the tests.
     """
     shown, rest = [], []
@@ -173,4 +149,4 @@ def _evidence(verdict: Verdict) -> str:
         "after Holm p": verdict.adjusted if verdict.adjusted > verdict.larger_p else None,
     }
     parts = [f"{name} {p_value(p, sign='= ')}" for name, p in ps.items() if p is not None]
-    return ", ".join([f"{100 * verdict.level:g} % interval {low} to {high}", *parts])
+    return ", ".join([f"{100 * LEVEL:g} % interval {low} to {high}", *parts])

@@ -4,7 +4,6 @@ from .curves import MOST as MOST
 from .curves import Line as Line
 from .curves import learning_curves as learning_curves
 from .curves import size_curves as size_curves
-from .drawing import can_draw as can_draw
 from .dumbbells import dumbbells as dumbbells
 from .heatmap import Heat as Heat
 from .heatmap import HeatRow as HeatRow

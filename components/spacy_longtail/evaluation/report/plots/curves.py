@@ -1,24 +1,21 @@
-"""Scores as lines: along training, and along MoM's lambda, with bands over seeds."""
+"""Scores as lines, along training or by the size of the training data, with bands over seeds."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .drawing import BASELINE, OURS, RARE, SERIES, WIDTH, Look, svg
+from .drawing import BASELINE, OURS, SERIES, WIDTH, Look, svg
 
 if TYPE_CHECKING:  # matplotlib is an extra
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-HEIGHT = 3.4  # inches
-LEGEND_ROW = 0.2  # inches
+HEIGHT, LEGEND_ROW = 3.4, 0.2  # inches
 LONG = 18  # characters of a name: with longer ones a row of the legend has two
 # told apart in print and by colour-blind readers: a dash pattern and a marker each
 ROLES: dict[str, Look] = {
     "ours": {"color": OURS, "ls": "-", "marker": "o"},
     "baseline": {"color": BASELINE, "ls": (0, (4, 2)), "marker": "s"},
-    "rare": {"color": RARE, "ls": "-", "marker": "D"},
 }
 DASHES = ((0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), "-")
 MARKERS = "^vP<X>*"
@@ -52,32 +49,40 @@ def size_curves(
 ) -> str:
     """A score by the size of the training data.
 
-    points (Mapping[str, List[Tuple[float, List[float]]]]): By method: x, and scores over partitions in
-        [0, 1]. All are drawn.
+    points (Mapping[str, List[Tuple[float, List[float]]]]): By method: x, and scores over
+        partitions in [0, 1]. All are drawn.
     key (str): Comes before ids. x_name (str): What x is. score (str): Such as "macro F1 on test".
     roles (Optional[Mapping[str, str]]): Of ROLES, by method; the others have colours of their own.
     RETURNS (str): An svg element.
     """
     lines = [
-        Line(name, [x for x, _ in own], [values for _, values in own], (roles or {}).get(name, ""))
+        Line(name, *map(list, zip(*own, strict=True)), (roles or {}).get(name, ""))
         for name, own in points.items()
     ]
     title = f"Lines: {score} by {x_name}, with bands of a standard deviation"
-    safe = "".join(c if c.isalnum() else "-" for c in key)
-    return _lines(lines, safe, x_name, title, scale="log")
+    return _lines(lines, "".join(c if c.isalnum() else "-" for c in key), x_name, title, is_log=True)
 
 
-def _lines(lines: list[Line], key: str, x_name: str, title: str, scale: str = "linear") -> str:
+def _lines(lines: list[Line], key: str, x_name: str, title: str, is_log: bool = False) -> str:
     n_columns = 2 if max((len(line.name) for line in lines), default=0) > LONG else 3
     n_rows = -(-len(lines) // n_columns)
 
     def draw(fig: "Figure") -> None:
         axes = fig.add_subplot()
-        for line, look in zip(lines, _looks(lines), strict=True):
-            _draw_line(axes, line, look, 0.15 if len(lines) <= MOST else 0.06)
-        axes.set(xlabel=x_name, ylabel="F1, points of 100", xscale=scale)
-        if scale == "log":  # the sizes themselves, not powers of ten
+        for i, line in enumerate(lines):
+            # no two alike: colours, dashes and markers go round in steps of 6, 5 and 7
+            look = {"color": SERIES[i % 6], "ls": DASHES[i % 5], "marker": MARKERS[i % 7]}
+            look = ROLES.get(line.role, look)
+            mean = np.array([100 * np.mean(v) for v in line.values])
+            spread = np.array([100 * np.std(v, ddof=1) if len(v) > 1 else 0.0 for v in line.values])
+            axes.plot(line.x, mean, ms=3.5, lw=1.5, label=line.name, **look)
+            if spread.any():
+                band = {"color": look["color"], "alpha": 0.15 if len(lines) <= MOST else 0.06, "lw": 0}
+                axes.fill_between(line.x, mean - spread, mean + spread, **band)
+        axes.set(xlabel=x_name, ylabel="F1, points of 100")
+        if is_log:  # the sizes themselves, not powers of ten
             ticks = sorted({x for line in lines for x in line.x})
+            axes.set_xscale("log")
             axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
             axes.minorticks_off()
         axes.set_ylim(bottom=0)
@@ -85,26 +90,3 @@ def _lines(lines: list[Line], key: str, x_name: str, title: str, scale: str = "l
         fig.legend(loc="outside upper center", ncols=min(len(lines), n_columns))
 
     return svg(draw, (WIDTH, HEIGHT + LEGEND_ROW * max(n_rows - 2, 0)), key, title)
-
-
-def _looks(lines: list[Line]) -> list[Look]:
-    """No two alike: colours, dashes and markers go round in steps of 6, 5 and 7."""
-    found: list[Look] = []
-    i = 0
-    for line in lines:
-        if line.role:
-            found.append(ROLES[line.role])
-            continue
-        look = {"color": SERIES[i % len(SERIES)], "ls": DASHES[i % len(DASHES)]}
-        found.append({**look, "marker": MARKERS[i % len(MARKERS)]})
-        i += 1
-    return found
-
-
-def _draw_line(axes: "Axes", line: Line, look: Look, alpha: float) -> None:
-    x = np.array(line.x)
-    mean = np.array([100 * np.mean(v) for v in line.values])
-    spread = np.array([100 * np.std(v, ddof=1) if len(v) > 1 else 0.0 for v in line.values])
-    axes.plot(x, mean, ms=3.5, lw=1.5, label=line.name, **look)
-    if spread.any():
-        axes.fill_between(x, mean - spread, mean + spread, color=look["color"], alpha=alpha, lw=0)

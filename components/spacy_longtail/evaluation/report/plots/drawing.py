@@ -4,10 +4,10 @@ import io
 import re
 import warnings
 from collections.abc import Callable
-from importlib.util import find_spec
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ....errors import Errors
+from ....settings import extra
 
 if TYPE_CHECKING:  # matplotlib is an extra
     from matplotlib.figure import Figure
@@ -49,11 +49,6 @@ STYLE = {
 }
 
 
-def can_draw() -> bool:
-    """Whether matplotlib is installed: for pages whose tables say the same as their figures."""
-    return find_spec("matplotlib") is not None
-
-
 def svg(draw: Callable[["Figure"], None], size: tuple[float, float], key: str, title: str) -> str:
     """Draw a figure and hand its colours over to the page.
 
@@ -63,11 +58,9 @@ def svg(draw: Callable[["Figure"], None], size: tuple[float, float], key: str, t
     title (str): What the plot shows, for those who do not see it.
     RETURNS (str): An svg element.
     """
-    try:
+    with extra("matplotlib", "report"):
         import matplotlib
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ValueError(Errors.L406.format(package="matplotlib", extra="report")) from error
     buffer = io.StringIO()
     with matplotlib.rc_context(matplotlib.RcParams(STYLE)), warnings.catch_warnings():
         # its own font may lack a type's letters; the page's font draws them
@@ -83,16 +76,10 @@ def svg(draw: Callable[["Figure"], None], size: tuple[float, float], key: str, t
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r' xmlns(:xlink)?="[^"]*"', "", text)  # HTML knows them
     text = text.replace("xlink:href", "href")
-    text = re.sub(
-        r'(\bid="|href="#|url\(#)', rf"\g<1>{key}-", text
-    )  # ids are the page's, not the plot's
+    # ids are the page's, not the plot's
+    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{key}-", text)
     for drawn, shown in PAGE_COLOURS.items():
         text = text.replace(drawn, shown)
-    text = re.sub(
-        r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 role="img" aria-label="@@">', text, count=1
-    )
-    return text.replace("@@", _escaped(title), 1)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    label = f'role="img" aria-label="{escape(title)}"'
+    opening = re.compile(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>')
+    return opening.sub(lambda found: f"<svg {found[1]} {label}>", text, count=1)
