@@ -69,7 +69,7 @@ def test_a_shared_transformer(head, bert, tmp_path):
     assert history[-1]["transformer"] > 0  # the squared gradient that reached the encoder
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
-    texts = [eg.reference.text for eg in examples(nlp)]
+    texts = texts_of(nlp)
     for a, b in zip(nlp.pipe(texts), again.pipe(texts), strict=True):
         assert [(e.text, e.label_) for e in a.ents] == [(e.text, e.label_) for e in b.ents]
         scores = [d.spans["entity_scores"].attrs["scores"] for d in (a, b)]
@@ -96,28 +96,6 @@ def test_predictions_do_not_depend_on_the_batch(bert):
     assert any(alone)
 
 
-def test_two_processes_predict_the_same(bert):
-    import torch
-
-    torch.set_num_threads(1)  # forked children hang on the threads of their parent
-    nlp, _ = trained(bert, "softmax")
-    texts = texts_of(nlp) * 3
-    assert found(nlp.pipe(texts, n_process=2, batch_size=4)) == found(nlp.pipe(texts))
-
-
-def test_a_document_longer_than_the_encoder_is_read_in_windows(bert):
-    """64 positions, windows of 32 words: every word of 400 gets a vector that saw its neighbours."""
-    nlp = pipeline(bert, "softmax")
-    train(nlp, 60, drop=0.0)
-    text = " ".join(texts_of(nlp) * 8)
-    doc = nlp(text)
-    assert len(doc) > 400
-    rows = nlp.get_pipe("ner").model.get_ref("tok2vec").predict([doc])[0]
-    assert rows.shape == (len(doc), 16)
-    assert all(rows[token.i].any() for token in doc if not token.is_space)
-    assert max(ent.start for ent in doc.ents) > 350
-
-
 def test_a_batch_in_parts_trains_the_encoder_as_the_whole_does(bert):
     """spaCy's accumulate_gradient over a shared transformer: the parts' gradients add up."""
     weights = []
@@ -134,22 +112,7 @@ def test_a_batch_in_parts_trains_the_encoder_as_the_whole_does(bert):
     assert np.allclose(*weights, atol=2e-4)
 
 
-def test_the_head_learns_faster_than_the_encoder(bert):
-    nlp = pipeline(bert, "softmax", head_rate=20.0)
-    spacy.util.fix_random_seed(0)
-    nlp.initialize(lambda: examples(nlp))
-    module = nlp.get_pipe("transformer").model.transformer
-    step(nlp, [examples(nlp)], Adam(0.001, use_averages=False))  # the output layer begins at zero
-    before = {name: p.detach().clone() for name, p in module.named_parameters()}
-    output = nlp.get_pipe("ner").model.get_ref("output_layer")
-    first = output.get_param("W").copy()
-    step(nlp, [examples(nlp)], Adam(0.001, L2=0.0, use_averages=False))
-    after = {name: p.detach() for name, p in module.named_parameters()}
-    moved = max(float((after[name] - before[name]).abs().max()) for name in before)
-    assert moved == pytest.approx(0.001, rel=0.05)  # Adam's first step is as long as the rate
-    assert np.abs(output.get_param("W") - first).max() == pytest.approx(0.02, rel=0.05)
-
-
+@pytest.mark.slow
 def test_a_packaged_pipeline_holds_its_encoder(bert, tmp_path):
     """The folder that the encoder came from is gone, and there is no hub: it loads all the same."""
     folder = tmp_path / "bert"
@@ -171,17 +134,6 @@ def test_a_packaged_pipeline_holds_its_encoder(bert, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, env=offline)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[list(e) for e in doc] for doc in expected]
-
-
-def test_mixed_precision_trains_on_a_gpu_and_predicts_anywhere(bert):
-    import torch
-
-    nlp = pipeline(bert, "softmax", mixed_precision=True)
-    optimizer = nlp.initialize(lambda: examples(nlp))
-    assert len(list(nlp.pipe(texts_of(nlp)))) == len(examples(nlp))
-    if not torch.cuda.is_available():
-        with pytest.raises(ValueError, match="requires capable GPU"):
-            nlp.update(examples(nlp), sgd=optimizer)
 
 
 def test_a_transformer_and_static_vectors_side_by_side(bert, tmp_path):
@@ -209,41 +161,6 @@ def test_the_shared_encoder_can_become_the_pipes_own(bert):
     assert found(nlp.pipe(texts)) == expected and any(expected)
 
 
-def test_a_curated_transformer(bert, tmp_path):
-    pytest.importorskip("spacy_curated_transformers", reason="is no extra of ours")
-    if np.lib.NumpyVersion(np.__version__) >= "2.4.0":
-        pytest.skip("spacy-curated-transformers 2.1 does not train with NumPy 2.4")
-    own = "spacy-curated-transformers."
-    vocab = bert / "vocab.txt"
-    encoder = {
-        "@architectures": f"{own}BertTransformer.v2",
-        "vocab_size": len(vocab.read_text(encoding="utf8").splitlines()),
-        "hidden_width": 16,
-        "intermediate_width": 32,
-        "num_attention_heads": 2,
-        "num_hidden_layers": 1,
-        "piece_encoder": {"@architectures": f"{own}BertWordpieceEncoder.v1"},
-        "with_spans": {"@architectures": f"{own}WithStridedSpans.v1", "stride": 24, "window": 32},
-    }
-    nlp = blank()
-    nlp.add_pipe("curated_transformer", name="transformer", config={"model": encoder})
-    listener = {
-        "@architectures": f"{own}LastTransformerLayerListener.v1",
-        "width": 16,
-        "pooling": {"@layers": "reduce_mean.v1"},
-    }
-    model = {"@architectures": "longtail.TokenClassifier.v1", "tok2vec": listener}
-    nlp.add_pipe("longtail_token_ner", name="ner", config={"model": model, "head": "crf"})
-    pieces = {"@model_loaders": f"{own}WordpieceLoader.v1", "path": str(vocab)}
-    history = train(nlp, 60, transformer={"piecer_loader": pieces})
-    assert history[-1]["ner"] < 0.5 * history[0]["ner"] and history[-1]["transformer"] > 0
-    nlp.to_disk(tmp_path)
-    texts = texts_of(nlp)
-    assert found(spacy.load(tmp_path).pipe(texts)) == found(nlp.pipe(texts)) and any(
-        found(nlp.pipe(texts))
-    )
-
-
 def test_types_are_described_by_a_frozen_transformer_too(bert):
     nlp = pipeline(bert, "softmax")
     found = default_describe(nlp)
@@ -265,7 +182,7 @@ class Curated:
 def test_types_are_described_by_the_transformer_that_a_loader_names():
     nlp = blank()
     nlp.add_pipe("test_curated", name="encoder")
-    with pytest.raises(ValueError, match=r"L735.*encoder \(test_curated\)"):  # never by hashed words
+    with pytest.raises(ValueError, match="L735"):  # never by hashed words
         default_describe(nlp)
     loader = {
         "@model_loaders": "spacy-curated-transformers.HFTransformerEncoderLoader.v1",

@@ -1,16 +1,12 @@
 """benchmarks/crosscheck.py: our pipeline and the plain tagger see and do the same, step by step."""
 
-import ast
 import itertools
-import json
-import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from spacy.tokens import Doc, Span
-from typer.testing import CliRunner
 
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
@@ -71,13 +67,6 @@ def rewritten(folder, old, new):
     assert old in text
     (folder / "changed.cfg").write_text(text.replace(old, new), encoding="utf8")
     return folder / "changed.cfg"
-
-
-def test_the_plain_side_is_independent():
-    tree = ast.parse((ROOT / "benchmarks" / "plain_tagger.py").read_text(encoding="utf8"))
-    found = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
-    found |= {name.name for n in ast.walk(tree) if isinstance(n, ast.Import) for name in n.names}
-    assert {name.split(".")[0] for name in found} == {"collections", "typing", "torch", "transformers"}
 
 
 def test_words_and_gold(crosscheck, task):
@@ -147,62 +136,3 @@ def test_the_same_steps(optimizer, crosscheck, task, tmp_path):
     docs = [eg.reference for batch in batches for eg in batch]
     words = [[t.text for t in doc] for doc in docs]
     assert ours.predict(list(map(crosscheck.bare, docs))) == plain.predict(words)
-
-
-def test_plain_tags_are_the_best_legal_ones(crosscheck, bert):
-    model = crosscheck.PlainTagger(str(bert), ["O", "B-A", "I-A", "B-C", "I-C"])
-    rng = torch.Generator().manual_seed(0)
-    legal = re.compile(r"(O |B-A (I-A )*|B-C (I-C )*)*")
-    for n_words in (1, 2, 3, 4) * 6:
-        scores = torch.randn(n_words, 5, generator=rng)
-        paths = list(itertools.product(range(5), repeat=n_words))
-        paths = [p for p in paths if legal.fullmatch("".join(f"{model.tags[k]} " for k in p))]
-        best = max(paths, key=lambda p: sum(scores[i, k].item() for i, k in enumerate(p)))
-        assert tuple(model._legal(scores, scores.argmax(1)).tolist()) == best
-
-
-def test_sentences_are_batched_by_length(crosscheck):
-    sentences = [["w"] * n for n in (5, 1, 0, 4, 2, 2, 9)]
-    found = list(sys.modules["plain_tagger"]._batched(sentences, 5, 6))
-    assert found == [[1, 4], [3], [0], [5], [6]]
-
-
-def test_records_are_kept_and_not_measured_again(crosscheck, corpus, bert, tmp_path, monkeypatch):
-    results = tmp_path / "r.jsonl"
-    options = ["--steps", "2", "--words", "60", "--runs", "1", "--results", str(results)]
-    command = [str(corpus), str(bert), *options]
-    app = crosscheck.typer.Typer()
-    app.command()(crosscheck.main)
-    first = CliRunner().invoke(app, [*command, "--seeds", "0,1"], catch_exceptions=False)
-    records = [json.loads(line) for line in results.read_text(encoding="utf8").splitlines()]
-    jobs = [(r["name"], r["side"], r["seed"]) for r in records]
-    quality = [("quality", side, seed) for seed in (0, 1) for side in ("ours", "plain")]
-    assert jobs == [*quality, ("speed", None, None)]
-    assert {0.0, 1.0} >= {r["micro"] // 1 for r in records[:-1]}
-    for seed in (0, 1):
-        own, other = (r for r in records[:-1] if r["seed"] == seed)
-        assert own["last_losses"] == pytest.approx(other["last_losses"], rel=1e-3)
-    assert all(records[-1][work]["cpu"]["ratio"] > 0 for work in ("train", "predict"))
-    assert "micro F1 over 2 seeds" in first.stdout and "train, words per second of cpu" in first.stdout
-    monkeypatch.setattr(crosscheck, "run_quality", lambda *_: pytest.fail("ran again"))
-    monkeypatch.setattr(crosscheck, "run_speed", lambda *_: pytest.fail("ran again"))
-    again = CliRunner().invoke(app, [*command, "--seeds", "0"], catch_exceptions=False)
-    assert again.exit_code == 0
-    assert len(results.read_text(encoding="utf8").splitlines()) == 5
-
-
-def test_the_verdict(crosscheck, capsys):
-    def records(own, other):
-        runs = {"ours": own, "plain": other}
-        return [
-            {"side": s, "seed": i, "micro": f, "macro": f} for s in runs for i, f in enumerate(runs[s])
-        ]
-
-    crosscheck.print_quality(records([0.5, 0.6, 0.7], [0.52, 0.62, 0.72]))
-    crosscheck.print_quality(records([0.5, 0.51, 0.52], [0.6, 0.61, 0.62]))
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == (
-        "micro F1 over 3 seeds: ours 60.0 ± 10.0, plain 62.0 ± 10.0; "
-        "-2.0 is within the spread of seeds, 10.0"
-    )
-    assert "-10.0 is beyond the spread of seeds, 1.0" in lines[2]
