@@ -229,13 +229,6 @@ class Errors:
     L517 = "[L517] {path} is not what `merge` left there: {problem}. Move it away, or mend it."
     L576 = "[L576] Nothing of {path} can be silver: there is no score to choose by, found {n} of {who} without one. Set scores_key = 'entity_scores' in the component that reads them, or secondary_scores_key of a longtail_gated_pipe to where its secondary leaves scores: an LLM gives none, and cannot teach alone."
 
-    # Extending a pipeline
-    L520 = "[L520] {path} has no type that {base} does not know: {types}. Name those to learn anew with --types; the pipeline's own entities stay."
-    L521 = "[L521] {path} has no types {unknown}. It has: {known}."
-    L522 = "[L522] {base} is a pipeline for {lang!r}, {path} a corpus for {own!r}. Convert the corpus with --lang {lang}, or name another pipeline."
-    L523 = "[L523] {path} was converted with --tokens {tokens}, but {base} has another kind of tokens. Convert the corpus with the other value of --tokens."
-    L524 = "[L524] {path} is no pipeline to begin with: it has the components {found}, and must have tok2vec and ner, as the command `pretrain` writes them."
-
     # Combining runs
     L525 = "[L525] An ensemble takes two runs or more, found {found}. Train the config again with another seed (--set training.seed=1), and name both."
     L526 = "[L526] {path} is named twice: its pipeline is {model}. Name each run once."
@@ -333,9 +326,6 @@ class Warnings:
     # Reports and packages: LW108, LW117
     W108 = "[LW108] Reports and cards are of the part {part!r}; evaluations of other parts are left out: {names}."
     W117 = "[LW117] {name!r} is not compared with {baseline!r}, and no candidate for the package: its seeds are {found}, those of {baseline!r} {known}. Train both with one seed."
-
-    # Extending: LW120
-    W120 = "[LW120] No training sentence of {path} has a mention of {types}: they are not added. Annotate some, or name the types with --types if you want them all the same."
 
     # Mining: LW098
     W098 = "[LW098] {n}, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

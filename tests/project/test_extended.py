@@ -1,5 +1,6 @@
 """configs/extended.cfg on a pipeline that stock spaCy trained, with stock scorers."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.corpus.descriptions import CorpusTypes
 from spacy_longtail.corpus.folder import write_corpus
-from tests.util import SENTENCES, SMALL, examples, params, parse
+from spacy_longtail.evaluation.changes import entity_changes
+from spacy_longtail.evaluation.records import Evaluation
+from tests.util import SENTENCES, SMALL, evaluation_data, examples, params, parse
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,6 +54,29 @@ def test_a_stock_pipeline_is_extended_and_its_best_checkpoint_selected(stock, tm
     assert max(line["score"] for line in curve) > 0  # what selects
     frozen, now = spacy.load(stock / "model").get_pipe("ner"), best.get_pipe("ner")
     assert all((a == b).all() for a, b in zip(params(frozen), params(now), strict=True))
+    arguments = [
+        "evaluate",
+        output / "model-best",
+        stock / "tiny",
+        "--before",
+        stock / "model",
+        "--json",
+    ]
+    changes = json.loads(CliRunner().invoke(app, [str(a) for a in arguments]).stdout)["changes"]
+    assert changes["PER"]["before"] > 0
+    assert all(own["kept"] == own["before"] for own in changes.values())
+
+
+def test_lost_entities_are_counted():
+    def evaluation(*predicted):
+        data = evaluation_data([{"text": "Maria saw Oslo", "sentences": [[0, 14]], "gold": [],
+                                 "predicted": [[*place, None] for place in predicted]}])  # fmt: skip
+        return Evaluation.model_validate(data, strict=False)
+
+    before = evaluation((0, 5, "PER"), (10, 14, "GEO"))
+    after = evaluation((0, 5, "PER"), (10, 14, "GPE"))
+    counts = {t: (*own, own.lost) for t, own in entity_changes(before, after).items()}
+    assert counts == {"GEO": (1, 0, 0, 1), "PER": (1, 1, 1, 0), "GPE": (0, 1, 0, 0)}
 
 
 def test_a_score_that_nothing_computes_is_refused(stock, tmp_path):

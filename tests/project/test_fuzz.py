@@ -11,7 +11,6 @@ SEED, CASES = 7, 60
 SLOW = (
     "train",
     "audit",
-    "extend",
     "pretrain",
     "recommend",
     "tune",

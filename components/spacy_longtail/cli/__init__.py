@@ -10,7 +10,6 @@ from . import (  # noqa: F401  # each adds its command
     distil,
     ensemble,
     evaluate,
-    extend,
     init_config,
     matrix,
     merge,

@@ -8,6 +8,7 @@ import typer
 from wasabi import msg
 
 from ..corpus.folder import part_path, read_types
+from ..evaluation.changes import EntityChange, entity_changes
 from ..evaluation.evaluate import evaluate_model
 from ..evaluation.records import MARK, Evaluation, write_evaluation
 from ..evaluation.report.systems import AVERAGES
@@ -24,6 +25,10 @@ def evaluate(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write JSON here.")] = None,
     part: Annotated[str, typer.Option(help="train, dev or test.")] = "test",
     name: Annotated[str | None, typer.Option(help="What reports call the model.")] = None,
+    before: Annotated[
+        Path | None,
+        typer.Option(help="The pipeline before it was extended: count its entities that are lost."),
+    ] = None,
     code: Code = None,
     gpu_id: GpuId = -1,
     as_json: Json = False,
@@ -33,23 +38,30 @@ def evaluate(
     if output is not None:
         check_file(output, mark=MARK)
     types = read_types(corpus)
-    train = part_path(corpus, "train")
-    result = evaluate_model(
-        model,
-        part_path(corpus, part),
-        types.labels,
-        types.tail,
-        name,
-        train if train.exists() else None,
-        part,
-    )
+    train, data = part_path(corpus, "train"), part_path(corpus, part)
+    training = train if train.exists() else None
+    result = evaluate_model(model, data, types.labels, types.tail, name, training, part)
+    was = evaluate_model(before, data, types.labels, types.tail) if before else None
+    changes = entity_changes(was, result) if was else {}
     if output is not None:
         write_evaluation(result, output)
     if as_json:
         shown = result.model_dump(exclude={"documents"}, exclude_unset=True)
-        print_json(shown)
+        print_json({**shown, "changes": {t: c._asdict() for t, c in changes.items()}} if was else shown)
         return
     _show(result, part)
+    if was:
+        _show_changes(changes, was, result)
+
+
+def _show_changes(changes: Mapping[str, EntityChange], was: Evaluation, now: Evaluation) -> None:
+    """A table of the entities that another pipeline found, and of what became of them."""
+    msg.divider(f"since {was.model}")
+    rows = []
+    for label, own in changes.items():
+        scores = (percent(found.scores.of_type(label).f) for found in (was, now))
+        rows.append((label, own.before, own.after, own.lost, *scores))
+    print_table(("type", "before", "after", "lost", "F1 before", "F1"), rows)
 
 
 def _show(result: Evaluation, part: str) -> None:

@@ -1,1 +1,0 @@
-"""New types for a pipeline that exists: a gate and a secondary NER beside its frozen components."""
