@@ -20,8 +20,8 @@ from spacy_longtail.corpus.folder import read_types
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance import judge, named_metrics, stack
 from spacy_longtail.studies.matrix.advice import Advice, advise, find_pretrained, planned
-from spacy_longtail.studies.trials.ledger import trial_folder
-from spacy_longtail.studies.trials.run import Matrix, Options
+from spacy_longtail.studies.trials.records import trial_folder
+from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 
 RESULTS = Path(__file__).parent / "results" / "advice.jsonl"
 SEEDS = [11, 12, 13]  # that no fold had
@@ -36,12 +36,12 @@ def trained(
     most = max(row.n_trials for row in rows)
     wanted = {row.method for row in rows if row.n_trials == most} | {found.recommendation.baseline}
     _, plan = planned(corpus, output / "trained.cfg", None, {}, pretrained, None)
-    plan = plan._replace(seeds=SEEDS, is_needed=False)
+    plan = plan._replace(seeds=SEEDS)
     if not every:
         plan = plan._replace(methods=[method for method in plan.methods if method.name in wanted])
     matrix = Matrix(plan, output)
     paths: dict[str, dict[int, Path]] = {}
-    for key, record in matrix.run(Options(workers)).items():
+    for key, record in matrix.run(TrialOptions(workers)).items():
         if record.is_done:
             paths.setdefault(record.method, {})[record.seed] = trial_folder(output, key) / "test.json"
     return paths
@@ -77,7 +77,7 @@ def main(
             config,
             minutes=minutes,
             steps=None,
-            options=Options(workers),
+            options=TrialOptions(workers),
             settings={},
             pretrained=pretrained,
         )

@@ -277,11 +277,10 @@ def _config(rng: random.Random, folder: Path) -> Case:
 def _plan(rng: random.Random, folder: Path) -> Case:
     hit = change(PLAN, rng) if rng.random() < 0.5 else _changed_line(PLAN, rng).encode()
     (folder / "plan.yml").write_bytes(hit)
-    command = rng.choice(["matrix", "curve"])
-    place = ["matrix", "plan.yml", "shared/corpus"]
-    if command == "curve":
-        place = ["curve", "shared/corpus", "--plan", "plan.yml", "--sizes", rng.choice(["2", *VALUES])]
-    return Case(f"{command}, hostile plan", [*place, "-o", OUT, "--dry-run"])
+    place = ["matrix", "plan.yml", "shared/corpus", "-o", OUT, "--dry-run"]
+    if rng.random() < 0.5:
+        place += ["--sizes", rng.choice(["2", *VALUES])]
+    return Case("matrix, hostile plan", place)
 
 
 def _options(rng: random.Random, folder: Path) -> Case:

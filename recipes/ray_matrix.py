@@ -11,13 +11,13 @@ from wasabi import msg
 
 from spacy_longtail.studies.matrix import summarize_trials, summary_tables, write_matrix_report
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.run import Matrix, Options
+from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 
 LOCAL = "local"  # Ray's word for a cluster of its own, on this machine
 
 
 @ray.remote
-def work(plan: str, corpora: list[str], output: str, options: Options, key: str) -> None:
+def work(plan: str, corpora: list[str], output: str, options: TrialOptions, key: str) -> None:
     """Run the trial with a content key."""
     Matrix(read_plan(plan, {"corpora": corpora or None}), Path(output)).run(options, [key])
 
@@ -46,7 +46,7 @@ def main(
         matrix = Matrix(read_plan(source, {"corpora": paths or None}), output.resolve())
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    options = Options(gpu_id=0 if gpus else -1, minutes=minutes)
+    options = TrialOptions(gpu_id=0 if gpus else -1, minutes=minutes)
     num_cpus = workers * cpus if address == LOCAL else None
     ray.init(address, num_cpus=num_cpus, include_dashboard=False, logging_level=logging.WARNING)
     task = work.options(num_cpus=cpus, num_gpus=gpus, max_retries=retries)

@@ -5,20 +5,16 @@ from typing import Annotated
 
 import typer
 
-from spacy_longtail.studies.packaging import is_outdated, read_packaged
+from spacy_longtail.studies.packaging import read_packaged
 
 
 def main(
     packages: Annotated[Path, typer.Argument(help="Folder of the package.")],
-    metrics: Annotated[Path, typer.Argument(help="Folder with the evaluations of the run.")],
 ) -> None:
     """The last words of a workflow; none where it built no package."""
     if (found := read_packaged(packages)) is not None:
         typer.echo(f"Package: {Path(found.package).resolve()} ({found.model})")
-        if is_outdated(packages, metrics):
-            typer.echo("Evaluations have come since; to choose again: weasel run package")
-        else:
-            typer.echo(found.reason)
+        typer.echo(found.reason)
 
 
 if __name__ == "__main__":

@@ -183,29 +183,15 @@ class Errors:
     # Experiments: L47x
     L470 = "[L470] {path} cannot be used: {problem} {fix}"
     L471 = "[L471] The setting {name!r} has no place: the config has no block [{block}]. Correct the name, or choose a config that has it."
-    L472 = (
-        "[L472] {path} names an unknown {what}, {name!r}. Known: {known}. Add your own under 'choices'."
-    )
-    L473 = "[L473] Methods are compared at equal steps on equal batches, but training.{name} is {found} for {method!r} and should be {other}. Set it for all methods, under 'settings' of the plan."
-    L474 = "[L474] training.eval_frequency = {frequency} is more than the {steps} steps of the plan: no checkpoint would be chosen. Set training.eval_frequency lower, under 'settings' of the plan or with --set training.eval_frequency=N."
-    L475 = "[L475] The method {method!r} does not read its training data through corpora.plain, or augments it, so that no part of it can be drawn. Read ${{corpora.plain}} in corpora.train."
-    L476 = "[L476] {path} holds something else than trials. Name a new folder, or one of an earlier run."
     L477 = "[L477] The study {path} cannot be opened: {problem}. Name another --output, or delete the file to search anew."
     L478 = "[L478] {path} has changed since the trial was planned. Run the command again: it plans anew."
-    L479 = "[L479] The plan has no corpus. Name folders that `convert` wrote, after the plan or under 'corpora' in it."
-    L480 = "[L480] The method {method!r} cannot be built: {problem} Correct the plan, or leave the method out."
-    L482 = "[L482] --search {name} names a value that the config does not have. Correct the name."
-    L483 = "[L483] --search {found} cannot be searched: {problem}. Write SECTION.NAME=LOW:HIGH, with :log after it for a logarithmic range, or SECTION.NAME=A,B,C."
-    L484 = "[L484] training.eval_frequency = {frequency} leaves {n} in {steps}, and pruning needs {least}. Use --set training.eval_frequency={fix}, or more --steps."
-    L486 = (
-        "[L486] The pipeline cannot be built with {values}: {problem} Correct the range or the config."
+    L480 = (
+        "[L480] The pipeline of {name} cannot be built: {problem} Correct the setting, or leave it out."
     )
-    L487 = "[L487] No trial has finished, so there is no best config. The last error: {error} Correct the config, and run the command again with more --trials."
-    L488 = "[L488] Trials are compared at equal steps, but training.max_steps is {found}. Give --steps."
-    L490 = "[L490] Two trials of the plan are the same, {first!r} and {second!r}: same config, data and code. Leave one of them out, or correct its settings."
+    L483 = "[L483] The search cannot be run: {problem} {fix}"
+    L487 = "[L487] There is nothing to compare: {problem} {fix}"
     L495 = "[L495] {path} cannot be {role}: {problem}. {fix}."
     L496 = "[L496] {path} cannot be gone on with: {problem}. {fix}."
-    L494 = "[L494] No advice without a baseline: {name} could not be trained. {problem} Fix that first; --retry-failed tries it again."
 
     # Unlabelled text
     L500 = "[L500] There is no rare type to look for: {problem}. Name types with --types EVE,NAT, or a converted corpus with --corpus."
@@ -234,8 +220,6 @@ class Errors:
     L526 = "[L526] {path} is named twice: its pipeline is {model}. Name each run once."
     L527 = "[L527] The ensemble cannot be measured on {path}: {problem}. Name a corpus that its members were trained for."
 
-    L561 = "[L561] A budget of {minutes} ends before a method can be compared with {name}, whose first training took {taken:.1f}. It takes {least:.1f} minutes at least: run the command again with more, what is trained stays."
-    L562 = "[L562] A plan with sizes or shares of the training data cannot be compared on folds. Leave --folds out, or the sizes."
     L563 = "[L563] {path} was pretrained on {share} of the sentences of {corpus}: on its folds it would be scored for what it remembers, and be recommended for that. Leave --pretrained out, or pretrain an encoder on other corpora."
     L571 = "[L571] {path} is no pipeline to begin with: it has the components {found}. Name the folder model/ that `pretrain` wrote: its head reads types in words, and its tok2vec, or the folder transformer/ beside it, is the encoder."
 
@@ -245,9 +229,6 @@ class Errors:
     L723 = "[L723] There is no config {name!r}. The configs are: {known}."
 
     # Thresholds: L755
-
-    # Dry runs: L564
-    L564 = "[L564] The training would fail: {problem} Correct the config."
 
     # Any command: L540-L559
     L540 = "[L540] The command cannot go on: {problem} {fix}"
@@ -314,7 +295,6 @@ class Warnings:
 
     # Experiments: LW09x
     W092 = "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by {found}, and nothing can be pruned where that lacks ents_macro_f. Use the scorer longtail.ner_scorer.v1, and ents_macro_f = 1.0 and ents_f = 0.0 in [training.score_weights]: spaCy adds the weights of the pipes themselves."
-    W095 = "[LW095] The baseline did not finish, so nothing is compared with it: {error} Correct the config, and name another --output."
     W097 = "[LW097] {path} is no longer a record of this trial, so it counts as not finished and is run again."
     W102 = "[LW102] {path} has types that not all of {n} folds can learn: {problem}. Methods are compared all the same, but what they do for these types is left to chance."
     W103 = "[LW103] {path} was pretrained on {share} of the dev and test sentences of {corpus}: scores there are partly memory, and more than new text will give. Score on other text, or pretrain an encoder with --exclude on this corpus."
@@ -325,7 +305,6 @@ class Warnings:
 
     # Reports and packages: LW108, LW117
     W108 = "[LW108] Reports and cards are of the part {part!r}; evaluations of other parts are left out: {names}."
-    W117 = "[LW117] {name!r} is not compared with {baseline!r}, and no candidate for the package: its seeds are {found}, those of {baseline!r} {known}. Train both with one seed."
 
     # Mining: LW098
     W098 = "[LW098] {n}, {n_random} of them by lot and {given} by --quota, leave none for {types}: sentences are proposed for the other types alone. Set --labels {least} or more, or --quota for these types too."

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
-from spacy_longtail.studies.trials.ledger import finish
 from spacy_longtail.studies.trials.plan import read_plan
+from spacy_longtail.studies.trials.records import finish
 from spacy_longtail.studies.trials.run import Matrix
 from tests.unit.test_ledger import record_of
 from tests.util import numbered, refused, toy_corpus
@@ -51,7 +51,7 @@ def test_bad_input_is_refused_as_in_a_real_run(corpus, tmp_path):
     refused([*call, "--set", "components.ner.haed=crf"], "L480")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("x")
-    refused([*call, "-o", tmp_path / "full"], "L476")
+    refused([*call, "-o", tmp_path / "full"], "L437")
 
 
 def test_candidates_are_listed_with_their_reasons(corpus, tmp_path):

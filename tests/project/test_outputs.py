@@ -73,8 +73,6 @@ REFUSED = {
     "thresholds over its corpus": ("thresholds", MODEL, CORPUS, "-o", CORPUS),
     "matrix in the working folder": ("matrix", "quick", CORPUS, "-o", "."),
     "matrix in a folder of others": ("matrix", "quick", CORPUS, "-o", "mine"),
-    "curve in the assets": ("curve", CORPUS, "-o", "assets"),
-    "curve around the corpus": ("curve", CORPUS, "-o", "corpus"),
     "tune in the corpus": ("tune", CORPUS, "-o", CORPUS, *SEARCH),
     "recommend in the corpus": ("recommend", CORPUS, "-o", CORPUS),
     "recommend over a config": ("recommend", CORPUS, "-o", "new", "--config", "mine.cfg"),

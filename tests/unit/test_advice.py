@@ -1,9 +1,7 @@
 """Methods compared on folds: what is recommended, and `recommend` with its rounds and its budget."""
 
 import json
-import math
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -25,7 +23,6 @@ from spacy_longtail.studies.matrix import (
     advice,
     by_folds,
     fold_plan,
-    rounds,
     summarize_trials,
     summary_tables,
     write_matrix_report,
@@ -34,11 +31,9 @@ from spacy_longtail.studies.matrix.advice import advise
 from spacy_longtail.studies.matrix.by_folds import macro_of, recommend_by_folds
 from spacy_longtail.studies.matrix.cutting import write_folds
 from spacy_longtail.studies.matrix.refit import refit
-from spacy_longtail.studies.matrix.rounds import Budget
-from spacy_longtail.studies.matrix.several import Reading
-from spacy_longtail.studies.trials.ledger import read_finished
 from spacy_longtail.studies.trials.plan import read_plan
-from spacy_longtail.studies.trials.run import Matrix, Options
+from spacy_longtail.studies.trials.records import read_finished
+from spacy_longtail.studies.trials.run import Matrix, TrialOptions
 from spacy_longtail.training.train import load_filled
 from tests.unit.test_matrix_report import ENDED, LABELS, RISING, TYPES, Scored, evaluation
 from tests.util import blank, numbered, refused, tiny_bert, tiny_encoder, toy_corpus
@@ -100,22 +95,11 @@ def test_the_chance_of_being_worse_is_that_of_the_corrected_test(tmp_path):
     assert (found.method == "crf") == (chance <= 0.2)
 
 
-def test_three_folds_train_on_one(tmp_path):
-    scored = held_out(tmp_path, {"ner": [0.5, 0.4, 0.5], "crf": [0.5, 0.6, 0.6]})
-    found = recommend_by_folds(scored, LABELS, "ner", 3)
-    macro = [
-        [macro_of({cell: read_run(own[cell], LABELS)}) for cell in sorted(own)]
-        for own in scored.values()
-    ]
-    t = resampled_t(np.subtract(macro[1], macro[0]), 1.0)
-    assert f"p = {t.p:.2g} (resampled t-test)" in " ".join(found.evidence)
-
-
 def test_a_guess_that_is_too_likely_to_be_worse_is_only_said(tmp_path):
     scored = held_out(tmp_path, {"ner": [0.5, 0.6, 0.4], "crf": [0.6, 0.4, 0.55]}, least=10)
     found = recommend_by_folds(scored, LABELS, "ner", 3)
     assert (found.method, found.best) == ("ner", "crf")
-    assert "Stay with ner. The best guess is crf" in found.text and "worse is 42 %" in found.text
+    assert "worse is 42 %" in found.text
 
 
 @pytest.mark.parametrize(
@@ -132,7 +116,7 @@ def test_a_guess_that_is_too_likely_to_be_worse_is_only_said(tmp_path):
 def test_a_method_that_could_get_better_is_judged_as_its_config_trains_it(
     tmp_path, monkeypatch, patience, rising, method, chance
 ):
-    monkeypatch.setattr(by_folds, "compare", lambda *_: by_folds.Compared(None, chance))
+    monkeypatch.setattr(by_folds, "worse", lambda *_: chance)
     scored = held_out(tmp_path, {"ner": 0.4, "crf": 0.8}, folds=2, least=10)
     for name, paths in scored.items():
         more = {
@@ -143,10 +127,7 @@ def test_a_method_that_could_get_better_is_judged_as_its_config_trains_it(
             path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
     found = recommend_by_folds(scored, LABELS, "ner", 5)
     assert (found.method, found.best) == (method if chance < 0.2 else "ner", "crf")
-    assert found.is_early == bool(rising) and ("Use crf" in found.text) == (found.method == "crf")
-    early = f"Not trained long enough: {rising} still rose by 100.0 points in 100 steps."
-    assert (early in found.text) == bool(rising)
-    assert ("may change with more" in found.text) == (bool(rising) and method == "crf")
+    assert found.is_early == bool(rising)
     assert (found.verdict is None) == (method == "ner")
 
 
@@ -162,8 +143,7 @@ def test_a_failed_trial_is_no_sign_of_too_little_time(tmp_path):
         lost = {own: dict(cells) for own, cells in scored.items()}
         del lost[name][1, 0]
         found = recommend_by_folds(lost, LABELS, "ner", 4, {name: [(1, 0)]})
-        assert found.method == "crf" and "Use crf" in found.text and "minutes" not in found.text
-        assert "Over 3 of 4 folds" in " ".join(found.evidence)
+        assert found.method == "crf" and "Over 3 of 4 folds" in " ".join(found.evidence)
         macro = [
             macro_of({c: read_run(p, LABELS) for c, p in lost[n].items() if c[0] != 1})
             for n in ("crf", "ner")
@@ -171,19 +151,7 @@ def test_a_failed_trial_is_no_sign_of_too_little_time(tmp_path):
         assert found.verdict.value == pytest.approx(macro[0] - macro[1])
     only = {"ner": {(0, 0): scored["ner"][0, 0]}, "crf": {(1, 0): scored["crf"][1, 0]}}
     found = recommend_by_folds(only, LABELS, "ner", 4, {"ner": [(1, 0)], "crf": [(0, 0)]})
-    assert found.method == "ner" and "no other method has finished a fold" in found.text
-
-
-@pytest.mark.parametrize("best", ["ner", "crf"])
-def test_what_failed_is_not_said_to_lack_time(tmp_path, best):
-    scored = held_out(
-        tmp_path, {"ner": 0.4, "crf": 0.3 if best == "ner" else 0.6, "focal": [0.9]}, folds=4
-    )
-    ahead = recommend_by_folds(scored, LABELS, "ner", 4)
-    assert f"focal is ahead of {best} on the folds of both" in ahead.text
-    assert ("give --minutes more" in ahead.text) == (best == "crf")  # stock goes on whatever it scores
-    failed = recommend_by_folds(scored, LABELS, "ner", 4, {"focal": [(1, 0)]})
-    assert failed.best == best and "focal" not in failed.text
+    assert found.method == "ner"
 
 
 @pytest.mark.parametrize(("n", "most"), [(1, 50), (2, 25), (3, 12), (30, 1)])
@@ -205,13 +173,10 @@ def test_folds_of_few_documents_are_compared_by_sentences_in_all(tmp_path):
     few = held_out(tmp_path, skills, least=15)  # sentences are the units
     (tmp_path / "more").mkdir()
     more = held_out(tmp_path / "more", skills, least=30)
-    for scored, unit in ((few, "sentence"), (more, "document")):
-        evidence = " ".join(recommend_by_folds(scored, LABELS, "ner", 5).evidence)
-        assert re.search(rf"over \d+ {unit}s", evidence), evidence
     both = {name: {**more[name], (1, 0): few[name][0, 0]} for name in skills}
-    assert re.search(
-        r"over \d+ sentences", " ".join(recommend_by_folds(both, LABELS, "ner", 5).evidence)
-    )
+    for scored, unit in ((few, "sentence"), (more, "document"), (both, "sentence")):
+        evidence = " ".join(recommend_by_folds(scored, LABELS, "ner", 5).evidence)
+        assert f" {unit}s" in evidence
 
 
 def test_folds_without_a_seed_in_common(tmp_path):
@@ -229,26 +194,14 @@ def test_a_worse_method_is_not_the_best_where_the_baseline_has_fewer_folds(tmp_p
 
 
 def test_the_more_were_compared_the_less_sure_is_the_best(tmp_path, monkeypatch):
-    monkeypatch.setattr(by_folds, "compare", lambda *_: by_folds.Compared(None, 0.04))
+    monkeypatch.setattr(by_folds, "worse", lambda *_: 0.04)
     skills = {"ner": 0.4, "crf": 0.7}
     few = recommend_by_folds(held_out(tmp_path, skills), LABELS, "ner", 5)
-    more = {f"m{i}": 0.2 for i in range(6)}
-    many = recommend_by_folds(held_out(tmp_path, {**skills, **more}), LABELS, "ner", 5)
+    dropped = {f"m{i}": [0.2] for i in range(6)}  # after one fold of five
+    many = recommend_by_folds(held_out(tmp_path, {**skills, **dropped}), LABELS, "ner", 5)
     assert few.best == many.best == "crf"
     assert "worse is 4 %" in few.text and few.method == "crf"
     assert "worse is 28 %" in many.text and many.method == "ner"
-    assert "multiplied by 7" in " ".join(many.evidence) and "multiplied" not in " ".join(few.evidence)
-
-
-def test_what_was_dropped_after_a_fold_was_chosen_from_too(tmp_path):
-    skills = {"ner": 0.4, "crf": 0.7}
-    alone = recommend_by_folds(held_out(tmp_path, skills), LABELS, "ner", 5)
-    dropped = {f"m{i}": [0.2] for i in range(6)}  # after one fold of five
-    found = recommend_by_folds(held_out(tmp_path, {**skills, **dropped}), LABELS, "ner", 5)
-    assert found.best == alone.best == "crf"
-    assert "chosen from 7 methods" in " ".join(found.evidence)
-    assert "multiplied by 7" in " ".join(found.evidence)
-    assert "multiplied" not in " ".join(alone.evidence)
 
 
 def test_without_the_baseline_there_is_nothing_to_say(tmp_path):
@@ -259,16 +212,6 @@ def test_without_the_baseline_there_is_nothing_to_say(tmp_path):
 
 
 # `recommend`
-
-
-def test_a_budget_is_what_workers_take_together(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr("spacy_longtail.studies.matrix.rounds.time.monotonic", lambda: now[0])
-    budget = Budget(1.0, 2)
-    assert budget.allows([30.0] * 4) and not budget.allows([30.0] * 5) and not budget.allows([61.0])
-    now[0] += 31
-    assert not budget.allows([30.0] * 2) and budget.allows([29.0] * 2) and budget.allows([])
-    assert math.isclose(budget.left(), 29.0)
 
 
 def advised(
@@ -294,7 +237,7 @@ def advised(
         minutes=minutes,
         folds=folds,
         steps=steps,
-        options=Options(workers, retry_failed=retry_failed),
+        options=TrialOptions(workers, retry_failed=retry_failed),
         settings={"training.eval_frequency": 2},
         say=said.append,
         **options,
@@ -312,7 +255,7 @@ def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monke
     n = by_method(runner)
     assert n["ner"] == n["crf"] == 5
     assert list(n.values()).count(1) >= len(n) // 2 - 1 and set(n.values()) <= {1, 2, 3, 4, 5}
-    assert found.recommendation.method == "crf" and "ahead" not in found.recommendation.text
+    assert found.recommendation.method == "crf"
     text = found.config.read_text(encoding="utf8")
     assert text.startswith("# Written by spacy-longtail") and "Use crf" in text
     assert f"{len(n)} of {len(found.candidates)} candidates were tried" in text
@@ -324,14 +267,6 @@ def test_each_round_has_the_better_half_and_the_baseline(corpus, tmp_path, monke
     again = Scored({})
     resumed, _ = advised(corpus, tmp_path, monkeypatch, again, minutes=10)
     assert not again.begun and resumed.recommendation.text == found.recommendation.text
-
-
-def test_each_evaluation_is_read_once_for_all_rounds(corpus, tmp_path, monkeypatch):
-    read = []
-    monkeypatch.setattr(rounds, "read_run", lambda path, *a: read.append(path) or read_run(path, *a))
-    runner = Scored({"ner": 0.05, "crf": 0.95, "softmax": 0.3})
-    advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
-    assert len(read) == len(set(read)) > len(by_method(runner))
 
 
 def test_what_is_finished_takes_no_time(corpus, tmp_path, monkeypatch):
@@ -351,7 +286,7 @@ def test_with_two_that_are_finished_no_other_is_begun_without_time(corpus, tmp_p
     assert len(runner.begun) == 2
     runner.now = 0.0
     _, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=0.01)
-    assert len(runner.begun) == 2 and any("are left out" in text for text in said)
+    assert len(runner.begun) == 2 and any("no time for" in text for text in said)
 
 
 class Timed(Scored):
@@ -383,7 +318,7 @@ def test_where_not_all_fit_the_best_go_on(corpus, tmp_path, monkeypatch):
     _, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
     n = by_method(runner)
     assert n["ner"] == n["crf"] == 2 and set(n.values()) == {1, 2} and runner.now <= 600
-    assert any("are left out: there is no time for them" in text for text in said)
+    assert any("no time for" in text for text in said)
 
 
 def test_a_second_fold_is_worth_more_than_a_third_candidate(corpus, tmp_path, monkeypatch):
@@ -398,17 +333,6 @@ def test_what_does_not_fit_makes_room_for_the_next_best(corpus, tmp_path, monkey
     n = by_method(runner)
     assert n["softmax"] == 1 and n["crf"] == n["ner"] > 1
     assert found.recommendation.best == "crf"
-    note = "softmax is ahead of crf on the folds of both, with no time for more of them"
-    assert note in found.recommendation.text and note in " ".join(
-        found.config.read_text(encoding="utf8").replace("#", "").split()
-    )
-
-
-def test_a_budget_too_small_for_one_training_says_the_least(corpus, tmp_path, monkeypatch):
-    runner = Timed({}, monkeypatch, {}, usual=90.0)
-    with pytest.raises(ValueError, match=r"L561.*ner.*1\.5.*3\.0 minutes at least"):
-        advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
-    assert len(runner.begun) == 1 and not (tmp_path / "out" / "recommended.cfg").exists()
 
 
 def test_two_at_a_time_are_compared_however_small_the_budget(corpus, tmp_path, monkeypatch):
@@ -419,7 +343,7 @@ def test_two_at_a_time_are_compared_however_small_the_budget(corpus, tmp_path, m
 
 def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
     runner = Scored({}, failing=("ner",))
-    with pytest.raises(ValueError, match=r"L494.*Kaboom"):
+    with pytest.raises(ValueError, match=r"L487.*Kaboom"):
         advised(corpus, tmp_path, monkeypatch, runner, minutes=1)
     assert len(runner.begun) == 1
     assert not (tmp_path / "out" / "recommended.cfg").exists()
@@ -428,10 +352,10 @@ def test_advice_stops_where_stock_spacy_fails(corpus, tmp_path, monkeypatch):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_failed_is_tried_again_where_that_is_asked_for(corpus, tmp_path, monkeypatch, workers):
     given = (corpus, tmp_path, monkeypatch)
-    with pytest.raises(ValueError, match=r"L494.*--retry-failed"):
+    with pytest.raises(ValueError, match=r"L487.*--retry-failed"):
         advised(*given, Scored({}, failing=("ner", "crf")), minutes=10, workers=workers)
     runner = Scored({"ner": 0.2, "crf": 0.95})
-    with pytest.raises(ValueError, match=r"L494.*Kaboom"):
+    with pytest.raises(ValueError, match=r"L487.*Kaboom"):
         advised(*given, runner, minutes=10, workers=workers)
     assert not runner.begun  # nothing in vain
     found, _ = advised(*given, runner, minutes=10, workers=workers, retry_failed=True)
@@ -444,7 +368,7 @@ def test_what_is_tried_again_takes_time(corpus, tmp_path, monkeypatch):
     advised(*given, Timed({}, monkeypatch, {}, usual=30.0, failing=lost), minutes=60)
     runner = Timed({}, monkeypatch, {}, usual=30.0)
     _, said = advised(*given, runner, minutes=0.01, retry_failed=True)
-    assert not runner.begun and any("left out" in text for text in said)
+    assert not runner.begun and any("no time for" in text for text in said)
 
 
 def test_a_method_that_fails_is_left_behind(corpus, tmp_path, monkeypatch):
@@ -522,11 +446,8 @@ def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkey
     assert encoders == [Path("en_longtail_cnn"), trf] and advice.needs_torch(trf)
     name = "softmax-en_longtail_trf-described"
     runner = Scored({"ner": 0.2, name: 0.95})
-    found, said = advised(
-        corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, pretrained=encoders
-    )
+    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, pretrained=encoders)
     assert [*by_method(runner)][:3] == ["ner", "crf-pretrained-described-gazetteer", name]
-    assert f"Measuring what a training of {name} takes" in said
     assert found.recommendation.method == name
     config = spacy.util.load_config(found.config).interpolate()
     assert config["components"]["tok2vec"] == {"source": str(trf)}
@@ -538,15 +459,19 @@ def test_advice_tries_the_pretrained_recipes_first(corpus, trf, tmp_path, monkey
     assert steps.pop(name) == 400 and {*steps.values()} == {plan.steps}  # as its recipe has it
 
 
-def test_a_transformer_that_takes_too_long_is_left_out(corpus, trf, tmp_path, monkeypatch):
-    monkeypatch.setattr(advice, "least_seconds", lambda *_: 400.0)
-    runner = Scored({"ner": 0.2, "crf": 0.95})
-    found, said = advised(corpus, tmp_path, monkeypatch, runner, minutes=20, pretrained=[trf])
-    name = "softmax-en_longtail_trf-described"
-    assert name not in by_method(runner) and found.recommendation.method == "crf"
-    assert f"{name} is left out: a training takes 6.7 minutes at least, of 20 minutes" in said
-    dropped = advised(corpus, tmp_path, monkeypatch, runner, minutes=30, pretrained=[trf])[0]
-    assert name in by_method(runner) and dropped.candidates == found.candidates
+def test_no_trial_but_the_baseline_takes_more_than_a_part_of_the_budget(corpus, tmp_path, monkeypatch):
+    limits = []
+
+    def run(self, options, keys):
+        limits.append(({self.trials[key].method.name for key in keys}, options.minutes))
+        return TRAIN(self, options, keys, Scored({}))
+
+    monkeypatch.setattr(Matrix, "run", run)
+    options, settings = TrialOptions(), {"training.eval_frequency": 2}
+    given = {"minutes": 8, "folds": 3, "steps": 4, "options": options, "settings": settings}
+    advise(corpus, tmp_path / "out", tmp_path / "recommended.cfg", say=lambda _: None, **given)
+    alone = {minutes for names, minutes in limits if names and "ner" not in names}
+    assert limits[1] == ({"ner"}, None) and alone == {2.0}
 
 
 @pytest.mark.parametrize("lacking", ["transformer", "tok2vec", "head"])
@@ -561,7 +486,7 @@ def test_what_no_candidate_can_begin_with_is_refused(lacking, corpus, tmp_path, 
         nlp.add_pipe("ner")
         nlp.to_disk(folder)
     runner = Scored({})
-    with pytest.raises(ValueError, match=r"L571.*`pretrain`"):
+    with pytest.raises(ValueError, match="L571"):
         advised(corpus, tmp_path, monkeypatch, runner, minutes=10, pretrained=[folder])
     assert not runner.begun and not (tmp_path / "out").exists()
 
@@ -571,7 +496,7 @@ def test_an_encoder_of_another_language_is_refused(corpus, tmp_path, monkeypatch
     nlp.add_pipe("tok2vec")
     nlp.to_disk(tmp_path / "model")
     runner = Scored({})
-    with pytest.raises(ValueError, match=r"L274.*language 'fi'.* of 'en'"):
+    with pytest.raises(ValueError, match="L274"):
         advised(corpus, tmp_path, monkeypatch, runner, minutes=10, pretrained=[tmp_path / "model"])
     assert not runner.begun
 
@@ -593,12 +518,10 @@ def test_advice_tries_a_transformer(corpus, tmp_path, monkeypatch):
 def test_no_advice_from_untrained_models(corpus, tmp_path, monkeypatch):
     runner = Scored({"ner": 0.0, "crf": 0.95}, needs={"ner": 99, "crf": 99})
     found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10)
-    assert found.recommendation.method == "ner"
-    text = found.config.read_text(encoding="utf8")
-    assert "Not trained long enough" in text and "Use crf" not in text
+    assert found.recommendation.method == "ner" and found.recommendation.is_early
     page = write_matrix_report(found.summary, tmp_path / "report")
-    assert "Not trained long enough" in page.read_text(encoding="utf8")
-    assert "Not trained long enough" in summary_tables(found.summary)
+    for text in (found.config.read_text("utf8"), page.read_text("utf8"), summary_tables(found.summary)):
+        assert "Not trained long enough" in text
 
 
 # Plans on folds
@@ -635,7 +558,7 @@ def test_a_plan_on_folds_has_each_method_on_each_fold(corpus, tmp_path):
         held += parts["test"]
     assert sorted(held) == sorted(texts(corpus / "train.spacy") + texts(corpus / "dev.spacy"))
     matrix = Matrix(cut, tmp_path / "out", inputs=[corpus])
-    records = matrix.run(Options(), runner=Scored({"ner": 0.1, "crf": 0.95}))
+    records = matrix.run(TrialOptions(), runner=Scored({"ner": 0.1, "crf": 0.95}))
     summary = summarize_trials(matrix, records, folds)
     (found,) = summary.corpora
     assert found.corpus == "toy" and found.report is None and found.recommendation.method == "crf"
@@ -661,9 +584,9 @@ def test_a_type_that_is_too_rare_for_folds_is_warned_of(tmp_path):
 
 def test_draws_cannot_be_cut_into_folds(corpus, tmp_path):
     plan = read_plan("paper-auc", {"corpora": [str(corpus)], "sizes": [4]})
-    with pytest.raises(ValueError, match="L562"):
+    with pytest.raises(ValueError, match="L470"):
         fold_plan(plan, tmp_path / "out", 3)
-    told = refused(["matrix", "quick", "--folds", 3, "-o", tmp_path / "out"], "L479")
+    told = refused(["matrix", "quick", "--folds", 3, "-o", tmp_path / "out"], "L470")
     assert told.exit_code and not (tmp_path / "out").exists()
 
 
@@ -712,58 +635,3 @@ def test_there_are_as_many_trials_at_a_time_as_cores(cores, expected, monkeypatc
     monkeypatch.delattr(os, "sched_getaffinity")  # as on macOS
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     assert usual_workers(False, -1) == expected
-
-
-# several trainings behind one pipe
-
-
-def combined():
-    """What stands for `build_ensemble`, and what it was given."""
-    given = []
-
-    def combine(models, corpus, output):
-        given.append((models, corpus, output))
-        assert all(folder.is_dir() for folder in models)
-        output.mkdir()
-        return [Reading(0.3, 1.0), Reading(0.4, 1.1), Reading(0.5, 0.9), Reading(0.5, 0.33)]
-
-    return combine, given
-
-
-def test_an_ensemble_of_the_best_is_measured_in_the_time_that_is_left(corpus, tmp_path, monkeypatch):
-    combine, given = combined()
-    runner = Timed({"ner": 0.05, "crf": 0.95}, monkeypatch, {}, usual=1.0)
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, combine=combine)
-    [(models, fold, output)] = given
-    assert fold == tmp_path / "out" / "folds" / fold.parent.name / "toy-fold-0" and fold.is_dir()
-    assert output == tmp_path / "out/ensemble/model" and len(set(models)) == 3
-    assert not any(folder.exists() for folder in (*models, output))  # they have seen a part
-    assert [call for call in runner.begun if call[0] == "crf"][-3:] == [("crf", s) for s in (1, 2, 3)]
-    assert (found.worth.macro, found.worth.single, found.worth.speed) == (0.5, pytest.approx(0.4), 0.33)
-    said = "3 trainings of crf behind one pipe (`ensemble`): +10.0 points of macro F1 beside one"
-    text = " ".join(found.config.read_text(encoding="utf8").replace("\n#", "").split())
-    assert said in text and "at 0.3 times its speed" in text
-    n = len(runner.begun)
-    again, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, combine=combine)
-    assert len(runner.begun) == n and len(given) == 1 and again.worth == found.worth
-
-
-def test_no_ensemble_without_time_or_of_stock_spacy(corpus, tmp_path, monkeypatch):
-    combine, given = combined()
-    runner = Timed({"ner": 0.3, "crf": 0.9, "crf-clusters": 0.9}, monkeypatch, {}, usual=100.0)
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=4, combine=combine)
-    assert found.recommendation.method != "ner" and found.worth is None
-    runner = Timed({"ner": 0.95}, monkeypatch, {}, usual=1.0)
-    found, _ = advised(corpus, tmp_path / "2", monkeypatch, runner, minutes=10, combine=combine)
-    assert found.recommendation.method == "ner" and found.worth is None and not given
-
-
-def test_an_ensemble_that_fails_takes_nothing_along(corpus, tmp_path, monkeypatch):
-    def combine(models, corpus, output):
-        raise ValueError("no room for three")
-
-    runner = Timed({"ner": 0.05, "crf": 0.95}, monkeypatch, {}, usual=1.0)
-    with pytest.raises(ValueError, match="no room for three"):
-        advised(corpus, tmp_path, monkeypatch, runner, minutes=10, combine=combine)
-    text = (tmp_path / "out/recommended.cfg").read_text(encoding="utf8")
-    assert "Use crf" in text and "behind one pipe" not in text

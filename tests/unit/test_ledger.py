@@ -1,19 +1,18 @@
 """Records of trials: what is finished stays."""
 
 import errno
-import json
 
 import pytest
 
-from spacy_longtail.studies.trials import records
-from spacy_longtail.studies.trials.ledger import (
-    FOLDER,
-    check_output,
+from spacy_longtail.output import writing
+from spacy_longtail.output.writing import check_folder
+from spacy_longtail.studies.trials.records import (
+    TrialRecord,
     finish,
+    foreign_to_trials,
     read_finished,
     trial_folder,
 )
-from spacy_longtail.studies.trials.records import TrialRecord
 
 
 def record_of(key, status="done", **more):
@@ -72,7 +71,7 @@ def test_a_record_that_cannot_be_written_is_no_trial(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(records.os, "fsync", full)
+        patch.setattr(writing.os, "fsync", full)
         with pytest.raises(ValueError, match=r"L432.*No space"):
             end(tmp_path, "k")
     assert read_finished(tmp_path) == {}
@@ -80,15 +79,11 @@ def test_a_record_that_cannot_be_written_is_no_trial(tmp_path, monkeypatch):
 
 
 def test_folders_for_trials(tmp_path):
-    check_output(tmp_path / "new", [], FOLDER)
-    (tmp_path / "empty").mkdir()
-    check_output(tmp_path / "empty", [], FOLDER)
     end(tmp_path / "old", "k")
-    check_output(tmp_path / "old", [], FOLDER)
+    (tmp_path / "empty").mkdir()
+    for name in ("new", "empty", "old"):
+        check_folder(tmp_path / name, [], foreign_to_trials)
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("x", encoding="utf8")
-    with pytest.raises(ValueError, match=r"L476.*thesis"):
-        check_output(tmp_path / "thesis", [], FOLDER)
-    with pytest.raises(ValueError, match="L436"):
-        check_output(tmp_path / "thesis" / "chapter.txt", [], FOLDER)
-    assert json.dumps(sorted(p.name for p in tmp_path.iterdir())) == '["empty", "old", "thesis"]'
+    with pytest.raises(ValueError, match=r"L437.*thesis"):
+        check_folder(tmp_path / "thesis", [], foreign_to_trials)

@@ -93,7 +93,7 @@ def test_own_choices_and_methods(plan, tmp_path):
         "grids: [{loss: [cross_entropy, mild, focal]}]\n"
         "methods:\n"
         "  wide: {components.tok2vec.model.width: 128}\n"
-        "  7: {config: own.cfg, components.ner.loss.gamma: 1.0}\n"  # beside the plan
+        "  '7': {config: own.cfg, components.ner.loss.gamma: 1.0}\n"  # beside the plan
         "baseline: wide\n"
         "settings: {training.dropout: 0.5}\n",
         settings={"training.dropout": 0.4, "training.optimizer.learn_rate": 0.01},
@@ -210,7 +210,7 @@ SPACY = "'@readers': spacy.Corpus.v1, path: '${paths.train}'"
 )
 def test_what_cannot_be_drawn(method, plan):
     found = plan("corpora: [a]\nsizes: [20]\nmethods: {odd: {" + method + "}}")
-    with pytest.raises(ValueError, match=r"L475.*'odd'"):
+    with pytest.raises(ValueError, match=r"L470.*'odd'"):
         next(found.trials()).config()
 
 
@@ -220,128 +220,67 @@ GRID = "grids: [{head: softmax}]\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "problem"),
+    ("text", "named"),
     [
-        ("", "no mapping"),
-        ("- a", "no mapping"),
-        ("a: [", "no YAML"),
-        ("steps: 3\nsteps: 4", "no YAML"),
-        ("\0", "no YAML"),
-        ("steps: 10", "neither grids nor methods"),
-        ("grids: []", "neither grids nor methods"),
-        (GRID + "step: 10", "step is not one of"),
-        (GRID + "1: 10", "1 is not one of"),
-        (GRID + "steps: {}", "steps must be int"),
-        (GRID + "patience: {a: 1}", "patience must be int"),
-        (GRID + "config: {a: {b: 1}}", "config must be "),
-        (GRID + "settings: [1]", "settings must be "),
-        ("grids: {a: 1}", "grids must be "),
-        (GRID + "choices: [1]", "choices must be "),
-        (GRID + "methods: 3", "methods must be "),
-        (GRID + "steps: ten", "steps must be "),
-        (GRID + "steps: 1.5", "steps must be "),
-        (GRID + "steps: .inf", "steps must be "),
-        (GRID + "steps: true", "steps must be "),
-        (GRID + "steps: null", "steps must be "),
-        (GRID + "steps: 0", "steps must be above 0"),
-        (GRID + "seeds: -1", "seeds must be above 0"),
-        (GRID + "seeds: []", "seeds must be whole"),
-        (GRID + "seeds: [1, -1]", "seeds must be whole"),
-        (GRID + "seeds: [1.0]", "seeds must be whole"),
-        (GRID + "seeds: [true]", "seeds must be whole"),
-        (GRID + "seeds: [4294967296]", "seeds must be whole"),
-        (GRID + "seeds: true", "seeds must be int or list"),
-        (GRID + "corpora: a", "corpora must be list"),
-        (GRID + "corpora: [3]", "corpora must be folders"),
-        (GRID + "corpora: [null]", "corpora must be folders"),
+        ("", "mapping"),
+        ("a: [", "YAML"),
+        ("\0", "YAML"),
+        ("steps: 3\nsteps: 4", "YAML"),
+        ("steps: 10", "grids"),
+        (GRID + "step: 10", "step"),
+        *((f"{GRID}steps: {value}", "steps") for value in ("{}", "ten", "1.5", "true", "null", "0")),
+        *(
+            (f"{GRID}seeds: {value}", "seeds")
+            for value in ("-1", "[]", "[-1]", "[true]", "[4294967296]")
+        ),
+        *((f"{GRID}corpora: {value}", "corpora") for value in ("a", "[3]")),
         (GRID + "corpora: [x/a, y/a]", "same name"),
-        (GRID + "settings: {longtail.labels: [ART]}", "longtail.labels would be ignored"),
-        (GRID + "settings: {longtail.tail: [ART]}", "it is what corpora is for"),
-        (GRID + "settings: {nlp.lang: de}", "nlp.lang would be ignored"),
-        (GRID + "settings: 3", "settings must be dict"),
-        (GRID + "settings: null", "settings must be dict"),
-        (GRID + "settings: {3: 4}", "by dotted name, found 3"),
-        (GRID + "settings: {training: {}}", "by dotted name, found 'training'"),
-        (GRID + "settings: {training.: 3}", "by dotted name, found 'training.'"),
-        (GRID + "settings: {training.max_steps: 7}", "it is what steps is for"),
-        (GRID + "settings: {system.seed: 7}", "it is what seeds is for"),
-        (GRID + "settings: {paths.train: x}", "it is what corpora is for"),
-        (GRID + "config: 3", "config must be str"),
-        ("grids: {head: softmax}", "grids must be list"),
-        ("grids: [softmax]", "a grid must be choices by axis"),
-        ("grids: [{head: []}, {head: crf}]", "no choice of head"),
-        ("methods: [a]", "methods must be dict"),
-        ("methods: {a: 3}", "the method a must be settings"),
-        ("methods: {a: null}", "the method a must be settings"),
-        ("methods: {a: {config: 3}}", "the method a must be settings"),
-        ("methods: {a: {dropout: 0.1}}", "the method a must be values by dotted name"),
-        ("methods: {a/b: {}}", "cannot be a file's name"),
-        ("methods: {'': {}}", "cannot be a file's name"),
-        ("methods: {nul: {}}", "cannot be a file's name"),
-        ("methods: {'a:b': {}}", "cannot be a file's name"),
+        *((f"{GRID}settings: {value}", "settings") for value in ("3", "null", "{3: 4}")),
+        (GRID + "settings: {training.max_steps: 7}", "use steps"),
+        (GRID + "settings: {longtail.tail: [ART]}", "use corpora"),
+        (GRID + "settings: {training.patience: 7}", "use patience"),
+        *((f"grids: {value}", "grids") for value in ("{head: softmax}", "[softmax]", "[{head: []}]")),
+        *((f"methods: {value}", "methods") for value in ("[a]", "{a: 3}", "{a: null}")),
+        *((f"methods: {{{name}: {{}}}}", "file's name") for name in ("a/b", "''", "nul")),
         (GRID + "methods: {softmax: {training.dropout: 0.1}}", "'softmax' names two methods"),
-        (GRID + "choices: {head: 3}", "choices of head must be settings"),
-        (GRID + "choices: {head: {mine: 3}}", "choices of head must be settings"),
-        (GRID + "choices: {head: {3: {}}}", "choices of head must have names"),
-        (GRID + "choices: {head: {mine: {head: crf}}}", "the head mine must be values"),
-        (GRID + "choices: {head: {mine: {optional: 3}}}", "the head mine must be values"),
-        (GRID + "choices: {head: {mine: {last: 3}}}", "the head mine must be values"),
+        *((f"{GRID}choices: {value}", "choices") for value in ("{head: 3}", "{head: {mine: 3}}")),
+        *((f"{GRID}sizes: {value}", "size") for value in ("20", "[]", "[20, 20]", "[0]", "[2.5]")),
+        *((f"{GRID}shares: {value}", "shares") for value in ("[]", "[.nan]", "[5]", "[true]")),
         (GRID + "sizes: [20]\nseeds: 3", "leave seeds out"),
         (GRID + "sizes: [20]\nshares: [0.1]", "sizes and shares"),
-        (GRID + "partitions: 3", "partitions would be ignored"),
-        (GRID + "n_sentences: 3", "n_sentences would be ignored"),
-        (GRID + "sizes: [20]\nn_sentences: 3", "n_sentences would be ignored"),
-        (GRID + "sizes: 20", "sizes must be list"),
-        (GRID + "sizes: []", "sizes must be different numbers"),
-        (GRID + "sizes: [20, 20]", "sizes must be different numbers"),
-        (GRID + "sizes: [0]", "sizes must be different numbers"),
-        (GRID + "sizes: [2.5]", "sizes must be different numbers"),
-        (GRID + "sizes: [true]", "sizes must be different numbers"),
-        (GRID + "sizes: [[3]]", "sizes must be different numbers"),
-        (GRID + "sizes: [20]\npartitions: 0", "partitions must be above 0"),
-        (GRID + "shares: []", "shares must be different numbers"),
-        (GRID + "shares: [.nan]", "shares must be different numbers"),
-        (GRID + "shares: [.inf]", "parts of 1"),
-        (GRID + "shares: [5]", "parts of 1"),
-        (GRID + "shares: [true]", "shares must be different numbers"),
-        (GRID + "shares: ['0.1']", "shares must be different numbers"),
+        (GRID + "partitions: 3", "partitions need"),
+        (GRID + "sizes: [20]\nn_sentences: 3", "n_sentences needs"),
+        ("grids: [{haed: crf}]", "unknown axis, 'haed'. Known: head"),
+        ("grids: [{head: crv}]", "unknown head, 'crv'. Known: softmax"),
+        (GRID + "choices: {haed: {}}", "unknown axis, 'haed'"),
+        ("methods: {a: {training.max_steps: 7}, b: {}}", "max_steps is 7 for 'a' and 1000"),
+        (GRID + "methods: {a: {training.eval_frequency: 7}}", "eval_frequency is 7 for 'a'"),
+        (GRID + "methods: {a: {training.batcher.size: 7}}", "batcher.*for 'a'"),
+        (GRID + "methods: {a: {training.accumulate_gradient: 2}}", "accumulate_gradient is 2"),
+        (GRID + "methods: {a: {training.patience: 7}}", "patience is 7 .* and 0"),
+        (GRID + "patience: 199", "two evaluations at least, 200 steps"),
+        (GRID + "settings: {training.max_epochs: 7}", "max_epochs is 7"),
+        *(
+            (f"{GRID}settings: {{training.eval_frequency: {n}}}", "eval_frequency")
+            for n in (0, "x", 1001)
+        ),
     ],
 )
-def test_plans_that_are_refused(text, problem, plan):
-    with pytest.raises(ValueError, match=rf"^\[L470\].*plan\.yml.*{problem}"):
+def test_plans_that_are_refused(text, named, plan):
+    with pytest.raises(ValueError, match=rf"^\[L470\].*plan\.yml.*{named}"):
         plan(text)
 
 
 @pytest.mark.parametrize(
     ("text", "code", "found"),
     [
-        ("grids: [{haed: crf}]", "L472", "unknown axis, 'haed'. Known: head, gate"),
-        ("grids: [{head: crv}]", "L472", "unknown head, 'crv'. Known: softmax"),
-        ("grids: [{head: [softmax, 3]}]", "L472", "unknown head, 3"),
-        ("grids: [{head: [{a: 1}]}]", "L472", "unknown head"),
-        ("grids: [{gate: null}]", "L472", "unknown gate, None"),
-        (GRID + "choices: {haed: {}}", "L472", "unknown axis, 'haed'"),
-        (GRID + "settings: {trainig.dropout: 0.1}", "L471", "'trainig.dropout' has no place"),
-        ("methods: {a: {components.nre.loss: null}}", "L471", r"no block \[components.nre\]"),
-        ("methods: {a: {nlp.lang.code: xx}}", "L471", r"no block \[nlp.lang\]"),
-        ("methods: {a: {config: missing.cfg}}", "L402", "missing.cfg does not exist"),
-        (GRID + "config: missing.cfg", "L402", "missing.cfg does not exist"),
-        (GRID + "baseline: crf", "L410", "baseline 'crf', found softmax"),
-        ("methods: {a: {training.max_steps: 7}, b: {}}", "L473", "max_steps"),
-        (GRID + "methods: {a: {training.max_steps: 7}}", "L473", "max_steps is 7 for 'a'.*be 1000"),
-        (GRID + "methods: {a: {training.eval_frequency: 7}}", "L473", "eval_frequency is 7 for 'a'"),
-        (GRID + "methods: {a: {training.batcher.size: 7}}", "L473", "batcher.*for 'a'"),
-        (GRID + "methods: {a: {training.accumulate_gradient: 2}}", "L473", "accumulate_gradient is 2"),
-        (GRID + "settings: {training.patience: 7}", "L470", "it is what patience is for"),
-        (GRID + "methods: {a: {training.patience: 7}}", "L473", "patience is 7 .*should be 0"),
-        (GRID + "patience: 199", "L470", "two evaluations at least, 200 steps"),
-        (GRID + "patience: 300\nmethods: {a: {training.patience: 400}}", "L473", "should be 300"),
-        (GRID + "most_steps: 100", "L470", "ignored without steps: needed"),
-        (GRID + "steps: needed\nsizes: [20]", "L470", "draws of different sizes"),
-        (GRID + "settings: {training.max_epochs: 7}", "L473", "max_epochs is 7"),
-        (GRID + "steps: 99", "L474", "eval_frequency = 100 is more than the 99"),
-        (GRID + "settings: {training.eval_frequency: 0}", "L474", "eval_frequency = 0"),
-        (GRID + "settings: {training.eval_frequency: often}", "L474", "eval_frequency = often"),
+        (GRID + "settings: {trainig.dropout: 0.1}", "L471", "'trainig.dropout'"),
+        (GRID + "settings: {dropout: 0.1}", "L471", "'dropout'"),
+        ("methods: {a: {nlp.lang.code: xx}}", "L471", r"\[nlp.lang\]"),
+        ("grids: [{head: mine}]\nchoices: {head: {mine: {optional: 3}}}", "L471", "optional"),
+        ("methods: {a: {config: missing.cfg}}", "L402", "missing.cfg"),
+        (GRID + "config: missing.cfg", "L402", "missing.cfg"),
+        (GRID + "baseline: crf", "L410", "'crf', found softmax"),
     ],
 )
 def test_settings_that_are_refused(text, code, found, plan):
@@ -356,7 +295,7 @@ def test_a_corpus_that_is_the_working_folder_has_a_name(tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path / place)
         (found,) = read_plan("quick", {"corpora": [given], "grids": grids}).corpora
         assert found.name == "mine" and found.is_dir()
-    with pytest.raises(ValueError, match="same name, found mine, mine"):
+    with pytest.raises(ValueError, match="same name"):
         read_plan("quick", {"corpora": ["..", "other/mine"], "grids": grids})
 
 
@@ -376,7 +315,7 @@ def test_an_encoder_has_batches_of_its_own(plan):
     found = plan("grids: [{encoder: [cnn, bilstm, transformer]}]")
     batchers = [m.config["training"]["batcher"]["@batchers"] for m in found.methods]
     assert batchers == ["spacy.batch_by_words.v1"] * 2 + ["spacy.batch_by_padded.v1"]
-    with pytest.raises(ValueError, match=r"L473.*max_steps.*'big'.*should be 1000"):
+    with pytest.raises(ValueError, match=r"L470.*max_steps.*'big' and 1000"):
         plan(
             f"{GRID}methods: {{big: {{config: {CONFIGS}/papers/bert_crf.cfg, training.max_steps: 9000}}}}"
         )

@@ -13,7 +13,7 @@ from spacy_longtail.corpus.seen import FILE, LEAST_WORDS, MOST, SAMPLED, seen_sh
 from spacy_longtail.encoders import located
 from spacy_longtail.studies.matrix import advice
 from spacy_longtail.studies.matrix.advice import advise, find_pretrained
-from spacy_longtail.studies.trials.run import Options
+from spacy_longtail.studies.trials.run import TrialOptions
 from spacy_longtail.training import contamination
 from spacy_longtail.training.contamination import warn_seen
 from tests.util import blank, parse
@@ -170,7 +170,7 @@ def test_an_encoder_that_has_seen_the_corpus_is_not_recommended(corpus, encoder,
             tmp_path / "recommended.cfg",
             minutes=1,
             steps=5,
-            options=Options(),
+            options=TrialOptions(),
             settings={},
             pretrained=[encoder],
         )

@@ -1,4 +1,4 @@
-"""The options of `matrix` and `curve`: what they plan, without a training."""
+"""The options of `matrix`: what it plans, without a training."""
 
 import pytest
 import typer
@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from spacy_longtail.cli import app
 from spacy_longtail.cli.trial_options import read_numbers, read_settings
 from spacy_longtail.studies.trials.plan import read_plan
-from tests.util import toy_corpus, toy_docs
+from tests.util import refused, toy_corpus, toy_docs
 
 RUN = CliRunner()
 
@@ -37,58 +37,42 @@ def test_settings_need_a_dotted_name_and_a_value(text):
 
 
 def test_numbers():
-    assert read_numbers("--sizes", "20,50", int) == [20, 50]
-    assert read_numbers("--shares", "0.5,2", float) == [0.5, 2.0]
+    assert read_numbers("--sizes", "20,50") == [20, 50] and read_numbers("--sizes", None) is None
     for text in ("", "a", "1,,2", "1.5"):
         with pytest.raises(typer.BadParameter, match="--sizes"):
-            read_numbers("--sizes", text, int)
+            read_numbers("--sizes", text)
 
 
-def test_a_matrix_lists_its_trials(corpus, tmp_path):
-    options = (corpus, "-o", tmp_path / "out", "--seeds", "4,5")
-    text = listed("matrix", "quick", *options, "--steps", "500")
-    assert "tiny, crf, seed 5" in text
-    assert "6 trials, 500 steps each" in text
-    text = listed("matrix", "quick", *options, "--steps", "500", "--patience", "200")
-    assert "6 trials, each until it is no better on dev for 200 steps, 500 at most" in text
-    text = listed("matrix", "quick", *options)
-    assert "3 trials, each until it is no better on dev for 300 steps, 2,000 at most" in text
-    assert "seed 5" not in text and "Then 6 trials" in text
-    assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--seeds", "4,5", "--steps", "500"), ("tiny, crf, seed 5", "6 trials, 500 steps each")),
+        (("--steps", "500", "--patience", "200"), ("no better on dev for 200 steps, 500 at most",)),
+        ((), ("9 trials, each until it is no better on dev for 300 steps, 2,000 at most",)),
+        (("--sizes", "2,4", "--partitions", "3"), ("crf, 4 sentences, seed 2", "18 trials")),
+    ],
+)
+def test_a_matrix_lists_its_trials(options, named, corpus, tmp_path):
+    text = listed("matrix", "quick", corpus, "-o", tmp_path / "out", *options)
+    assert all(own in text for own in named) and not (tmp_path / "out").exists()
 
 
-def test_a_curve_lists_sizes_and_partitions(corpus, tmp_path):
-    text = listed("curve", corpus, "-o", tmp_path / "out", "--sizes", "2,4", "--partitions", "3")
-    assert "softmax, 4 sentences, seed 2" in text
-    assert "30 trials" in text  # five methods
-
-
-def test_a_study_may_use_a_plan_with_seeds(corpus, tmp_path):
-    text = listed(
-        "curve", corpus, "-o", tmp_path / "out", "--plan", "quick", "--sizes", "2", "--partitions", "1"
-    )
-    assert "3 trials, 1,000 steps each" in text
-
-
-def test_bad_studies_are_refused(corpus, tmp_path):
-    for arguments, message in (
-        (["curve", corpus, "--sizes", "0"], "L470"),
-        (["curve", corpus, "--sizes", "5,5"], "L470"),
-        (["curve", corpus, "--sizes", "x"], "--sizes"),
-        (["matrix", "quick", corpus, "--seeds", "0,a"], "--seeds"),
-        (["curve", tmp_path / "none"], "L402"),
-        (["matrix", "nothing", corpus], "L402"),
-        (["matrix", "quick"], "L479"),
-        (["matrix", "quick", corpus, "--steps", "20"], "L474"),
-        (["matrix", "quick", corpus, "--steps", "many"], "--steps"),
-        (["matrix", "quick", corpus, "--steps", "0"], "--steps"),
-        (["matrix", "quick", corpus, "--patience", "20"], "L470"),
-    ):
-        command = [*map(str, arguments), "-o", str(tmp_path / "out"), "--dry-run"]
-        result = RUN.invoke(app, command)
-        assert result.exit_code == 2
-        assert message in result.output + str(result.stderr), (command, result.output)
-        assert not (tmp_path / "out").exists()
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("quick", "CORPUS", "--sizes", "0"), "L470"),
+        (("quick", "CORPUS", "--sizes", "x"), "--sizes"),
+        (("quick", "CORPUS", "--seeds", "0,a"), "--seeds"),
+        (("quick", "none"), "L402"),
+        (("nothing", "CORPUS"), "L402"),
+        (("quick",), "L470"),
+        (("quick", "CORPUS", "--steps", "20"), "L470"),
+        (("quick", "CORPUS", "--steps", "0"), "--steps"),
+    ],
+)
+def test_bad_studies_are_refused(options, message, corpus, tmp_path):
+    given = [str(corpus) if option == "CORPUS" else option for option in options]
+    refused(["matrix", *given, "-o", tmp_path / "out", "--dry-run"], message, tmp_path / "out")
 
 
 def test_a_draw_is_what_every_reader_reads(corpus):

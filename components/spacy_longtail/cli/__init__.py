@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from . import (  # noqa: F401  # each adds its command
     audit,
     convert,
-    curve,
     debug,
     distil,
     ensemble,

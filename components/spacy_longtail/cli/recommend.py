@@ -1,7 +1,6 @@
 """`recommend`: which method to use on a corpus."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,9 +21,7 @@ from ..studies.matrix.advice import (
     say_left_out,
 )
 from ..studies.matrix.refit import refit
-from ..studies.matrix.several import SEEDS, Reading
-from ..studies.trials.run import Options
-from ..unlabelled.ensemble import Request, build_ensemble
+from ..studies.trials.run import TrialOptions
 from .app import METHOD_PANEL, MOST_PROCESSES, Code, Corpus, GpuId, Json, app, for_json, print_json
 from .matrix import say
 from .trial_options import DryRun, Output, Retry, Set, read_settings
@@ -87,7 +84,7 @@ def recommend(
         "minutes": minutes,
         "folds": folds,
         "steps": steps,
-        "options": Options(
+        "options": TrialOptions(
             workers or usual_workers(bool(transformer) or any(map(needs_torch, encoders)), gpu_id),
             gpu_id,
             retry_failed=retry_failed,
@@ -99,7 +96,7 @@ def recommend(
     }
     if dry_run:
         return _list(corpus, target, as_json, **given)
-    found = advise(corpus, output, target, combine=_combined, **given)
+    found = advise(corpus, output, target, **given)
     page = write_matrix_report(found.summary, output / "report")
     with for_json(as_json):
         model = refit(target, corpus, output, found.steps, gpu_id) if refit_model else None
@@ -114,11 +111,6 @@ def recommend(
         msg.good(f"Trained on train and dev for {number(found.steps, 'step')}: {model}")
     else:
         typer.echo(f"Train it with: python -m spacy_longtail train {target} {corpus} training/model")
-    if found.worth is not None:
-        typer.echo(found.worth.text(found.recommendation.method))
-        if found.worth.macro > found.worth.single:
-            each = ", ".join(map(str, SEEDS))
-            typer.echo(f"For that train with --system.seed {each}, then see `ensemble --help`.")
     typer.echo(f"Report: {page.resolve()}")
     return None
 
@@ -137,12 +129,6 @@ def _list(corpus: Path, config: Path, as_json: bool, **given: Any) -> None:
     return None
 
 
-def _combined(models: Sequence[Path], corpus: Path, output: Path) -> list[Reading]:
-    """Pipelines and their ensemble on what a fold of train and dev holds out."""
-    found = build_ensemble(Request(tuple(models), corpus, "test"), output)
-    return [Reading(system.macro, system.speed_ratio) for system in found.systems]
-
-
 def _data(found: Advice, page: Path, model: Path | None) -> dict[str, object]:
     choice = found.recommendation
     names = ("method", "best", "baseline", "text", "evidence")
@@ -155,7 +141,6 @@ def _data(found: Advice, page: Path, model: Path | None) -> dict[str, object]:
         ],
         "candidates": [candidate._asdict() for candidate in found.candidates],
         "steps": found.steps,
-        "ensemble": found.worth and found.worth.model_dump(),
         "config": str(found.config),
         "report": str(page),
         "model": None if model is None else str(model),

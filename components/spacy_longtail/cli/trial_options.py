@@ -1,16 +1,13 @@
-"""Options that the commands of trials share: `matrix`, `curve`, `tune`, `recommend`."""
+"""Options that the commands of trials share: `matrix`, `tune`, `recommend`."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
-from ..studies.trials.plan_file import NEEDED
 from .app import MOST_PROCESSES
-
-Numeric = TypeVar("Numeric", int, float)
 
 Output = Annotated[
     Path, typer.Option("--output", "-o", help="Folder for records and report; a run there is resumed.")
@@ -19,20 +16,8 @@ Set = Annotated[
     list[str] | None, typer.Option("--set", help="SECTION.NAME=VALUE for every config; repeatable.")
 ]
 Steps = Annotated[int | None, typer.Option(min=1, help="Training steps of every trial.")]
-StepsOrNeeded = Annotated[
-    str | None,
-    typer.Option(
-        "--steps",
-        metavar="NUMBER|needed",
-        help="Training steps of every trial; 'needed': as many as the method takes that needs the most.",
-    ),
-]
-Patience = Annotated[
-    int | None, typer.Option(min=1, help="Steps without a better score on dev that end a training.")
-]
 Workers = Annotated[int, typer.Option(min=1, max=MOST_PROCESSES, help="Trials at a time.")]
 Minutes = Annotated[float | None, typer.Option(min=0.01, help="Time limit of a trial.")]
-KeepModels = Annotated[bool, typer.Option(help="Keep the trained pipelines.")]
 Retry = Annotated[bool, typer.Option(help="Run trials again that failed or ran out of time.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List what would run; run nothing.")]
 
@@ -56,18 +41,9 @@ def _no_number(text: str) -> None:
     raise ValueError(text)
 
 
-def read_steps(text: str | None) -> int | str | None:
-    """Steps of the command line: a number, or "needed"."""
-    if text is None or text == NEEDED:
-        return text
-    if not text.isdecimal() or int(text) < 1:
-        raise typer.BadParameter(f"--steps takes a number above 0 or {NEEDED!r}, found {text!r}.")
-    return int(text)
-
-
-def read_numbers(option: str, text: str, kind: type[Numeric]) -> list[Numeric]:
-    """Numbers of the command line, separated by commas."""
+def read_numbers(option: str, text: str | None) -> list[int] | None:
+    """Numbers of the command line, separated by commas; null of none."""
     try:
-        return [kind(part) for part in text.split(",")]
+        return None if text is None else [int(part) for part in text.split(",")]
     except ValueError as error:
         raise typer.BadParameter(f"{option} takes numbers such as 20,50, found {text!r}.") from error

@@ -1,22 +1,16 @@
 """`tune`: the best values of a method's parameters, searched on development data."""
 
 import shlex
-import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from wasabi import msg
 
-from ..errors import Errors, Warnings
+from ..errors import Errors
 from ..evaluation.report.wording import percent
 from ..output.amounts import number
-from ..studies.tuning.best_config import write_best
-from ..studies.tuning.draws import Tried, baseline_of, best_of
-from ..studies.tuning.report import write_search
-from ..studies.tuning.run import Options, run_search
-from ..studies.tuning.search import Search, read_config
-from ..studies.tuning.space import read_space
+from ..studies.tuning.search import Search, Tried, best_of, read_config, run_search, write_best
 from ..training.provenance import command
 from .app import LARGEST_SEED, METHOD_PANEL, Code, Corpus, GpuId, Json, app, print_json, print_table
 from .trial_options import DryRun, Minutes, Set, Steps, read_settings
@@ -47,46 +41,36 @@ def tune(
 ) -> None:
     """Search the values with the best macro F1 on dev, and write the best config.
 
-    The first trial is the baseline. Hopeless trials are pruned. The same command resumes; given again in
-    another terminal, it shares the trials.
+    The first trial is the baseline. Hopeless trials are pruned. The same command resumes.
     """
     own = read_settings(settings or [])
     if steps is not None:
         own["training.max_steps"] = steps
-    space = read_space(read_config(config, own), search)
-    found = Search(space, corpus, output, seed)
-    options = Options(trials, gpu_id, minutes)
+    found = Search(read_config(config, own, corpus), search, corpus, output, seed)
     if dry_run:
         return _list(found, trials, as_json)
-    tried = run_search(found, options)
+    tried = run_search(found, trials, gpu_id=gpu_id, minutes=minutes)
     best = best_of(tried)
     if best is None:
-        raise ValueError(Errors.L487.format(error=_last(tried[-1])))
+        problem = f"no trial has finished. The last one: {tried[-1].error or tried[-1].status}"
+        raise ValueError(Errors.L487.format(problem=problem, fix="Correct it, and give more --trials."))
     given = {"config": config, "trials": trials, "steps": steps, "seed": seed}
     made = command("tune", [corpus], {k: v for k, v in given.items() if v is not None})
     for option, texts in {"--search": search, "--set": settings}.items():
         made = " ".join([made, *(shlex.join([option, text]) for text in texts or [])])
-    baseline = baseline_of(tried)
-    if baseline is None:
-        error = next((_last(trial) for trial in tried if trial.is_baseline), "it was not run.")
-        warnings.warn(Warnings.W095.format(error=error), stacklevel=2)
-    written = write_best(found, tried, best, baseline, made)
-    page = write_search(found, tried, best, made)
+    written = write_best(found, tried, best, made)
     if as_json:
-        return print_json(_data(tried, best, written, page))
+        shown = [trial.record() for trial in tried]
+        return print_json({"trials": shown, "best": best.number, "config": str(written)})
     _print(found, tried, best)
-    msg.good(f"Wrote {written} and {page}")
+    msg.good(f"Wrote {written}")
     return None
-
-
-def _last(trial: Tried) -> str:
-    return trial.error.splitlines()[-1] if trial.error else f"it was {trial.status}."
 
 
 def _list(search: Search, trials: int, as_json: bool) -> None:
     """Print what would be searched."""
     search.check()
-    rows = [(p.name, p.text, str(p.baseline)) for p in search.space.parameters]
+    rows = [(p.name, p.text, str(p.baseline)) for p in search.parameters]
     if as_json:
         names = ("name", "range", "baseline")
         return print_json({"parameters": [dict(zip(names, row, strict=True)) for row in rows]})
@@ -95,17 +79,8 @@ def _list(search: Search, trials: int, as_json: bool) -> None:
     return None
 
 
-def _data(tried: list[Tried], best: Tried, written: Path, page: Path) -> dict[str, object]:
-    return {
-        "trials": [trial.record() for trial in tried],
-        "best": best.number,
-        "config": str(written),
-        "report": str(page),
-    }
-
-
 def _print(found: Search, tried: list[Tried], best: Tried) -> None:
-    names = [parameter.name for parameter in found.space.parameters]
+    names = [parameter.name for parameter in found.parameters]
     rows = []
     for trial in tried:
         marks = {"baseline": trial.is_baseline, "best": trial.number == best.number}
@@ -113,5 +88,3 @@ def _print(found: Search, tried: list[Tried], best: Tried) -> None:
         values = (str(trial.values.get(name, "-")) for name in names)
         rows.append((trial.number, *values, percent(trial.score), trial.status, mark))
     print_table(("trial", *names, "macro, dev", "ended", ""), rows, "r" * (len(names) + 2) + "ll")
-    if best.is_baseline:
-        msg.text("No trial was better on dev than the baseline.")

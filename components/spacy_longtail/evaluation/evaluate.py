@@ -25,7 +25,7 @@ from ..types import ENTITY_SCORES
 from .analysis import analyse, read_training
 from .records import Document, Evaluation, Scores, SecondaryUse, TrainingSettings
 
-UNNAMED = (*MODELS, "model")  # what `train` and `thresholds` call every pipeline
+UNNAMED = (*MODELS, "model")  # what `train` calls every pipeline
 
 
 def evaluate_model(

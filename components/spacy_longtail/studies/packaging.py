@@ -4,19 +4,18 @@ import json
 import re
 import shutil
 import tempfile
-import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import srsly
 from spacy.cli.package import package
 
-from ..errors import Errors, Warnings
+from ..errors import Errors
 from ..evaluation.records import read_evaluation
 from ..evaluation.report import metrics_files, read_report, write_card
 from ..evaluation.report.systems import System
 from ..output.writing import check_folder, coded_io, whole_folder
-from .matrix.recommendation import Recommendation, recommend
+from .matrix.recommendation import recommend
 
 DEV = "dev"  # below the folder of evaluations: those on dev, under the same names
 RECORD = "package.json"
@@ -39,7 +38,6 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
     baseline (str): Name of the method that is packaged unless another is shown to be better on dev.
     version (str): Version of the package.
     RETURNS (Packaged): What was packaged, and why.
-    RAISES (ValueError): L402, L405, L406, L410 to L416, L432, L434, L436, L437.
     """
     check_folder(output, [metrics], _foreign)
     statistics, evaluations = metrics_files(metrics)
@@ -54,14 +52,14 @@ def build_package(metrics: Path, output: Path, baseline: str, version: str) -> P
         (model / "meta.json").write_text(json.dumps({**meta, "name": name}), encoding="utf8")
         write_card(statistics, evaluations, Path(chosen.model), model)
         archive = _built(model, new, name, version, output)
-        record = Packaged(chosen.name, str(output / archive.relative_to(new)), _reason(choice))
+        record = Packaged(chosen.name, str(output / archive.relative_to(new)), choice.text)
         srsly.write_json(new / RECORD, record._asdict())
     return record
 
 
 def _on_dev(systems: list[System], metrics: Path, baseline: str) -> dict[str, dict[int, Path]]:
-    """The evaluations on dev by method and seed. What has no seed, as an ensemble of several seeds, has
-    the first one of the baseline, since it is compared with that one. RAISES (ValueError): L405."""
+    """The evaluations on dev by method and seed. What has no seed, as an ensemble of several seeds, is
+    compared with the first seed of the baseline."""
     found: dict[str, dict[int | None, Path]] = {}
     for system in systems:
         for run in system.runs:
@@ -70,20 +68,14 @@ def _on_dev(systems: list[System], metrics: Path, baseline: str) -> dict[str, di
                 _check_dev(path, run.evaluation.model)
                 found.setdefault(system.name, {})[run.seed] = path
     first = min((seed for seed in found.get(baseline, {}) if seed is not None), default=0)
-    scored = {
+    return {
         name: {first if seed is None else seed: path for seed, path in own.items()}
         for name, own in found.items()
     }
-    for name, own in scored.items():
-        if not own.keys() & scored.get(baseline, own).keys():
-            own_seeds, known = (", ".join(map(str, sorted(scored[n]))) for n in (name, baseline))
-            warning = Warnings.W117.format(name=name, baseline=baseline, found=own_seeds, known=known)
-            warnings.warn(warning, stacklevel=3)
-    return scored
 
 
 def _built(model: Path, folder: Path, name: str, version: str, output: Path) -> Path:
-    """The sdist that spaCy makes of a pipeline. RAISES (ValueError): L402."""
+    """The sdist that spaCy makes of a pipeline."""
     problem = "see above."
     try:
         package(model, folder, name=name, version=version, create_wheel=False, force=True, silent=True)
@@ -101,28 +93,14 @@ def _foreign(folder: Path) -> str:
 
 
 def _check_dev(path: Path, model: str) -> None:
-    """RAISES (ValueError): L405 for no evaluation of this model on dev."""
+    """Refuse what is no evaluation of this model on dev."""
     found = read_evaluation(path)
     if (found.part, found.model) != (DEV, model):
         problem = f"it is no evaluation of {model} on {DEV}"
         raise ValueError(Errors.L405.format(path=path, problem=problem, command="evaluate --part dev"))
 
 
-def _reason(choice: Recommendation) -> str:
-    if choice.method != choice.baseline:
-        return f"{choice.method} is better than {choice.baseline} on dev, so it is packaged."
-    if choice.is_early:
-        return f"The training was too short to compare methods, so {choice.baseline} is packaged."
-    return f"Nothing is shown to beat {choice.baseline} on dev, so {choice.baseline} is packaged."
-
-
 def read_packaged(output: Path) -> Packaged | None:
     """What was packaged into a folder; null if nothing was."""
     path = output / RECORD
     return Packaged(**srsly.read_json(path)) if path.is_file() else None
-
-
-def is_outdated(output: Path, metrics: Path) -> bool:
-    """Whether methods were evaluated on dev since the package was built: another may be better."""
-    built = (output / RECORD).stat().st_mtime_ns
-    return any(path.stat().st_mtime_ns > built for path in (metrics / DEV).glob("*.json"))

@@ -1,7 +1,6 @@
 """What the trials of a plan show: tables, learning curves, a recommendation, pages."""
 
 from .cutting import fold_plan
-from .dry_run import list_trials
 from .recommendation import Recommendation
 from .summary import CorpusSummary, Folds, Summary, summarize_trials
 from .writing import summary_tables, write_matrix_report
@@ -12,7 +11,6 @@ __all__ = [
     "Recommendation",
     "Summary",
     "fold_plan",
-    "list_trials",
     "summarize_trials",
     "summary_tables",
     "write_matrix_report",

@@ -10,12 +10,13 @@ from thinc.types import Ints1d
 from ...corpus.folder import load_docs, part_path, read_types, write_corpus
 from ...corpus.tokenizers import blank
 from ...corpus.units import document_folds
-from ...errors import Errors, Warnings
-from ...output.writing import coded_io, whole_folder
+from ...errors import Warnings
+from ...output.writing import check_folder, coded_io, whole_folder
 from ...settings import whole
 from ...training.checksums import checksum, digest
-from ..trials.ledger import FOLDER, check_output
 from ..trials.plan import Plan
+from ..trials.plan_file import unusable
+from ..trials.records import FOLDER, foreign_to_trials
 from .summary import Folds
 
 FOLDS = "folds"  # in the output folder
@@ -29,13 +30,11 @@ def fold_plan(plan: Plan, output: Path, n_folds: int) -> tuple[Plan, Folds]:
     n_folds (int): Of train and dev together, at least 3.
     RETURNS (Tuple[Plan, Mapping[Path, List[Path]]]): The plan, and the folds of each corpus.
     """
-    if not plan.corpora:
-        raise ValueError(Errors.L479)
     if plan.draws:
-        raise ValueError(Errors.L562)
+        raise unusable("The plan", "sizes and shares cannot be compared on folds.")
     folds = {corpus: write_folds(corpus, output, n_folds) for corpus in plan.corpora}
     every = [fold for own in folds.values() for fold in own]
-    return plan._replace(corpora=every, is_needed=False), folds
+    return plan._replace(corpora=every), folds
 
 
 def write_folds(corpus: Path, output: Path, n_folds: int, seed: int = 0) -> list[Path]:
@@ -58,7 +57,7 @@ def write_folds(corpus: Path, output: Path, n_folds: int, seed: int = 0) -> list
         warnings.warn(Warnings.W102.format(path=corpus, n=n_folds, problem=problem), stacklevel=2)
     data = {part: checksum(path) for part, path in paths.items()}
     place = output / FOLDS / digest({**types._asdict(), **data, "folds": n_folds, "seed": seed})
-    check_output(output, [corpus], FOLDER)
+    check_folder(output, [corpus], foreign_to_trials)
     with coded_io(output):
         (output / FOLDER).mkdir(parents=True, exist_ok=True)
     found = []

@@ -1,12 +1,10 @@
 """Which method to use, by the development part alone."""
 
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
-
-from thinc.types import Ints3d
 
 from ...errors import Errors
 from ...evaluation.convergence import no_verdict
@@ -15,8 +13,6 @@ from ...evaluation.report.systems import System
 from ...evaluation.report.wording import signed
 from ...evaluation.significance import (
     LEAST_SEEDS,
-    MentionCounts,
-    PairedT,
     Verdict,
     corrected_by_score,
     describe,
@@ -54,69 +50,60 @@ def recommend(
     labels (List[str]): The declared types.
     baseline (str): Name of the method that stays unless another is shown to be better.
     RETURNS (Recommendation): The choice, in words too. p is corrected by Holm for all methods.
-    RAISES (ValueError): L406; L410 if the baseline has no finished trial.
+    """
+    check_baseline(baseline, scored)
+    read = cache(partial(read_run, labels=labels))  # each file once
+    metric = {MACRO: named_metrics(labels)[MACRO]}
+    counts, verdicts, means = {}, {}, {}
+    for name, paths in scored.items():
+        if seeds := sorted(set(paths) & set(scored[baseline])):
+            first, own = (
+                stack([read(scored[n][seed]).counts for seed in seeds]) for n in (baseline, name)
+            )
+            counts[name] = first.sum(axis=0), own.sum(axis=0)
+            means[name] = statistics.mean(metric[MACRO](counts[name][1]).tolist())
+            if name != baseline:
+                unit = read(paths[seeds[0]]).counts.unit
+                # over documents alone: no exact test over six seeds could outlive Holm
+                verdicts[name] = judge(first, own, metric, unit, is_paired=False)
+    best = max(means, key=lambda name: (means[name], name == baseline))
+    systems = {n: System(n, [read(path) for path in scored[n].values()]) for n in {baseline, best}}
+    if early := no_verdict({name: systems[name].rising() for name in sorted(systems)}):
+        return undecided(best, baseline, early)
+    if best == baseline:
+        text = f"Stay with {baseline}: of {len(means)} methods none has a better mean macro F1 on dev."
+        return Recommendation(baseline, best, baseline, None, text, [])
+    verdict = corrected_by_score(verdicts)[best][MACRO]
+    evidence = describe(best, {f"{MACRO} on dev": verdict})
+    is_shown = verdict.outcome == "better"
+    n_seeds = len(set(scored[best]) & set(scored[baseline]))
+    t = paired_t(*map(metric[MACRO], counts[best]))
+    if n_seeds >= LEAST_SEEDS and t is not None:
+        is_shown = is_shown and t.p <= ALPHA
+        evidence.append(f"Over {n_seeds} seeds: t = {t.t:.2f}, p = {t.p:.2g} (paired t-test).")
+    if is_shown:
+        seeds = number(n_seeds, "seed")
+        text = f"Use {best}: it is better than {baseline} in macro F1 on dev, over {seeds}."
+        return Recommendation(best, best, baseline, verdict, text, evidence)
+    gain = signed(100 * verdict.value)
+    text = (
+        f"Stay with {baseline}: no method is shown to be better on dev."
+        f" The best guess is {best}, {gain} points, which may be chance."
+    )
+    return Recommendation(baseline, best, baseline, verdict, text, evidence)
+
+
+def check_baseline(baseline: str, scored: Mapping[str, object]) -> None:
+    """Refuse a comparison without its baseline.
+
+    baseline (str): Name of the method. scored (Mapping[str, object]): What has an evaluation, by method.
     """
     if baseline not in scored:
         found = ", ".join(scored) or "none"
         raise ValueError(Errors.L410.format(role="baseline", name=baseline, found=found))
-    read = cache(partial(read_run, labels=labels))  # each file once
-
-    def counted(path: Path) -> MentionCounts:
-        return read(path).counts
-
-    metric = {MACRO: named_metrics(labels)[MACRO]}
-    means: dict[str, float] = {}
-    verdicts = {}
-    for name, paths in scored.items():
-        seeds = sorted(set(paths) & set(scored[baseline]))
-        if not seeds:
-            continue
-        own = [counted(paths[seed]) for seed in seeds]
-        means[name] = statistics.mean(metric[MACRO](stack(own).sum(axis=0)).tolist())
-        if name != baseline:
-            first = stack([counted(scored[baseline][seed]) for seed in seeds])
-            # over documents alone: no exact test over six seeds could outlive Holm over a few methods
-            verdicts[name] = judge(first, stack(own), metric, own[0].unit, is_paired=False)
-    verdicts = corrected_by_score(verdicts)
-    best = max(means, key=lambda name: (means[name], name == baseline))
-    rising = {
-        name: System(name, [read(path) for path in scored[name].values()]).rising()
-        for name in dict.fromkeys((baseline, best))
-    }
-    if early := no_verdict(rising):
-        guess = "" if best == baseline else f" Until then the best guess is {best}."
-        return Recommendation(baseline, best, baseline, None, early + guess, [], True)
-    if best == baseline:
-        text = f"Stay with {baseline}: of {len(means)} methods none has a better mean macro F1 on dev."
-        return Recommendation(baseline, best, baseline, None, text, [])
-    verdict = verdicts[best][MACRO]
-    seeds = sorted(set(scored[best]) & set(scored[baseline]))
-    over = {n: metric[MACRO](_sums(scored[n], seeds, counted)) for n in (baseline, best)}
-    return _in_words(best, baseline, verdict, paired_t(over[baseline], over[best]), len(seeds))
 
 
-def _sums(
-    paths: Mapping[int, Path], seeds: list[int], counted: Callable[[Path], MentionCounts]
-) -> Ints3d:
-    """Counts of all documents together: (n_seeds, n_types + 1, 3)."""
-    return stack([counted(paths[seed]) for seed in seeds]).sum(axis=0)
-
-
-def _in_words(
-    best: str, baseline: str, verdict: Verdict, t: PairedT | None, n_seeds: int
-) -> Recommendation:
-    evidence = describe(best, {f"{MACRO} on dev": verdict})
-    is_shown = verdict.outcome == "better"
-    about = f" as trained here ({number(n_seeds, 'seed')}),"
-    if n_seeds >= LEAST_SEEDS and t is not None:
-        is_shown = is_shown and t.p <= ALPHA
-        evidence.append(f"Over {n_seeds} seeds: t = {t.t:.2f}, p = {t.p:.2g} (paired t-test).")
-        about = ""
-    if is_shown:
-        text = f"Use {best}:{about} it is better than {baseline} in macro F1 on dev."
-        return Recommendation(best, best, baseline, verdict, text, evidence)
-    text = (
-        f"Stay with {baseline}: no method is shown to be better on dev. The best guess is {best},"
-        f" {signed(100 * verdict.value)} points, which may be chance."
-    )
-    return Recommendation(baseline, best, baseline, verdict, text, evidence)
+def undecided(best: str, baseline: str, early: str) -> Recommendation:
+    """What to say where methods were not trained long enough. early (str): Says so."""
+    guess = "" if best == baseline else f" Until then the best guess is {best}."
+    return Recommendation(baseline, best, baseline, None, early + guess, [], True)

@@ -26,7 +26,6 @@ def refit(config: Path, corpus: Path, output: Path, steps: int, gpu_id: int = -1
     config (Path): A complete config. corpus (Path): A folder that `convert` wrote.
     output (Path): Folder of the results. steps (int): Of the training. gpu_id (int): -1 is the CPU.
     RETURNS (Path): The model.
-    RAISES (ValueError): Those of `train_model`.
     """
     types = read_types(corpus)
     vocab = blank(types.lang, types.tokens)

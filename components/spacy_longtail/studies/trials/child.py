@@ -29,8 +29,7 @@ def run_child(work: Path, task: Task) -> None:
     """Train and score. The training's log goes to stdout.
 
     work (Path): The folder of the trial, with config.cfg in it.
-    task (Task): What to train on and to score.
-    RAISES (ValueError): L478 if the corpus or the code has changed; those of training and evaluation.
+    task (Task): What to train on and to score. If the corpus or the code has changed, that is an error.
     """
     for path in task.get("own_code", []):
         import_code(Path(path))
@@ -47,11 +46,10 @@ def run_child(work: Path, task: Task) -> None:
 
 
 def exit_code(work: Path) -> int:
-    """Run the trial that a folder's task.json tells of, and say how it ended.
+    """Run the trial that a folder's task.json describes. A bug's traceback is the end of the log.
 
-    work (Path): The folder. RETURNS (int): 0, IO_FAULT if the disk is full or refuses, 1 for what else
-        is refused, with a message.
-    RAISES (Exception): Bugs, whose traceback is the end of the log.
+    work (Path): The folder.
+    RETURNS (int): 0, IO_FAULT if the disk is full or refuses, 1 for a coded error, which is printed.
     """
     try:
         run_child(work, srsly.read_json(work / "task.json"))
@@ -67,7 +65,7 @@ def exit_code(work: Path) -> int:
 
 
 def _check_unchanged(corpus: Path, task: Task) -> None:
-    """Whether the content key still says what is run. RAISES (ValueError): L478."""
+    """Whether the content key still says what is run."""
     found = corpus_version(corpus)
     for name, planned in task["version"].items():
         if found[name] != planned:

@@ -27,10 +27,7 @@ def known_choices() -> dict[str, dict[str, Overrides]]:
 
 
 def read_base(path: Path | None) -> Config:
-    """A config as it is written, variables and all; null is the one that comes with the package.
-
-    RAISES (ValueError): L402, L470.
-    """
+    """A config as it is written, variables and all; null is the one that comes with the package."""
     path = path or BASE
     if not path.is_file():
         raise ValueError(Errors.L402.format(path=path, fix=SHIPPED_CONFIGS))
@@ -46,23 +43,24 @@ def apply(config: Config, settings: Overrides) -> None:
     config (Config): Not interpolated.
     settings (Overrides): By dotted name, a mapping in place of a whole block; those under "optional"
         where their block is there. Under "last" are components for the end of the pipeline.
-    RAISES (ValueError): L471 for a value of a block that the config does not have.
     """
+    optional, last = settings.get(OPTIONAL, {}), settings.get(LAST, [])
     for name, value in settings.items():
-        if name in (OPTIONAL, LAST):
-            continue
-        *sections, last = name.split(".")
+        if name not in (OPTIONAL, LAST):
+            *sections, key = name.split(".")
+            block = _block(config, sections)
+            if block is None or not sections:
+                raise ValueError(Errors.L471.format(name=name, block=".".join(sections)))
+            block[key] = copy.deepcopy(value)
+    if not isinstance(optional, dict) or not isinstance(last, list):
+        raise ValueError(Errors.L471.format(name=f"{OPTIONAL} or {LAST}", block=OPTIONAL))
+    for name, value in optional.items():
+        *sections, key = name.split(".")
         block = _block(config, sections)
-        if block is None:
-            raise ValueError(Errors.L471.format(name=name, block=".".join(sections)))
-        block[last] = copy.deepcopy(value)
-    for name, value in settings.get(OPTIONAL, {}).items():
-        *sections, last = name.split(".")
-        block = _block(config, sections)
-        if block is not None and last in block:
-            block[last] = copy.deepcopy(value)
-    if LAST in settings:
-        config["nlp"]["pipeline"] = [*config["nlp"]["pipeline"], *settings[LAST]]
+        if block is not None and key in block:
+            block[key] = copy.deepcopy(value)
+    if last:
+        config["nlp"]["pipeline"] = [*config["nlp"]["pipeline"], *last]
 
 
 def _block(config: object, sections: list[str]) -> dict[str, object] | None:
@@ -77,7 +75,7 @@ def compose(base: Config, choices: Mapping[str, Overrides], settings: Overrides)
     base (Config): Not interpolated; left alone.
     choices (Mapping[str, Overrides]): The settings of the choice of each axis.
     settings (Overrides): What holds besides; it wins.
-    RETURNS (Config): Not interpolated. RAISES (ValueError): L471.
+    RETURNS (Config): Not interpolated.
     """
     config = Config(copy.deepcopy(dict(base)))
     for axis in known_choices():

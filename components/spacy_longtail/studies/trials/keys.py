@@ -19,7 +19,7 @@ PACKAGE = Path(__file__).parents[2]
 IDLE = ("cli", "errors.py", "output", "corpus/statistics",
         "evaluation/report",
         "evaluation/significance", "pretraining", "studies", "training/debugging",
-        "training/probe.py", "unlabelled")  # fmt: skip
+        "unlabelled")  # fmt: skip
 
 CorpusVersion = Mapping[str, object]  # JSON data, equal where trials can be shared
 
@@ -42,7 +42,6 @@ def corpus_version(corpus: Path) -> CorpusVersion:
     """What of a corpus a trial depends on: types, language, and a checksum of each part.
 
     corpus (Path): A folder that `convert` wrote.
-    RAISES (ValueError): L402, L430.
     """
     types = read_types(corpus)
     paths = {part: part_path(corpus, part) for part in PARTS}

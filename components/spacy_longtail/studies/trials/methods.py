@@ -2,23 +2,18 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from math import prod
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from thinc.api import Config
 
-from ...errors import Errors
 from ...output.writing import is_file_name
 from ...types import Overrides
 from .compose import compose, known_choices, read_base
-from .plan_file import PlanFile, beside, check_settings, is_whole, unusable
+from .plan_file import PlanFile, beside, is_whole, unusable
 
 BATCHES = ("accumulate_gradient", "batcher")  # of [training], equal for equal encoders
-
-
-MOST_METHODS = 10_000  # of a grid
 
 
 class Method(NamedTuple):
@@ -32,24 +27,19 @@ def read_methods(fields: PlanFile, base: Config, settings: Overrides, path: Path
 
     fields (PlanFile): Of the plan. base (Config): Not interpolated.
     settings (Overrides): Of all methods. path (Path): Of the plan.
-    RAISES (ValueError): L402, L470, L471, L472.
     """
-    catalog = _catalog(fields.choices, path)
-    picked = list(_picked(fields.grids, catalog, path))
+    known = known_choices()
+    _check_known("axis", fields.choices, known, path)
+    catalog = {axis: {**own, **fields.choices.get(axis, {})} for axis, own in known.items()}
     methods = []
-    for choices in picked:
-        name = _name(choices, catalog)
+    for choices in _picked(fields.grids, catalog, path):
         blocks = {axis: catalog[axis][choice] for axis, choice in choices.items()}
-        methods.append(Method(name, choices, compose(base, blocks, settings)))
+        methods.append(Method(_name(choices, catalog), choices, compose(base, blocks, settings)))
     for name, own in fields.methods.items():
-        if not isinstance(own, dict) or not isinstance(own.get("config", ""), str):
-            raise unusable(path, f"the method {name} must be settings by dotted name, found {own!r}.")
-        own_base = read_base(beside(path, own["config"])) if "config" in own else base
+        own_base = read_base(beside(path, f"{own['config']}")) if "config" in own else base
         own_settings = {k: v for k, v in own.items() if k != "config"}
-        check_settings(own_settings, f"the method {name}", path)
-        methods.append(Method(str(name), {}, compose(own_base, {}, {**settings, **own_settings})))
-    names = Counter(method.name for method in methods)
-    for name, n in names.items():
+        methods.append(Method(name, {}, compose(own_base, {}, {**settings, **own_settings})))
+    for name, n in Counter(method.name for method in methods).items():
         if n > 1 or not is_file_name(name):
             raise unusable(path, f"{name!r} names two methods, or cannot be a file's name.")
     return methods
@@ -61,79 +51,59 @@ def _name(choices: Mapping[str, str], catalog: Mapping[str, Mapping[str, Overrid
     return "-".join(choice for axis, choice in choices.items() if choice != usual.get(axis))
 
 
-def _catalog(own: Mapping[object, object], path: Path) -> dict[str, dict[str, Overrides]]:
-    known = known_choices()
-    found = {axis: {**choices} for axis, choices in known.items()}
-    for axis, choices in own.items():
-        if not isinstance(axis, str) or axis not in known:
-            raise ValueError(
-                Errors.L472.format(path=path, what="axis", name=axis, known=", ".join(known))
-            )
-        if not isinstance(choices, dict) or not all(isinstance(s, dict) for s in choices.values()):
-            raise unusable(path, f"choices of {axis} must be settings by name, found {choices!r}.")
-        for name, settings in choices.items():
-            if not isinstance(name, str):
-                raise unusable(path, f"choices of {axis} must have names, found {name!r}.")
-            check_settings(settings, f"the {axis} {name}", path)
-            found[axis][name] = settings
-    return found
-
-
 def _picked(
-    grids: list[object], catalog: Mapping[str, Mapping[str, Overrides]], path: Path
+    grids: list[dict[str, str | list[str]]],
+    catalog: Mapping[str, Mapping[str, Overrides]],
+    path: Path,
 ) -> Iterator[dict[str, str]]:
     """The choice of every axis, of each method of the grids, once each."""
     first = {axis: next(iter(choices)) for axis, choices in catalog.items()}
     seen = set()
     for grid in grids:
-        if not isinstance(grid, dict):
-            raise unusable(path, f"a grid must be choices by axis, found {grid!r}.")
-        for axis, names in grid.items():
-            if axis not in catalog:
-                known = ", ".join(catalog)
-                raise ValueError(Errors.L472.format(path=path, what="axis", name=axis, known=known))
-            if names == []:
-                raise unusable(path, f"a grid has no choice of {axis}.")
-            for name in names if isinstance(names, list) else [names]:
-                if not isinstance(name, str) or name not in catalog[axis]:
-                    known = ", ".join(catalog[axis])
-                    raise ValueError(Errors.L472.format(path=path, what=axis, name=name, known=known))
-        lists = [dict.fromkeys(v) if isinstance(v, list) else [v] for v in grid.values()]
-        if (n_methods := prod(map(len, lists))) > MOST_METHODS:
-            raise unusable(path, f"a grid has {n_methods:,} methods, more than {MOST_METHODS:,}.")
-        for combination in itertools.product(*lists):
+        _check_known("axis", grid, catalog, path)
+        lists = {axis: [names] if isinstance(names, str) else names for axis, names in grid.items()}
+        for axis, names in lists.items():
+            _check_known(axis, names, catalog[axis], path)
+        for combination in itertools.product(*lists.values()):
             choices = {**first, **dict(zip(grid, combination, strict=True))}
             if (key := tuple(choices.values())) not in seen:
                 seen.add(key)
                 yield choices
 
 
-def check_equal(methods: list[Method], steps: int, patience: int) -> None:
+def _check_known(what: str, names: Iterable[str], known: Iterable[str], path: Path) -> None:
+    for name in names:
+        if name not in known:
+            raise unusable(path, f"it names an unknown {what}, {name!r}. Known: {', '.join(known)}.")
+
+
+def check_equal(methods: list[Method], steps: int, patience: int, path: Path) -> None:
     """Refuse methods whose training differs. Encoders may have batches of their own.
 
-    methods (List[Method]): The methods. steps (int): Of all of them. patience (int): Of all; 0 is none.
-    RAISES (ValueError): L473, L474.
+    methods (List[Method]): The methods. steps (int): Of all of them.
+    patience (int): Of all; 0 is none. path (Path): Of the plan.
     """
-    first: dict[str, Method] = {}
+    first: dict[str, Mapping[str, object]] = {}
+    frequency = methods[0].config["training"].get("eval_frequency")
     for method in methods:
         training = method.config["training"]
-        for name, wanted in (("patience", patience), ("max_epochs", 0)):
-            found = training.get(name)
-            if is_whole(found) and found > 0 and found != wanted:
-                message = Errors.L473.format(name=name, method=method.name, found=found, other=wanted)
-                raise ValueError(message)
-        same = first.setdefault(_encoder(method.config), method).config["training"]
-        usual = methods[0].config["training"].get("eval_frequency")
-        equal = {"max_steps": steps, "eval_frequency": usual}
-        for name, wanted in {**equal, **{name: same.get(name) for name in BATCHES}}.items():
-            if training.get(name) != wanted:
-                message = Errors.L473.format(
-                    name=name, method=method.name, found=training.get(name), other=wanted
+        same = first.setdefault(_encoder(method.config), training)
+        wanted = {"max_steps": steps, "eval_frequency": frequency}
+        wanted |= {name: same.get(name) for name in BATCHES}
+        ends = {"patience": patience, "max_epochs": 0}
+        wanted |= {n: end for n, end in ends.items() if is_whole(training.get(n)) and training[n] > 0}
+        for name, value in wanted.items():
+            if training.get(name) != value:
+                problem = (
+                    f"methods are compared at equal steps on equal batches, but training.{name} is"
+                    f" {training.get(name)} for {method.name!r} and {value} for the others."
                 )
-                raise ValueError(message)
-        frequency = training.get("eval_frequency")
-        if not is_whole(frequency) or not 0 < frequency <= steps:
-            raise ValueError(Errors.L474.format(frequency=frequency, steps=steps))
+                raise unusable(path, problem)
+    if not is_whole(frequency) or not 0 < frequency <= steps:
+        problem = f"training.eval_frequency must be at most its {steps} steps, found {frequency}."
+        raise unusable(path, problem)
+    if 0 < patience < 2 * frequency:
+        raise unusable(path, f"patience must be two evaluations at least, {2 * frequency} steps.")
 
 
 def _encoder(config: Config) -> str:

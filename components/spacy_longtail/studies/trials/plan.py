@@ -15,10 +15,11 @@ from ...types import Overrides
 from .compose import HERE, apply, compose, read_base
 from .draws import SEED, Draw, title_of
 from .methods import Method, check_equal, read_methods
-from .plan_file import DRAWN, MOST_TRIALS, NEEDED, PATIENCE, beside, read_fields, read_yaml, unusable
+from .plan_file import beside, read_fields, read_yaml, unusable
 
 PRESETS = HERE / "presets"
 PLAIN = "${corpora.plain}"
+DRAWN = {"sizes", "shares", "n_sentences", "seeds"}  # fields that another kind of draw replaces
 
 
 class Trial(NamedTuple):
@@ -47,8 +48,7 @@ class Plan(NamedTuple):
     draws: list[Draw]  # none is all of the training data
     steps: int  # of every training; with patience at most
     baseline: str
-    patience: int = 0  # steps without a better score on dev that end a training; 0: equal steps for all
-    is_needed: bool = False  # only to find out the equal steps: those of the method that needs the most
+    patience: int = 0  # steps without a better score on dev that end a training; 0: none do
 
     @property
     def schedule(self) -> str:
@@ -57,19 +57,6 @@ class Plan(NamedTuple):
             return f"{number(self.steps, 'step')} each"
         until = f"each until it is no better on dev for {self.patience:,} steps"
         return f"{until}, {self.steps:,} at most"
-
-    def first_seed(self) -> "Plan":
-        """The plan with its first seed alone."""
-        return self._replace(seeds=self.seeds[:1], is_needed=False)
-
-    def at_equal_steps(self, steps: int) -> "Plan":
-        """The plan with the same number of steps for all.
-
-        steps (int): Of every training.
-        """
-        own = {"training.max_steps": steps, "training.patience": 0}
-        methods = [m._replace(config=compose(m.config, {}, own)) for m in self.methods]
-        return self._replace(methods=methods, steps=steps, patience=0, is_needed=False)
 
     def trials(self) -> Iterator[Trial]:
         """All trials, those of one seed after the other, so that a table fills evenly."""
@@ -89,25 +76,21 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
 
     source (str): A YAML file, or the name of a preset.
     given (Optional[Overrides]): Values that replace the file's; settings are added to its own.
-    RETURNS (Plan): The plan. RAISES (ValueError): L402, L470, L471, L472, L473, L474.
+    RETURNS (Plan): The plan.
     """
     path = PRESETS / f"{source}.yml" if source in presets() else Path(source)
-    found = _overridden(_read(path), {k: v for k, v in (given or {}).items() if v is not None})
-    fields = read_fields(found, path)
-    steps, patience = fields.max_steps, fields.patience
-    if fields.is_needed and not patience:
-        patience = PATIENCE
-    settings = {**fields.settings, "training.max_steps": steps}
-    if patience:  # without one a config that has its own is refused
-        settings["training.patience"] = patience
-    base = read_base(beside(path, fields.config))
-    methods = read_methods(fields, base, settings, path)
+    if not path.is_file():
+        fix = f"Name a YAML file or a preset: {', '.join(presets())}."
+        raise ValueError(Errors.L402.format(path=path, fix=fix))
+    own = {name: value for name, value in (given or {}).items() if value is not None}
+    fields = read_fields(_overridden(read_yaml(path), own), path)
+    settings = {**fields.settings, "training.max_steps": fields.steps}
+    if fields.patience:  # without one a config that has its own is refused
+        settings["training.patience"] = fields.patience
+    methods = read_methods(fields, read_base(beside(path, fields.config)), settings, path)
     if not methods:
-        raise unusable(path, "it has neither grids nor methods.")
-    check_equal(methods, steps, patience)
-    frequency = methods[0].config["training"]["eval_frequency"]
-    if 0 < patience < 2 * frequency:
-        raise unusable(path, f"patience must be two evaluations at least, {2 * frequency} steps.")
+        raise unusable(path, "it has no method.")
+    check_equal(methods, fields.steps, fields.patience, path)
     names = [method.name for method in methods]
     baseline = fields.baseline or names[0]
     if baseline not in names:
@@ -115,29 +98,14 @@ def read_plan(source: str, given: Overrides | None = None) -> Plan:
     corpora = [with_name(Path(corpus)) for corpus in fields.corpora]
     draws: list[Draw] = [Draw(size) for size in sorted(fields.sizes)]
     draws += [Draw(fields.n_sentences, share) for share in sorted(fields.shares)]
-    seeds = fields.seed_list
-    n_trials = len(methods) * len(seeds) * max(len(corpora), 1) * max(len(draws), 1)
-    if n_trials > MOST_TRIALS:
-        raise unusable(path, f"it has {n_trials:,} trials, and a plan has {MOST_TRIALS:,} at most.")
-    return Plan(corpora, methods, seeds, draws, steps, baseline, patience, fields.is_needed)
-
-
-def _read(path: Path) -> Overrides:
-    if not path.is_file():
-        known = ", ".join(presets())
-        raise ValueError(Errors.L402.format(path=path, fix=f"Name a YAML file or a preset: {known}."))
-    return read_yaml(path)
+    return Plan(corpora, methods, fields.seed_list, draws, fields.steps, baseline, fields.patience)
 
 
 def _overridden(found: Overrides, given: Overrides) -> Overrides:
     """A plan with values of the command line: each replaces those that it has no place beside."""
-    replaced: set[str] = set()
-    if set(DRAWN) & set(given):
-        replaced |= {*DRAWN, "n_sentences", "seeds"}
-        if found.get("steps") == NEEDED:
-            replaced |= {"steps", "patience", "most_steps"}
-    if given.get("steps", NEEDED) != NEEDED:
-        replaced |= {"patience", "most_steps"}
+    replaced = set(DRAWN) if {"sizes", "shares"} & set(given) else set()
+    if "steps" in given:
+        replaced.add("patience")
     kept = {name: value for name, value in found.items() if name not in replaced}
     own = found.get("settings", {})
     if isinstance(own, dict):  # else the check of the fields refuses it
@@ -146,13 +114,12 @@ def _overridden(found: Overrides, given: Overrides) -> Overrides:
 
 
 def _set_draw(config: Config, draw: Draw, partition: int, name: str) -> None:
-    """Let every reader of the training data read the draw. RAISES (ValueError): L475."""
-    plain = config["corpora"].get("plain")
-    train = config["corpora"]["train"]
+    """Let every reader of the training data read the draw."""
+    plain, train = config["corpora"].get("plain"), config["corpora"]["train"]
     reads = json.dumps(train, default=str)
-    is_through = train == plain or (PLAIN in reads and "${paths.train}" not in reads)
-    if plain is None or not is_through:
-        raise ValueError(Errors.L475.format(method=name))
+    if plain is None or not (train == plain or (PLAIN in reads and "${paths.train}" not in reads)):
+        problem = "no part of its training data can be drawn: corpora.train must read ${corpora.plain}."
+        raise unusable(f"the method {name!r}", problem)
     drawn = {**draw.reader(), "corpus": plain, "partition": partition, "seed": SEED}
     apply(config, {"corpora.plain": drawn})
     if train == plain:

@@ -52,7 +52,7 @@ def launch(
     work (Path): A folder for its files. config (Config): Complete, not interpolated.
     task (Task): What to train on and to score.
     minutes (Optional[float]): Its time limit. stop (Callable): Tells why it must end, else null.
-    RETURNS (Outcome): How it ended. RAISES (ValueError): L432.
+    RETURNS (Outcome): How it ended.
     """
     with coded_io(work):
         config.to_disk(work / "config.cfg", interpolate=False)
@@ -70,8 +70,7 @@ def run_process(
     command (List[str]): The command. It has a pipe as stdin, which closes when this process dies.
     log (Path): The file. seconds (Optional[float]): Its time limit.
     stop (Callable): Called every moment; a text ends the process and says why.
-    RETURNS (Outcome): How it ended.
-    RAISES (ValueError): L432 if the disk has failed it: other trials would meet that, too.
+    RETURNS (Outcome): How it ended. A disk that fails it is an error: other trials would meet it, too.
     """
     start = time.perf_counter()
     with log.open("wb") as file:

@@ -1,6 +1,7 @@
 """The configs of the project: each is a recipe of recipes.yml, written out whole."""
 
-from collections.abc import Iterator, Mapping
+import copy
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -64,7 +65,7 @@ def config_path(name: str) -> str:
 def named_recipe(name: str) -> Recipe:
     """The recipe of a config.
 
-    name (str): Of the config, or how it alone begins. RAISES (ValueError): L723.
+    name (str): Of the config, or how it alone begins.
     """
     recipes = read_recipes()
     found = [name] if name in recipes else [known for known in recipes if known.startswith(name)]
@@ -97,23 +98,47 @@ def written(recipe: Recipe, config: Config, use: str) -> str:
     recipe (Recipe): What it is made of. config (Config): Not interpolated. use (str): How it is trained.
     """
     head = [*recipe.comment.splitlines(), use]
-    lines = _lines(config, {**_table().comments, **recipe.comments})
-    return "\n".join([*(f"# {line}" for line in head), *lines]) + "\n"
+    return commented(config, head, {**_table().comments, **recipe.comments})
+
+
+def commented(config: Config, head: Iterable[str], comments: Mapping[str, str]) -> str:
+    """A config's text with comments, which `Config.to_str` cannot keep.
+
+    config (Config): Not interpolated. head (Iterable[str]): Lines to begin with.
+    comments (Mapping[str, str]): By dotted name of a value, or of a block.
+    """
+    return "\n".join([*(f"# {line}".rstrip() for line in head), *_lines(config, comments)]) + "\n"
 
 
 def corpus_config(recipe: Recipe, corpus: Path | None) -> Config:
     """A recipe's config with the paths and types of a corpus, not interpolated.
 
     corpus (Optional[Path]): A folder that `convert` wrote; null leaves the paths open.
-    RAISES (ValueError): L402, L430.
     """
     config = make_config(recipe)
     own: Overrides = {"paths.train": None, "paths.dev": None}
-    if corpus is not None:
-        parts = (part_path(corpus, part) for part in ("train", "dev"))
-        own = corpus_overrides(read_types(corpus), *parts)
-    apply(config, known_sections(own, config))
+    apply(config, known_sections(own if corpus is None else _corpus_values(corpus), config))
     return config
+
+
+def fill(config: Config, corpus: Path, name: str) -> Config:
+    """A config as `spacy init fill-config` leaves it, with the corpus's paths and types.
+
+    config (Config): Not interpolated. corpus (Path): A folder that `convert` wrote.
+    name (str): What messages call the config.
+    RETURNS (Config): Not interpolated.
+    """
+    own = Config(copy.deepcopy(dict(config)))
+    apply(own, known_sections(_corpus_values(corpus), own))
+    try:
+        return _filled(own)
+    except (ValueError, ImportError, OSError, KeyError, TypeError) as error:
+        raise ValueError(Errors.L480.format(name=name, problem=str(error).strip())) from error
+
+
+def _corpus_values(corpus: Path) -> Overrides:
+    parts = (part_path(corpus, part) for part in ("train", "dev"))
+    return corpus_overrides(read_types(corpus), *parts)
 
 
 def make_config(recipe: Recipe) -> Config:

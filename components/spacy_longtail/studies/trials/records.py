@@ -1,17 +1,19 @@
-"""The record of a finished trial: what its record.json holds."""
+"""The finished trials of an output folder: a folder each, with record.json in it."""
 
-import json
-import math
 import os
+import warnings
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from ...training.provenance import DEV_SCORE
+from ...errors import Warnings
+from ...output.writing import coded_io, write_file
 from .draws import Draw, title_of
 
 RECORD = "record.json"
+FOLDER = "trials"
+WORK = "work"  # folder of trials that are running
 
 
 class Evaluated(BaseModel):
@@ -61,51 +63,70 @@ class TrialRecord(BaseModel):
         found = (self.dev if part == "dev" else self.test).get(name)
         return found if isinstance(found, (int, float)) else None
 
-    def of_type(self, part: str, label: str, name: str = "f") -> float | None:
-        """A number of a type on dev or test, F1 in [0, 1] unless another is named; null without one."""
-        types = (self.dev if part == "dev" else self.test).get("ents_per_type")
-        found = types.get(label) if isinstance(types, dict) else None
-        value = found.get(name) if isinstance(found, dict) else None
-        return value if isinstance(value, (int, float)) else None
-
     @property
     def steps_trained(self) -> int:
-        """Until its last evaluation; 0 of a training without any."""
-        return self.curve[-1].step if self.curve else 0
+        """Until its last evaluation; of a training without any, those of its plan."""
+        return self.curve[-1].step if self.curve else self.steps
 
     @property
     def best_step(self) -> int:
         """Of the evaluation with the best score on dev, the first of equals; 0 without any."""
         return max(self.curve, key=lambda e: e.ents_macro_f).step if self.curve else 0
 
-    @property
-    def dev_score(self) -> float | None:
-        """Macro F1 on dev as a study can hold it: 0 stands for no number, null for no training."""
-        if not self.is_done:
-            return None
-        score = self.score("dev", DEV_SCORE)
-        return score if score is not None and math.isfinite(score) else 0.0
-
     def data(self) -> dict[str, JsonValue]:
         """As JSON data."""
         return self.model_dump(exclude=set() if self.is_done else {"dev", "test"})
 
-    def write(self, folder: Path) -> None:
-        """Write record.json, and wait for the disk. RAISES (OSError): If it cannot be written."""
-        with (folder / RECORD).open("w", encoding="utf8") as file:
-            json.dump(self.data(), file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
+
+def trial_folder(output: Path, key: str) -> Path:
+    """Where the files of a finished trial are. output (Path): The folder. key (str): The trial's."""
+    return output / FOLDER / key
 
 
-def parse_record(data: str | dict[str, JsonValue]) -> TrialRecord | None:
-    """A record from JSON, as text or data; null if it is none."""
+def read_finished(output: Path) -> dict[str, TrialRecord]:
+    """The records of an output folder by content key. Nothing is written, and it need not be there.
+
+    output (Path): The folder.
+    """
+    found = {}
+    for path in sorted((output / FOLDER).glob(f"*/{RECORD}")):
+        record = _read(path)
+        if record is not None and record.key == path.parent.name:
+            found[record.key] = record
+        else:
+            warnings.warn(Warnings.W097.format(path=path), stacklevel=2)
+    return found
+
+
+def _read(path: Path) -> TrialRecord | None:
+    """A record; null if somebody has changed it, or there is none."""
+    with coded_io(path):
+        text = path.read_bytes() if path.is_file() else b""
     try:
-        return TrialRecord.model_validate(json.loads(data) if isinstance(data, str) else data)
+        return TrialRecord.model_validate_json(text)
     except ValueError:
         return None
 
 
-def read_record(folder: Path) -> TrialRecord | None:
-    """The record in a trial's folder; null if somebody has changed it. RAISES (OSError): Without one."""
-    return parse_record((folder / RECORD).read_text(encoding="utf8"))
+def finish(output: Path, work: Path, record: TrialRecord) -> None:
+    """Make a trial's working folder its final one: that is one rename. A trial that is done stays.
+
+    output (Path): The folder of results. work (Path): The working folder.
+    record (TrialRecord): What is kept of the trial.
+    """
+    target = trial_folder(output, record.key)
+    own = record.model_dump_json(indent=1, exclude=set() if record.is_done else {"dev", "test"})
+    write_file(work / RECORD, own)
+    with coded_io(work):
+        target.parent.mkdir(exist_ok=True)
+        if target.exists():
+            before = _read(target / RECORD)
+            if before is not None and before.is_done:
+                return  # another process was first
+            os.replace(target, work / "before")  # a failure, tried again
+        os.rename(work, target)
+
+
+def foreign_to_trials(folder: Path, own: str = FOLDER) -> str:
+    """What a folder that is not empty holds; "" if an earlier run has left its own folder there."""
+    return "" if (folder / own).is_dir() else f"it holds no {own} of an earlier run"

@@ -14,25 +14,23 @@ from tqdm import tqdm
 
 from ...errors import Errors
 from ...hub import check_models
-from ...output.writing import coded_io
+from ...output.writing import check_folder, coded_io
 from ...training.contamination import warn_seen
 from ...training.provenance import DEV_SCORE, read_curve, short
 from ...training.train import check_trainable, load_filled
 from .child import MODEL, SCORED
 from .keys import CorpusVersion, code_version, corpus_version, trial_key
-from .ledger import FOLDER, WORK, check_output, finish, read_finished
 from .plan import Plan, Trial
+from .plan_file import unusable
 from .process import Outcome, Task, launch
-from .records import TrialRecord
-
-NEWLINE = "\n"
+from .records import FOLDER, WORK, TrialRecord, finish, foreign_to_trials, read_finished
 
 Stop = Callable[[], str | None]  # says why a trial must end, else null
 Runner = Callable[[Trial, Path, Stop], Outcome]
 
 
 @dataclass(frozen=True)
-class Options:
+class TrialOptions:
     """How a plan is run; none of it changes a figure.
 
     workers (int): Trials at a time. gpu_id (int): -1 is the CPU.
@@ -52,32 +50,28 @@ class Matrix:
 
     plan (Plan): The plan. output (Path): The folder.
     inputs (Optional[Sequence[Path]]): What the folder must not hold; null is the plan's corpora.
-    RAISES (ValueError): L402, L404, L430, L432, L434, L436, L475, L476, L479, L490, L531, L532, L533.
     """
 
     def __init__(self, plan: Plan, output: Path, inputs: Sequence[Path] | None = None) -> None:
         if not plan.corpora:
-            raise ValueError(Errors.L479)
-        check_output(output, plan.corpora if inputs is None else inputs, FOLDER)
+            raise unusable("The plan", "it has no corpus: name folders that `convert` wrote.")
+        check_folder(output, plan.corpora if inputs is None else inputs, foreign_to_trials)
         self.plan, self.output = plan, output
         self.versions = {corpus: corpus_version(corpus) for corpus in plan.corpora}
         self.trials: dict[str, Trial] = {}
         for trial in plan.trials():
             same = self.trials.setdefault(trial_key(trial, self.versions[trial.corpus]), trial)
             if same is not trial:
-                raise ValueError(Errors.L490.format(first=same.title, second=trial.title))
+                raise unusable("The plan", f"{same.title!r} and {trial.title!r} are the same training.")
 
     def check(self, keys: Iterable[str]) -> None:
-        """Build the pipeline of every method once, so that mistakes show before hours of training.
-
-        RAISES (ValueError): L480.
-        """
+        """Build the pipeline of every method once, so that mistakes show before hours of training."""
         seen = set()
-        for key in keys:
-            trial = self.trials[key]
-            if (trial.method.name, trial.corpus, trial.draw is None) in seen:
+        for trial in (self.trials[key] for key in keys):
+            kind = (trial.method.name, trial.corpus, trial.draw is None)
+            if kind in seen:
                 continue
-            seen.add((trial.method.name, trial.corpus, trial.draw is None))
+            seen.add(kind)
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "config.cfg"
                 trial.config().to_disk(path, interpolate=False)
@@ -86,28 +80,43 @@ class Matrix:
                     check_trainable(filled, Path(path.name))
                     check_models(filled.interpolate())
                 except ValueError as error:
-                    message = Errors.L480.format(method=trial.method.name, problem=str(error).strip())
-                    raise ValueError(message) from error
+                    name = f"the method {trial.method.name!r}"
+                    problem = str(error).strip()
+                    raise ValueError(Errors.L480.format(name=name, problem=problem)) from error
             warn_seen(filled.interpolate(), trial.corpus)
+
+    def listed(self) -> list[dict[str, object]]:
+        """The trials as JSON data, checked as before a run. Nothing is written."""
+        finished = read_finished(self.output)
+        self.check(key for key in self.trials if key not in finished)
+        return [
+            {
+                "key": key,
+                "title": trial.title,
+                "corpus": trial.corpus.name,
+                "method": trial.method.name,
+                "seed": trial.seed,
+                "status": finished[key].status if key in finished else "open",
+            }
+            for key, trial in self.trials.items()
+        ]
 
     def missing(self, keys: Iterable[str], *, retry_failed: bool = False) -> list[str]:
         """Those of the trials that are not finished.
 
         keys (Iterable[str]): Of the trials. retry_failed (bool): Failed ones count as not finished.
-        RAISES (ValueError): L432.
         """
         records = read_finished(self.output)
         return [k for k in keys if k not in records or (retry_failed and not records[k].is_done)]
 
     def run(
-        self, options: Options, keys: Iterable[str] | None = None, runner: Runner | None = None
+        self, options: TrialOptions, keys: Iterable[str] | None = None, runner: Runner | None = None
     ) -> dict[str, TrialRecord]:
         """Run what is not finished. Stopping it at any moment loses the running trials alone.
 
-        options (Options): How. keys (Optional[Iterable[str]]): Of the trials to run; null is all.
+        options (TrialOptions): How. keys (Optional[Iterable[str]]): Of the trials to run; null is all.
         runner (Optional[Callable]): What runs one trial, if not a process of its own.
         RETURNS (Dict[str, TrialRecord]): The records of the plan's finished trials, by content key.
-        RAISES (ValueError): L432, L480.
         """
         among = list(self.trials if keys is None else keys)
         missing = self.missing(among, retry_failed=options.retry_failed)
@@ -155,11 +164,36 @@ class Matrix:
                 outcome = runner(trial, work, stop)
             if outcome.status == "stopped":
                 return None
-            record = make_record(key, trial, self, outcome, work)
+            record = self._record(key, trial, outcome, work)
             finish(self.output, work, record)
         finally:
             shutil.rmtree(work, ignore_errors=True)
         return record
+
+    def _record(self, key: str, trial: Trial, outcome: Outcome, work: Path) -> TrialRecord:
+        """What is kept of a trial; dev.json and test.json are there if it ended well."""
+        scores, points = {}, []
+        if outcome.status == "done":
+            for part in SCORED:
+                evaluation = json.loads((work / f"{part}.json").read_text(encoding="utf8"))
+                scores[part] = evaluation["scores"]
+            points = read_curve(work / MODEL)
+        data = {
+            "key": key,
+            "corpus": trial.corpus.name,
+            "method": trial.method.name,
+            "choices": trial.method.choices,
+            "seed": trial.seed,
+            "draw": trial.draw,
+            "steps": self.plan.steps,
+            "training": {"patience": self.plan.patience},
+            "curve": [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],
+            "code": code_version(),
+            "status": outcome.status,
+            "seconds": round(outcome.seconds, 1),
+            "error": outcome.error.replace(str(self.output), short(self.output)),
+        }
+        return TrialRecord.model_validate({**data, **scores})
 
 
 def _line(record: TrialRecord) -> str:
@@ -167,18 +201,19 @@ def _line(record: TrialRecord) -> str:
     if record.is_done:
         dev, test = (f"{100 * (record.score(p, DEV_SCORE) or 0):.1f}" for p in SCORED)
         return f"{record.title}: macro F1 {dev} on dev, {test} on test, {record.seconds:.0f} s"
-    return f"{record.title}: {record.status}: {record.error.strip().rpartition(NEWLINE)[2]}"
+    last = record.error.strip().splitlines()[-1:]
+    return f"{record.title}: {record.status}: {''.join(last)}"
 
 
 def run_trial(
-    versions: Mapping[Path, CorpusVersion], options: Options, trial: Trial, work: Path, stop: Stop
+    versions: Mapping[Path, CorpusVersion], options: TrialOptions, trial: Trial, work: Path, stop: Stop
 ) -> Outcome:
     """Run one trial in a process of its own.
 
     versions (Mapping[Path, CorpusVersion]): Of each corpus, as `corpus_version` returned.
-    options (Options): How. trial (Trial): The trial. work (Path): An empty folder for its files.
+    options (TrialOptions): How. trial (Trial): The trial. work (Path): An empty folder for its files.
     stop (Callable): Tells why it must end, else null.
-    RETURNS (Outcome): How it ended. RAISES (ValueError): L432.
+    RETURNS (Outcome): How it ended.
     """
     task = Task(
         corpus=str(trial.corpus),
@@ -195,35 +230,3 @@ def run_trial(
     if not options.keep_models:
         shutil.rmtree(work / MODEL, ignore_errors=True)
     return outcome
-
-
-def make_record(key: str, trial: Trial, matrix: Matrix, outcome: Outcome, work: Path) -> TrialRecord:
-    """What is kept of a trial.
-
-    key (str): Its content key. trial (Trial): The trial. matrix (Matrix): What it is of.
-    outcome (Outcome): How it ended. work (Path): Its files; dev.json and test.json if it ended well.
-    """
-    scores, points = {}, []
-    if outcome.status == "done":
-        for part in SCORED:
-            evaluation = json.loads((work / f"{part}.json").read_text(encoding="utf8"))
-            scores[part] = evaluation["scores"]
-        points = read_curve(work / MODEL)
-    return TrialRecord.model_validate(
-        {
-            "key": key,
-            "corpus": trial.corpus.name,
-            "method": trial.method.name,
-            "choices": trial.method.choices,
-            "seed": trial.seed,
-            "draw": trial.draw,
-            "steps": matrix.plan.steps,
-            "training": {"patience": matrix.plan.patience},
-            "curve": [{k: p[k] for k in ("step", DEV_SCORE)} for p in points if DEV_SCORE in p],
-            "code": code_version(),
-            "status": outcome.status,
-            "seconds": round(outcome.seconds, 1),
-            "error": outcome.error.replace(str(matrix.output), short(matrix.output)),
-            **scores,
-        }
-    )

@@ -1,121 +1,332 @@
-"""A search: what of which config, on what, and where its results go."""
+"""A search with Optuna: each trial is a training in a process of its own."""
 
+import json
+import shutil
+import sys
 import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
+from pydantic import JsonValue
 from thinc.api import Config
 
 from ...errors import Errors, Warnings
+from ...evaluation.report.wording import percent
 from ...hub import check_models
 from ...output.amounts import number
+from ...output.writing import check_folder, coded_io, in_progress, write_file
+from ...settings import extra
 from ...training.checksums import digest
 from ...training.contamination import warn_seen
-from ...training.provenance import DEV_SCORE
-from ...training.train import refuse_parts
+from ...training.provenance import DEV_SCORE, read_curve
+from ...training.train import BEST, refuse_parts
 from ...types import Overrides
+from ..trials.child import MODEL
 from ..trials.compose import compose, read_base
-from ..trials.filling import fill, interpolated
 from ..trials.keys import code_version, config_content, corpus_version
-from ..trials.ledger import check_output
 from ..trials.plan_file import is_whole
-from .space import Space
+from ..trials.process import Outcome, Task, launch
+from ..trials.recipes import commented, fill
+from ..trials.records import foreign_to_trials
+from .space import cannot_search, read_parameters
+
+if TYPE_CHECKING:  # Optuna is an extra
+    from optuna import Study, Trial
+    from optuna.trial import FrozenTrial
 
 STUDY = "study.db"  # of Optuna
 MODELS = "models"
+BEST_CONFIG = "best.cfg"
 LEAST_EVALUATIONS = 3
-MAX_STEPS, EVAL_FREQUENCY = 20_000, 200  # of spaCy, where a config does not say
-ENDS, NO_ENDS = ("training.patience", "training.max_epochs"), (0, -1)  # what could end a trial early
+STARTUP = 5  # trials that come to their end before any is pruned
+WARMUP = 1 / 3  # of the steps before a trial can be pruned
+BASELINE, VALUES, ERROR = "baseline", "values", "error"  # attributes of a trial
+
+Stop = Callable[[], str | None]
+Runner = Callable[["Trial", Path, Stop], Outcome]
 
 
-def read_config(path: Path, settings: Overrides) -> Config:
-    """The config of a search: every trial trains equal steps.
+class FailedTrialError(Exception):
+    """A training failed: it counts, and the search goes on."""
+
+
+class Tried(NamedTuple):
+    """A finished trial."""
+
+    number: int
+    values: Overrides  # by name of the parameter
+    is_baseline: bool
+    status: str  # done, pruned or failed
+    score: float | None  # macro F1 on dev: of the best checkpoint, or the best until it was pruned
+    curve: dict[int, float]  # the same by step
+    seconds: float
+    error: str
+
+    def record(self) -> dict[str, JsonValue]:
+        """As JSON data."""
+        return {**self._asdict(), "curve": list(self.curve.items())}
+
+
+def read_config(path: Path, settings: Overrides, corpus: Path) -> Config:
+    """The complete config of a search: every trial trains equal steps.
 
     path (Path): A config file. settings (Overrides): Config values by dotted name; they win.
+    corpus (Path): A folder that `convert` wrote.
     RETURNS (Config): Not interpolated; training neither ends early nor by epochs.
-    RAISES (ValueError): L402, L438, L470, L471, L484, L486, L488; L516 for settings that it would
-        overwrite.
     """
     refuse_parts(settings)
-    _refuse_ends(settings)
-    config = compose(read_base(path), {}, settings)
-    training = config.setdefault("training", {})
-    found = interpolated(config)["training"]
-    epochs = found.get("max_epochs")
-    training["patience"] = 0
-    training["max_epochs"] = epochs if is_whole(epochs) and epochs < 0 else 0  # -1 streams
-    steps, frequency = found.get("max_steps", MAX_STEPS), found.get("eval_frequency", EVAL_FREQUENCY)
-    if not is_whole(steps) or steps < 1:
-        raise ValueError(Errors.L488.format(found=steps))
-    if not is_whole(frequency) or frequency < 1:
-        problem = f"[training] eval_frequency must be a whole number above 0, found {frequency!r}."
-        raise ValueError(Errors.L438.format(path=path, problem=problem))
-    if steps // frequency < LEAST_EVALUATIONS:
-        least, fix = LEAST_EVALUATIONS, max(steps // LEAST_EVALUATIONS, 1)
-        shown = {"n": number(steps // frequency, "evaluation"), "steps": number(steps, "step")}
-        raise ValueError(Errors.L484.format(frequency=frequency, least=least, fix=fix, **shown))
-    return config
-
-
-def _refuse_ends(settings: Overrides) -> None:
-    """Refuse settings that this search would overwrite. RAISES (ValueError): L516."""
-    given = [name for name in ENDS if name in settings and settings[name] not in NO_ENDS]
-    if given:
-        problem = "would be ignored: all trials train equal steps"
-        fix = "Leave it out; --steps says how long they train."
-        raise ValueError(Errors.L516.format(name="set", found=given[0], problem=problem, fix=fix))
+    for name in ("training.patience", "training.max_epochs"):
+        if settings.get(name, 0) not in (0, -1):
+            raise cannot_search(f"{name} would be ignored: trials train equal steps.", "Use --steps.")
+    filled = fill(compose(read_base(path), {}, settings), corpus, f"{path}")
+    training = filled.interpolate()["training"]
+    steps, frequency = training["max_steps"], training["eval_frequency"]
+    if not (is_whole(steps) and is_whole(frequency) and 0 < LEAST_EVALUATIONS * frequency <= steps):
+        problem = f"pruning needs {LEAST_EVALUATIONS} evaluations, found {steps} steps."
+        raise cannot_search(problem, "Give more --steps, or --set training.eval_frequency=N.")
+    epochs = -1 if training["max_epochs"] == -1 else 0  # -1 streams
+    return compose(filled, {}, {"training.patience": 0, "training.max_epochs": epochs})
 
 
 class Search:
     """What is searched, on what, and where the results go.
 
-    space (Space): Config and parameters. corpus (Path): A folder that `convert` wrote.
+    config (Config): As `read_config` returned it.
+    given (List[str]): SECTION.NAME=LOW:HIGH[:log] or SECTION.NAME=A,B,C.
+    corpus (Path): A folder that `convert` wrote.
     output (Path): The folder; a search there is resumed. seed (int): Of the draws.
-    RAISES (ValueError): L402, L430, L432, L434, L436, L476.
     """
 
-    def __init__(self, space: Space, corpus: Path, output: Path, seed: int = 0) -> None:
-        check_output(output, [corpus], MODELS)
-        self.space, self.corpus, self.output, self.seed = space, corpus, output, seed
+    def __init__(
+        self, config: Config, given: list[str], corpus: Path, output: Path, seed: int = 0
+    ) -> None:
+        check_folder(output, [corpus], partial(foreign_to_trials, own=MODELS))
+        self.config, self.corpus, self.output, self.seed = config, corpus, output, seed
+        whole = config.interpolate()
+        self.parameters = read_parameters(whole, given)
+        self.steps: int = whole["training"]["max_steps"]
         self.version = corpus_version(corpus)
-        self.name = f"tune-{digest(self._content())}"
+        content = {"config": config_content(config), "space": self.parameters, "seed": seed}
+        self.name = f"tune-{digest({**content, 'corpus': self.version, 'code': code_version()})}"
 
-    def _content(self) -> dict[str, object]:
-        """What makes it another search. Where the corpus lies has no part in it."""
-        parameters = [parameter._asdict() for parameter in self.space.parameters]
-        content = {"config": config_content(self.space.config), "space": parameters, "seed": self.seed}
-        return {**content, "corpus": self.version, "code": code_version()}
-
-    @property
-    def steps(self) -> int:
-        """Of every training."""
-        return int(interpolated(self.space.config)["training"].get("max_steps", MAX_STEPS))
+    def baseline(self) -> Overrides:
+        """The config's own values."""
+        return {p.name: p.baseline for p in self.parameters}
 
     def check(self) -> None:
-        """Build the baseline's pipeline and those at the space's corners: mistakes show before hours of
-        training.
-
-        RAISES (ValueError): L482, L486.
-        """
-        filled = fill(self.space.config, self.corpus, {})
-        for name in (parameter.name for parameter in self.space.parameters):
-            block: Any = filled
-            for part in name.split("."):
-                if part not in block:  # in some sections spaCy ignores unknown names
-                    raise ValueError(Errors.L482.format(name=name))
-                block = block[part]
-        for values in (self.space.baseline(), self.space.corner(False), self.space.corner(True)):
+        """Build the pipelines at the space's corners: mistakes show before hours of training."""
+        lowest = {p.name: p.choices[0] if p.choices else p.low for p in self.parameters}
+        highest = {p.name: p.choices[-1] if p.choices else p.high for p in self.parameters}
+        for values in (lowest, highest):
+            shown = ", ".join(f"{name} = {value}" for name, value in values.items())
             with warnings.catch_warnings():  # of ends of ranges, which nobody may ever draw
                 warnings.simplefilter("ignore")
-                fill(self.space.configure(values), self.corpus, values)
-        weights = filled["training"]["score_weights"]  # with those that spaCy adds
-        chosen_by = [name for name, weight in weights.items() if weight]
+                fill(compose(self.config, {}, values), self.corpus, f"the config with {shown}")
+        whole = self.config.interpolate()
+        chosen_by = [name for name, weight in whole["training"]["score_weights"].items() if weight]
         if chosen_by != [DEV_SCORE]:
             found = ", ".join(chosen_by) or "spaCy's own scores"
             warnings.warn(Warnings.W092.format(found=found), stacklevel=2)
-        check_models(filled.interpolate())
-        warn_seen(filled.interpolate(), self.corpus)
+        check_models(whole)
+        warn_seen(whole, self.corpus)
 
     def model(self, number: int) -> Path:
         """Where the models of a trial are kept."""
         return self.output / MODELS / f"{self.name}-{number}"
+
+
+def run_search(
+    search: Search,
+    n_trials: int,
+    *,
+    gpu_id: int = -1,
+    minutes: float | None = None,
+    runner: Runner | None = None,
+) -> list[Tried]:
+    """Run trials until there are enough. Stopping it at any moment loses the running trial alone.
+
+    search (Search): What is searched. n_trials (int): How many in all. gpu_id (int): -1 is the CPU.
+    minutes (Optional[float]): Time limit of a trial.
+    runner (Optional[Callable]): What runs one trial, if not a process of its own.
+    RETURNS (List[Tried]): All finished trials, those of earlier runs too.
+    """
+    import_optuna()
+    if runner is None:
+        search.check()
+        runner = partial(run_trial, search, gpu_id, minutes)
+    with coded_io(search.output):
+        (search.output / MODELS).mkdir(parents=True, exist_ok=True)
+    study = _study(search)
+    if not any(trial.is_baseline for trial in _finished(study)):
+        study.enqueue_trial({}, user_attrs={BASELINE: True})
+    study.optimize(
+        partial(_objective, search, runner),
+        n_trials=max(n_trials - len(_finished(study)), 0),
+        callbacks=[partial(_after, search)],
+        catch=(FailedTrialError,),
+    )
+    return _finished(study)
+
+
+def import_optuna() -> ModuleType:
+    """Optuna without its chatter."""
+    with extra("optuna", "tune"):
+        import optuna
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+def _study(search: Search) -> "Study":
+    """The study of a search, made if it is not there."""
+    optuna, path = import_optuna(), search.output / STUDY
+    try:
+        study: Study = optuna.create_study(
+            storage=f"sqlite:///{path}",
+            sampler=optuna.samplers.TPESampler(seed=search.seed),
+            pruner=optuna.pruners.MedianPruner(STARTUP, int(WARMUP * search.steps)),
+            study_name=search.name,
+            direction="maximize",
+            load_if_exists=True,
+        )
+    except Exception as error:  # of the database
+        problem = f"{error}".splitlines()[0]
+        raise ValueError(Errors.L477.format(path=path, problem=problem)) from error
+    return study
+
+
+def _finished(study: "Study") -> list[Tried]:
+    return [tried for trial in study.trials if (tried := _tried(trial)) is not None]
+
+
+def _tried(trial: "FrozenTrial") -> Tried | None:
+    """What a trial of the study shows; null if it runs, or was interrupted."""
+    kept, curve = trial.user_attrs, dict(sorted(trial.intermediate_values.items()))
+    status = {"COMPLETE": "done", "PRUNED": "pruned"}.get(trial.state.name)
+    if status is None and ERROR not in kept:
+        return None
+    return Tried(
+        number=trial.number,
+        values=kept.get(VALUES, {}),
+        is_baseline=BASELINE in kept,
+        status=status or "failed",
+        score=trial.value if status == "done" else max(curve.values(), default=None),
+        curve=curve,
+        seconds=round(trial.duration.total_seconds(), 1) if trial.duration else 0.0,
+        error=kept.get(ERROR, ""),
+    )
+
+
+def best_of(tried: list[Tried]) -> Tried | None:
+    """The trial with the best macro F1 on dev, of equals the baseline, then the first."""
+    done = [trial for trial in tried if trial.status == "done" and trial.score is not None]
+    return max(done, key=lambda t: (t.score, t.is_baseline, -t.number), default=None)
+
+
+def _objective(search: Search, runner: Runner, trial: "Trial") -> float:
+    """Train with the values of a trial; keep its models. RETURNS (float): Macro F1 on dev."""
+    is_baseline = BASELINE in trial.user_attrs
+    values = {
+        p.name: p.suggest(trial) for p in search.parameters if not is_baseline or p.has(p.baseline)
+    }
+    trial.set_user_attr(VALUES, search.baseline() if is_baseline else values)
+    with coded_io(search.output), TemporaryDirectory(prefix="work-", dir=search.output) as folder:
+        work, seen = Path(folder), set[int]()
+        outcome = runner(trial, work, partial(_watch, trial, work, seen, search.steps))
+        if outcome.status == "stopped":
+            raise import_optuna().TrialPruned(outcome.error)
+        _watch(trial, work, seen, search.steps)  # what came after the last look
+        if outcome.status != "done":
+            trial.set_user_attr(ERROR, outcome.error)
+            raise FailedTrialError(outcome.error)
+        target = search.model(trial.number)
+        shutil.rmtree(target, ignore_errors=True)  # of a study that was deleted
+        (work / MODEL).rename(target)
+        score: float = json.loads((work / "dev.json").read_text("utf8"))["scores"][DEV_SCORE]
+    return score
+
+
+def _watch(trial: "Trial", work: Path, seen: set[int], steps: int) -> str | None:
+    """Tell the study of new evaluations, and why a training must end; null lets it go on."""
+    points: dict[int, float] = {}
+    target = work / MODEL
+    for folder in (*in_progress(target), target):
+        with suppress(FileNotFoundError):  # a training is renamed when it is done
+            curve = read_curve(folder / BEST)
+            points |= {int(p["step"]): p[DEV_SCORE] for p in curve if DEV_SCORE in p}
+    new = [step for step in points if step not in seen]
+    for step in new:
+        trial.report(points[step], step)
+    seen.update(new)
+    # others are compared with the baseline; a finished training costs no more
+    is_safe = not new or new[-1] >= steps or BASELINE in trial.user_attrs
+    return None if is_safe or not trial.should_prune() else f"Pruned after step {new[-1]}."
+
+
+def _after(search: Search, study: "Study", trial: "FrozenTrial") -> None:
+    """Print a line on a trial, and delete the models that nobody needs."""
+    tried = _finished(study)
+    best = best_of(tried)
+    for own in tried:
+        if own.number == trial.number:
+            sys.stderr.write(f"{title(own)}\n")  # stdout is for results
+        if not own.is_baseline and own != best:
+            shutil.rmtree(search.model(own.number), ignore_errors=True)
+
+
+def title(trial: Tried) -> str:
+    """A trial in a line, for people."""
+    values = ", ".join(f"{name} {value}" for name, value in trial.values.items())
+    score = "" if trial.score is None else f", macro F1 on dev {percent(trial.score)}"
+    error = f": {trial.error.splitlines()[-1]}" if trial.error else ""
+    name = f"trial {trial.number}{' (baseline)' if trial.is_baseline else ''}"
+    return f"{name}: {values}: {trial.status}{score}, {trial.seconds:.0f} s{error}"
+
+
+def run_trial(
+    search: Search, gpu_id: int, minutes: float | None, trial: "Trial", work: Path, stop: Stop
+) -> Outcome:
+    """Train in a process of its own, and score on dev alone.
+
+    search (Search): What is searched. gpu_id (int): -1 is the CPU.
+    minutes (Optional[float]): Time limit. trial (Trial): With its values.
+    work (Path): An empty folder for its files. stop (Callable): Tells why it must end, else null.
+    RETURNS (Outcome): How it ended.
+    """
+    task = Task(
+        corpus=str(search.corpus),
+        name=f"trial {trial.number}",
+        gpu_id=gpu_id,
+        drawn=False,
+        parts=["dev"],
+        version=search.version,
+        code=code_version(),
+    )
+    config = compose(search.config, {}, trial.user_attrs[VALUES])
+    return launch(work, config, task, minutes, stop)
+
+
+def write_best(search: Search, tried: list[Tried], best: Tried, made: str) -> Path:
+    """Write the best config, which `spacy train` takes as it is.
+
+    search (Search): What was searched. tried (List[Tried]): All finished trials.
+    best (Tried): The best. made (str): The command.
+    RETURNS (Path): The file.
+    """
+    n_pruned = sum(trial.status == "pruned" for trial in tried)
+    trials, steps = number(len(tried), "trial"), number(search.steps, "step")
+    head = [
+        f"The best of {trials} ({n_pruned} pruned) of {steps}: {title(best)}.",
+        f"It was chosen on the dev part of {search.corpus.name}, so that this score flatters it.",
+        f"Made by: {made}",
+        f"Train it: python -m spacy train {BEST_CONFIG} --output training/best",
+    ]
+    comments = {p.name: f"tuned: {p.text}; the baseline has {p.baseline}" for p in search.parameters}
+    path = search.output / BEST_CONFIG
+    config = compose(search.config, {}, best.values)
+    write_file(path, commented(config, head, comments))
+    return path

@@ -5,8 +5,3 @@ from .curves import Line as Line
 from .curves import learning_curves as learning_curves
 from .curves import size_curves as size_curves
 from .dumbbells import dumbbells as dumbbells
-from .heatmap import Heat as Heat
-from .heatmap import HeatRow as HeatRow
-from .heatmap import heatmap as heatmap
-from .search import Point as Point
-from .search import search_plot as search_plot
