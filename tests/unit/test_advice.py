@@ -2,15 +2,12 @@
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import spacy
 from spacy.tokens import DocBin, Span
-from spacy.training.initialize import init_nlp
 from typer.testing import CliRunner
 
 from spacy_longtail.cli import app
@@ -18,7 +15,6 @@ from spacy_longtail.cli.recommend import usual_workers
 from spacy_longtail.corpus.descriptions import CorpusTypes, read_types, write_types
 from spacy_longtail.evaluation.report.inputs import read_run
 from spacy_longtail.evaluation.significance.paired import resampled_t
-from spacy_longtail.heads.outputs import output_of
 from spacy_longtail.studies.matrix import (
     advice,
     by_folds,
@@ -34,7 +30,6 @@ from spacy_longtail.studies.matrix.refit import refit
 from spacy_longtail.studies.trials.plan import read_plan
 from spacy_longtail.studies.trials.records import read_finished
 from spacy_longtail.studies.trials.run import Matrix, TrialOptions
-from spacy_longtail.training.train import load_filled
 from tests.unit.test_matrix_report import ENDED, LABELS, RISING, TYPES, Scored, evaluation
 from tests.util import blank, numbered, refused, tiny_bert, tiny_encoder, toy_corpus
 
@@ -391,40 +386,6 @@ def test_advice_tries_a_pretrained_encoder(corpus, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def pretrained_bert(tmp_path):
-    """What `pretrain` left of a transformer before it had a bi-encoder: the transformer beside it."""
-    pytest.importorskip("spacy_transformers", reason="needs the extra 'transformers'")
-    folder = tmp_path / "pretrained"
-    encoder = str(tiny_bert(folder / "transformer"))
-    settings = {"paths.transformer": encoder, "components.ner.model.residual": False}
-    filled = load_filled(
-        ROOT / "configs" / "papers" / "bert_described.cfg", toy_corpus(tmp_path / "before"), settings
-    )
-    init_nlp(filled).to_disk(folder / "model")
-    return folder
-
-
-def test_advice_tries_a_pretrained_transformer(corpus, pretrained_bert, tmp_path, monkeypatch):
-    """Beside a transformer that was not pretrained on entities."""
-    runner = Scored({"ner": 0.2, "crf-pretrained-described-gazetteer": 0.95})
-    given = {"pretrained": [pretrained_bert / "model"], "transformer": str(tiny_bert(tmp_path / "bert"))}
-    found, _ = advised(corpus, tmp_path, monkeypatch, runner, minutes=10, folds=3, **given)
-    assert found.recommendation.method == "crf-pretrained-described-gazetteer"
-    assert "softmax-transformer" in by_method(runner)
-    config = spacy.util.load_config(found.config).interpolate()
-    assert config["components"]["tok2vec"]["factory"] == "transformer"
-    assert config["components"]["tok2vec"]["model"]["name"] == str(pretrained_bert / "transformer")
-    monkeypatch.chdir(tmp_path)
-    nlp = init_nlp(config)
-    assert advice.needs_torch(pretrained_bert / "model")
-    assert not advice.needs_torch(Path("en_longtail_cnn"))
-    head, own = (
-        output_of(p.get_pipe("ner").model) for p in (nlp, spacy.load(pretrained_bert / "model"))
-    )
-    assert all(np.array_equal(head.get_param(name), own.get_param(name)) for name in "PQ")
-
-
-@pytest.fixture
 def trf(tmp_path, monkeypatch):
     """A transformer encoder that is installed."""
     pytest.importorskip("transformers", reason="needs the extra 'transformers'")
@@ -474,17 +435,13 @@ def test_no_trial_but_the_baseline_takes_more_than_a_part_of_the_budget(corpus, 
     assert limits[1] == ({"ner"}, None) and alone == {2.0}
 
 
-@pytest.mark.parametrize("lacking", ["transformer", "tok2vec", "head"])
-def test_what_no_candidate_can_begin_with_is_refused(lacking, corpus, tmp_path, monkeypatch, request):
-    if lacking == "transformer":  # the folder beside the pipeline
-        folder = request.getfixturevalue("pretrained_bert") / "model"
-        shutil.rmtree(folder.parent / "transformer")
-    else:
-        nlp, folder = spacy.blank("en"), tmp_path / "model"
-        if lacking == "head":
-            nlp.add_pipe("tok2vec")
-        nlp.add_pipe("ner")
-        nlp.to_disk(folder)
+@pytest.mark.parametrize("lacking", ["tok2vec", "head"])
+def test_what_no_candidate_can_begin_with_is_refused(lacking, corpus, tmp_path, monkeypatch):
+    nlp, folder = spacy.blank("en"), tmp_path / "model"
+    if lacking == "head":
+        nlp.add_pipe("tok2vec")
+    nlp.add_pipe("ner")
+    nlp.to_disk(folder)
     runner = Scored({})
     with pytest.raises(ValueError, match="L571"):
         advised(corpus, tmp_path, monkeypatch, runner, minutes=10, pretrained=[folder])

@@ -26,7 +26,7 @@ def corpus(tmp_path):
 def test_a_file_counts_by_its_content_wherever_a_config_names_it(name, tmp_path, corpus):
     def key(place):
         (found,) = keys_of(tmp_path, corpus, settings={name: str(place)})
-        keys.file_content.cache_clear()
+        keys.content_of.cache_clear()
         return found
 
     for place, text in (("a", "one"), ("b", "one"), ("c", "two")):
@@ -180,7 +180,7 @@ def test_the_content_of_a_file_that_a_config_names_counts(tmp_path, corpus):
     moved = shutil.copytree(folder, tmp_path / "there" / tmp_path.name / "vectors")
     assert keys_of(tmp_path, corpus, settings={"paths.vectors": str(moved)}) == first
     (folder / "vectors.bin").write_bytes(b"two")
-    keys.file_content.cache_clear()  # one command reads it once
+    keys.content_of.cache_clear()  # one command reads it once
     assert keys_of(tmp_path, corpus, **given) != first
     named = keys_of(tmp_path, corpus, settings={"paths.vectors": "en_core_web_lg"})
     assert named != first and len(named) == 1
@@ -192,6 +192,6 @@ def test_a_file_of_the_working_folder_counts_as_well(tmp_path, monkeypatch):
     contents = []
     for text in ("one", "two"):
         Path("paths.txt").write_text(text, encoding="utf8")
-        keys.file_content.cache_clear()
+        keys.content_of.cache_clear()
         contents.append(keys.config_content(config)["files"])
     assert contents[0] != contents[1] and list(contents[0]) == ["components.embed.clusters"]

@@ -20,7 +20,7 @@ from spacy_longtail.evaluation.report.dates import written
 from spacy_longtail.evaluation.report.inputs import read_runs, read_statistics
 from spacy_longtail.evaluation.report.marks import mark_documents
 from spacy_longtail.evaluation.report.page import SIGNATURE, curve_lines
-from spacy_longtail.evaluation.report.plots import Heat, HeatRow, heatmap, size_curves
+from spacy_longtail.evaluation.report.plots import size_curves
 from spacy_longtail.evaluation.report.rendering import unbroken
 from spacy_longtail.evaluation.report.systems import choose, group
 from spacy_longtail.evaluation.significance import holm, mention_counts, named_metrics
@@ -682,35 +682,6 @@ def test_no_line_ends_within_a_number():
 
 def texts(plot):
     return [unescape(text) for text in re.findall(r"<text[^>]*>(.*?)</text>", plot, re.DOTALL)]
-
-
-HEAT = Heat(
-    ["PER", "<b>$ART$</b>"],
-    [60, 10],
-    [False, True],
-    [
-        HeatRow("crf", [0.914, 0.5], 0.707, "ours"),
-        HeatRow("ner", [0.9, 0.0], 0.45, "baseline"),
-        HeatRow("<i>", [None, 0.25], None),
-    ],
-)
-
-
-def test_a_heatmap_has_every_number_and_marks_baseline_and_rare_types():
-    plot = heatmap(HEAT, "h")
-    shown = texts(plot)
-    assert [text for text in shown if re.fullmatch(r"\d+|–", text)] == [
-        "91", "50", "71", "90", "0", "45", "–", "25", "–",
-    ]  # fmt: skip
-    assert {"PER (60)", "<b>$ART$</b> (10) rare", "crf (best on dev)", "ner (baseline)", "<i>"} < set(
-        shown
-    )
-    assert "<b>" not in plot and "<i>" not in plot
-    assert plot.count("stroke: var(--ours)") == plot.count("stroke: var(--baseline)") == 2  # the frames
-    (rare,) = re.findall(r"<text[^>]*>[^<]*rare</text>", plot)
-    assert "var(--rare)" in rare
-    shades = [float(s) for s in re.findall(r"fill: var\(--shade\); opacity: ([\d.]+)", plot)]
-    assert shades == [pytest.approx(v / 2) for v in (0.914, 0.5, 0.707, 0.9, 0.45, 0.25)]  # 0 has none
 
 
 def test_curves_show_every_method_and_no_two_alike():

@@ -49,7 +49,7 @@ def apply(config: Config, settings: Overrides) -> None:
         if name not in (OPTIONAL, LAST):
             *sections, key = name.split(".")
             block = _block(config, sections)
-            if block is None or not sections:
+            if block is None or not (sections or isinstance(value, Mapping)):
                 raise ValueError(Errors.L471.format(name=name, block=".".join(sections)))
             block[key] = copy.deepcopy(value)
     if not isinstance(optional, dict) or not isinstance(last, list):

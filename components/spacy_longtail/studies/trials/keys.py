@@ -21,6 +21,8 @@ IDLE = ("cli", "errors.py", "output", "corpus/statistics",
         "evaluation/significance", "pretraining", "studies", "training/debugging",
         "unlabelled")  # fmt: skip
 
+content_of = cache(file_content)  # one command reads a file once
+
 CorpusVersion = Mapping[str, object]  # JSON data, equal where trials can be shared
 
 
@@ -65,7 +67,7 @@ def config_content(config: Config) -> dict[str, object]:
         for name, text in _texts(sections, "")
         if name.startswith("paths.") or "/" in text or Path(text).suffix
     }
-    found = {name: file_content(text) for name, text in named.items()}
+    found = {name: content_of(text) for name, text in named.items()}
     files = {name: content for name, content in found.items() if content}
     return {**shortened(sections), "files": files}
 
