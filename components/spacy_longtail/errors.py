@@ -102,7 +102,6 @@ class Errors:
 
     # Scoring
     L301 = "[L301] 'tail' of longtail.ner_scorer.v1 names types outside 'labels': {unknown}. Declared: {known}."
-    L302 = "[L302] longtail.ner_scorer.v1 with labeled = false compares boundaries alone and knows one type. Remove 'labels' and 'tail', or set labeled = true."
 
     # The ensemble
     L303 = "[L303] {who} cannot {what}: its members were trained apart, and stay as they are. To train others beside it put it into [training] frozen_components; or train its members anew, and run `python -m spacy_longtail ensemble` again."
@@ -158,7 +157,6 @@ class Errors:
     L585 = "[L585] {path} has no tag: no word has {sought}. Name another column, or key of MISC, with --columns tag=..."
     L586 = "[L586] The pipeline of --sentences sets no sentence boundaries, found the components {found}. Name one with a parser, senter or sentencizer, or write --sentences sentencizer."
     L765 = "[L765] {path}: document {i}, which begins {begin!r}, has {n:,} characters. spaCy trains on texts of at most {most:,}. {fix}"
-    L587 = "[L587] Spans have an extension {name!r} already, which {found}. Give this one another name, with name = 'entity_score'."
 
     L440 = "[L440] '{found}' is not a split: {problem}. Write it as train=0.8,dev=0.1,test=0.1."
     L441 = "[L441] {path} has no part {part!r} to split, found {found}. Name another with --part."
@@ -236,14 +234,11 @@ class Errors:
     L546 = "[L546] This should not happen: {what} Please report it with the traceback above. Versions: {versions}."
     L548 = "[L548] {part!r} cannot be the name of a part. Use a plain name such as train, dev or test, without / and \\."
     L550 = "[L550] {label!r} cannot be a type{where}: {problem}. Correct its name."
-    L552 = "[L552] The names of {who} are damaged: {problem}. Copy the pipeline again from where it was trained, or train it again."
 
 
 class Warnings:
     W001 = "[LW001] MoM with lam = 0 trains O tokens only: no entity is ever learnt. Use lam > 0 (default 0.2)."
-    W002 = "[LW002] Declared types without a gold mention in this data count as F1 = 0 in the macro average: {labels}."
-    W135 = "[LW135] The data has mentions of {found}, which no average counts: the declared types are {declared}. Set longtail.labels in the config ('labels' of longtail.ner_scorer.v1) to the types of the data, or to null."
-    W136 = "[LW136] The tail names types that are not in the data: {unknown}. ents_tail_f counts each of them as 0. Set longtail.tail in the config ('tail' of longtail.ner_scorer.v1) to the rare types of the data."
+    W002 = "[LW002] The types {types}, {problem}. Set longtail.labels and longtail.tail in the config to the types of the data ('labels' and 'tail' of longtail.ner_scorer.v1)."
     W003 = "[LW003] {n} of {total} documents have no entity annotation at all (not even O) and are left out of the scores."
     W004 = "[LW004] The training data of {who} is resampled and its loss is weighted by frequency: the imbalance is corrected twice. Use one of them."
     W005 = "[LW005] longtail.Dice.v1 with alpha = {alpha}: a right answer is best at p = {best:.2f}, and is pushed back beyond that. Use alpha <= 0.05, or 0."
@@ -291,7 +286,6 @@ class Warnings:
     W071 = "[LW071] {who} has queries for types without a mention in the training data: {unseen}. They cost as much as the others. With max_epochs = -1 spaCy shows 100 examples only."
 
     # The gazetteer: LW072
-    W072 = "[LW072] '{setting}' of {who} names types without a mention in the training data: {unseen}. Known types: {known}. With max_epochs = -1 spaCy shows 100 examples only: give the pipe a 'counts_corpus' then."
 
     # Experiments: LW09x
     W092 = "[LW092] Trials are compared by macro F1 on dev, but the config chooses checkpoints by {found}, and nothing can be pruned where that lacks ents_macro_f. Use the scorer longtail.ner_scorer.v1, and ents_macro_f = 1.0 and ents_f = 0.0 in [training.score_weights]: spaCy adds the weights of the pipes themselves."

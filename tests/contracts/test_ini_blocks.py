@@ -53,7 +53,6 @@ NEEDS = {
 EXPECTED = {
     "LW012",  # the toy corpus is small: not every type is among 100 sentences
     "LW080",  # docs/gate.md says that it comes where the primary learns the rare types, too
-    "LW135",  # a page may declare fewer types than these sentences have
 }
 
 MORE_SENTENCES = [  # with the other types of Field Notes, which the docs write about
@@ -325,7 +324,8 @@ def run(block: Block) -> None:
         train(nlp, stdout=io.StringIO(), stderr=io.StringIO())
     check_trained(nlp)
     check_used(given, config, nlp)
-    found = [str(warning.message) for warning in seen]
+    # a page may declare fewer types than these sentences have
+    found = [str(w.message) for w in seen if "are not declared" not in str(w.message)]
     assert not [text for text in found if set(re.findall(r"\[(LW\d+)\]", text)) - EXPECTED]
 
 

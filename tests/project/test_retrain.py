@@ -14,7 +14,7 @@ from tests.util import params, toy_corpus, toy_encoder
 
 QUICK = {"training.max_steps": 2, "training.eval_frequency": 2}
 EMBED = "components.tok2vec.model.embed"
-HASHED = {"@misc": "longtail.HashedDescriptions.v1", "clusters": "paths.txt"}
+HASHED = {"@misc": "longtail.HashedDescriptions.v1"}
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from spacy_longtail.cli import app
 from spacy_longtail.evaluation.calibration import Scored, entity_outcomes, measure_error
 from spacy_longtail.evaluation.chosen import Goal
 from spacy_longtail.evaluation.thresholds import fit_thresholds
+from spacy_longtail.numerics import sigmoid
 from spacy_longtail.pipes.scores.spans import ScoredSpan
-from spacy_longtail.pipes.scores.thresholding import calibrated
+from spacy_longtail.pipes.scores.thresholds import log_odds
 from tests.util import (
     GATE_MODEL,
     SENTENCES,
@@ -144,7 +145,7 @@ def test_scores_become_probabilities(model, corpus, tmp_path):
     assert found["types"]["PER"]["calibrated"] in ("other types", None)
     ner = spacy.load(output).get_pipe("ner")
     curve = ner.cfg["calibration"]["ART"]
-    assert calibrated(0.95, *curve) < 0.7
+    assert sigmoid(curve[0] * log_odds(np.array([0.95])) + curve[1]) < 0.7
     raw = chosen(model, corpus, "-o", tmp_path / "raw", "--no-calibrate")["ner"]
     assert raw["calibration_error"] is None
     assert spacy.load(tmp_path / "raw").get_pipe("ner").cfg["calibration"] is None

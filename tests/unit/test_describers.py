@@ -7,8 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spacy_longtail.corpus.type_words import WORDS, words_of
 from spacy_longtail.describers import (
@@ -58,11 +56,6 @@ def test_labels_in_words(label, text):
     assert words_of(label) == text
 
 
-@given(st.text(min_size=1, max_size=12).filter(str.strip))
-def test_every_label_has_words(label):
-    assert words_of(label).strip()
-
-
 def test_the_table_of_words_tells_types_apart():
     texts = [text.casefold() for text in WORDS.values()]
     assert {t for t in texts if texts.count(t) > 1} <= {"person"}  # PER and PERS
@@ -106,36 +99,10 @@ def test_hashed_descriptions_are_the_same_everywhere():
     )
 
 
-def test_hashed_descriptions_of_nothing_are_zeros():
-    assert not HashedDescriptions()(["", "+++"]).any()
-
-
-def test_words_of_one_cluster_are_alike(tmp_path):
-    path = tmp_path / "paths"
-    lines = ["11001010101010\toslo\t5", "11001010101010\trome\t2", "00110101010101\tstorm\t1"]
-    path.write_text("\n".join(lines), encoding="utf8")
-    plain, clustered = (
-        cosine(HashedDescriptions(width=600, clusters=source)(["Oslo", "Rome", "storm", "xyz"]))
-        for source in (None, str(path))
-    )
-    assert clustered[0, 1] > plain[0, 1] + 0.4
-    assert clustered[0, 2] == pytest.approx(plain[0, 2], abs=0.15)
-    again = HashedDescriptions(width=600, clusters=str(path))
-    assert pickle.loads(pickle.dumps(again))(["Oslo"]) == pytest.approx(again(["Oslo"]))
-
-
 @pytest.mark.parametrize("settings", [{"width": 0}, {"width": 2.5}, {"seed": "x"}])
 def test_hashed_descriptions_refuse_settings(settings):
     with pytest.raises(ValueError, match="L001"):
         HashedDescriptions(**settings)
-
-
-@pytest.mark.parametrize(("clusters", "code"), [("nowhere", "L402"), ("lookups", "L261")])
-def test_clusters_that_are_not_there(clusters, code):
-    if clusters == "lookups":
-        pytest.importorskip("spacy_lookups_data", reason="needs the extra 'lookups'")
-    with pytest.raises(ValueError, match=code):
-        HashedDescriptions(clusters=clusters, lang="fi" if clusters == "lookups" else "en")(["a"])
 
 
 # Static vectors
@@ -194,12 +161,6 @@ def test_transformer_descriptions_are_mean_states(tmp_path):
     again = pickle.dumps(describe)
     assert len(again) < 1000
     assert pickle.loads(again)(TEXTS) == pytest.approx(rows)
-
-
-def test_long_descriptions_are_cut_where_the_transformer_ends(tmp_path):
-    pytest.importorskip("transformers", reason="needs the extra 'transformers'")
-    describe = TransformerDescriptions(str(tiny_bert(tmp_path, n_positions=8)))
-    assert np.isfinite(describe(["a " * 100])).all()
 
 
 def test_a_decoder_without_a_padding_token_describes_as_well(tmp_path):

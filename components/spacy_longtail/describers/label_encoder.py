@@ -33,7 +33,6 @@ class LabelEncoder:
 
     name (str): The encoder: an installed package such as "en_longtail_trf", or the folder of a pipeline.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
-    RAISES (ValueError): When called L221, L228, L229, L265, L406, L720.
     """
 
     name: str

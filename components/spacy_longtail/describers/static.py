@@ -20,7 +20,6 @@ class VectorDescriptions:
 
     vocab (Optional[Vocab]): Of the pipeline, which fills it in; null in a config.
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
-    RAISES (ValueError): When called L240 where the pipeline has no vectors.
     """
 
     vocab: Vocab | None = None  # of the pipeline: see `with_vocab`
@@ -50,7 +49,6 @@ class SubwordDescriptions:
     source (str): An encoder such as "en_longtail_cnn", or a Model2Vec model, a folder or its name on the
         hub (extra `model2vec`).
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
-    RAISES (ValueError): When called L264, L406.
     """
 
     source: str

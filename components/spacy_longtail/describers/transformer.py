@@ -24,7 +24,6 @@ class TransformerDescriptions:
 
     name (str): Of a model on the Hugging Face hub, or its folder (extra `transformers`).
     RETURNS (Callable[[List[str]], Floats2d]): Texts to one row each, of unit length.
-    RAISES (ValueError): When called L406, L265.
     """
 
     name: str

@@ -34,15 +34,6 @@ def check_known(setting: str, declared: Collection[str], known: Collection[str],
         )
 
 
-def check_mentioned(setting: str, declared: Collection[str], seen: Collection[str], who: str) -> None:
-    """Warn of declared types without a mention in the training data."""
-    unseen = ", ".join(label for label in declared if label not in seen)
-    if unseen:
-        known = ", ".join(sorted(seen))
-        text = Warnings.W072.format(setting=setting, who=who, unseen=unseen, known=known)
-        warnings.warn(text, stacklevel=3)
-
-
 def check_asked(labels: Collection[str], seen: Collection[str], who: str, name: str) -> None:
     """Whether every type of the data has a query; a query without a mention is warned of."""
     if not seen:

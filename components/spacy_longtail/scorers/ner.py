@@ -9,6 +9,7 @@ from spacy.training import Example
 
 from ..corpus.examples import on_gold_tokens
 from ..errors import Errors, Warnings
+from ..settings import unused
 from ..types import ENTITY, Block
 from .tokens import token_results
 
@@ -102,19 +103,21 @@ class NerScorer:
 
     def _warn(self, counts: TypeCounts, declared: Collection[str], known: Collection[str]) -> None:
         """known (Collection[str]): The types with gold mentions."""
-        if counts.n_all > counts.n_docs:
-            n_bare = counts.n_all - counts.n_docs
+        if n_bare := counts.n_all - counts.n_docs:
             warnings.warn(Warnings.W003.format(n=n_bare, total=counts.n_all), stacklevel=3)
         if not counts.n_docs or self.prefix != "ents":
             return
-        if absent := [label for label in declared if label not in known]:
-            text = Warnings.W002.format(labels=", ".join(absent))
-            warnings.warn(text, stacklevel=3)
-        if undeclared := sorted(set(known).difference(declared)):
-            found, own = ", ".join(undeclared), ", ".join(declared)
-            warnings.warn(Warnings.W135.format(found=found, declared=own), stacklevel=3)
-        if unknown := sorted(set(self.tail or ()).difference(declared)):
-            warnings.warn(Warnings.W136.format(unknown=", ".join(unknown)), stacklevel=3)
+        differences = {
+            "without a mention in the data, count as F1 = 0": [t for t in declared if t not in known],
+            "in the data, are not declared and in no average": [t for t in known if t not in declared],
+            "of the tail, are not in the data and count as 0": [
+                t for t in self.tail or () if t not in declared
+            ],
+        }
+        for problem, types in differences.items():
+            if types:
+                text = Warnings.W002.format(types=", ".join(sorted(types)), problem=problem)
+                warnings.warn(text, stacklevel=3)
 
 
 def make_ner_scorer(
@@ -140,7 +143,7 @@ def make_ner_scorer(
     RETURNS (Callable): The scorer.
     """
     if not labeled and (labels is not None or tail is not None):
-        raise ValueError(Errors.L302)
+        raise unused("labeled", labeled, "longtail.ner_scorer.v1", "scores without 'labels' and 'tail'")
     return NerScorer(labels, tail, prefix, labeled)
 
 

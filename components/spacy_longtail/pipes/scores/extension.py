@@ -1,8 +1,7 @@
 """`ent._.score`: the score of an entity, wherever a pipe wrote it."""
 
 import math
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -10,7 +9,6 @@ from spacy.tokens import Span
 
 from ...errors import Errors
 from ...types import ENTITY_SCORES
-from .spans import TOKEN_SCORES
 
 SCORE = "score"  # of Span._
 
@@ -27,32 +25,13 @@ class ScoreOf:
     key: str
 
     def __call__(self, span: Span) -> float | None:
-        if self.key not in span.doc.spans:
-            return None
-        group = span.doc.spans[self.key]
-        is_ordered = TOKEN_SCORES in group.attrs  # only our pipes write them, and in the text's order
-        return score_in(group, group.attrs.get("scores", ()), span, is_ordered)
-
-
-def score_in(
-    group: Sequence[Span], scores: Sequence[float], span: Span, is_ordered: bool
-) -> float | None:
-    """The score of a span in a group; null where it has none.
-
-    group (Sequence[Span]): The spans. scores (Sequence[float]): Of each.
-    is_ordered (bool): Whether the spans are in the order of their starts: then few are looked at.
-    """
-    places: Sequence[int] = range(min(len(group), len(scores)))
-    if is_ordered:
-        sides = bisect_left, bisect_right
-        first, last = (side(places, span.start, key=lambda i: group[i].start) for side in sides)
-        places = places[first:last]
-    for i in places:
-        own = group[i]
-        is_it = (own.start, own.end, own.label) == (span.start, span.end, span.label)
-        if is_it and math.isfinite(scores[i]):
-            return float(scores[i])
-    return None
+        group = span.doc.spans.get(self.key, ())
+        scores = getattr(group, "attrs", {}).get("scores", ())
+        place = (span.start, span.end, span.label)
+        for other, score in zip(group, scores, strict=False):
+            if (other.start, other.end, other.label) == place and math.isfinite(score):
+                return float(score)
+        return None
 
 
 def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> None:
@@ -65,13 +44,11 @@ def register_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Non
     name (str): Name of the extension.
     """
     getter = ScoreOf(key)
-    if Span.has_extension(name):
-        _, _, own, _ = Span.get_extension(name)
-        if own != getter:
-            found = f"reads doc.spans[{own.key!r}]" if isinstance(own, ScoreOf) else "is not of ours"
-            raise ValueError(Errors.L587.format(name=name, found=found))
-        return
-    Span.set_extension(name, getter=getter)
+    known = Span.get_extension(name)[2] if Span.has_extension(name) else getter
+    if known != getter:
+        rule, fix = "an extension that spans do not have yet", "Use name = 'entity_score'."
+        raise ValueError(Errors.L001.format(name="name", rule=rule, value=name, fix=fix))
+    Span.set_extension(name, getter=getter, force=True)
 
 
 def create_score_extension(key: str = ENTITY_SCORES, name: str = SCORE) -> Callable[[Given], Given]:

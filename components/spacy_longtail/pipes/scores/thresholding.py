@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
-from thinc.types import Floats1d
 
 from ...errors import Errors
 from ...numerics import sigmoid
@@ -38,11 +37,12 @@ class Thresholding(NamedTuple):
 
         labels (Collection[str]): The pipe's types. is_scored (bool): As for `check_judging`.
         """
-        own = cls(*(cfg.get(name) for name in cls._fields))
-        if own.thresholds is None:
-            return own
-        check_known("thresholds", own.thresholds, labels, who)
-        return own._replace(thresholds=_checked(own.thresholds, cfg["scores_key"], who, is_scored))
+        settings = cls(*(cfg.get(name) for name in cls._fields))
+        if settings.thresholds is None:
+            return settings
+        check_known("thresholds", settings.thresholds, labels, who)
+        thresholds = _checked(settings.thresholds, cfg["scores_key"], who, is_scored)
+        return settings._replace(thresholds=thresholds)
 
 
 class Judged(NamedTuple):
@@ -96,29 +96,18 @@ def check_keys(who: str, **keys: str | None) -> None:
             raise ValueError(Errors.L001.format(name=name, rule=rule, value=key, fix="Rename it."))
 
 
-def calibrated(scores: Floats1d, slope: float, shift: float) -> Floats1d:
-    """Scores whose log odds are scaled and shifted; they stay within [0, 1].
-
-    SOURCE: Platt 1999; with a shift of 0 the temperature 1 / slope of Guo et al. 2017.
-    """
-    return sigmoid(np.asarray(slope * log_odds(scores) + shift))
-
-
 def judge(found: Iterable[ScoredSpan], settings: Thresholding) -> Judged:
-    """Calibrate scores, of tokens too, and part the entities below the threshold of their type from the
-    others."""
+    """Calibrate scores, of tokens too, and set apart the entities below the threshold of their type."""
     curves, thresholds = settings.calibration or {}, settings.thresholds or {}
     judged = Judged([], [])
     for span in found:
-        curve = curves.get(span.label, curves.get(ANY_TYPE))
-        own = span if curve is None else _on_curve(span, curve)
-        (judged.kept if own.score >= thresholds.get(own.label, 0.0) else judged.abstained).append(own)
+        if curve := curves.get(span.label, curves.get(ANY_TYPE)):
+            scores = np.asarray([span.score, *span.token_scores])
+            score, *token_scores = sigmoid(curve[0] * log_odds(scores) + curve[1]).tolist()
+            span = span._replace(score=score, token_scores=tuple(token_scores))
+        is_kept = span.score >= thresholds.get(span.label, 0.0)
+        (judged.kept if is_kept else judged.abstained).append(span)
     return judged
-
-
-def _on_curve(span: ScoredSpan, curve: tuple[float, float]) -> ScoredSpan:
-    score, *token_scores = calibrated(np.asarray([span.score, *span.token_scores]), *curve).tolist()
-    return span._replace(score=score, token_scores=tuple(token_scores))
 
 
 def write_abstained(doc: Doc, abstained: list[ScoredSpan], key: str | None, name: str) -> None:

@@ -64,13 +64,14 @@ def make_gliner_ner(
     SOURCE: Zaratiana et al. 2024, arXiv:2311.08526.
     """
     types = check_types("labels", labels, WHO)
+    given = {label: text for label, text in descriptions.items() if text}
     check_known("thresholds", thresholds or (), types, WHO)
     pipe = GLiNERNER()
     pipe.vocab, pipe.name, pipe.scorer = nlp.vocab, name, scorer
     pipe.cfg = {
         CALIBRATION: None,
         "model_name": model_name,
-        "types": describe_types(types, descriptions, types, WHO),
+        "types": describe_types(types, given, types, WHO),
         "threshold": finite("threshold", threshold, "above 0 and below 1", "", 1e-9, 1 - 1e-9),
         "scores_key": scores_key,
         **check_judging(thresholds, abstain_key, scores_key, WHO),
